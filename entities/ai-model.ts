@@ -1,0 +1,54 @@
+import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
+import { AiModelDescription } from './ai-model-description.ts'
+import { AiProvider } from './ai-provider.ts'
+import { AiTool } from './ai-tool.ts'
+import { availabilities, id, moment, timestamps } from './columns.ts'
+
+export interface Limits {
+  maxInputTokens?: number
+  maxOutputTokens?: number
+}
+
+/** Prices of a million tokens each; a price that is absent counts as nothing. */
+export interface Pricing {
+  currency: string
+  inputPerMillion: number
+  outputPerMillion: number
+  cachedInputPerMillion?: number
+}
+
+export const demands = ['low', 'medium', 'high'] as const
+
+export const AiModel = defineEntity({
+  name: 'AiModel',
+  tableName: 'ai_models',
+  properties: {
+    id,
+    ...timestamps,
+    provider: () => p.manyToOne(AiProvider).deleteRule('cascade').index().ref(),
+    /** The name that requests use. */
+    modelId: p.string().length(200).unique(),
+    /** The provider's own name for it, where that differs. */
+    upstreamId: p.string().length(200).nullable(),
+    modelType: p.string().length(40).default('chat'),
+    label: p.string().length(200),
+    active: p.boolean().default(true),
+    status: p.enum(availabilities).default('unknown'),
+    demand: p.enum(demands).default('low'),
+    input: p.array().defaultRaw(`'{text}'`),
+    output: p.array().defaultRaw(`'{text}'`),
+    nativeCapabilities: p.array().defaultRaw(`'{}'`),
+    parameters: p.json<Record<string, unknown>>().nullable(),
+    settings: p.json<Record<string, unknown>>().nullable(),
+    limits: p.json<Limits>().nullable(),
+    pricing: p.json<Pricing>().nullable(),
+    flags: p.array().defaultRaw(`'{}'`),
+    documentationUrl: p.string().length(2048).nullable(),
+    deprecationDate: moment().nullable(),
+    synced: p.json<Record<string, unknown>>().nullable().hidden(),
+    tools: () =>
+      p.manyToMany(AiTool).pivotTable('ai_model_tools').owner().joinColumn('model_id').inverseJoinColumn('tool_id'),
+    descriptions: () => p.oneToMany(AiModelDescription).mappedBy('model'),
+  },
+})
+export type AiModel = InferEntity<typeof AiModel>

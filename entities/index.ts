@@ -1,0 +1,26 @@
+import { AccessToken } from './access-token.ts'
+import { AiModel } from './ai-model.ts'
+import { AiModelDescription } from './ai-model-description.ts'
+import { AiModelUsageRule } from './ai-model-usage-rule.ts'
+import { AiProvider } from './ai-provider.ts'
+import { AiTool } from './ai-tool.ts'
+import { McpServer } from './mcp-server.ts'
+import { SystemModel } from './system-model.ts'
+import { SystemPrompt } from './system-prompt.ts'
+import { UsageRecord } from './usage-record.ts'
+import { User } from './user.ts'
+
+/** Every table. */
+export const entities = [
+  User,
+  AccessToken,
+  AiProvider,
+  AiModel,
+  AiModelDescription,
+  AiModelUsageRule,
+  AiTool,
+  McpServer,
+  SystemModel,
+  SystemPrompt,
+  UsageRecord,
+]

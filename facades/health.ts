@@ -1,0 +1,25 @@
+import type { FastifyInstance } from 'fastify'
+import { createCaller } from '../routers/index.ts'
+import type { ContextOf } from './request-context.ts'
+
+interface HealthOptions {
+  /** A guest's context, whatever the request carries: health is asked without session or user code. */
+  guestContextOf: ContextOf
+  isDraining: () => boolean
+}
+
+export async function health(app: FastifyInstance, { guestContextOf, isDraining }: HealthOptions) {
+  app.addHook('onSend', async (_, reply) => void reply.header('cache-control', 'no-store'))
+
+  app.get('/health', async (request, reply) => {
+    const report = await createCaller(await guestContextOf(request, reply)).health.check()
+    return reply.code(report.status === 'healthy' ? 200 : 503).send(report)
+  })
+
+  app.get('/health/live', async () => ({ status: 'live' }))
+
+  app.get('/health/ready', async (_, reply) => {
+    const ready = !isDraining()
+    return reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'draining' })
+  })
+}

@@ -1,0 +1,87 @@
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { z } from 'zod'
+import type { AiRequest } from '../routers/ai.ts'
+import { createCaller } from '../routers/index.ts'
+import type { Allowance } from '../routers/rate-limit.ts'
+import { eventStream } from './event-stream.ts'
+import { failureOf } from './failure.ts'
+import type { ContextOf } from './request-context.ts'
+import { type FieldErrors, fieldErrors } from './sentences.ts'
+
+interface LegacyOptions {
+  contextOf: ContextOf
+  /** Largest body of an AI request, in bytes. */
+  maxBody: number
+  /** Pause between the comment lines of a silent stream, in milliseconds. */
+  heartbeat: number
+  /** When these endpoints were deprecated, in seconds since 1970. */
+  deprecatedSince?: number
+}
+
+/** The token-authenticated endpoints that predate v1. */
+export async function legacy(
+  app: FastifyInstance,
+  { contextOf, maxBody, heartbeat, deprecatedSince = 1_767_225_600 }: LegacyOptions,
+) {
+  // Who calls is settled before a byte of the body is read.
+  app.addHook('onRequest', async (request, reply) => void (await contextOf(request, reply)))
+
+  app.setErrorHandler((thrown, request, reply) => {
+    const { status, code, message, error } = failureOf(thrown)
+    const errors = status === 422 ? { errors: errorsOf(error.cause, code, message, error) } : undefined
+    if (status === 401) reply.header('www-authenticate', 'Bearer')
+    if (status >= 500) request.log.error({ error: error.cause ?? error }, code)
+    const body = {
+      success: false,
+      message: errors ? 'Validation Error' : message,
+      code,
+      requestId: request.id,
+      ...errors,
+    }
+    // The contract knows one status for what is the server's fault.
+    return reply.code(Math.min(status, 500)).send(body)
+  })
+
+  app.post<{ Body: { payload?: AiRequest } | null }>('/api/ai-req', { bodyLimit: maxBody }, async (request, reply) => {
+    const ctx = await contextOf(request, reply)
+    const api = createCaller(ctx)
+    const payload = (request.body?.payload ?? {}) as AiRequest
+    try {
+      if (request.headers.accept?.includes('text/event-stream')) {
+        const parts = await api.ai.stream(payload)
+        const first = await parts.next()
+        tellAllowance(reply, ctx.notes.allowance)
+        return await eventStream(reply, { first, parts, heartbeat, requestId: request.id })
+      }
+      return { success: true, content: await api.ai.ask(payload) }
+    } finally {
+      if (!reply.sent) tellAllowance(reply, ctx.notes.allowance)
+    }
+  })
+
+  app.get('/api/user', async (request, reply) => {
+    reply.header('deprecation', `@${deprecatedSince}`)
+    reply.header('link', '</api/svc/v1/users/me>; rel="successor-version"')
+    reply.header('cache-control', 'no-store')
+    return createCaller(await contextOf(request, reply)).users.me()
+  })
+}
+
+function tellAllowance(reply: FastifyReply, allowance: Allowance | undefined): void {
+  if (!allowance) return
+  const { limit, remaining, resetSeconds } = allowance
+  reply.headers({
+    'ratelimit-limit': limit,
+    'ratelimit-remaining': Math.max(0, remaining),
+    'ratelimit-reset': resetSeconds,
+    ...(remaining < 0 && { 'retry-after': resetSeconds }),
+  })
+}
+
+/** The procedure's input is the payload, so its paths gain that word here. */
+function errorsOf(cause: unknown, code: string, message: string, error: unknown): FieldErrors {
+  if (cause instanceof z.ZodError) return fieldErrors(cause.issues, 'payload')
+  const { issues = [] } = error as { issues?: { path: (string | number)[]; message: string }[] }
+  if (code === 'invalid' && issues.length === 0) return { payload: [message] }
+  return fieldErrors(issues, 'payload')
+}

@@ -1,0 +1,53 @@
+import { UniqueConstraintViolationException } from '@mikro-orm/core'
+import { z } from 'zod'
+import { AI_USER_ID, roles, User } from '../entities/user.ts'
+import { storeAvatar } from './avatar.ts'
+import type { Context } from './context.ts'
+import { eraseUser } from './erase-user.ts'
+import { Problem } from './problems.ts'
+import { host, router } from './trpc.ts'
+import { email, findUser, userChoice, username } from './user-choice.ts'
+
+/** What administrators do on the host. */
+export const adminRouter = router({
+  addUser: host
+    .input(z.strictObject({ username, email, name: z.string().trim().min(1).max(120) }))
+    .mutation(async ({ ctx, input }) => {
+      const em = ctx.em()
+      const user = em.create(User, input)
+      await em.flush().catch(refuseDuplicate)
+      return { id: user.id, ...input }
+    }),
+
+  setRole: host
+    .input(z.strictObject({ user: userChoice, role: z.enum(roles) }))
+    .mutation(async ({ ctx, input: { user: choice, role } }) => {
+      const user = await person(ctx, choice)
+      user.role = role
+      await ctx.em().flush()
+      return { id: user.id, username: user.username, role }
+    }),
+
+  removeUser: host.input(z.strictObject({ user: userChoice })).mutation(async ({ ctx, input }) => {
+    const user = await findUser(ctx, input.user)
+    const { id, username } = user
+    return { id, username, report: await eraseUser(ctx, user) }
+  }),
+
+  /** The image as bytes in base64. */
+  updateAiAvatar: host.input(z.strictObject({ image: z.base64() })).mutation(async ({ ctx, input }) => {
+    const user = await findUser(ctx, { id: AI_USER_ID })
+    return { avatar: await storeAvatar(ctx, user, Buffer.from(input.image, 'base64')) }
+  }),
+})
+
+async function person(ctx: Context, choice: z.output<typeof userChoice>): Promise<User> {
+  const user = await findUser(ctx, choice)
+  if (user.id === AI_USER_ID) throw new Problem('invalid', { detail: 'The AI user has no role.' })
+  return user
+}
+
+function refuseDuplicate(error: unknown): never {
+  if (!(error instanceof UniqueConstraintViolationException)) throw error
+  throw new Problem('conflict', { detail: 'There is a user with this username or e-mail address already.' })
+}

@@ -1,0 +1,70 @@
+import { z } from 'zod'
+import { findCallableModel } from '../entities/ai-model-statements.ts'
+import type { Context } from './context.ts'
+import { estimateTokens } from './cost.ts'
+import { MeteredCall } from './metered-call.ts'
+import type { CallableModel, Message } from './model-gateway.ts'
+import { type Issue, Problem } from './problems.ts'
+import { takeAllowance } from './rate-limit.ts'
+import { middleware, router, userWho } from './trpc.ts'
+
+const message = z.object({
+  role: z.enum(['system', 'user', 'assistant'], {
+    error: ({ input }) => (input === undefined ? 'is required' : undefined),
+  }),
+  content: z.object({ text: z.string().min(1) }),
+})
+
+/** What is sent beside these is dropped, as it always was. */
+const request = z.object({
+  model: z.string().min(1),
+  messages: z.array(message).min(1),
+})
+export type AiRequest = z.input<typeof request>
+
+/** A model the caller may use, asked a question it can take. */
+const askable = middleware(async ({ ctx, input, next }) => {
+  const { model: modelId, messages } = input as z.output<typeof request>
+  const [model] = await ctx.sql(findCallableModel, [modelId, ctx.usage])
+  const texts = messages.map(({ role, content }): Message => ({ role, text: content.text }))
+  const issues = problemsOf(texts, model)
+  if (!model || issues.length > 0) throw new Problem('invalid', { issues })
+  return next({ ctx: { call: { model, messages: texts, tools: toolsOf(ctx, model), signal: ctx.signal } } })
+})
+
+/** Each token and each person has an allowance a minute. */
+const withinLimits = middleware(async ({ ctx, next }) => {
+  const { current } = ctx.caller
+  const limit = ctx.settings.aiRequestsPerMinute
+  if (limit > 0 && current.type === 'user') {
+    const { person, token } = current
+    const keys = [`ai:user:${person.id}`, ...(token ? [`ai:token:${token.id}`] : [])]
+    await takeAllowance(ctx, keys, limit)
+  }
+  return next()
+})
+
+const asking = userWho('ai').input(request).use(askable).use(withinLimits)
+
+export const aiRouter = router({
+  /** The whole answer. */
+  ask: asking.mutation(({ ctx }) => new MeteredCall(ctx, ctx.who, ctx.call).answer()),
+
+  /** The answer as it comes: pieces of text, then what it took. */
+  stream: asking.mutation(({ ctx }) => new MeteredCall(ctx, ctx.who, ctx.call).parts()),
+})
+
+function problemsOf(messages: readonly Message[], model: CallableModel | undefined): Issue[] {
+  const issues: Issue[] = []
+  if (!model) issues.push({ path: ['model'], message: 'is not a model that you may use' })
+  if (messages.at(-1)?.role !== 'user')
+    issues.push({ path: ['messages'], message: 'must end with a message of the user' })
+  const most = model?.limits?.maxInputTokens
+  if (most !== undefined && estimateTokens(messages.map(({ text }) => text).join('')) > most) {
+    issues.push({ path: ['messages'], message: `is more input than the model takes, which is ${most} tokens` })
+  }
+  return issues
+}
+
+const toolsOf = ({ extensions }: Pick<Context, 'extensions'>, { tools }: CallableModel) =>
+  tools.flatMap((name) => extensions.tools.get(name) ?? [])

@@ -1,0 +1,50 @@
+import type { Ability } from '../entities/access-token.ts'
+import type { UsageType } from '../entities/columns.ts'
+import type { Role } from '../entities/user.ts'
+import type { Events } from './events.ts'
+
+export interface Person {
+  id: number
+  username: string
+  name: string
+  email: string
+  role: Role
+}
+
+/** A token by which a person calls; a session has all abilities and no token. */
+export interface Credential {
+  id: number
+  abilities: readonly Ability[]
+}
+
+/** Who is calling. The tag is the user type; what is known about the caller hangs off it. */
+export type Caller =
+  | { type: 'guest' }
+  | { type: 'registering'; username: string }
+  | { type: 'user'; person: Person; token?: Credential }
+  | { type: 'external-app'; appId: number }
+
+export type UserType = Caller['type']
+
+export type { UsageType }
+
+/** Holds the caller of one request. Each change of user type is announced at once. */
+export class CallerContext {
+  #caller: Caller = { type: 'guest' }
+  readonly #events: Events
+
+  constructor(events: Events) {
+    this.#events = events
+  }
+
+  get current(): Caller {
+    return this.#caller
+  }
+
+  become(to: Caller): void {
+    const from = this.#caller
+    this.#caller = to
+    const userId = [to, from].find((caller) => caller.type === 'user')?.person.id
+    if (from.type !== to.type) this.#events.emit('user-type-changed', { from: from.type, to: to.type, userId })
+  }
+}

@@ -1,0 +1,106 @@
+import type { EntityManager } from '@mikro-orm/postgresql'
+import type { UsageType } from '../entities/columns.ts'
+import type { Sql } from '../entities/sql.ts'
+import type { Caller } from './caller.ts'
+import { CallerContext } from './caller.ts'
+import type { Events } from './events.ts'
+import type { Extensions } from './extension.ts'
+import type { HealthChecks, HealthTimer } from './health.ts'
+import type { KeyValueStore } from './key-value-store.ts'
+import type { ModelConfig } from './model-config.ts'
+import type { ModelGateway } from './model-gateway.ts'
+import type { Allowance, RateLimiter } from './rate-limit.ts'
+import type { Storage } from './storage.ts'
+import type { UsageLog } from './usage-log.ts'
+import type { Vault } from './vault.ts'
+
+/** The part of the settings that rules depend on. */
+export interface Settings {
+  baseUrl: string
+  allowExternalCommunication: boolean
+  allowUserTokenCreation: boolean
+  aiRequestsPerMinute: number
+  aiUser: { name: string; username: string }
+}
+
+/** Takes a line for the operator: never a word that a person wrote, never a secret. */
+export interface Log {
+  info(details: object, message: string): void
+  warn(details: object, message: string): void
+  error(details: object, message: string): void
+}
+
+/** What the process gives to every call. */
+export interface Services {
+  em: EntityManager
+  sql: Sql
+  events: Events
+  settings: Settings
+  kv: KeyValueStore
+  limiter: RateLimiter
+  models: ModelGateway
+  modelConfig: () => Promise<ModelConfig>
+  usageLog: UsageLog
+  vault: Vault
+  storage: Storage
+  healthChecks: HealthChecks
+  healthTimer: HealthTimer
+  extensions: Extensions
+  log: Log
+}
+
+/** What is known of one call before it is handled. */
+export interface Call {
+  caller?: Caller | undefined
+  usage?: UsageType | undefined
+  /** Host access is where a call comes from, not a kind of user: no request can ask for it. */
+  origin?: 'wire' | 'host' | undefined
+  requestId: string
+  /** Ends when the caller goes away. */
+  signal?: AbortSignal | undefined
+}
+
+export interface Context extends Omit<Services, 'em'> {
+  /** The entity manager of this call, made when first needed and set to the rows its caller may see. */
+  em(): EntityManager
+  caller: CallerContext
+  usage: UsageType
+  origin: 'wire' | 'host'
+  requestId: string
+  signal: AbortSignal
+  /** What a facade tells beside the result. */
+  notes: Notes
+}
+
+export interface Notes {
+  /** What is left of a rate limit, once one was counted. */
+  allowance?: Allowance
+}
+
+const never = new AbortController().signal
+
+export function createContext(services: Services, call: Call): Context {
+  const { em, ...rest } = services
+  const { caller, usage = 'main', origin = 'wire', requestId, signal = never } = call
+  const callerContext = new CallerContext(services.events)
+  if (caller) callerContext.become(caller)
+  let own: EntityManager | undefined
+  return {
+    ...rest,
+    em: () => (own ??= scoped(em, callerContext.current, origin)),
+    caller: callerContext,
+    usage,
+    origin,
+    requestId,
+    signal,
+    notes: {},
+  }
+}
+
+/** Without a viewer, which a guest is not, every scoped query throws. */
+function scoped(em: EntityManager, caller: Caller, origin: Call['origin']): EntityManager {
+  const fork = em.fork()
+  const viewer = origin === 'host' ? 'host' : caller.type === 'user' ? caller.person.id : undefined
+  if (viewer !== undefined) fork.setFilterParams('own', { viewer })
+  return fork
+}

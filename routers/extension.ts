@@ -1,0 +1,69 @@
+import type { z } from 'zod'
+import type { Context } from './context.ts'
+import type { DomainEvents, Events, Listener } from './events.ts'
+import type { HealthResult } from './health.ts'
+
+/** A function that models may call. Its result goes back to the model as JSON. */
+export interface FunctionTool<Input extends z.ZodType = z.ZodType> {
+  name: string
+  description: string
+  /** The arguments; what a model sends is parsed with it before `run` sees it. */
+  input: Input
+  capability?: string
+  run(input: z.output<Input>, signal: AbortSignal): unknown
+}
+
+/** A block of public configuration; a caller who may not see it gets nothing. */
+export interface ConfigBlock {
+  key: string
+  of(ctx: Context): Record<string, unknown> | undefined | Promise<Record<string, unknown> | undefined>
+}
+
+/** What an operator's module exports as `extension`. */
+export interface Extension {
+  name: string
+  listeners?: { [K in keyof DomainEvents]?: Listener<DomainEvents[K]> }
+  /** Custom health checks by name; one that throws counts as an error. */
+  healthChecks?: Record<string, () => HealthOutcome | Promise<HealthOutcome>>
+  configBlocks?: readonly ConfigBlock[]
+  tools?: readonly FunctionTool[]
+}
+
+type HealthOutcome = Omit<HealthResult, 'name'>
+
+/** What all extensions together add. */
+export interface Extensions {
+  configBlocks: readonly ConfigBlock[]
+  tools: ReadonlyMap<string, FunctionTool>
+}
+
+/** Registers listeners and health checks, and gathers the rest; throws on a tool or block that is there twice. */
+export function extend(events: Events, extensions: readonly Extension[]): Extensions {
+  for (const { listeners = {}, healthChecks = {} } of extensions) {
+    for (const [name, listener] of Object.entries(listeners)) {
+      events.on(name as keyof DomainEvents, listener as Listener<unknown>)
+    }
+    for (const [name, check] of Object.entries(healthChecks)) {
+      events.on('health-check', async ({ results }) => {
+        results.set(name, { name, ...(await outcomeOf(check)) })
+      })
+    }
+  }
+  const tools = extensions.flatMap((extension) => extension.tools ?? [])
+  const configBlocks = extensions.flatMap((extension) => extension.configBlocks ?? [])
+  assertUnique([...tools.map(({ name }) => name), ...configBlocks.map(({ key }) => key)])
+  return { configBlocks, tools: new Map(tools.map((tool) => [tool.name, tool])) }
+}
+
+async function outcomeOf(check: () => HealthOutcome | Promise<HealthOutcome>): Promise<HealthOutcome> {
+  try {
+    return await check()
+  } catch {
+    return { status: 'error', message: 'The check failed.' }
+  }
+}
+
+function assertUnique(names: readonly string[]): void {
+  const twice = names.find((name, index) => names.indexOf(name) !== index)
+  if (twice) throw new Error(`Two extensions declare '${twice}'.`)
+}

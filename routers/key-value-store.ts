@@ -1,0 +1,8 @@
+/** Short-lived values, shared by all replicas where Redis is configured. Driver: in process, or Redis. */
+export interface KeyValueStore {
+  get(key: string): Promise<string | undefined>
+  set(key: string, value: string, ttlMs: number): Promise<void>
+  delete(key: string): Promise<void>
+  /** Throws where the store does not answer. */
+  ping(): Promise<void>
+}

@@ -1,0 +1,127 @@
+import type { Outcome } from '../entities/usage-record.ts'
+import type { Caller } from './caller.ts'
+import type { Context } from './context.ts'
+import { costOf, estimateTokens } from './cost.ts'
+import type { ModelCall, TokenCounts } from './model-gateway.ts'
+import { Problem } from './problems.ts'
+
+type User = Extract<Caller, { type: 'user' }>
+type Surroundings = Pick<Context, 'models' | 'usageLog' | 'requestId' | 'log'>
+
+export type StreamPart =
+  | { type: 'delta'; text: string }
+  | { type: 'usage'; inputTokens: number; outputTokens: number; cachedTokens: number; reasoningTokens: number }
+
+/** One call of a model, which leaves exactly one usage record, however it ends. */
+export class MeteredCall {
+  readonly #ctx: Surroundings
+  readonly #who: User
+  readonly #call: ModelCall
+  readonly #started = performance.now()
+  /** What went out so far, for a call that is broken off before the provider has counted. */
+  #delivered = { text: '', pieces: 0 }
+  #tokens: TokenCounts = {}
+
+  constructor(ctx: Surroundings, who: User, call: ModelCall) {
+    this.#ctx = ctx
+    this.#who = who
+    this.#call = call
+  }
+
+  async answer(): Promise<{ text: string }> {
+    try {
+      const { text, tokens } = await this.#ctx.models.generate(this.#call)
+      this.#tokens = tokens
+      this.#delivered = { text, pieces: 1 }
+      this.#record('completed')
+      return { text }
+    } catch (error) {
+      throw this.#fail(error)
+    }
+  }
+
+  async *parts(): AsyncGenerator<StreamPart, void> {
+    let outcome: Outcome = 'aborted'
+    try {
+      for await (const part of this.#ctx.models.stream(this.#call)) {
+        if (part.type === 'tokens') this.#tokens = part.tokens
+        else yield this.#deliver(part.text)
+      }
+      outcome = 'completed'
+      yield { type: 'usage', ...this.#counts(outcome) }
+    } catch (error) {
+      outcome = 'failed'
+      throw this.#problem(error)
+    } finally {
+      // A reader that goes away ends the generator here, too.
+      this.#record(this.#call.signal.aborted && outcome !== 'completed' ? 'aborted' : outcome)
+    }
+  }
+
+  #deliver(text: string): StreamPart {
+    this.#delivered.text += text
+    this.#delivered.pieces += 1
+    return { type: 'delta', text }
+  }
+
+  #fail(error: unknown): Problem {
+    this.#record(this.#call.signal.aborted ? 'aborted' : 'failed')
+    return this.#problem(error)
+  }
+
+  /** What the provider said goes to the log by its kind only: it may quote the question. */
+  #problem(error: unknown): Problem {
+    if (this.#call.signal.aborted) return new Problem('client_gone', { cause: error })
+    const { name, message, statusCode, code } = describe(error)
+    const { providerId, modelId } = this.#call.model
+    const details = {
+      requestId: this.#ctx.requestId,
+      provider: providerId,
+      model: modelId,
+      error: name,
+      statusCode,
+      code,
+    }
+    this.#ctx.log.warn(details, `the AI provider failed: ${message}`)
+    return new Problem('provider_failed', { cause: error })
+  }
+
+  /** Where the provider did not count, what was sent and delivered is estimated; a call refused outright took nothing. */
+  #counts(outcome: Outcome) {
+    const { input, output, cached = 0, reasoning = 0 } = this.#tokens
+    const { text, pieces } = this.#delivered
+    const asked = outcome === 'failed' && !text ? '' : this.#call.messages.map((message) => message.text).join('')
+    return {
+      inputTokens: input ?? estimateTokens(asked),
+      outputTokens: output ?? (text ? Math.max(pieces, estimateTokens(text)) : 0),
+      cachedTokens: cached,
+      reasoningTokens: reasoning,
+    }
+  }
+
+  #record(outcome: Outcome): void {
+    const { pricing, providerId, modelId } = this.#call.model
+    const counts = this.#counts(outcome)
+    const { inputTokens: input, outputTokens: output, cachedTokens: cached } = counts
+    this.#ctx.usageLog.add({
+      userId: this.#who.person.id,
+      tokenId: this.#who.token?.id ?? null,
+      context: 'api',
+      provider: providerId,
+      model: modelId,
+      ...counts,
+      outcome,
+      durationMs: Math.round(performance.now() - this.#started),
+      costMicros: pricing ? costOf(pricing, { input, output, cached }) : null,
+      currency: pricing?.currency ?? null,
+      requestId: this.#ctx.requestId,
+    })
+  }
+}
+
+/** A provider's own words are left out; only our own and the network's errors have a message worth keeping. */
+function describe(error: unknown) {
+  const { name = 'Error', statusCode, code } = error as { name?: string; statusCode?: number; code?: string }
+  const message = statusCode ? `it answered with the status ${statusCode}` : (code ?? name)
+  return { name, message, statusCode, code }
+}

@@ -1,0 +1,40 @@
+import type { CallableModelRow } from '../entities/ai-model-statements.ts'
+import type { FunctionTool } from './extension.ts'
+
+export interface Message {
+  role: 'system' | 'user' | 'assistant'
+  text: string
+}
+
+/** A model as a call needs it, in one row. */
+export type CallableModel = CallableModelRow
+
+export interface ModelCall {
+  model: CallableModel
+  messages: readonly Message[]
+  tools: readonly FunctionTool[]
+  signal: AbortSignal
+}
+
+/** Tokens as the provider counted them; undefined where it did not. Reasoning is part of the output. */
+export interface TokenCounts {
+  input?: number | undefined
+  output?: number | undefined
+  cached?: number | undefined
+  reasoning?: number | undefined
+}
+
+export interface Answer {
+  text: string
+  tokens: TokenCounts
+}
+
+export type AnswerPart = { type: 'delta'; text: string } | { type: 'tokens'; tokens: TokenCounts }
+
+/** The AI providers behind one small interface. Failures are thrown as they came; nobody outside may see them. */
+export interface ModelGateway {
+  generate(call: ModelCall): Promise<Answer>
+  stream(call: ModelCall): AsyncIterable<AnswerPart>
+  /** Whether the provider's API offers the model now; throws where it does not answer. */
+  available(model: CallableModel): Promise<boolean>
+}

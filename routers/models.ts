@@ -1,0 +1,39 @@
+import {
+  type CallableModelRow,
+  listCheckableModels,
+  listModels,
+  setModelStatus,
+} from '../entities/ai-model-statements.ts'
+import type { Context } from './context.ts'
+import { syncModels } from './model-sync.ts'
+import { host, router } from './trpc.ts'
+
+export interface ModelCheck {
+  modelId: string
+  provider: string
+  status: 'online' | 'offline' | 'unknown'
+}
+
+export const modelsRouter = router({
+  list: host.query(({ ctx }) => ctx.sql(listModels)),
+
+  sync: host.mutation(({ ctx }) => syncModels(ctx)),
+
+  /** Asks every provider which models it offers now, and keeps the answer as the models' status. */
+  check: host.mutation(async ({ ctx }): Promise<ModelCheck[]> => {
+    const models = await ctx.sql(listCheckableModels)
+    const checks = await Promise.all(models.map(async (model) => ({ model, status: await statusOf(ctx, model) })))
+    await ctx.sql(setModelStatus, [checks.map(({ model }) => model.id), checks.map(({ status }) => status)])
+    return checks.map(({ model, status }) => ({ modelId: model.modelId, provider: model.providerId, status }))
+  }),
+})
+
+/** A provider that does not answer says nothing about its models. */
+async function statusOf({ models, log }: Context, model: CallableModelRow): Promise<ModelCheck['status']> {
+  try {
+    return (await models.available(model)) ? 'online' : 'offline'
+  } catch {
+    log.warn({ provider: model.providerId, model: model.modelId }, 'the AI provider did not answer the status check')
+    return 'unknown'
+  }
+}

@@ -1,0 +1,56 @@
+import { type TRPC_ERROR_CODE_KEY, TRPCError } from '@trpc/server'
+
+/** The closed list of what can go wrong on purpose. Facades map the name, never the sentence. */
+const problems = {
+  signed_out: ['UNAUTHORIZED', 'Sign in, or send a valid access token.'],
+  invalid_token: ['UNAUTHORIZED', 'The access token is not valid.'],
+  wrong_user_type: ['FORBIDDEN', 'This is not open to your kind of user.'],
+  wrong_usage_type: ['FORBIDDEN', 'This is not open to this surface.'],
+  host_only: ['FORBIDDEN', 'This runs on the host only.'],
+  session_only: ['FORBIDDEN', 'An access token cannot do this; sign in to the browser front end.'],
+  admin_only: ['FORBIDDEN', 'Only an administrator may do this.'],
+  missing_ability: ['FORBIDDEN', 'The access token lacks the ability for this.'],
+  external_communication_off: ['FORBIDDEN', 'External API access is disabled.'],
+  token_creation_off: [
+    'FORBIDDEN',
+    'Token creation by users is disabled. Please contact your administrator for API access.',
+  ],
+  not_found: ['NOT_FOUND', 'There is no such record.'],
+  invalid: ['UNPROCESSABLE_CONTENT', 'The input is not valid.'],
+  conflict: ['CONFLICT', 'This would contradict another record.'],
+  too_large: ['PAYLOAD_TOO_LARGE', 'The body is too large.'],
+  unsupported_media_type: ['UNSUPPORTED_MEDIA_TYPE', 'This media type is not supported here.'],
+  too_many_requests: ['TOO_MANY_REQUESTS', 'Too many requests. Try again later.'],
+  provider_failed: ['INTERNAL_SERVER_ERROR', 'The AI provider did not answer. Try again later.'],
+  client_gone: ['CLIENT_CLOSED_REQUEST', 'The client went away.'],
+  unavailable: ['SERVICE_UNAVAILABLE', 'The service is not available. Try again later.'],
+} as const satisfies Record<string, readonly [TRPC_ERROR_CODE_KEY, string]>
+
+export type ProblemName = keyof typeof problems
+
+/** One wrong place in the input, as the path to it and a sentence without its name. */
+export interface Issue {
+  path: readonly (string | number)[]
+  message: string
+}
+
+interface ProblemOptions {
+  detail?: string
+  issues?: readonly Issue[]
+  cause?: unknown
+}
+
+export class Problem extends TRPCError {
+  readonly problem: ProblemName
+  readonly issues: readonly Issue[]
+  /** Set where there is no context to take it from. */
+  requestId?: string
+
+  constructor(problem: ProblemName, { detail, issues = [], cause }: ProblemOptions = {}) {
+    const [code, sentence] = problems[problem]
+    super({ code, message: detail ?? sentence, cause })
+    this.name = 'Problem'
+    this.problem = problem
+    this.issues = issues
+  }
+}

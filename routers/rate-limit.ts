@@ -1,0 +1,24 @@
+import type { Context } from './context.ts'
+import { Problem } from './problems.ts'
+
+/** What is left of a limit in the current minute. */
+export interface Allowance {
+  limit: number
+  remaining: number
+  /** Seconds until the full limit is there again. */
+  resetSeconds: number
+}
+
+/** Counts atomically, over all replicas where Redis is configured. */
+export interface RateLimiter {
+  /** Takes one of `limit` a minute; remaining is negative when there was none left. */
+  take(key: string, limit: number): Promise<Allowance>
+}
+
+/** Counts a call against each key and notes the tightest allowance for the answer's headers. */
+export async function takeAllowance(ctx: Context, keys: readonly string[], limit: number): Promise<void> {
+  const taken = await Promise.all(keys.map((key) => ctx.limiter.take(key, limit)))
+  const tightest = taken.reduce((least, next) => (next.remaining < least.remaining ? next : least))
+  ctx.notes.allowance = tightest
+  if (tightest.remaining < 0) throw new Problem('too_many_requests')
+}

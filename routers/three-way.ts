@@ -1,0 +1,20 @@
+import { isDeepStrictEqual } from 'node:util'
+
+type Values = Record<string, unknown>
+
+/**
+ * What a synchronisation may write: the wanted values of those columns that still are as the last synchronisation left
+ * them. The others were changed by an administrator and stay.
+ */
+export function unchangedByHand<T extends Values>(wanted: T, current: Values, synced: Values | null | undefined) {
+  const free = Object.entries(wanted).filter(
+    ([name]) => !synced || isDeepStrictEqual(plain(current[name]), synced[name]),
+  )
+  return Object.fromEntries(free) as Partial<T>
+}
+
+/** As JSON keeps it: what is compared with a column of JSON must have gone the same way. */
+export const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? null))
+
+export const plainValues = (values: Values): Values =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, plain(value)]))

@@ -1,0 +1,42 @@
+import { createHash, randomInt, timingSafeEqual } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+
+const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+const ours = /^svc_(\d{1,10})_([0-9A-Za-z]{40})([0-9A-Za-z]{6})$/
+const imported = /^(\d{1,10})\|([\x21-\x7e]{16,200})$/
+
+/** What a plain token says: where to look, and what to prove. */
+export interface TokenText {
+  id: number
+  secret: string
+}
+
+export const mintSecret = () => Array.from({ length: 40 }, () => alphabet[randomInt(62)]).join('')
+
+/** `svc_{id}_{secret}{checksum}`: easy to find in a leak, and a typing error needs no look-up. */
+export const writeToken = ({ id, secret }: TokenText) => `svc_${id}_${secret}${checksum(secret)}`
+
+/** Reads our own tokens, and imported ones of the form `id|secret`; undefined for anything else. */
+export function readToken(text: string): TokenText | undefined {
+  const [, id, secret, sum] = ours.exec(text) ?? []
+  if (id && secret) return sum === checksum(secret) ? valid({ id: Number(id), secret }) : undefined
+  const [, importedId, importedSecret] = imported.exec(text) ?? []
+  return importedId && importedSecret ? valid({ id: Number(importedId), secret: importedSecret }) : undefined
+}
+
+export const hashSecret = (secret: string) => createHash('sha256').update(secret).digest('hex')
+
+export const matchesHash = (secret: string, hash: string) =>
+  timingSafeEqual(createHash('sha256').update(secret).digest(), Buffer.from(hash, 'hex'))
+
+function checksum(secret: string): string {
+  let rest = crc32(secret)
+  return Array.from({ length: 6 }, () => {
+    const digit = alphabet[rest % 62]
+    rest = Math.floor(rest / 62)
+    return digit
+  }).join('')
+}
+
+/** Ids beyond the column's range would be an error of the database. */
+const valid = (text: TokenText) => (text.id > 0 && text.id <= 2_147_483_647 ? text : undefined)

@@ -1,0 +1,82 @@
+import { z } from 'zod'
+import { type Ability, AccessToken, abilities } from '../entities/access-token.ts'
+import { listTokens, type TokenRecord } from '../entities/access-token-statements.ts'
+import { AI_USER_ID, User } from '../entities/user.ts'
+import type { Context } from './context.ts'
+import { Problem } from './problems.ts'
+import { hashSecret, mintSecret, writeToken } from './token-text.ts'
+import { host, router, sessionUser } from './trpc.ts'
+import { findUser, userChoice } from './user-choice.ts'
+
+export const tokenName = z.string().trim().min(1, 'must not be empty').max(16, 'must have at most 16 characters')
+
+/** `keychain` is for those who know what it opens: it is never given unless asked for. */
+const usualAbilities: Ability[] = ['ai', 'user', 'read']
+
+/** What a new token may do and until when. */
+const grant = {
+  name: tokenName,
+  abilities: z.array(z.enum(abilities)).min(1).default(usualAbilities),
+  expiresAt: z.coerce.date().min(new Date(), 'must be in the future').optional(),
+}
+const grantSchema = z.strictObject(grant)
+type Grant = z.output<typeof grantSchema>
+
+const tokenId = z.coerce.number().int().min(1).max(2_147_483_647)
+
+/** Where people may not make tokens, they may not see or revoke them here either. */
+const selfService = sessionUser.use(({ ctx, next }) => {
+  if (!ctx.settings.allowUserTokenCreation) throw new Problem('token_creation_off')
+  return next()
+})
+
+export const tokensRouter = router({
+  create: selfService
+    .input(z.strictObject({ name: tokenName }))
+    .mutation(({ ctx, input }) => create(ctx, ctx.who.person.id, grantSchema.parse(input))),
+
+  list: selfService.query(({ ctx }): Promise<TokenRecord[]> => ctx.sql(listTokens, [ctx.who.person.id])),
+
+  revoke: selfService
+    .input(z.strictObject({ tokenId }))
+    .mutation(({ ctx, input }) => revoke(ctx, { id: input.tokenId, user: ctx.who.person.id })),
+
+  createFor: host.input(z.strictObject({ user: userChoice, ...grant })).mutation(async ({ ctx, input }) => {
+    const { user: choice, ...wanted } = input
+    const user = await findUser(ctx, choice)
+    if (user.id === AI_USER_ID) throw new Problem('invalid', { detail: 'The AI user gets no token.' })
+    return create(ctx, user.id, wanted)
+  }),
+
+  listFor: host
+    .input(z.strictObject({ user: userChoice }))
+    .query(
+      async ({ ctx, input }): Promise<TokenRecord[]> => ctx.sql(listTokens, [(await findUser(ctx, input.user)).id]),
+    ),
+
+  revokeFor: host
+    .input(z.strictObject({ user: userChoice, tokenId }))
+    .mutation(async ({ ctx, input }) => revoke(ctx, { id: input.tokenId, user: (await findUser(ctx, input.user)).id })),
+})
+
+/** The plain token leaves here once; what is kept cannot give it back. */
+async function create(ctx: Context, userId: number, { name, abilities, expiresAt }: Grant) {
+  const em = ctx.em()
+  const secret = mintSecret()
+  const token = em.create(AccessToken, {
+    user: em.getReference(User, userId),
+    name,
+    abilities,
+    hash: hashSecret(secret),
+    expiresAt: expiresAt ?? null,
+  })
+  await em.flush()
+  return { id: token.id, name, abilities, token: writeToken({ id: token.id, secret }) }
+}
+
+/** Deleted at once: the next request with it, on whichever replica, finds nothing. */
+async function revoke(ctx: Context, where: { id: number; user: number }) {
+  const revoked = await ctx.em().nativeDelete(AccessToken, where)
+  if (!revoked) throw new Problem('not_found', { detail: `There is no token ${where.id} of this user.` })
+  return { id: where.id }
+}

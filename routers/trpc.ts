@@ -1,0 +1,84 @@
+import { initTRPC } from '@trpc/server'
+import type { Ability } from '../entities/access-token.ts'
+import type { Caller, UsageType } from './caller.ts'
+import type { Context } from './context.ts'
+import { Problem } from './problems.ts'
+
+const t = initTRPC.context<Context>().create({
+  errorFormatter: ({ shape, error, ctx }) => {
+    const { message, code, data } = shape
+    const internal = data.code === 'INTERNAL_SERVER_ERROR' && !(error instanceof Problem)
+    return {
+      code,
+      message: internal ? 'Something went wrong on the server.' : message,
+      data: {
+        code: data.code,
+        httpStatus: data.httpStatus,
+        path: data.path,
+        problem: error instanceof Problem ? error.problem : undefined,
+        issues: error instanceof Problem ? error.issues : undefined,
+        requestId: ctx?.requestId ?? (error instanceof Problem ? error.requestId : undefined),
+      },
+    }
+  },
+})
+
+export const { router, createCallerFactory, middleware } = t
+
+type CallerOf<T extends Caller['type']> = Extract<Caller, { type: T }>
+
+const userType = <T extends Caller['type']>(...allowed: T[]) =>
+  middleware(({ ctx, next }) => {
+    const { current } = ctx.caller
+    if (!allowed.some((type) => type === current.type)) {
+      throw new Problem(current.type === 'guest' ? 'signed_out' : 'wrong_user_type')
+    }
+    return next({ ctx: { who: current as CallerOf<T> } })
+  })
+
+const usageType = (usage: UsageType) =>
+  middleware(({ ctx, next }) => {
+    if (ctx.usage !== usage) throw new Problem('wrong_usage_type')
+    return next()
+  })
+
+const hostOnly = middleware(({ ctx, next }) => {
+  if (ctx.origin !== 'host') throw new Problem('host_only')
+  return next()
+})
+
+const adminOrHost = middleware(({ ctx, next }) => {
+  const { current } = ctx.caller
+  if (ctx.origin === 'host') return next()
+  if (current.type === 'guest') throw new Problem('signed_out')
+  if (current.type !== 'user' || current.person.role !== 'admin') throw new Problem('admin_only')
+  return next()
+})
+
+/** Holds tokens to what they were made for; a session may do everything its person may. */
+const ability = (needed: Ability) =>
+  middleware(({ ctx, next }) => {
+    const { current } = ctx.caller
+    if (current.type === 'user' && current.token && !current.token.abilities.includes(needed)) {
+      throw new Problem('missing_ability', { detail: `The access token lacks the ability '${needed}'.` })
+    }
+    return next()
+  })
+
+const noToken = middleware(({ ctx, next }) => {
+  const { current } = ctx.caller
+  if (current.type === 'user' && current.token) throw new Problem('session_only')
+  return next()
+})
+
+export const anyone = t.procedure
+export const user = t.procedure.use(userType('user'))
+/** A user whose token, where one is used, has the ability. */
+export const userWho = (needed: Ability) => user.use(ability(needed))
+/** A user in the browser. */
+export const sessionUser = user.use(noToken)
+export const registering = t.procedure.use(userType('registering'))
+export const externalApp = t.procedure.use(usageType('external')).use(userType('external-app'))
+/** An administrator of the application, or somebody on the host. */
+export const admin = t.procedure.use(adminOrHost)
+export const host = t.procedure.use(hostOnly)

@@ -1,0 +1,22 @@
+import { z } from 'zod'
+import { reportUsage, summariseUsage } from '../entities/usage-statements.ts'
+import { admin, router, userWho } from './trpc.ts'
+
+const day = z.iso.date()
+const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10)
+
+/** Days in UTC, both included. */
+const period = z
+  .strictObject({ from: day.default(() => daysAgo(30)), to: day.default(() => daysAgo(0)) })
+  .refine(({ from, to }) => from <= to, { path: ['to'], message: 'must not be before from' })
+  .prefault({})
+
+export const usageRouter = router({
+  /** The caller's own, by day, model and context. */
+  summary: userWho('read')
+    .input(period)
+    .query(({ ctx, input }) => ctx.sql(summariseUsage, [ctx.who.person.id, input.from, input.to])),
+
+  /** Everybody's, by person, model, context and outcome. */
+  report: admin.input(period).query(({ ctx, input }) => ctx.sql(reportUsage, [input.from, input.to])),
+})

@@ -1,0 +1,27 @@
+import { z } from 'zod'
+import { User } from '../entities/user.ts'
+import type { Context } from './context.ts'
+import { Problem } from './problems.ts'
+
+const lower = (schema: z.ZodString) => schema.trim().toLowerCase()
+
+export const username = lower(z.string()).regex(
+  /^[a-z0-9][a-z0-9._@-]{0,119}$/,
+  'must start with a letter or digit and hold only letters, digits and . _ @ -, at most 120',
+)
+export const email = lower(z.string()).pipe(z.email('must be an e-mail address').max(254))
+
+/** A user by username, e-mail address or id. */
+export const userChoice = z.union([
+  z.strictObject({ username: lower(z.string()).min(1) }),
+  z.strictObject({ email: lower(z.string()).min(1) }),
+  z.strictObject({ id: z.coerce.number().int().min(1).max(2_147_483_647) }),
+])
+export type UserChoice = z.output<typeof userChoice>
+
+export async function findUser(ctx: Context, choice: UserChoice): Promise<User> {
+  const user = await ctx.em().findOne(User, choice)
+  const [[by, value] = []] = Object.entries(choice)
+  if (!user) throw new Problem('not_found', { detail: `There is no user with the ${by} ${value}.` })
+  return user
+}

@@ -1,0 +1,68 @@
+import { createAnthropic } from '@ai-sdk/anthropic'
+import { createGoogle } from '@ai-sdk/google'
+import { createMistral } from '@ai-sdk/mistral'
+import { createOpenAI } from '@ai-sdk/openai'
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
+import type { LanguageModelV4 } from '@ai-sdk/provider'
+import type { Adapter } from '../../routers/model-config.ts'
+import { demoModel } from './demo.ts'
+
+/** What it takes to reach a provider. */
+export interface Connection {
+  name: string
+  apiUrl?: string | undefined
+  apiKey?: string | undefined
+  fetch: typeof globalThis.fetch
+}
+
+interface AdapterDriver {
+  /** The model of this name at the provider. */
+  model(connection: Connection): (modelId: string) => LanguageModelV4
+  /** Where the provider lists its models, and what a request for it carries; undefined where there is no such list. */
+  listing(connection: Connection): { url: string; headers: Record<string, string> } | undefined
+}
+
+const bearer = (apiKey: string | undefined): Record<string, string> =>
+  apiKey ? { authorization: `Bearer ${apiKey}` } : {}
+
+/** The settings of an SDK, without the members that are not set. */
+const given = ({ apiUrl, apiKey, fetch }: Connection) => ({
+  fetch,
+  ...(apiUrl && { baseURL: apiUrl }),
+  ...(apiKey && { apiKey }),
+})
+
+const listAt =
+  (fallback: string, headersOf: (apiKey: string | undefined) => Record<string, string>) =>
+  ({ apiUrl = fallback, apiKey }: Connection) => ({ url: `${apiUrl}/models`, headers: headersOf(apiKey) })
+
+export const adapterDrivers: Record<Adapter, AdapterDriver> = {
+  'openai-compatible': {
+    model: (connection) => {
+      const { apiUrl = '', name } = connection
+      const provider = createOpenAICompatible({ ...given(connection), baseURL: apiUrl, name, includeUsage: true })
+      return (modelId) => provider.chatModel(modelId)
+    },
+    listing: listAt('', bearer),
+  },
+  openai: {
+    model: (connection) => createOpenAI(given(connection)),
+    listing: listAt('https://api.openai.com/v1', bearer),
+  },
+  anthropic: {
+    model: (connection) => createAnthropic(given(connection)),
+    listing: listAt('https://api.anthropic.com/v1', (key = '') => ({
+      'x-api-key': key,
+      'anthropic-version': '2023-06-01',
+    })),
+  },
+  google: {
+    model: (connection) => createGoogle(given(connection)),
+    listing: listAt('https://generativelanguage.googleapis.com/v1beta', (key = '') => ({ 'x-goog-api-key': key })),
+  },
+  mistral: {
+    model: (connection) => createMistral(given(connection)),
+    listing: listAt('https://api.mistral.ai/v1', bearer),
+  },
+  demo: { model: () => demoModel, listing: () => undefined },
+}

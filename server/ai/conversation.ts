@@ -1,0 +1,103 @@
+import type {
+  LanguageModelV4CallOptions,
+  LanguageModelV4FunctionTool,
+  LanguageModelV4Prompt,
+  LanguageModelV4ToolCall,
+  LanguageModelV4ToolResultPart,
+  LanguageModelV4Usage,
+} from '@ai-sdk/provider'
+import { z } from 'zod'
+import type { FunctionTool } from '../../routers/extension.ts'
+import type { Message, ModelCall, TokenCounts } from '../../routers/model-gateway.ts'
+
+/** One question with its rounds of tool calls, in the terms of the AI SDK. */
+export class Conversation {
+  readonly #prompt: LanguageModelV4Prompt
+  readonly #call: ModelCall
+  readonly #tools: LanguageModelV4FunctionTool[]
+  tokens: TokenCounts = {}
+
+  constructor(call: ModelCall) {
+    this.#call = call
+    this.#prompt = call.messages.map(asPrompt)
+    this.#tools = call.tools.map(declare)
+  }
+
+  options(abortSignal: AbortSignal): LanguageModelV4CallOptions {
+    const { temperature, topP, maxTokens } = this.#call.model.parameters ?? {}
+    return {
+      prompt: this.#prompt,
+      abortSignal,
+      ...(temperature !== undefined && { temperature }),
+      ...(topP !== undefined && { topP }),
+      ...(maxTokens !== undefined && { maxOutputTokens: maxTokens }),
+      ...(this.#tools.length > 0 && { tools: this.#tools }),
+    }
+  }
+
+  count({ inputTokens, outputTokens }: LanguageModelV4Usage): void {
+    const { input, output, cached, reasoning } = this.tokens
+    this.tokens = {
+      input: sum(input, inputTokens.total),
+      output: sum(output, outputTokens.total),
+      cached: sum(cached, inputTokens.cacheRead),
+      reasoning: sum(reasoning, outputTokens.reasoning),
+    }
+  }
+
+  /** Runs what the model asked for, all at once, and puts calls and results behind what was said. */
+  async runTools(text: string, calls: readonly LanguageModelV4ToolCall[], signal: AbortSignal): Promise<void> {
+    const results = await Promise.all(calls.map((call) => this.#run(call, signal)))
+    const asked = calls.map(({ toolCallId, toolName, input }) => ({
+      type: 'tool-call' as const,
+      toolCallId,
+      toolName,
+      input: parsed(input),
+    }))
+    this.#prompt.push(
+      { role: 'assistant', content: [...(text ? [{ type: 'text' as const, text }] : []), ...asked] },
+      { role: 'tool', content: results },
+    )
+  }
+
+  async #run(
+    { toolCallId, toolName, input }: LanguageModelV4ToolCall,
+    signal: AbortSignal,
+  ): Promise<LanguageModelV4ToolResultPart> {
+    const tool = this.#call.tools.find(({ name }) => name === toolName)
+    const result = (output: LanguageModelV4ToolResultPart['output']) => ({
+      type: 'tool-result' as const,
+      toolCallId,
+      toolName,
+      output,
+    })
+    if (!tool) return result({ type: 'error-text', value: 'There is no such tool.' })
+    const given = tool.input.safeParse(parsed(input))
+    if (!given.success) return result({ type: 'error-text', value: z.prettifyError(given.error) })
+    try {
+      return result({ type: 'json', value: JSON.parse(JSON.stringify((await tool.run(given.data, signal)) ?? null)) })
+    } catch {
+      return result({ type: 'error-text', value: 'The tool failed.' })
+    }
+  }
+}
+
+const sum = (a: number | undefined, b: number | undefined) => (a === undefined ? b : a + (b ?? 0))
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch {
+    return undefined
+  }
+}
+
+const asPrompt = ({ role, text }: Message): LanguageModelV4Prompt[number] =>
+  role === 'system' ? { role, content: text } : { role, content: [{ type: 'text', text }] }
+
+const declare = ({ name, description, input }: FunctionTool): LanguageModelV4FunctionTool => ({
+  type: 'function',
+  name,
+  description,
+  inputSchema: z.toJSONSchema(input, { target: 'draft-7', io: 'input' }) as LanguageModelV4FunctionTool['inputSchema'],
+})

@@ -1,0 +1,147 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { LanguageModelV4StreamPart, LanguageModelV4ToolCall } from '@ai-sdk/provider'
+import type { AnswerPart, CallableModel, ModelCall, ModelGateway } from '../../routers/model-gateway.ts'
+import { API_KEY } from '../../routers/model-sync.ts'
+import type { Vault } from '../../routers/vault.ts'
+import { adapterDrivers } from './adapters.ts'
+import { Conversation } from './conversation.ts'
+import { createLink, type ProviderLink } from './provider-link.ts'
+
+/** How often a model may call tools before it must answer. */
+const MOST_ROUNDS = 5
+
+/** Providers through the AI SDK. One link per provider is kept until what it was made from changes. */
+export function createGateway(vault: Vault): ModelGateway & { close(): Promise<void> } {
+  const links = new Map<string, { of: LinkSource; link: ProviderLink }>()
+
+  function linkTo(model: CallableModel): ProviderLink {
+    const of = sourceOf(model)
+    const known = links.get(model.providerId)
+    if (known && isSame(known.of, of)) return known.link
+    const link = createLink(model, model.apiKey ? vault.open(model.apiKey, API_KEY) : undefined)
+    links.set(model.providerId, { of, link })
+    void known?.link.close()
+    return link
+  }
+
+  return {
+    generate: (call) => generate(linkTo(call.model), call),
+    stream: (call) => stream(linkTo(call.model), call),
+    available: (model) => isListed(linkTo(model), model),
+    close: async () => void (await Promise.all([...links.values()].map(({ link }) => link.close()))),
+  }
+}
+
+type LinkSource = Pick<CallableModel, 'adapter' | 'apiUrl' | 'apiKey' | 'providerSettings'>
+
+const sourceOf = ({ adapter, apiUrl, apiKey, providerSettings }: CallableModel): LinkSource => ({
+  adapter,
+  apiUrl,
+  apiKey,
+  providerSettings,
+})
+
+const isSame = (a: LinkSource, b: LinkSource) =>
+  a.apiKey === b.apiKey &&
+  a.apiUrl === b.apiUrl &&
+  a.adapter === b.adapter &&
+  isDeepStrictEqual(a.providerSettings, b.providerSettings)
+
+const upstreamName = ({ upstreamId, modelId }: CallableModel) => upstreamId ?? modelId
+
+async function generate(link: ProviderLink, call: ModelCall) {
+  const model = link.model(upstreamName(call.model))
+  const conversation = new Conversation(call)
+  const signal = AbortSignal.any([call.signal, AbortSignal.timeout(link.total)])
+  let said = ''
+  for (let round = 0; round <= MOST_ROUNDS; round++) {
+    const options = conversation.options(signal)
+    const { content, usage } = await link.guarded(async () => model.doGenerate(options), signal)
+    conversation.count(usage)
+    const text = content.map((part) => (part.type === 'text' ? part.text : '')).join('')
+    said += text
+    const calls = content.filter((part) => part.type === 'tool-call')
+    if (calls.length === 0) break
+    await conversation.runTools(text, calls, signal)
+  }
+  return { text: said, tokens: conversation.tokens }
+}
+
+async function* stream(link: ProviderLink, call: ModelCall): AsyncGenerator<AnswerPart, void> {
+  const model = link.model(upstreamName(call.model))
+  const conversation = new Conversation(call)
+  const signal = AbortSignal.any([call.signal, AbortSignal.timeout(link.total)])
+  for (let round = 0; round <= MOST_ROUNDS; round++) {
+    const options = conversation.options(signal)
+    const parts = await link.guarded(() => begin(async () => (await model.doStream(options)).stream), signal)
+    const calls: LanguageModelV4ToolCall[] = []
+    let text = ''
+    for await (const part of parts) {
+      if (part.type === 'text-delta') {
+        text += part.delta
+        yield { type: 'delta', text: part.delta }
+      } else if (part.type === 'tool-call') calls.push(part)
+      else if (part.type === 'finish') conversation.count(assertWhole(part).usage)
+      else if (part.type === 'error') throw part.error
+    }
+    if (calls.length === 0) break
+    await conversation.runTools(text, calls, signal)
+  }
+  yield { type: 'tokens', tokens: conversation.tokens }
+}
+
+type Parts = AsyncIterable<LanguageModelV4StreamPart>
+
+/** Parts that say that a stream is there, but nothing yet. */
+const preliminary = new Set<LanguageModelV4StreamPart['type']>([
+  'stream-start',
+  'response-metadata',
+  'text-start',
+  'reasoning-start',
+])
+
+/** Opens a stream and waits for its first real part, so that a failure before it can still be tried again. */
+async function begin(open: () => Promise<ReadableStream<LanguageModelV4StreamPart>>): Promise<Parts> {
+  const iterator = (await open())[Symbol.asyncIterator]()
+  let first = await iterator.next()
+  while (!first.done && preliminary.has(first.value.type)) first = await iterator.next()
+  if (!first.done && first.value.type === 'error') throw first.value.error
+  return resume(first, iterator)
+}
+
+async function* resume(
+  first: IteratorResult<LanguageModelV4StreamPart>,
+  iterator: AsyncIterator<LanguageModelV4StreamPart>,
+): AsyncGenerator<LanguageModelV4StreamPart, void> {
+  try {
+    for (let step = first; !step.done; step = await iterator.next()) yield step.value
+  } finally {
+    // Lets go of the provider's connection when the reader stops early.
+    await iterator.return?.()
+  }
+}
+
+type Finish = Extract<LanguageModelV4StreamPart, { type: 'finish' }>
+
+/** A stream that simply ends has lost its rest. */
+function assertWhole(part: Finish): Finish {
+  const { unified, raw } = part.finishReason
+  if (unified === 'error' || (unified === 'other' && raw === undefined)) throw new Error('the stream ended early')
+  return part
+}
+
+async function isListed(link: ProviderLink, model: CallableModel): Promise<boolean> {
+  const listing = adapterDrivers[link.adapter].listing(link.connection)
+  if (!listing) return true
+  const response = await link.connection.fetch(listing.url, {
+    headers: listing.headers,
+    signal: AbortSignal.timeout(10_000),
+  })
+  if (!response.ok) throw new Error(`the list of models was answered with ${response.status}`)
+  const { data, models } = (await response.json()) as { data?: { id?: string }[]; models?: { name?: string }[] }
+  const names = [
+    ...(data ?? []).map(({ id }) => id),
+    ...(models ?? []).map(({ name }) => name?.replace(/^models\//, '')),
+  ]
+  return names.includes(upstreamName(model))
+}

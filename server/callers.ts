@@ -1,0 +1,56 @@
+import { findTokenOwner, touchTokens } from '../entities/access-token-statements.ts'
+import type { Sql } from '../entities/sql.ts'
+import type { Caller, UsageType } from '../routers/caller.ts'
+import type { Log, Settings } from '../routers/context.ts'
+import { Problem } from '../routers/problems.ts'
+import { matchesHash, readToken, type TokenText } from '../routers/token-text.ts'
+import { type Batch, createBatch } from './batch.ts'
+
+export interface Identity {
+  caller: Caller
+  usage: UsageType
+}
+
+/** Finds out who calls, by what the request carries. */
+export interface Callers {
+  /** Throws where external access is off, or the token is not valid. */
+  byBearer(authorization: string | undefined): Promise<Identity>
+  flush(): Promise<void>
+}
+
+const guest: Identity = { caller: { type: 'guest' }, usage: 'main' }
+
+export function createCallers(sql: Sql, settings: Settings, log: Log): Callers {
+  const used = tokenUse(sql, log)
+  return {
+    async byBearer(authorization) {
+      if (authorization === undefined) return guest
+      // Before the token is looked up: a switch that is off tells nothing about tokens.
+      if (!settings.allowExternalCommunication) throw new Problem('external_communication_off')
+      const token = readBearer(authorization)
+      const [owner] = token ? await sql(findTokenOwner, [token.id]) : []
+      if (!token || !owner || !matchesHash(token.secret, owner.hash)) throw new Problem('invalid_token')
+      used.add(token.id)
+      const { userId: id, username, name, email, role, abilities } = owner
+      return {
+        caller: { type: 'user', person: { id, username, name, email, role }, token: { id: token.id, abilities } },
+        usage: 'external',
+      }
+    },
+    flush: used.flush,
+  }
+}
+
+function readBearer(authorization: string): TokenText | undefined {
+  const [scheme, text = ''] = authorization.split(' ', 2)
+  return scheme?.toLowerCase() === 'bearer' ? readToken(text) : undefined
+}
+
+/** When each token was last used, written every few seconds and never on the way of a request. */
+function tokenUse(sql: Sql, log: Log): Batch<number> {
+  const write = (ids: number[]) => {
+    const distinct = [...new Set(ids)]
+    return sql(touchTokens, [distinct, distinct.map(() => new Date())])
+  }
+  return createBatch({ name: 'token use', write, log, gather: 5000 })
+}

@@ -1,0 +1,48 @@
+import { fileURLToPath } from 'node:url'
+import { Migrator } from '@mikro-orm/migrations'
+import { type EntityManager, MikroORM, type PostgreSqlConnection } from '@mikro-orm/postgresql'
+import type { Pool } from 'pg'
+import { entities } from '../entities/index.ts'
+import type { Sql } from '../entities/sql.ts'
+
+/** The connection to PostgreSQL: entities for writing, named statements for reading. */
+export interface Database {
+  em: EntityManager
+  sql: Sql
+  orm: MikroORM
+  pool: Pool
+  close(): Promise<void>
+}
+
+interface DatabaseOptions {
+  url: string
+  poolSize?: number
+}
+
+/** Connects; throws where the server does not answer. */
+export async function connect({ url, poolSize = 10 }: DatabaseOptions): Promise<Database> {
+  const orm = new MikroORM({
+    clientUrl: url,
+    entities,
+    extensions: [Migrator],
+    pool: { min: 0, max: poolSize },
+    forceUtcTimezone: true,
+    logger: () => {},
+    migrations: {
+      path: fileURLToPath(new URL('../entities/migrations', import.meta.url)),
+      glob: '!(*.d).ts',
+      snapshot: false,
+      emit: 'ts',
+    },
+    driverOptions: { connectionTimeoutMillis: 10_000, application_name: 'svc' },
+  })
+  await orm.connect()
+  const pool = await (orm.em.getConnection() as PostgreSqlConnection).getNativeClient()
+  return { em: orm.em, sql: runOn(pool), orm, pool, close: () => orm.close() }
+}
+
+/** Named statements over the pool: PostgreSQL parses and plans each once per connection. */
+const runOn =
+  (pool: Pool): Sql =>
+  async <Row>({ name, text }: { name: string; text: string }, values: readonly unknown[] = []) =>
+    (await pool.query({ name, text, values: values as unknown[] })).rows as Row[]

@@ -1,0 +1,42 @@
+import pg from 'pg'
+import { AI_USER_ID, User } from '../entities/user.ts'
+import type { Database } from './database.ts'
+
+/** Any number that no other program takes on this database. */
+const MIGRATION_LOCK = 7_240_119
+
+/** The AI user as the settings name it. */
+export interface AiUser {
+  name: string
+  username: string
+}
+
+export interface Migrated {
+  /** The names of the migrations that were missing. */
+  applied: string[]
+  /** Whether the AI user is new, and its picture still to be set. */
+  aiUserCreated: boolean
+}
+
+/** Brings the schema up to date and creates the AI user; replicas that start at once take turns. */
+export async function migrate(database: Database, url: string, aiUser: AiUser): Promise<Migrated> {
+  const turn = new pg.Client({ connectionString: url })
+  await turn.connect()
+  try {
+    await turn.query('select pg_advisory_lock($1)', [MIGRATION_LOCK])
+    const applied = await database.orm.migrator.up()
+    const aiUserCreated = await createAiUser(database, aiUser)
+    return { applied: applied.map(({ name }) => name), aiUserCreated }
+  } finally {
+    await turn.end()
+  }
+}
+
+/** Fixed from then on: later settings do not change it. */
+async function createAiUser({ em }: Database, { name, username }: AiUser): Promise<boolean> {
+  const fork = em.fork()
+  if (await fork.count(User, { id: AI_USER_ID })) return false
+  await fork.insert(User, { id: AI_USER_ID, username, email: `${username}@ai.invalid`, name, role: 'user' })
+  await fork.execute(`select setval('users_id_seq', greatest((select max(id) from users), ?))`, [AI_USER_ID])
+  return true
+}

@@ -1,0 +1,106 @@
+import { lookup } from 'node:dns'
+import { isIP, type LookupFunction } from 'node:net'
+import ipaddr from 'ipaddr.js'
+import { Agent, type Dispatcher } from 'undici'
+
+/** The one way out: pooled connections, time limits, size limit, no redirects, and a say on which addresses are reached. */
+export interface Outbound {
+  fetch: typeof globalThis.fetch
+  close(): Promise<void>
+}
+
+export interface OutboundOptions {
+  /** In milliseconds: to connect, and to wait for the first and for each further byte. */
+  connectTimeout?: number | undefined
+  byteTimeout?: number | undefined
+  maxBytes?: number
+  /** `configured` trusts addresses an operator wrote down; `public` reaches no private network. */
+  reach: 'configured' | 'public'
+}
+
+export function createOutbound(options: OutboundOptions): Outbound {
+  const { connectTimeout = 10_000, byteTimeout = 120_000, maxBytes = 64 * 1024 * 1024, reach } = options
+  const agent = new Agent({
+    connect: { timeout: connectTimeout, ...(reach === 'public' && { lookup: publicOnly }) },
+    headersTimeout: byteTimeout,
+    bodyTimeout: byteTimeout,
+    maxResponseSize: maxBytes,
+    pipelining: 1,
+    keepAliveTimeout: 30_000,
+  })
+
+  async function outboundFetch(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
+    const url = new URL(input instanceof Request ? input.url : input)
+    assertAllowed(url, reach)
+    const answer = await agent.request({
+      origin: url.origin,
+      path: url.pathname + url.search,
+      method: (init.method ?? 'GET') as Dispatcher.HttpMethod,
+      headers: init.headers as Record<string, string>,
+      body: (init.body ?? null) as string | null,
+      signal: init.signal ?? null,
+    })
+    return new Answer(answer) as unknown as Response
+  }
+
+  return { fetch: outboundFetch, close: () => agent.destroy() }
+}
+
+function assertAllowed({ protocol, username, password, hostname }: URL, reach: OutboundOptions['reach']): void {
+  if (protocol !== 'https:' && protocol !== 'http:') throw new OutboundError('only http and https are spoken')
+  if (username || password) throw new OutboundError('an address carries no credentials')
+  // A literal address is not looked up, so it is judged here.
+  const literal = hostname.replace(/^\[|\]$/g, '')
+  if (reach === 'public' && isIP(literal) && !isPublic(literal)) throw new OutboundError('not a public address')
+}
+
+export class OutboundError extends Error {
+  override name = 'OutboundError'
+}
+
+/** As much of a `Response` as clients read; making a whole one costs more than the rest of a call. */
+class Answer {
+  readonly status: number
+  readonly ok: boolean
+  readonly statusText: string
+  readonly headers: Headers
+  readonly #body: Dispatcher.ResponseData['body']
+
+  constructor({ statusCode, headers, body }: Dispatcher.ResponseData) {
+    this.status = statusCode
+    this.ok = statusCode >= 200 && statusCode < 300
+    this.statusText = String(statusCode)
+    this.headers = new Headers(headers as Record<string, string>)
+    this.#body = body
+  }
+
+  get body() {
+    return this.#body.body
+  }
+
+  text() {
+    return this.#body.text()
+  }
+
+  json() {
+    return this.#body.json()
+  }
+
+  arrayBuffer() {
+    return this.#body.arrayBuffer()
+  }
+}
+
+/** Resolves a name to public addresses only, and connects to just those: a name cannot change its mind in between. */
+const publicOnly: LookupFunction = (hostname, options, done) => {
+  lookup(hostname, { ...options, all: true }, (error, addresses) => {
+    if (error) return done(error, [])
+    const open = addresses.filter(({ address }) => isPublic(address))
+    if (open.length === 0) return done(new OutboundError('not a public address'), [])
+    return done(null, open)
+  })
+}
+
+function isPublic(address: string): boolean {
+  return ipaddr.process(address).range() === 'unicast'
+}

@@ -1,0 +1,81 @@
+import { mkdir, readFile } from 'node:fs/promises'
+import type { FastifyBaseLogger } from 'fastify'
+import { createContext, type Services } from '../routers/context.ts'
+import { type Api, createCaller } from '../routers/index.ts'
+import { buildApp } from './app.ts'
+import { openEmbedded, type Use } from './data-dir.ts'
+import { connect } from './database.ts'
+import { migrate } from './migrate.ts'
+import { type Composition, compose } from './services.ts'
+import type { Env } from './settings.ts'
+
+export interface ServiceOptions {
+  env: Env
+  log: FastifyBaseLogger
+  temporaryDir?: string | undefined
+}
+
+/** Everything up to the edge: database at its newest schema, parts composed, and a way in for the host. */
+export interface Core extends Composition {
+  /** Calls procedures as somebody on the host. */
+  host: Api
+  /** The migrations that were applied on the way. */
+  migrated: string[]
+}
+
+export async function openCore({ env, log, temporaryDir }: ServiceOptions, use: Use): Promise<Core> {
+  await mkdir(env.DATA_DIR, { recursive: true })
+  const embedded = env.DATABASE_URL ? undefined : await openEmbedded(env.DATA_DIR, use)
+  const url = env.DATABASE_URL ?? embedded?.url ?? ''
+  try {
+    const database = await connect({ url, poolSize: env.DATABASE_POOL })
+    const { applied, aiUserCreated } = await migrate(database, url, { name: env.SVC_NAME, username: env.SVC_USERNAME })
+    const composition = await compose({ env, database, log, temporaryDir })
+    const host = hostCaller(composition.services)
+    if (aiUserCreated && env.SVC_AVATAR)
+      await host.admin.updateAiAvatar({ image: await readFile(env.SVC_AVATAR, 'base64') })
+    const close = async () => {
+      await composition.close()
+      await database.close()
+      await embedded?.release()
+    }
+    return { ...composition, migrated: applied, host, close }
+  } catch (error) {
+    await embedded?.release()
+    throw error
+  }
+}
+
+const hostCaller = (services: Services): Api =>
+  createCaller(createContext(services, { origin: 'host', requestId: 'host' }))
+
+export interface Service extends Core {
+  url: string
+  /** Stops taking requests, waits for those under way, then closes everything. */
+  stop(): Promise<void>
+}
+
+export async function startService(options: ServiceOptions): Promise<Service> {
+  const { env, log } = options
+  const core = await openCore(options, 'service')
+  try {
+    log.info(await core.host.models.sync(), 'models synchronised')
+    let draining = false
+    const app = await buildApp({ env, log, services: core.services, callers: core.callers, isDraining: () => draining })
+    const url = await app.listen({ port: env.PORT, host: env.HOST })
+    const stop = async () => {
+      draining = true
+      await inTime(app.close(), env.SHUTDOWN_TIMEOUT)
+      app.server.closeAllConnections()
+      await core.close()
+    }
+    return { ...core, url, stop }
+  } catch (error) {
+    await core.close()
+    throw error
+  }
+}
+
+function inTime(closing: PromiseLike<unknown>, ms: number): Promise<unknown> {
+  return Promise.race([closing, new Promise((done) => setTimeout(done, ms).unref())])
+}

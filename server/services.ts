@@ -1,0 +1,76 @@
+import type { FastifyBaseLogger } from 'fastify'
+import type { Services, Settings } from '../routers/context.ts'
+import { createEvents } from '../routers/events.ts'
+import { extend } from '../routers/extension.ts'
+import { readModelConfig } from './ai/config.ts'
+import { createGateway } from './ai/gateway.ts'
+import { type Callers, createCallers } from './callers.ts'
+import { generatedKey } from './data-dir.ts'
+import type { Database } from './database.ts'
+import { loadExtensions } from './extensions.ts'
+import { createHealthChecks } from './health-checks.ts'
+import { createHealthTimer } from './health-timer.ts'
+import { createKeyValue } from './key-value.ts'
+import type { Env } from './settings.ts'
+import { createStorage } from './storage.ts'
+import { createUsageLog } from './usage-log.ts'
+import { createVault } from './vault.ts'
+
+/** What calls need, and what must be written and closed when they are over. */
+export interface Composition {
+  services: Services
+  callers: Callers
+  close(): Promise<void>
+}
+
+export interface Parts {
+  env: Env
+  database: Database
+  log: FastifyBaseLogger
+  /** Where the health timer keeps its marker; the system's temporary folder unless told otherwise. */
+  temporaryDir?: string | undefined
+}
+
+export async function compose({ env, database, log, temporaryDir }: Parts): Promise<Composition> {
+  const { sql, em } = database
+  const settings = settingsOf(env)
+  const vault = createVault(env.APP_KEY ?? (await generatedKey(env.DATA_DIR)), env.APP_PREVIOUS_KEYS)
+  const events = createEvents()
+  const extensions = extend(events, await loadExtensions(env.EXTENSIONS))
+  const { kv, limiter, close: closeKeyValue } = createKeyValue(env.REDIS_URL)
+  const models = createGateway(vault)
+  const usageLog = createUsageLog(sql, log)
+  const callers = createCallers(sql, settings, log)
+  const services: Services = {
+    em,
+    sql,
+    events,
+    settings,
+    kv,
+    limiter,
+    models,
+    modelConfig: () => readModelConfig(env.AI_CONFIG, env.variables),
+    usageLog,
+    vault,
+    storage: createStorage(env.DATA_DIR),
+    healthChecks: createHealthChecks(database, kv, env.DATA_DIR),
+    healthTimer: createHealthTimer(env.HEALTH_DEEP_EVERY, temporaryDir),
+    extensions,
+    log,
+  }
+  const close = async () => {
+    await Promise.all([usageLog.flush(), callers.flush()])
+    await Promise.all([models.close(), closeKeyValue()])
+  }
+  return { services, callers, close }
+}
+
+function settingsOf(env: Env): Settings {
+  return {
+    baseUrl: env.BASE_URL ?? `http://${env.HOST}:${env.PORT}`,
+    allowExternalCommunication: env.ALLOW_EXTERNAL_COMMUNICATION ?? env.NODE_ENV === 'development',
+    allowUserTokenCreation: env.ALLOW_USER_TOKEN_CREATION,
+    aiRequestsPerMinute: env.RATE_LIMIT_AI_PER_MINUTE,
+    aiUser: { name: env.SVC_NAME, username: env.SVC_USERNAME },
+  }
+}

@@ -1,0 +1,135 @@
+import { z } from 'zod'
+import { duration } from '../routers/duration.ts'
+
+const flag = (fallback: boolean) => z.stringbool().default(fallback)
+const list = z
+  .string()
+  .transform((text) =>
+    text
+      .split(',')
+      .map((part) => part.trim())
+      .filter(Boolean),
+  )
+  .prefault('')
+const count = (fallback: number, min = 0) => z.coerce.number().int().min(min).default(fallback)
+
+const placeholder = /^(changeme|change-me|secret|placeholder|example|todo|xxx+|password|your[-_ ])/i
+
+const secret = z
+  .string()
+  .min(32, 'must have at least 32 characters; `openssl rand -base64 48` makes a good one')
+  .refine((value) => !placeholder.test(value) && new Set(value).size > 8, 'is a placeholder, not a secret')
+
+/** Every setting, in the order of the table in the README. Its description is the meaning shown there. */
+const shape = {
+  NODE_ENV: z
+    .enum(['development', 'production'])
+    .default('development')
+    .describe('`production` refuses placeholders, the embedded database and the demo model'),
+  PORT: z.coerce.number().int().min(0).max(65_535).default(3000).describe('Port to listen on; 0 takes a free one'),
+  HOST: z.string().default('127.0.0.1').describe('Address to listen on; `0.0.0.0` for all'),
+  BASE_URL: z
+    .url({ protocol: /^https?$/ })
+    .transform((url) => url.replace(/\/+$/, ''))
+    .optional()
+    .describe('Public address of the service; `http://HOST:PORT` when absent'),
+  DATA_DIR: z.string().default('.data').describe('Folder of the embedded database, generated secrets and files'),
+  DATABASE_URL: z
+    .url({ protocol: /^postgres(ql)?$/ })
+    .optional()
+    .describe('PostgreSQL 15 or newer; the embedded one when absent')
+    .meta({ secret: true }),
+  DATABASE_POOL: count(10, 2).describe('Largest number of database connections'),
+  REDIS_URL: z
+    .url({ protocol: /^rediss?$/ })
+    .optional()
+    .describe('Redis or Valkey, shared by all replicas; in process when absent')
+    .meta({ secret: true }),
+  APP_KEY: secret
+    .optional()
+    .describe('Key that seals secrets at rest; generated into DATA_DIR in development')
+    .meta({ secret: true }),
+  APP_PREVIOUS_KEYS: list
+    .describe('Earlier values of APP_KEY, comma separated: still opened, never used to seal')
+    .meta({ secret: true }),
+  AI_CONFIG: z.string().optional().describe('YAML or JSON file of AI providers and models; the demo model when absent'),
+  AI_MAX_BODY: count(2 * 1024 * 1024, 1024).describe('Largest body of an AI request, in bytes'),
+  AI_HEARTBEAT: duration.prefault('15s').describe('Pause between the comment lines that keep a silent stream open'),
+  RATE_LIMIT_AI_PER_MINUTE: count(0).describe('AI requests a minute, per token and per user; 0 is no limit'),
+  ALLOW_EXTERNAL_COMMUNICATION: z
+    .stringbool()
+    .optional()
+    .describe('Whether bearer tokens work at all; off in production, on in development, when absent'),
+  ALLOW_USER_TOKEN_CREATION: flag(false).describe('Whether people make their own access tokens'),
+  SVC_NAME: z.string().max(120).default('svc').describe('Display name of the AI user, fixed when the database is made'),
+  SVC_USERNAME: z
+    .string()
+    .max(120)
+    .toLowerCase()
+    .default('svc')
+    .describe('Username of the AI user, fixed when the database is made'),
+  SVC_AVATAR: z
+    .string()
+    .optional()
+    .describe('Image file of the AI user, taken when the database is made; later `update-avatar` replaces it'),
+  EXTENSIONS: list.describe('Modules with listeners, health checks, config blocks and tools, comma separated paths'),
+  HEALTH_DEEP_EVERY: count(10, 1).describe('Every how many requests to /health a deep check runs'),
+  SHUTDOWN_TIMEOUT: duration.prefault('30s').describe('How long a stop waits for requests under way'),
+  TRUSTED_PROXIES: list.describe('Addresses or networks whose X-Forwarded headers are believed, comma separated'),
+  LOG_LEVEL: z
+    .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
+    .default('info')
+    .describe('Least severe log line that is written'),
+}
+
+const required = {
+  DATABASE_URL: 'production needs a PostgreSQL of its own',
+  APP_KEY: 'production needs a key of its own',
+  AI_CONFIG: 'production does not serve the demo model',
+} as const
+
+/** `when` runs a rule beside other problems, so that all are listed at once. */
+const inProduction = (name: keyof typeof required) =>
+  z.refine<Record<string, unknown>>((env) => env['NODE_ENV'] !== 'production' || env[name] !== undefined, {
+    path: [name],
+    message: required[name],
+    when: () => true,
+  })
+
+export const settings = z
+  .object(shape)
+  .check(inProduction('DATABASE_URL'), inProduction('APP_KEY'), inProduction('AI_CONFIG'))
+
+/** The settings, and all variables of the environment for what the AI configuration asks for by name. */
+export type Env = z.output<typeof settings> & { variables: Record<string, string | undefined> }
+
+interface SettingRow {
+  name: string
+  type: string
+  default: string
+  meaning: string
+  secret: boolean
+}
+
+/** The table of all settings, for `svc settings` and the README. */
+export function describeSettings(): SettingRow[] {
+  const schema = z.toJSONSchema(z.object(shape), { io: 'input', unrepresentable: 'any' })
+  return Object.entries(schema.properties ?? {}).map(([name, property]) => {
+    const { description = '', secret = false, ...rest } = property as z.core.JSONSchema.BaseSchema
+    return { name, type: typeOf(name, rest), default: defaultOf(rest), meaning: description, secret: Boolean(secret) }
+  })
+}
+
+function typeOf(name: string, schema: z.core.JSONSchema.BaseSchema): string {
+  if (schema.enum) return schema.enum.join(' \\| ')
+  const declared = shape[name as keyof typeof shape]
+  const parsed = declared.safeParse('a,b')
+  if (Array.isArray(parsed.data)) return 'list'
+  if (declared.safeParse('true').data === true) return 'boolean'
+  if (schema.anyOf || Array.isArray(schema.type)) return 'duration'
+  return schema.format === 'uri' ? 'URL' : String(schema.type ?? 'string')
+}
+
+function defaultOf({ default: fallback }: z.core.JSONSchema.BaseSchema): string {
+  return fallback === undefined || fallback === '' ? '' : String(fallback)
+}

@@ -1,0 +1,35 @@
+import { randomUUID } from 'node:crypto'
+import pg from 'pg'
+import { inject } from 'vitest'
+import { TEMPLATE } from './global-setup.ts'
+
+/** A database of one test's own, migrated and otherwise empty. */
+export async function cloneDatabase() {
+  return databaseFrom(`template ${TEMPLATE}`)
+}
+
+/** A database without a schema. */
+export async function emptyDatabase() {
+  return databaseFrom('')
+}
+
+async function databaseFrom(source: string) {
+  const name = `svc_test_${randomUUID().replaceAll('-', '')}`
+  await administer(`create database ${name} ${source}`)
+  return {
+    name,
+    url: inject('postgresUrl').replace(/\/postgres$/, `/${name}`),
+    [Symbol.asyncDispose]: () => administer(`drop database ${name} with (force)`),
+  }
+}
+
+/** Runs a statement on the server's maintenance database. */
+export async function administer(sql: string): Promise<void> {
+  const admin = new pg.Client({ connectionString: inject('postgresUrl') })
+  await admin.connect()
+  try {
+    await admin.query(sql)
+  } finally {
+    await admin.end()
+  }
+}

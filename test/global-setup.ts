@@ -1,0 +1,69 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+import pg from 'pg'
+import type { TestProject } from 'vitest/node'
+import { connect } from '../server/database.ts'
+import { startCluster } from '../server/embedded-postgres.ts'
+import { migrate } from '../server/migrate.ts'
+import { freePort } from './free-port.ts'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** The PostgreSQL server of this run, at its maintenance database. */
+    postgresUrl: string
+    /** The Redis of this run; undefined where the machine has none. */
+    redisUrl: string | undefined
+  }
+}
+
+export const TEMPLATE = 'svc_template'
+
+/** Brings up what all tests share: one PostgreSQL with a migrated template, and a Redis. */
+export async function setup({ provide }: TestProject) {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-test-'))
+  const cluster = await startCluster(join(folder, 'postgres'), ['-c', 'fsync=off', '-c', 'full_page_writes=off'])
+  await makeTemplate(cluster.url)
+  const redis = await startRedis(folder)
+  provide('postgresUrl', cluster.url)
+  provide('redisUrl', redis?.url)
+  return async () => {
+    redis?.process.kill('SIGKILL')
+    await cluster.stop('fast')
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+async function makeTemplate(url: string): Promise<void> {
+  const admin = new pg.Client({ connectionString: url })
+  await admin.connect()
+  await admin.query(`create database ${TEMPLATE}`)
+  await admin.end()
+  const templateUrl = url.replace(/\/postgres$/, `/${TEMPLATE}`)
+  const database = await connect({ url: templateUrl, poolSize: 2 })
+  await migrate(database, templateUrl, { name: 'svc', username: 'svc' })
+  await database.close()
+}
+
+async function startRedis(folder: string): Promise<{ url: string; process: ChildProcess } | undefined> {
+  const port = await freePort()
+  const args = ['--port', `${port}`, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', folder]
+  const server = spawn('redis-server', args, { stdio: 'ignore' })
+  const failed = await Promise.race([once(server, 'error').then(() => true), once(server, 'spawn').then(() => false)])
+  if (failed && process.env['CI']) throw new Error('redis-server is not installed, and in CI nothing is skipped.')
+  if (failed) return undefined
+  const url = `redis://127.0.0.1:${port}`
+  await untilAnswers(url)
+  return { url, process: server }
+}
+
+async function untilAnswers(url: string): Promise<void> {
+  const redis = new Redis(url, { retryStrategy: () => 50, maxRetriesPerRequest: 100 })
+  redis.on('error', () => pause(10))
+  await redis.ping()
+  redis.disconnect()
+}

@@ -1,0 +1,134 @@
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+
+/** What the provider was asked. */
+export interface Asked {
+  path: string
+  headers: IncomingMessage['headers']
+  body: { model: string; messages: { role: string; content: string }[]; stream?: boolean; tools?: unknown[] } & Record<
+    string,
+    unknown
+  >
+  /** When the connection closed before the answer was complete, by `performance.now()`. */
+  abortedAt?: number
+}
+
+export type Behaviour = (asked: Asked, response: ServerResponse) => void | Promise<void>
+
+/** An AI provider that speaks the OpenAI protocol over real HTTP and behaves as a test tells it. */
+export async function startProvider(behave: Behaviour = answers('Good day.')) {
+  const provider = { behave, asked: [] as Asked[], connections: 0 }
+  const server = createServer(async (request, response) => {
+    const asked: Asked = { path: request.url ?? '', headers: request.headers, body: await bodyOf(request) }
+    if (request.method === 'POST') provider.asked.push(asked)
+    response.once('close', () => {
+      if (!response.writableFinished) asked.abortedAt = performance.now()
+    })
+    if (request.method === 'GET') json(response, { data: [{ id: 'mock-1' }] })
+    else await provider.behave(asked, response)
+  })
+  server.on('connection', () => provider.connections++)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
+  return Object.assign(provider, {
+    url,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise((done) => server.close(done))
+    },
+  })
+}
+
+export const usage = { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 }
+
+/** Answers with a text: at once, or in pieces where a stream is asked for. */
+export const answers =
+  (text: string, pieces = text.split(/(?<= )/)): Behaviour =>
+  async ({ body }, response) => {
+    if (!body.stream) return json(response, completion(text))
+    beginStream(response)
+    for (const piece of pieces) response.write(chunk({ delta: { content: piece } }))
+    endStream(response)
+  }
+
+/** Answers with a status and a body that must not reach anybody. */
+export const refuses =
+  (status: number, message = 'CANARY-PROVIDER-DETAIL'): Behaviour =>
+  (_, response) =>
+    json(response, { error: { message } }, status)
+
+/** Takes the request and never says a word. */
+export const stalls: Behaviour = () => pause(60_000, undefined, { ref: false })
+
+export const completion = (content: string) => ({
+  id: 'c1',
+  object: 'chat.completion',
+  created: 1,
+  model: 'mock-1',
+  choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }],
+  usage,
+})
+
+export function json(response: ServerResponse, body: unknown, status = 200): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+}
+
+export function beginStream(response: ServerResponse): void {
+  response.writeHead(200, { 'content-type': 'text/event-stream' })
+}
+
+export function chunk(choice: object, more: object = {}): string {
+  const body = {
+    id: 'c1',
+    object: 'chat.completion.chunk',
+    created: 1,
+    model: 'mock-1',
+    choices: [{ index: 0, ...choice }],
+  }
+  return `data: ${JSON.stringify({ ...body, ...more })}\n\n`
+}
+
+export function endStream(response: ServerResponse): void {
+  response.write(chunk({ delta: {}, finish_reason: 'stop' }, { usage }))
+  response.end('data: [DONE]\n\n')
+}
+
+async function bodyOf(request: IncomingMessage): Promise<Asked['body']> {
+  let text = ''
+  for await (const part of request) text += part
+  return JSON.parse(text || '{}')
+}
+
+/** A configuration file with one provider and its model `mock-1`; `provider` and `model` add to or replace their members. */
+export async function configFor(url: string, { provider = {}, model = {}, more = {} } = {}) {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-config-'))
+  const file = join(folder, 'ai.json')
+  const write = (config: unknown) => writeFile(file, JSON.stringify(config))
+  const config = {
+    providers: [
+      {
+        id: 'local',
+        adapter: 'openai-compatible',
+        apiUrl: url,
+        apiKey: 'provider-key',
+        models: [{ id: 'mock-1', label: 'Mock 1', external: true, ...model }],
+        ...provider,
+      },
+    ],
+    systemModels: { default: 'mock-1' },
+    ...more,
+  }
+  await write(config)
+  return { file, config, write, [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) }
+}
+
+/** The body of a request. */
+export const question = (text = 'Hello', model = 'mock-1') => ({
+  payload: { model, messages: [{ role: 'user', content: { text } }] },
+})
