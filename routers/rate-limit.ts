@@ -1,7 +1,7 @@
 import type { Context } from './context.ts'
 import { Problem } from './problems.ts'
 
-/** What is left of a limit in the current minute. */
+/** What is left of a limit in the current window. */
 export interface Allowance {
   limit: number
   remaining: number
@@ -11,8 +11,10 @@ export interface Allowance {
 
 /** Counts atomically, over all replicas where Redis is configured. */
 export interface RateLimiter {
-  /** Takes one of `limit` a minute; remaining is negative when there was none left. */
-  take(key: string, limit: number): Promise<Allowance>
+  /** Takes one of `limit` a minute, or in another window; remaining is negative when there was none left. */
+  take(key: string, limit: number, windowSeconds?: number): Promise<Allowance>
+  /** Starts the key's count anew. Limit and window are those it was taken with. */
+  clear(key: string, limit: number, windowSeconds?: number): Promise<void>
 }
 
 /** Counts a call against each key and notes the tightest allowance for the answer's headers. */

@@ -47,14 +47,14 @@ function inRedis(url: string): KeyValue {
       },
     },
     limiter: limiterOf(
-      (points) =>
+      (points, duration) =>
         new RateLimiterRedis({
           storeClient: redis,
-          keyPrefix: `rate:${points}`,
+          keyPrefix: `rate:${points}:${duration}`,
           points,
-          duration: 60,
+          duration,
           // While Redis is away each replica counts for itself.
-          insuranceLimiter: new RateLimiterMemory({ points, duration: 60 }),
+          insuranceLimiter: new RateLimiterMemory({ points, duration }),
         }),
     ),
     close: async () => void redis.disconnect(),
@@ -72,19 +72,24 @@ function inProcess(): KeyValue {
       delete: async (key) => void values.delete(key),
       ping: async () => {},
     },
-    limiter: limiterOf((points) => new RateLimiterMemory({ points, duration: 60 })),
+    limiter: limiterOf((points, duration) => new RateLimiterMemory({ points, duration })),
     close: async () => {},
   }
 }
 
 type Limiter = RateLimiterMemory | RateLimiterRedis
 
-function limiterOf(create: (points: number) => Limiter): RateLimiter {
-  const limiters = new Map<number, Limiter>()
+function limiterOf(create: (points: number, seconds: number) => Limiter): RateLimiter {
+  const limiters = new Map<string, Limiter>()
+  const limiterFor = (limit: number, seconds = 60) => {
+    const name = `${limit} ${seconds}`
+    const limiter = limiters.get(name) ?? create(limit, seconds)
+    limiters.set(name, limiter)
+    return limiter
+  }
   return {
-    async take(key, limit) {
-      const limiter = limiters.get(limit) ?? create(limit)
-      limiters.set(limit, limiter)
+    async take(key, limit, seconds) {
+      const limiter = limiterFor(limit, seconds)
       // A limit that is used up comes as a rejection of the same kind.
       const taken = await limiter.consume(key).catch((refused: unknown) => {
         if (refused instanceof RateLimiterRes) return { ...refused, msBeforeNext: refused.msBeforeNext, refused }
@@ -93,5 +98,6 @@ function limiterOf(create: (points: number) => Limiter): RateLimiter {
       const remaining = 'refused' in taken ? -1 : taken.remainingPoints
       return { limit, remaining, resetSeconds: Math.max(1, Math.ceil(taken.msBeforeNext / 1000)) }
     },
+    clear: async (key, limit, seconds) => void (await limiterFor(limit, seconds).delete(key)),
   }
 }

@@ -1,17 +1,8 @@
 import { z } from 'zod'
 import { duration } from '../routers/duration.ts'
-
-const flag = (fallback: boolean) => z.stringbool().default(fallback)
-const list = z
-  .string()
-  .transform((text) =>
-    text
-      .split(',')
-      .map((part) => part.trim())
-      .filter(Boolean),
-  )
-  .prefault('')
-const count = (fallback: number, min = 0) => z.coerce.number().int().min(min).default(fallback)
+import { availableLocales } from '../routers/locales.ts'
+import { loginRules, loginShape } from './login/settings.ts'
+import { count, flag, list } from './setting-kinds.ts'
 
 const placeholder = /^(changeme|change-me|secret|placeholder|example|todo|xxx+|password|your[-_ ])/i
 
@@ -72,10 +63,12 @@ const shape = {
     .string()
     .optional()
     .describe('Image file of the AI user, taken when the database is made; later `update-avatar` replaces it'),
+  APP_LOCALE: z.enum(availableLocales).default('en_US').describe('Language where a caller wishes none that we speak'),
   EXTENSIONS: list.describe('Modules with listeners, health checks, config blocks and tools, comma separated paths'),
   HEALTH_DEEP_EVERY: count(10, 1).describe('Every how many requests to /health a deep check runs'),
   SHUTDOWN_TIMEOUT: duration.prefault('30s').describe('How long a stop waits for requests under way'),
   TRUSTED_PROXIES: list.describe('Addresses or networks whose X-Forwarded headers are believed, comma separated'),
+  ...loginShape,
   LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
     .default('info')
@@ -98,7 +91,7 @@ const inProduction = (name: keyof typeof required) =>
 
 export const settings = z
   .object(shape)
-  .check(inProduction('DATABASE_URL'), inProduction('APP_KEY'), inProduction('AI_CONFIG'))
+  .check(inProduction('DATABASE_URL'), inProduction('APP_KEY'), inProduction('AI_CONFIG'), ...loginRules)
 
 /** The settings, and all variables of the environment for what the AI configuration asks for by name. */
 export type Env = z.output<typeof settings> & { variables: Record<string, string | undefined> }

@@ -1,0 +1,103 @@
+import { randomUUID } from 'node:crypto'
+import { chown, mkdir, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { hash } from '@node-rs/argon2'
+import { lock } from 'proper-lockfile'
+import { parse, stringify } from 'yaml'
+import { z } from 'zod'
+import { identity } from '../../routers/login-source.ts'
+
+const account = z.strictObject({
+  ...identity.shape,
+  hash: z.string().regex(/^\$argon2id\$v=19\$[\w=,]+\$[\w+/]+\$[\w+/]+$/, 'must be an argon2id hash'),
+})
+export type Account = z.output<typeof account>
+
+const isUnique = (key: 'username' | 'email') => (list: Account[]) =>
+  new Set(list.map((entry) => entry[key])).size === list.length
+
+const accounts = z
+  .array(account)
+  .refine(isUnique('username'), 'no two accounts may have one username')
+  .refine(isUnique('email'), 'no two accounts may have one e-mail address')
+
+export class AccountsError extends Error {
+  override name = 'AccountsError'
+
+  constructor(file: string, problems: string) {
+    super(`${file} is not a valid list of accounts.\n${problems}`)
+  }
+}
+
+/** The accounts of a JSON or YAML file; none where there is no file. Throws with everything that is wrong in it. */
+export async function readAccounts(file: string): Promise<Account[]> {
+  const text = await readFile(file, 'utf8').catch(ifMissing(''))
+  return checked(file, parsed(file, text) ?? [])
+}
+
+/** Adds an account or replaces the one with its username; the file has the old list or the new one at any time. */
+export async function putAccount(file: string, person: z.input<typeof identity>, password: string): Promise<void> {
+  const entry = { ...identity.parse(person), hash: await hashPassword(password) }
+  await change(file, (list) => [...list.filter(({ username }) => username !== entry.username), entry])
+}
+
+export async function removeAccount(file: string, username: string): Promise<void> {
+  await change(file, (list) => list.filter((entry) => entry.username !== username.trim().toLowerCase()))
+}
+
+/** One spelling for letters that keyboards write in several. */
+export const passwordText = (password: string) => password.normalize('NFC')
+
+/** The library's choice is argon2id with 19 MiB and two passes. */
+export const hashPassword = (password: string) => hash(passwordText(password))
+
+async function change(file: string, edit: (list: Account[]) => Account[]): Promise<void> {
+  await mkdir(dirname(file), { recursive: true })
+  const target = await realpath(file).catch(ifMissing(file))
+  const unlock = await lock(target, { realpath: false, retries: { retries: 100, minTimeout: 20, maxTimeout: 100 } })
+  try {
+    const list = checked(file, edit(await readAccounts(target)))
+    await replace(target, target.endsWith('.json') ? `${JSON.stringify(list, null, 2)}\n` : stringify(list))
+  } finally {
+    await unlock()
+  }
+}
+
+/** Keeps owner and mode, so that a command run by root does not lock the service out. */
+async function replace(file: string, text: string): Promise<void> {
+  const before = await stat(file).catch(ifMissing(undefined))
+  const fresh = `${file}.${randomUUID()}`
+  try {
+    const handle = await open(fresh, 'wx', before ? before.mode & 0o777 : 0o600)
+    await handle.writeFile(text)
+    await handle.sync()
+    await handle.close()
+    if (before) await chown(fresh, before.uid, before.gid).catch(() => {})
+    await rename(fresh, file)
+  } catch (error) {
+    await rm(fresh, { force: true })
+    throw error
+  }
+}
+
+function parsed(file: string, text: string): unknown {
+  try {
+    return parse(text)
+  } catch {
+    // A parser's message quotes the line, which may hold a hash.
+    throw new AccountsError(file, 'It is neither JSON nor YAML.')
+  }
+}
+
+function checked(file: string, list: unknown): Account[] {
+  const result = accounts.safeParse(list)
+  if (!result.success) throw new AccountsError(file, z.prettifyError(result.error))
+  return result.data
+}
+
+const ifMissing =
+  <Fallback>(fallback: Fallback) =>
+  (error: NodeJS.ErrnoException): Fallback => {
+    if (error.code === 'ENOENT') return fallback
+    throw error
+  }

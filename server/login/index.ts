@@ -1,0 +1,113 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Log } from '../../routers/context.ts'
+import { account as accountText, type LoginSources, type PasswordSource } from '../../routers/login-source.ts'
+import type { LoginLimits } from '../../routers/login-throttle.ts'
+import type { Env } from '../settings.ts'
+import { createLdap, type LdapOptions } from './ldap.ts'
+import { createLocal } from './local.ts'
+import { createOidc } from './oidc.ts'
+import { createProxy } from './proxy.ts'
+import type { Method } from './settings.ts'
+
+/** The file of the local accounts, for the service and for the command that adds one. */
+export const accountsFile = (env: Env): string => env.ACCOUNTS_FILE ?? join(env.DATA_DIR, 'accounts.json')
+
+export const loginLimits = (env: Env): LoginLimits => ({
+  perAccount: env.LOGIN_ATTEMPTS_PER_ACCOUNT,
+  perAddress: env.LOGIN_ATTEMPTS_PER_ADDRESS,
+  windowSeconds: Math.ceil(env.LOGIN_WINDOW / 1000),
+})
+
+/** Opens the sources that the settings choose; throws where one of their files is not usable. */
+export async function openLoginSources(env: Env, log: Log): Promise<LoginSources> {
+  const methods = chosenMethods(env)
+  const passwords: PasswordSource[] = []
+  for (const method of methods) {
+    if (method === 'local') passwords.push(await openLocal(env, log))
+    if (method === 'ldap') passwords.push(createLdap(await ldapOptions(env), log))
+  }
+  return {
+    ...(passwords.length > 0 && { password: firstOf(passwords) }),
+    ...(methods.includes('oidc') && { redirect: openOidc(env, log) }),
+    ...(methods.includes('proxy') && { header: openProxy(env, log) }),
+  }
+}
+
+function chosenMethods({ AUTHENTICATION_METHOD: chosen, NODE_ENV }: Env): readonly Method[] {
+  if (chosen.length > 0) return [...new Set(chosen)]
+  return NODE_ENV === 'development' ? ['local'] : []
+}
+
+const MAX_PASSWORD = 1024
+
+/** Asks one after the other. Whoever fails has failed everywhere, so that time does not tell who knows the account. */
+function firstOf(sources: readonly PasswordSource[]): PasswordSource {
+  return {
+    async verify(typed, password) {
+      const account = accountText.safeParse(typed)
+      if (!account.success || password === '' || password.length > MAX_PASSWORD) return undefined
+      let failure: unknown
+      for (const source of sources) {
+        const found = await source.verify(account.data, password).catch((error: unknown) => {
+          failure = error
+        })
+        if (found) return found
+      }
+      if (failure) throw failure
+      return undefined
+    },
+  }
+}
+
+const openLocal = (env: Env, log: Log) =>
+  createLocal({ file: accountsFile(env), allowExamples: env.NODE_ENV === 'development' }, log)
+
+async function ldapOptions(env: Env): Promise<LdapOptions> {
+  const { LDAP_SEARCH_DN: search, LDAP_BASE_DN: base = '', LDAP_BIND_DN: dn = base } = env
+  return {
+    urls: (env.LDAP_HOST ?? []).map((url) => (env.LDAP_PORT && !/:\d+$/.test(url) ? `${url}:${env.LDAP_PORT}` : url)),
+    startTls: env.LDAP_START_TLS,
+    ca: env.LDAP_CA_FILE && (await readFile(env.LDAP_CA_FILE, 'utf8')),
+    bind: dn === 'anonymous' ? undefined : { dn, password: env.LDAP_BIND_PW ?? '' },
+    base: search ?? base,
+    filter: env.LDAP_FILTER ?? '',
+    attributes: {
+      username: env.LDAP_ATTR_USERNAME,
+      email: env.LDAP_ATTR_EMAIL,
+      name: env.LDAP_ATTR_NAME,
+      invertName: env.LDAP_INVERT_NAME,
+    },
+    timeout: env.LDAP_TIMEOUT,
+  }
+}
+
+function openOidc(env: Env, log: Log) {
+  const options = {
+    issuer: env.OIDC_IDP ?? '',
+    clientId: env.OIDC_CLIENT_ID ?? '',
+    clientSecret: env.OIDC_CLIENT_SECRET,
+    scopes: env.OIDC_SCOPES,
+    claims: {
+      username: env.OIDC_USERNAME_VAR,
+      email: env.OIDC_EMAIL_VAR,
+      name: env.OIDC_NAME_VAR,
+      firstName: env.OIDC_FIRSTNAME_VAR,
+      lastName: env.OIDC_LASTNAME_VAR,
+    },
+    logoutUrl: env.OIDC_LOGOUT_URI,
+    baseUrl: env.BASE_URL ?? '',
+    allowHttp: env.OIDC_ALLOW_HTTP,
+  }
+  return createOidc(options, log)
+}
+
+function openProxy(env: Env, log: Log) {
+  const headers = {
+    username: env.PROXY_USERNAME_HEADER ?? '',
+    email: env.PROXY_EMAIL_HEADER ?? '',
+    name: env.PROXY_NAME_HEADER ?? '',
+  }
+  const { PROXY_ADDRESSES: addresses, PROXY_LOGIN_URL: loginUrl, PROXY_LOGOUT_URL: logoutUrl } = env
+  return createProxy({ addresses, headers, loginUrl, logoutUrl }, log)
+}

@@ -1,0 +1,125 @@
+import { randomUUID } from 'node:crypto'
+import { isIP } from 'node:net'
+import type { ConnectionOptions } from 'node:tls'
+import { Client, type Entry, Filter, ResultCodeError } from 'ldapts'
+import type { Log } from '../../routers/context.ts'
+import type { PasswordSource } from '../../routers/login-source.ts'
+import { Problem } from '../../routers/problems.ts'
+import { accept } from './identity.ts'
+import { type LdapAttributes, personOf } from './ldap-entry.ts'
+
+export interface LdapOptions {
+  /** Tried in this order: `ldap://` or `ldaps://`, with the port where it is not the usual one. */
+  urls: readonly string[]
+  startTls: boolean
+  /** Certificates to trust instead of the system's, as PEM. */
+  ca?: string | undefined
+  /** Whom to search as; anonymous when absent. */
+  bind?: { dn: string; password: string } | undefined
+  base: string
+  /** The words `=username` in it stand for the account. */
+  filter: string
+  attributes: LdapAttributes
+  /** For each step, in milliseconds. */
+  timeout: number
+}
+
+/** Looks an account up in a directory and signs in there with the password. */
+export function createLdap(options: LdapOptions, log: Log): PasswordSource {
+  return {
+    async verify(account, password) {
+      // A bind without a password succeeds on many servers: as nobody.
+      if (account.trim() === '' || password === '' || /\p{Cc}/u.test(account)) return undefined
+      let cause: unknown
+      for (const url of options.urls) {
+        try {
+          const entry = await withClient(url, options, (steps) => authenticate(steps, options, account, password, log))
+          return entry && accept('ldap', personOf(entry, options.attributes), log)
+        } catch (error) {
+          cause = error
+          log.warn({ server: url, error }, 'an LDAP server failed')
+        }
+      }
+      throw new Problem('unavailable', { cause })
+    },
+  }
+}
+
+/** Runs one step after another on a connection. */
+type Steps = <Result>(step: (client: Client) => Promise<Result>) => Promise<Result>
+
+/** A connection of one login's own, closed whatever happens. */
+async function withClient<Result>(
+  url: string,
+  { startTls, ca, timeout }: LdapOptions,
+  work: (steps: Steps) => Promise<Result>,
+): Promise<Result> {
+  const tls = tlsOptions(url, ca)
+  const secure = url.startsWith('ldaps:')
+  const client = new Client({ url, timeout, connectTimeout: timeout, ...(secure && { tlsOptions: tls }) })
+  let begun = false
+  const steps: Steps = (step) => {
+    // The library would connect again by itself, and after StartTLS send a password in the clear.
+    if (begun && !client.isConnected) throw new Error('The connection was lost.')
+    begun = true
+    return inTime(step(client), timeout * 2)
+  }
+  try {
+    if (startTls && !secure) await steps((fresh) => fresh.startTLS(tls))
+    return await work(steps)
+  } finally {
+    await client.unbind().catch(() => {})
+  }
+}
+
+function tlsOptions(url: string, ca: string | undefined): ConnectionOptions {
+  const host = new URL(url).hostname.replace(/^\[|\]$/g, '')
+  return { host, minVersion: 'TLSv1.2', ...(isIP(host) === 0 && { servername: host }), ...(ca && { ca }) }
+}
+
+async function authenticate(
+  steps: Steps,
+  { bind, base, filter, attributes, timeout }: LdapOptions,
+  account: string,
+  password: string,
+  log: Log,
+): Promise<Entry | undefined> {
+  if (bind) await steps((client) => client.bind(bind.dn, bind.password))
+  const { searchEntries } = await steps((client) =>
+    client.search(base, {
+      scope: 'sub',
+      filter: filter.replace(/=username(?=\))/g, () => `=${Filter.escape(account)}`),
+      attributes: [attributes.username, attributes.email, ...attributes.name],
+      sizeLimit: 2,
+      timeLimit: Math.ceil(timeout / 1000),
+    }),
+  )
+  const [entry, another] = searchEntries
+  if (another) log.warn({ source: 'ldap' }, 'several entries of the directory match one account')
+  // As many steps for an unknown account as for a wrong password.
+  if (!entry?.dn || another) await binds(steps, `cn=${randomUUID()},${base}`, randomUUID())
+  else if (await binds(steps, entry.dn, password)) return entry
+  return undefined
+}
+
+/** False where the server says no; throws where it cannot say. */
+async function binds(steps: Steps, dn: string, password: string): Promise<boolean> {
+  try {
+    await steps((client) => client.bind(dn, password))
+    return true
+  } catch (error) {
+    if (error instanceof ResultCodeError && !serverTrouble.has(error.code)) return false
+    throw error
+  }
+}
+
+/** Result codes that say nothing about the password: time and size limits, stronger security wanted, busy, unavailable. */
+const serverTrouble = new Set([1, 2, 3, 7, 8, 11, 13, 51, 52])
+
+async function inTime<Result>(work: Promise<Result>, ms: number): Promise<Result> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error('The server took too long.')), ms)
+  })
+  return Promise.race([work, late]).finally(() => clearTimeout(timer))
+}

@@ -1,0 +1,150 @@
+import * as client from 'openid-client'
+import type { Log } from '../../routers/context.ts'
+import type { PendingLogin, RedirectSource } from '../../routers/login-source.ts'
+import { Problem } from '../../routers/problems.ts'
+import { accept } from './identity.ts'
+import { type Claims, type OidcClaims, personOf } from './oidc-claims.ts'
+
+export interface OidcOptions {
+  issuer: string
+  clientId: string
+  clientSecret?: string | undefined
+  /** Beside `openid`. */
+  scopes: readonly string[]
+  claims: OidcClaims
+  /** Used instead of the address that the provider names for signing out. */
+  logoutUrl?: string | undefined
+  /** Public address of this service. */
+  baseUrl: string
+  allowHttp: boolean
+}
+
+const MINUTES_TO_RETURN = 15
+const TIMEOUT_SECONDS = 10
+
+/** Signs in at an OpenID provider by the code flow with PKCE. No token outlives `finish`. */
+export function createOidc(options: OidcOptions, log: Log): RedirectSource {
+  const { scopes, claims: names, baseUrl } = options
+  const redirectUri = `${baseUrl}/req/login`
+  const provider = discoverOnce(options)
+
+  return {
+    async begin() {
+      const config = await provider().catch((error: unknown) => fail(error, log))
+      const pending = newPending()
+      const url = client.buildAuthorizationUrl(config, {
+        redirect_uri: redirectUri,
+        scope: [...new Set(['openid', ...scopes])].join(' '),
+        state: pending.state,
+        nonce: pending.nonce,
+        code_challenge: await client.calculatePKCECodeChallenge(pending.verifier),
+        code_challenge_method: 'S256',
+      })
+      return { url: url.href, pending }
+    },
+
+    async finish(query, pending) {
+      if (Date.now() > pending.until) return undefined
+      const back = new URL(redirectUri)
+      back.search = query
+      try {
+        const claims = await claimsOf(await provider(), back, pending)
+        return accept('oidc', personOf(claims, names), log)
+      } catch (error) {
+        if (!isRefusal(error)) fail(error, log)
+        log.info({ source: 'oidc', code: codeOf(error) }, 'a login at the provider was refused')
+        return undefined
+      }
+    },
+
+    async logoutUrl() {
+      const config = await provider().catch(() => undefined)
+      return config && signOutUrl(config, options)
+    },
+  }
+}
+
+/** Asks the provider for its addresses when they are first needed, and again only after a failure. */
+function discoverOnce({ issuer, clientId, clientSecret, allowHttp }: OidcOptions) {
+  let known: Promise<client.Configuration> | undefined
+  const discover = () =>
+    client.discovery(
+      new URL(issuer),
+      clientId,
+      clientSecret,
+      clientSecret ? inHeaderOrBody(clientSecret) : client.None(),
+      {
+        timeout: TIMEOUT_SECONDS,
+        execute: [client.enableNonRepudiationChecks, ...(allowHttp ? [client.allowInsecureRequests] : [])],
+      },
+    )
+  return () => {
+    known ??= discover().catch((error: unknown) => {
+      known = undefined
+      throw error
+    })
+    return known
+  }
+}
+
+/** The way of sending the secret that the provider takes. */
+const inHeaderOrBody =
+  (secret: string): client.ClientAuth =>
+  (server, ...request) => {
+    const methods = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
+    const way = methods.includes('client_secret_basic') ? client.ClientSecretBasic : client.ClientSecretPost
+    way(secret)(server, ...request)
+  }
+
+const newPending = (): PendingLogin => ({
+  state: client.randomState(),
+  nonce: client.randomNonce(),
+  verifier: client.randomPKCECodeVerifier(),
+  until: Date.now() + MINUTES_TO_RETURN * 60_000,
+})
+
+/** Swaps the code for what the provider tells of the person, in the signed token and at its userinfo address. */
+async function claimsOf(config: client.Configuration, back: URL, pending: PendingLogin): Promise<Claims> {
+  const tokens = await client.authorizationCodeGrant(config, back, {
+    expectedState: pending.state,
+    expectedNonce: pending.nonce,
+    pkceCodeVerifier: pending.verifier,
+  })
+  const signed = tokens.claims()
+  if (!signed || !config.serverMetadata().userinfo_endpoint) return { ...signed }
+  return { ...signed, ...(await client.fetchUserInfo(config, tokens.access_token, signed.sub)) }
+}
+
+/** The provider is told who asks and where to go then, not who signs out: that would need a kept token. */
+function signOutUrl(config: client.Configuration, { logoutUrl, clientId, baseUrl }: OidcOptions): string | undefined {
+  const parameters = { client_id: clientId, post_logout_redirect_uri: `${baseUrl}/login` }
+  if (!logoutUrl) {
+    return config.serverMetadata().end_session_endpoint && client.buildEndSessionUrl(config, parameters).href
+  }
+  const url = new URL(logoutUrl)
+  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
+  return url.href
+}
+
+/** What the browser brought back is not good; anything else is the provider's or the operator's fault. */
+function isRefusal(error: unknown): boolean {
+  if (error instanceof client.AuthorizationResponseError) return !serverErrors.has(error.error)
+  if (error instanceof client.ResponseBodyError) return error.error === 'invalid_grant'
+  return error instanceof client.ClientError && refusals.has(error.code ?? '')
+}
+
+const serverErrors = new Set(['server_error', 'temporarily_unavailable'])
+const refusals = new Set([
+  'OAUTH_INVALID_RESPONSE',
+  'OAUTH_JWT_CLAIM_COMPARISON_FAILED',
+  'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED',
+])
+
+/** The machine's word for it: sentences may quote a token. */
+const codeOf = (error: unknown): string =>
+  String((error as { error?: string }).error ?? (error as { code?: string }).code ?? (error as Error).name).slice(0, 60)
+
+function fail(error: unknown, log: Log): never {
+  log.warn({ source: 'oidc', code: codeOf(error) }, 'the OpenID provider failed')
+  throw new Problem('unavailable', { cause: error })
+}

@@ -1,0 +1,69 @@
+import ipaddr from 'ipaddr.js'
+import type { Log } from '../../routers/context.ts'
+import type { DistinctHeaders, HeaderSource } from '../../routers/login-source.ts'
+import { accept } from './identity.ts'
+
+export interface ProxyOptions {
+  /** Addresses and networks of the reverse proxy. */
+  addresses: readonly string[]
+  /** The exact names of its headers, in lower case. */
+  headers: { username: string; email: string; name: string }
+  loginUrl?: string | undefined
+  logoutUrl?: string | undefined
+}
+
+const MAX_BYTES = 512
+
+/** Reads who signed in at a reverse proxy, from its own connections only. */
+export function createProxy({ addresses, headers: names, loginUrl, logoutUrl }: ProxyOptions, log: Log): HeaderSource {
+  const isTrusted = trustOf(addresses)
+  return {
+    loginUrl,
+    logoutUrl,
+    read(headers, remoteAddress) {
+      if (headers[names.username] === undefined) return undefined
+      if (!isTrusted(remoteAddress)) {
+        log.warn({ source: 'proxy' }, 'an untrusted address sent the headers of the login proxy')
+        return undefined
+      }
+      const told = {
+        username: single(headers, names.username),
+        email: single(headers, names.email),
+        name: single(headers, names.name),
+      }
+      return accept('proxy', told, log)
+    },
+  }
+}
+
+/** A name that comes twice was sent by the client too, and is nobody's. */
+function single(headers: DistinctHeaders, name: string): string | undefined {
+  const [value, ...more] = headers[name] ?? []
+  if (value === undefined || more.length > 0 || value.length > MAX_BYTES) return undefined
+  return utf8(value)
+}
+
+/** HTTP hands over bytes as Latin-1; proxies send UTF-8. */
+function utf8(value: string): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(value, 'latin1'))
+  } catch {
+    return undefined
+  }
+}
+
+function trustOf(addresses: readonly string[]): (address: string | undefined) => boolean {
+  const networks = addresses.map(networkOf)
+  return (address) => {
+    if (!address || !ipaddr.isValid(address)) return false
+    const parsed = ipaddr.process(address)
+    return networks.some(([network, bits]) => network.kind() === parsed.kind() && parsed.match(network, bits))
+  }
+}
+
+/** An address, or a network such as `10.0.0.0/8`; throws for anything else. */
+export function networkOf(text: string): [ipaddr.IPv4 | ipaddr.IPv6, number] {
+  if (text.includes('/')) return ipaddr.parseCIDR(text)
+  const address = ipaddr.process(text)
+  return [address, address.kind() === 'ipv4' ? 32 : 128]
+}

@@ -1,0 +1,15 @@
+import { z } from 'zod'
+
+export const flag = (fallback: boolean) => z.stringbool().default(fallback)
+
+export const list = z
+  .string()
+  .transform((text) =>
+    text
+      .split(',')
+      .map((part) => part.trim())
+      .filter(Boolean),
+  )
+  .prefault('')
+
+export const count = (fallback: number, min = 0) => z.coerce.number().int().min(min).default(fallback)
