@@ -5,17 +5,21 @@ import { AiTool } from './ai-tool.ts'
 import { availabilities, id, moment, timestamps } from './columns.ts'
 
 export interface Limits {
-  maxInputTokens?: number
-  maxOutputTokens?: number
+  maxInputTokens?: number | null | undefined
+  maxOutputTokens?: number | null | undefined
 }
 
-/** Prices of a million tokens each; a price that is absent counts as nothing. */
-export interface Pricing {
+/** What a token costs, while the input has at least so many tokens and fewer than so many. */
+export interface PriceRange {
   currency: string
-  inputPerMillion: number
-  outputPerMillion: number
-  cachedInputPerMillion?: number
+  inputCostPerToken: number | null
+  inputCostPerCachedToken: number | null
+  outputCostPerToken: number | null
+  outputCostPerReasoningToken: number | null
+  range: [from: number, to: number | null]
 }
+
+export type Pricing = { free: true } | { ranges: PriceRange[] | null; priorityRanges: PriceRange[] | null }
 
 export const demands = ['low', 'medium', 'high'] as const
 

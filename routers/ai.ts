@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { findCallableModel } from '../entities/ai-model-statements.ts'
 import type { Context } from './context.ts'
-import { estimateTokens } from './cost.ts'
 import { MeteredCall } from './metered-call.ts'
 import type { CallableModel, Message } from './model-gateway.ts'
+import { estimateTokens } from './pricing.ts'
 import { type Issue, Problem } from './problems.ts'
 import { takeAllowance } from './rate-limit.ts'
 import { middleware, router, userWho } from './trpc.ts'
@@ -60,7 +60,7 @@ function problemsOf(messages: readonly Message[], model: CallableModel | undefin
   if (messages.at(-1)?.role !== 'user')
     issues.push({ path: ['messages'], message: 'must end with a message of the user' })
   const most = model?.limits?.maxInputTokens
-  if (most !== undefined && estimateTokens(messages.map(({ text }) => text).join('')) > most) {
+  if (most && estimateTokens(messages.map(({ text }) => text).join('')) > most) {
     issues.push({ path: ['messages'], message: `is more input than the model takes, which is ${most} tokens` })
   }
   return issues

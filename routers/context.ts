@@ -10,6 +10,7 @@ import type { KeyValueStore } from './key-value-store.ts'
 import type { ModelConfig } from './model-config.ts'
 import type { ModelGateway } from './model-gateway.ts'
 import type { Allowance, RateLimiter } from './rate-limit.ts'
+import type { ResourceCatalogue } from './resource-catalogue.ts'
 import type { Storage } from './storage.ts'
 import type { UsageLog } from './usage-log.ts'
 import type { Vault } from './vault.ts'
@@ -20,6 +21,7 @@ export interface Settings {
   allowExternalCommunication: boolean
   allowUserTokenCreation: boolean
   aiRequestsPerMinute: number
+  defaultLocale: string
   aiUser: { name: string; username: string }
 }
 
@@ -46,6 +48,7 @@ export interface Services {
   healthChecks: HealthChecks
   healthTimer: HealthTimer
   extensions: Extensions
+  resources: ResourceCatalogue
   log: Log
 }
 
@@ -56,6 +59,8 @@ export interface Call {
   /** Host access is where a call comes from, not a kind of user: no request can ask for it. */
   origin?: 'wire' | 'host' | undefined
   requestId: string
+  /** The default one where nothing says which. */
+  locale?: string | undefined
   /** Ends when the caller goes away. */
   signal?: AbortSignal | undefined
 }
@@ -67,6 +72,7 @@ export interface Context extends Omit<Services, 'em'> {
   usage: UsageType
   origin: 'wire' | 'host'
   requestId: string
+  locale: string
   signal: AbortSignal
   /** What a facade tells beside the result. */
   notes: Notes
@@ -82,6 +88,7 @@ const never = new AbortController().signal
 export function createContext(services: Services, call: Call): Context {
   const { em, ...rest } = services
   const { caller, usage = 'main', origin = 'wire', requestId, signal = never } = call
+  const { locale = services.settings.defaultLocale } = call
   const callerContext = new CallerContext(services.events)
   if (caller) callerContext.become(caller)
   let own: EntityManager | undefined
@@ -92,6 +99,7 @@ export function createContext(services: Services, call: Call): Context {
     usage,
     origin,
     requestId,
+    locale,
     signal,
     notes: {},
   }

@@ -1,4 +1,6 @@
 import type { z } from 'zod'
+import type { ModelFlag } from './ai-model-flags.ts'
+import type { ToolCapability } from './ai-tool-capabilities.ts'
 import type { Context } from './context.ts'
 import type { DomainEvents, Events, Listener } from './events.ts'
 import type { HealthResult } from './health.ts'
@@ -27,6 +29,8 @@ export interface Extension {
   healthChecks?: Record<string, () => HealthOutcome | Promise<HealthOutcome>>
   configBlocks?: readonly ConfigBlock[]
   tools?: readonly FunctionTool[]
+  modelFlags?: readonly ModelFlag[]
+  toolCapabilities?: readonly ToolCapability[]
 }
 
 type HealthOutcome = Omit<HealthResult, 'name'>
@@ -35,6 +39,8 @@ type HealthOutcome = Omit<HealthResult, 'name'>
 export interface Extensions {
   configBlocks: readonly ConfigBlock[]
   tools: ReadonlyMap<string, FunctionTool>
+  modelFlags: readonly ModelFlag[]
+  toolCapabilities: readonly ToolCapability[]
 }
 
 /** Registers listeners and health checks, and gathers the rest; throws on a tool or block that is there twice. */
@@ -51,8 +57,11 @@ export function extend(events: Events, extensions: readonly Extension[]): Extens
   }
   const tools = extensions.flatMap((extension) => extension.tools ?? [])
   const configBlocks = extensions.flatMap((extension) => extension.configBlocks ?? [])
-  assertUnique([...tools.map(({ name }) => name), ...configBlocks.map(({ key }) => key)])
-  return { configBlocks, tools: new Map(tools.map((tool) => [tool.name, tool])) }
+  const modelFlags = extensions.flatMap((extension) => extension.modelFlags ?? [])
+  const toolCapabilities = extensions.flatMap((extension) => extension.toolCapabilities ?? [])
+  assertUnique(tools.map(({ name }) => name))
+  assertUnique([...configBlocks, ...modelFlags, ...toolCapabilities].map(({ key }) => key))
+  return { configBlocks, modelFlags, toolCapabilities, tools: new Map(tools.map((tool) => [tool.name, tool])) }
 }
 
 async function outcomeOf(check: () => HealthOutcome | Promise<HealthOutcome>): Promise<HealthOutcome> {

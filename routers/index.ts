@@ -1,7 +1,17 @@
 import { adminRouter } from './admin.ts'
 import { aiRouter } from './ai.ts'
+import { aiModelDescriptions, aiModelDescriptionsRouter } from './ai-model-descriptions.ts'
+import { aiModelFlags, aiModelFlagsRouter } from './ai-model-flags.ts'
+import { aiModels, aiModelsRouter } from './ai-models.ts'
+import { aiProviders, aiProvidersRouter } from './ai-providers.ts'
+import { aiToolCapabilities, aiToolCapabilitiesRouter } from './ai-tool-capabilities.ts'
+import { aiTools, aiToolsRouter } from './ai-tools.ts'
 import { healthRouter } from './health.ts'
+import { mcpServers, mcpServersRouter } from './mcp-servers.ts'
 import { modelsRouter } from './models.ts'
+import type { Resource } from './resource.ts'
+import { systemModels, systemModelsRouter } from './system-models.ts'
+import { systemPrompts, systemPromptsRouter } from './system-prompts.ts'
 import { tokensRouter } from './tokens.ts'
 import { createCallerFactory, router } from './trpc.ts'
 import { usageRouter } from './usage.ts'
@@ -10,12 +20,34 @@ import { usersRouter } from './users.ts'
 export const appRouter = router({
   admin: adminRouter,
   ai: aiRouter,
+  aiModelDescriptions: aiModelDescriptionsRouter,
+  aiModelFlags: aiModelFlagsRouter,
+  aiModels: aiModelsRouter,
+  aiProviders: aiProvidersRouter,
+  aiToolCapabilities: aiToolCapabilitiesRouter,
+  aiTools: aiToolsRouter,
   health: healthRouter,
+  mcpServers: mcpServersRouter,
   models: modelsRouter,
+  systemModels: systemModelsRouter,
+  systemPrompts: systemPromptsRouter,
   tokens: tokensRouter,
   usage: usageRouter,
   users: usersRouter,
 })
+
+/** Every declared type. */
+export const resources: readonly Resource[] = [
+  aiModelDescriptions,
+  aiModelFlags,
+  aiModels,
+  aiProviders,
+  aiToolCapabilities,
+  aiTools,
+  mcpServers,
+  systemModels,
+  systemPrompts,
+]
 
 export type AppRouter = typeof appRouter
 

@@ -1,8 +1,8 @@
 import type { Outcome } from '../entities/usage-record.ts'
 import type { Caller } from './caller.ts'
 import type { Context } from './context.ts'
-import { costOf, estimateTokens } from './cost.ts'
 import type { ModelCall, TokenCounts } from './model-gateway.ts'
+import { costOf, estimateTokens } from './pricing.ts'
 import { Problem } from './problems.ts'
 
 type User = Extract<Caller, { type: 'user' }>
@@ -102,7 +102,7 @@ export class MeteredCall {
   #record(outcome: Outcome): void {
     const { pricing, providerId, modelId } = this.#call.model
     const counts = this.#counts(outcome)
-    const { inputTokens: input, outputTokens: output, cachedTokens: cached } = counts
+    const { inputTokens: input, outputTokens: output, cachedTokens: cached, reasoningTokens: reasoning } = counts
     this.#ctx.usageLog.add({
       userId: this.#who.person.id,
       tokenId: this.#who.token?.id ?? null,
@@ -112,8 +112,7 @@ export class MeteredCall {
       ...counts,
       outcome,
       durationMs: Math.round(performance.now() - this.#started),
-      costMicros: pricing ? costOf(pricing, { input, output, cached }) : null,
-      currency: pricing?.currency ?? null,
+      ...costOf(pricing, { input, output, cached, reasoning }),
       requestId: this.#ctx.requestId,
     })
   }

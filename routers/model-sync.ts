@@ -11,6 +11,7 @@ import { SystemModel } from '../entities/system-model.ts'
 import type { Context } from './context.ts'
 import type { FunctionTool } from './extension.ts'
 import type { ModelConfig, ModelEntry, ProviderConfig } from './model-config.ts'
+import { pricingOf } from './pricing.ts'
 import { plainValues, unchangedByHand } from './three-way.ts'
 import type { Vault } from './vault.ts'
 
@@ -89,15 +90,9 @@ interface Surroundings {
 
 function writeModel(em: EntityManager, entry: ModelEntry, { provider, row, tools }: Surroundings): void {
   const { id: modelId, external: _external, tools: toolNames, descriptions, label = modelId, ...rest } = entry
-  const {
-    upstreamId = null,
-    limits = null,
-    pricing = null,
-    parameters = null,
-    documentationUrl = null,
-    ...plain
-  } = rest
-  const wanted = { ...plain, label, upstreamId, limits, pricing, parameters, documentationUrl }
+  const { upstreamId = null, limits = null, pricing, parameters = null, documentationUrl = null, ...plain } = rest
+  const prices = pricing ? pricingOf(pricing) : null
+  const wanted = { ...plain, label, upstreamId, limits, pricing: prices, parameters, documentationUrl }
   const written = row
     ? em.assign(row, unchangedByHand(wanted, { ...row }, row.synced))
     : em.create(AiModel, { ...wanted, modelId, provider })

@@ -81,4 +81,6 @@ export const registering = t.procedure.use(userType('registering'))
 export const externalApp = t.procedure.use(usageType('external')).use(userType('external-app'))
 /** An administrator of the application, or somebody on the host. */
 export const admin = t.procedure.use(adminOrHost)
+/** An administrator whose token, where one is used, has the ability. */
+export const adminWho = (needed: Ability) => admin.use(ability(needed))
 export const host = t.procedure.use(hostOnly)

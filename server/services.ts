@@ -2,6 +2,8 @@ import type { FastifyBaseLogger } from 'fastify'
 import type { Services, Settings } from '../routers/context.ts'
 import { createEvents } from '../routers/events.ts'
 import { extend } from '../routers/extension.ts'
+import { resources } from '../routers/index.ts'
+import { createCatalogue } from '../routers/resource-catalogue.ts'
 import { readModelConfig } from './ai/config.ts'
 import { createGateway } from './ai/gateway.ts'
 import { type Callers, createCallers } from './callers.ts'
@@ -56,6 +58,7 @@ export async function compose({ env, database, log, temporaryDir }: Parts): Prom
     healthChecks: createHealthChecks(database, kv, env.DATA_DIR),
     healthTimer: createHealthTimer(env.HEALTH_DEEP_EVERY, temporaryDir),
     extensions,
+    resources: createCatalogue(resources),
     log,
   }
   const close = async () => {
@@ -71,6 +74,7 @@ function settingsOf(env: Env): Settings {
     allowExternalCommunication: env.ALLOW_EXTERNAL_COMMUNICATION ?? env.NODE_ENV === 'development',
     allowUserTokenCreation: env.ALLOW_USER_TOKEN_CREATION,
     aiRequestsPerMinute: env.RATE_LIMIT_AI_PER_MINUTE,
+    defaultLocale: env.APP_LOCALE,
     aiUser: { name: env.SVC_NAME, username: env.SVC_USERNAME },
   }
 }

@@ -96,7 +96,7 @@ export const settings = z
 /** The settings, and all variables of the environment for what the AI configuration asks for by name. */
 export type Env = z.output<typeof settings> & { variables: Record<string, string | undefined> }
 
-interface SettingRow {
+export interface SettingRow {
   name: string
   type: string
   default: string

@@ -1,0 +1,85 @@
+import { z } from 'zod'
+import { AiProvider } from '../entities/ai-provider.ts'
+import { visibleProviders } from '../entities/catalogue-scopes.ts'
+import { adapters } from './model-config.ts'
+import { API_KEY } from './model-sync.ts'
+import { reads } from './reads.ts'
+import { attribute, cataloguePage, many, resource, timestamps } from './resource.ts'
+import { router } from './trpc.ts'
+import { writes } from './writes.ts'
+
+const providerId = z.string().trim().min(1).max(120).describe('The name in the configuration, unique.')
+const name = z.string().trim().min(1).max(120).describe('The name that people see.')
+const adapter = z.enum(adapters).describe('The protocol the provider speaks.')
+const active = z.boolean().describe('Whether its models can be used.')
+const url = z
+  .url({ protocol: /^https?$/ })
+  .max(2048)
+  .nullable()
+const apiUrl = url.describe("Where its API is; null for the provider's usual address.")
+const modelStatusUrl = url.describe('Where it says whether its models are available.')
+const apiKey = z
+  .string()
+  .min(1)
+  .max(4096)
+  .nullable()
+  .describe('The key of its API. Nobody gets it back: where there is one, stars stand for it.')
+const milliseconds = z.number().int().positive()
+const settings = z
+  .strictObject({
+    timeouts: z
+      .strictObject({
+        connect: milliseconds.optional(),
+        firstByte: milliseconds.optional(),
+        total: milliseconds.optional(),
+      })
+      .optional(),
+  })
+  .describe('Time limits in milliseconds.')
+
+export const masked = (column: string) => (row: string) => `case when ${row}.${column} is not null then '********' end`
+
+export const aiProviders = resource({
+  type: 'ai-providers',
+  about: 'Services that run AI models.',
+  table: 'ai_providers',
+  scope: visibleProviders,
+  attributes: {
+    providerId: attribute(providerId),
+    name: attribute(name),
+    adapter: attribute(adapter, { only: 'admin' }),
+    active: attribute(active, { only: 'admin' }),
+    apiUrl: attribute(apiUrl, { only: 'admin' }),
+    modelStatusUrl: attribute(modelStatusUrl, { only: 'admin' }),
+    apiKey: attribute(apiKey, { only: 'admin', sql: masked('api_key') }),
+    settings: attribute(settings, { only: 'admin' }),
+    ...timestamps,
+  },
+  relations: { models: many('ai-models', { inverse: 'provider_id' }) },
+  includes: ['models', 'models.provider', 'models.tools', 'models.descriptions'],
+  sorts: ['providerId', 'name', 'createdAt', 'updatedAt'],
+  page: cataloguePage,
+})
+
+const members = { name, adapter, active, apiUrl, modelStatusUrl, apiKey, settings }
+
+export const aiProvidersRouter = router({
+  ...reads(aiProviders),
+  ...writes(aiProviders, {
+    entity: AiProvider,
+    create: {
+      providerId,
+      ...members,
+      active: active.default(true),
+      apiUrl: apiUrl.default(null),
+      modelStatusUrl: modelStatusUrl.default(null),
+      apiKey: apiKey.default(null),
+      settings: settings.default({}),
+    },
+    update: { providerId, ...members },
+    columns: ({ vault }, { apiKey, ...given }) => ({
+      ...given,
+      ...(apiKey !== undefined && { apiKey: apiKey === null ? null : vault.seal(String(apiKey), API_KEY) }),
+    }),
+  }),
+})

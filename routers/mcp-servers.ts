@@ -1,0 +1,104 @@
+import { z } from 'zod'
+import { availabilities } from '../entities/columns.ts'
+import { McpServer, mcpTransports } from '../entities/mcp-server.ts'
+import { everyRow } from '../entities/scope.ts'
+import { masked } from './ai-providers.ts'
+import { reads } from './reads.ts'
+import { attribute, cataloguePage, many, resource, timestamps } from './resource.ts'
+import { router } from './trpc.ts'
+import type { Vault } from './vault.ts'
+import { writes } from './writes.ts'
+
+const url = z.string().trim().min(1).max(2048).describe('Its address, or the command of a `stdio` server; unique.')
+const transport = z.enum(mcpTransports).describe('How it is spoken to.')
+const serverLabel = z.string().trim().min(1).max(120).describe('The name that people see.')
+const description = z.string().max(4000).nullable().describe('What it offers.')
+/** Nobody can be asked for a confirmation yet, so nothing that needs one is offered. */
+const requireApproval = z.enum(['never']).describe('Whether a person must agree to each call.')
+const apiKey = z
+  .string()
+  .min(1)
+  .max(4096)
+  .nullable()
+  .describe('Sent as a bearer token. Nobody gets it back: where there is one, stars stand for it.')
+const seconds = z.number().int().positive()
+const timeouts = z
+  .strictObject({ connect: seconds.optional(), read: seconds.optional(), sseIdle: seconds.optional() })
+  .describe('Time limits in milliseconds.')
+const config = z
+  .record(z.string().max(80), z.json())
+  .nullable()
+  .describe('Headers, arguments and the like. Nobody gets it back: where there is some, stars stand for it.')
+
+export const mcpServers = resource({
+  type: 'mcp-servers',
+  about: 'Servers that offer tools over the Model Context Protocol.',
+  table: 'mcp_servers',
+  scope: everyRow,
+  attributes: {
+    serverLabel: attribute(serverLabel),
+    status: attribute(z.enum(availabilities).describe('What the last status check found.')),
+    description: attribute(description),
+    requireApproval: attribute(requireApproval),
+    transport: attribute(transport, { only: 'admin' }),
+    url: attribute(url, { only: 'admin' }),
+    version: attribute(z.string().nullable().describe('As the server says.'), { only: 'admin' }),
+    protocolVersion: attribute(z.string().nullable().describe('As agreed with the server.'), { only: 'admin' }),
+    timeouts: attribute(timeouts, { only: 'admin' }),
+    apiKey: attribute(apiKey, { only: 'admin', sql: masked('api_key') }),
+    additionalConfig: attribute(
+      z
+        .string()
+        .nullable()
+        .describe(config.description ?? ''),
+      { only: 'admin', sql: masked('additional_config') },
+    ),
+    ...timestamps,
+  },
+  relations: { tools: many('ai-tools', { inverse: 'server_id' }) },
+  includes: ['tools', 'tools.models'],
+  sorts: ['serverLabel', 'createdAt', 'updatedAt'],
+  page: cataloguePage,
+})
+
+const members = {
+  url,
+  transport,
+  serverLabel,
+  description,
+  requireApproval,
+  apiKey,
+  timeouts,
+  additionalConfig: config,
+}
+
+export const mcpServersRouter = router({
+  ...reads(mcpServers),
+  ...writes(mcpServers, {
+    entity: McpServer,
+    create: {
+      ...members,
+      transport: transport.default('http'),
+      description: description.default(null),
+      requireApproval: requireApproval.default('never'),
+      apiKey: apiKey.default(null),
+      timeouts: timeouts.default({}),
+      additionalConfig: config.default(null),
+    },
+    update: members,
+    columns: ({ vault }, { apiKey, additionalConfig, ...given }) => ({
+      ...given,
+      ...(apiKey !== undefined && { apiKey: sealed(vault, apiKey, 'mcp_servers.api_key') }),
+      ...(additionalConfig !== undefined && {
+        additionalConfig: sealed(
+          vault,
+          additionalConfig && JSON.stringify(additionalConfig),
+          'mcp_servers.additional_config',
+        ),
+      }),
+    }),
+  }),
+})
+
+const sealed = (vault: Vault, plain: unknown, purpose: string) =>
+  plain === null ? null : vault.seal(String(plain), purpose)

@@ -1,0 +1,109 @@
+import { z } from 'zod'
+import type { Context } from './context.ts'
+import { Problem } from './problems.ts'
+import { type Query, RowReader, type Window } from './read-rows.ts'
+import { exposes, type Filter, type Linked, type RecordOf, type Relation, type Resource } from './resource.ts'
+import { userWho } from './trpc.ts'
+
+export interface Page<T> {
+  items: T[]
+  total: number
+  page: Window
+}
+
+/** An id that could be one: anything else is not there. */
+export const rowId = z.string().regex(/^[1-9]\d{0,8}$/)
+
+export const reader = userWho('read')
+
+/** `list`, `get` and the relations of a type that is one table. Who may see a row is the type's scope. */
+export function reads<R extends Resource>(of: R, base = reader) {
+  const include = includeOf(of)
+  return {
+    list: base
+      .meta(exposes(of, 'list'))
+      .input(z.strictObject(collectionInput(of)).prefault({}))
+      .query(async ({ ctx, input }): Promise<Page<RecordOf<R>>> => {
+        const window = windowOf(of, input.page)
+        const { items, total } = await new RowReader(ctx).page(of, queryOf(of, input), window)
+        return { items: items as RecordOf<R>[], total, page: window }
+      }),
+
+    get: base
+      .meta(exposes(of, 'get'))
+      .input(z.strictObject({ id: rowId, include }))
+      .query(({ ctx, input }) => getRow(ctx, of, input.id, input.include)),
+
+    related: base
+      .meta(exposes(of, 'related'))
+      .input(z.looseObject({ id: rowId, relation: relationOf(of) }))
+      .query(({ ctx, input }) => related(ctx, of, input)),
+  }
+}
+
+/** One record; throws where it is not there for the caller. */
+export async function getRow<R extends Resource>(ctx: Context, of: R, id: string, include: readonly string[] = []) {
+  const record = await new RowReader(ctx).byId(of, Number(id), include)
+  if (!record)
+    throw new Problem('not_found', { detail: `There is no resource of the type ${of.type} with the id ${id}.` })
+  return record as RecordOf<R>
+}
+
+const relationOf = ({ relations }: Resource) => z.enum(Object.keys(relations))
+
+const includeOf = ({ includes }: Resource) => z.array(z.enum(includes as string[])).default([])
+
+/** What a collection of a type accepts. */
+export function collectionInput({ includes, sorts, filters, page }: Resource) {
+  const keys = [...new Set(sorts)].flatMap((name) => [name, `-${name}`])
+  const whole = z.coerce.number().int().min(1)
+  const window = page ? { number: whole.max(1_000_000).optional(), size: whole.max(page.max).optional() } : {}
+  const shapes = Object.fromEntries(Object.entries(filters).map(([name, { schema }]) => [name, schema.optional()]))
+  return {
+    include: z.array(z.enum(includes as string[])).default([]),
+    sort: z.array(z.enum(keys)).max(3).default([]),
+    filter: z.strictObject(shapes).default({}),
+    page: z.strictObject(window).optional() as z.ZodOptional<z.ZodType<Partial<Window>>>,
+  }
+}
+
+interface CollectionInput {
+  include: string[]
+  sort: string[]
+  filter: Record<string, unknown>
+  page?: Partial<Window> | undefined
+}
+
+/** What does not come in pages comes as one. */
+const windowOf = ({ page }: Resource, { number = 1, size = page?.size ?? 10_000 }: Partial<Window> = {}): Window => ({
+  number,
+  size,
+})
+
+function queryOf({ filters }: Resource, { include, sort, filter }: CollectionInput): Query {
+  const chosen = Object.entries(filter).filter(([, value]) => value !== undefined)
+  const conditions = chosen.map(([name, value]) => (filters[name] as Filter).where(value as never))
+  return { include, sort, filters: conditions, filterValue: conditions.find(({ value }) => value !== undefined)?.value }
+}
+
+type RelatedInput = { id: string; relation: string } & Record<string, unknown>
+
+async function related(ctx: Context, parent: Resource, input: RelatedInput): Promise<Page<Linked> | Linked | null> {
+  const { id, relation: name, ...rest } = input
+  const relation = parent.relations[name] as Relation
+  const of = ctx.resources.of(relation.to)
+  const schema = relation.many ? z.strictObject(collectionInput(of)) : z.strictObject({ include: includeOf(of) })
+  const parsed = schema.safeParse(rest)
+  if (!parsed.success) throw new Problem('invalid_query', { issues: parsed.error.issues as never })
+  const query = parsed.data as unknown as CollectionInput
+  const found = (await getRow(ctx, parent, id)) as Linked
+  if (relation.many) {
+    const window = windowOf(of, query.page)
+    return {
+      ...(await new RowReader(ctx).relatedPage(parent, name, Number(id), queryOf(of, query), window)),
+      page: window,
+    }
+  }
+  const link = found.relations?.[name] as Linked | null
+  return link && ((await new RowReader(ctx).byId(of, Number(link.id), query.include)) ?? null)
+}

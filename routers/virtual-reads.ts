@@ -1,0 +1,34 @@
+import { z } from 'zod'
+import type { Context } from './context.ts'
+import { Problem } from './problems.ts'
+import { type Page, reader } from './reads.ts'
+import { exposes, type RecordOf, type Resource } from './resource.ts'
+
+/** `list` and `get` of a type that is no table: `all` makes the records that the caller may see. */
+export function virtualReads<R extends Resource>(
+  of: R,
+  all: (ctx: Context) => RecordOf<R>[] | Promise<RecordOf<R>[]>,
+  base = reader,
+) {
+  return {
+    list: base
+      .meta(exposes(of, 'list'))
+      .input(z.strictObject({}).prefault({}))
+      .query(async ({ ctx }): Promise<Page<RecordOf<R>>> => {
+        const items = await all(ctx)
+        return { items, total: items.length, page: { number: 1, size: Math.max(1, items.length) } }
+      }),
+
+    get: base
+      .meta(exposes(of, 'get'))
+      .input(z.strictObject({ id: z.string().max(200) }))
+      .query(async ({ ctx, input }): Promise<RecordOf<R>> => {
+        const found = (await all(ctx)).find((record) => (record as { id: string }).id === input.id)
+        if (!found)
+          throw new Problem('not_found', {
+            detail: `There is no resource of the type ${of.type} with the id ${input.id}.`,
+          })
+        return found
+      }),
+  }
+}

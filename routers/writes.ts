@@ -1,0 +1,142 @@
+import type { EntityManager, EntityName, RequiredEntityData } from '@mikro-orm/core'
+import { ForeignKeyConstraintViolationException, LockMode, UniqueConstraintViolationException } from '@mikro-orm/core'
+import type { SqlEntityManager } from '@mikro-orm/postgresql'
+import { z } from 'zod'
+import type { Context } from './context.ts'
+import { Problem } from './problems.ts'
+import { getRow, rowId } from './reads.ts'
+import { exposes, type RecordOf, type Resource } from './resource.ts'
+import { adminWho } from './trpc.ts'
+
+export const administrator = adminWho('write')
+
+type Data = Record<string, unknown>
+
+export interface Writable<C extends z.ZodRawShape, U extends z.ZodRawShape> {
+  /** The entity of the table. */
+  entity: object
+  /** Members that a new row takes, and those, without defaults, that a change takes. A relation takes ids. */
+  create: C
+  update: U
+  /** Turns members into columns where they are not the same. */
+  columns?(ctx: Context, given: Data): Data
+  /** Writes what stands in other tables, in the same transaction. */
+  beside?(em: EntityManager, id: number, given: Data): Promise<void>
+}
+
+/** Inside, a row is only something with an id: the ORM's types cannot follow a generic entity. */
+type Row = { id: number; updatedAt: Date }
+const rowsOf = (entity: object) => entity as EntityName<Row>
+
+const version = z.string().describe('Insists that the row has not changed since this version was read.').optional()
+
+/** `create`, `update` and `delete` of a type that is one table, for administrators. */
+export function writes<R extends Resource, C extends z.ZodRawShape, U extends z.ZodRawShape>(
+  of: R,
+  writable: Writable<C, U>,
+) {
+  return {
+    create: administrator
+      .meta(exposes(of, 'create'))
+      .input(z.strictObject(writable.create))
+      .mutation(({ ctx, input }) => createRow(ctx, of, writable, input as Data)),
+
+    update: administrator
+      .meta(exposes(of, 'update'))
+      .input(z.strictObject({ ...z.object(writable.update).partial().shape, id: rowId, ifVersion: version }))
+      .mutation(({ ctx, input }) => updateRow(ctx, of, writable, input as RowChange)),
+
+    delete: administrator
+      .meta(exposes(of, 'delete'))
+      .input(z.strictObject({ id: rowId, ifVersion: version }))
+      .mutation(({ ctx, input }) => deleteRow(ctx, of, writable.entity, input)),
+  }
+}
+
+export type RowChange = { id: string; ifVersion?: string | undefined } & Data
+
+type AnyWritable = Writable<z.ZodRawShape, z.ZodRawShape>
+
+async function createRow<R extends Resource>(ctx: Context, of: R, writable: AnyWritable, given: Data) {
+  const { entity, columns = (_, same) => same, beside } = writable
+  const id = await ctx
+    .em()
+    .transactional(async (em) => {
+      const row = em.create(rowsOf(entity), columns(ctx, given) as RequiredEntityData<Row>)
+      await em.flush()
+      await beside?.(em, row.id, given)
+      return row.id
+    })
+    .catch(refuse)
+  return getRow(ctx, of, String(id))
+}
+
+/** Changes what is given and leaves the rest; the row is locked from the look at its version to the end. */
+export async function updateRow<R extends Resource>(
+  ctx: Context,
+  of: R,
+  writable: AnyWritable,
+  change: RowChange,
+): Promise<RecordOf<R>> {
+  const { id, ifVersion, ...given } = change
+  const { entity, columns = (_, same) => same, beside } = writable
+  const lists = Object.entries(of.relations).flatMap(([name, { many }]) => (many && name in given ? [name] : []))
+  await ctx
+    .em()
+    .transactional(async (em) => {
+      const row = await em.findOne(rowsOf(entity), { id: Number(id) }, { lockMode: LockMode.PESSIMISTIC_WRITE })
+      if (!row) throw notFound(of, id)
+      await insistOn(em, of, id, ifVersion)
+      if (lists.length > 0) await em.populate(row, lists as never[])
+      em.assign(row, columns(ctx, given) as Partial<Row>)
+      // What stands in other tables is a change of the row, too.
+      row.updatedAt = new Date()
+      await em.flush()
+      await beside?.(em, row.id, given)
+    })
+    .catch(refuse)
+  return getRow(ctx, of, id)
+}
+
+async function deleteRow(ctx: Context, of: Resource, entity: object, { id, ifVersion }: RowChange) {
+  await ctx
+    .em()
+    .transactional(async (em) => {
+      const row = await em.findOne(rowsOf(entity), { id: Number(id) }, { lockMode: LockMode.PESSIMISTIC_WRITE })
+      if (!row) throw notFound(of, id)
+      await insistOn(em, of, id, ifVersion)
+      await em.nativeDelete(rowsOf(entity), { id: Number(id) })
+    })
+    .catch(refuse)
+  return { id }
+}
+
+async function insistOn(
+  em: SqlEntityManager,
+  { table }: Resource,
+  id: string,
+  expected: string | undefined,
+): Promise<void> {
+  if (expected === undefined) return
+  const [row] = await em.execute<{ version: string }[]>(`select xmin::text as version from ${table} where id = ?`, [
+    Number(id),
+  ])
+  if (row?.version !== expected) throw new Problem('precondition_failed')
+}
+
+const notFound = ({ type }: Resource, id: string) =>
+  new Problem('not_found', { detail: `There is no resource of the type ${type} with the id ${id}.` })
+
+/** What the database refuses because of other rows, in our words. */
+export function refuse(error: unknown): never {
+  if (error instanceof UniqueConstraintViolationException) {
+    throw new Problem('conflict', {
+      detail: 'Another record has the same value where it must be unique.',
+      cause: error,
+    })
+  }
+  if (!(error instanceof ForeignKeyConstraintViolationException)) throw error
+  const inUse = error.message.includes('is still referenced')
+  if (inUse) throw new Problem('conflict', { detail: 'Another record still refers to this one.', cause: error })
+  throw new Problem('not_found', { detail: 'A related record does not exist.', cause: error })
+}
