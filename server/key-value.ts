@@ -29,7 +29,9 @@ function inRedis(url: string): KeyValue {
   // Each command reports its own failure; without a listener the reconnecting would end the process.
   redis.on('error', () => {})
   const ready = new Promise<void>((done) => redis.once('ready', done))
-  const connected = () => (redis.status === 'connecting' ? Promise.race([ready, pauseAtMost(3000)]) : undefined)
+  const connected = async () => {
+    if (redis.status === 'connecting' || redis.status === 'connect') await Promise.race([ready, pauseAtMost(3000)])
+  }
   return {
     kv: {
       get: async (key) => {
@@ -40,7 +42,10 @@ function inRedis(url: string): KeyValue {
         await connected()
         await redis.set(key, value, 'PX', ttlMs)
       },
-      delete: async (key) => void (await redis.del(key)),
+      delete: async (key) => {
+        await connected()
+        await redis.del(key)
+      },
       ping: async () => {
         await connected()
         await redis.ping()
@@ -56,6 +61,7 @@ function inRedis(url: string): KeyValue {
           // While Redis is away each replica counts for itself.
           insuranceLimiter: new RateLimiterMemory({ points, duration }),
         }),
+      connected,
     ),
     close: async () => void redis.disconnect(),
   }
@@ -79,7 +85,7 @@ function inProcess(): KeyValue {
 
 type Limiter = RateLimiterMemory | RateLimiterRedis
 
-function limiterOf(create: (points: number, seconds: number) => Limiter): RateLimiter {
+function limiterOf(create: (points: number, seconds: number) => Limiter, connected = async () => {}): RateLimiter {
   const limiters = new Map<string, Limiter>()
   const limiterFor = (limit: number, seconds = 60) => {
     const name = `${limit} ${seconds}`
@@ -89,6 +95,7 @@ function limiterOf(create: (points: number, seconds: number) => Limiter): RateLi
   }
   return {
     async take(key, limit, seconds) {
+      await connected()
       const limiter = limiterFor(limit, seconds)
       // A limit that is used up comes as a rejection of the same kind.
       const taken = await limiter.consume(key).catch((refused: unknown) => {
@@ -98,6 +105,9 @@ function limiterOf(create: (points: number, seconds: number) => Limiter): RateLi
       const remaining = 'refused' in taken ? -1 : taken.remainingPoints
       return { limit, remaining, resetSeconds: Math.max(1, Math.ceil(taken.msBeforeNext / 1000)) }
     },
-    clear: async (key, limit, seconds) => void (await limiterFor(limit, seconds).delete(key)),
+    async clear(key, limit, seconds) {
+      await connected()
+      await limiterFor(limit, seconds).delete(key)
+    },
   }
 }
