@@ -29,15 +29,18 @@ export interface TokenRecord {
   expiresAt: string | null
 }
 
+const tokensOf = `select id, name, abilities, ${isoTime('created_at')} as "createdAt",
+          ${isoTime('last_used_at')} as "lastUsedAt", ${isoTime('expires_at')} as "expiresAt"
+     from access_tokens where user_id = $1`
+
 /** Values: the owner's id. Only tokens that still work. */
 export const listTokens = statement<TokenRecord>(
   'list-tokens',
-  `select id, name, abilities, ${isoTime('created_at')} as "createdAt", ${isoTime('last_used_at')} as "lastUsedAt",
-          ${isoTime('expires_at')} as "expiresAt"
-     from access_tokens
-    where user_id = $1 and (expires_at is null or expires_at > now())
-    order by id`,
+  `${tokensOf} and (expires_at is null or expires_at > now()) order by id`,
 )
+
+/** Values: the owner's id. Expired ones too. */
+export const listAllTokens = statement<TokenRecord>('list-all-tokens', `${tokensOf} order by id`)
 
 /** Values: token ids and, beside them, when each was last used. */
 export const touchTokens = statement<never>(

@@ -8,16 +8,16 @@ import { Problem } from './problems.ts'
 import { host, router } from './trpc.ts'
 import { email, findUser, userChoice, username } from './user-choice.ts'
 
+export const personName = z.string().trim().min(1, 'must not be empty').max(120, 'must have at most 120 characters')
+
 /** What administrators do on the host. */
 export const adminRouter = router({
-  addUser: host
-    .input(z.strictObject({ username, email, name: z.string().trim().min(1).max(120) }))
-    .mutation(async ({ ctx, input }) => {
-      const em = ctx.em()
-      const user = em.create(User, input)
-      await em.flush().catch(refuseDuplicate)
-      return { id: user.id, ...input }
-    }),
+  addUser: host.input(z.strictObject({ username, email, name: personName })).mutation(async ({ ctx, input }) => {
+    const em = ctx.em()
+    const user = em.create(User, input)
+    await em.flush().catch(refuseDuplicate)
+    return { id: user.id, ...input }
+  }),
 
   setRole: host
     .input(z.strictObject({ user: userChoice, role: z.enum(roles) }))

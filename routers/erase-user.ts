@@ -1,25 +1,37 @@
 import type { QueryResult } from '@mikro-orm/core'
-import { eraseRules } from '../entities/erasure.ts'
+import type { EntityManager } from '@mikro-orm/postgresql'
+import { type EraseRule, eraseRules } from '../entities/erasure.ts'
 import { AI_USER_ID, User } from '../entities/user.ts'
 import type { Context } from './context.ts'
 import { Problem } from './problems.ts'
 
-/** How many rows went, or stayed without the person, per table. */
-export type ErasureReport = Record<string, { deleted: number } | { kept: number }>
+/** How many rows went, and how many stayed without the person, per table. */
+export type ErasureReport = Record<string, { deleted: number; kept: number }>
 
 /** Erases a person and all they own in one transaction; their usage stays, without them. */
-export async function eraseUser({ em, storage }: Context, user: User): Promise<ErasureReport> {
+export async function eraseUser({ em, storage, log }: Context, user: User): Promise<ErasureReport> {
   if (user.id === AI_USER_ID) throw new Problem('invalid', { detail: 'The AI user cannot be removed.' })
   const report: ErasureReport = {}
   await em().transactional(async (tx) => {
-    for (const [table, { column, rows }] of Object.entries(eraseRules)) {
-      const erase = rows === 'delete' ? `delete from ${table}` : `update ${table} set ${column} = null`
-      const { affectedRows } = await tx.execute<QueryResult>(`${erase} where ${column} = ?`, [user.id], 'run')
-      report[table] = rows === 'delete' ? { deleted: affectedRows } : { kept: affectedRows }
+    for (const rule of eraseRules) {
+      const { deleted = 0, kept = 0 } = report[rule.table] ?? {}
+      const count = await carryOut(tx, rule, user.id)
+      report[rule.table] = rule.rows === 'delete' ? { deleted: deleted + count, kept } : { deleted, kept: kept + count }
     }
-    report['users'] = { deleted: await tx.nativeDelete(User, { id: user.id }) }
+    const deleted = await tx.nativeDelete(User, { id: user.id })
+    // Somebody else was faster.
+    if (!deleted) throw new Problem('not_found', { detail: `There is no user ${user.username} any more.` })
+    report['users'] = { deleted, kept: 0 }
   })
   // Only once nothing refers to it any more.
-  if (user.avatar) await storage.delete(user.avatar)
+  if (user.avatar) {
+    await storage.delete(user.avatar).catch((error: unknown) => log.warn({ error }, 'an avatar could not be deleted'))
+  }
   return report
+}
+
+async function carryOut(tx: EntityManager, { table, column, rows }: EraseRule, userId: number): Promise<number> {
+  const erase = rows === 'delete' ? `delete from ${table}` : `update ${table} set ${column} = null`
+  const { affectedRows } = await tx.execute<QueryResult>(`${erase} where ${column} = ?`, [userId], 'run')
+  return affectedRows
 }

@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { type Ability, AccessToken, abilities } from '../entities/access-token.ts'
-import { listTokens, type TokenRecord } from '../entities/access-token-statements.ts'
+import { listAllTokens, listTokens, type TokenRecord } from '../entities/access-token-statements.ts'
 import { AI_USER_ID, User } from '../entities/user.ts'
 import type { Context } from './context.ts'
 import { Problem } from './problems.ts'
 import { hashSecret, mintSecret, writeToken } from './token-text.ts'
 import { host, router, sessionUser } from './trpc.ts'
-import { findUser, userChoice } from './user-choice.ts'
+import { findUser, rowId, userChoice } from './user-choice.ts'
 
 export const tokenName = z.string().trim().min(1, 'must not be empty').max(16, 'must have at most 16 characters')
 
@@ -17,12 +17,15 @@ const usualAbilities: Ability[] = ['ai', 'user', 'read']
 const grant = {
   name: tokenName,
   abilities: z.array(z.enum(abilities)).min(1).default(usualAbilities),
-  expiresAt: z.coerce.date().min(new Date(), 'must be in the future').optional(),
+  expiresAt: z.coerce
+    .date()
+    .refine((moment) => moment > new Date(), 'must be in the future')
+    .optional(),
 }
 const grantSchema = z.strictObject(grant)
 type Grant = z.output<typeof grantSchema>
 
-const tokenId = z.coerce.number().int().min(1).max(2_147_483_647)
+export const tokenId = rowId
 
 /** Where people may not make tokens, they may not see or revoke them here either. */
 const selfService = sessionUser.use(({ ctx, next }) => {
@@ -51,7 +54,7 @@ export const tokensRouter = router({
   listFor: host
     .input(z.strictObject({ user: userChoice }))
     .query(
-      async ({ ctx, input }): Promise<TokenRecord[]> => ctx.sql(listTokens, [(await findUser(ctx, input.user)).id]),
+      async ({ ctx, input }): Promise<TokenRecord[]> => ctx.sql(listAllTokens, [(await findUser(ctx, input.user)).id]),
     ),
 
   revokeFor: host

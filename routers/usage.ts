@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { reportUsage, summariseUsage } from '../entities/usage-statements.ts'
 import { admin, router, userWho } from './trpc.ts'
 
-const day = z.iso.date()
+const day = z.iso.date('must be a day such as 2026-01-31')
 const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10)
 
 /** Days in UTC, both included. */

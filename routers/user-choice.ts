@@ -11,11 +11,18 @@ export const username = lower(z.string()).regex(
 )
 export const email = lower(z.string()).pipe(z.email('must be an e-mail address').max(254))
 
+/** The number of a row, within what its column holds. */
+export const rowId = z.coerce
+  .number('must be a number')
+  .int('must be a whole number')
+  .min(1, 'must be at least 1')
+  .max(2_147_483_647, 'is too large')
+
 /** A user by username, e-mail address or id. */
 export const userChoice = z.union([
-  z.strictObject({ username: lower(z.string()).min(1) }),
-  z.strictObject({ email: lower(z.string()).min(1) }),
-  z.strictObject({ id: z.coerce.number().int().min(1).max(2_147_483_647) }),
+  z.strictObject({ username: lower(z.string()).min(1, 'must not be empty') }),
+  z.strictObject({ email: lower(z.string()).min(1, 'must not be empty') }),
+  z.strictObject({ id: rowId }),
 ])
 export type UserChoice = z.output<typeof userChoice>
 

@@ -1,7 +1,8 @@
-import { randomBytes } from 'node:crypto'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import pg from 'pg'
 import { lock } from 'proper-lockfile'
 import { runningCluster, startCluster } from './embedded-postgres.ts'
 
@@ -15,6 +16,8 @@ export interface EmbeddedDatabase {
 export type Use = 'service' | 'command'
 
 const PATIENCE = 15_000
+/** Any number that no other program takes on this database. */
+const USE_LOCK = 7_240_121
 
 /**
  * Opens the embedded database in `dataDir`. One process at a time owns the cluster, starts it and stops it; a lock file
@@ -26,20 +29,21 @@ export async function openEmbedded(dataDir: string, use: Use): Promise<EmbeddedD
   const deadline = Date.now() + PATIENCE
   for (;;) {
     const unlock = await takeLock(dataDir)
-    if (unlock) return own(folder, unlock, use)
-    const url = use === 'command' && (await runningCluster(folder))
-    if (url) return { url, release: async () => {} }
+    if (unlock) return own(folder, unlock)
+    const shared = use === 'command' && (await share(folder))
+    if (shared) return shared
     if (Date.now() > deadline)
       throw new Error(`Another process holds the data folder ${dataDir}. Set DATA_DIR to another.`)
     await pause(100)
   }
 }
 
-async function own(folder: string, unlock: () => Promise<void>, use: Use): Promise<EmbeddedDatabase> {
+async function own(folder: string, unlock: () => Promise<void>): Promise<EmbeddedDatabase> {
   try {
     const cluster = await startCluster(folder)
     const release = async () => {
-      await cluster.stop(use === 'command' ? 'smart' : 'fast')
+      await waitForSharers(cluster.url)
+      await cluster.stop('fast')
       await unlock()
     }
     return { url: cluster.url, release }
@@ -47,6 +51,35 @@ async function own(folder: string, unlock: () => Promise<void>, use: Use): Promi
     await unlock()
     throw error
   }
+}
+
+/** Uses the cluster of another process, which waits for the release before it stops it; nothing where it stops already. */
+async function share(folder: string): Promise<EmbeddedDatabase | undefined> {
+  const url = await runningCluster(folder)
+  const session = url && (await openSession(url).catch(() => undefined))
+  if (!session) return undefined
+  const held = await session
+    .query('select pg_try_advisory_lock_shared($1) as held', [USE_LOCK])
+    .then(({ rows }) => rows[0]?.held === true)
+    .catch(() => false)
+  if (held) return { url, release: () => session.end() }
+  await session.end()
+  return undefined
+}
+
+/** Waits a while for those who share the cluster. The session stays open, so that nobody joins before it is stopped. */
+async function waitForSharers(url: string): Promise<void> {
+  const session = await openSession(url).catch(() => undefined)
+  await session?.query(`set lock_timeout = '30s'`)
+  await session?.query('select pg_advisory_lock($1)', [USE_LOCK]).catch(() => {})
+}
+
+async function openSession(url: string): Promise<pg.Client> {
+  const session = new pg.Client({ connectionString: url })
+  // The end of the cluster is the end of the session, and no news.
+  session.on('error', () => {})
+  await session.connect()
+  return session
 }
 
 const takeLock = (dataDir: string): Promise<(() => Promise<void>) | undefined> =>
@@ -64,7 +97,13 @@ const takeLock = (dataDir: string): Promise<(() => Promise<void>) | undefined> =
 /** The key that seals secrets where APP_KEY is not set: made once, kept readable for its owner only. */
 export async function generatedKey(dataDir: string): Promise<string> {
   const file = join(dataDir, 'app.key')
+  const known = await readFile(file, 'utf8').catch(() => undefined)
+  if (known) return known.trim()
   await mkdir(dataDir, { recursive: true })
-  await writeFile(file, randomBytes(48).toString('base64'), { mode: 0o600, flag: 'wx' }).catch(() => {})
+  const draft = `${file}.${randomUUID()}`
+  await writeFile(draft, randomBytes(48).toString('base64'), { mode: 0o600 })
+  // The link appears with its content, and only where there is none: of two processes at once both read the same key.
+  await link(draft, file).catch(() => {})
+  await rm(draft)
   return (await readFile(file, 'utf8')).trim()
 }

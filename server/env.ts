@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { z } from 'zod'
-import { type Env, settings } from './settings.ts'
+import { describeSettings, type Env, type SettingRow, settings } from './settings.ts'
 
 /** Reads the environment, and a `.env` file beside the service, once at start; throws one readable list of what is wrong. */
 export function readEnv(source: NodeJS.ProcessEnv = processEnv()): Env {
@@ -15,6 +15,14 @@ export class SettingsError extends Error {
     super(`The settings are not valid.\n${problems}`)
     this.name = 'SettingsError'
   }
+}
+
+/** All settings with what holds now, valid or not; of a secret only whether it is set. */
+export function currentSettings(source: NodeJS.ProcessEnv = processEnv()): (SettingRow & { value: string })[] {
+  return describeSettings().map(({ meaning, ...row }) => {
+    const set = source[row.name]
+    return { ...row, value: set && row.secret ? '********' : set || row.default, meaning }
+  })
 }
 
 function processEnv(): NodeJS.ProcessEnv {

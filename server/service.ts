@@ -4,7 +4,7 @@ import { createContext, type Services } from '../routers/context.ts'
 import { type Api, createCaller } from '../routers/index.ts'
 import { buildApp } from './app.ts'
 import { openEmbedded, type Use } from './data-dir.ts'
-import { connect } from './database.ts'
+import { connect, type Database } from './database.ts'
 import { migrate } from './migrate.ts'
 import { type Composition, compose } from './services.ts'
 import type { Env } from './settings.ts'
@@ -27,8 +27,9 @@ export async function openCore({ env, log, temporaryDir }: ServiceOptions, use: 
   await mkdir(env.DATA_DIR, { recursive: true })
   const embedded = env.DATABASE_URL ? undefined : await openEmbedded(env.DATA_DIR, use)
   const url = env.DATABASE_URL ?? embedded?.url ?? ''
+  let database: Database | undefined
   try {
-    const database = await connect({ url, poolSize: env.DATABASE_POOL })
+    database = await connect({ url, poolSize: env.DATABASE_POOL })
     const { applied, aiUserCreated } = await migrate(database, url, { name: env.SVC_NAME, username: env.SVC_USERNAME })
     const composition = await compose({ env, database, log, temporaryDir })
     const host = hostCaller(composition.services)
@@ -36,18 +37,20 @@ export async function openCore({ env, log, temporaryDir }: ServiceOptions, use: 
       await host.admin.updateAiAvatar({ image: await readFile(env.SVC_AVATAR, 'base64') })
     const close = async () => {
       await composition.close()
-      await database.close()
+      await database?.close()
       await embedded?.release()
     }
     return { ...composition, migrated: applied, host, close }
   } catch (error) {
+    await database?.close()
     await embedded?.release()
     throw error
   }
 }
 
+/** Each call has a context of its own: what one leaves in its entity manager is no concern of the next. */
 const hostCaller = (services: Services): Api =>
-  createCaller(createContext(services, { origin: 'host', requestId: 'host' }))
+  createCaller(() => createContext(services, { origin: 'host', requestId: 'host' }))
 
 export interface Service extends Core {
   url: string

@@ -1,0 +1,46 @@
+import { defineCommand, type SubCommandsDef } from 'citty'
+import { updateAvatar } from './avatar.ts'
+import { migrate } from './migrate.ts'
+import { models } from './models.ts'
+import type { Session } from './session.ts'
+import { settings } from './settings.ts'
+import { token } from './token.ts'
+import { usage } from './usage.ts'
+import { addUser, removeUser, setRole } from './users.ts'
+
+/** A command line: its name and its commands by theirs. */
+export interface Program {
+  name: string
+  description: string
+  commands(session: Session): SubCommandsDef
+}
+
+export const svc: Program = {
+  name: 'svc',
+  description: 'Administration on the host',
+  commands: (session) => ({
+    token: token(session),
+    'add-user': addUser(session),
+    'set-role': setRole(session),
+    'remove-user': removeUser(session),
+    'update-avatar': updateAvatar(session),
+    models: models(session),
+    usage: usage(session),
+    settings: settings(session),
+    migrate: migrate(session),
+  }),
+}
+
+/** The names of the specification, for the same commands. */
+export const svcConsole: Program = {
+  name: 'svc-console',
+  description: 'Administration on the host',
+  commands: (session) => ({
+    'app:token': token(session),
+    'app:removeuser': removeUser(session),
+    'hawki:update-avatar': updateAvatar(session),
+  }),
+}
+
+export const rootOf = ({ name, description, commands }: Program, session: Session) =>
+  defineCommand({ meta: { name, description }, subCommands: commands(session) })

@@ -1,0 +1,57 @@
+import { readEnv } from '../server/env.ts'
+import { createLog } from '../server/log.ts'
+import type { Core } from '../server/service.ts'
+import { createQuestions, type Questions } from './questions.ts'
+import type { Terminal } from './terminal.ts'
+
+/** What a command did: for programs, and in words. */
+export interface Outcome {
+  record: unknown
+  words: string
+}
+
+/** What every command works with. */
+export interface Session {
+  /** Settings in place of those of the process. */
+  env: NodeJS.ProcessEnv | undefined
+  ask: Questions
+  /**
+   * Opens the database for one task. Never across a question: a stopped service's database runs while it is open, and
+   * somebody may take an hour to answer.
+   */
+  open<T>(task: (core: Core) => Promise<T>): Promise<T>
+  /** Says how it ended. */
+  tell(outcome: Outcome): void
+}
+
+export interface SessionOptions {
+  terminal: Terminal
+  json: boolean
+  env?: NodeJS.ProcessEnv | undefined
+}
+
+export const createSession = ({ terminal, json, env }: SessionOptions): Session => ({
+  env,
+  ask: createQuestions(terminal),
+  open: (task) => withCore(terminal, env, task),
+  tell: ({ record, words }) => void terminal.stdout.write(`${json ? JSON.stringify(record) : words}\n`),
+})
+
+async function withCore<T>(
+  terminal: Terminal,
+  source: NodeJS.ProcessEnv | undefined,
+  task: (core: Core) => Promise<T>,
+) {
+  const env = readEnv(source)
+  // Not before it is needed: loading the whole service takes longer than `--help` should.
+  const { openCore } = await import('../server/service.ts')
+  const core = await openCore({ env, log: createLog('error', terminal.stderr) }, 'command')
+  try {
+    return await task(core)
+  } finally {
+    await core.close()
+  }
+}
+
+/** The flag that every command has. */
+export const json = { type: 'boolean', description: 'Print exactly one JSON document' } as const

@@ -1,0 +1,35 @@
+import { z } from 'zod'
+import { type UserChoice, userChoice } from '../routers/user-choice.ts'
+import { UsageError } from './refusals.ts'
+import type { Session } from './session.ts'
+
+/** The ways to say who is meant. */
+export const whoFlags = {
+  username: { type: 'string', description: 'The user by username' },
+  email: { type: 'string', description: 'The user by e-mail address' },
+  id: { type: 'string', description: 'The user by id' },
+} as const
+
+export type WhoFlags = { [way in keyof typeof whoFlags]?: string | undefined }
+
+const ways = z.enum(['username', 'email', 'id'])
+const labels = { username: 'username', email: 'email address', id: 'user id' }
+
+/** Who is meant, by a flag or by asking for the way and the value. */
+export async function chooseUser({ ask }: Session, flags: WhoFlags): Promise<UserChoice> {
+  const given = ways.options.filter((way) => flags[way] !== undefined)
+  if (given.length > 1) throw new UsageError('Give only one of --username, --email and --id.')
+  const way = await ask.choice({
+    flag: '--username, --email or --id',
+    given: given[0],
+    message: 'Choose the identification method',
+    schema: ways,
+    options: ways.options.map((value) => ({ value, label: labels[value] })),
+  })
+  return ask.text({
+    flag: `--${way}`,
+    given: flags[way],
+    message: `Enter the identification value (${labels[way]})`,
+    schema: z.preprocess((value) => ({ [way]: value }), userChoice),
+  })
+}
