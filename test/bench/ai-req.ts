@@ -1,0 +1,76 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { SubjectInput } from './subject.ts'
+import type { BenchRequest, Contest, Suite, World } from './suite.ts'
+
+const body = JSON.stringify({
+  payload: {
+    model: 'mock-1',
+    messages: [
+      { role: 'system', content: { text: 'You answer shortly, and only what was asked.' } },
+      { role: 'user', content: { text: 'What does it take to answer a question about the weather of tomorrow?' } },
+    ],
+  },
+})
+
+function requests(token: string): BenchRequest[] {
+  const ask = { method: 'POST', path: '/api/ai-req', body } as const
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+  return [
+    { ...ask, name: 'whole', headers, isWhole: (end) => end.includes('think of it."}}') },
+    {
+      ...ask,
+      name: 'streamed',
+      headers: { ...headers, accept: 'text/event-stream' },
+      isWhole: (end) => end.includes('event: done') || end.endsWith('data: [DONE]\n\n'),
+    },
+  ]
+}
+
+async function open({ databaseUrl, folder, start }: World): Promise<Contest> {
+  const upstream = await start('upstream.ts', {})
+  const config = join(folder, 'ai.json')
+  await writeFile(config, JSON.stringify(configFor(upstream.url)))
+  const settings = { DATABASE_URL: databaseUrl, DATA_DIR: join(folder, 'data'), AI_CONFIG: config, PORT: '0' }
+  const subject = await start<SubjectInput>('subject.ts', { settings, temporaryDir: folder })
+  const floor = await start('floor.ts', { databaseUrl, upstreamUrl: upstream.url })
+  return { subject, floor, requests: requests(subject.details['token'] ?? '') }
+}
+
+const configFor = (apiUrl: string) => ({
+  providers: [
+    {
+      id: 'bench',
+      adapter: 'openai-compatible',
+      apiUrl,
+      apiKey: 'bench',
+      models: [
+        {
+          id: 'mock-1',
+          external: true,
+          limits: { maxInputTokens: 128_000 },
+          pricing: { currency: 'EUR', inputPerMillion: 0.4, outputPerMillion: 1.6 },
+        },
+      ],
+    },
+  ],
+  systemModels: { default: 'mock-1' },
+})
+
+export const aiReq: Suite = {
+  name: 'ai-req',
+  about: 'POST /api/ai-req with token, usage record and log, beside token look-up, provider call and insert alone',
+  open,
+  wanted: [
+    {
+      what: 'at least 0.6 of the floor',
+      met: ({ concurrency, ratio }) => (concurrency >= 10 ? ratio >= 0.6 : undefined),
+    },
+    {
+      what: 'added p99 under 2 times the floor',
+      met: ({ concurrency, subject, floor }) =>
+        concurrency === 10 ? subject.p99 - floor.p99 < 2 * floor.p99 : undefined,
+    },
+    { what: 'under 200 MB', met: ({ subjectPeak }) => subjectPeak < 200 },
+  ],
+}

@@ -1,0 +1,51 @@
+import { type Dispatcher, Pool } from 'undici'
+import type { BenchRequest } from './suite.ts'
+
+export interface Load {
+  requests: number
+  seconds: number
+  /** Milliseconds of each answer, in rising order. */
+  times: number[]
+}
+
+/** Sends the request again and again over `concurrency` connections, each as soon as its last answer is complete. */
+export async function load(pool: Pool, request: BenchRequest, concurrency: number, ms: number): Promise<Load> {
+  const times: number[] = []
+  const started = performance.now()
+  const end = started + ms
+  const worker = async () => {
+    for (let now = started; now < end; ) {
+      await send(pool, request)
+      const done = performance.now()
+      times.push(done - now)
+      now = done
+    }
+  }
+  await Promise.all(Array.from({ length: concurrency }, worker))
+  const seconds = (performance.now() - started) / 1000
+  return { requests: times.length, seconds, times: times.sort((a, b) => a - b) }
+}
+
+export const openPool = (url: string, connections: number) => new Pool(url, { connections, pipelining: 1 })
+
+/** Straight on the dispatcher: what the generator saves is there for those who are measured. */
+function send(pool: Pool, { method, path, headers, body, isWhole }: BenchRequest): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  let status = 0
+  let last = ''
+  pool.dispatch({ method, path, headers, body: body ?? null }, {
+    onRequestStart() {},
+    onResponseStart(_, code) {
+      status = code
+    },
+    onResponseData(_, chunk) {
+      last = (last + chunk.toString('latin1')).slice(-200)
+    },
+    onResponseEnd() {
+      if (status === 200 && isWhole(last)) resolve()
+      else reject(new Error(`${path} was answered with ${status}: ${last}`))
+    },
+    onResponseError: (_, error) => reject(error),
+  } satisfies Dispatcher.DispatchHandler)
+  return promise
+}

@@ -1,0 +1,65 @@
+import { load, openPool } from './load.ts'
+import type { Part } from './part.ts'
+import type { BenchRequest, Comparison, Contest, Figures, Suite } from './suite.ts'
+
+export interface Plan {
+  concurrencies: readonly number[]
+  rounds: number
+  /** Milliseconds of one round of one part. */
+  roundMs: number
+  warmUpMs: number
+}
+
+/** Measures both parts in turns, so that a slow moment of the machine hits both. */
+export async function* measure(
+  { name: suite }: Suite,
+  { subject, floor, requests }: Contest,
+  plan: Plan,
+): AsyncGenerator<Comparison> {
+  for (const request of requests) {
+    for (const part of [subject, floor]) await round(part, request, 10, plan.warmUpMs)
+    for (const concurrency of plan.concurrencies) {
+      const seen: Record<'subject' | 'floor', Figures[]> = { subject: [], floor: [] }
+      for (let index = 0; index < plan.rounds; index++) {
+        seen.subject.push(await round(subject, request, concurrency, plan.roundMs))
+        seen.floor.push(await round(floor, request, concurrency, plan.roundMs))
+      }
+      const medians = { subject: medianOf(seen.subject), floor: medianOf(seen.floor) }
+      yield {
+        suite,
+        request: request.name,
+        concurrency,
+        ...medians,
+        ratio: medians.subject.perSecond / medians.floor.perSecond,
+        subjectPeak: (await subject.usage()).peak,
+        floorPeak: (await floor.usage()).peak,
+      }
+    }
+  }
+}
+
+async function round(part: Part, request: BenchRequest, concurrency: number, ms: number): Promise<Figures> {
+  const pool = openPool(part.url, concurrency)
+  await load(pool, request, concurrency, 50)
+  const before = await part.usage()
+  const { requests, seconds, times } = await load(pool, request, concurrency, ms)
+  const after = await part.usage()
+  await pool.close()
+  return {
+    perSecond: requests / seconds,
+    p50: quantile(times, 0.5),
+    p99: quantile(times, 0.99),
+    cpuPerRequest: (after.cpu - before.cpu) / requests,
+  }
+}
+
+const quantile = (sorted: readonly number[], at: number) => sorted[Math.floor((sorted.length - 1) * at)] ?? Number.NaN
+
+function medianOf(rounds: readonly Figures[]): Figures {
+  const of = (key: keyof Figures) =>
+    quantile(
+      rounds.map((figures) => figures[key]).sort((a, b) => a - b),
+      0.5,
+    )
+  return { perSecond: of('perSecond'), p50: of('p50'), p99: of('p99'), cpuPerRequest: of('cpuPerRequest') }
+}
