@@ -10,10 +10,16 @@ const demo: unknown = {
   systemModels: { default: 'demo', title_generation: 'demo', prompt_improvement: 'demo', summary: 'demo' },
 }
 
+/** Production serves no answers that only look like those of an AI. */
+interface Allowed {
+  demo: boolean
+}
+
 /** Reads the file of providers and models, YAML or JSON; throws with line and path of everything that is wrong. */
 export async function readModelConfig(
   file: string | undefined,
   env: Record<string, string | undefined>,
+  allowed: Allowed,
 ): Promise<ModelConfig> {
   if (!file) return modelConfig.parse(demo)
   const text = await readFile(file, 'utf8').catch((error: Error) => {
@@ -27,7 +33,7 @@ export async function readModelConfig(
       document.errors.map(({ message }) => `  ${message}`),
     )
   const missing = new Set<string>()
-  const parsed = modelConfig.safeParse(fillIn(document.toJS(), env, missing))
+  const parsed = (allowed.demo ? modelConfig : withoutDemo).safeParse(fillIn(document.toJS(), env, missing))
   const lineOf = (path: readonly PropertyKey[]) => lines.linePos(offsetOf(document, path)).line
   const issues = parsed.success
     ? []
@@ -38,6 +44,14 @@ export async function readModelConfig(
   if (!parsed.success || unset.length > 0) throw new ModelConfigError(file, [...unset, ...issues])
   return parsed.data
 }
+
+const withoutDemo = modelConfig.superRefine(({ providers }, ctx) => {
+  for (const [index, { adapter }] of providers.entries()) {
+    if (adapter !== 'demo') continue
+    const path = ['providers', index, 'adapter']
+    ctx.addIssue({ code: 'custom', path, message: 'production does not serve the demo model' })
+  }
+})
 
 export class ModelConfigError extends Error {
   override name = 'ModelConfigError'

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { LanguageModelV4StreamPart, LanguageModelV4ToolCall } from '@ai-sdk/provider'
 import type { AnswerPart, CallableModel, ModelCall, ModelGateway } from '../../routers/model-gateway.ts'
 import { API_KEY } from '../../routers/model-sync.ts'
 import type { Vault } from '../../routers/vault.ts'
 import { adapterDrivers } from './adapters.ts'
 import { Conversation } from './conversation.ts'
 import { createLink, type ProviderLink } from './provider-link.ts'
+import { beginStream, relay } from './provider-stream.ts'
 
 /** How often a model may call tools before it must answer. */
 const MOST_ROUNDS = 5
@@ -73,61 +73,12 @@ async function* stream(link: ProviderLink, call: ModelCall): AsyncGenerator<Answ
   const signal = AbortSignal.any([call.signal, AbortSignal.timeout(link.total)])
   for (let round = 0; round <= MOST_ROUNDS; round++) {
     const options = conversation.options(signal)
-    const parts = await link.guarded(() => begin(async () => (await model.doStream(options)).stream), signal)
-    const calls: LanguageModelV4ToolCall[] = []
-    let text = ''
-    for await (const part of parts) {
-      if (part.type === 'text-delta') {
-        text += part.delta
-        yield { type: 'delta', text: part.delta }
-      } else if (part.type === 'tool-call') calls.push(part)
-      else if (part.type === 'finish') conversation.count(assertWhole(part).usage)
-      else if (part.type === 'error') throw part.error
-    }
+    const parts = await link.guarded(() => beginStream(async () => (await model.doStream(options)).stream), signal)
+    const { text, calls } = yield* relay(parts, conversation)
     if (calls.length === 0) break
     await conversation.runTools(text, calls, signal)
   }
   yield { type: 'tokens', tokens: conversation.tokens }
-}
-
-type Parts = AsyncIterable<LanguageModelV4StreamPart>
-
-/** Parts that say that a stream is there, but nothing yet. */
-const preliminary = new Set<LanguageModelV4StreamPart['type']>([
-  'stream-start',
-  'response-metadata',
-  'text-start',
-  'reasoning-start',
-])
-
-/** Opens a stream and waits for its first real part, so that a failure before it can still be tried again. */
-async function begin(open: () => Promise<ReadableStream<LanguageModelV4StreamPart>>): Promise<Parts> {
-  const iterator = (await open())[Symbol.asyncIterator]()
-  let first = await iterator.next()
-  while (!first.done && preliminary.has(first.value.type)) first = await iterator.next()
-  if (!first.done && first.value.type === 'error') throw first.value.error
-  return resume(first, iterator)
-}
-
-async function* resume(
-  first: IteratorResult<LanguageModelV4StreamPart>,
-  iterator: AsyncIterator<LanguageModelV4StreamPart>,
-): AsyncGenerator<LanguageModelV4StreamPart, void> {
-  try {
-    for (let step = first; !step.done; step = await iterator.next()) yield step.value
-  } finally {
-    // Lets go of the provider's connection when the reader stops early.
-    await iterator.return?.()
-  }
-}
-
-type Finish = Extract<LanguageModelV4StreamPart, { type: 'finish' }>
-
-/** A stream that simply ends has lost its rest. */
-function assertWhole(part: Finish): Finish {
-  const { unified, raw } = part.finishReason
-  if (unified === 'error' || (unified === 'other' && raw === undefined)) throw new Error('the stream ended early')
-  return part
 }
 
 async function isListed(link: ProviderLink, model: CallableModel): Promise<boolean> {
