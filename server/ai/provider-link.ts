@@ -36,12 +36,22 @@ export function createLink(model: CallableModel, apiKey: string | undefined): Pr
   const connection: Connection = { name: providerId, apiUrl: apiUrl ?? undefined, apiKey, fetch: outbound.fetch }
   const policy = createPolicy()
   return {
-    model: adapterDrivers[adapter].model(connection),
+    model: kept(adapterDrivers[adapter].model(connection)),
     guarded: (attempt, signal) => policy.execute(attempt, signal),
     total,
     connection,
     adapter,
     close: outbound.close,
+  }
+}
+
+/** Makes a model once per name: an SDK builds its schemas each time, which costs more than a call. */
+function kept(make: (modelId: string) => LanguageModelV4): (modelId: string) => LanguageModelV4 {
+  const models = new Map<string, LanguageModelV4>()
+  return (modelId) => {
+    const model = models.get(modelId) ?? make(modelId)
+    models.set(modelId, model)
+    return model
   }
 }
 
