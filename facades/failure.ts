@@ -2,7 +2,7 @@ import { getTRPCErrorFromUnknown, type TRPCError } from '@trpc/server'
 import { getHTTPStatusCodeFromError } from '@trpc/server/http'
 import type { FastifyError } from 'fastify'
 import { z } from 'zod'
-import { Problem } from '../routers/problems.ts'
+import { Problem, type ProblemName } from '../routers/problems.ts'
 
 /** What went wrong, in the terms of HTTP. */
 export interface Failure {
@@ -22,11 +22,15 @@ const refusals: Record<string, [status: number, code: string, message: string]> 
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: [400, 'bad_request', 'Content-Length does not match the body.'],
 }
 
+/** What the core has no code for. */
+const statuses: Partial<Record<ProblemName, number>> = { not_acceptable: 406 }
+
 /** Reads whatever was thrown; what nobody meant to throw is a failure of the server and says nothing of its inside. */
 export function failureOf(thrown: unknown): Failure {
   const error = getTRPCErrorFromUnknown(thrown)
   if (error instanceof Problem) {
-    return { status: getHTTPStatusCodeFromError(error), code: error.problem, message: error.message, error }
+    const status = statuses[error.problem] ?? getHTTPStatusCodeFromError(error)
+    return { status, code: error.problem, message: error.message, error }
   }
   // Only an input that fails its schema has this code: a schema that fails elsewhere is a bug of ours.
   if (error.code === 'BAD_REQUEST' && error.cause instanceof z.ZodError) {

@@ -2,6 +2,8 @@
 export interface KeyValueStore {
   get(key: string): Promise<string | undefined>
   set(key: string, value: string, ttlMs: number): Promise<void>
+  /** Whether it was absent, and is now set: of several at once, one wins. */
+  setIfAbsent(key: string, value: string, ttlMs: number): Promise<boolean>
   delete(key: string): Promise<void>
   /** Throws where the store does not answer. */
   ping(): Promise<void>

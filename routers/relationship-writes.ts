@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Context } from './context.ts'
 import { Problem } from './problems.ts'
 import { getRow, rowId } from './reads.ts'
-import { exposes, type Relation, type Resource } from './resource.ts'
+import { exposes, type Linked, type Relation, type Resource } from './resource.ts'
 import { administrator, refuse } from './writes.ts'
 
 type Change = 'add' | 'replace' | 'remove'
@@ -27,7 +27,7 @@ async function changeLinks(
 ) {
   const { path, to } = of.relations[name] as Relation
   if (!('through' in path)) throw new Problem('read_only')
-  const record = await getRow(ctx, of, id)
+  await getRow(ctx, of, id)
   const { through, from, to: other } = path
   const wanted = [...new Set(ids.map(Number))]
   await ctx
@@ -46,7 +46,8 @@ async function changeLinks(
       await em.execute(`update ${of.table} set updated_at = now() where id = ?`, [Number(id)])
     })
     .catch(refuse)
-  return record
+  const { relations } = await getRow(ctx, of, id, [name])
+  return relations?.[name] as Linked[]
 }
 
 /** A link to a row that is not there would be the database's error, without a word on which. */

@@ -9,10 +9,13 @@ import fastify, {
 } from 'fastify'
 import { failureOf } from '../facades/failure.ts'
 import { health } from '../facades/health.ts'
+import { jsonApi } from '../facades/json-api/index.ts'
+import { basePath } from '../facades/json-api/wire.ts'
 import { legacy } from '../facades/legacy.ts'
 import type { ContextOf } from '../facades/request-context.ts'
 import { trpc } from '../facades/trpc.ts'
 import { type Context, createContext, type Services } from '../routers/context.ts'
+import { appRouter, resources } from '../routers/index.ts'
 import { Problem } from '../routers/problems.ts'
 import type { Callers } from './callers.ts'
 import type { Env } from './settings.ts'
@@ -57,6 +60,7 @@ export async function buildApp({ env, services, callers, log, isDraining }: AppO
   await app.register(health, { guestContextOf, isDraining })
   await app.register(legacy, { contextOf, maxBody: env.AI_MAX_BODY, heartbeat: env.AI_HEARTBEAT })
   await app.register(trpc, { contextOf })
+  await app.register(jsonApi, { prefix: basePath, router: appRouter, resources, contextOf, baseUrl: env.BASE_URL ?? '' })
   return app
 }
 

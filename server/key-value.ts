@@ -42,6 +42,10 @@ function inRedis(url: string): KeyValue {
         await connected()
         await redis.set(key, value, 'PX', ttlMs)
       },
+      setIfAbsent: async (key, value, ttlMs) => {
+        await connected()
+        return (await redis.set(key, value, 'PX', ttlMs, 'NX')) === 'OK'
+      },
       delete: async (key) => {
         await connected()
         await redis.del(key)
@@ -75,6 +79,11 @@ function inProcess(): KeyValue {
     kv: {
       get: async (key) => values.get(key),
       set: async (key, value, ttlMs) => void values.set(key, value, { ttl: ttlMs }),
+      setIfAbsent: async (key, value, ttlMs) => {
+        if (values.has(key)) return false
+        values.set(key, value, { ttl: ttlMs })
+        return true
+      },
       delete: async (key) => void values.delete(key),
       ping: async () => {},
     },

@@ -1,0 +1,82 @@
+import { z } from 'zod'
+import { type Issue, Problem } from '../../routers/problems.ts'
+import type { Relation, Resource } from '../../routers/resource.ts'
+
+const identifier = z.looseObject({ type: z.string(), id: z.string() })
+const linkage = z.union([identifier, z.array(identifier), z.null()])
+type Linkage = z.output<typeof linkage>
+
+const envelope = z.looseObject({
+  data: z.looseObject({
+    type: z.string(),
+    id: z.string().optional(),
+    attributes: z.record(z.string(), z.unknown()).default({}),
+    relationships: z.record(z.string(), z.looseObject({ data: linkage })).default({}),
+  }),
+})
+
+/** What a procedure takes beside attributes and relations; no attribute may pass for it. */
+const reserved = new Set(['id', 'ifVersion'])
+
+/** The attributes and relations of a resource object, as a procedure's input; relations hold ids. */
+export function readResource({ type, relations }: Resource, body: unknown, id?: string): Record<string, unknown> {
+  const { data } = parse(envelope, body)
+  if (data.type !== type)
+    throw new Problem('wrong_type', { issues: [{ path: ['data', 'type'], message: `is not ${type}` }] })
+  if (id === undefined && data.id !== undefined)
+    throw new Problem('client_id', { issues: [{ path: ['data', 'id'], message: 'is given by the server' }] })
+  if (id !== undefined && data.id === undefined) refuse([{ path: ['data', 'id'], message: 'is required' }])
+  if (data.id !== id)
+    throw new Problem('wrong_type', { issues: [{ path: ['data', 'id'], message: 'is not that of the address' }] })
+  const attributes = Object.entries(data.attributes).filter(([name]) => !name.startsWith('@'))
+  const foreign = attributes.filter(([name]) => reserved.has(name) || name in relations)
+  if (foreign.length > 0)
+    refuse(foreign.map(([name]) => ({ path: ['data', 'attributes', name], message: 'is not an attribute' })))
+  const linked = Object.entries(data.relationships).map(([name, { data }]) => [
+    name,
+    idsOf(relations[name], name, data),
+  ])
+  return { ...Object.fromEntries(attributes), ...Object.fromEntries(linked) }
+}
+
+/** The ids of a document that is linkage alone. */
+export function readLinkage(relation: Relation, body: unknown): { ids: string[] } {
+  const { data } = parse(z.looseObject({ data: z.array(identifier) }), body)
+  const wrong = data.flatMap(({ type }, index) =>
+    type === relation.to ? [] : [{ path: ['data', index, 'type'], message: `is not ${relation.to}` }],
+  )
+  if (wrong.length > 0) throw new Problem('wrong_type', { issues: wrong })
+  return { ids: data.map(({ id }) => id) }
+}
+
+/** What an action is given: a plain object, or the attributes of a resource object. */
+export function readAction({ type }: Resource, body: unknown): Record<string, unknown> {
+  const given = parse(z.record(z.string(), z.unknown()), body ?? {})
+  if (!('data' in given)) return given
+  const { data } = parse(envelope, body)
+  if (data.type !== type)
+    throw new Problem('wrong_type', { issues: [{ path: ['data', 'type'], message: `is not ${type}` }] })
+  return data.attributes
+}
+
+function idsOf(relation: Relation | undefined, name: string, data: Linkage): string | string[] | null {
+  const path = ['data', 'relationships', name]
+  if (!relation) return refuse([{ path, message: 'is not a relation' }])
+  if (relation.many !== Array.isArray(data))
+    refuse([{ path: [...path, 'data'], message: relation.many ? 'must be a list' : 'must be one' }])
+  const identifiers = Array.isArray(data) ? data : data ? [data] : []
+  const wrong = identifiers.find(({ type }) => type !== relation.to)
+  if (wrong) refuse([{ path: [...path, 'data'], message: `must be of the type ${relation.to}` }])
+  const ids = identifiers.map(({ id }) => id)
+  return relation.many ? ids : (ids[0] ?? null)
+}
+
+function parse<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
+  const parsed = schema.safeParse(body)
+  if (parsed.success) return parsed.data
+  return refuse(parsed.error.issues.map(({ path, message }) => ({ path: path as (string | number)[], message })))
+}
+
+function refuse(issues: Issue[]): never {
+  throw new Problem('invalid_document', { issues })
+}

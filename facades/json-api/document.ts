@@ -1,0 +1,126 @@
+import type { Linked, Relation, Resource } from '../../routers/resource.ts'
+import { jsonapi, memberName } from './wire.ts'
+
+export interface Identifier {
+  type: string
+  id: string
+}
+
+interface Relationship {
+  links: { self: string; related: string }
+  data?: Identifier | Identifier[] | null
+}
+
+interface ResourceObject extends Identifier {
+  attributes: Record<string, unknown>
+  relationships?: Record<string, Relationship>
+  links: { self: string }
+}
+
+export interface Document {
+  jsonapi: typeof jsonapi
+  links?: Record<string, string | null>
+  data?: ResourceObject | ResourceObject[] | Identifier | Identifier[] | null
+  included?: ResourceObject[]
+  meta?: Record<string, unknown>
+}
+
+/** What a document is written with. */
+export interface Site {
+  resources: ReadonlyMap<string, Resource>
+  /** In front of every link. */
+  baseUrl: string
+}
+
+export interface Wanted {
+  include?: readonly string[] | undefined
+  fields: ReadonlyMap<string, ReadonlySet<string>>
+}
+
+/** Turns what a procedure returned into a compound document. Only declared names reach the wire. */
+export function encode(site: Site, of: Resource, records: Linked | Linked[] | null, wanted: Wanted): Document {
+  const rows = Array.isArray(records) ? records : records ? [records] : []
+  const writer = new DocumentWriter(site, wanted.fields, new Set(rows.map(({ id }) => `${of.type}/${id}`)))
+  const data = rows.map((row) => writer.write(of, row))
+  const document: Document = { jsonapi, data: Array.isArray(records) ? data : (data[0] ?? null) }
+  if (wanted.include) document.included = [...writer.included.values()]
+  return document
+}
+
+export const identify = (type: string, { id }: Linked): Identifier => ({ type, id })
+
+export const selfOf = ({ baseUrl }: Site, type: string, id: string) => `${baseUrl}/${type}/${encodeURIComponent(id)}`
+
+class DocumentWriter {
+  readonly included = new Map<string, ResourceObject>()
+  readonly #site: Site
+  readonly #fields: Wanted['fields']
+  readonly #primary: ReadonlySet<string>
+  readonly #written = new WeakSet<Linked>()
+
+  constructor(site: Site, fields: Wanted['fields'], primary: ReadonlySet<string>) {
+    this.#site = site
+    this.#fields = fields
+    this.#primary = primary
+  }
+
+  write(of: Resource, record: Linked): ResourceObject {
+    const self = selfOf(this.#site, of.type, record.id)
+    const fields = this.#fields.get(of.type)
+    const attributes: Record<string, unknown> = {}
+    for (const name in of.attributes) {
+      const value = (record as unknown as Record<string, unknown>)[name]
+      if (value !== undefined && (!fields || fields.has(name))) attributes[memberName(name)] = value
+    }
+    const object: ResourceObject = { type: of.type, id: record.id, attributes, links: { self } }
+    const relationships = this.#relationships(of, record, self, fields)
+    return relationships ? { ...object, relationships } : object
+  }
+
+  #relationships({ relations }: Resource, record: Linked, self: string, fields: ReadonlySet<string> | undefined) {
+    let relationships: Record<string, Relationship> | undefined
+    for (const name in relations) {
+      const held = record.relations?.[name]
+      const data = held === undefined ? undefined : this.#link(relations[name] as Relation, held)
+      if (fields && !fields.has(name)) continue
+      const member = memberName(name)
+      const links = { self: `${self}/relationships/${member}`, related: `${self}/${member}` }
+      relationships ??= {}
+      relationships[member] = data === undefined ? { links } : { links, data }
+    }
+    return relationships
+  }
+
+  #link({ to }: Relation, held: Linked | Linked[] | null): Identifier | Identifier[] | null {
+    if (held === null) return null
+    if (!Array.isArray(held)) return this.#linkOne(to, held)
+    return held.map((record) => this.#linkOne(to, record))
+  }
+
+  #linkOne(to: string, record: Linked): Identifier {
+    if (isWhole(record)) this.#include(to, record)
+    return { type: to, id: record.id }
+  }
+
+  /** A resource that several paths reach is written once, with the linkage of all of them. */
+  #include(to: string, record: Linked): void {
+    const key = `${to}/${record.id}`
+    const resource = this.#site.resources.get(to)
+    if (!resource || this.#primary.has(key) || this.#written.has(record)) return
+    this.#written.add(record)
+    const object = this.write(resource, record)
+    const known = this.included.get(key)
+    this.included.set(key, known ? merge(known, object) : object)
+  }
+}
+
+/** More than a link: links have nothing but an id. */
+const isWhole = (record: Linked) => record.relations !== undefined
+
+function merge(known: ResourceObject, object: ResourceObject): ResourceObject {
+  const relationships = { ...known.relationships }
+  for (const [name, relationship] of Object.entries(object.relationships ?? {})) {
+    if (relationship.data !== undefined) relationships[name] = relationship
+  }
+  return Object.keys(relationships).length > 0 ? { ...known, relationships } : known
+}

@@ -1,0 +1,139 @@
+import { z } from 'zod'
+import { type Issue, Problem } from '../../routers/problems.ts'
+import { failureOf } from '../failure.ts'
+import type { Route } from './routes.ts'
+import { jsonapi, memberName } from './wire.ts'
+
+export interface ErrorObject {
+  status: string
+  code: string
+  title: string
+  detail?: string
+  source?: { parameter: string } | { pointer: string } | { header: string }
+  meta: { requestId: string }
+}
+
+export interface ErrorDocument {
+  status: number
+  body: { jsonapi: typeof jsonapi; errors: ErrorObject[] }
+}
+
+/** What is known of the request that failed. */
+export interface Failed {
+  requestId: string
+  route?: Route | undefined
+  body?: unknown
+}
+
+/** One sentence per code: it does not change from one occurrence to the next. */
+const titles: Record<string, string> = {
+  unsupported_include: 'This include path is not supported.',
+  unsupported_sort: 'This order is not supported.',
+  unsupported_filter: 'This filter is not supported.',
+  unsupported_fields: 'This field does not exist.',
+  unsupported_parameter: 'This parameter is not supported.',
+  invalid_page: 'This page is not valid.',
+  invalid_attribute: 'An attribute is not valid.',
+  invalid_relationship: 'A relationship is not valid.',
+  invalid_document: 'The document is not valid.',
+  internal: 'Something went wrong on the server.',
+}
+
+const headerOf: Record<string, string> = {
+  unsupported_media_type: 'Content-Type',
+  not_acceptable: 'Accept',
+  precondition_failed: 'If-Match',
+  idempotency_key: 'Idempotency-Key',
+  idempotency_conflict: 'Idempotency-Key',
+}
+
+/** The document for whatever was thrown: one entry per problem, and nothing of the server's inside. */
+export function errorDocument(thrown: unknown, failed: Failed): ErrorDocument {
+  const { status, code, message, error } = failureOf(thrown)
+  const issues = issuesOf(error)
+  const isQuery = code === 'invalid_query' || (code === 'invalid' && failed.route?.method === 'GET')
+  // An id that cannot be one is not there.
+  if (code === 'invalid' && issues.some(({ path }) => path[0] === 'id'))
+    return errorDocument(new Problem('not_found'), failed)
+  const final = isQuery ? 400 : status
+  const found =
+    issues.length > 0
+      ? issues.flatMap(spread).map((issue) => (isQuery ? parameter(issue) : member(issue, code, failed)))
+      : [whole(code, message)]
+  const errors = found.map((entry) => ({ status: String(final), ...entry, meta: { requestId: failed.requestId } }))
+  return { status: final, body: { jsonapi, errors } }
+}
+
+function issuesOf(error: unknown): Issue[] {
+  if (error instanceof Problem) return [...error.issues]
+  const { cause } = error as { cause?: unknown }
+  return cause instanceof z.ZodError ? (cause.issues as unknown as Issue[]) : []
+}
+
+/** zod reports unknown keys on the object that holds them. */
+function spread(issue: Issue & { code?: string; keys?: string[] }): Issue[] {
+  if (issue.code !== 'unrecognized_keys' || !issue.keys) return [issue]
+  return issue.keys.map((key) => ({ path: [...issue.path, key], message: 'is not known here' }))
+}
+
+type Entry = Omit<ErrorObject, 'status' | 'meta'>
+
+function whole(code: string, message: string): Entry {
+  const title = titles[code] ?? titleOf(code)
+  const header = headerOf[code]
+  return { code, title, ...(message !== title && { detail: message }), ...(header && { source: { header } }) }
+}
+
+/** The name of a code, as a sentence without particulars. */
+const titleOf = (code: string) => `${code[0]?.toUpperCase()}${code.slice(1).replaceAll('_', ' ')}.`
+
+function parameter({ path, message }: Issue): Entry {
+  const [first = '', second] = path.map(String)
+  const family = /^\w+/.exec(first)?.[0] ?? first
+  const name = second !== undefined && (family === 'page' || family === 'filter') ? `${family}[${second}]` : first
+  const code =
+    family === 'page'
+      ? 'invalid_page'
+      : `unsupported_${family}` in titles
+        ? `unsupported_${family}`
+        : 'unsupported_parameter'
+  return { code, title: titles[code] ?? '', detail: `${name}: ${message}.`, source: { parameter: name } }
+}
+
+/** A member of the body, or the nearest one above it that is there. */
+function member({ path, message }: Issue, code: string, { route, body }: Failed): Entry {
+  const full = path[0] === 'data' || route?.answers === 'action' ? path : inDocument(path, route)
+  const pointer = existing(body, full)
+  const kind =
+    full[1] === 'attributes'
+      ? 'invalid_attribute'
+      : full[1] === 'relationships'
+        ? 'invalid_relationship'
+        : 'invalid_document'
+  const named = code === 'invalid' || code === 'invalid_document' ? kind : code
+  return {
+    code: named,
+    title: titles[named] ?? titleOf(named),
+    detail: `${full.at(-1) ?? 'The document'}: ${message}.`,
+    source: { pointer },
+  }
+}
+
+function inDocument([name, ...rest]: Issue['path'], route: Route | undefined): (string | number)[] {
+  if (name === undefined) return ['data']
+  if (name === 'ids') return ['data', ...rest]
+  const isRelation = route && name in route.resource.relations
+  const written = memberName(String(name))
+  return isRelation ? ['data', 'relationships', written, 'data', ...rest] : ['data', 'attributes', written, ...rest]
+}
+
+function existing(body: unknown, path: readonly (string | number)[]): string {
+  const steps: string[] = []
+  let at = body
+  for (const step of path) {
+    if (typeof at !== 'object' || at === null || !Object.hasOwn(at, step)) break
+    at = (at as Record<string | number, unknown>)[step]
+    steps.push(String(step).replaceAll('~', '~0').replaceAll('/', '~1'))
+  }
+  return steps.map((step) => `/${step}`).join('')
+}

@@ -1,0 +1,43 @@
+import { Problem } from '../../routers/problems.ts'
+import { mediaType } from './wire.ts'
+
+interface MediaRange {
+  type: string
+  parameters: Map<string, string>
+}
+
+/** Parts at a separator, which inside quotes is none. */
+const split = (text: string, separator: ',' | ';') =>
+  text.match(separator === ',' ? /(?:[^,"]|"(?:\\.|[^"\\])*")+/g : /(?:[^;"]|"(?:\\.|[^"\\])*")+/g) ?? []
+
+function parse(range: string): MediaRange {
+  const [type = '', ...rest] = split(range, ';').map((part) => part.trim())
+  const parameters = rest.map((part): [string, string] => {
+    const [name = '', value = ''] = part.split(/=(.*)/s)
+    return [name.trim().toLowerCase(), value.trim().replace(/^"|"$/g, '')]
+  })
+  return { type: type.toLowerCase(), parameters: new Map(parameters) }
+}
+
+/** No other parameters than `ext` and `profile`, and no extension, since we have none. Unknown profiles do no harm. */
+const isOurs = ({ parameters }: MediaRange, ignored: readonly string[] = []) =>
+  [...parameters.keys()].every(
+    (name) => name === 'profile' || ignored.includes(name) || (name === 'ext' && !parameters.get('ext')),
+  )
+
+/** Throws where nothing that is accepted is what we send. */
+export function assertAcceptable(accept: string | undefined): void {
+  if (accept === undefined || accept.trim() === '') return
+  const ranges = split(accept, ',').map(parse)
+  const jsonApi = ranges.filter(({ type }) => type === mediaType)
+  if (jsonApi.length > 0 && jsonApi.every((range) => !isOurs(range, ['q']))) throw new Problem('not_acceptable')
+  const usable = new Set([mediaType, 'application/json', 'application/*', '*/*'])
+  if (!ranges.some(({ type }) => usable.has(type))) throw new Problem('not_acceptable')
+}
+
+/** Throws where a body is not JSON:API; an action takes plain JSON as well. */
+export function assertContentType(contentType: string | undefined, isAction: boolean): void {
+  const range = parse(contentType ?? '')
+  if (isAction && range.type === 'application/json') return
+  if (range.type !== mediaType || !isOurs(range)) throw new Problem('unsupported_media_type')
+}

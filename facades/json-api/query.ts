@@ -1,0 +1,76 @@
+import { type Issue, Problem } from '../../routers/problems.ts'
+import type { Resource } from '../../routers/resource.ts'
+import type { Answers } from './routes.ts'
+
+/** What the query string says, in the terms of a procedure's input. Judging it is the procedure's task. */
+export interface QueryInput {
+  include?: string[]
+  sort?: string[]
+  page?: Record<string, string>
+  filter?: Record<string, string>
+}
+
+export interface ParsedQuery {
+  input: QueryInput
+  /** The members wanted of each type; concerns the document only. */
+  fields: Map<string, Set<string>>
+}
+
+const family = /^(page|filter|fields)\[([^[\]]+)\]$/
+/** Read by whoever chooses the language. */
+const elsewhere = new Set(['locale', 'lang'])
+
+/** What a route's answer can be asked for. */
+const accepts: Record<Answers, readonly string[]> = {
+  page: ['include', 'sort', 'page', 'filter', 'fields'],
+  one: ['include', 'fields'],
+  related: ['include', 'sort', 'page', 'filter', 'fields'],
+  linkage: ['sort', 'page', 'filter', 'fields'],
+  created: ['fields'],
+  nothing: [],
+  action: ['fields'],
+}
+
+export function parseQuery(search: string, answers: Answers, resources: ReadonlyMap<string, Resource>): ParsedQuery {
+  const query: ParsedQuery = { input: {}, fields: new Map() }
+  if (search === '') return query
+  const issues: Issue[] = []
+  const seen = new Set<string>()
+  for (const [name, value] of new URLSearchParams(search)) {
+    if (elsewhere.has(name)) continue
+    const problem = seen.has(name) ? 'is there more than once' : take(query, name, value, accepts[answers])
+    seen.add(name)
+    if (problem) issues.push({ path: [name], message: problem })
+  }
+  issues.push(...unknownFields(query.fields, resources))
+  if (issues.length > 0) throw new Problem('invalid_query', { issues })
+  return query
+}
+
+/** Puts a parameter where it belongs; says what is wrong with its name. */
+function take(
+  { input, fields }: ParsedQuery,
+  name: string,
+  value: string,
+  accepted: readonly string[],
+): string | undefined {
+  const [, group, member] = family.exec(name) ?? []
+  if (!accepted.includes(group ?? name)) return 'is not a parameter of this address'
+  if (name === 'include' || name === 'sort') input[name] = listOf(value)
+  else if (group === 'page' || group === 'filter') input[group] = { ...input[group], [member as string]: value }
+  else if (group === 'fields') fields.set(member as string, new Set(listOf(value)))
+  else return 'needs a member in brackets'
+  return undefined
+}
+
+const listOf = (value: string) => value.split(',').filter(Boolean)
+
+function unknownFields(fields: ParsedQuery['fields'], resources: ReadonlyMap<string, Resource>): Issue[] {
+  return [...fields].flatMap(([type, names]) => {
+    const path = [`fields[${type}]`]
+    const resource = resources.get(type)
+    if (!resource) return [{ path, message: `there is no type ${type}` }]
+    const unknown = [...names].filter((name) => !(name in resource.attributes) && !(name in resource.relations))
+    return unknown.map((name) => ({ path, message: `${name} is not a field of ${type}` }))
+  })
+}

@@ -1,0 +1,82 @@
+import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server'
+import type { Exposure, Relation, Resource } from '../../routers/resource.ts'
+import { memberName } from './wire.ts'
+
+export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+
+/** What a route answers with. */
+export type Answers = 'one' | 'page' | 'related' | 'linkage' | 'created' | 'nothing' | 'action'
+
+export interface Route {
+  method: Method
+  /** Below the base path, with `:id` for an id. */
+  url: string
+  answers: Answers
+  resource: Resource
+  /** The procedure's path in the router, such as `aiModels.get`; absent where a relation may only be read. */
+  name?: string
+  procedure?: AnyTRPCProcedure
+  /** The relation that the address names. */
+  relation?: { name: string; of: Relation }
+  action?: string
+}
+
+type Wire = Pick<Route, 'method' | 'answers' | 'relation' | 'action'> & { suffix: string }
+
+const standard: Partial<Record<string, Wire>> = {
+  list: { method: 'GET', suffix: '', answers: 'page' },
+  get: { method: 'GET', suffix: '/:id', answers: 'one' },
+  create: { method: 'POST', suffix: '', answers: 'created' },
+  update: { method: 'PATCH', suffix: '/:id', answers: 'one' },
+  delete: { method: 'DELETE', suffix: '/:id', answers: 'nothing' },
+}
+
+const changes = { add: 'POST', replace: 'PATCH', remove: 'DELETE' } as const
+
+function wireOf({ resource, verb }: Exposure, isQuery: boolean): Wire[] {
+  if (verb === 'related') return Object.entries(resource.relations).flatMap(([name, of]) => relationReads(name, of))
+  if (typeof verb === 'string') return [standard[verb] as Wire]
+  if ('member' in verb) return [{ method: 'GET', suffix: `/${verb.member}`, answers: 'one' }]
+  if ('relationship' in verb) {
+    const { relationship: name, change } = verb
+    const relation = { name, of: resource.relations[name] as Relation }
+    return [{ method: changes[change], suffix: `/:id/relationships/${memberName(name)}`, answers: 'linkage', relation }]
+  }
+  const { action, ofOne } = verb
+  return [
+    { method: isQuery ? 'GET' : 'POST', suffix: `${ofOne ? '/:id' : ''}/actions/${action}`, answers: 'action', action },
+  ]
+}
+
+function relationReads(name: string, of: Relation): Wire[] {
+  const [relation, member] = [{ name, of }, memberName(name)]
+  return [
+    { method: 'GET', suffix: `/:id/${member}`, answers: 'related', relation },
+    { method: 'GET', suffix: `/:id/relationships/${member}`, answers: 'linkage', relation },
+  ]
+}
+
+/** Every procedure that carries out a verb of a resource, as the routes it becomes. */
+export function routesOf(router: AnyTRPCRouter): Route[] {
+  const procedures = Object.entries(router._def.procedures as Record<string, AnyTRPCProcedure>)
+  const declared = procedures.flatMap(([name, procedure]) => {
+    const { exposes } = (procedure._def.meta ?? {}) as { exposes?: Exposure }
+    if (!exposes) return []
+    const { resource } = exposes
+    return wireOf(exposes, procedure._def.type === 'query').map(
+      ({ suffix, ...wire }): Route => ({ ...wire, url: `/${resource.type}${suffix}`, resource, name, procedure }),
+    )
+  })
+  return [...declared, ...readOnlyRelations(declared)]
+}
+
+/** A relation that is read and not written says so, rather than that there is no such method. */
+function readOnlyRelations(declared: readonly Route[]): Route[] {
+  const taken = new Set(declared.map(({ method, url }) => `${method} ${url}`))
+  const read = declared.filter(({ answers, method }) => answers === 'linkage' && method === 'GET')
+  return read.flatMap(({ url, resource, relation }) =>
+    Object.values(changes)
+      .filter((method) => !taken.has(`${method} ${url}`))
+      .map((method): Route => ({ method, url, answers: 'linkage', resource, ...(relation && { relation }) })),
+  )
+}
