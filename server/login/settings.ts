@@ -54,6 +54,7 @@ export const loginShape = {
   LDAP_FILTER: z
     .string()
     .refine((filter) => /=username\)/.test(filter), 'must hold `=username)`, for example `(uid=username)`')
+    .refine((filter) => filter.split('(').length === filter.split(')').length, 'has brackets that do not match')
     .refine(passes(FilterParser.parseString), 'is not an LDAP filter')
     .optional()
     .describe('Filter that finds one entry; the account is put where it says `=username`'),
