@@ -44,7 +44,10 @@ export async function buildApp({ env, services, callers, log, isDraining }: AppO
   const { contextOf, guestContextOf, forget } = contexts(services, callers)
 
   await app.register(fastifyHelmet, { contentSecurityPolicy: { directives: { defaultSrc: ["'none'"] } } })
-  app.addHook('onRequest', async (request, reply) => void reply.header('x-request-id', request.id))
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id)
+    if (isDraining() && !request.url.startsWith('/health')) refuseWork(reply)
+  })
   app.addHook('onResponse', async (request, reply) => {
     logRequest(request, reply, await forget(request))
   })
@@ -62,6 +65,12 @@ export async function buildApp({ env, services, callers, log, isDraining }: AppO
   await app.register(trpc, { contextOf })
   await app.register(jsonApi, { prefix: basePath, router: appRouter, resources, contextOf, baseUrl: env.BASE_URL ?? '' })
   return app
+}
+
+/** While the service stops; another replica, or the next start, takes it. */
+function refuseWork(reply: FastifyReply): never {
+  reply.headers({ connection: 'close', 'retry-after': 5 })
+  throw new Problem('unavailable')
 }
 
 /** Contexts by request: the same one for everybody who asks during its life. */

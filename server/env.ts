@@ -25,7 +25,7 @@ export function currentSettings(source: NodeJS.ProcessEnv = processEnv()): (Sett
   })
 }
 
-function processEnv(): NodeJS.ProcessEnv {
+export function processEnv(): NodeJS.ProcessEnv {
   if (existsSync('.env')) process.loadEnvFile('.env')
   return process.env
 }

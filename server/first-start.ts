@@ -4,9 +4,9 @@ import type { Env } from './settings.ts'
 const demo = { username: 'demo', email: 'demo@example.org', name: 'Demo' }
 
 /** What the log ends with: the address and the next command to type, or, on a first start in development, a ready request. */
-export async function welcome({ host, url, migrated }: Service, env: Env): Promise<string> {
-  const isFirst = env.NODE_ENV === 'development' && migrated.length > 0
-  const token = isFirst ? await demoToken(host) : undefined
+export async function welcome({ host, isNew, ...service }: Service, env: Env): Promise<string> {
+  const url = env.BASE_URL ?? service.url
+  const token = isNew && env.NODE_ENV === 'development' ? await demoToken(host) : undefined
   if (!token) return `\nListening on ${url}\nNext: npx svc token\n`
   const model = (await host.models.list()).find(({ active, external }) => active && external)?.modelId ?? 'demo'
   return `

@@ -1,24 +1,22 @@
-import { readEnv } from './env.ts'
 import { welcome } from './first-start.ts'
 import { createLog } from './log.ts'
+import { readWholeEnv } from './preflight.ts'
 import { startService } from './service.ts'
 
+// Heard from the first moment on, so that a start is never left half way; signals after the first change nothing.
+const asked = new Promise<NodeJS.Signals>((stop) => {
+  process.on('SIGTERM', stop)
+  process.on('SIGINT', stop)
+})
+
 try {
-  const env = readEnv()
+  const env = await readWholeEnv()
   const log = createLog(env.LOG_LEVEL)
   const service = await startService({ env, log })
   process.stdout.write(await welcome(service, env))
-
-  let stopping = false
-  const stop = async (signal: NodeJS.Signals) => {
-    if (stopping) return
-    stopping = true
-    log.info({ signal }, 'stopping')
-    await service.stop()
-    process.exit(0)
-  }
-  process.on('SIGTERM', stop)
-  process.on('SIGINT', stop)
+  log.info({ signal: await asked }, 'stopping')
+  await service.stop()
+  process.exit(0)
 } catch (error) {
   process.stderr.write(`${(error as Error).message}\n`)
   process.exit(1)

@@ -5,6 +5,7 @@ import { type Api, createCaller } from '../routers/index.ts'
 import { buildApp } from './app.ts'
 import { openEmbedded, type Use } from './data-dir.ts'
 import { connect, type Database } from './database.ts'
+import { createDrain } from './drain.ts'
 import { migrate } from './migrate.ts'
 import { type Composition, compose } from './services.ts'
 import type { Env } from './settings.ts'
@@ -21,6 +22,8 @@ export interface Core extends Composition {
   host: Api
   /** The migrations that were applied on the way. */
   migrated: string[]
+  /** Whether the database was empty before. */
+  isNew: boolean
 }
 
 export async function openCore({ env, log, temporaryDir }: ServiceOptions, use: Use): Promise<Core> {
@@ -40,7 +43,7 @@ export async function openCore({ env, log, temporaryDir }: ServiceOptions, use: 
       await database?.close()
       await embedded?.release()
     }
-    return { ...composition, migrated: applied, host, close }
+    return { ...composition, migrated: applied, isNew: aiUserCreated, host, close }
   } catch (error) {
     await database?.close()
     await embedded?.release()
@@ -63,13 +66,16 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const core = await openCore(options, 'service')
   try {
     log.info(await core.host.models.sync(), 'models synchronised')
-    let draining = false
-    const app = await buildApp({ env, log, services: core.services, callers: core.callers, isDraining: () => draining })
-    const url = await app.listen({ port: env.PORT, host: env.HOST })
+    const drain = createDrain()
+    const { services, callers } = core
+    const app = await buildApp({ env, log, services, callers, isDraining: drain.isDraining })
+    drain.watch(app.server)
+    const url = await app.listen({ port: env.PORT, host: env.HOST }).catch(explain)
     const stop = async () => {
-      draining = true
-      await inTime(app.close(), env.SHUTDOWN_TIMEOUT)
+      await drain.start(env.SHUTDOWN_TIMEOUT)
+      const closed = app.close()
       app.server.closeAllConnections()
+      await closed
       await core.close()
     }
     return { ...core, url, stop }
@@ -79,6 +85,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   }
 }
 
-function inTime(closing: PromiseLike<unknown>, ms: number): Promise<unknown> {
-  return Promise.race([closing, new Promise((done) => setTimeout(done, ms).unref())])
+function explain(error: NodeJS.ErrnoException & { port?: number; address?: string }): never {
+  if (error.code !== 'EADDRINUSE') throw error
+  throw new Error(`Port ${error.port} of ${error.address} is taken. Set PORT to another.`, { cause: error })
 }

@@ -51,7 +51,7 @@ export async function compose({ env, database, log, temporaryDir }: Parts): Prom
     kv,
     limiter,
     models,
-    modelConfig: () => readModelConfig(env.AI_CONFIG, env.variables),
+    modelConfig: () => readModelConfig(env.AI_CONFIG, env.variables, { demo: env.NODE_ENV !== 'production' }),
     usageLog,
     vault,
     storage: createStorage(env.DATA_DIR),
