@@ -1,0 +1,8 @@
+/** All of the cryptography; it runs unchanged in a browser and in Node. */
+export * from './derive.ts'
+export * from './encoding.ts'
+export * from './keychain.ts'
+export * from './keys.ts'
+export * from './passkey.ts'
+export * from './rooms.ts'
+export * from './seal.ts'

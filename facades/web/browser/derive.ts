@@ -1,0 +1,60 @@
+import { type Bytes, toBase64, utf8 } from './encoding.ts'
+import type { Key } from './seal.ts'
+
+/** The texts of the installation that go into every derivation, as the `salts` block names them. */
+export interface Salts {
+  userdata: string
+  passkey: string
+  backup: string
+  invitation: string
+  ai: string
+}
+
+const iterations = 100_000
+
+/** The key that opens the keychain: all that is kept of a passkey. */
+export const passkeyKey = (passkey: string, { userdata }: Pick<Salts, 'userdata'>) =>
+  deriveKey(passkey, 'keychain_encryptor', userdata)
+
+/** The key of the passkey's copy on the server, from the backup code as it was shown. */
+export const backupKey = (code: string, username: string, { backup }: Pick<Salts, 'backup'>) =>
+  deriveKey(code, `${username}_backup`, backup)
+
+/** The key of a room key that waits for somebody who has no public key yet. */
+export const invitationKey = (hash: string, { invitation }: Pick<Salts, 'invitation'>) =>
+  deriveKey(hash, 'invitation_key', invitation)
+
+/** The key under which the AI writes into a room. It is handed to the server, so it is a text. */
+export const roomAiKey = async (roomKey: string, slug: string, { ai }: Pick<Salts, 'ai'>) =>
+  toBase64(await deriveBytes(roomKey, slug, ai))
+
+/** Made of what every account knows, so it opens the old AI messages of a room and seals nothing. */
+export const legacyRoomAiKey = (slug: string, { ai }: Pick<Salts, 'ai'>) =>
+  deriveKey('[object CryptoKey]', slug, ai, ['decrypt'])
+
+/** Made of what every account knows, so it opens the passkey copy that an older client left and seals nothing. */
+export const localCopyKey = (email: string, username: string, { passkey }: Pick<Salts, 'passkey'>) =>
+  deriveKey(email, username, passkey, ['decrypt'])
+
+async function deriveBytes(secret: string, label: string, salt: string): Promise<Bytes> {
+  const base = await crypto.subtle.importKey('raw', utf8(secret), 'PBKDF2', false, ['deriveBits'])
+  return new Uint8Array(await crypto.subtle.deriveBits(rule(secret, label, salt), base, 256))
+}
+
+async function deriveKey(
+  secret: string,
+  label: string,
+  salt: string,
+  usages: ('encrypt' | 'decrypt')[] = ['encrypt', 'decrypt'],
+): Promise<Key> {
+  const base = await crypto.subtle.importKey('raw', utf8(secret), 'PBKDF2', false, ['deriveKey'])
+  const form = { name: 'AES-GCM', length: 256 }
+  return crypto.subtle.deriveKey(rule(secret, label, salt), base, form, false, usages)
+}
+
+/** A salt text gives one byte per UTF-16 unit, modulo 256; it is not decoded. */
+function rule(secret: string, label: string, salt: string) {
+  if (!secret || !label || !salt) throw new TypeError('A key needs a secret, a label and a salt.')
+  const bytes = new Uint8Array([...utf8(label), ...salt.split('').map((unit) => unit.charCodeAt(0))])
+  return { name: 'PBKDF2', hash: 'SHA-256', iterations, salt: bytes }
+}
