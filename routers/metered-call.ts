@@ -18,8 +18,8 @@ export class MeteredCall {
   readonly #who: User
   readonly #call: ModelCall
   readonly #started = performance.now()
-  /** What went out so far, for a call that is broken off before the provider has counted. */
-  #delivered = { text: '', pieces: 0 }
+  /** What went out since the provider last counted, for a call that is broken off before it counts again. */
+  #uncounted = { text: '', pieces: 0 }
   #tokens: TokenCounts = {}
 
   constructor(ctx: Surroundings, who: User, call: ModelCall) {
@@ -30,9 +30,8 @@ export class MeteredCall {
 
   async answer(): Promise<{ text: string }> {
     try {
-      const { text, tokens } = await this.#ctx.models.generate(this.#call)
-      this.#tokens = tokens
-      this.#delivered = { text, pieces: 1 }
+      const text = await this.#ctx.models.generate(this.#call, (tokens) => this.#count(tokens))
+      if (this.#tokens.output === undefined) this.#uncounted = { text, pieces: 1 }
       this.#record('completed')
       return { text }
     } catch (error) {
@@ -43,10 +42,8 @@ export class MeteredCall {
   async *parts(): AsyncGenerator<StreamPart, void> {
     let outcome: Outcome = 'aborted'
     try {
-      for await (const part of this.#ctx.models.stream(this.#call)) {
-        if (part.type === 'tokens') this.#tokens = part.tokens
-        else yield this.#deliver(part.text)
-      }
+      const pieces = this.#ctx.models.stream(this.#call, (tokens) => this.#count(tokens))
+      for await (const text of pieces) yield this.#deliver(text)
       outcome = 'completed'
       yield { type: 'usage', ...this.#counts(outcome) }
     } catch (error) {
@@ -58,9 +55,14 @@ export class MeteredCall {
     }
   }
 
+  #count(tokens: TokenCounts): void {
+    if (tokens.output !== undefined) this.#uncounted = { text: '', pieces: 0 }
+    this.#tokens = tokens
+  }
+
   #deliver(text: string): StreamPart {
-    this.#delivered.text += text
-    this.#delivered.pieces += 1
+    this.#uncounted.text += text
+    this.#uncounted.pieces += 1
     return { type: 'delta', text }
   }
 
@@ -88,12 +90,12 @@ export class MeteredCall {
 
   /** Where the provider did not count, what was sent and delivered is estimated; a call refused outright took nothing. */
   #counts(outcome: Outcome) {
-    const { input, output, cached = 0, reasoning = 0 } = this.#tokens
-    const { text, pieces } = this.#delivered
+    const { input, output = 0, cached = 0, reasoning = 0 } = this.#tokens
+    const { text, pieces } = this.#uncounted
     const asked = outcome === 'failed' && !text ? '' : this.#call.messages.map((message) => message.text).join('')
     return {
       inputTokens: input ?? estimateTokens(asked),
-      outputTokens: output ?? (text ? Math.max(pieces, estimateTokens(text)) : 0),
+      outputTokens: output + (text ? Math.max(pieces, estimateTokens(text)) : 0),
       cachedTokens: cached,
       reasoningTokens: reasoning,
     }
@@ -120,7 +122,8 @@ export class MeteredCall {
 
 /** A provider's own words are left out; only our own and the network's errors have a message worth keeping. */
 function describe(error: unknown) {
-  const { name = 'Error', statusCode, code } = error as { name?: string; statusCode?: number; code?: string }
-  const message = statusCode ? `it answered with the status ${statusCode}` : (code ?? name)
-  return { name, message, statusCode, code }
+  const { name, statusCode, code } = error as { name: string; statusCode?: number; code?: unknown }
+  const word = typeof code === 'string' && /^[A-Z_0-9]+$/.test(code) ? code : undefined
+  const message = statusCode ? `it answered with the status ${statusCode}` : (word ?? name)
+  return { name, message, statusCode, code: word }
 }

@@ -24,17 +24,14 @@ export interface TokenCounts {
   reasoning?: number | undefined
 }
 
-export interface Answer {
-  text: string
-  tokens: TokenCounts
-}
-
-export type AnswerPart = { type: 'delta'; text: string } | { type: 'tokens'; tokens: TokenCounts }
+/** Hears after each round with the provider what the call has taken so far, so that a call which fails later is counted, too. */
+export type Meter = (tokens: TokenCounts) => void
 
 /** The AI providers behind one small interface. Failures are thrown as they came; nobody outside may see them. */
 export interface ModelGateway {
-  generate(call: ModelCall): Promise<Answer>
-  stream(call: ModelCall): AsyncIterable<AnswerPart>
+  generate(call: ModelCall, meter: Meter): Promise<string>
+  /** The text in pieces, as they come. */
+  stream(call: ModelCall, meter: Meter): AsyncIterable<string>
   /** Whether the provider's API offers the model now; throws where it does not answer. */
   available(model: CallableModel): Promise<boolean>
 }

@@ -8,22 +8,25 @@ import type {
 } from '@ai-sdk/provider'
 import { z } from 'zod'
 import type { FunctionTool } from '../../routers/extension.ts'
-import type { Message, ModelCall, TokenCounts } from '../../routers/model-gateway.ts'
+import type { Message, Meter, ModelCall, TokenCounts } from '../../routers/model-gateway.ts'
 
 /** One question with its rounds of tool calls, in the terms of the AI SDK. */
 export class Conversation {
   readonly #prompt: LanguageModelV4Prompt
   readonly #call: ModelCall
   readonly #tools: LanguageModelV4FunctionTool[]
-  tokens: TokenCounts = {}
+  readonly #meter: Meter
+  #tokens: TokenCounts = {}
 
-  constructor(call: ModelCall) {
+  constructor(call: ModelCall, meter: Meter) {
     this.#call = call
-    this.#prompt = call.messages.map(asPrompt)
+    this.#meter = meter
+    this.#prompt = inTurns(call.messages).map(asPrompt)
     this.#tools = call.tools.map(declare)
   }
 
-  options(abortSignal: AbortSignal): LanguageModelV4CallOptions {
+  /** In its last round the model is told to call no more tools. */
+  options(abortSignal: AbortSignal, last: boolean): LanguageModelV4CallOptions {
     const { temperature, topP, maxTokens } = this.#call.model.parameters ?? {}
     return {
       prompt: this.#prompt,
@@ -32,22 +35,24 @@ export class Conversation {
       ...(topP !== undefined && { topP }),
       ...(maxTokens !== undefined && { maxOutputTokens: maxTokens }),
       ...(this.#tools.length > 0 && { tools: this.#tools }),
+      ...(this.#tools.length > 0 && last && { toolChoice: { type: 'none' } }),
     }
   }
 
   count({ inputTokens, outputTokens }: LanguageModelV4Usage): void {
-    const { input, output, cached, reasoning } = this.tokens
-    this.tokens = {
+    const { input, output, cached, reasoning } = this.#tokens
+    this.#tokens = {
       input: sum(input, inputTokens.total),
       output: sum(output, outputTokens.total),
       cached: sum(cached, inputTokens.cacheRead),
       reasoning: sum(reasoning, outputTokens.reasoning),
     }
+    this.#meter(this.#tokens)
   }
 
   /** Runs what the model asked for, all at once, and puts calls and results behind what was said. */
   async runTools(text: string, calls: readonly LanguageModelV4ToolCall[], signal: AbortSignal): Promise<void> {
-    const results = await Promise.all(calls.map((call) => this.#run(call, signal)))
+    const results = await unlessEnded(Promise.all(calls.map((call) => this.#run(call, signal))), signal)
     const asked = calls.map(({ toolCallId, toolName, input }) => ({
       type: 'tool-call' as const,
       toolCallId,
@@ -82,7 +87,35 @@ export class Conversation {
   }
 }
 
-const sum = (a: number | undefined, b: number | undefined) => (a === undefined ? b : a + (b ?? 0))
+/** Adds what a provider counted; what cannot be a count is none. */
+function sum(before: number | undefined, counted: number | undefined): number | undefined {
+  if (counted === undefined || !Number.isFinite(counted) || counted < 0) return before
+  return Math.min((before ?? 0) + Math.round(counted), MOST_TOKENS)
+}
+
+/** What a column of the usage record holds. */
+const MOST_TOKENS = 2_147_483_647
+
+/** Some providers take only turns: what one side said in a row becomes one message, and instructions go first. */
+function inTurns(messages: readonly Message[]): Message[] {
+  const [system, talk] = [messages.filter(isSystem), messages.filter((message) => !isSystem(message))]
+  const turns: Message[] = []
+  for (const { role, text } of [...system, ...talk]) {
+    const last = turns.at(-1)
+    if (last?.role === role) last.text += `\n\n${text}`
+    else turns.push({ role, text })
+  }
+  return turns
+}
+
+const isSystem = ({ role }: Message) => role === 'system'
+
+/** A tool that does not listen to its signal holds nobody up. */
+const unlessEnded = <T>(work: Promise<T>, signal: AbortSignal): Promise<T> =>
+  new Promise((resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+    work.then(resolve, reject)
+  })
 
 function parsed(json: string): unknown {
   try {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { AnswerPart, CallableModel, ModelCall, ModelGateway } from '../../routers/model-gateway.ts'
+import type { CallableModel, Meter, ModelCall, ModelGateway } from '../../routers/model-gateway.ts'
 import { API_KEY } from '../../routers/model-sync.ts'
 import type { Vault } from '../../routers/vault.ts'
 import { adapterDrivers } from './adapters.ts'
@@ -25,8 +25,8 @@ export function createGateway(vault: Vault): ModelGateway & { close(): Promise<v
   }
 
   return {
-    generate: (call) => generate(linkTo(call.model), call),
-    stream: (call) => stream(linkTo(call.model), call),
+    generate: (call, meter) => generate(linkTo(call.model), call, meter),
+    stream: (call, meter) => stream(linkTo(call.model), call, meter),
     available: (model) => isListed(linkTo(model), model),
     close: async () => void (await Promise.all([...links.values()].map(({ link }) => link.close()))),
   }
@@ -49,36 +49,40 @@ const isSame = (a: LinkSource, b: LinkSource) =>
 
 const upstreamName = ({ upstreamId, modelId }: CallableModel) => upstreamId ?? modelId
 
-async function generate(link: ProviderLink, call: ModelCall) {
+async function generate(link: ProviderLink, call: ModelCall, meter: Meter): Promise<string> {
   const model = link.model(upstreamName(call.model))
-  const conversation = new Conversation(call)
+  const conversation = new Conversation(call, meter)
   const signal = AbortSignal.any([call.signal, AbortSignal.timeout(link.total)])
   let said = ''
   for (let round = 0; round <= MOST_ROUNDS; round++) {
-    const options = conversation.options(signal)
+    const options = conversation.options(signal, round === MOST_ROUNDS)
     const { content, usage } = await link.guarded(async () => model.doGenerate(options), signal)
     conversation.count(usage)
     const text = content.map((part) => (part.type === 'text' ? part.text : '')).join('')
     said += text
     const calls = content.filter((part) => part.type === 'tool-call')
-    if (calls.length === 0) break
+    if (calls.length === 0) return said
     await conversation.runTools(text, calls, signal)
   }
-  return { text: said, tokens: conversation.tokens }
+  throw new EndlessTools()
 }
 
-async function* stream(link: ProviderLink, call: ModelCall): AsyncGenerator<AnswerPart, void> {
+async function* stream(link: ProviderLink, call: ModelCall, meter: Meter): AsyncGenerator<string, void> {
   const model = link.model(upstreamName(call.model))
-  const conversation = new Conversation(call)
+  const conversation = new Conversation(call, meter)
   const signal = AbortSignal.any([call.signal, AbortSignal.timeout(link.total)])
   for (let round = 0; round <= MOST_ROUNDS; round++) {
-    const options = conversation.options(signal)
+    const options = conversation.options(signal, round === MOST_ROUNDS)
     const parts = await link.guarded(() => beginStream(async () => (await model.doStream(options)).stream), signal)
     const { text, calls } = yield* relay(parts, conversation)
-    if (calls.length === 0) break
+    if (calls.length === 0) return
     await conversation.runTools(text, calls, signal)
   }
-  yield { type: 'tokens', tokens: conversation.tokens }
+  throw new EndlessTools()
+}
+
+class EndlessTools extends Error {
+  override name = 'EndlessTools'
 }
 
 async function isListed(link: ProviderLink, model: CallableModel): Promise<boolean> {

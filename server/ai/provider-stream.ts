@@ -1,5 +1,4 @@
 import type { LanguageModelV4StreamPart, LanguageModelV4ToolCall } from '@ai-sdk/provider'
-import type { AnswerPart } from '../../routers/model-gateway.ts'
 import type { Conversation } from './conversation.ts'
 
 type Parts = AsyncIterable<LanguageModelV4StreamPart>
@@ -13,11 +12,11 @@ const preliminary = new Set<LanguageModelV4StreamPart['type']>([
 ])
 
 /** Opens a stream and waits for its first real part, so that a failure before it can still be tried again. */
-export async function beginStream(open: () => Promise<ReadableStream<LanguageModelV4StreamPart>>): Promise<Parts> {
+export async function beginStream(open: () => Promise<Parts>): Promise<Parts> {
   const iterator = (await open())[Symbol.asyncIterator]()
   let first = await iterator.next()
   while (!first.done && preliminary.has(first.value.type)) first = await iterator.next()
-  if (!first.done && first.value.type === 'error') throw first.value.error
+  if (!first.done && first.value.type === 'error') throw asError(first.value.error)
   return resume(first, iterator)
 }
 
@@ -40,24 +39,31 @@ interface Said {
 }
 
 /** Passes text on as it comes, and gathers the rest. */
-export async function* relay(parts: Parts, conversation: Conversation): AsyncGenerator<AnswerPart, Said> {
+export async function* relay(parts: Parts, conversation: Conversation): AsyncGenerator<string, Said> {
   const said: Said = { text: '', calls: [] }
+  let finish: Finish | undefined
   for await (const part of parts) {
     if (part.type === 'text-delta') {
       said.text += part.delta
-      yield { type: 'delta', text: part.delta }
+      yield part.delta
     } else if (part.type === 'tool-call') said.calls.push(part)
-    else if (part.type === 'finish') conversation.count(assertWhole(part).usage)
-    else if (part.type === 'error') throw part.error
+    else if (part.type === 'finish') finish = part
+    else if (part.type === 'error') throw asError(part.error)
   }
+  conversation.count(assertWhole(finish).usage)
   return said
 }
 
 type Finish = Extract<LanguageModelV4StreamPart, { type: 'finish' }>
 
 /** A stream that simply ends has lost its rest. */
-function assertWhole(part: Finish): Finish {
-  const { unified, raw } = part.finishReason
-  if (unified === 'error' || (unified === 'other' && raw === undefined)) throw new Error('the stream ended early')
-  return part
+function assertWhole(finish: Finish | undefined): Finish {
+  const { unified, raw } = finish?.finishReason ?? { unified: 'interrupted', raw: undefined }
+  const broken = unified === 'error' || unified === 'interrupted' || (unified === 'other' && raw === undefined)
+  if (!finish || broken) throw new Error('the stream ended early')
+  return finish
 }
+
+/** What a provider reports in its stream is text or an object of its own, which nobody else may see. */
+const asError = (reported: unknown): Error =>
+  reported instanceof Error ? reported : new Error('the provider reported an error in its stream')
