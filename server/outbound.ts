@@ -5,8 +5,18 @@ import { Agent, type Dispatcher } from 'undici'
 
 /** The one way out: pooled connections, time limits, size limit, no redirects, and a say on which addresses are reached. */
 export interface Outbound {
+  /** As much of `fetch` as SDKs use. */
   fetch: typeof globalThis.fetch
+  /** What `fetch` is made of; its answer costs less. */
+  send(url: string, init: OutboundRequest): Promise<Dispatcher.ResponseData>
   close(): Promise<void>
+}
+
+export interface OutboundRequest {
+  method: Dispatcher.HttpMethod
+  headers: Record<string, string>
+  body: string | null
+  signal: AbortSignal | null
 }
 
 export interface OutboundOptions {
@@ -29,12 +39,14 @@ export function createOutbound(options: OutboundOptions): Outbound {
     keepAliveTimeout: 30_000,
   })
 
-  async function outboundFetch(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
-    const url = new URL(input instanceof Request ? input.url : input)
+  async function send(address: string, { method, headers, body, signal }: OutboundRequest) {
+    const url = new URL(address)
     assertAllowed(url, reach)
-    const answer = await agent.request({
-      origin: url.origin,
-      path: url.pathname + url.search,
+    return agent.request({ origin: url.origin, path: url.pathname + url.search, method, headers, body, signal })
+  }
+
+  async function outboundFetch(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
+    const answer = await send(input instanceof Request ? input.url : String(input), {
       method: (init.method ?? 'GET') as Dispatcher.HttpMethod,
       headers: init.headers as Record<string, string>,
       body: (init.body ?? null) as string | null,
@@ -43,7 +55,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
     return new Answer(answer) as unknown as Response
   }
 
-  return { fetch: outboundFetch, close: () => agent.destroy() }
+  return { fetch: outboundFetch, send, close: () => agent.destroy() }
 }
 
 function assertAllowed({ protocol, username, password, hostname }: URL, reach: OutboundOptions['reach']): void {

@@ -2,22 +2,36 @@ import { createAnthropic } from '@ai-sdk/anthropic'
 import { createGoogle } from '@ai-sdk/google'
 import { createMistral } from '@ai-sdk/mistral'
 import { createOpenAI } from '@ai-sdk/openai'
-import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
-import type { LanguageModelV4 } from '@ai-sdk/provider'
+import type {
+  LanguageModelV4CallOptions,
+  LanguageModelV4GenerateResult,
+  LanguageModelV4StreamPart,
+} from '@ai-sdk/provider'
 import type { Adapter } from '../../routers/model-config.ts'
+import type { Outbound } from '../outbound.ts'
 import { demoModel } from './demo.ts'
+import { compatibleModels } from './openai-compatible.ts'
 
 /** What it takes to reach a provider. */
 export interface Connection {
   name: string
   apiUrl?: string | undefined
   apiKey?: string | undefined
-  fetch: typeof globalThis.fetch
+  fetch: Outbound['fetch']
+  send: Outbound['send']
+}
+
+/** As much of an AI SDK model as is called. */
+export interface ChatModel {
+  doGenerate(
+    options: LanguageModelV4CallOptions,
+  ): PromiseLike<Pick<LanguageModelV4GenerateResult, 'content' | 'usage' | 'finishReason'>>
+  doStream(options: LanguageModelV4CallOptions): PromiseLike<{ stream: AsyncIterable<LanguageModelV4StreamPart> }>
 }
 
 interface AdapterDriver {
   /** The model of this name at the provider. */
-  model(connection: Connection): (modelId: string) => LanguageModelV4
+  model(connection: Connection): (modelId: string) => ChatModel
   /** Where the provider lists its models, and what a request for it carries; undefined where there is no such list. */
   listing(connection: Connection): { url: string; headers: Record<string, string> } | undefined
 }
@@ -38,11 +52,7 @@ const listAt =
 
 export const adapterDrivers: Record<Adapter, AdapterDriver> = {
   'openai-compatible': {
-    model: (connection) => {
-      const { apiUrl = '', name } = connection
-      const provider = createOpenAICompatible({ ...given(connection), baseURL: apiUrl, name, includeUsage: true })
-      return (modelId) => provider.chatModel(modelId)
-    },
+    model: compatibleModels,
     listing: listAt('', bearer),
   },
   openai: {

@@ -1,4 +1,4 @@
-import { APICallError, type LanguageModelV4 } from '@ai-sdk/provider'
+import { APICallError } from '@ai-sdk/provider'
 import {
   ConsecutiveBreaker,
   circuitBreaker,
@@ -11,11 +11,11 @@ import {
 import type { Adapter } from '../../routers/model-config.ts'
 import type { CallableModel } from '../../routers/model-gateway.ts'
 import { createOutbound, type Outbound } from '../outbound.ts'
-import { adapterDrivers, type Connection } from './adapters.ts'
+import { adapterDrivers, type ChatModel, type Connection } from './adapters.ts'
 
 /** The standing connection to one provider: its models, its pool, and what is known of its health. */
 export interface ProviderLink {
-  model(modelId: string): LanguageModelV4
+  model(modelId: string): ChatModel
   /** Runs what has sent nothing to the caller yet: a short failure is tried again, a provider that keeps failing is skipped. */
   guarded<T>(attempt: () => Promise<T>, signal: AbortSignal): Promise<T>
   /** Milliseconds for a whole call. */
@@ -33,7 +33,8 @@ export function createLink(model: CallableModel, apiKey: string | undefined): Pr
   const adapter = model.adapter as Adapter
   const { connect, firstByte = 60_000, total = 300_000 } = providerSettings.timeouts ?? {}
   const outbound: Outbound = createOutbound({ connectTimeout: connect, byteTimeout: firstByte, reach: 'configured' })
-  const connection: Connection = { name: providerId, apiUrl: apiUrl ?? undefined, apiKey, fetch: outbound.fetch }
+  const { fetch, send } = outbound
+  const connection: Connection = { name: providerId, apiUrl: apiUrl ?? undefined, apiKey, fetch, send }
   const policy = createPolicy()
   return {
     model: kept(adapterDrivers[adapter].model(connection)),
@@ -46,8 +47,8 @@ export function createLink(model: CallableModel, apiKey: string | undefined): Pr
 }
 
 /** Makes a model once per name: an SDK builds its schemas each time, which costs more than a call. */
-function kept(make: (modelId: string) => LanguageModelV4): (modelId: string) => LanguageModelV4 {
-  const models = new Map<string, LanguageModelV4>()
+function kept(make: (modelId: string) => ChatModel): (modelId: string) => ChatModel {
+  const models = new Map<string, ChatModel>()
   return (modelId) => {
     const model = models.get(modelId) ?? make(modelId)
     models.set(modelId, model)

@@ -1,0 +1,76 @@
+import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
+
+/** One event of a chat completion, as far as it is read here. */
+export interface CompletionChunk {
+  choices?: { delta?: Delta | null; finish_reason?: string | null }[]
+  usage?: object | null
+  error?: unknown
+}
+
+interface Delta {
+  content?: string | { type: string; text?: string }[] | null
+  refusal?: string | null
+  reasoning_content?: string | null
+  reasoning?: string | null
+  tool_calls?: ToolCallDelta[] | null
+}
+
+interface ToolCallDelta {
+  index?: number | null
+  id?: string | null
+  function?: { name?: string | null; arguments?: string | null } | null
+  extra_content?: object | null
+}
+
+interface ToolCall {
+  id: string | undefined
+  function: { name: string; arguments: string }
+  extra_content: object | undefined
+}
+
+/** Turns the chunks of a completion into parts, and puts the rest together: tool calls, the reason to stop, usage. */
+export class CompletionParts {
+  readonly #calls = new Map<number, ToolCall>()
+  #finish: string | undefined
+  #usage: object | undefined;
+
+  *read({ choices, usage, error }: CompletionChunk): Generator<LanguageModelV4StreamPart, void> {
+    if (error) throw new Error('the provider broke off with an error')
+    this.#usage = usage ?? this.#usage
+    const { delta, finish_reason } = choices?.[0] ?? {}
+    this.#finish = finish_reason ?? this.#finish
+    if (delta) yield* this.#say(delta)
+  }
+
+  *#say(delta: Delta): Generator<LanguageModelV4StreamPart, void> {
+    if (delta.reasoning_content || delta.reasoning) yield { type: 'reasoning-delta', id: '0', delta: '' }
+    const text = textOf(delta.content) + (delta.refusal ?? '')
+    if (text) yield { type: 'text-delta', id: '0', delta: text }
+    for (const call of delta.tool_calls ?? []) this.#add(call)
+  }
+
+  /** What did not go out yet, in the form of a whole completion. */
+  rest(): object {
+    if (this.#finish === undefined) throw new Error('the stream ended early')
+    const message = { role: 'assistant', tool_calls: [...this.#calls.values()] }
+    return { choices: [{ message, finish_reason: this.#finish }], usage: this.#usage }
+  }
+
+  #add({ index, id, function: part, extra_content }: ToolCallDelta): void {
+    const key = index ?? this.#calls.size
+    const known = this.#calls.get(key)
+    this.#calls.set(key, {
+      id: known?.id ?? id ?? undefined,
+      function: {
+        name: known?.function.name || (part?.name ?? ''),
+        arguments: (known?.function.arguments ?? '') + (part?.arguments ?? ''),
+      },
+      extra_content: known?.extra_content ?? extra_content ?? undefined,
+    })
+  }
+}
+
+function textOf(content: Delta['content']): string {
+  if (typeof content === 'string') return content
+  return (content ?? []).map(({ type, text }) => (type === 'text' ? text : undefined) ?? '').join('')
+}
