@@ -63,7 +63,9 @@ export async function legacy(
     reply.header('deprecation', `@${deprecatedSince}`)
     reply.header('link', '</api/svc/v1/users/me>; rel="successor-version"')
     reply.header('cache-control', 'no-store')
-    return createCaller(await contextOf(request, reply)).users.me()
+    const { id, displayName: name, ...me } = await createCaller(await contextOf(request, reply)).users.me()
+    const { username, email, role, bio, avatar, createdAt, updatedAt } = me
+    return { id: Number(id), username, name, email, role, bio, avatar, createdAt, updatedAt }
   })
 }
 

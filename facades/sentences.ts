@@ -3,7 +3,7 @@ import type { z } from 'zod'
 /** Per field, by its dotted path, what is wrong with it. */
 export type FieldErrors = Record<string, string[]>
 
-interface AnyIssue {
+export interface AnyIssue {
   path: readonly PropertyKey[]
   message: string
   code?: z.core.$ZodIssue['code']
@@ -31,13 +31,15 @@ const impliedBy = ({ path, message }: AnyIssue) =>
 
 const kinds: Record<string, string> = { string: 'a string', array: 'an array', object: 'an object', number: 'a number' }
 
-function sentence(field: string, { code, message, expected = '', origin, values }: AnyIssue): string {
-  const the = `The ${field} field`
+const sentence = (field: string, issue: AnyIssue) => `The ${field} field ${phraseOf(issue)}.`
+
+/** What is wrong, to stand behind the name of the field. */
+export function phraseOf({ code, message, expected = '', origin, values }: AnyIssue): string {
   // Our own schemas speak in small letters, and without the name.
-  if (/^[a-z]/.test(message)) return `${the} ${message}.`
+  if (/^[a-z]/.test(message)) return message
   const missing = code === 'invalid_type' && message.includes('undefined')
   // An empty text or list says as little as none.
-  if (missing || (code === 'too_small' && (origin === 'string' || origin === 'array'))) return `${the} is required.`
-  if (code === 'invalid_value') return `${the} must be one of ${(values ?? []).join(', ')}.`
-  return code === 'invalid_type' ? `${the} must be ${kinds[expected] ?? expected}.` : `${the} is not valid: ${message}.`
+  if (missing || (code === 'too_small' && (origin === 'string' || origin === 'array'))) return 'is required'
+  if (code === 'invalid_value') return `must be one of ${(values ?? []).join(', ')}`
+  return code === 'invalid_type' ? `must be ${kinds[expected] ?? expected}` : `is not valid: ${message}`
 }

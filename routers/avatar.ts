@@ -7,11 +7,15 @@ import { Problem } from './problems.ts'
 const formats = ['png', 'jpeg', 'webp', 'gif', 'avif']
 const side = 256
 
-/** Makes a square picture of an image, judged by its content, and gives it to the user in place of the one before. */
-export async function storeAvatar({ em, storage }: Context, user: User, image: Uint8Array): Promise<string> {
-  const key = `avatars/${randomUUID()}.webp`
+/** Gives a user a square picture made of an image, judged by its content, or none; the one before is deleted. */
+export async function storeAvatar(
+  { em, storage }: Context,
+  user: User,
+  image: Uint8Array | null,
+): Promise<string | null> {
+  const key = image && `avatars/${randomUUID()}.webp`
   const before = user.avatar
-  await storage.put(key, await reencode(image))
+  if (key) await storage.put(key, await reencode(image))
   user.avatar = key
   await em().flush()
   if (before) await storage.delete(before)

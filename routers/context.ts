@@ -3,6 +3,7 @@ import type { UsageType } from '../entities/columns.ts'
 import type { Sql } from '../entities/sql.ts'
 import type { Caller } from './caller.ts'
 import { CallerContext } from './caller.ts'
+import type { PublicSettings } from './config-blocks.ts'
 import type { Events } from './events.ts'
 import type { Extensions } from './extension.ts'
 import type { HealthChecks, HealthTimer } from './health.ts'
@@ -23,6 +24,7 @@ export interface Settings {
   aiRequestsPerMinute: number
   defaultLocale: string
   aiUser: { name: string; username: string }
+  public: PublicSettings
 }
 
 /** Takes a line for the operator: never a word that a person wrote, never a secret. */

@@ -6,6 +6,7 @@ import { aiModels, aiModelsRouter } from './ai-models.ts'
 import { aiProviders, aiProvidersRouter } from './ai-providers.ts'
 import { aiToolCapabilities, aiToolCapabilitiesRouter } from './ai-tool-capabilities.ts'
 import { aiTools, aiToolsRouter } from './ai-tools.ts'
+import { configs, configsRouter } from './configs.ts'
 import { healthRouter } from './health.ts'
 import { mcpServers, mcpServersRouter } from './mcp-servers.ts'
 import { modelsRouter } from './models.ts'
@@ -15,7 +16,7 @@ import { systemPrompts, systemPromptsRouter } from './system-prompts.ts'
 import { tokensRouter } from './tokens.ts'
 import { createCallerFactory, router } from './trpc.ts'
 import { usageRouter } from './usage.ts'
-import { usersRouter } from './users.ts'
+import { users, usersRouter } from './users.ts'
 
 export const appRouter = router({
   admin: adminRouter,
@@ -26,6 +27,7 @@ export const appRouter = router({
   aiProviders: aiProvidersRouter,
   aiToolCapabilities: aiToolCapabilitiesRouter,
   aiTools: aiToolsRouter,
+  configs: configsRouter,
   health: healthRouter,
   mcpServers: mcpServersRouter,
   models: modelsRouter,
@@ -44,9 +46,11 @@ export const resources: readonly Resource[] = [
   aiProviders,
   aiToolCapabilities,
   aiTools,
+  configs,
   mcpServers,
   systemModels,
   systemPrompts,
+  users,
 ]
 
 export type AppRouter = typeof appRouter

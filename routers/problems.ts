@@ -38,6 +38,9 @@ const problems = {
 
 export type ProblemName = keyof typeof problems
 
+/** The sentence of a problem, the same at every occurrence; undefined for other words. */
+export const sentenceOf = (name: string): string | undefined => problems[name as ProblemName]?.[1]
+
 /** One wrong place in the input, as the path to it and a sentence without its name. */
 export interface Issue {
   path: readonly (string | number)[]

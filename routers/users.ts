@@ -1,18 +1,106 @@
 import { z } from 'zod'
-import { findProfile, type Profile } from '../entities/user-statements.ts'
+import { knownUsers } from '../entities/catalogue-scopes.ts'
+import { AI_USER_ID, roles, User } from '../entities/user.ts'
+import { storeAvatar } from './avatar.ts'
+import type { Context } from './context.ts'
+import { eraseUser } from './erase-user.ts'
 import { Problem } from './problems.ts'
-import { host, router, userWho } from './trpc.ts'
+import { getRow, reads, rowId } from './reads.ts'
+import { attribute, exposes, type RecordOf, resource, timestamps } from './resource.ts'
+import { host, middleware, router, userWho } from './trpc.ts'
 import { findUser, userChoice } from './user-choice.ts'
+import { administrator, type RowChange, updateRow } from './writes.ts'
+
+const displayName = z.string().trim().min(1).max(120).describe('The name that people see.')
+const bio = z.string().max(2000).nullable().describe('What the person says of themselves.')
+const role = z.enum(roles).describe('What the person may do.')
+
+export const users = resource({
+  type: 'users',
+  about: 'The people whom the caller knows: themselves, the AI user, and whoever shares a room with them.',
+  table: 'users',
+  scope: knownUsers,
+  attributes: {
+    displayName: attribute(displayName, { column: 'name' }),
+    username: attribute(z.string().describe('Unique.')),
+    email: attribute(z.email().describe('Only of oneself; administrators see all.'), {
+      sparse: true,
+      sql: (u, place) => `case when ${place('admin')} or ${u}.id = ${place('viewer')} then ${u}.email end`,
+    }),
+    bio: attribute(bio),
+    avatar: attribute(z.string().nullable().describe('The identifier of the picture.')),
+    role: attribute(role, {
+      sparse: true,
+      sql: (u, place) => `case when ${place('admin')} or ${u}.id = ${place('viewer')} then ${u}.role end`,
+    }),
+    ...timestamps,
+  },
+  sorts: ['username', 'displayName', 'createdAt'],
+  page: { size: 25, max: 100 },
+})
+
+/** People change themselves; administrators change the role of anybody. */
+const change = z.strictObject({
+  id: rowId,
+  ifVersion: z.string().optional(),
+  displayName: displayName.optional(),
+  bio: bio.optional(),
+  avatar: z.base64().max(4_000_000).nullable().describe('A new picture as base64, or null for none.').optional(),
+  role: role.optional(),
+})
+
+const permitted = middleware(({ ctx, input, next }) => {
+  const { id, role, displayName, bio, avatar } = input as z.output<typeof change>
+  const { current } = ctx.caller
+  const person = current.type === 'user' ? current.person : undefined
+  const own = person?.id === Number(id)
+  if (Number(id) === AI_USER_ID) throw new Problem('read_only')
+  if (role !== undefined && person?.role !== 'admin') throw new Problem('admin_only')
+  if (!own && [displayName, bio, avatar].some((value) => value !== undefined)) throw new Problem('read_only')
+  return next()
+})
 
 export const usersRouter = router({
-  me: userWho('user').query(async ({ ctx }): Promise<Profile> => {
-    const [profile] = await ctx.sql(findProfile, [ctx.who.person.id])
-    if (!profile) throw new Problem('not_found')
-    return profile
-  }),
+  ...reads(users),
+
+  me: userWho('user')
+    .meta(exposes(users, { member: 'me' }))
+    .input(z.strictObject({ include: z.array(z.never()).optional() }).prefault({}))
+    .query(({ ctx }): Promise<RecordOf<typeof users>> => getRow(ctx, users, String(ctx.who.person.id))),
+
+  update: userWho('write')
+    .meta(exposes(users, 'update'))
+    .input(change)
+    .use(permitted)
+    .mutation(({ ctx, input }): Promise<RecordOf<typeof users>> => updateUser(ctx, input)),
+
+  delete: administrator
+    .meta(exposes(users, 'delete'))
+    .input(z.strictObject({ id: rowId, ifVersion: z.string().optional() }))
+    .mutation(async ({ ctx, input: { id } }) => ({
+      id,
+      report: await eraseUser(ctx, await findUser(ctx, { id: Number(id) })),
+    })),
 
   find: host.input(z.strictObject({ user: userChoice })).query(async ({ ctx, input }) => {
     const { id, username, name } = await findUser(ctx, input.user)
     return { id, username, name }
   }),
+})
+
+async function updateUser(ctx: Context, { avatar, ...given }: z.output<typeof change>) {
+  const { id } = await getRow(ctx, users, given.id)
+  await updateRow(ctx, users, { entity: User, create: {}, update: {}, columns: asColumns }, given as RowChange)
+  if (avatar !== undefined)
+    await storeAvatar(
+      ctx,
+      await findUser(ctx, { id: Number(id) }),
+      avatar === null ? null : Buffer.from(avatar, 'base64'),
+    )
+  return getRow(ctx, users, id)
+}
+
+const asColumns = (_: Context, { displayName: name, ...given }: Record<string, unknown>) => ({
+  ...given,
+  ...(name !== undefined && { name }),
 })

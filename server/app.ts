@@ -18,6 +18,7 @@ import { type Context, createContext, type Services } from '../routers/context.t
 import { appRouter, resources } from '../routers/index.ts'
 import { Problem } from '../routers/problems.ts'
 import type { Callers } from './callers.ts'
+import { localeOf } from './locale.ts'
 import type { Env } from './settings.ts'
 
 export interface AppOptions {
@@ -37,11 +38,12 @@ export async function buildApp({ env, services, callers, log, isDraining }: AppO
     bodyLimit: env.AI_MAX_BODY,
     trustProxy: env.TRUSTED_PROXIES.length > 0 ? env.TRUSTED_PROXIES : false,
     forceCloseConnections: 'idle',
-    routerOptions: { maxParamLength: 500 },
+    // The names of all procedures in a batch are one parameter.
+    routerOptions: { maxParamLength: 5000 },
     // A slow sender must not hold a connection for ever.
     requestTimeout: 120_000,
   })
-  const { contextOf, guestContextOf, forget } = contexts(services, callers)
+  const { contextOf, tokenContextOf, guestContextOf, forget } = contexts(services, callers)
 
   await app.register(fastifyHelmet, { contentSecurityPolicy: { directives: { defaultSrc: ["'none'"] } } })
   app.addHook('onRequest', async (request, reply) => {
@@ -61,9 +63,15 @@ export async function buildApp({ env, services, callers, log, isDraining }: AppO
   })
 
   await app.register(health, { guestContextOf, isDraining })
-  await app.register(legacy, { contextOf, maxBody: env.AI_MAX_BODY, heartbeat: env.AI_HEARTBEAT })
-  await app.register(trpc, { contextOf })
-  await app.register(jsonApi, { prefix: basePath, router: appRouter, resources, contextOf, baseUrl: env.BASE_URL ?? '' })
+  await app.register(legacy, { contextOf: tokenContextOf, maxBody: env.AI_MAX_BODY, heartbeat: env.AI_HEARTBEAT })
+  await app.register(trpc, { contextOf, maxBody: env.AI_MAX_BODY })
+  await app.register(jsonApi, {
+    prefix: basePath,
+    router: appRouter,
+    resources,
+    contextOf,
+    baseUrl: env.BASE_URL ?? '',
+  })
   return app
 }
 
@@ -77,22 +85,29 @@ function refuseWork(reply: FastifyReply): never {
 function contexts(services: Services, callers: Callers) {
   const known = new WeakMap<FastifyRequest, Promise<Context>>()
 
-  async function identify(request: FastifyRequest, reply: FastifyReply): Promise<Context> {
-    const { caller, usage } = await callers.byBearer(request.headers.authorization).catch((error: unknown) => {
-      throw refused(error, request.id)
-    })
-    return createContext(services, { caller, usage, requestId: request.id, signal: goneSignal(reply) })
-  }
+  const identifying =
+    (identify: Callers['byBearer']): ContextOf =>
+    async (request, reply) => {
+      const { caller, usage } = await identify(request.headers.authorization).catch((error: unknown) => {
+        throw refused(error, request.id)
+      })
+      const locale = localeOf(request)
+      return createContext(services, { caller, usage, locale, requestId: request.id, signal: goneSignal(reply) })
+    }
 
-  const contextOf: ContextOf = (request, reply) => {
-    const context = known.get(request) ?? identify(request, reply)
-    known.set(request, context)
-    return context
-  }
+  const once =
+    (make: ContextOf): ContextOf =>
+    (request, reply) => {
+      const context = known.get(request) ?? make(request, reply)
+      known.set(request, context)
+      return context
+    }
+  const contextOf = once(identifying(callers.byBearer))
+  const tokenContextOf = once(identifying(callers.byTokenOnly))
   const guestContextOf: ContextOf = async (request, reply) =>
     createContext(services, { requestId: request.id, signal: goneSignal(reply) })
   const forget = (request: FastifyRequest) => known.get(request)?.catch(() => undefined)
-  return { contextOf, guestContextOf, forget }
+  return { contextOf, tokenContextOf, guestContextOf, forget }
 }
 
 /** A refusal at the door has no context to take the request's id from. */

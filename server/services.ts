@@ -13,6 +13,7 @@ import { loadExtensions } from './extensions.ts'
 import { createHealthChecks } from './health-checks.ts'
 import { createHealthTimer } from './health-timer.ts'
 import { createKeyValue } from './key-value.ts'
+import { publicSettings } from './public-settings.ts'
 import type { Env } from './settings.ts'
 import { createStorage } from './storage.ts'
 import { createUsageLog } from './usage-log.ts'
@@ -35,8 +36,9 @@ export interface Parts {
 
 export async function compose({ env, database, log, temporaryDir }: Parts): Promise<Composition> {
   const { sql, em } = database
-  const settings = settingsOf(env)
-  const vault = createVault(env.APP_KEY ?? (await generatedKey(env.DATA_DIR)), env.APP_PREVIOUS_KEYS)
+  const appKey = env.APP_KEY ?? (await generatedKey(env.DATA_DIR))
+  const settings = settingsOf(env, appKey)
+  const vault = createVault(appKey, env.APP_PREVIOUS_KEYS)
   const events = createEvents()
   const extensions = extend(events, await loadExtensions(env.EXTENSIONS))
   const { kv, limiter, close: closeKeyValue } = createKeyValue(env.REDIS_URL)
@@ -55,7 +57,7 @@ export async function compose({ env, database, log, temporaryDir }: Parts): Prom
     usageLog,
     vault,
     storage: createStorage(env.DATA_DIR),
-    healthChecks: createHealthChecks(database, kv, env.DATA_DIR),
+    healthChecks: createHealthChecks(sql, kv, env.DATA_DIR),
     healthTimer: createHealthTimer(env.HEALTH_DEEP_EVERY, temporaryDir),
     extensions,
     resources: createCatalogue(resources),
@@ -68,9 +70,11 @@ export async function compose({ env, database, log, temporaryDir }: Parts): Prom
   return { services, callers, close }
 }
 
-function settingsOf(env: Env): Settings {
+function settingsOf(env: Env, appKey: string): Settings {
+  const baseUrl = env.BASE_URL ?? `http://${env.HOST}:${env.PORT}`
   return {
-    baseUrl: env.BASE_URL ?? `http://${env.HOST}:${env.PORT}`,
+    baseUrl,
+    public: publicSettings(env, appKey, baseUrl),
     allowExternalCommunication: env.ALLOW_EXTERNAL_COMMUNICATION ?? env.NODE_ENV === 'development',
     allowUserTokenCreation: env.ALLOW_USER_TOKEN_CREATION,
     aiRequestsPerMinute: env.RATE_LIMIT_AI_PER_MINUTE,

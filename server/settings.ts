@@ -11,6 +11,15 @@ const secret = z
   .min(32, 'must have at least 32 characters; `openssl rand -base64 48` makes a good one')
   .refine((value) => !placeholder.test(value) && new Set(value).size > 8, 'is a placeholder, not a secret')
 
+/** Changing one makes unreadable what it protects. */
+const salt = (what: string) =>
+  z
+    .string()
+    .min(16, 'must have at least 16 characters; `openssl rand -hex 16` makes a good one')
+    .optional()
+    .describe(`Salt ${what}, never to be changed; made from APP_KEY in development`)
+    .meta({ secret: true })
+
 /** Every setting, in the order of the table in the README. Its description is the meaning shown there. */
 const shape = {
   NODE_ENV: z
@@ -52,6 +61,26 @@ const shape = {
     .optional()
     .describe('Whether bearer tokens work at all; off in production, on in development, when absent'),
   ALLOW_USER_TOKEN_CREATION: flag(false).describe('Whether people make their own access tokens'),
+  ALLOW_EXTERNAL_APPS: flag(false).describe(
+    'Whether external apps may connect; needs ALLOW_EXTERNAL_COMMUNICATION, too',
+  ),
+  ALLOW_EXTERNAL_APPS_GROUPS_AI: flag(true).describe('Whether external apps may ask models in rooms'),
+  USERDATA_ENCRYPTION_SALT: salt('of the keychain'),
+  INVITATION_SALT: salt('of invitations'),
+  AI_CRYPTO_SALT: salt('of what models write in rooms'),
+  PASSKEY_SALT: salt('of the passkey'),
+  BACKUP_SALT: salt('of the recovery code'),
+  APP_SECURITY_PASSKEY_ALLOW_PASTE: flag(true).describe('Whether a passkey may be pasted'),
+  APP_SECURITY_PASSKEY_CHAR_LIMITATION: flag(true).describe(
+    'Whether a passkey keeps to letters, digits and !@#$%^&*()_+-',
+  ),
+  WEBSOCKET_KEY: z.string().min(1).max(80).default('svc').describe('Name of this service to WebSocket clients'),
+  MAX_FILE_SIZE: count(10 * 1024 * 1024, 1).describe('Largest file, in bytes'),
+  ALLOWED_FILE_MIME_TYPES: list.describe(
+    'Kinds of files that are taken, comma separated; images and plain text when empty',
+  ),
+  MAX_AVATAR_FILE_SIZE: count(2 * 1024 * 1024, 1).describe('Largest picture of a person, in bytes'),
+  AI_MENTION_HANDLE: z.string().min(1).max(40).default('svc').describe('Word that calls the AI user in a room'),
   SVC_NAME: z.string().max(120).default('svc').describe('Display name of the AI user, fixed when the database is made'),
   SVC_USERNAME: z
     .string()
@@ -64,6 +93,7 @@ const shape = {
     .optional()
     .describe('Image file of the AI user, taken when the database is made; later `update-avatar` replaces it'),
   APP_LOCALE: z.enum(availableLocales).default('en_US').describe('Language where a caller wishes none that we speak'),
+  LABELS_DIR: z.string().optional().describe('Folder with texts over the built-in ones, such as `de_DE.json`'),
   EXTENSIONS: list.describe('Modules with listeners, health checks, config blocks and tools, comma separated paths'),
   HEALTH_DEEP_EVERY: count(10, 1).describe('Every how many requests to /health a deep check runs'),
   SHUTDOWN_TIMEOUT: duration.prefault('30s').describe('How long a stop waits for requests under way'),
@@ -79,6 +109,11 @@ const required = {
   DATABASE_URL: 'production needs a PostgreSQL of its own',
   APP_KEY: 'production needs a key of its own',
   AI_CONFIG: 'production does not serve the demo model',
+  USERDATA_ENCRYPTION_SALT: 'production needs its own salts',
+  INVITATION_SALT: 'production needs its own salts',
+  AI_CRYPTO_SALT: 'production needs its own salts',
+  PASSKEY_SALT: 'production needs its own salts',
+  BACKUP_SALT: 'production needs its own salts',
 } as const
 
 /** `when` runs a rule beside other problems, so that all are listed at once. */
@@ -91,7 +126,7 @@ const inProduction = (name: keyof typeof required) =>
 
 export const settings = z
   .object(shape)
-  .check(inProduction('DATABASE_URL'), inProduction('APP_KEY'), inProduction('AI_CONFIG'), ...loginRules)
+  .check(...(Object.keys(required) as (keyof typeof required)[]).map(inProduction), ...loginRules)
 
 /** The settings, and all variables of the environment for what the AI configuration asks for by name. */
 export type Env = z.output<typeof settings> & { variables: Record<string, string | undefined> }

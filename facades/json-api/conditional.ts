@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { Problem } from '../../routers/problems.ts'
 
 /** Stands for exactly these bytes; in front of it stands the version of the row, where the answer is one. */
-export function entityTag(payload: string, version: string | undefined): string {
+export function entityTag(payload: string, version?: string): string {
   const hash = createHash('sha1').update(payload).digest('base64url')
   return version ? `"${version}.${hash}"` : `"${hash}"`
 }
@@ -10,7 +10,7 @@ export function entityTag(payload: string, version: string | undefined): string 
 const listed = (header: string) => header.split(',').map((tag) => tag.trim().replace(/^W\//, ''))
 
 /** Whether the client has these bytes already. */
-export const isKnown = (ifNoneMatch: string | undefined, tag: string) =>
+export const isKnown = (ifNoneMatch: string | undefined, tag = '') =>
   ifNoneMatch !== undefined && (ifNoneMatch.trim() === '*' || listed(ifNoneMatch).includes(tag))
 
 /** The version a write insists on; throws where none can be meant. */

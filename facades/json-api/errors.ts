@@ -1,6 +1,7 @@
 import { z } from 'zod'
-import { type Issue, Problem } from '../../routers/problems.ts'
+import { type Issue, Problem, sentenceOf } from '../../routers/problems.ts'
 import { failureOf } from '../failure.ts'
+import { type AnyIssue, phraseOf } from '../sentences.ts'
 import type { Route } from './routes.ts'
 import { jsonapi, memberName } from './wire.ts'
 
@@ -79,15 +80,15 @@ function spread(issue: Issue & { code?: string; keys?: string[] }): Issue[] {
 type Entry = Omit<ErrorObject, 'status' | 'meta'>
 
 function whole(code: string, message: string): Entry {
-  const title = titles[code] ?? titleOf(code)
+  const title = titleOf(code)
   const header = headerOf[code]
   return { code, title, ...(message !== title && { detail: message }), ...(header && { source: { header } }) }
 }
 
-/** The name of a code, as a sentence without particulars. */
-const titleOf = (code: string) => `${code[0]?.toUpperCase()}${code.slice(1).replaceAll('_', ' ')}.`
+const titleOf = (code: string) => titles[code] ?? sentenceOf(code) ?? 'The request could not be understood.'
 
-function parameter({ path, message }: Issue): Entry {
+function parameter(issue: AnyIssue): Entry {
+  const { path } = issue
   const [first = '', second] = path.map(String)
   const family = /^\w+/.exec(first)?.[0] ?? first
   const name = second !== undefined && (family === 'page' || family === 'filter') ? `${family}[${second}]` : first
@@ -97,13 +98,15 @@ function parameter({ path, message }: Issue): Entry {
       : `unsupported_${family}` in titles
         ? `unsupported_${family}`
         : 'unsupported_parameter'
-  return { code, title: titles[code] ?? '', detail: `${name}: ${message}.`, source: { parameter: name } }
+  return { code, title: titleOf(code), detail: `${name} ${phraseOf(issue)}.`, source: { parameter: name } }
 }
 
 /** A member of the body, or the nearest one above it that is there. */
-function member({ path, message }: Issue, code: string, { route, body }: Failed): Entry {
+function member(issue: AnyIssue, code: string, { route, body }: Failed): Entry {
+  const path = issue.path as Issue['path']
   const full = path[0] === 'data' || route?.answers === 'action' ? path : inDocument(path, route)
   const pointer = existing(body, full)
+  const name = path.join('.') || 'The document'
   const kind =
     full[1] === 'attributes'
       ? 'invalid_attribute'
@@ -113,8 +116,8 @@ function member({ path, message }: Issue, code: string, { route, body }: Failed)
   const named = code === 'invalid' || code === 'invalid_document' ? kind : code
   return {
     code: named,
-    title: titles[named] ?? titleOf(named),
-    detail: `${full.at(-1) ?? 'The document'}: ${message}.`,
+    title: titleOf(named),
+    detail: `${name} ${phraseOf(issue)}.`,
     source: { pointer },
   }
 }

@@ -1,0 +1,50 @@
+import type { Page } from '../../routers/reads.ts'
+import type { Linked, Resource } from '../../routers/resource.ts'
+import { type Document, encode, identify, type Site, selfOf, type Wanted } from './document.ts'
+import { pageOf } from './page.ts'
+import type { ParsedQuery } from './query.ts'
+import type { Route } from './routes.ts'
+import { basePath, jsonapi } from './wire.ts'
+
+export interface Answered {
+  site: Site
+  route: Route
+  query: ParsedQuery
+  url: string
+  output: unknown
+}
+
+/** What an action returns beside, or in place of, a record. */
+interface ActionOutput {
+  data?: Linked | Linked[] | null
+  meta?: Record<string, unknown>
+}
+
+/** The document for what a procedure returned, by what its route answers with. */
+export function documentOf({ site, route, query, url, output }: Answered): Document {
+  const { answers, resource, relation } = route
+  const wanted: Wanted = { include: query.input.include, fields: query.fields }
+  if (answers === 'nothing') return { jsonapi }
+  if (answers === 'action') return actionDocument(site, resource, output as ActionOutput, wanted)
+  const target = relation ? (site.resources.get(relation.of.to) as Resource) : resource
+  const records = isPage(output) ? output.items : (output as Linked | Linked[] | null)
+  const self = answers === 'created' ? selfOf(site, resource.type, (output as Linked).id) : `${hostOf(site)}${url}`
+  const around = isPage(output) && target.page ? pageOf(output, self) : { links: { self } }
+  if (answers === 'linkage') return { jsonapi, ...around, data: linkage(target.type, records) }
+  return { ...encode(site, target, records, wanted), ...around }
+}
+
+const hostOf = ({ baseUrl }: Site) => baseUrl.slice(0, -basePath.length)
+
+function actionDocument(site: Site, resource: Resource, { data, meta }: ActionOutput, wanted: Wanted): Document {
+  const document = data === undefined ? { jsonapi } : encode(site, resource, data, wanted)
+  return meta ? { ...document, meta } : document
+}
+
+const isPage = (output: unknown): output is Page<Linked> =>
+  typeof output === 'object' && output !== null && 'items' in output
+
+function linkage(type: string, records: Linked | Linked[] | null) {
+  if (Array.isArray(records)) return records.map((record) => identify(type, record))
+  return records && identify(type, records)
+}

@@ -1,0 +1,100 @@
+import { type AnyTRPCRouter, callTRPCProcedure } from '@trpc/server'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Context } from '../../routers/context.ts'
+import { Problem } from '../../routers/problems.ts'
+import type { Linked } from '../../routers/resource.ts'
+import { readAction, readLinkage, readResource } from './body.ts'
+import { entityTag, insistedVersion, isKnown } from './conditional.ts'
+import { type Site, selfOf } from './document.ts'
+import { once, type Sent } from './idempotency.ts'
+import { type ParsedQuery, parseQuery } from './query.ts'
+import { documentOf } from './respond.ts'
+import type { Route } from './routes.ts'
+import { mediaType, syncLogMember } from './wire.ts'
+
+export interface Served {
+  router: AnyTRPCRouter
+  site: Site
+  route: Route
+}
+
+/** Answers a request: from what was kept under its idempotency key, or by calling its procedure. */
+export async function serve(
+  served: Served,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  ctx: Context,
+): Promise<FastifyReply> {
+  const key = request.headers['idempotency-key']
+  const { method, answers } = served.route
+  const isOnce = method === 'POST' && typeof key === 'string' && answers !== 'linkage'
+  const run = () => answer(served, request, ctx)
+  const attempt = () => ({
+    key: String(key),
+    target: `${method} ${request.url}`,
+    request: JSON.stringify(request.body ?? null),
+  })
+  const { status, headers, payload } = isOnce ? await once(ctx, attempt(), run) : await run()
+  reply.headers(headers)
+  if (method === 'GET' && isKnown(request.headers['if-none-match'], headers['etag'])) return reply.code(304).send()
+  return reply.code(status).type(mediaType).send(payload)
+}
+
+async function answer(served: Served, request: FastifyRequest, ctx: Context): Promise<Sent> {
+  const { site, route } = served
+  const { output, query } = await call(served, request, ctx)
+  const document = documentOf({ site, route, query, url: request.url, output })
+  if (route.method !== 'GET') document.meta = { ...document.meta, [syncLogMember]: [] }
+  const payload = JSON.stringify(document)
+  return { status: route.answers === 'created' ? 201 : 200, headers: headersOf(served, output, payload), payload }
+}
+
+async function call({ router, site, route }: Served, request: FastifyRequest, ctx: Context) {
+  const { name: path, procedure } = route
+  // Who may not even sign in is told so first.
+  if (!path || !procedure) throw new Problem(ctx.caller.current.type === 'guest' ? 'signed_out' : 'read_only')
+  let query: ParsedQuery = { input: {}, fields: new Map() }
+  // Asked for once the caller was let in: nobody else learns what is wrong with their input.
+  const getRawInput = async () => {
+    query = parseQuery(searchOf(request), route.answers, site.resources)
+    return inputOf(route, query, request)
+  }
+  const { type } = procedure._def
+  const output: unknown = await callTRPCProcedure({
+    router,
+    ctx,
+    path,
+    type,
+    getRawInput,
+    signal: ctx.signal,
+    batchIndex: 0,
+  })
+  return { output, query }
+}
+
+const searchOf = ({ url }: FastifyRequest) => url.split(/\?(.*)/s)[1] ?? ''
+
+function headersOf({ site, route }: Served, output: unknown, payload: string): Record<string, string> {
+  const { answers, resource } = route
+  if (answers === 'nothing') return {}
+  if (answers !== 'one' && answers !== 'created') return { etag: entityTag(payload) }
+  const { id, version } = output as Linked
+  const etag = entityTag(payload, version)
+  return answers === 'created' ? { etag, location: selfOf(site, resource.type, id) } : { etag }
+}
+
+/** The input of the procedure that a route calls. */
+function inputOf(
+  { method, answers, resource, relation }: Route,
+  { input }: ParsedQuery,
+  request: FastifyRequest,
+): object {
+  const { id } = request.params as { id?: string }
+  const target = id === undefined ? {} : { id }
+  if (method === 'GET') return { ...input, ...target, ...(relation && { relation: relation.name }) }
+  if (answers === 'linkage' && relation) return { ...readLinkage(relation.of, request.body), ...target }
+  if (answers === 'action') return { ...readAction(resource, request.body), ...target }
+  const ifVersion = insistedVersion(request.headers['if-match'])
+  const insisted = ifVersion === undefined ? target : { ...target, ifVersion }
+  return method === 'DELETE' ? insisted : { ...readResource(resource, request.body, id), ...insisted }
+}
