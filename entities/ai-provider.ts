@@ -4,6 +4,8 @@ import { id, timestamps } from './columns.ts'
 export interface ProviderSettings {
   /** In milliseconds. */
   timeouts?: { connect?: number; firstByte?: number; total?: number }
+  /** After how many failures in a row the provider is skipped, and for how many milliseconds. */
+  circuit?: { failures?: number; openFor?: number }
 }
 
 /** A service that runs AI models. */

@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { AiProvider } from '../entities/ai-provider.ts'
 import { visibleProviders } from '../entities/catalogue-scopes.ts'
 import { adapters } from './model-config.ts'
-import { API_KEY } from './model-sync.ts'
 import { reads } from './reads.ts'
 import { attribute, cataloguePage, many, resource, timestamps } from './resource.ts'
 import { router } from './trpc.ts'
+import { API_KEY } from './vault.ts'
 import { writes } from './writes.ts'
 
 const providerId = z.string().trim().min(1).max(120).describe('The name in the configuration, unique.')
@@ -34,8 +34,11 @@ const settings = z
         total: milliseconds.optional(),
       })
       .optional(),
+    circuit: z
+      .strictObject({ failures: z.number().int().positive().optional(), openFor: milliseconds.optional() })
+      .optional(),
   })
-  .describe('Time limits in milliseconds.')
+  .describe('Time limits in milliseconds, and after how many failures the provider is skipped for how long.')
 
 export const masked = (column: string) => (row: string) => `case when ${row}.${column} is not null then '********' end`
 

@@ -17,7 +17,11 @@ const message = z.object({
 
 /** What is sent beside these is dropped, as it always was. */
 const request = z.object({
-  model: z.string().min(1),
+  // A database takes no such character, and no model has it.
+  model: z
+    .string()
+    .min(1)
+    .refine((id) => !id.includes('\0'), 'is not a model that you may use'),
   messages: z.array(message).min(1),
 })
 export type AiRequest = z.input<typeof request>

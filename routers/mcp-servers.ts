@@ -6,7 +6,7 @@ import { masked } from './ai-providers.ts'
 import { reads } from './reads.ts'
 import { attribute, cataloguePage, many, resource, timestamps } from './resource.ts'
 import { router } from './trpc.ts'
-import type { Vault } from './vault.ts'
+import { SERVER_CONFIG, SERVER_KEY, type Vault } from './vault.ts'
 import { writes } from './writes.ts'
 
 const url = z.string().trim().min(1).max(2048).describe('Its address, or the command of a `stdio` server; unique.')
@@ -88,13 +88,9 @@ export const mcpServersRouter = router({
     update: members,
     columns: ({ vault }, { apiKey, additionalConfig, ...given }) => ({
       ...given,
-      ...(apiKey !== undefined && { apiKey: sealed(vault, apiKey, 'mcp_servers.api_key') }),
+      ...(apiKey !== undefined && { apiKey: sealed(vault, apiKey, SERVER_KEY) }),
       ...(additionalConfig !== undefined && {
-        additionalConfig: sealed(
-          vault,
-          additionalConfig && JSON.stringify(additionalConfig),
-          'mcp_servers.additional_config',
-        ),
+        additionalConfig: sealed(vault, additionalConfig && JSON.stringify(additionalConfig), SERVER_CONFIG),
       }),
     }),
   }),

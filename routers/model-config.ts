@@ -8,6 +8,7 @@ export type Adapter = (typeof adapters)[number]
 export const modalities = ['text', 'image', 'audio', 'video'] as const
 
 const identifier = z.string().trim().min(1).max(200)
+const providerId = identifier.max(120)
 const price = z.number().min(0)
 const tokens = z.number().int().positive()
 
@@ -45,7 +46,7 @@ const model = z.strictObject({
 
 const provider = z
   .strictObject({
-    id: identifier,
+    id: providerId,
     adapter: z.enum(adapters),
     name: z.string().max(120).optional(),
     active: z.boolean().default(true),
@@ -58,6 +59,9 @@ const provider = z
     timeouts: z
       .strictObject({ connect: duration.optional(), firstByte: duration.optional(), total: duration.optional() })
       .default({}),
+    circuit: z
+      .strictObject({ failures: z.number().int().positive().optional(), openFor: duration.optional() })
+      .optional(),
     models: z.array(model).default([]),
   })
   .refine(({ adapter, apiUrl }) => adapter !== 'openai-compatible' || apiUrl, {

@@ -3,19 +3,17 @@ import { ref } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { AiModel } from '../entities/ai-model.ts'
 import { AiModelDescription } from '../entities/ai-model-description.ts'
-import { AiModelUsageRule } from '../entities/ai-model-usage-rule.ts'
 import { AiProvider } from '../entities/ai-provider.ts'
 import { AiTool } from '../entities/ai-tool.ts'
-import type { UsageType } from '../entities/columns.ts'
-import { SystemModel } from '../entities/system-model.ts'
 import type { Context } from './context.ts'
+import { addPrompts } from './default-prompts.ts'
 import type { FunctionTool } from './extension.ts'
-import type { ModelConfig, ModelEntry, ProviderConfig } from './model-config.ts'
+import { syncSystemModels, syncUsageRules } from './model-assignments.ts'
+import type { ModelEntry, ProviderConfig } from './model-config.ts'
 import { pricingOf } from './pricing.ts'
+import { renewSecrets } from './renew-secrets.ts'
 import { plainValues, unchangedByHand } from './three-way.ts'
-import type { Vault } from './vault.ts'
-
-export const API_KEY = 'ai_providers.api_key'
+import { API_KEY, type Vault } from './vault.ts'
 
 export interface SyncReport {
   providers: number
@@ -41,6 +39,7 @@ export async function syncModels(ctx: Context): Promise<SyncReport> {
     const models = new Map(
       (await em.find(AiModel, {}, { populate: ['tools', 'descriptions'] })).map((row) => [row.modelId, row]),
     )
+    await renewSecrets(em, ctx.vault)
     for (const provider of config.providers) {
       const row = writeProvider(em, ctx.vault, provider, providers.get(provider.id))
       for (const entry of provider.models) writeModel(em, entry, { provider: row, row: models.get(entry.id), tools })
@@ -54,30 +53,50 @@ export async function syncModels(ctx: Context): Promise<SyncReport> {
     await em.flush()
     await syncUsageRules(em, config)
     await syncSystemModels(em, config)
+    await addPrompts(em)
     return { providers: config.providers.length, models: kept.size, tools: tools.size, deactivated }
   })
 }
 
+type Synced = Record<string, unknown>
+
 const fromFile = ({ synced }: { synced?: unknown }) => synced !== null && synced !== undefined
 
-function switchOff(row: { active: boolean }, name: string): string[] {
-  if (!row.active) return []
+/** Notes that it was the synchronisation, so that a return of the entry can switch it on again. */
+function switchOff(row: { active: boolean; synced?: Synced | null | undefined }, name: string): string[] {
+  if (!row.active || row.synced?.['active'] !== true) return []
   row.active = false
+  row.synced = { ...row.synced, active: false }
   return [name]
 }
 
 function writeProvider(em: EntityManager, vault: Vault, provider: ProviderConfig, row?: AiProvider): AiProvider {
-  const { id: providerId, adapter, name = providerId, active, apiUrl = null, apiKey, timeouts } = provider
-  const plainKey = row?.apiKey ? vault.open(row.apiKey, API_KEY) : undefined
-  const wanted = { adapter, name, active, apiUrl, settings: { timeouts }, apiKey: digest(apiKey) }
+  const { id: providerId, adapter, name = providerId, active, apiUrl = null, apiKey, timeouts, circuit } = provider
+  const plainKey = openKey(vault, row)
+  const wanted = { adapter, name, active, apiUrl, settings: { timeouts, circuit }, apiKey: digest(apiKey) }
   const { apiKey: newKey, ...values } = row
-    ? unchangedByHand(wanted, { ...row, apiKey: digest(plainKey) }, row.synced)
+    ? unchangedByHand(
+        wanted,
+        { ...row, apiKey: plainKey.lost ? row.synced?.['apiKey'] : digest(plainKey.text) },
+        row.synced,
+      )
     : wanted
   const written = row ? em.assign(row, values) : em.create(AiProvider, { ...wanted, apiKey: null, providerId })
   // Sealing twice gives two texts: an unchanged key is left alone.
-  if (newKey !== undefined && apiKey !== plainKey) written.apiKey = apiKey ? vault.seal(apiKey, API_KEY) : null
+  if (newKey !== undefined && (plainKey.lost || apiKey !== plainKey.text))
+    written.apiKey = apiKey ? vault.seal(apiKey, API_KEY) : null
   written.synced = plainValues(wanted)
   return written
+}
+
+/** A key that no application key opens any more is lost, and the file's takes its place. */
+function openKey(vault: Vault, row: AiProvider | undefined): { text?: string; lost?: boolean } {
+  if (!row?.apiKey) return {}
+  try {
+    return { text: vault.open(row.apiKey, API_KEY) }
+  } catch {
+    return { lost: true }
+  }
 }
 
 const digest = (secret: string | undefined) => (secret ? createHash('sha256').update(secret).digest('hex') : null)
@@ -97,15 +116,35 @@ function writeModel(em: EntityManager, entry: ModelEntry, { provider, row, tools
     ? em.assign(row, unchangedByHand(wanted, { ...row }, row.synced))
     : em.create(AiModel, { ...wanted, modelId, provider })
   written.provider = ref(provider)
-  written.synced = { ...written.synced, ...plainValues(wanted) }
-  // Tools that an administrator assigned by hand stay.
-  for (const name of toolNames) {
-    const tool = tools.get(name)
-    if (tool) written.tools.add(tool)
+  const before = written.synced ?? {}
+  const known = toolNames.filter((name) => tools.has(name))
+  assignTools(written, tools, { known, before: (before['tools'] ?? []) as string[] })
+  describe(em, written, { descriptions, before: (before['descriptions'] ?? {}) as Record<string, string> })
+  written.synced = { ...before, ...plainValues({ ...wanted, descriptions, tools: known }) }
+}
+
+/** Tools that an administrator assigned or took away by hand stay so. */
+function assignTools(
+  model: AiModel,
+  tools: ReadonlyMap<string, AiTool>,
+  { known, before }: { known: string[]; before: string[] },
+): void {
+  for (const [name, tool] of tools) {
+    if (known.includes(name) && !before.includes(name)) model.tools.add(tool)
+    if (!known.includes(name) && before.includes(name)) model.tools.remove(tool)
   }
+}
+
+/** Texts that somebody rewrote stay. */
+function describe(
+  em: EntityManager,
+  model: AiModel,
+  { descriptions, before }: Record<'descriptions' | 'before', Record<string, string>>,
+): void {
   for (const [locale, description] of Object.entries(descriptions)) {
-    if (written.descriptions.getItems().some((known) => known.locale === locale)) continue
-    em.create(AiModelDescription, { model: written, locale, description })
+    const row = model.descriptions.getItems().find((known) => known.locale === locale)
+    if (row && row.description === before[locale]) row.description = description
+    if (!row && before[locale] === undefined) em.create(AiModelDescription, { model, locale, description })
   }
 }
 
@@ -126,41 +165,13 @@ async function syncTools(em: EntityManager, declared: readonly FunctionTool[]): 
   return rows
 }
 
-/** The front end may use every model; programs only those that say so. */
-async function syncUsageRules(em: EntityManager, config: ModelConfig): Promise<void> {
-  const entries = config.providers.flatMap(({ models }) => models)
-  const rows = await em.find(AiModel, { modelId: entries.map(({ id }) => id) })
-  const idOf = new Map(rows.map((row) => [row.modelId, row]))
-  const rules = await em.find(AiModelUsageRule, { model: rows })
-  const ruleOf = (row: AiModel, usageType: UsageType) =>
-    rules.find((rule) => rule.model.id === row.id && rule.usageType === usageType)
-  for (const { id, external } of entries) {
-    const row = idOf.get(id)
-    if (!row) continue
-    if (!ruleOf(row, 'main')) em.create(AiModelUsageRule, { model: row, usageType: 'main' })
-    const rule = ruleOf(row, 'external')
-    const { external: before = Boolean(rule) } = row.synced ?? {}
-    if (before === Boolean(rule)) setRule(em, row, external, rule)
-    row.synced = { ...row.synced, external }
-  }
-  await em.flush()
-}
-
-function setRule(em: EntityManager, row: AiModel, external: boolean, rule: AiModelUsageRule | undefined): void {
-  if (external && !rule) em.create(AiModelUsageRule, { model: row, usageType: 'external' })
-  if (!external && rule) em.remove(rule)
-}
-
-async function syncSystemModels(em: EntityManager, config: ModelConfig): Promise<void> {
-  const families = { main: config.systemModels, external: config.systemModelsExternal } as const
-  const rows = await em.find(SystemModel, {}, { populate: ['model'] })
-  for (const [usageType, assigned] of Object.entries(families) as [UsageType, Record<string, string>][]) {
-    for (const [modelType, modelId] of Object.entries(assigned)) {
-      const model = await em.findOneOrFail(AiModel, { modelId })
-      const row = rows.find((known) => known.modelType === modelType && known.usageType === usageType)
-      const mine = !row?.synced || row.synced['modelId'] === row.model.$.modelId
-      if (!row) em.create(SystemModel, { modelType, usageType, model, synced: { modelId } })
-      else if (mine) em.assign(row, { model, synced: { modelId } })
+/** Prompts of tasks that have none; one that an administrator wrote stays. */
+async function addPrompts(em: EntityManager): Promise<void> {
+  const rows = await em.find(SystemPrompt, { usageType: 'main' })
+  const written = new Set(rows.map(({ locale, promptType }) => `${locale} ${promptType}`))
+  for (const [locale, prompts] of Object.entries(defaultPrompts)) {
+    for (const [promptType, prompt] of Object.entries(prompts)) {
+      if (!written.has(`${locale} ${promptType}`)) em.create(SystemPrompt, { locale, promptType, prompt })
     }
   }
   await em.flush()

@@ -15,6 +15,8 @@ export interface Identity {
 export interface Callers {
   /** Throws where external access is off, or the token is not valid. */
   byBearer(authorization: string | undefined): Promise<Identity>
+  /** The same for where nothing but a token opens: without one, too, the switch speaks first. */
+  byTokenOnly(authorization: string | undefined): Promise<Identity>
   flush(): Promise<void>
 }
 
@@ -22,21 +24,25 @@ const guest: Identity = { caller: { type: 'guest' }, usage: 'main' }
 
 export function createCallers(sql: Sql, settings: Settings, log: Log): Callers {
   const used = tokenUse(sql, log)
+
+  async function byTokenOnly(authorization: string | undefined): Promise<Identity> {
+    // Before the token is looked up: a switch that is off tells nothing about tokens.
+    if (!settings.allowExternalCommunication) throw new Problem('external_communication_off')
+    if (authorization === undefined) throw new Problem('signed_out')
+    const token = readBearer(authorization)
+    const [owner] = token ? await sql(findTokenOwner, [token.id]) : []
+    if (!token || !owner || !matchesHash(token.secret, owner.hash)) throw new Problem('invalid_token')
+    used.add(token.id)
+    const { userId: id, username, name, email, role, abilities } = owner
+    return {
+      caller: { type: 'user', person: { id, username, name, email, role }, token: { id: token.id, abilities } },
+      usage: 'external',
+    }
+  }
+
   return {
-    async byBearer(authorization) {
-      if (authorization === undefined) return guest
-      // Before the token is looked up: a switch that is off tells nothing about tokens.
-      if (!settings.allowExternalCommunication) throw new Problem('external_communication_off')
-      const token = readBearer(authorization)
-      const [owner] = token ? await sql(findTokenOwner, [token.id]) : []
-      if (!token || !owner || !matchesHash(token.secret, owner.hash)) throw new Problem('invalid_token')
-      used.add(token.id)
-      const { userId: id, username, name, email, role, abilities } = owner
-      return {
-        caller: { type: 'user', person: { id, username, name, email, role }, token: { id: token.id, abilities } },
-        usage: 'external',
-      }
-    },
+    byBearer: async (authorization) => (authorization === undefined ? guest : byTokenOnly(authorization)),
+    byTokenOnly,
     flush: used.flush,
   }
 }

@@ -9,7 +9,7 @@ export function createVault(key: string, previousKeys: readonly string[] = []): 
   const keys = new Map([...previousKeys, key].map((source) => [nameOf(source), derive(source)]))
   const current = nameOf(key)
 
-  return {
+  const vault: Vault = {
     seal(plain, purpose) {
       const iv = randomBytes(12)
       const cipher = createCipheriv('aes-256-gcm', keys.get(current) as Buffer, iv).setAAD(Buffer.from(purpose))
@@ -26,7 +26,13 @@ export function createVault(key: string, previousKeys: readonly string[] = []): 
       decipher.setAuthTag(bytes.subarray(-16))
       return Buffer.concat([decipher.update(bytes.subarray(0, -16)), decipher.final()]).toString('utf8')
     },
+
+    renew(sealed, purpose) {
+      const [, name = ''] = sealed.split('.')
+      return name === current || !keys.has(name) ? sealed : vault.seal(vault.open(sealed, purpose), purpose)
+    },
   }
+  return vault
 }
 
 const derive = (source: string) => Buffer.from(hkdfSync('sha256', source, '', 'svc vault v1', 32))

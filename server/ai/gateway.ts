@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { CallableModel, Meter, ModelCall, ModelGateway } from '../../routers/model-gateway.ts'
-import { API_KEY } from '../../routers/model-sync.ts'
-import type { Vault } from '../../routers/vault.ts'
+import { API_KEY, type Vault } from '../../routers/vault.ts'
 import { adapterDrivers } from './adapters.ts'
 import { Conversation } from './conversation.ts'
 import { createLink, type ProviderLink } from './provider-link.ts'

@@ -8,6 +8,7 @@ import {
   retry,
   wrap,
 } from 'cockatiel'
+import type { ProviderSettings } from '../../entities/ai-provider.ts'
 import type { Adapter } from '../../routers/model-config.ts'
 import type { CallableModel } from '../../routers/model-gateway.ts'
 import { createOutbound, type Outbound } from '../outbound.ts'
@@ -25,9 +26,6 @@ export interface ProviderLink {
   close(): Promise<void>
 }
 
-const FAILURES_TO_OPEN = 5
-const OPEN_FOR = 15_000
-
 export function createLink(model: CallableModel, apiKey: string | undefined): ProviderLink {
   const { providerId, apiUrl, providerSettings } = model
   const adapter = model.adapter as Adapter
@@ -35,7 +33,7 @@ export function createLink(model: CallableModel, apiKey: string | undefined): Pr
   const outbound: Outbound = createOutbound({ connectTimeout: connect, byteTimeout: firstByte, reach: 'configured' })
   const { fetch, send } = outbound
   const connection: Connection = { name: providerId, apiUrl: apiUrl ?? undefined, apiKey, fetch, send }
-  const policy = createPolicy()
+  const policy = createPolicy(providerSettings.circuit)
   return {
     model: kept(adapterDrivers[adapter].model(connection)),
     guarded: (attempt, signal) => policy.execute(attempt, signal),
@@ -56,15 +54,15 @@ function kept(make: (modelId: string) => ChatModel): (modelId: string) => ChatMo
   }
 }
 
-function createPolicy(): IPolicy {
+function createPolicy({ failures = 5, openFor = 15_000 }: ProviderSettings['circuit'] = {}): IPolicy {
   const again = retry(handleWhen(isPassing), {
     maxAttempts: 2,
     // Decorrelated jitter is its default.
     backoff: new ExponentialBackoff({ initialDelay: 100, maxDelay: 2000 }),
   })
   const circuit = circuitBreaker(handleWhen(isProvidersFault), {
-    halfOpenAfter: OPEN_FOR,
-    breaker: new ConsecutiveBreaker(FAILURES_TO_OPEN),
+    halfOpenAfter: openFor,
+    breaker: new ConsecutiveBreaker(failures),
   })
   return wrap(again, circuit)
 }
@@ -80,7 +78,7 @@ function isPassing(error: unknown): boolean {
 
 /** Says something about the provider, not about the question or about a caller who went away. */
 function isProvidersFault(error: unknown): boolean {
-  if ((error as Error).name === 'AbortError') return false
+  if ((error as Partial<Error> | undefined)?.name === 'AbortError') return false
   const status = APICallError.isInstance(error) ? error.statusCode : undefined
   return status === undefined || status >= 500 || status < 400 || [401, 403, 408, 425, 429].includes(status)
 }
