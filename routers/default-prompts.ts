@@ -1,7 +1,9 @@
+import type { EntityManager } from '@mikro-orm/core'
+import { SystemPrompt } from '../entities/system-prompt.ts'
 import type { Locale } from './locales.ts'
 
 /** What models are told first for each task, until an administrator says otherwise. */
-export const defaultPrompts: Record<Locale, Record<string, string>> = {
+const defaultPrompts: Record<Locale, Record<string, string>> = {
   en_US: {
     default: 'You are a helpful assistant. Answer clearly and honestly, and say when you do not know something.',
     title_generation:
@@ -18,4 +20,15 @@ export const defaultPrompts: Record<Locale, Record<string, string>> = {
       'Verbessere diese Anfrage an ein Sprachmodell in ihrer eigenen Sprache, ohne zu ändern, worum gebeten wird. Antworte nur mit der neuen Anfrage.',
     summary: 'Fasse dieses ganze Gespräch in höchstens hundert Wörtern zusammen. Antworte nur mit der Zusammenfassung.',
   },
+}
+
+/** Adds them where there is none for a language and a task; what an administrator wrote stays. */
+export async function addPrompts(em: EntityManager): Promise<void> {
+  const prompts = Object.entries(defaultPrompts).flatMap(([locale, byType]) =>
+    Object.entries(byType).map(([promptType, prompt]) => ({ locale, promptType, prompt, usageType: 'main' as const })),
+  )
+  await em.upsertMany(SystemPrompt, prompts, {
+    onConflictFields: ['locale', 'promptType', 'usageType'],
+    onConflictAction: 'ignore',
+  })
 }
