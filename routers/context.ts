@@ -8,6 +8,8 @@ import type { Events } from './events.ts'
 import type { Extensions } from './extension.ts'
 import type { HealthChecks, HealthTimer } from './health.ts'
 import type { KeyValueStore } from './key-value-store.ts'
+import type { Labels } from './labels/index.ts'
+import type { Locale } from './locales.ts'
 import type { ModelConfig } from './model-config.ts'
 import type { ModelGateway } from './model-gateway.ts'
 import type { Allowance, RateLimiter } from './rate-limit.ts'
@@ -51,6 +53,7 @@ export interface Services {
   healthTimer: HealthTimer
   extensions: Extensions
   resources: ResourceCatalogue
+  labels: Readonly<Record<Locale, Labels>>
   log: Log
 }
 

@@ -14,6 +14,7 @@ import type { Resource } from './resource.ts'
 import { systemModels, systemModelsRouter } from './system-models.ts'
 import { systemPrompts, systemPromptsRouter } from './system-prompts.ts'
 import { tokensRouter } from './tokens.ts'
+import { translationLabels, translationLabelsRouter } from './translation-labels.ts'
 import { createCallerFactory, router } from './trpc.ts'
 import { usageRouter } from './usage.ts'
 import { users, usersRouter } from './users.ts'
@@ -34,6 +35,7 @@ export const appRouter = router({
   systemModels: systemModelsRouter,
   systemPrompts: systemPromptsRouter,
   tokens: tokensRouter,
+  translationLabels: translationLabelsRouter,
   usage: usageRouter,
   users: usersRouter,
 })
@@ -50,6 +52,7 @@ export const resources: readonly Resource[] = [
   mcpServers,
   systemModels,
   systemPrompts,
+  translationLabels,
   users,
 ]
 

@@ -13,6 +13,7 @@ import { loadExtensions } from './extensions.ts'
 import { createHealthChecks } from './health-checks.ts'
 import { createHealthTimer } from './health-timer.ts'
 import { createKeyValue } from './key-value.ts'
+import { loadLabels } from './labels.ts'
 import { publicSettings } from './public-settings.ts'
 import type { Env } from './settings.ts'
 import { createStorage } from './storage.ts'
@@ -61,6 +62,7 @@ export async function compose({ env, database, log, temporaryDir }: Parts): Prom
     healthTimer: createHealthTimer(env.HEALTH_DEEP_EVERY, temporaryDir),
     extensions,
     resources: createCatalogue(resources),
+    labels: await loadLabels(env.LABELS_DIR),
     log,
   }
   const close = async () => {
