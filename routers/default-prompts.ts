@@ -22,13 +22,14 @@ const defaultPrompts: Record<Locale, Record<string, string>> = {
   },
 }
 
-/** Adds them where there is none for a language and a task; what an administrator wrote stays. */
+/** Adds those of tasks that have none; what an administrator wrote stays. */
 export async function addPrompts(em: EntityManager): Promise<void> {
-  const prompts = Object.entries(defaultPrompts).flatMap(([locale, byType]) =>
-    Object.entries(byType).map(([promptType, prompt]) => ({ locale, promptType, prompt, usageType: 'main' as const })),
-  )
-  await em.upsertMany(SystemPrompt, prompts, {
-    onConflictFields: ['locale', 'promptType', 'usageType'],
-    onConflictAction: 'ignore',
-  })
+  const rows = await em.find(SystemPrompt, { usageType: 'main' })
+  const written = new Set(rows.map(({ locale, promptType }) => `${locale} ${promptType}`))
+  for (const [locale, prompts] of Object.entries(defaultPrompts)) {
+    for (const [promptType, prompt] of Object.entries(prompts)) {
+      if (!written.has(`${locale} ${promptType}`)) em.create(SystemPrompt, { locale, promptType, prompt })
+    }
+  }
+  await em.flush()
 }

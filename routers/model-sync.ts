@@ -164,15 +164,3 @@ async function syncTools(em: EntityManager, declared: readonly FunctionTool[]): 
   }
   return rows
 }
-
-/** Prompts of tasks that have none; one that an administrator wrote stays. */
-async function addPrompts(em: EntityManager): Promise<void> {
-  const rows = await em.find(SystemPrompt, { usageType: 'main' })
-  const written = new Set(rows.map(({ locale, promptType }) => `${locale} ${promptType}`))
-  for (const [locale, prompts] of Object.entries(defaultPrompts)) {
-    for (const [promptType, prompt] of Object.entries(prompts)) {
-      if (!written.has(`${locale} ${promptType}`)) em.create(SystemPrompt, { locale, promptType, prompt })
-    }
-  }
-  await em.flush()
-}
