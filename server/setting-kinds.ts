@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-export const flag = (fallback: boolean) => z.stringbool().default(fallback)
+export const flag = (fallback: boolean) => z.stringbool().prefault(String(fallback))
 
 export const list = z
   .string()

@@ -149,10 +149,9 @@ export function describeSettings(): SettingRow[] {
 }
 
 function typeOf(name: string, schema: z.core.JSONSchema.BaseSchema): string {
-  if (schema.enum) return schema.enum.join(' \\| ')
+  if (schema.enum) return schema.enum.join(' | ')
   const declared = shape[name as keyof typeof shape]
-  const parsed = declared.safeParse('a,b')
-  if (Array.isArray(parsed.data)) return 'list'
+  if (['a,b', undefined].some((value) => Array.isArray(declared.safeParse(value).data))) return 'list'
   if (declared.safeParse('true').data === true) return 'boolean'
   if (schema.anyOf || Array.isArray(schema.type)) return 'duration'
   return schema.format === 'uri' ? 'URL' : String(schema.type ?? 'string')

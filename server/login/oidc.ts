@@ -4,6 +4,7 @@ import type { PendingLogin, RedirectSource } from '../../routers/login-source.ts
 import { Problem } from '../../routers/problems.ts'
 import { accept } from './identity.ts'
 import { type Claims, type OidcClaims, personOf } from './oidc-claims.ts'
+import { codeOf, isRefusal } from './oidc-failure.ts'
 
 export interface OidcOptions {
   issuer: string
@@ -125,24 +126,6 @@ function signOutUrl(config: client.Configuration, { logoutUrl, clientId, baseUrl
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
   return url.href
 }
-
-/** What the browser brought back is not good; anything else is the provider's or the operator's fault. */
-function isRefusal(error: unknown): boolean {
-  if (error instanceof client.AuthorizationResponseError) return !serverErrors.has(error.error)
-  if (error instanceof client.ResponseBodyError) return error.error === 'invalid_grant'
-  return error instanceof client.ClientError && refusals.has(error.code ?? '')
-}
-
-const serverErrors = new Set(['server_error', 'temporarily_unavailable'])
-const refusals = new Set([
-  'OAUTH_INVALID_RESPONSE',
-  'OAUTH_JWT_CLAIM_COMPARISON_FAILED',
-  'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED',
-])
-
-/** The machine's word for it: sentences may quote a token. */
-const codeOf = (error: unknown): string =>
-  String((error as { error?: string }).error ?? (error as { code?: string }).code ?? (error as Error).name).slice(0, 60)
 
 function fail(error: unknown, log: Log): never {
   log.warn({ source: 'oidc', code: codeOf(error) }, 'the OpenID provider failed')

@@ -12,8 +12,6 @@ export interface ProxyOptions {
   logoutUrl?: string | undefined
 }
 
-const MAX_BYTES = 512
-
 /** Reads who signed in at a reverse proxy, from its own connections only. */
 export function createProxy({ addresses, headers: names, loginUrl, logoutUrl }: ProxyOptions, log: Log): HeaderSource {
   const isTrusted = trustOf(addresses)
@@ -39,7 +37,7 @@ export function createProxy({ addresses, headers: names, loginUrl, logoutUrl }: 
 /** A name that comes twice was sent by the client too, and is nobody's. */
 function single(headers: DistinctHeaders, name: string): string | undefined {
   const [value, ...more] = headers[name] ?? []
-  if (value === undefined || more.length > 0 || value.length > MAX_BYTES) return undefined
+  if (value === undefined || more.length > 0) return undefined
   return utf8(value)
 }
 

@@ -4,7 +4,7 @@ import { duration } from '../../routers/duration.ts'
 import { count, flag, list } from '../setting-kinds.ts'
 import { networkOf } from './proxy.ts'
 
-export const methods = ['local', 'ldap', 'oidc', 'proxy'] as const
+const methods = ['local', 'ldap', 'oidc', 'proxy'] as const
 export type Method = (typeof methods)[number]
 
 const text = z.string().min(1).optional()
