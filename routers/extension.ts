@@ -4,6 +4,7 @@ import type { ToolCapability } from './ai-tool-capabilities.ts'
 import type { Context } from './context.ts'
 import type { DomainEvents, Events, Listener } from './events.ts'
 import type { HealthResult } from './health.ts'
+import { inTime } from './in-time.ts'
 
 /** A function that models may call. Its result goes back to the model as JSON. */
 export interface FunctionTool<Input extends z.ZodType = z.ZodType> {
@@ -64,9 +65,12 @@ export function extend(events: Events, extensions: readonly Extension[]): Extens
   return { configBlocks, modelFlags, toolCapabilities, tools: new Map(tools.map((tool) => [tool.name, tool])) }
 }
 
+/** In milliseconds, and less than all custom checks have together: so the name of the one that hangs is known. */
+const PATIENCE = 3000
+
 async function outcomeOf(check: () => HealthOutcome | Promise<HealthOutcome>): Promise<HealthOutcome> {
   try {
-    return await check()
+    return await inTime(check(), PATIENCE)
   } catch {
     return { status: 'error', message: 'The check failed.' }
   }

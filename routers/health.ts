@@ -1,3 +1,5 @@
+import type { Context } from './context.ts'
+import { inTime } from './in-time.ts'
 import { anyone, router } from './trpc.ts'
 
 export interface HealthResult {
@@ -22,6 +24,9 @@ export interface HealthTimer {
   settle(failed: boolean): Promise<void>
 }
 
+/** Longer, in milliseconds, and a part counts as not answering. Both together stay under the ten seconds of a probe. */
+const PATIENCE = 4000
+
 const messages: Record<HealthCheckName, readonly [ok: string, error: string]> = {
   quick_database: ['The database accepts connections.', 'The database does not accept connections.'],
   database: ['The database answers.', 'The database does not answer.'],
@@ -32,34 +37,46 @@ const messages: Record<HealthCheckName, readonly [ok: string, error: string]> = 
 
 export const healthRouter = router({
   check: anyone.query(async ({ ctx }) => {
-    const { events, healthTimer } = ctx
-    if (!(await healthTimer.deepIsDue())) return report([await run(ctx.healthChecks, 'quick_database')])
-    const builtIn = await Promise.all(deepChecks.map((name) => run(ctx.healthChecks, name)))
-    const results = new Map(builtIn.map((result) => [result.name as string, result]))
-    await events.settle('health-check', { results })
-    const health = report([...results.values()].map(complete))
+    const { healthTimer } = ctx
+    if (!(await healthTimer.deepIsDue())) return report([await run(ctx, 'quick_database')])
+    const builtIn = await Promise.all(deepChecks.map((name) => run(ctx, name)))
+    const health = report(await withCustom(ctx, builtIn))
     await healthTimer.settle(health.status === 'unhealthy')
     return health
   }),
 })
 
-async function run(checks: HealthChecks, name: HealthCheckName): Promise<HealthResult> {
-  const [ok, error] = messages[name]
+async function run({ healthChecks, log }: Context, name: HealthCheckName): Promise<HealthResult> {
+  const [ok, failed] = messages[name]
   const started = performance.now()
   try {
-    await checks[name]()
+    await inTime(healthChecks[name](), PATIENCE)
     return { name, status: 'ok', message: ok, response_time: Math.round((performance.now() - started) * 100) / 100 }
-  } catch {
-    return { name, status: 'error', message: error }
+  } catch (error) {
+    log.warn({ check: name, error }, 'a health check failed')
+    return { name, status: 'error', message: failed }
   }
 }
 
+/** Listeners add results to the built-in ones, or replace them; one that fails or dawdles is a failure of its own. */
+async function withCustom({ events, log }: Context, builtIn: HealthResult[]): Promise<HealthResult[]> {
+  const results = new Map(builtIn.map((result) => [result.name, result]))
+  try {
+    await inTime(events.settle('health-check', { results }), PATIENCE)
+  } catch (error) {
+    log.warn({ check: 'custom', error }, 'a health check failed')
+    results.set('custom', { name: 'custom', status: 'error', message: 'A custom check failed.' })
+  }
+  return [...results].map(complete)
+}
+
 /** A custom result without a time says so with null; a failed one carries none. */
-function complete({ name, status, message, response_time = null }: HealthResult): HealthResult {
-  return status === 'error' ? { name, status, message } : { name, status, message, response_time }
+function complete([name, { status, message, response_time = null }]: [string, HealthResult]): HealthResult {
+  return status === 'ok' ? { name, status, message, response_time } : { name, status: 'error', message }
 }
 
 function report(checks: HealthResult[]) {
   const status = checks.some((check) => check.status === 'error') ? 'unhealthy' : 'healthy'
-  return { status, timestamp: new Date().toISOString(), checks } as const
+  const timestamp = new Date().toISOString().replace('Z', '+00:00')
+  return { status, timestamp, checks } as const
 }

@@ -2,25 +2,11 @@ import { initTRPC } from '@trpc/server'
 import type { Ability } from '../entities/access-token.ts'
 import type { Caller, UsageType } from './caller.ts'
 import type { Context } from './context.ts'
+import { errorShape } from './error-shape.ts'
 import { Problem } from './problems.ts'
 
 const t = initTRPC.context<Context>().create({
-  errorFormatter: ({ shape, error, ctx }) => {
-    const { message, code, data } = shape
-    const internal = data.code === 'INTERNAL_SERVER_ERROR' && !(error instanceof Problem)
-    return {
-      code,
-      message: internal ? 'Something went wrong on the server.' : message,
-      data: {
-        code: data.code,
-        httpStatus: data.httpStatus,
-        path: data.path,
-        problem: error instanceof Problem ? error.problem : undefined,
-        issues: error instanceof Problem ? error.issues : undefined,
-        requestId: ctx?.requestId ?? (error instanceof Problem ? error.requestId : undefined),
-      },
-    }
-  },
+  errorFormatter: ({ shape, error, ctx }) => errorShape(shape, error, ctx?.requestId),
 })
 
 export const { router, createCallerFactory, middleware } = t

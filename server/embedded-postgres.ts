@@ -22,11 +22,15 @@ type StopMode = 'fast' | 'smart'
  * stopped, and PostgreSQL recovers what it had not written. `pg_ctl` gives it a session of its own, so that Ctrl-C
  * reaches the service only and requests under way still have their database.
  */
-export async function startCluster(folder: string, flags: readonly string[] = []): Promise<Cluster> {
+export async function startCluster(
+  folder: string,
+  flags: readonly string[] = [],
+  fixedPort?: number,
+): Promise<Cluster> {
   const server = await serverIn(resolve(folder))
   if (!existsSync(join(server.data, 'PG_VERSION'))) await initialise(server)
   await stop(server, 'fast')
-  const port = await freePort()
+  const port = fixedPort ?? (await freePort())
   const options = ['-p', `${port}`, '-h', '127.0.0.1', '-k', '""', '-c', 'max_connections=200', ...flags].join(' ')
   await server.run('pg_ctl', ['start', '-D', server.data, '-w', '-s', '-l', server.log, '-o', options])
   return { url: await urlOf(server, port), stop: (mode) => stop(server, mode) }

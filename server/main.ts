@@ -1,3 +1,4 @@
+import { destination } from 'pino'
 import { welcome } from './first-start.ts'
 import { createLog } from './log.ts'
 import { readWholeEnv } from './preflight.ts'
@@ -11,9 +12,11 @@ const asked = new Promise<NodeJS.Signals>((stop) => {
 
 try {
   const env = await readWholeEnv()
-  const log = createLog(env.LOG_LEVEL)
+  // One way out, so that the welcome comes after the lines before it.
+  const out = destination(1)
+  const log = createLog(env.LOG_LEVEL, out)
   const service = await startService({ env, log })
-  process.stdout.write(await welcome(service, env))
+  out.write(await welcome(service, env))
   log.info({ signal: await asked }, 'stopping')
   await service.stop()
   process.exit(0)

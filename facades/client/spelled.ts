@@ -1,0 +1,26 @@
+/**
+ * A type in its own words: each name that stands for a shape is replaced by the shape, so that the declarations of the
+ * client are whole without those of the service.
+ */
+export type Spelled<T> = T extends (input: infer Input, options?: infer _) => Promise<infer Output>
+  ? (input: Spelled<Input>, options?: { signal?: AbortSignal }) => Promise<Spelled<Output>>
+  : T extends readonly (infer Item)[]
+    ? Spelled<Item>[]
+    : T extends AsyncIterable<infer Part>
+      ? AsyncIterable<Spelled<Part>>
+      : T extends object
+        ? Merged<SpelledMembers<T>>
+        : T
+
+type Merged<T> = T extends infer Members ? { [Name in keyof Members]: Members[Name] } : never
+
+/** By plain names, which remember nothing of where a member was declared and under which name of its type. */
+type SpelledMembers<T> = string extends keyof T
+  ? { [name: string]: Spelled<T[string & keyof T]> }
+  : { [Name in Exclude<Names<T>, OptionalNames<T>>]: Spelled<T[Name]> } & {
+      [Name in OptionalNames<T>]?: Spelled<T[Name]>
+    }
+
+type Names<T> = keyof T & string
+
+type OptionalNames<T> = { [Name in Names<T>]-?: T extends Required<Pick<T, Name>> ? never : Name }[Names<T>]
