@@ -5,7 +5,7 @@ import { createQuestions, type Questions } from './questions.ts'
 import type { Terminal } from './terminal.ts'
 
 /** What a command did: for programs, and in words. */
-export interface Outcome {
+interface Outcome {
   record: unknown
   words: string
 }

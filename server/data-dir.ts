@@ -15,7 +15,7 @@ export interface EmbeddedDatabase {
 /** A command shares the database of a running service; a service needs it for itself. */
 export type Use = 'service' | 'command'
 
-const PATIENCE = 15_000
+const PATIENCE = 30_000
 /** Any number that no other program takes on this database. */
 const USE_LOCK = 7_240_121
 

@@ -5,8 +5,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { ada, type Ended } from './command-line.ts'
+
+// Each test starts several processes, some of which make a database first.
+vi.setConfig({ testTimeout: 180_000 })
 
 const file = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url))
 const token = ['token', '--username', 'ada', '--name', 'laptop']
