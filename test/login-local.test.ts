@@ -9,7 +9,9 @@ import { keepLog } from './log.ts'
 
 const ann = { username: 'ann', email: 'ann@example.org', name: 'Ann Müller' }
 const bea = { username: 'bea', email: 'bea@example.org', name: 'Bea' }
+const salts = ['USERDATA_ENCRYPTION_SALT', 'INVITATION_SALT', 'AI_CRYPTO_SALT', 'PASSKEY_SALT', 'BACKUP_SALT']
 const production = {
+  ...Object.fromEntries(salts.map((name) => [name, `the ${name} of this test, long enough`])),
   NODE_ENV: 'production',
   DATABASE_URL: 'postgres://db/svc',
   APP_KEY: 'cm9vbSB0ZW1wZXJhdHVyZSBpcyBmaW5lIGZvciBtZQ',
