@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { findCallableModel } from '../entities/ai-model-statements.ts'
 import type { Context } from './context.ts'
+import type { FunctionTool } from './extension.ts'
 import { MeteredCall } from './metered-call.ts'
 import type { CallableModel, Message } from './model-gateway.ts'
 import { estimateTokens } from './pricing.ts'
@@ -70,5 +71,21 @@ function problemsOf(messages: readonly Message[], model: CallableModel | undefin
   return issues
 }
 
-const toolsOf = ({ extensions }: Pick<Context, 'extensions'>, { tools }: CallableModel) =>
-  tools.flatMap((name) => extensions.tools.get(name) ?? [])
+const toolsOf = (ctx: Context, { tools }: CallableModel): FunctionTool[] =>
+  tools.flatMap((name) => ctx.extensions.tools.get(name) ?? []).map((tool) => watched(ctx, tool))
+
+/** A tool that fails is named in the log, without a word of what it was given. */
+const watched = ({ log, requestId }: Context, tool: FunctionTool): FunctionTool => ({
+  ...tool,
+  async run(input, signal) {
+    try {
+      return await tool.run(input, signal)
+    } catch (error) {
+      log.warn(
+        { requestId, tool: tool.name, error: error instanceof Error ? error.name : typeof error },
+        'a tool failed',
+      )
+      throw error
+    }
+  },
+})

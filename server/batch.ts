@@ -47,10 +47,7 @@ export function createBatch<Item>({ name, write, log, gather, most = 100_000 }: 
     } catch (error) {
       const dropped = Math.max(0, items.length + waiting.length - most)
       waiting = [...items, ...waiting].slice(dropped)
-      log.error(
-        { name, waiting: waiting.length, dropped, error: (error as Error).message },
-        'a batch could not be written',
-      )
+      log.error({ name, waiting: waiting.length, dropped, error }, 'a batch could not be written')
       plan(RETRY_AFTER)
     }
   }

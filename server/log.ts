@@ -31,10 +31,12 @@ export function createLog(level: string, destination?: DestinationStream): Logge
 
 /** An error by its kind and place; its message only where it is ours or the system's. */
 function describe(error: unknown): unknown {
-  if (!(error instanceof Error)) return error
+  // A text is our own word; of anything else that is no error nobody knows what it holds.
+  if (!(error instanceof Error)) return typeof error === 'string' ? error : { name: typeof error }
   const { name, code, stack, message } = error as Error & { code?: string }
   const frames = stack
-    ?.split('\n')
+    ?.replace(message, '')
+    .split('\n')
     .filter((line) => line.trimStart().startsWith('at '))
     .slice(0, 8)
   return { name, code, message: safeMessage(name, message), frames }

@@ -38,7 +38,7 @@ export async function startApp(settings: Record<string, string> = {}) {
     ALLOW_USER_TOKEN_CREATION: 'true',
     ...settings,
   })
-  const service = await startService({ env, log: createLog('info', sink), temporaryDir: folder })
+  const service = await startService({ env, log: createLog(env.LOG_LEVEL, sink), temporaryDir: folder })
   let counter = 0
 
   async function user({ username = `user${++counter}`, role, abilities }: UserOptions = {}): Promise<TestUser> {
