@@ -11,4 +11,6 @@ export interface EraseRule {
 export const eraseRules: readonly EraseRule[] = [
   { table: 'usage_records', column: 'user_id', rows: 'keep' },
   { table: 'access_tokens', column: 'user_id', rows: 'delete' },
+  { table: 'user_keychain_values', column: 'user_id', rows: 'delete' },
+  { table: 'passkey_backups', column: 'user_id', rows: 'delete' },
 ]

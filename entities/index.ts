@@ -5,10 +5,12 @@ import { AiModelUsageRule } from './ai-model-usage-rule.ts'
 import { AiProvider } from './ai-provider.ts'
 import { AiTool } from './ai-tool.ts'
 import { McpServer } from './mcp-server.ts'
+import { PasskeyBackup } from './passkey-backup.ts'
 import { SystemModel } from './system-model.ts'
 import { SystemPrompt } from './system-prompt.ts'
 import { UsageRecord } from './usage-record.ts'
 import { User } from './user.ts'
+import { UserKeychainValue } from './user-keychain-value.ts'
 
 /** Every table. */
 export const entities = [
@@ -23,4 +25,6 @@ export const entities = [
   SystemModel,
   SystemPrompt,
   UsageRecord,
+  UserKeychainValue,
+  PasskeyBackup,
 ]

@@ -22,6 +22,10 @@ export const User = defineEntity({
     bio: p.text().nullable(),
     /** The storage key of the picture. */
     avatar: p.string().nullable(),
+    /** Base64 of an SPKI key; nothing until the person has made their keys. */
+    publicKey: p.text().nullable(),
+    /** Sessions of an earlier count are over. */
+    sessionEpoch: p.integer().default(0),
   },
 })
 export type User = InferEntity<typeof User>
