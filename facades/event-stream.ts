@@ -26,10 +26,11 @@ export async function eventStream(
     'x-accel-buffering': 'no',
   })
   const beat = setInterval(() => raw.write(': still here\n\n'), heartbeat)
+  const closed = closing(reply)
   try {
     for (let step = first; !step.done; step = await parts.next()) {
       const { type, ...data } = step.value
-      if (!raw.write(eventOf(type, data))) await once(raw, 'drain', { signal: closing(reply) })
+      if (!raw.write(eventOf(type, data))) await once(raw, 'drain', { signal: closed })
     }
     raw.write(eventOf('done', {}))
   } catch (thrown) {

@@ -10,7 +10,7 @@ export const eventsIn = (text: string): StreamEvent[] =>
     .split('\n\n')
     .filter((block) => block.startsWith('event: '))
     .map((block) => {
-      const [, event = '', data = ''] = /^event: (.+)\ndata: (.+)$/.exec(block) ?? []
+      const [, event = '', data = ''] = /^event: ([^\n]+)\ndata: ([^\n]+)$/.exec(block) ?? []
       return { event, data: JSON.parse(data) }
     })
 

@@ -45,6 +45,9 @@ export async function startProvider(behave: Behaviour = answers('Good day.')) {
   })
 }
 
+/** A provider's word that must reach nobody. */
+export const canary = 'CANARY-PROVIDER-DETAIL'
+
 export const usage = { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 }
 
 /** Answers with a text: at once, or in pieces where a stream is asked for. */
@@ -59,9 +62,56 @@ export const answers =
 
 /** Answers with a status and a body that must not reach anybody. */
 export const refuses =
-  (status: number, message = 'CANARY-PROVIDER-DETAIL'): Behaviour =>
+  (status: number, message = canary): Behaviour =>
   (_, response) =>
     json(response, { error: { message } }, status)
+
+/** Answers with bytes of any kind. */
+export const replies =
+  (body: string, { status = 200, type = 'application/json' } = {}): Behaviour =>
+  (_, response) =>
+    void response.writeHead(status, { 'content-type': type }).end(body)
+
+/** Streams a piece and then ends: with a closed connection, as if all were said, or with word of an error. */
+export const breaksOff =
+  (how: 'reset' | 'end' | 'error'): Behaviour =>
+  async (_, response) => {
+    beginStream(response)
+    response.write(chunk({ delta: { content: 'Half an ' } }))
+    await pause(50)
+    if (how === 'reset') return void response.destroy()
+    if (how === 'error') response.write(`data: ${JSON.stringify({ error: { message: canary, code: canary } })}\n\n`)
+    response.end()
+  }
+
+/** Streams pieces until its reader goes away. */
+export const neverEnds: Behaviour = async (asked, response) => {
+  beginStream(response)
+  while (!asked.abortedAt) {
+    response.write(chunk({ delta: { content: 'more ' } }))
+    await pause(20)
+  }
+}
+
+/** Behaves in one way after the other; the last stays. */
+export const inTurn = (...behaviours: Behaviour[]): Behaviour => {
+  const left = [...behaviours]
+  return (asked, response) => (left.length > 1 ? left.shift() : left[0])?.(asked, response)
+}
+
+/** Asks for a tool until its result is there, then answers. */
+export const callsTool = (name: string, input: string, answer = 'The tool was of help.'): Behaviour => {
+  const calls = [{ index: 0, id: 'call-1', type: 'function', function: { name, arguments: input } }]
+  return (asked, response) => {
+    if (asked.body.messages.some(({ role }) => role === 'tool')) return answers(answer)(asked, response)
+    const choice = { message: { role: 'assistant', content: null, tool_calls: calls }, finish_reason: 'tool_calls' }
+    if (!asked.body.stream) return json(response, { ...completion(''), choices: [{ index: 0, ...choice }] })
+    beginStream(response)
+    response.write(chunk({ delta: { role: 'assistant', tool_calls: calls } }))
+    response.write(chunk({ delta: {}, finish_reason: 'tool_calls' }, { usage }))
+    response.end('data: [DONE]\n\n')
+  }
+}
 
 /** Takes the request and never says a word. */
 export const stalls: Behaviour = () => pause(60_000, undefined, { ref: false })
