@@ -105,7 +105,7 @@ describe('calls of one moment', () => {
       client.health.check.query(),
     ])
 
-    expect(me).toMatchObject({ username: 'ada', email: ada.email })
+    expect(me).toMatchObject({ status: 'fulfilled', value: { username } })
     expect(health).toMatchObject({ status: 'fulfilled', value: { status: 'healthy' } })
     expect(found.status).toBe('rejected')
     expect(failureOf((found as PromiseRejectedResult).reason)).toMatchObject({ problem: 'host_only', httpStatus: 403 })

@@ -9,6 +9,16 @@ export interface ClientOptions {
   token: string
 }
 
+/** Any value of JSON. */
+export type Json = string | number | boolean | null | Json[] | { [name: string]: Json }
+
+/** A record that comes along by a relation, in turn with its own where they were asked for. */
+export interface Linked {
+  id: string
+  version?: string
+  relations?: Record<string, Linked | Linked[] | null>
+}
+
 export type Client = ReturnType<typeof createClient>
 
 /**

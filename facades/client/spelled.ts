@@ -1,16 +1,24 @@
+import type { Json, Linked } from './index.ts'
+
 /**
  * A type in its own words: each name that stands for a shape is replaced by the shape, so that the declarations of the
- * client are whole without those of the service.
+ * client are whole without those of the service. What holds itself keeps a name, or its spelling would have no end.
  */
-export type Spelled<T> = T extends (input: infer Input, options?: infer _) => Promise<infer Output>
+export type Spelled<T> = Same<T, Json> extends true ? Json : SpelledOne<T>
+
+type SpelledOne<T> = T extends (input: infer Input, options?: infer _) => Promise<infer Output>
   ? (input: Spelled<Input>, options?: { signal?: AbortSignal }) => Promise<Spelled<Output>>
   : T extends readonly (infer Item)[]
     ? Spelled<Item>[]
     : T extends AsyncIterable<infer Part>
       ? AsyncIterable<Spelled<Part>>
       : T extends object
-        ? Merged<SpelledMembers<T>>
+        ? Same<keyof T, keyof Linked> extends true
+          ? Linked
+          : Merged<SpelledMembers<T>>
         : T
+
+type Same<A, B> = [A, B] extends [B, A] ? true : false
 
 type Merged<T> = T extends infer Members ? { [Name in keyof Members]: Members[Name] } : never
 
