@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import sharp from 'sharp'
 import type { User } from '../entities/user.ts'
 import type { Context } from './context.ts'
 import { Problem } from './problems.ts'
@@ -25,6 +24,8 @@ export async function storeAvatar(
 /** Decoding and encoding again leaves nothing of the file but its pixels. */
 async function reencode(image: Uint8Array): Promise<Uint8Array> {
   try {
+    // Loaded when first needed: it takes more memory than most services ever use of it.
+    const { default: sharp } = await import('sharp')
     const picture = sharp(image, { limitInputPixels: 40_000_000, failOn: 'error' })
     const { format } = await picture.metadata()
     if (!formats.includes(format)) throw new Error(`unwanted format ${format}`)

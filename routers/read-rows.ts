@@ -113,19 +113,20 @@ export function viewerOf({ caller, usage, locale, settings, origin }: Context): 
   return { viewer: person?.id ?? 0, admin, usage, locale, defaultLocale: settings.defaultLocale }
 }
 
-/** A row becomes its record in place: links under `relations`, and nothing where a sparse attribute has no value. */
+/** A row becomes its record: links go under `relations`, and a sparse attribute without a value stays out. */
 function recordOf({ attributes, relations }: Resource, row: Row): Linked {
   const links: Record<string, Linked | null> = {}
-  for (const [name, { many }] of Object.entries(relations)) {
-    if (many) continue
+  for (const name in relations) {
+    if (relations[name]?.many) continue
     const id = row[`$${name}`] as string | null
     links[name] = id === null ? null : { id }
-    delete row[`$${name}`]
   }
-  for (const [name, { sparse }] of Object.entries(attributes)) if (sparse && row[name] === null) delete row[name]
-  row['relations'] = links
-  delete row['$parent']
-  return row as unknown as Linked
+  const record: Row = { id: row['id'], version: row['version'], relations: links }
+  for (const name in attributes) {
+    const value = row[name]
+    if (value !== undefined && (value !== null || !attributes[name]?.sparse)) record[name] = value
+  }
+  return record as unknown as Linked
 }
 
 /** `['models', 'models.provider']` below `models` is `['provider']`. */

@@ -1,4 +1,4 @@
-import { createHash, randomInt, timingSafeEqual } from 'node:crypto'
+import { hash, randomInt, timingSafeEqual } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
@@ -24,18 +24,19 @@ export function readToken(text: string): TokenText | undefined {
   return importedId && importedSecret ? valid({ id: Number(importedId), secret: importedSecret }) : undefined
 }
 
-export const hashSecret = (secret: string) => createHash('sha256').update(secret).digest('hex')
+export const hashSecret = (secret: string) => hash('sha256', secret, 'hex')
 
-export const matchesHash = (secret: string, hash: string) =>
-  timingSafeEqual(createHash('sha256').update(secret).digest(), Buffer.from(hash, 'hex'))
+export const matchesHash = (secret: string, expected: string) =>
+  timingSafeEqual(hash('sha256', secret, 'buffer'), Buffer.from(expected, 'hex'))
 
 function checksum(secret: string): string {
   let rest = crc32(secret)
-  return Array.from({ length: 6 }, () => {
-    const digit = alphabet[rest % 62]
+  let digits = ''
+  while (digits.length < 6) {
+    digits += alphabet[rest % 62]
     rest = Math.floor(rest / 62)
-    return digit
-  }).join('')
+  }
+  return digits
 }
 
 /** Ids beyond the column's range would be an error of the database. */

@@ -1,0 +1,57 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { openSync } from 'node:fs'
+import { join } from 'node:path'
+import type { PartUsage } from './serve.ts'
+
+/** A process that is measured, or that the measured ones call. */
+export interface Part {
+  url: string
+  /** What its start had to tell beside the address. */
+  details: Record<string, string>
+  usage(): Promise<PartUsage>
+  stop(): Promise<void>
+}
+
+export interface PartOptions {
+  /** Takes its standard output. */
+  log: string
+  /** Where a CPU profile is written when it stops. */
+  profile?: string | undefined
+}
+
+/** Starts a module of this folder in a process of its own; it talks through `servePart`. */
+export async function startPart<Input>(file: string, input: Input, { log, profile }: PartOptions): Promise<Part> {
+  const child = fork(join(import.meta.dirname, file), {
+    stdio: ['ignore', openSync(log, 'a'), 'inherit', 'ipc'],
+    execArgv: process.env.FLAGS ? process.env.FLAGS.split(' ') : profile ? ['--cpu-prof', `--cpu-prof-dir=${profile}`, `--cpu-prof-name=${file}.cpuprofile`] : [],
+    // Settings of whoever runs this must not reach the service.
+    env: { PATH: process.env['PATH'], NODE_ENV: 'development' },
+  })
+  const { url, ...details } = await ask<Record<string, string>>(child, { start: input })
+  return {
+    url: url ?? '',
+    details,
+    usage: () => ask<PartUsage>(child, 'usage'),
+    async stop() {
+      if (child.exitCode !== null) return
+      child.disconnect()
+      await once(child, 'exit')
+    },
+  }
+}
+
+async function ask<Reply>(child: ChildProcess, question: object | string): Promise<Reply> {
+  const over = new AbortController()
+  const gone = once(child, 'exit', { signal: over.signal }).then(() => {
+    throw new Error(`${child.spawnargs.at(-1)} ended early`)
+  })
+  const reply = once(child, 'message', { signal: over.signal })
+  child.send(question)
+  try {
+    return (await Promise.race([reply, gone]))[0]
+  } finally {
+    gone.catch(() => {})
+    over.abort()
+  }
+}

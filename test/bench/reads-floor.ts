@@ -1,0 +1,148 @@
+import { createHash } from 'node:crypto'
+import fastify from 'fastify'
+import pg from 'pg'
+import { isoTime } from '../../entities/sql.ts'
+import { servePart } from './serve.ts'
+
+interface Input {
+  databaseUrl: string
+}
+
+type Row = Record<string, unknown> & { id: string }
+
+const base = '/api/svc/v1'
+const findToken = { name: 'token', text: 'select user_id, hash from access_tokens where id = $1' }
+
+const columns = `m.id::text as id, m.provider_id::text as provider, m.active, m.model_id as "modelId", m.model_type as "modelType",
+  m.label, m.input, m.output, m.parameters, m.status, m.demand, m.native_capabilities as "nativeCapabilities", m.settings,
+  m.limits, m.pricing, m.flags, m.documentation_url as "documentationUrl",
+  ${isoTime('m.deprecation_date')} as "deprecationDate",
+  array(select t.tool_id from ai_model_tools t where t.model_id = m.id order by 1) as "toolIds",
+  ${isoTime('m.created_at')} as "createdAt", ${isoTime('m.updated_at')} as "updatedAt"`
+
+const times = `${isoTime('created_at')} as "createdAt", ${isoTime('updated_at')} as "updatedAt"`
+
+const one = { name: 'one', text: `select ${columns} from ai_models m where m.active and m.id = $1` }
+const page = {
+  name: 'page',
+  text: `select ${columns} from ai_models m where m.active order by m.id limit $1 offset $2`,
+}
+const count = { name: 'count', text: 'select count(*)::int as total from ai_models where active' }
+const providers = {
+  name: 'providers',
+  text: `select id::text as id, provider_id as "providerId", name, ${times} from ai_providers where id = any($1::int[])`,
+}
+const descriptions = {
+  name: 'descriptions',
+  text: `select id::text as id, model_id as "aiModelId", locale, description, ${times} from ai_model_descriptions
+          where locale = 'en_US' and model_id = any($1::int[]) order by model_id, id`,
+}
+
+/** The least program that sends the same bytes: no scopes, no rules, no negotiation, no logging. */
+servePart(async ({ databaseUrl }: Input) => {
+  const database = new pg.Pool({ connectionString: databaseUrl, max: 10 })
+  const rows = async (statement: { name: string; text: string }, values: unknown[] = []): Promise<Row[]> =>
+    (await database.query({ ...statement, values })).rows
+  const app = fastify()
+
+  app.addHook('onRequest', async (request, reply) => {
+    const [token] = await rows(findToken, [Number(request.headers.authorization?.split('_', 2)[1])])
+    if (!token) await reply.code(401).send()
+  })
+
+  app.get<{ Params: { id: string } }>(`${base}/ai-models/:id`, async (request, reply) => {
+    const [row] = await rows(one, [request.params.id])
+    return row && send(reply, { jsonapi, data: modelOf(row), links: { self: request.url } })
+  })
+
+  app.get<{ Querystring: Record<string, string> }>(`${base}/ai-models`, async (request, reply) => {
+    const size = Number(request.query['page[size]'])
+    const [found, [counted]] = await Promise.all([rows(page, [size, 0]), rows(count)])
+    const total = counted?.['total'] as number
+    const links = linksOf(request.url, size, total)
+    const meta = {
+      page: { currentPage: 1, from: 1, to: found.length, perPage: size, lastPage: Math.ceil(total / size), total },
+    }
+    if (!request.query['include']) return send(reply, { jsonapi, data: found.map((row) => modelOf(row)), links, meta })
+    const ids = found.map(({ id }) => Number(id))
+    const [owners, texts] = await Promise.all([
+      rows(providers, [[...new Set(found.map(({ provider }) => Number(provider)))]]),
+      rows(descriptions, [ids]),
+    ])
+    const byModel = Map.groupBy(texts, ({ aiModelId }) => String(aiModelId))
+    const data = found.map((row) => modelOf(row, byModel.get(row.id) ?? []))
+    return send(reply, {
+      jsonapi,
+      data,
+      included: [...owners.map(providerOf), ...texts.map(descriptionOf)],
+      links,
+      meta,
+    })
+  })
+
+  const url = await app.listen({ port: 0, host: '127.0.0.1' })
+  return { ready: { url }, stop: () => Promise.all([app.close(), database.end()]) }
+})
+
+const jsonapi = { version: '1.1' }
+
+function send(
+  reply: { header(name: string, value: string): unknown; type(type: string): { send(body: string): unknown } },
+  document: object,
+) {
+  const payload = JSON.stringify(document)
+  reply.header('etag', `"${createHash('sha1').update(payload).digest('base64url')}"`)
+  return reply.type('application/vnd.api+json').send(payload)
+}
+
+const related = (self: string, name: string) => ({ self: `${self}/relationships/${name}`, related: `${self}/${name}` })
+
+function modelOf({ id, provider, ...attributes }: Row, texts?: Row[]) {
+  const self = `${base}/ai-models/${id}`
+  const described = texts?.map((text) => ({ type: 'ai-model-descriptions', id: text.id }))
+  return {
+    type: 'ai-models',
+    id,
+    attributes,
+    links: { self },
+    relationships: {
+      provider: { links: related(self, 'provider'), data: { type: 'ai-providers', id: provider } },
+      tools: { links: related(self, 'tools') },
+      descriptions: { links: related(self, 'descriptions'), ...(described && { data: described }) },
+    },
+  }
+}
+
+function providerOf({ id, ...attributes }: Row) {
+  const self = `${base}/ai-providers/${id}`
+  return {
+    type: 'ai-providers',
+    id,
+    attributes,
+    links: { self },
+    relationships: { models: { links: related(self, 'models') } },
+  }
+}
+
+function descriptionOf({ id, ...attributes }: Row) {
+  const self = `${base}/ai-model-descriptions/${id}`
+  const data = { type: 'ai-models', id: String(attributes['aiModelId']) }
+  return {
+    type: 'ai-model-descriptions',
+    id,
+    attributes,
+    links: { self },
+    relationships: { model: { links: related(self, 'model'), data } },
+  }
+}
+
+function linksOf(self: string, size: number, total: number) {
+  const at = (number: number) => {
+    const parameters = new URLSearchParams(self.split('?')[1])
+    parameters.set('page[number]', String(number))
+    parameters.set('page[size]', String(size))
+    return `${base}/ai-models?${parameters}`
+  }
+  const last = Math.ceil(total / size)
+  return { self, first: at(1), prev: null, next: last > 1 ? at(2) : null, last: at(last) }
+}

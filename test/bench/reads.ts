@@ -1,0 +1,88 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import type { SubjectInput } from './subject.ts'
+import type { BenchRequest, Contest, Suite, World } from './suite.ts'
+
+const base = '/api/svc/v1/ai-models'
+
+function requests(token: string): BenchRequest[] {
+  const get = { method: 'GET', headers: { authorization: `Bearer ${token}` } } as const
+  const isWhole = (end: string) => end.endsWith('}')
+  return [
+    { ...get, name: 'one', path: `${base}/7`, isWhole },
+    { ...get, name: 'page of 50', path: `${base}?page[size]=50`, isWhole },
+    { ...get, name: 'page of 50, included', path: `${base}?page[size]=50&include=provider,descriptions`, isWhole },
+  ]
+}
+
+async function open({ databaseUrl, folder, start }: World): Promise<Contest> {
+  const config = join(folder, 'ai.json')
+  await writeFile(config, JSON.stringify(catalogue))
+  const settings = { DATABASE_URL: databaseUrl, DATA_DIR: join(folder, 'data'), AI_CONFIG: config, PORT: '0' }
+  const subject = await start<SubjectInput>('subject.ts', { settings, temporaryDir: folder })
+  const floor = await start('reads-floor.ts', { databaseUrl })
+  const contest = { subject, floor, requests: requests(subject.details['token'] ?? '') }
+  await assertSame(contest)
+  return contest
+}
+
+/** Whoever sends less is not faster. */
+async function assertSame({ subject, floor, requests }: Contest): Promise<void> {
+  for (const { name, path, headers } of requests) {
+    const [ours, theirs] = await Promise.all(
+      [subject, floor].map(async ({ url }) => inOrder(await (await fetch(url + path, { headers })).json())),
+    )
+    if (!isDeepStrictEqual(ours, theirs)) throw new Error(`the floor sends something else for: ${name}`)
+  }
+}
+
+interface Answer {
+  included?: { type: string; id: string }[]
+}
+
+/** Included resources have no order of their own. */
+function inOrder(answer: unknown): unknown {
+  const { included } = answer as Answer
+  const key = ({ type, id }: { type: string; id: string }) => `${type} ${id}`
+  return { ...(answer as Answer), included: included?.sort((a, b) => key(a).localeCompare(key(b))) }
+}
+
+const catalogue = {
+  providers: Array.from({ length: 5 }, (_, provider) => ({
+    id: `provider-${provider}`,
+    adapter: 'openai-compatible',
+    apiUrl: 'http://127.0.0.1:9/v1',
+    models: Array.from({ length: 16 }, (_, model) => ({
+      id: `model-${provider}-${model}`,
+      label: `Model ${model} of provider ${provider}`,
+      external: true,
+      input: ['text', 'image'],
+      flags: ['open-weights', 'self-hosted'],
+      limits: { maxInputTokens: 128_000, maxOutputTokens: 16_384 },
+      pricing: { currency: 'EUR', inputPerMillion: 0.4, outputPerMillion: 1.6 },
+      parameters: { temperature: 0.7, topP: 0.9 },
+      descriptions: {
+        en_US: `What model ${model} of provider ${provider} is good for, in a sentence or two of usual length.`,
+      },
+    })),
+  })),
+  systemModels: { default: 'model-0-0' },
+}
+
+export const reads: Suite = {
+  name: 'reads',
+  about: 'Reading ai-models through JSON:API, beside the least program that sends the same bytes',
+  open,
+  wanted: [
+    {
+      what: 'at least 0.75 of the floor',
+      met: ({ concurrency, ratio }) => (concurrency === 10 ? ratio >= 0.75 : undefined),
+    },
+    {
+      what: 'p99 under 2 times the floor',
+      met: ({ concurrency, subject, floor }) => (concurrency === 10 ? subject.p99 < 2 * floor.p99 : undefined),
+    },
+    { what: 'under 200 MB', met: ({ subjectPeak }) => subjectPeak < 200 },
+  ],
+}
