@@ -25,6 +25,7 @@ export async function legacy(
 ) {
   // Who calls is settled before a byte of the body is read.
   app.addHook('onRequest', async (request, reply) => void (await contextOf(request, reply)))
+  app.removeContentTypeParser('text/plain')
 
   app.setErrorHandler((thrown, request, reply) => {
     const { status, code, message, error } = failureOf(thrown)
