@@ -27,8 +27,8 @@ const { values: options, positionals: names } = parseArgs({
 })
 
 const plan: Plan = options.quick
-  ? { concurrencies: [10], rounds: 3, roundMs: 800, warmUpMs: 1500 }
-  : { concurrencies: [1, 10, 50], rounds: 5, roundMs: 1500, warmUpMs: 2000 }
+  ? { concurrencies: [10], rounds: 7, roundMs: 400, warmUpMs: 2000 }
+  : { concurrencies: [1, 10, 50], rounds: 9, roundMs: 800, warmUpMs: 3000 }
 
 const say = (text: string) => void (options.json || process.stdout.write(text))
 

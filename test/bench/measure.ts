@@ -30,7 +30,9 @@ export async function* measure(
         request: request.name,
         concurrency,
         ...medians,
-        ratio: medians.subject.perSecond / medians.floor.perSecond,
+        ratio: median(
+          seen.subject.map(({ perSecond }, index) => perSecond / (seen.floor[index]?.perSecond ?? Number.NaN)),
+        ),
         subjectPeak: (await subject.usage()).peak,
         floorPeak: (await floor.usage()).peak,
       }
@@ -55,11 +57,13 @@ async function round(part: Part, request: BenchRequest, concurrency: number, ms:
 
 const quantile = (sorted: readonly number[], at: number) => sorted[Math.floor((sorted.length - 1) * at)] ?? Number.NaN
 
+const median = (values: readonly number[]) =>
+  quantile(
+    values.toSorted((a, b) => a - b),
+    0.5,
+  )
+
 function medianOf(rounds: readonly Figures[]): Figures {
-  const of = (key: keyof Figures) =>
-    quantile(
-      rounds.map((figures) => figures[key]).sort((a, b) => a - b),
-      0.5,
-    )
+  const of = (key: keyof Figures) => median(rounds.map((figures) => figures[key]))
   return { perSecond: of('perSecond'), p50: of('p50'), p99: of('p99'), cpuPerRequest: of('cpuPerRequest') }
 }

@@ -53,7 +53,7 @@ export interface Comparison {
   concurrency: number
   subject: Figures
   floor: Figures
-  /** Requests per second of the subject to those of the floor. */
+  /** Requests per second of the subject to those of the floor in the round beside it: the median of all rounds. */
   ratio: number
   /** Highest memory of the subject up to now. */
   subjectPeak: number
