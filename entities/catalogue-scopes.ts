@@ -32,6 +32,9 @@ export const visiblePrompts: Condition = (s, place) =>
 export const knownUsers: Condition = (u, place) =>
   `(${place('admin')} or ${u}.id in (${place('viewer')}, ${AI_USER_ID}))`
 
+/** Rows of the caller's own; not even an administrator sees those of others. */
+export const ownRows: Condition = (row, place) => `${row}.user_id = ${place('viewer')}`
+
 /** A usage type's own rows, and those of the front end for which it has none of the same key. */
 const overlaid =
   (table: string, key: readonly string[]): Condition =>

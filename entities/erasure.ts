@@ -13,4 +13,6 @@ export const eraseRules: readonly EraseRule[] = [
   { table: 'access_tokens', column: 'user_id', rows: 'delete' },
   { table: 'user_keychain_values', column: 'user_id', rows: 'delete' },
   { table: 'passkey_backups', column: 'user_id', rows: 'delete' },
+  { table: 'frontend_migration_userdata', column: 'user_id', rows: 'delete' },
+  { table: 'applied_frontend_migrations', column: 'user_id', rows: 'delete' },
 ]

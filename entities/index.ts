@@ -4,6 +4,9 @@ import { AiModelDescription } from './ai-model-description.ts'
 import { AiModelUsageRule } from './ai-model-usage-rule.ts'
 import { AiProvider } from './ai-provider.ts'
 import { AiTool } from './ai-tool.ts'
+import { AppliedFrontendMigration } from './applied-frontend-migration.ts'
+import { FrontendMigration } from './frontend-migration.ts'
+import { FrontendMigrationUserdata } from './frontend-migration-userdata.ts'
 import { McpServer } from './mcp-server.ts'
 import { PasskeyBackup } from './passkey-backup.ts'
 import { SystemModel } from './system-model.ts'
@@ -24,6 +27,9 @@ export const entities = [
   McpServer,
   SystemModel,
   SystemPrompt,
+  FrontendMigration,
+  AppliedFrontendMigration,
+  FrontendMigrationUserdata,
   UsageRecord,
   UserKeychainValue,
   PasskeyBackup,

@@ -39,7 +39,7 @@ const findAiUser = statement<{ svcUserDisplayName: string; svcUserUsername: stri
 )
 
 /** Who is still registering needs what the first keys are made with, and no more. */
-function saltsFor({ caller, settings }: Context): Partial<Salts> | undefined {
+export function saltsFor({ caller, settings }: Context): Partial<Salts> | undefined {
   const { userdata, passkey, backup } = settings.public.salts
   if (caller.current.type === 'user') return settings.public.salts
   return caller.current.type === 'registering' ? { userdata, passkey, backup } : undefined

@@ -28,13 +28,17 @@ type Config = RecordOf<typeof configs>
 /** The blocks of the service itself stand under this name, those of extensions under theirs. */
 const namespace = 'svc-core'
 
-async function read(ctx: Context, blocks: readonly ConfigBlock[]): Promise<[string, Record<string, unknown>][]> {
+/** The blocks that the caller may see, each with its key. */
+export async function readBlocks(
+  ctx: Context,
+  blocks: readonly ConfigBlock[],
+): Promise<[string, Record<string, unknown>][]> {
   const read = await Promise.all(blocks.map(async ({ key, of }) => [key, await of(ctx)] as const))
   return read.flatMap(([key, values]) => (values ? [[key, values]] : []))
 }
 
 const all = async (ctx: Context): Promise<Config[]> => {
-  const blocks = await read(ctx, [...builtInBlocks, ...ctx.extensions.configBlocks])
+  const blocks = await readBlocks(ctx, [...builtInBlocks, ...ctx.extensions.configBlocks])
   return blocks.map(([id, values]) => ({ id, values }))
 }
 
@@ -42,8 +46,8 @@ export const configsRouter = router({
   ...virtualReads(configs, all, anyone),
 
   public: anyone.meta(exposes(configs, { member: 'public' })).query(async ({ ctx }): Promise<Config> => {
-    const own = await read(ctx, builtInBlocks)
-    const added = await read(ctx, ctx.extensions.configBlocks)
+    const own = await readBlocks(ctx, builtInBlocks)
+    const added = await readBlocks(ctx, ctx.extensions.configBlocks)
     const list = {
       [namespace]: Object.fromEntries(own),
       ...(added.length > 0 && { extensions: Object.fromEntries(added) }),

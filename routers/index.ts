@@ -7,8 +7,10 @@ import { aiProviders, aiProvidersRouter } from './ai-providers.ts'
 import { aiToolCapabilities, aiToolCapabilitiesRouter } from './ai-tool-capabilities.ts'
 import { aiTools, aiToolsRouter } from './ai-tools.ts'
 import { configs, configsRouter } from './configs.ts'
+import { connections, connectionsRouter } from './connections.ts'
 import { healthRouter } from './health.ts'
 import { mcpServers, mcpServersRouter } from './mcp-servers.ts'
+import { migrations, migrationsRouter } from './migrations.ts'
 import { modelsRouter } from './models.ts'
 import type { Resource } from './resource.ts'
 import { systemModels, systemModelsRouter } from './system-models.ts'
@@ -17,6 +19,7 @@ import { tokensRouter } from './tokens.ts'
 import { translationLabels, translationLabelsRouter } from './translation-labels.ts'
 import { createCallerFactory, router } from './trpc.ts'
 import { usageRouter } from './usage.ts'
+import { userKeychainValues, userKeychainValuesRouter } from './user-keychain-values.ts'
 import { users, usersRouter } from './users.ts'
 
 export const appRouter = router({
@@ -29,14 +32,17 @@ export const appRouter = router({
   aiToolCapabilities: aiToolCapabilitiesRouter,
   aiTools: aiToolsRouter,
   configs: configsRouter,
+  connections: connectionsRouter,
   health: healthRouter,
   mcpServers: mcpServersRouter,
+  migrations: migrationsRouter,
   models: modelsRouter,
   systemModels: systemModelsRouter,
   systemPrompts: systemPromptsRouter,
   tokens: tokensRouter,
   translationLabels: translationLabelsRouter,
   usage: usageRouter,
+  userKeychainValues: userKeychainValuesRouter,
   users: usersRouter,
 })
 
@@ -49,10 +55,13 @@ export const resources: readonly Resource[] = [
   aiToolCapabilities,
   aiTools,
   configs,
+  connections,
   mcpServers,
+  migrations,
   systemModels,
   systemPrompts,
   translationLabels,
+  userKeychainValues,
   users,
 ]
 

@@ -11,10 +11,13 @@ export const resourceTypes = [
   'ai-tool-capabilities',
   'ai-tools',
   'configs',
+  'connections',
   'mcp-servers',
+  'migrations',
   'system-models',
   'system-prompts',
   'translation-labels',
+  'user-keychain-values',
   'users',
 ] as const
 export type ResourceType = (typeof resourceTypes)[number]

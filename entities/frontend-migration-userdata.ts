@@ -1,0 +1,14 @@
+import { defineEntity, p } from '@mikro-orm/core'
+import { FrontendMigration } from './frontend-migration.ts'
+import { User } from './user.ts'
+
+/** What a migration needs to know of one person, sealed, until they have applied it. */
+export const FrontendMigrationUserdata = defineEntity({
+  name: 'FrontendMigrationUserdata',
+  tableName: 'frontend_migration_userdata',
+  properties: {
+    user: () => p.manyToOne(User).primary().deleteRule('cascade').ref(),
+    migration: () => p.manyToOne(FrontendMigration).primary().deleteRule('cascade').ref(),
+    data: p.text(),
+  },
+})

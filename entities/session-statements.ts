@@ -1,0 +1,38 @@
+import { raw } from '@mikro-orm/core'
+import { statement } from './sql.ts'
+import type { Role } from './user.ts'
+
+export interface SessionUser {
+  id: number
+  username: string
+  name: string
+  email: string
+  role: Role
+}
+
+/** Values: the user's id, and the epoch of the session. Nobody where their sessions were ended since, or they are gone. */
+export const findSessionUser = statement<SessionUser>(
+  'find-session-user',
+  'select id, username, name, email, role from users where id = $1 and session_epoch = $2',
+)
+
+export interface KnownUser extends SessionUser {
+  epoch: number
+  hasKeys: boolean
+}
+
+/** Values: a username. */
+export const findKnownUser = statement<KnownUser>(
+  'find-known-user',
+  `select id, username, name, email, role, session_epoch as epoch, public_key is not null as "hasKeys"
+     from users where username = $1`,
+)
+
+/** Values: the user's id. Ends all their sessions, on every replica; the epoch is that of the next one. */
+export const endSessions = statement<{ epoch: number }>(
+  'end-sessions',
+  'update users set session_epoch = session_epoch + 1 where id = $1 returning session_epoch as epoch',
+)
+
+/** The epoch of sessions in an update that sets the role: another one where the role is another. */
+export const epochWithRole = (role: Role) => raw<number>('session_epoch + (role <> ?)::int', [role])

@@ -1,0 +1,86 @@
+import { z } from 'zod'
+import { ownRows } from '../entities/catalogue-scopes.ts'
+import { deleteKeychainValues, findValidator, upsertKeychainValues } from '../entities/keychain-statements.ts'
+import type { Statement } from '../entities/sql.ts'
+import { User } from '../entities/user.ts'
+import { keyTypes, UserKeychainValue } from '../entities/user-keychain-value.ts'
+import type { Context } from './context.ts'
+import { distinctSlots, keychainEntry, keychainSlot, MAX_ENTRIES, publicKey } from './keychain-entry.ts'
+import { Problem } from './problems.ts'
+import { RowReader } from './read-rows.ts'
+import { getRow, reads } from './reads.ts'
+import { attribute, exposes, type RecordOf, resource } from './resource.ts'
+import { router, userWho } from './trpc.ts'
+
+export const userKeychainValues = resource({
+  type: 'user-keychain-values',
+  about: "The caller's keys, as their browser has encrypted them.",
+  table: 'user_keychain_values',
+  scope: ownRows,
+  attributes: {
+    userId: attribute(z.int().describe('Always the caller.')),
+    key: attribute(
+      z.string().describe('Its name within the type: `privateKey`, `publicKey`, `aiConvKey`, or the slug of a room.'),
+    ),
+    keyType: attribute(z.enum(keyTypes).describe('What it opens.')),
+    value: attribute(z.string().describe('`iv|tag|ciphertext`, each in base64.')),
+  },
+})
+
+type Entry = RecordOf<typeof userKeychainValues>
+
+const batch = z
+  .strictObject({
+    clean: z.union([z.boolean(), z.literal([0, 1, '0', '1']).transform((flag) => Number(flag) === 1)]).default(false),
+    publicKey: z.union([publicKey, z.literal('')]).optional(),
+    set: z.array(keychainEntry).max(MAX_ENTRIES).default([]),
+    remove: z.array(keychainSlot).max(MAX_ENTRIES).default([]),
+  })
+  .refine(({ set }) => distinctSlots(set), { path: ['set'], message: 'names an entry twice' })
+
+export const userKeychainValuesRouter = router({
+  ...reads(userKeychainValues),
+
+  /** Everything is judged before anything is changed, and changed as a whole. */
+  batchUpdate: userWho('keychain')
+    .meta(exposes(userKeychainValues, { action: 'batch-update' }))
+    .input(batch)
+    .mutation(async ({ ctx, input }) => {
+      await update(ctx, ctx.who.person.id, input)
+      return { data: await allEntries(ctx) }
+    }),
+
+  /** What a browser tries a passkey on. */
+  validator: userWho('read')
+    .meta(exposes(userKeychainValues, { action: 'validator' }))
+    .query(async ({ ctx }) => {
+      const [found] = await ctx.sql(findValidator, [ctx.who.person.id])
+      if (!found) throw new Problem('not_found', { detail: 'You have made no keys yet.' })
+      const data = (await getRow(ctx, userKeychainValues, found.id)) as Entry
+      return { data, meta: { publicKey: found.publicKey, validator: data.value } }
+    }),
+})
+
+async function update(
+  ctx: Context,
+  userId: number,
+  { clean, publicKey, set, remove }: z.output<typeof batch>,
+): Promise<void> {
+  await ctx.em().transactional(async (em) => {
+    // Two browsers of one person take turns.
+    await em.execute('select 1 from users where id = ? for update', [userId])
+    const run = (text: Statement<never>, values: unknown[]) => em.execute(text.text.replace(/\$\d/g, '?'), values)
+    if (clean) await em.nativeDelete(UserKeychainValue, { user: userId })
+    if (publicKey) await em.nativeUpdate(User, { id: userId }, { publicKey, updatedAt: new Date() })
+    const columns = (entries: readonly Record<string, unknown>[], ...names: string[]) =>
+      names.map((name) => entries.map((entry) => entry[name]))
+    if (set.length > 0) await run(upsertKeychainValues, [userId, ...columns(set, 'key', 'keyType', 'value')])
+    if (remove.length > 0) await run(deleteKeychainValues, [userId, ...columns(remove, 'key', 'keyType')])
+  })
+}
+
+async function allEntries(ctx: Context): Promise<Entry[]> {
+  const query = { include: [], sort: [], filters: [] }
+  const { items } = await new RowReader(ctx).page(userKeychainValues, query, { number: 1, size: 10_000 })
+  return items as Entry[]
+}
