@@ -1,5 +1,6 @@
 import { defineCommand, type SubCommandsDef } from 'citty'
 import { updateAvatar } from './avatar.ts'
+import { makeMigration } from './make-migration.ts'
 import { migrate } from './migrate.ts'
 import { models } from './models.ts'
 import type { Session } from './session.ts'
@@ -28,6 +29,7 @@ export const svc: Program = {
     usage: usage(session),
     settings: settings(session),
     migrate: migrate(session),
+    'migration:make': makeMigration(session),
   }),
 }
 
