@@ -1,0 +1,21 @@
+export interface NamedException {
+  /** The obligation that is not met. */
+  obligation: string
+  /** The route or member where it is not met; everywhere else it holds. */
+  at: RegExp
+  reason: string
+}
+
+/** What this service does otherwise than the standard says, on purpose. */
+export const exceptions: NamedException[] = [
+  {
+    obligation: 'names.edges',
+    at: /\/meta\/_svc_sync_log$/,
+    reason: 'The specification of the service names this member, so it keeps the underscore in front.',
+  },
+  {
+    obligation: 'negotiation.other-media-type',
+    at: /\/actions\//,
+    reason: 'Existing front ends send plain application/json to the custom actions.',
+  },
+]

@@ -1,0 +1,82 @@
+import type { Json, JsonObject } from '../json.ts'
+import type { Broken } from './breakages.ts'
+import { type Row, type Store, types } from './model.ts'
+import type { Query } from './query.ts'
+
+const keyOf = ({ type, id }: Row) => `${type}/${id}`
+
+export const identify = ({ type, id }: Row): JsonObject => ({ type, id })
+
+/** Writes rows as a compound document. */
+export class Writer {
+  readonly #store: Store
+  readonly #base: string
+  readonly #broken: Broken
+
+  constructor(store: Store, base: string, broken: Broken) {
+    this.#store = store
+    this.#base = base
+    this.#broken = broken
+  }
+
+  write(rows: Row[], isMany: boolean, query: Query): JsonObject {
+    const data = rows.map((row) => this.#resource(row, query))
+    const included = query.include && this.#included(rows, query.include)
+    const shown = included?.map((row) => this.#resource(row, query)) ?? []
+    if (this.#broken('duplicates')) shown.push(...shown)
+    const isSent = included && (shown.length > 0 || !this.#broken('no-included-when-empty'))
+    return { data: isMany ? data : (data[0] ?? null), ...(isSent && { included: shown }) }
+  }
+
+  linkage(row: Row, name: string): Json {
+    const write = this.#broken('whole-resources-as-linkage')
+      ? (it: Row) => ({ ...identify(it), attributes: it.attributes })
+      : identify
+    const rows = this.#store.related(row, name).map(write)
+    return types[row.type]?.relations[name]?.many ? rows : (rows[0] ?? null)
+  }
+
+  selfOf(row: Row): string {
+    return `${this.#base}/${keyOf(row)}`
+  }
+
+  #resource(row: Row, { fields }: Query): JsonObject {
+    const wanted = this.#broken('all-fields') ? undefined : fields.get(row.type)
+    const isWanted = ([name]: [string, Json]) => !wanted || wanted.includes(name)
+    const names = Object.keys(types[row.type]?.relations ?? {})
+    const relationships = names.map((name): [string, Json] => [name, this.#relationship(row, name)])
+    return {
+      type: row.type,
+      id: this.#broken('numeric-ids') && row.type === 'tags' ? Number(row.id) : row.id,
+      attributes: Object.fromEntries(Object.entries(row.attributes).filter(isWanted)),
+      relationships: Object.fromEntries(relationships.filter(isWanted)),
+      links: { self: this.#broken('no-self-resource') ? `${this.#base}/people/1` : this.selfOf(row) },
+    }
+  }
+
+  #relationship(row: Row, name: string): JsonObject {
+    const self = `${this.selfOf(row)}/relationships/${name}`
+    const [first] = this.#store.related(row, name)
+    const isMoving = this.#broken('moving-related-link') && name === 'editor' && first
+    const related = isMoving ? this.selfOf(first) : `${this.selfOf(row)}/${name}`
+    const data = this.#store.related(row, name).map(identify)
+    return { links: { self, related }, data: types[row.type]?.relations[name]?.many ? data : (data[0] ?? null) }
+  }
+
+  #included(rows: Row[], paths: string[]): Row[] {
+    const found = new Map<string, Row>()
+    for (const path of paths) this.#walk(rows, path.split('.'), found)
+    if (this.#broken('includes-more'))
+      this.#walk(rows, [Object.keys(types[rows[0]?.type ?? '']?.relations ?? {})[0] ?? ''], found)
+    if (this.#broken('loose-included')) for (const tag of this.#store.all('tags')) found.set(keyOf(tag), tag)
+    for (const row of rows) found.delete(keyOf(row))
+    return [...found.values()]
+  }
+
+  #walk(rows: Row[], [name = '', ...rest]: string[], found: Map<string, Row>): void {
+    const related = rows.flatMap((row) => this.#store.related(row, name))
+    const isSkipped = this.#broken('skips-between') && rest.length > 0
+    if (!isSkipped) for (const row of related) found.set(keyOf(row), row)
+    if (rest.length > 0) this.#walk(related, rest, found)
+  }
+}

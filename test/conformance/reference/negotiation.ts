@@ -1,0 +1,50 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { MEDIA_TYPE, mediaTypeParameter } from '../openapi.ts'
+import type { Broken } from './breakages.ts'
+import { Refusal } from './refusal.ts'
+
+export const EXTENSION = 'https://example.org/ext/stamp'
+export const PROFILE = 'https://example.org/profiles/plain'
+
+export interface Applied {
+  ext: string[]
+  profile: string[]
+}
+
+const isJsonApi = (range: string) => range.split(';')[0]?.trim() === MEDIA_TYPE
+
+/** No parameter but ext and profile, and no unknown extension. */
+function isFit(range: string): boolean {
+  const names = [...range.matchAll(/;\s*([\w-]+)=/g)].map(([, name]) => name)
+  const isKnown = mediaTypeParameter(range, 'ext').every((uri) => uri === EXTENSION)
+  return isKnown && names.every((name) => name === 'ext' || name === 'profile' || name === 'q')
+}
+
+/** What the client asks to be applied; throws where it accepts nothing that we send. */
+export function negotiate(
+  { accept = '*/*', 'content-type': sent = '' }: IncomingHttpHeaders,
+  hasBody: boolean,
+  broken: Broken,
+): Applied {
+  const isWrong = hasBody && !(isJsonApi(sent) && isFit(sent))
+  if (isWrong && !broken('no-415')) throw new Refusal(415, 'unsupported_media_type', { header: 'Content-Type' })
+  const fit = fitRanges(accept, broken)
+  const wanted = (name: 'ext' | 'profile', known: string) =>
+    fit.some((range) => mediaTypeParameter(range, name).includes(known)) ? [known] : []
+  const ext = broken('extension-unasked') ? [EXTENSION] : wanted('ext', EXTENSION)
+  return { ext, profile: wanted('profile', PROFILE) }
+}
+
+function fitRanges(accept: string, broken: Broken): string[] {
+  const ranges = accept.split(/,(?=(?:[^"]*"[^"]*")*[^"]*$)/).filter(isJsonApi)
+  const fit = ranges.filter(isFit)
+  const isRefused = broken('eager-406') ? fit.length < ranges.length : ranges.length > 0 && fit.length === 0
+  if (isRefused && !broken('no-406')) throw new Refusal(406, 'not_acceptable', { header: 'Accept' })
+  return fit
+}
+
+export function contentType({ ext, profile }: Applied, broken: Broken): string {
+  if (broken('plain-json')) return 'application/json'
+  const named = broken('extension-not-echoed') ? [] : ext
+  return [MEDIA_TYPE, ...named.map((uri) => `ext="${uri}"`), ...profile.map((uri) => `profile="${uri}"`)].join('; ')
+}

@@ -1,0 +1,162 @@
+import { randomUUID } from 'node:crypto'
+import { isObject, type Json, type JsonObject, list, object, objects, text, texts } from './json.ts'
+import { pointTo } from './walk.ts'
+
+/** Reads schemas of one OpenAPI document: references resolved, parts of `allOf` joined. */
+export class Schemas {
+  readonly #document: JsonObject
+
+  constructor(document: JsonObject) {
+    this.#document = document
+  }
+
+  resolve(schema: Json | undefined, depth = 0): JsonObject {
+    const here = object(schema)
+    if (depth > 20) return here
+    const reference = text(here['$ref'])
+    if (reference.startsWith('#')) {
+      return this.resolve(pointTo(this.#document, decodeURIComponent(reference.slice(1))), depth + 1)
+    }
+    const parts = objects(here['allOf']).map((part) => this.resolve(part, depth + 1))
+    return parts.reduce((joined, part) => joinSchemas(joined, part), here)
+  }
+
+  /** The schema of a member some steps down. */
+  member(schema: Json | undefined, ...names: string[]): JsonObject {
+    const found = names.reduce(
+      (at, name) => this.#oneOf(object(this.#oneOf(at)['properties'])[name]),
+      this.resolve(schema),
+    )
+    return this.#oneOf(found)
+  }
+
+  properties(schema: Json | undefined): [string, JsonObject][] {
+    return Object.entries(object(this.#oneOf(schema)['properties'])).map(([name, it]) => [name, this.resolve(it)])
+  }
+
+  /** The values of an enumeration, of its items where it is an array. */
+  enumeration(schema: Json | undefined): string[] {
+    const here = this.resolve(schema)
+    const constant = text(here['const'])
+    if (constant) return [constant]
+    if (here['items']) return this.enumeration(here['items'])
+    const options = [...objects(here['anyOf']), ...objects(here['oneOf'])]
+    return [...texts(here['enum']), ...options.flatMap((option) => this.enumeration(option))]
+  }
+
+  /** A value that the schema allows. */
+  valueFor(schema: Json | undefined, depth = 0): Json {
+    const here = this.#oneOf(schema)
+    const given = [here['const'], list(here['examples'])[0], here['example']].find((value) => value !== undefined)
+    if (given !== undefined) return given
+    const allowed = list(here['enum'])
+    if (allowed.length) return allowed.find((value) => value !== null) ?? null
+    return this.#made(here, depth)
+  }
+
+  /** Another value that the schema allows; undefined where none is known. */
+  otherThan(current: Json | undefined, schema: Json | undefined): Json | undefined {
+    const here = this.#oneOf(schema)
+    const type = typeOf(here)
+    const tries: Json[] = [...list(here['enum'])]
+    if (!tries.length && type === 'boolean') tries.push(true, false)
+    if (!tries.length && (type === 'string' || type === 'integer' || type === 'number')) {
+      tries.push(...list(here['examples']), this.#made(here, 0), ...(type === 'string' ? [] : [nextNumber(here)]))
+    }
+    return tries.find((value) => value !== null && value !== current)
+  }
+
+  #made(here: JsonObject, depth: number): Json {
+    const type = typeOf(here)
+    if (type === 'array') {
+      const length = Number(here['minItems'] ?? 0)
+      return Array.from({ length }, () => this.valueFor(here['items'], depth + 1))
+    }
+    if (type !== 'object') return makers[type]?.(here) ?? null
+    const needed = depth > 5 ? [] : texts(here['required'])
+    return Object.fromEntries(needed.map((name) => [name, this.valueFor(object(here['properties'])[name], depth + 1)]))
+  }
+
+  /** The schema, or the first alternative that is more than null. */
+  #oneOf(schema: Json | undefined): JsonObject {
+    const here = this.resolve(schema)
+    const options = [...objects(here['anyOf']), ...objects(here['oneOf'])].map((option) => this.resolve(option))
+    const chosen = options.find((option) => option['type'] !== 'null')
+    return chosen ? joinSchemas(here, this.#oneOf(chosen)) : here
+  }
+}
+
+function joinSchemas(left: JsonObject, right: JsonObject): JsonObject {
+  const { anyOf: _, oneOf: __, allOf: ___, ...rest } = left
+  return {
+    ...rest,
+    ...right,
+    properties: { ...object(left['properties']), ...object(right['properties']) },
+    required: [...list(left['required']), ...list(right['required'])],
+  }
+}
+
+function typeOf(schema: JsonObject): string {
+  const type = Array.isArray(schema['type']) ? texts(schema['type']).find((name) => name !== 'null') : schema['type']
+  return text(type) || (Object.keys(object(schema['properties'])).length ? 'object' : 'string')
+}
+
+const makers: Record<string, (schema: JsonObject) => Json> = {
+  boolean: () => true,
+  integer: (schema) => lowest(schema),
+  number: (schema) => lowest(schema),
+  string: (schema) => madeText(schema),
+}
+
+const step = (schema: JsonObject) => Number(schema['multipleOf'] ?? 1)
+const isNumber = (value: Json | undefined) => typeof value === 'number'
+
+function lowest(schema: JsonObject): number {
+  const { minimum, exclusiveMinimum, maximum } = schema
+  const bounded = isNumber(minimum) && Number(minimum) > -1e6 ? Number(minimum) : undefined
+  const floor =
+    isNumber(exclusiveMinimum) && Number(exclusiveMinimum) > -1e6 ? Number(exclusiveMinimum) + step(schema) : bounded
+  return floor ?? Math.min(step(schema), isNumber(maximum) ? Number(maximum) : step(schema))
+}
+
+const nextNumber = (schema: JsonObject) => lowest(schema) + step(schema)
+
+const formats: Record<string, () => string> = {
+  'date-time': () => new Date().toISOString(),
+  date: () => '2001-02-03',
+  time: () => '04:05:06Z',
+  email: () => `conformance-${word()}@example.org`,
+  uuid: () => randomUUID(),
+  uri: () => `https://example.org/conformance-${word()}`,
+  url: () => `https://example.org/conformance-${word()}`,
+  hostname: () => `conformance-${word()}.example.org`,
+  ipv4: () => '192.0.2.1',
+  ipv6: () => '2001:db8::1',
+}
+
+const word = () => randomUUID().slice(0, 8)
+
+/** A text of its own each time, as columns may be unique. */
+function madeText(schema: JsonObject): string {
+  const format = formats[text(schema['format'])]
+  if (format) return format()
+  const tries = [
+    `conformance-${word()}`,
+    word(),
+    `c${word()}`,
+    `Conformance ${word()}`,
+    '1',
+    'en',
+    'en_US',
+    'A',
+    '1.0.0',
+  ]
+  const fitted = tries.map((value) => fitLength(value, schema))
+  const pattern = text(schema['pattern'])
+  return fitted.find((value) => !pattern || new RegExp(pattern, 'u').test(value)) ?? fitted[0] ?? ''
+}
+
+const fitLength = (value: string, { minLength, maxLength }: JsonObject) =>
+  value.padEnd(Number(minLength ?? 0), 'x').slice(0, Number(maxLength ?? 1e6))
+
+export const isReadOnly = (schema: JsonObject) => isObject(schema) && schema['readOnly'] === true

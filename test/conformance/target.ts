@@ -1,0 +1,383 @@
+import { applies, demandStatus, NotApplicable } from './check.ts'
+import { isObject, type Json, type JsonObject, list, object, text } from './json.ts'
+import {
+  type Description,
+  MEDIA_TYPE,
+  OpenApiReader,
+  type Relation,
+  type TargetType,
+  undescribed,
+  type Verb,
+} from './openapi.ts'
+import { dataOf, identifierOf, keyOf, primaryParts, relationshipsOf, urlOf } from './walk.ts'
+
+export interface TargetOptions {
+  url: string
+  token?: string | undefined
+  /** Where the service describes itself; `{url}/openapi.json` unless said otherwise. */
+  openapi?: string | undefined
+  /** Only these types; where there is no description, the way to know them. */
+  types?: string[] | undefined
+  /** Whether resources may be made, changed and removed. */
+  write?: boolean | undefined
+}
+
+export interface Answer {
+  at: string
+  method: string
+  url: string
+  status: number
+  headers: Headers
+  text: string
+  /** What was sent, where that was a document. */
+  sent: Json | undefined
+  body: Json | undefined
+  document: JsonObject
+  /** Whether its primary data, if any, is linkage. */
+  isLinkage: boolean
+}
+
+export interface SendOptions {
+  query?: string | Record<string, string>
+  body?: Json | undefined
+  headers?: Record<string, string>
+}
+
+export interface Linked {
+  type: TargetType
+  relation: Relation
+  resource: JsonObject
+  /** Where the relationship and the related resources are read. */
+  self: string
+  related: string
+}
+
+/** A JSON:API server as the suite sees it: what it has, and a way to ask it. */
+export class TargetServer {
+  readonly url: string
+  readonly description: Description
+  readonly isWritable: boolean
+  /** Every answer so far. */
+  readonly seen: Answer[] = []
+  readonly #token: string | undefined
+  readonly #lists = new Map<string, Promise<Answer>>()
+  readonly #made: { type: TargetType; id: string }[] = []
+  #survey: Promise<void> | undefined
+
+  constructor({ url, token, write = false }: TargetOptions, description: Description) {
+    this.url = url.replace(/\/$/, '')
+    this.#token = token
+    this.isWritable = write
+    this.description = description
+  }
+
+  static async connect(options: TargetOptions): Promise<TargetServer> {
+    const server = new TargetServer(options, await describe(options))
+    if (server.types.length === 0)
+      throw new Error(
+        'There are no types to look at: neither does the server describe any, nor were some named (--types).',
+      )
+    for (const type of server.types) await server.#lookAt(type)
+    return server
+  }
+
+  get types(): TargetType[] {
+    return this.description.types
+  }
+
+  typesWith(...verbs: Verb[]): TargetType[] {
+    return this.types.filter((type) => verbs.every((verb) => type.verbs.has(verb)))
+  }
+
+  typeOf(name: string | undefined): TargetType | undefined {
+    return this.types.find((type) => type.name === name)
+  }
+
+  // --- requests ---
+
+  /** Sends a request to a path below the service's URL, or to an absolute URL of the same origin. */
+  async send(method: string, path: string, { query = '', body, headers = {} }: SendOptions = {}): Promise<Answer> {
+    const url = this.#resolve(path, query)
+    const isOurs = new URL(url).origin === new URL(this.url).origin
+    const response = await fetch(url, {
+      method,
+      redirect: 'manual',
+      headers: {
+        accept: MEDIA_TYPE,
+        ...(this.#token && isOurs && { authorization: `Bearer ${this.#token}` }),
+        ...(body !== undefined && { 'content-type': MEDIA_TYPE }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+    const answer = await readAnswer(response, {
+      method,
+      url,
+      at: `${method} ${url.slice(new URL(url).origin.length)}`,
+      sent: body,
+    })
+    this.seen.push(answer)
+    return answer
+  }
+
+  get(path: string, query: SendOptions['query'] = '', headers: Record<string, string> = {}): Promise<Answer> {
+    return this.send('GET', path, { query, headers })
+  }
+
+  /** Reads what a link leads to. */
+  follow(link: Json | undefined): Promise<Answer> {
+    return this.get(new URL(urlOf(link), this.url).href)
+  }
+
+  pathOf(type: TargetType, id: Json | undefined): string {
+    return `${type.path}/${encodeURIComponent(String(id))}`
+  }
+
+  #resolve(path: string, query: SendOptions['query']): string {
+    const search = typeof query === 'string' ? query : new URLSearchParams(query).toString()
+    const base = /^https?:/.test(path) ? path : this.url + path
+    return search ? `${base}${base.includes('?') ? '&' : '?'}${search}` : base
+  }
+
+  // --- resources ---
+
+  /** The collection as it comes by default; asked for once. */
+  list(type: TargetType): Promise<Answer> {
+    const asked = this.#lists.get(type.name) ?? this.get(type.path)
+    this.#lists.set(type.name, asked)
+    return asked
+  }
+
+  async samples(type: TargetType): Promise<JsonObject[]> {
+    if (type.verbs.has('list')) return dataOf((await this.list(type)).document['data'])
+    const [id] = type.ids
+    return id === undefined ? [] : dataOf((await this.get(this.pathOf(type, id))).document['data'])
+  }
+
+  /** A resource of the type; made where there is none and it may be. */
+  async sample(type: TargetType): Promise<JsonObject> {
+    const [first] = await this.samples(type)
+    if (first) return first
+    applies(this.isWritable && type.verbs.has('create'), `there is no ${type.name} to look at`)
+    return this.make(type)
+  }
+
+  /** The ids of a whole collection, page by page. */
+  async allKeys(type: TargetType): Promise<string[]> {
+    const keys: string[] = []
+    let answer = await this.get(type.path)
+    for (let page = 0; page < 50; page++) {
+      keys.push(...dataOf(answer.document['data']).map(keyOf))
+      const next = object(answer.document['links'])['next']
+      if (!next) return keys
+      answer = await this.follow(next)
+    }
+    return keys
+  }
+
+  /** The relations of every type, on each of its first few resources. */
+  async linked(perType = 3): Promise<Linked[]> {
+    const found: Linked[] = []
+    for (const type of this.types.filter(({ relations }) => relations.size)) {
+      const resources = (await this.samples(type)).slice(0, perType)
+      for (const resource of resources) found.push(...this.#linksOf(type, resource))
+    }
+    return found
+  }
+
+  linkedBy(type: TargetType, resource: JsonObject, name: string): Linked {
+    const found = this.#linksOf(type, resource).find(({ relation }) => relation.name === name)
+    if (!found) throw new NotApplicable(`${type.name} has no relation ${name}`)
+    return found
+  }
+
+  #linksOf(type: TargetType, resource: JsonObject): Linked[] {
+    return [...type.relations.values()].map((relation) => {
+      const links = object(object(object(resource['relationships'])[relation.name])['links'])
+      const own = this.url + this.pathOf(type, resource['id'])
+      const absolute = (link: Json | undefined, fallback: string, known: boolean) =>
+        urlOf(link) ? new URL(urlOf(link), this.url).href : known ? fallback : ''
+      return {
+        type,
+        relation,
+        resource,
+        self: absolute(links['self'], `${own}/relationships/${relation.name}`, relation.linkage),
+        related: absolute(links['related'], `${own}/${relation.name}`, relation.related),
+      }
+    })
+  }
+
+  // --- writing ---
+
+  requireWrites(): void {
+    applies(this.isWritable, 'the server may not be written to (--write)')
+  }
+
+  /** Types whose resources can be made and removed again. */
+  makeable(): TargetType[] {
+    this.requireWrites()
+    return this.typesWith('create', 'delete')
+  }
+
+  /** The document that makes a new resource. */
+  async newDocument(type: TargetType): Promise<{ data: JsonObject }> {
+    const { schemas } = this.description
+    const data = schemas.member(type.create, 'data')
+    const attributes = schemas.valueFor(schemas.member(data, 'attributes'))
+    const relationships: JsonObject = {}
+    const needed = list(schemas.member(data, 'relationships')['required']).map(text)
+    for (const name of needed) relationships[name] = { data: await this.#linkageFor(type, name) }
+    return { data: { type: type.name, attributes, ...(needed.length > 0 && { relationships }) } }
+  }
+
+  async #linkageFor(type: TargetType, name: string): Promise<Json> {
+    const { schemas } = this.description
+    const relation = type.relations.get(name)
+    const schema = schemas.member(type.create, 'data', 'relationships', name, 'data')
+    const [named] = schemas.enumeration(schemas.member(schema['items'] ?? schema, 'type'))
+    const target = this.typeOf(named ?? relation?.to)
+    applies(target !== undefined, `it is not known what ${type.name}.${name} leads to`)
+    const identifier = identifierOf(await this.sample(target))
+    return relation?.many || schema['items'] ? [identifier] : identifier
+  }
+
+  /** Sends a document that makes a resource; whatever came of it is removed in the end. */
+  async create(type: TargetType, document: Json, headers: Record<string, string> = {}): Promise<Answer> {
+    const answer = await this.send('POST', type.path, { body: document, headers })
+    const id = text(object(answer.document['data'])['id'])
+    if (answer.status < 300 && id) this.#made.push({ type, id })
+    return answer
+  }
+
+  /** A resource of our own. */
+  async make(type: TargetType): Promise<JsonObject> {
+    const answer = await this.create(type, await this.newDocument(type))
+    const resource = object(answer.document['data'])
+    applies(
+      answer.status < 300 && Boolean(resource['id']),
+      `no ${type.name} could be made: ${answer.status} ${answer.text.slice(0, 200)}`,
+    )
+    return resource
+  }
+
+  /** Sees to a few resources of every type that can be made. */
+  async prepare(): Promise<void> {
+    if (!this.isWritable) return
+    for (const type of this.makeable().filter(({ verbs }) => verbs.has('list'))) {
+      const missing = 3 - (await this.samples(type)).length
+      for (let made = 0; made < missing; made++) await this.make(type).catch(() => undefined)
+      this.#lists.delete(type.name)
+    }
+  }
+
+  async cleanUp(): Promise<void> {
+    for (const { type, id } of this.#made.splice(0).reverse()) {
+      if (type.verbs.has('delete')) await this.send('DELETE', this.pathOf(type, id))
+    }
+  }
+
+  // --- looking around ---
+
+  /** Learns from a sample what the description leaves open. */
+  async #lookAt(type: TargetType): Promise<void> {
+    for (const resource of await this.samples(type)) {
+      for (const { name, value } of relationshipsOf(resource)) this.#learn(type, name, value)
+    }
+    for (const { relation, self } of (await this.samples(type)).slice(0, 3).flatMap((it) => this.#linksOf(type, it))) {
+      if (!self || (relation.many !== undefined && relation.to)) continue
+      this.#learnLinkage(relation, (await this.get(self)).document['data'])
+    }
+  }
+
+  #learn(type: TargetType, name: string, value: JsonObject): void {
+    const links = object(value['links'])
+    const fresh: Relation = { name, related: false, linkage: false, changes: new Set() }
+    const relation = type.relations.get(name) ?? fresh
+    type.relations.set(name, relation)
+    relation.linkage ||= Boolean(links['self'])
+    relation.related ||= Boolean(links['related'])
+    this.#learnLinkage(relation, value['data'])
+  }
+
+  #learnLinkage(relation: Relation, data: Json | undefined): void {
+    if (data === undefined) return
+    relation.many ??= Array.isArray(data)
+    const to = dataOf(data)[0]?.['type']
+    if (to) relation.to ??= text(to)
+  }
+
+  /** Reads everything once in every usual way, so that there are documents to look into. */
+  survey(): Promise<void> {
+    this.#survey ??= this.#readEverything()
+    return this.#survey
+  }
+
+  async #readEverything(): Promise<void> {
+    for (const type of this.types) await this.#readType(type)
+    for (const { self, related } of await this.linked(2)) {
+      for (const link of [self, related].filter(Boolean)) await this.get(link)
+    }
+  }
+
+  async #readType(type: TargetType): Promise<void> {
+    const { verbs, path, includes } = type
+    if (verbs.has('list')) {
+      await this.get(path, includes.length > 0 ? { include: includes.join() } : '')
+      await this.get(path, 'nonesuch=1')
+    }
+    const [first] = await this.samples(type)
+    if (!verbs.has('get')) return
+    await this.get(this.pathOf(type, nobody))
+    if (first) await this.get(this.pathOf(type, first['id']))
+  }
+
+  /** Every answer with a document so far, after a look at everything. */
+  async documents(): Promise<Answer[]> {
+    await this.survey()
+    return this.seen.filter(({ body }) => isObject(body))
+  }
+}
+
+/** An id that nobody has. */
+export const nobody = '999999983'
+
+async function describe({ url, token, openapi, types }: TargetOptions): Promise<Description> {
+  const base = url.replace(/\/$/, '')
+  const address = openapi ?? `${base}/openapi.json`
+  const isOurs = new URL(address).origin === new URL(base).origin
+  const headers = { accept: 'application/json, */*', ...(token && isOurs && { authorization: `Bearer ${token}` }) }
+  const response = await fetch(address, { headers }).catch(() => undefined)
+  const document = response?.ok ? object(await response.json().catch(() => undefined)) : {}
+  const description = new OpenApiReader(document, new URL(base).pathname.replace(/\/$/, '')).read()
+  if (!types) return description
+  const known = new Map(description.types.map((type) => [type.name, type]))
+  return { ...description, types: types.map((name) => known.get(name) ?? undescribed(name)) }
+}
+
+async function readAnswer(response: Response, asked: Pick<Answer, 'method' | 'url' | 'at' | 'sent'>): Promise<Answer> {
+  const written = await response.text()
+  const body = parse(written)
+  return {
+    ...asked,
+    status: response.status,
+    headers: response.headers,
+    text: written,
+    body,
+    document: object(body),
+    isLinkage: /\/relationships\/[^/?]+(\?|$)/.test(asked.url),
+  }
+}
+
+function parse(written: string): Json | undefined {
+  try {
+    return JSON.parse(written) as Json
+  } catch {
+    return undefined
+  }
+}
+
+/** Primary data of an answer that must have succeeded. */
+export function resourcesOf(answer: Answer): JsonObject[] {
+  demandStatus(answer, 200)
+  return primaryParts(answer.document).map(({ value }) => value)
+}

@@ -1,0 +1,91 @@
+import { applies, demandStatus, each } from './check.ts'
+import { type Json, type JsonObject, list, object, text } from './json.ts'
+import type { Change, Relation, TargetType } from './openapi.ts'
+import { isReadOnly } from './schema.ts'
+import { type Linked, nobody, type TargetServer } from './target.ts'
+import { dataOf, identifierOf } from './walk.ts'
+
+export const NOTHING_MADE = 'nothing can be made'
+export const NOTHING_CHANGED = 'nothing that can be made can be changed'
+
+/** A resource of our own of each type that can be changed. */
+export const eachOwn = (server: TargetServer, check: (type: TargetType, resource: JsonObject) => unknown) =>
+  each(
+    server.makeable().filter(({ verbs }) => verbs.has('update')),
+    NOTHING_CHANGED,
+    async (type) => check(type, await server.make(type)),
+  )
+
+/** An attribute that an update may change, with another value than the one that it has. */
+export function change(server: TargetServer, type: TargetType, resource: JsonObject): { name: string; value: Json } {
+  const { schemas } = server.description
+  const known = object(resource['attributes'])
+  const changes = schemas.properties(schemas.member(type.update, 'data', 'attributes')).flatMap(([name, schema]) => {
+    if (isReadOnly(schema) || !(name in known)) return []
+    const value = schemas.otherThan(known[name], schema)
+    return value === undefined ? [] : [{ name, value }]
+  })
+  const [first] = changes.toSorted((left, right) => rank(left.value) - rank(right.value))
+  applies(first !== undefined, `no attribute of ${type.name} is known to take another value`)
+  return first
+}
+
+/** Texts without further meaning are safest to change. */
+const rank = (value: Json) => (String(value).startsWith('conformance') ? 0 : 1)
+
+export const updateOf = (resource: JsonObject, parts: JsonObject): { data: JsonObject } => ({
+  data: { ...identifierOf(resource), ...parts },
+})
+
+export async function read(server: TargetServer, type: TargetType, resource: JsonObject): Promise<JsonObject> {
+  const answer = await server.get(server.pathOf(type, resource['id']))
+  demandStatus(answer, 200)
+  return object(answer.document['data'])
+}
+
+/** Relations that a creation or an update may set. */
+export function settable({ description }: TargetServer, type: TargetType, by: 'create' | 'update'): Relation[] {
+  const members = description.schemas.properties(description.schemas.member(type[by], 'data', 'relationships'))
+  return members.flatMap(([name]) => type.relations.get(name) ?? [])
+}
+
+/** Linkage that leads to nothing. */
+export const lostLinkage = ({ to, many }: Relation): Json => {
+  const identifier = { type: to ?? 'nonesuch', id: nobody }
+  return many ? [identifier] : identifier
+}
+
+/** Identifiers that a relation may hold. */
+export async function candidates(server: TargetServer, relation: Relation, count: number): Promise<JsonObject[]> {
+  const type = server.typeOf(relation.to)
+  applies(type !== undefined, `it is not known what ${relation.name} leads to`)
+  const found = (await server.samples(type)).map(identifierOf).slice(0, count)
+  while (found.length < count && server.makeable().includes(type)) found.push(identifierOf(await server.make(type)))
+  applies(found.length === count, `there are no ${count} ${type.name}`)
+  return found
+}
+
+/** Relations of the kind that can be changed in this way; each one is put back as it was. */
+export async function eachChangeable(
+  server: TargetServer,
+  { many, by }: { many: boolean; by: Change },
+  check: (linked: Linked, before: JsonObject[]) => unknown,
+): Promise<void> {
+  server.requireWrites()
+  const all = server.types.flatMap((type) => [...type.relations.values()].map((relation) => ({ type, relation })))
+  const fit = all.filter(({ relation }) => relation.many === many && relation.changes.has(by))
+  await each(fit, `no ${many ? 'to-many' : 'to-one'} relationship takes ${by}`, async ({ type, relation }) => {
+    const resource = server.makeable().includes(type) ? await server.make(type) : await server.sample(type)
+    const linked = server.linkedBy(type, resource, relation.name)
+    const before = (await server.get(linked.self)).document['data'] ?? null
+    try {
+      await check(linked, dataOf(before))
+    } finally {
+      if (relation.changes.has('PATCH')) await server.send('PATCH', linked.self, { body: { data: before } })
+    }
+  })
+}
+
+/** Names of the relations that a new resource must have. */
+export const neededRelations = ({ description }: TargetServer, type: TargetType): string[] =>
+  list(description.schemas.member(type.create, 'data', 'relationships')['required']).map(text)
