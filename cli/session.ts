@@ -1,3 +1,4 @@
+import { text } from 'node:stream/consumers'
 import { readEnv } from '../server/env.ts'
 import { createLog } from '../server/log.ts'
 import type { Core } from '../server/service.ts'
@@ -20,6 +21,8 @@ export interface Session {
    * somebody may take an hour to answer.
    */
   open<T>(task: (core: Core) => Promise<T>): Promise<T>
+  /** What was piped in, without the line end. */
+  piped(): Promise<string>
   /** Says how it ended. */
   tell(outcome: Outcome): void
 }
@@ -33,6 +36,7 @@ export interface SessionOptions {
 export const createSession = ({ terminal, json, env }: SessionOptions): Session => ({
   env,
   ask: createQuestions(terminal),
+  piped: async () => (await text(terminal.input)).replace(/\r?\n$/, ''),
   open: (task) => withCore(terminal, env, task),
   tell: ({ record, words }) => void terminal.stdout.write(`${json ? JSON.stringify(record) : words}\n`),
 })

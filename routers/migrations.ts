@@ -45,13 +45,13 @@ export const migrationsRouter = router({
   register: host.mutation(async ({ ctx }) => registerMigrations(ctx, await ctx.frontendMigrations())),
 
   /** Says that the caller's browser has carried it out; saying so again does no harm. */
-  apply: sessionUser
+  markApplied: sessionUser
     .meta(exposes(migrations, { action: 'apply' }))
     .input(z.preprocess(spelled, z.strictObject({ migrationName: z.string().min(1).max(200) })))
-    .mutation(async ({ ctx, input }) => ({ data: [await apply(ctx, ctx.who.person.id, input.migrationName)] })),
+    .mutation(async ({ ctx, input }) => ({ data: [await markApplied(ctx, ctx.who.person.id, input.migrationName)] })),
 })
 
-async function apply(ctx: Context, user: number, name: string): Promise<Migration> {
+async function markApplied(ctx: Context, user: number, name: string): Promise<Migration> {
   return ctx.em().transactional(async (em) => {
     const migration = await em.findOne(FrontendMigration, { name })
     if (!migration) throw new Problem('not_found', { detail: 'Migration not found.' })

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { chown, mkdir, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { hash } from '@node-rs/argon2'
 import { lock } from 'proper-lockfile'
 import { parse, stringify } from 'yaml'
 import { z } from 'zod'
 import { identity } from '../../routers/login-source.ts'
+import type { Env } from '../settings.ts'
 
 const account = z.strictObject({
   ...identity.shape,
@@ -28,6 +29,9 @@ export class AccountsError extends Error {
     super(`${file} is not a valid list of accounts.\n${problems}`)
   }
 }
+
+/** Where the accounts of the source `local` stand. */
+export const accountsFile = (env: Env): string => env.ACCOUNTS_FILE ?? join(env.DATA_DIR, 'accounts.json')
 
 /** The accounts of a JSON or YAML file; none where there is no file. Throws with everything that is wrong in it. */
 export async function readAccounts(file: string): Promise<Account[]> {

@@ -1,17 +1,14 @@
 import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Log } from '../../routers/context.ts'
 import { account as accountText, type LoginSources, type PasswordSource } from '../../routers/login-source.ts'
 import type { LoginLimits } from '../../routers/login-throttle.ts'
 import type { Env } from '../settings.ts'
+import { accountsFile } from './accounts.ts'
 import { createLdap, type LdapOptions } from './ldap.ts'
 import { createLocal } from './local.ts'
 import { createOidc } from './oidc.ts'
 import { createProxy } from './proxy.ts'
 import type { Method } from './settings.ts'
-
-/** The file of the local accounts, for the service and for the command that adds one. */
-export const accountsFile = (env: Env): string => env.ACCOUNTS_FILE ?? join(env.DATA_DIR, 'accounts.json')
 
 export const loginLimits = (env: Env): LoginLimits => ({
   perAccount: env.LOGIN_ATTEMPTS_PER_ACCOUNT,
