@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { readEnv } from '../server/env.ts'
-import { putAccount, readAccounts, removeAccount } from '../server/login/accounts.ts'
-import { accountsFile, openLoginSources } from '../server/login/index.ts'
+import { accountsFile, putAccount, readAccounts, removeAccount } from '../server/login/accounts.ts'
+import { openLoginSources } from '../server/login/index.ts'
 import { keepLog } from './log.ts'
 
 const ann = { username: 'ann', email: 'ann@example.org', name: 'Ann Müller' }
