@@ -14,20 +14,56 @@ const secrets = [
   'content',
   'answer',
 ]
+const isSecret = new Set(secrets)
 
 /** Lines of JSON on standard output. What could carry a secret or a person's words is blotted out wherever it turns up. */
 export function createLog(level: string, destination?: DestinationStream): Logger {
   const options: LoggerOptions = {
     level,
     base: null,
-    redact: {
-      // Wildcards would walk every line; nested objects are not logged, and errors go through `describe`.
-      paths: secrets.map((name) => `["${name}"]`),
-      censor: '[redacted]',
-    },
+    redact: { paths: secrets.map((name) => `["${name}"]`), censor: '[redacted]' },
+    // Below the top, where redaction by wildcards would cost more than the line.
+    formatters: { log: blotInner },
     serializers: { error: describe, err: describe },
   }
-  return destination ? pino(options, destination) : pino(options)
+  return pino(options, destination ?? standardOutput())
+}
+
+/** Standard output, where lines of one turn of the event loop go out in one write. */
+export function standardOutput(): DestinationStream {
+  const output = pino.destination({ dest: 1, sync: true, minLength: 16_000 })
+  let planned: NodeJS.Immediate | undefined
+  const flush = () => {
+    planned = undefined
+    output.flushSync()
+  }
+  process.on('exit', flush)
+  return {
+    write(line) {
+      output.write(line)
+      if (!planned) planned = setImmediate(flush)
+    },
+  }
+}
+
+type Details = Record<string, unknown>
+
+const blotInner = (details: Details): Details => mapped(details, (_, value) => blot(value, 1))
+
+const DEEPEST = 8
+
+/** A copy without what must not be read. Errors stay as they are: they have a description of their own. */
+function blot(value: unknown, depth: number): unknown {
+  if (typeof value !== 'object' || value === null || value instanceof Error || 'toJSON' in value) return value
+  if (depth === DEEPEST) return '[too deep]'
+  if (Array.isArray(value)) return value.map((item) => blot(item, depth + 1))
+  return mapped(value as Details, (name, inner) => (isSecret.has(name) ? '[redacted]' : blot(inner, depth + 1)))
+}
+
+function mapped(details: Details, map: (name: string, value: unknown) => unknown): Details {
+  const copy: Details = {}
+  for (const name of Object.keys(details)) copy[name] = map(name, details[name])
+  return copy
 }
 
 /** An error by its kind and place; its message only where it is ours or the system's. */

@@ -1,6 +1,5 @@
-import { destination } from 'pino'
 import { welcome } from './first-start.ts'
-import { createLog } from './log.ts'
+import { createLog, standardOutput } from './log.ts'
 import { readWholeEnv } from './preflight.ts'
 import { startService } from './service.ts'
 
@@ -13,7 +12,7 @@ const asked = new Promise<NodeJS.Signals>((stop) => {
 try {
   const env = await readWholeEnv()
   // One way out, so that the welcome comes after the lines before it.
-  const out = destination(1)
+  const out = standardOutput()
   const log = createLog(env.LOG_LEVEL, out)
   const service = await startService({ env, log })
   out.write(await welcome(service, env))
