@@ -34,5 +34,8 @@ export const endSessions = statement<{ epoch: number }>(
   'update users set session_epoch = session_epoch + 1 where id = $1 returning session_epoch as epoch',
 )
 
+/** The epoch of sessions in an update that ends all there are. */
+export const nextEpoch = () => raw<number>('session_epoch + 1')
+
 /** The epoch of sessions in an update that sets the role: another one where the role is another. */
 export const epochWithRole = (role: Role) => raw<number>('session_epoch + (role <> ?)::int', [role])

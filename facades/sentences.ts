@@ -14,11 +14,11 @@ export interface AnyIssue {
 }
 
 /** Every issue as a sentence that names its field. */
-export function fieldErrors(issues: readonly AnyIssue[], root: string): FieldErrors {
+export function fieldErrors(issues: readonly AnyIssue[], root?: string): FieldErrors {
   const errors: FieldErrors = {}
   for (const issue of issues) {
     for (const path of [issue.path, ...impliedBy(issue)]) {
-      const field = [root, ...path.map(String)].join('.')
+      const field = [...(root === undefined ? [] : [root]), ...path.map(String)].join('.')
       errors[field] = [...(errors[field] ?? []), sentence(field, issue)]
     }
   }

@@ -1,5 +1,6 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import { z } from 'zod'
+import { epochWithRole } from '../entities/session-statements.ts'
 import { AI_USER_ID, roles, User } from '../entities/user.ts'
 import { storeAvatar } from './avatar.ts'
 import type { Context } from './context.ts'
@@ -23,7 +24,7 @@ export const adminRouter = router({
     .input(z.strictObject({ user: userChoice, role: z.enum(roles) }))
     .mutation(async ({ ctx, input: { user: choice, role } }) => {
       const user = await person(ctx, choice)
-      user.role = role
+      Object.assign(user, { role, sessionEpoch: epochWithRole(role) })
       await ctx.em().flush()
       return { id: user.id, username: user.username, role }
     }),

@@ -1,6 +1,7 @@
 import type { Ability } from '../entities/access-token.ts'
 import type { UsageType } from '../entities/columns.ts'
 import type { Role } from '../entities/user.ts'
+import type { Notes } from './context.ts'
 import type { Events } from './events.ts'
 
 export interface Person {
@@ -20,7 +21,7 @@ export interface Credential {
 /** Who is calling. The tag is the user type; what is known about the caller hangs off it. */
 export type Caller =
   | { type: 'guest' }
-  | { type: 'registering'; username: string }
+  | { type: 'registering'; username: string; name: string; email: string }
   | { type: 'user'; person: Person; token?: Credential }
   | { type: 'external-app'; appId: number }
 
@@ -32,9 +33,11 @@ export type { UsageType }
 export class CallerContext {
   #caller: Caller = { type: 'guest' }
   readonly #events: Events
+  readonly #notes: Notes
 
-  constructor(events: Events) {
+  constructor(events: Events, notes: Notes) {
     this.#events = events
+    this.#notes = notes
   }
 
   get current(): Caller {
@@ -45,6 +48,7 @@ export class CallerContext {
     const from = this.#caller
     this.#caller = to
     const userId = [to, from].find((caller) => caller.type === 'user')?.person.id
-    if (from.type !== to.type) this.#events.emit('user-type-changed', { from: from.type, to: to.type, userId })
+    if (from.type === to.type) return
+    this.#events.emit('user-type-changed', { from: from.type, to: to.type, userId, notes: this.#notes })
   }
 }

@@ -10,16 +10,22 @@ import type { HealthChecks, HealthTimer } from './health.ts'
 import type { KeyValueStore } from './key-value-store.ts'
 import type { Labels } from './labels/index.ts'
 import type { Locale } from './locales.ts'
+import type { LoginSources } from './login-source.ts'
+import type { LoginThrottle } from './login-throttle.ts'
 import type { ModelConfig } from './model-config.ts'
 import type { ModelGateway } from './model-gateway.ts'
 import type { Allowance, RateLimiter } from './rate-limit.ts'
+import type { FrontendMigrationFile } from './register-migrations.ts'
 import type { ResourceCatalogue } from './resource-catalogue.ts'
+import type { Browser } from './session.ts'
 import type { Storage } from './storage.ts'
 import type { UsageLog } from './usage-log.ts'
 import type { Vault } from './vault.ts'
 
 /** The part of the settings that rules depend on. */
 export interface Settings {
+  /** Of this service. */
+  version: string
   baseUrl: string
   allowExternalCommunication: boolean
   allowUserTokenCreation: boolean
@@ -44,8 +50,12 @@ export interface Services {
   settings: Settings
   kv: KeyValueStore
   limiter: RateLimiter
+  /** Opened when first needed, which is before the first request. */
+  loginSources: () => Promise<LoginSources>
+  loginThrottle: LoginThrottle
   models: ModelGateway
   modelConfig: () => Promise<ModelConfig>
+  frontendMigrations: () => Promise<ReadonlyMap<string, FrontendMigrationFile>>
   usageLog: UsageLog
   vault: Vault
   storage: Storage
@@ -64,6 +74,8 @@ export interface Call {
   /** Host access is where a call comes from, not a kind of user: no request can ask for it. */
   origin?: 'wire' | 'host' | undefined
   requestId: string
+  /** Where a browser calls with its session, or could begin one. */
+  browser?: Browser | undefined
   /** The default one where nothing says which. */
   locale?: string | undefined
   /** Ends when the caller goes away. */
@@ -79,6 +91,7 @@ export interface Context extends Omit<Services, 'em'> {
   requestId: string
   locale: string
   signal: AbortSignal
+  browser: Browser | undefined
   /** What a facade tells beside the result. */
   notes: Notes
 }
@@ -86,15 +99,18 @@ export interface Context extends Omit<Services, 'em'> {
 export interface Notes {
   /** What is left of a rate limit, once one was counted. */
   allowance?: Allowance
+  /** Set where the browser must forget all it kept of a person. */
+  forget?: true
 }
 
 const never = new AbortController().signal
 
 export function createContext(services: Services, call: Call): Context {
   const { em, ...rest } = services
-  const { caller, usage = 'main', origin = 'wire', requestId, signal = never } = call
+  const { caller, usage = 'main', origin = 'wire', requestId, browser, signal = never } = call
   const { locale = services.settings.defaultLocale } = call
-  const callerContext = new CallerContext(services.events)
+  const notes: Notes = {}
+  const callerContext = new CallerContext(services.events, notes)
   if (caller) callerContext.become(caller)
   let own: EntityManager | undefined
   return {
@@ -106,7 +122,8 @@ export function createContext(services: Services, call: Call): Context {
     requestId,
     locale,
     signal,
-    notes: {},
+    browser,
+    notes,
   }
 }
 

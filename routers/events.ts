@@ -1,9 +1,10 @@
 import type { UserType } from './caller.ts'
+import type { Notes } from './context.ts'
 import type { HealthResult } from './health.ts'
 
 /** Every domain event with its payload. Emitters and listeners both read this list. */
 export interface DomainEvents {
-  'user-type-changed': { from: UserType; to: UserType; userId?: number | undefined }
+  'user-type-changed': { from: UserType; to: UserType; userId?: number | undefined; notes: Notes }
   'health-check': { results: Map<string, HealthResult> }
 }
 

@@ -12,7 +12,10 @@ import { healthRouter } from './health.ts'
 import { mcpServers, mcpServersRouter } from './mcp-servers.ts'
 import { migrations, migrationsRouter } from './migrations.ts'
 import { modelsRouter } from './models.ts'
+import { passkeyRouter } from './passkey.ts'
+import { registrationRouter } from './registration.ts'
 import type { Resource } from './resource.ts'
+import { sessionsRouter } from './sessions.ts'
 import { systemModels, systemModelsRouter } from './system-models.ts'
 import { systemPrompts, systemPromptsRouter } from './system-prompts.ts'
 import { tokensRouter } from './tokens.ts'
@@ -37,6 +40,9 @@ export const appRouter = router({
   mcpServers: mcpServersRouter,
   migrations: migrationsRouter,
   models: modelsRouter,
+  passkey: passkeyRouter,
+  registration: registrationRouter,
+  sessions: sessionsRouter,
   systemModels: systemModelsRouter,
   systemPrompts: systemPromptsRouter,
   tokens: tokensRouter,

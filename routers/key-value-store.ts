@@ -4,6 +4,8 @@ export interface KeyValueStore {
   set(key: string, value: string, ttlMs: number): Promise<void>
   /** Whether it was absent, and is now set: of several at once, one wins. */
   setIfAbsent(key: string, value: string, ttlMs: number): Promise<boolean>
+  /** Whether it was present, and is now set anew. */
+  setIfPresent(key: string, value: string, ttlMs: number): Promise<boolean>
   delete(key: string): Promise<void>
   /** Throws where the store does not answer. */
   ping(): Promise<void>

@@ -51,22 +51,50 @@ const ability = (needed: Ability) =>
     return next()
   })
 
+/** Where a session can be: not with a token, and not on the host. */
+const inBrowser = middleware(({ ctx, next }) => {
+  const { browser } = ctx
+  if (!browser) throw new Problem('session_only')
+  return next({ ctx: { browser } })
+})
+
 const noToken = middleware(({ ctx, next }) => {
   const { current } = ctx.caller
   if (current.type === 'user' && current.token) throw new Problem('session_only')
   return next()
 })
 
-export const anyone = t.procedure
-export const user = t.procedure.use(userType('user'))
+export interface Audience {
+  callers: 'anyone' | 'users' | 'registering users' | 'external apps' | 'administrators' | 'the host'
+  /** What a token must be good for, where one is used. */
+  ability?: Ability
+  /** No token is good for it. */
+  sessionOnly?: true
+}
+
+/** Says of a procedure, beside the middleware that sees to it, who may call it. */
+const openTo = (callers: Audience['callers'], how: Omit<Audience, 'callers'> = {}): { audience: Audience } => ({
+  audience: { callers, ...how },
+})
+
+export const anyone = t.procedure.meta(openTo('anyone'))
+export const user = t.procedure.use(userType('user')).meta(openTo('users'))
 /** A user whose token, where one is used, has the ability. */
-export const userWho = (needed: Ability) => user.use(ability(needed))
+export const userWho = (needed: Ability) => user.use(ability(needed)).meta(openTo('users', { ability: needed }))
 /** A user in the browser. */
-export const sessionUser = user.use(noToken)
-export const registering = t.procedure.use(userType('registering'))
-export const externalApp = t.procedure.use(usageType('external')).use(userType('external-app'))
+export const sessionUser = user.use(noToken).meta(openTo('users', { sessionOnly: true }))
+/** Anybody in a browser, signed in or not. */
+export const browser = anyone.use(inBrowser)
+/** Who has signed in and may have no keys yet. */
+export const newcomer = browser.use(userType('registering', 'user'))
+export const registering = t.procedure.use(userType('registering')).meta(openTo('registering users'))
+export const externalApp = t.procedure
+  .use(usageType('external'))
+  .use(userType('external-app'))
+  .meta(openTo('external apps'))
 /** An administrator of the application, or somebody on the host. */
-export const admin = t.procedure.use(adminOrHost)
+export const admin = t.procedure.use(adminOrHost).meta(openTo('administrators'))
 /** An administrator whose token, where one is used, has the ability. */
-export const adminWho = (needed: Ability) => admin.use(ability(needed))
-export const host = t.procedure.use(hostOnly)
+export const adminWho = (needed: Ability) =>
+  admin.use(ability(needed)).meta(openTo('administrators', { ability: needed }))
+export const host = t.procedure.use(hostOnly).meta(openTo('the host'))

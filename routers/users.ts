@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { knownUsers } from '../entities/catalogue-scopes.ts'
-import { AI_USER_ID, roles, User } from '../entities/user.ts'
-import { storeAvatar } from './avatar.ts'
+import { epochWithRole } from '../entities/session-statements.ts'
+import { AI_USER_ID, type Role, roles, User } from '../entities/user.ts'
+import { storePicture } from './avatar.ts'
 import type { Context } from './context.ts'
 import { eraseUser } from './erase-user.ts'
 import { Problem } from './problems.ts'
@@ -9,7 +10,7 @@ import { getRow, reads, rowId } from './reads.ts'
 import { attribute, exposes, type RecordOf, resource, timestamps } from './resource.ts'
 import { host, middleware, router, userWho } from './trpc.ts'
 import { findUser, userChoice } from './user-choice.ts'
-import { administrator, type RowChange, updateRow } from './writes.ts'
+import { administrator, ifVersion, insistOn, type RowChange, updateRow } from './writes.ts'
 
 const displayName = z.string().trim().min(1).max(120).describe('The name that people see.')
 const bio = z.string().max(2000).nullable().describe('What the person says of themselves.')
@@ -42,7 +43,7 @@ export const users = resource({
 /** People change themselves; administrators change the role of anybody. */
 const change = z.strictObject({
   id: rowId,
-  ifVersion: z.string().optional(),
+  ifVersion,
   displayName: displayName.optional(),
   bio: bio.optional(),
   avatar: z.base64().max(4_000_000).nullable().describe('A new picture as base64, or null for none.').optional(),
@@ -68,6 +69,15 @@ export const usersRouter = router({
     .input(z.strictObject({ include: z.array(z.never()).optional() }).prefault({}))
     .query(({ ctx }): Promise<RecordOf<typeof users>> => getRow(ctx, users, String(ctx.who.person.id))),
 
+  /** The picture of somebody the caller knows, as WebP. */
+  picture: userWho('read')
+    .input(z.strictObject({ id: rowId }))
+    .query(async ({ ctx, input }) => {
+      const { avatar } = await getRow(ctx, users, input.id)
+      if (!avatar) throw new Problem('not_found', { detail: 'This user has no picture.' })
+      return ctx.storage.get(avatar)
+    }),
+
   update: userWho('write')
     .meta(exposes(users, 'update'))
     .input(change)
@@ -76,11 +86,11 @@ export const usersRouter = router({
 
   delete: administrator
     .meta(exposes(users, 'delete'))
-    .input(z.strictObject({ id: rowId, ifVersion: z.string().optional() }))
-    .mutation(async ({ ctx, input: { id } }) => ({
-      id,
-      report: await eraseUser(ctx, await findUser(ctx, { id: Number(id) })),
-    })),
+    .input(z.strictObject({ id: rowId, ifVersion }))
+    .mutation(async ({ ctx, input: { id, ifVersion } }) => {
+      const user = await findUser(ctx, { id: Number(id) })
+      return { id, report: await eraseUser(ctx, user, (em) => insistOn(em, users, id, ifVersion)) }
+    }),
 
   find: host.input(z.strictObject({ user: userChoice })).query(async ({ ctx, input }) => {
     const { id, username, name } = await findUser(ctx, input.user)
@@ -89,18 +99,22 @@ export const usersRouter = router({
 })
 
 async function updateUser(ctx: Context, { avatar, ...given }: z.output<typeof change>) {
-  const { id } = await getRow(ctx, users, given.id)
-  await updateRow(ctx, users, { entity: User, create: {}, update: {}, columns: asColumns }, given as RowChange)
-  if (avatar !== undefined)
-    await storeAvatar(
-      ctx,
-      await findUser(ctx, { id: Number(id) }),
-      avatar === null ? null : Buffer.from(avatar, 'base64'),
-    )
-  return getRow(ctx, users, id)
+  const { avatar: before } = await getRow(ctx, users, given.id)
+  if (avatar === undefined) return write(ctx, given)
+  const key = avatar && (await storePicture(ctx, Buffer.from(avatar, 'base64')))
+  const updated = await write(ctx, { ...given, avatar: key || null }).catch(async (error: unknown) => {
+    if (key) await ctx.storage.delete(key)
+    throw error
+  })
+  if (before) await ctx.storage.delete(before)
+  return updated
 }
+
+const write = (ctx: Context, change: Record<string, unknown>) =>
+  updateRow(ctx, users, { entity: User, create: {}, update: {}, columns: asColumns }, change as RowChange)
 
 const asColumns = (_: Context, { displayName: name, ...given }: Record<string, unknown>) => ({
   ...given,
+  ...(given['role'] !== undefined && { sessionEpoch: epochWithRole(given['role'] as Role) }),
   ...(name !== undefined && { name }),
 })

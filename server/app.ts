@@ -7,18 +7,19 @@ import fastify, {
   type FastifyRequest,
   LogController,
 } from 'fastify'
+import { docs } from '../facades/docs.ts'
 import { failureOf } from '../facades/failure.ts'
 import { health } from '../facades/health.ts'
 import { jsonApi } from '../facades/json-api/index.ts'
 import { basePath } from '../facades/json-api/wire.ts'
 import { legacy } from '../facades/legacy.ts'
-import type { ContextOf } from '../facades/request-context.ts'
+import { req } from '../facades/req/index.ts'
 import { trpc } from '../facades/trpc.ts'
-import { type Context, createContext, type Services } from '../routers/context.ts'
+import type { Context, Services } from '../routers/context.ts'
 import { appRouter, resources } from '../routers/index.ts'
 import { Problem } from '../routers/problems.ts'
 import type { Callers } from './callers.ts'
-import { localeOf } from './locale.ts'
+import { createContexts } from './contexts.ts'
 import type { Env } from './settings.ts'
 
 export interface AppOptions {
@@ -43,15 +44,23 @@ export async function buildApp({ env, services, callers, log, isDraining }: AppO
     // A slow sender must not hold a connection for ever.
     requestTimeout: 120_000,
   })
-  const { contextOf, tokenContextOf, guestContextOf, forget } = contexts(services, callers)
+  const { contextOf, peekContextOf, tokenContextOf, guestContextOf, made } = await createContexts(
+    env,
+    services,
+    callers,
+  )
 
   await app.register(fastifyHelmet, { contentSecurityPolicy: { directives: { defaultSrc: ["'none'"] } } })
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id)
     if (isDraining() && !request.url.startsWith('/health')) refuseWork(reply)
   })
+  app.addHook('onSend', async (request, reply) => {
+    const notes = (await made(request))?.notes
+    if (notes?.forget) reply.header('clear-site-data', '"cache", "storage"')
+  })
   app.addHook('onResponse', async (request, reply) => {
-    logRequest(request, reply, await forget(request))
+    logRequest(request, reply, await made(request))
   })
   app.setErrorHandler((thrown, request, reply) => {
     const { status, code, message, error } = failureOf(thrown)
@@ -64,14 +73,11 @@ export async function buildApp({ env, services, callers, log, isDraining }: AppO
 
   await app.register(health, { guestContextOf, isDraining })
   await app.register(legacy, { contextOf: tokenContextOf, maxBody: env.AI_MAX_BODY, heartbeat: env.AI_HEARTBEAT })
+  await app.register(req, { contextOf, peekContextOf })
   await app.register(trpc, { contextOf, maxBody: env.AI_MAX_BODY })
-  await app.register(jsonApi, {
-    prefix: basePath,
-    router: appRouter,
-    resources,
-    contextOf,
-    baseUrl: env.BASE_URL ?? '',
-  })
+  const surface = { router: appRouter, resources, baseUrl: env.BASE_URL ?? '' }
+  await app.register(jsonApi, { prefix: basePath, ...surface, contextOf })
+  await app.register(docs, surface)
   return app
 }
 
@@ -79,51 +85,6 @@ export async function buildApp({ env, services, callers, log, isDraining }: AppO
 function refuseWork(reply: FastifyReply): never {
   reply.headers({ connection: 'close', 'retry-after': 5 })
   throw new Problem('unavailable')
-}
-
-/** Contexts by request: the same one for everybody who asks during its life. */
-function contexts(services: Services, callers: Callers) {
-  const known = new WeakMap<FastifyRequest, Promise<Context>>()
-
-  const identifying =
-    (identify: Callers['byBearer']): ContextOf =>
-    async (request, reply) => {
-      const { caller, usage } = await identify(request.headers.authorization).catch((error: unknown) => {
-        throw refused(error, request.id)
-      })
-      const locale = localeOf(request)
-      return createContext(services, { caller, usage, locale, requestId: request.id, signal: goneSignal(reply) })
-    }
-
-  const once =
-    (make: ContextOf): ContextOf =>
-    (request, reply) => {
-      const context = known.get(request) ?? make(request, reply)
-      known.set(request, context)
-      return context
-    }
-  const contextOf = once(identifying(callers.byBearer))
-  const tokenContextOf = once(identifying(callers.byTokenOnly))
-  const guestContextOf: ContextOf = async (request, reply) =>
-    createContext(services, { requestId: request.id, signal: goneSignal(reply) })
-  const forget = (request: FastifyRequest) => known.get(request)?.catch(() => undefined)
-  return { contextOf, tokenContextOf, guestContextOf, forget }
-}
-
-/** A refusal at the door has no context to take the request's id from. */
-function refused(error: unknown, requestId: string): Problem {
-  const problem = error instanceof Problem ? error : new Problem('unavailable', { cause: error })
-  problem.requestId = requestId
-  return problem
-}
-
-/** Ends when the connection closes before the answer is complete. */
-function goneSignal({ raw }: FastifyReply): AbortSignal {
-  const gone = new AbortController()
-  raw.once('close', () => {
-    if (!raw.writableFinished) gone.abort()
-  })
-  return gone.signal
 }
 
 /** Paths as they are declared: what stands in an address may be a secret. */

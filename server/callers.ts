@@ -1,8 +1,10 @@
 import { findTokenOwner, touchTokens } from '../entities/access-token-statements.ts'
+import { findSessionUser } from '../entities/session-statements.ts'
 import type { Sql } from '../entities/sql.ts'
 import type { Caller, UsageType } from '../routers/caller.ts'
 import type { Log, Settings } from '../routers/context.ts'
 import { Problem } from '../routers/problems.ts'
+import type { SessionRecord } from '../routers/session.ts'
 import { matchesHash, readToken, type TokenText } from '../routers/token-text.ts'
 import { type Batch, createBatch } from './batch.ts'
 
@@ -17,6 +19,8 @@ export interface Callers {
   byBearer(authorization: string | undefined): Promise<Identity>
   /** The same for where nothing but a token opens: without one, too, the switch speaks first. */
   byTokenOnly(authorization: string | undefined): Promise<Identity>
+  /** Undefined where the person is gone, or their sessions were ended. */
+  bySession(session: SessionRecord): Promise<Caller | undefined>
   flush(): Promise<void>
 }
 
@@ -40,7 +44,14 @@ export function createCallers(sql: Sql, settings: Settings, log: Log): Callers {
     }
   }
 
+  async function bySession({ standing }: SessionRecord): Promise<Caller | undefined> {
+    if ('registering' in standing) return { type: 'registering', ...standing.registering }
+    const [person] = await sql(findSessionUser, [standing.userId, standing.epoch])
+    return person && { type: 'user', person }
+  }
+
   return {
+    bySession,
     byBearer: async (authorization) => (authorization === undefined ? guest : byTokenOnly(authorization)),
     byTokenOnly,
     flush: used.flush,

@@ -46,6 +46,10 @@ function inRedis(url: string): KeyValue {
         await connected()
         return (await redis.set(key, value, 'PX', ttlMs, 'NX')) === 'OK'
       },
+      setIfPresent: async (key, value, ttlMs) => {
+        await connected()
+        return (await redis.set(key, value, 'PX', ttlMs, 'XX')) === 'OK'
+      },
       delete: async (key) => {
         await connected()
         await redis.del(key)
@@ -81,6 +85,11 @@ function inProcess(): KeyValue {
       set: async (key, value, ttlMs) => void values.set(key, value, { ttl: ttlMs }),
       setIfAbsent: async (key, value, ttlMs) => {
         if (values.has(key)) return false
+        values.set(key, value, { ttl: ttlMs })
+        return true
+      },
+      setIfPresent: async (key, value, ttlMs) => {
+        if (!values.has(key)) return false
         values.set(key, value, { ttl: ttlMs })
         return true
       },

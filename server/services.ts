@@ -1,8 +1,12 @@
 import type { FastifyBaseLogger } from 'fastify'
+import manifest from '../package.json' with { type: 'json' }
 import type { Services, Settings } from '../routers/context.ts'
 import { createEvents } from '../routers/events.ts'
 import { extend } from '../routers/extension.ts'
 import { resources } from '../routers/index.ts'
+import { lockKeychain } from '../routers/keychain-lock.ts'
+import type { LoginSources } from '../routers/login-source.ts'
+import { createLoginThrottle } from '../routers/login-throttle.ts'
 import { createCatalogue } from '../routers/resource-catalogue.ts'
 import { readModelConfig } from './ai/config.ts'
 import { createGateway } from './ai/gateway.ts'
@@ -10,10 +14,12 @@ import { type Callers, createCallers } from './callers.ts'
 import { generatedKey } from './data-dir.ts'
 import type { Database } from './database.ts'
 import { loadExtensions } from './extensions.ts'
+import { loadFrontendMigrations } from './frontend-migrations.ts'
 import { createHealthChecks } from './health-checks.ts'
 import { createHealthTimer } from './health-timer.ts'
 import { createKeyValue } from './key-value.ts'
 import { loadLabels } from './labels.ts'
+import { loginLimits, openLoginSources } from './login/index.ts'
 import { publicSettings } from './public-settings.ts'
 import type { Env } from './settings.ts'
 import { createStorage } from './storage.ts'
@@ -41,11 +47,13 @@ export async function compose({ env, database, log, temporaryDir }: Parts): Prom
   const settings = settingsOf(env, appKey)
   const vault = createVault(appKey, env.APP_PREVIOUS_KEYS)
   const events = createEvents()
+  events.on('user-type-changed', lockKeychain)
   const extensions = extend(events, await loadExtensions(env.EXTENSIONS))
   const { kv, limiter, close: closeKeyValue } = createKeyValue(env.REDIS_URL)
   const models = createGateway(vault)
   const usageLog = createUsageLog(sql, log)
   const callers = createCallers(sql, settings, log)
+  let loginSources: Promise<LoginSources> | undefined
   const services: Services = {
     em,
     sql,
@@ -53,7 +61,10 @@ export async function compose({ env, database, log, temporaryDir }: Parts): Prom
     settings,
     kv,
     limiter,
+    loginSources: () => (loginSources ??= openLoginSources(env, log)),
+    loginThrottle: createLoginThrottle(limiter, loginLimits(env)),
     models,
+    frontendMigrations: () => loadFrontendMigrations(env.FRONTEND_MIGRATIONS),
     modelConfig: () => readModelConfig(env.AI_CONFIG, env.variables, { demo: env.NODE_ENV !== 'production' }),
     usageLog,
     vault,
@@ -75,6 +86,7 @@ export async function compose({ env, database, log, temporaryDir }: Parts): Prom
 function settingsOf(env: Env, appKey: string): Settings {
   const baseUrl = env.BASE_URL ?? `http://${env.HOST}:${env.PORT}`
   return {
+    version: manifest.version,
     baseUrl,
     public: publicSettings(env, appKey, baseUrl),
     allowExternalCommunication: env.ALLOW_EXTERNAL_COMMUNICATION ?? env.NODE_ENV === 'development',

@@ -94,18 +94,25 @@ const shape = {
     .describe('Image file of the AI user, taken when the database is made; later `update-avatar` replaces it'),
   APP_LOCALE: z.enum(availableLocales).default('en_US').describe('Language where a caller wishes none that we speak'),
   LABELS_DIR: z.string().optional().describe('Folder with texts over the built-in ones, such as `de_DE.json`'),
+  FRONTEND_MIGRATIONS: z.string().optional().describe('Folder with the files of frontend migrations'),
   EXTENSIONS: list.describe('Modules with listeners, health checks, config blocks and tools, comma separated paths'),
   HEALTH_DEEP_EVERY: count(10, 1).describe('Every how many requests to /health a deep check runs'),
   SHUTDOWN_TIMEOUT: duration.prefault('30s').describe('How long a stop waits for requests under way'),
   TRUSTED_PROXIES: list.describe('Addresses or networks whose X-Forwarded headers are believed, comma separated'),
   ...loginShape,
+  SESSION_LIFETIME: z
+    .union([z.number(), z.string()])
+    .transform((time) => (/^\d+$/.test(`${time}`) ? `${time}m` : time))
+    .pipe(duration)
+    .prefault('120m')
+    .describe('How long a session lives after its last use; a bare number is minutes'),
   LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
     .default('info')
     .describe('Least severe log line that is written'),
 }
 
-const required = {
+export const required = {
   DATABASE_URL: 'production needs a PostgreSQL of its own',
   APP_KEY: 'production needs a key of its own',
   AI_CONFIG: 'production does not serve the demo model',

@@ -1,0 +1,38 @@
+import type { FastifyInstance } from 'fastify'
+import { type Api, createCaller } from '../../routers/index.ts'
+import type { ReqOptions } from './index.ts'
+import { refusing } from './refusal.ts'
+
+type FirstKeys = Parameters<Api['registration']['complete']>[0]
+type Backup = Parameters<Api['passkey']['renewBackup']>[0]
+
+/** How a person comes to keys, and back to them. */
+export async function keys(app: FastifyInstance, { contextOf }: ReqOptions) {
+  app.addHook('onRequest', async (request, reply) => void (await contextOf(request, reply)))
+  app.setErrorHandler(refusing(contextOf, (refusal) => refusal))
+
+  app.post<{ Body: FirstKeys }>('/handshake', async (request, reply) => {
+    const ctx = await contextOf(request, reply)
+    const { redirectUri } = await createCaller(ctx).registration.complete(request.body)
+    // The page goes on with the new session.
+    reply.header('x-csrf-token', ctx.browser?.session?.csrfToken)
+    return { success: true, redirectUri }
+  })
+
+  app.get('/req/profile/passkey-backup', async (request, reply) => {
+    const api = createCaller(await contextOf(request, reply))
+    return { success: true, passkeyBackup: await api.passkey.backup() }
+  })
+
+  app.post<{ Body: Backup }>('/req/profile/passkey-backup', async (request, reply) => {
+    await createCaller(await contextOf(request, reply)).passkey.renewBackup(request.body)
+    return { success: true }
+  })
+
+  app.post('/req/profile/reset', async (request, reply) => {
+    const ctx = await contextOf(request, reply)
+    const { redirectUri } = await createCaller(ctx).passkey.reset()
+    reply.header('x-csrf-token', ctx.browser?.session?.csrfToken)
+    return { success: true, redirectUri }
+  })
+}

@@ -1,0 +1,34 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { type Failure, failureOf } from '../failure.ts'
+import type { ContextOf } from '../request-context.ts'
+import { type FieldErrors, fieldErrors } from '../sentences.ts'
+
+/** What a body of a refusal is made from. */
+export interface Refusal {
+  code: string
+  message: string
+  requestId: string
+  /** What is wrong with each field, where it is the body's fault. */
+  errors?: FieldErrors
+}
+
+/** Answers what was thrown with a body of the surface's own shape. */
+export function refusing(contextOf: ContextOf, bodyOf: (refusal: Refusal) => object) {
+  return async (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => {
+    const failure = failureOf(thrown)
+    const { status, code, message, error } = failure
+    if (status >= 500) request.log.error({ error: error.cause ?? error }, code)
+    if (status === 429) {
+      const { allowance } = (await contextOf(request, reply)).notes
+      reply.header('retry-after', allowance?.resetSeconds ?? 60)
+    }
+    const body = bodyOf({ code, message, requestId: request.id, ...wrongFields(failure) })
+    return reply.code(status).send({ success: false, ...body })
+  }
+}
+
+function wrongFields({ status, error }: Failure): { errors?: FieldErrors } {
+  if (status !== 422 || !(error.cause instanceof z.ZodError)) return {}
+  return { errors: fieldErrors(error.cause.issues) }
+}

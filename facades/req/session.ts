@@ -1,0 +1,40 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { createCaller } from '../../routers/index.ts'
+import type { ReqOptions } from './index.ts'
+import { refusing } from './refusal.ts'
+
+/** Another site can send a browser here, so that coming here alone changes nothing. */
+const confirmation = `<!doctype html>
+<html lang="en">
+<title>Sign out</title>
+<form method="post" action="/logout"><button>Sign out</button></form>
+</html>
+`
+
+/** What there is to know of a session, and its end. */
+export async function session(app: FastifyInstance, { contextOf, peekContextOf }: ReqOptions) {
+  app.setErrorHandler(refusing(contextOf, (refusal) => refusal))
+
+  app.get('/check-session', async (request, reply) => {
+    const current = await createCaller(await peekContextOf(request, reply)).sessions.current()
+    return current.expired ? current : { expired: false, remaining: current.remaining }
+  })
+
+  app.get('/logout', async (_, reply) => reply.type('text/html; charset=utf-8').send(confirmation))
+
+  app.post('/logout', async (request, reply) => {
+    const { sessions } = createCaller(await contextOf(request, reply))
+    return signedOut(request, reply, await sessions.logout())
+  })
+
+  app.post('/req/profile/logout-everywhere', async (request, reply) => {
+    const { sessions } = createCaller(await contextOf(request, reply))
+    return signedOut(request, reply, await sessions.logoutEverywhere())
+  })
+}
+
+/** A form is sent on; a script is told where to. */
+function signedOut({ headers }: FastifyRequest, reply: FastifyReply, { redirectUri }: { redirectUri: string }) {
+  const isForm = headers.accept?.includes('text/html')
+  return isForm ? reply.redirect(redirectUri, 303) : reply.send({ success: true, redirectUri })
+}

@@ -1,0 +1,15 @@
+/** Only read, never asked. */
+const here = 'http://here.invalid'
+
+/** An address to go on to, as long as it is one of ours; nothing that a browser could take for somebody else's. */
+export function ownPath(text: string | undefined): string | undefined {
+  if (!text?.startsWith('/') || text.length > 500 || /[\\\p{Cc}]/u.test(text) || !URL.canParse(text, here))
+    return undefined
+  const { origin, pathname, search, hash } = new URL(text, here)
+  // What is left of `/..//host` begins with two slashes again.
+  return origin === here && !pathname.startsWith('//') ? pathname + search + hash : undefined
+}
+
+/** An address of a page of ours that then goes on to another one. */
+export const onTo = (page: string, next: string | undefined) =>
+  next === undefined ? page : `${page}?redirectUri=${encodeURIComponent(next)}`

@@ -1,0 +1,57 @@
+import { PasskeyBackup } from '../entities/passkey-backup.ts'
+import { findKnownUser, nextEpoch } from '../entities/session-statements.ts'
+import { statement } from '../entities/sql.ts'
+import { User } from '../entities/user.ts'
+import { UserKeychainValue } from '../entities/user-keychain-value.ts'
+import { passkeyBackup } from './keychain-entry.ts'
+import { Problem } from './problems.ts'
+import { isFresh } from './session.ts'
+import { browser, router, sessionUser } from './trpc.ts'
+
+/** What helps somebody who has lost their passkey. */
+const findState = statement<{ hasKeys: boolean }>(
+  'find-key-state',
+  'select public_key is not null as "hasKeys" from users where id = $1',
+)
+
+export const passkeyRouter = router({
+  /** Whether the person has made their keys. */
+  state: sessionUser.query(async ({ ctx }) => {
+    const [state] = await ctx.sql(findState, [ctx.who.person.id])
+    return { hasKeys: state?.hasKeys ?? false }
+  }),
+
+  backup: sessionUser.query(async ({ ctx }) => {
+    const backup = await ctx.em().findOne(PasskeyBackup, { user: ctx.who.person.id })
+    if (!backup) throw new Problem('not_found', { detail: 'There is no backup of your passkey.' })
+    const { ciphertext, iv, tag } = backup
+    return { ciphertext, iv, tag }
+  }),
+
+  /** Takes the place of the backup before: its code opens nothing any more. */
+  renewBackup: sessionUser.input(passkeyBackup).mutation(async ({ ctx, input }) => {
+    await ctx
+      .em()
+      .upsert(
+        PasskeyBackup,
+        { user: ctx.who.person.id, ...input, updatedAt: new Date() },
+        { onConflictFields: ['user'], onConflictExcludeFields: ['createdAt'] },
+      )
+  }),
+
+  /** Deletes all keys, and what they opened is lost. The person then makes new ones; their other sessions are over. */
+  reset: sessionUser.concat(browser).mutation(async ({ ctx }) => {
+    const { session } = ctx.browser
+    if (!session || !isFresh(session)) throw new Problem('fresh_login_needed')
+    const { id, username } = ctx.who.person
+    await ctx.em().transactional(async (em) => {
+      await em.nativeUpdate(User, { id }, { publicKey: null, sessionEpoch: nextEpoch() })
+      await em.nativeDelete(UserKeychainValue, { user: id })
+      await em.nativeDelete(PasskeyBackup, { user: id })
+    })
+    const [next] = await ctx.sql(findKnownUser, [username])
+    if (!next) throw new Problem('signed_out')
+    await ctx.browser.begin({ ...session, standing: { userId: id, epoch: next.epoch } })
+    return { redirectUri: '/register' }
+  }),
+})

@@ -1,0 +1,81 @@
+import { UniqueConstraintViolationException } from '@mikro-orm/core'
+import { type EntityManager, LockMode } from '@mikro-orm/postgresql'
+import { z } from 'zod'
+import { PasskeyBackup } from '../entities/passkey-backup.ts'
+import { findKnownUser } from '../entities/session-statements.ts'
+import { User } from '../entities/user.ts'
+import { UserKeychainValue } from '../entities/user-keychain-value.ts'
+import type { Caller } from './caller.ts'
+import { distinctSlots, keychainEntry, passkeyBackup, publicKey } from './keychain-entry.ts'
+import { Problem } from './problems.ts'
+import { personOf } from './sessions.ts'
+import { newcomer, router } from './trpc.ts'
+
+/** Without these nobody could tell a right passkey from a wrong one, or read what was sent. */
+const needed = ['public_key', 'private_key'] as const
+
+const firstKeychain = z
+  .array(keychainEntry)
+  .min(2)
+  .max(20, 'must have at most 20 entries')
+  .refine(distinctSlots, 'must not have two entries of one key and type')
+  .refine(
+    (entries) => needed.every((type) => entries.filter(({ keyType }) => keyType === type).length === 1),
+    'must have one public_key and one private_key',
+  )
+
+const firstKeys = z.strictObject({ publicKey, keychain: firstKeychain, passkeyBackup })
+type FirstKeys = z.output<typeof firstKeys>
+
+type Newcomer = Extract<Caller, { type: 'registering' | 'user' }>
+
+export const registrationRouter = router({
+  /** Makes the person, unless there is one, with keys and backup: all of it or nothing. */
+  complete: newcomer.input(firstKeys).mutation(async ({ ctx, input }) => {
+    const { who, browser } = ctx
+    const { username } = who.type === 'user' ? who.person : who
+    await ctx
+      .em()
+      .transactional((em) => keep(em, who, input))
+      .catch(explain)
+    const [known] = await ctx.sql(findKnownUser, [username])
+    const { session } = browser
+    // Somebody removed the person, or ended their session, between two lines.
+    if (!known || !session) throw new Problem('signed_out')
+    const { by, signedInAt } = session
+    await browser.begin({ standing: { userId: known.id, epoch: known.epoch }, by, signedInAt })
+    ctx.caller.become({ type: 'user', person: personOf(known) })
+    return { id: known.id, redirectUri: '/profile' }
+  }),
+})
+
+async function keep(em: EntityManager, who: Newcomer, { publicKey, keychain, passkeyBackup }: FirstKeys) {
+  const user = (await lockedUser(em, who)) ?? em.create(User, { ...nameOf(who), publicKey: null })
+  if (user.publicKey) throw new Problem('registered_already')
+  user.publicKey = publicKey
+  await em.flush()
+  for (const entry of keychain) em.create(UserKeychainValue, { user, ...entry })
+  em.create(PasskeyBackup, { user, ...passkeyBackup })
+  await em.flush()
+}
+
+/** Only one at a time may give a person their keys. */
+const lockedUser = (em: EntityManager, who: Newcomer) =>
+  em.findOne(User, who.type === 'user' ? { id: who.person.id } : { username: who.username }, {
+    lockMode: LockMode.PESSIMISTIC_WRITE,
+  })
+
+const nameOf = (who: Newcomer) => {
+  const { username, name, email } = who.type === 'user' ? who.person : who
+  return { username, name, email }
+}
+
+function explain(error: unknown): never {
+  if (!(error instanceof UniqueConstraintViolationException)) throw error
+  // Whoever came first with this name is the same person in another window.
+  if (!error.message.includes('users_email_unique')) throw new Problem('registered_already', { cause: error })
+  throw new Problem('conflict', {
+    detail: 'There is another account with your e-mail address. Please contact your administrator.',
+    cause: error,
+  })
+}

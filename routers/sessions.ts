@@ -1,0 +1,124 @@
+import { z } from 'zod'
+import { endSessions, findKnownUser, type KnownUser } from '../entities/session-statements.ts'
+import { AI_USER_ID } from '../entities/user.ts'
+import type { Context } from './context.ts'
+import { account, type Identity } from './login-source.ts'
+import { onTo, ownPath } from './own-path.ts'
+import { Problem } from './problems.ts'
+import { redirectLogin } from './redirect-login.ts'
+import type { Browser, SignIn } from './session.ts'
+import { anyone, browser, router, sessionUser } from './trpc.ts'
+
+type BrowserContext = Context & { browser: Browser }
+
+/** Where to go on after signing in; anything but an address of ours is left out. */
+export const redirectUri = z.string().optional().transform(ownPath)
+
+const credentials = z.strictObject({
+  account: z.string().min(1).max(254, 'must have at most 254 characters'),
+  password: z.string().min(1).max(1024, 'must have at most 1024 characters'),
+  redirectUri,
+})
+
+export const sessionsRouter = router({
+  /** Whether there is a session, for how many seconds, and what proves that a call comes from its pages. */
+  current: anyone.query(({ ctx: { browser } }) => {
+    const { session, expiresAt = 0 } = browser ?? {}
+    if (!session) return { expired: true as const }
+    const remaining = Math.max(0, Math.floor((expiresAt - Date.now()) / 1000))
+    return { expired: false as const, remaining, csrfToken: session.csrfToken }
+  }),
+
+  /** How people sign in here. */
+  ways: anyone.query(async ({ ctx }) => {
+    const { password, redirect, header } = await ctx.loginSources()
+    return { password: password !== undefined, oidc: redirect !== undefined, proxy: header !== undefined }
+  }),
+
+  login: browser.input(credentials).mutation(async ({ ctx, input }) => {
+    const { password } = await ctx.loginSources()
+    if (!password) throw new Problem('not_found', { detail: 'Nobody signs in with a password here.' })
+    const typed = account.safeParse(input.account).data ?? input.account.toLowerCase()
+    await takeTry(ctx, typed)
+    const identity = await password.verify(input.account, input.password)
+    if (!identity) throw refused(ctx, 'password')
+    await ctx.loginThrottle.clear(typed)
+    return enter(ctx, identity, 'password', input.redirectUri)
+  }),
+
+  /** Where to sign in elsewhere; whom the reverse proxy in front has signed in already is in at once. */
+  beginLogin: browser
+    .input(z.strictObject({ by: z.enum(['oidc', 'proxy']).optional(), redirectUri }))
+    .mutation(async ({ ctx, input: { by, redirectUri: next } }) => {
+      const { redirect } = await ctx.loginSources()
+      if (by === 'oidc' || (by === undefined && redirect)) return { redirectUri: await redirectLogin.begin(ctx, next) }
+      return throughProxy(ctx, next)
+    }),
+
+  /** `query` is what stands behind the `?` of the address that the provider sent the browser back to. */
+  finishLogin: browser.input(z.strictObject({ query: z.string().max(8192) })).mutation(async ({ ctx, input }) => {
+    const { identity, next } = await redirectLogin.finish(ctx, input.query)
+    if (!identity) throw refused(ctx, 'redirect')
+    return enter(ctx, identity, 'redirect', next)
+  }),
+
+  logout: browser.mutation(({ ctx }) => leave(ctx)),
+
+  /** Ends all sessions of the person, this one too. */
+  logoutEverywhere: sessionUser.concat(browser).mutation(async ({ ctx }) => {
+    await ctx.sql(endSessions, [ctx.who.person.id])
+    return leave(ctx)
+  }),
+})
+
+async function throughProxy(ctx: BrowserContext, next: string | undefined) {
+  const { header } = await ctx.loginSources()
+  if (!header) throw new Problem('not_found', { detail: 'Nobody signs in elsewhere here.' })
+  const identity = ctx.browser.proxied()
+  if (identity) return enter(ctx, identity, 'header', next)
+  if (!header.loginUrl) throw refused(ctx, 'header')
+  const url = new URL(header.loginUrl, ctx.settings.baseUrl)
+  url.searchParams.set('target', ctx.settings.baseUrl + onTo('/req/login/proxy', next))
+  return { redirectUri: url.href }
+}
+
+async function takeTry(ctx: BrowserContext, typed: string): Promise<void> {
+  const allowance = await ctx.loginThrottle.take(typed, ctx.browser.address)
+  if (allowance.remaining >= 0) return
+  ctx.notes.allowance = allowance
+  throw new Problem('too_many_requests', { detail: 'Too many tries to sign in. Try again later.' })
+}
+
+/** Of a refusal only how it was tried is told: an account may be somebody's password in the wrong field. */
+function refused(ctx: BrowserContext, by: SignIn): Problem {
+  ctx.log.info({ by, requestId: ctx.requestId }, 'a login was refused')
+  return new Problem('login_failed')
+}
+
+/** Begins the session of somebody whom a source has told of: a person we know, or who is to register. */
+async function enter(ctx: BrowserContext, identity: Identity, by: SignIn, next: string | undefined) {
+  const [known] = await ctx.sql(findKnownUser, [identity.username])
+  // Nobody is the AI user, whatever a directory says.
+  if (known?.id === AI_USER_ID) throw refused(ctx, by)
+  const standing = known ? { userId: known.id, epoch: known.epoch } : { registering: identity }
+  await ctx.browser.begin({ standing, by, signedInAt: Date.now() })
+  ctx.caller.become(known ? { type: 'user', person: personOf(known) } : { type: 'registering', ...identity })
+  ctx.log.info({ by, userId: known?.id, requestId: ctx.requestId }, 'signed in')
+  return { redirectUri: onTo(known?.hasKeys ? '/handshake' : '/register', next) }
+}
+
+export const personOf = ({ id, username, name, email, role }: KnownUser) => ({ id, username, name, email, role })
+
+async function leave(ctx: BrowserContext) {
+  const by = ctx.browser.session?.by
+  await ctx.browser.end()
+  ctx.caller.become({ type: 'guest' })
+  return { redirectUri: (await signOutUri(ctx, by)) ?? '/login' }
+}
+
+/** Where to go so that signing in again takes more than a click. */
+async function signOutUri({ loginSources }: Context, by: SignIn | undefined): Promise<string | undefined> {
+  if (by === undefined || by === 'password') return undefined
+  const { redirect, header } = await loginSources()
+  return by === 'redirect' ? redirect?.logoutUrl() : header?.logoutUrl
+}
