@@ -5,8 +5,8 @@ import type { Server } from 'node:http'
 export interface Drain {
   watch(server: Server): void
   isDraining(): boolean
-  /** Waits until the last answer is out, or the time is up. */
-  start(ms: number): Promise<void>
+  /** Waits until the last answer is out, or the time is up; then it tells so with false. */
+  start(ms: number): Promise<boolean>
 }
 
 export function createDrain(): Drain {
@@ -27,6 +27,7 @@ export function createDrain(): Drain {
     async start(ms) {
       draining = true
       if (underWay > 0) await once(idle, 'idle', { signal: AbortSignal.timeout(ms) }).catch(() => {})
+      return underWay === 0
     },
   }
 }

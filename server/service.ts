@@ -1,6 +1,8 @@
 import { mkdir, readFile } from 'node:fs/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import { createContext, type Services } from '../routers/context.ts'
+import { inTime } from '../routers/in-time.ts'
 import { type Api, createCaller } from '../routers/index.ts'
 import { buildApp } from './app.ts'
 import { openEmbedded, type Use } from './data-dir.ts'
@@ -39,8 +41,8 @@ export async function openCore({ env, log, temporaryDir }: ServiceOptions, use: 
     if (aiUserCreated && env.SVC_AVATAR)
       await host.admin.updateAiAvatar({ image: await readFile(env.SVC_AVATAR, 'base64') })
     const close = async () => {
-      await composition.close()
-      await database?.close()
+      await patiently(composition.close(), log)
+      await patiently(database?.close(), log)
       await embedded?.release()
     }
     return { ...composition, migrated: applied, isNew: aiUserCreated, host, close }
@@ -49,6 +51,11 @@ export async function openCore({ env, log, temporaryDir }: ServiceOptions, use: 
     await embedded?.release()
     throw error
   }
+}
+
+/** A part that cannot be closed must not keep the others open. */
+async function patiently(closing: Promise<void> | undefined, log: FastifyBaseLogger): Promise<void> {
+  await inTime(closing, 10_000).catch((error: unknown) => log.error({ error }, 'a part did not close'))
 }
 
 /** Each call has a context of its own: what one leaves in its entity manager is no concern of the next. */
@@ -61,21 +68,26 @@ export interface Service extends Core {
   stop(): Promise<void>
 }
 
+const WIND_UP = 250
+
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { env, log } = options
   const core = await openCore(options, 'service')
   try {
     log.info(await core.host.models.sync(), 'models synchronised')
+    await core.host.migrations.register()
     const drain = createDrain()
     const { services, callers } = core
     const app = await buildApp({ env, log, services, callers, isDraining: drain.isDraining })
     drain.watch(app.server)
     const url = await app.listen({ port: env.PORT, host: env.HOST }).catch(explain)
     const stop = async () => {
-      await drain.start(env.SHUTDOWN_TIMEOUT)
+      const finished = await drain.start(env.SHUTDOWN_TIMEOUT)
       const closed = app.close()
       app.server.closeAllConnections()
       await closed
+      // What was cut still puts down what it took.
+      if (!finished) await pause(WIND_UP)
       await core.close()
     }
     return { ...core, url, stop }
