@@ -1,5 +1,6 @@
+import type { Answer } from './client.ts'
 import { short } from './json.ts'
-import type { Answer, TargetServer } from './target.ts'
+import type { TargetServer } from './target.ts'
 
 export type Level = 'MUST' | 'SHOULD' | 'MAY'
 

@@ -43,6 +43,8 @@ export interface Description {
   schemas: Schemas
 }
 
+export const newRelation = (name: string): Relation => ({ name, related: false, linkage: false, changes: new Set() })
+
 export const undescribed = (name: string): TargetType => ({
   name,
   path: `/${name}`,
@@ -153,8 +155,7 @@ export class OpenApiReader {
   }
 
   #relation(type: TargetType, name: string): Relation {
-    const fresh: Relation = { name, related: false, linkage: false, changes: new Set() }
-    const relation = type.relations.get(name) ?? fresh
+    const relation = type.relations.get(name) ?? newRelation(name)
     type.relations.set(name, relation)
     return relation
   }

@@ -1,15 +1,9 @@
-import { applies, demandStatus, NotApplicable } from './check.ts'
+import { applies, NotApplicable } from './check.ts'
+import { type Answer, Client } from './client.ts'
+import { describe, learnFrom } from './discovery.ts'
 import { isObject, type Json, type JsonObject, list, object, text } from './json.ts'
-import {
-  type Description,
-  MEDIA_TYPE,
-  OpenApiReader,
-  type Relation,
-  type TargetType,
-  undescribed,
-  type Verb,
-} from './openapi.ts'
-import { dataOf, identifierOf, keyOf, primaryParts, relationshipsOf, urlOf } from './walk.ts'
+import type { Description, Relation, TargetType, Verb } from './openapi.ts'
+import { dataOf, identifierOf, keyOf, urlOf } from './walk.ts'
 
 export interface TargetOptions {
   url: string
@@ -22,27 +16,6 @@ export interface TargetOptions {
   write?: boolean | undefined
 }
 
-export interface Answer {
-  at: string
-  method: string
-  url: string
-  status: number
-  headers: Headers
-  text: string
-  /** What was sent, where that was a document. */
-  sent: Json | undefined
-  body: Json | undefined
-  document: JsonObject
-  /** Whether its primary data, if any, is linkage. */
-  isLinkage: boolean
-}
-
-export interface SendOptions {
-  query?: string | Record<string, string>
-  body?: Json | undefined
-  headers?: Record<string, string>
-}
-
 export interface Linked {
   type: TargetType
   relation: Relation
@@ -53,20 +26,19 @@ export interface Linked {
 }
 
 /** A JSON:API server as the suite sees it: what it has, and a way to ask it. */
-export class TargetServer {
-  readonly url: string
+export class TargetServer extends Client {
   readonly description: Description
   readonly isWritable: boolean
-  /** Every answer so far. */
-  readonly seen: Answer[] = []
-  readonly #token: string | undefined
   readonly #lists = new Map<string, Promise<Answer>>()
   readonly #made: { type: TargetType; id: string }[] = []
+  /** Types of which there may be only one with the same relations: each needs others of its own. */
+  readonly #exclusive = new Set<string>()
+  /** Types that could not be made of what is known of them. */
+  readonly #unmade = new Set<string>()
   #survey: Promise<void> | undefined
 
   constructor({ url, token, write = false }: TargetOptions, description: Description) {
-    this.url = url.replace(/\/$/, '')
-    this.#token = token
+    super(url, token)
     this.isWritable = write
     this.description = description
   }
@@ -77,7 +49,7 @@ export class TargetServer {
       throw new Error(
         'There are no types to look at: neither does the server describe any, nor were some named (--types).',
       )
-    for (const type of server.types) await server.#lookAt(type)
+    for (const type of server.types) await learnFrom(server, type)
     return server
   }
 
@@ -93,53 +65,9 @@ export class TargetServer {
     return this.types.find((type) => type.name === name)
   }
 
-  // --- requests ---
-
-  /** Sends a request to a path below the service's URL, or to an absolute URL of the same origin. */
-  async send(method: string, path: string, { query = '', body, headers = {} }: SendOptions = {}): Promise<Answer> {
-    const url = this.#resolve(path, query)
-    const isOurs = new URL(url).origin === new URL(this.url).origin
-    const response = await fetch(url, {
-      method,
-      redirect: 'manual',
-      headers: {
-        accept: MEDIA_TYPE,
-        ...(this.#token && isOurs && { authorization: `Bearer ${this.#token}` }),
-        ...(body !== undefined && { 'content-type': MEDIA_TYPE }),
-        ...headers,
-      },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    })
-    const answer = await readAnswer(response, {
-      method,
-      url,
-      at: `${method} ${url.slice(new URL(url).origin.length)}`,
-      sent: body,
-    })
-    this.seen.push(answer)
-    return answer
-  }
-
-  get(path: string, query: SendOptions['query'] = '', headers: Record<string, string> = {}): Promise<Answer> {
-    return this.send('GET', path, { query, headers })
-  }
-
-  /** Reads what a link leads to. */
-  follow(link: Json | undefined): Promise<Answer> {
-    return this.get(new URL(urlOf(link), this.url).href)
-  }
-
   pathOf(type: TargetType, id: Json | undefined): string {
     return `${type.path}/${encodeURIComponent(String(id))}`
   }
-
-  #resolve(path: string, query: SendOptions['query']): string {
-    const search = typeof query === 'string' ? query : new URLSearchParams(query).toString()
-    const base = /^https?:/.test(path) ? path : this.url + path
-    return search ? `${base}${base.includes('?') ? '&' : '?'}${search}` : base
-  }
-
-  // --- resources ---
 
   /** The collection as it comes by default; asked for once. */
   list(type: TargetType): Promise<Answer> {
@@ -180,18 +108,19 @@ export class TargetServer {
     const found: Linked[] = []
     for (const type of this.types.filter(({ relations }) => relations.size)) {
       const resources = (await this.samples(type)).slice(0, perType)
-      for (const resource of resources) found.push(...this.#linksOf(type, resource))
+      for (const resource of resources) found.push(...this.linksOf(type, resource))
     }
     return found
   }
 
   linkedBy(type: TargetType, resource: JsonObject, name: string): Linked {
-    const found = this.#linksOf(type, resource).find(({ relation }) => relation.name === name)
+    const found = this.linksOf(type, resource).find(({ relation }) => relation.name === name)
     if (!found) throw new NotApplicable(`${type.name} has no relation ${name}`)
     return found
   }
 
-  #linksOf(type: TargetType, resource: JsonObject): Linked[] {
+  /** The relationships of a resource, and where each is read. */
+  linksOf(type: TargetType, resource: JsonObject): Linked[] {
     return [...type.relations.values()].map((relation) => {
       const links = object(object(object(resource['relationships'])[relation.name])['links'])
       const own = this.url + this.pathOf(type, resource['id'])
@@ -207,8 +136,6 @@ export class TargetServer {
     })
   }
 
-  // --- writing ---
-
   requireWrites(): void {
     applies(this.isWritable, 'the server may not be written to (--write)')
   }
@@ -216,7 +143,7 @@ export class TargetServer {
   /** Types whose resources can be made and removed again. */
   makeable(): TargetType[] {
     this.requireWrites()
-    return this.typesWith('create', 'delete')
+    return this.typesWith('create', 'delete').filter(({ name }) => !this.#unmade.has(name))
   }
 
   /** The document that makes a new resource. */
@@ -237,7 +164,8 @@ export class TargetServer {
     const [named] = schemas.enumeration(schemas.member(schema['items'] ?? schema, 'type'))
     const target = this.typeOf(named ?? relation?.to)
     applies(target !== undefined, `it is not known what ${type.name}.${name} leads to`)
-    const identifier = identifierOf(await this.sample(target))
+    const isOwn = this.#exclusive.has(type.name) && this.makeable().includes(target)
+    const identifier = identifierOf(await (isOwn ? this.make(target) : this.sample(target)))
     return relation?.many || schema['items'] ? [identifier] : identifier
   }
 
@@ -252,6 +180,11 @@ export class TargetServer {
   /** A resource of our own. */
   async make(type: TargetType): Promise<JsonObject> {
     const answer = await this.create(type, await this.newDocument(type))
+    if (answer.status === 409 && !this.#exclusive.has(type.name)) {
+      this.#exclusive.add(type.name)
+      return this.make(type)
+    }
+    if (answer.status >= 400) this.#unmade.add(type.name)
     const resource = object(answer.document['data'])
     applies(
       answer.status < 300 && Boolean(resource['id']),
@@ -260,50 +193,20 @@ export class TargetServer {
     return resource
   }
 
-  /** Sees to a few resources of every type that can be made. */
+  /** Sees to a few resources of every type that can be made, and learns which ones cannot. */
   async prepare(): Promise<void> {
     if (!this.isWritable) return
-    for (const type of this.makeable().filter(({ verbs }) => verbs.has('list'))) {
-      const missing = 3 - (await this.samples(type)).length
-      for (let made = 0; made < missing; made++) await this.make(type).catch(() => undefined)
-      this.#lists.delete(type.name)
+    for (const type of this.makeable()) {
+      const wanted = Math.max(2, 3 - (await this.samples(type)).length)
+      for (let made = 0; made < wanted; made++) await this.make(type).catch(ifNotApplicable)
     }
+    this.#lists.clear()
   }
 
   async cleanUp(): Promise<void> {
     for (const { type, id } of this.#made.splice(0).reverse()) {
       if (type.verbs.has('delete')) await this.send('DELETE', this.pathOf(type, id))
     }
-  }
-
-  // --- looking around ---
-
-  /** Learns from a sample what the description leaves open. */
-  async #lookAt(type: TargetType): Promise<void> {
-    for (const resource of await this.samples(type)) {
-      for (const { name, value } of relationshipsOf(resource)) this.#learn(type, name, value)
-    }
-    for (const { relation, self } of (await this.samples(type)).slice(0, 3).flatMap((it) => this.#linksOf(type, it))) {
-      if (!self || (relation.many !== undefined && relation.to)) continue
-      this.#learnLinkage(relation, (await this.get(self)).document['data'])
-    }
-  }
-
-  #learn(type: TargetType, name: string, value: JsonObject): void {
-    const links = object(value['links'])
-    const fresh: Relation = { name, related: false, linkage: false, changes: new Set() }
-    const relation = type.relations.get(name) ?? fresh
-    type.relations.set(name, relation)
-    relation.linkage ||= Boolean(links['self'])
-    relation.related ||= Boolean(links['related'])
-    this.#learnLinkage(relation, value['data'])
-  }
-
-  #learnLinkage(relation: Relation, data: Json | undefined): void {
-    if (data === undefined) return
-    relation.many ??= Array.isArray(data)
-    const to = dataOf(data)[0]?.['type']
-    if (to) relation.to ??= text(to)
   }
 
   /** Reads everything once in every usual way, so that there are documents to look into. */
@@ -341,43 +244,6 @@ export class TargetServer {
 /** An id that nobody has. */
 export const nobody = '999999983'
 
-async function describe({ url, token, openapi, types }: TargetOptions): Promise<Description> {
-  const base = url.replace(/\/$/, '')
-  const address = openapi ?? `${base}/openapi.json`
-  const isOurs = new URL(address).origin === new URL(base).origin
-  const headers = { accept: 'application/json, */*', ...(token && isOurs && { authorization: `Bearer ${token}` }) }
-  const response = await fetch(address, { headers }).catch(() => undefined)
-  const document = response?.ok ? object(await response.json().catch(() => undefined)) : {}
-  const description = new OpenApiReader(document, new URL(base).pathname.replace(/\/$/, '')).read()
-  if (!types) return description
-  const known = new Map(description.types.map((type) => [type.name, type]))
-  return { ...description, types: types.map((name) => known.get(name) ?? undescribed(name)) }
-}
-
-async function readAnswer(response: Response, asked: Pick<Answer, 'method' | 'url' | 'at' | 'sent'>): Promise<Answer> {
-  const written = await response.text()
-  const body = parse(written)
-  return {
-    ...asked,
-    status: response.status,
-    headers: response.headers,
-    text: written,
-    body,
-    document: object(body),
-    isLinkage: /\/relationships\/[^/?]+(\?|$)/.test(asked.url),
-  }
-}
-
-function parse(written: string): Json | undefined {
-  try {
-    return JSON.parse(written) as Json
-  } catch {
-    return undefined
-  }
-}
-
-/** Primary data of an answer that must have succeeded. */
-export function resourcesOf(answer: Answer): JsonObject[] {
-  demandStatus(answer, 200)
-  return primaryParts(answer.document).map(({ value }) => value)
+function ifNotApplicable(cause: unknown): void {
+  if (!(cause instanceof NotApplicable)) throw cause
 }

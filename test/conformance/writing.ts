@@ -1,5 +1,5 @@
 import { applies, demandStatus, each } from './check.ts'
-import { type Json, type JsonObject, list, object, text } from './json.ts'
+import { type Json, type JsonObject, object } from './json.ts'
 import type { Change, Relation, TargetType } from './openapi.ts'
 import { isReadOnly } from './schema.ts'
 import { type Linked, nobody, type TargetServer } from './target.ts'
@@ -85,7 +85,3 @@ export async function eachChangeable(
     }
   })
 }
-
-/** Names of the relations that a new resource must have. */
-export const neededRelations = ({ description }: TargetServer, type: TargetType): string[] =>
-  list(description.schemas.member(type.create, 'data', 'relationships')['required']).map(text)

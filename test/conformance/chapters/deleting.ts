@@ -1,7 +1,8 @@
 import { applies, chapter, demand, demandStatus, each } from '../check.ts'
+import type { Answer } from '../client.ts'
 import type { JsonObject } from '../json.ts'
 import type { TargetType } from '../openapi.ts'
-import { type Answer, nobody, type TargetServer } from '../target.ts'
+import { nobody, type TargetServer } from '../target.ts'
 import { NOTHING_MADE } from '../writing.ts'
 
 const { must, should } = chapter('deleting')

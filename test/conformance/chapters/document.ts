@@ -1,6 +1,7 @@
 import { applies, chapter, demand, demandEqual, demandStatus, each, type Finding, refuse } from '../check.ts'
+import type { Answer } from '../client.ts'
 import { isObject, type Json, type JsonObject, object, short, text } from '../json.ts'
-import type { Answer, TargetServer } from '../target.ts'
+import type { TargetServer } from '../target.ts'
 import {
   dataOf,
   identifierParts,
@@ -58,7 +59,15 @@ const identity = (value: JsonObject) =>
 const LANGUAGE_TAG = /^[a-z]{2,8}(-[a-z0-9]{1,8})*$/i
 
 const isForeignKey = (name: string, relation: string) =>
-  new RegExp(`^${relation.replace(/[^\w]/g, '.')}[-_]?ids?$`, 'i').test(name)
+  new RegExp(`^${relation.replace(/[^\w]/g, '.')}[-_]?id$`, 'i').test(name)
+
+/** Attributes that are named like a key of a related resource, and have its id. */
+const foreignKeys = (resource: JsonObject): string[] =>
+  relationshipsOf(resource).flatMap(({ name: relation, value: { data } }) =>
+    Object.entries(object(resource['attributes']))
+      .filter(([name, value]) => isForeignKey(name, relation) && isObject(data) && String(value) === data['id'])
+      .map(([name]) => name),
+  )
 
 /** Keys of everything that linkage reaches from the primary data. */
 function reached(document: JsonObject): Set<string> {
@@ -217,10 +226,7 @@ export const documents = [
     'Attributes [468]',
     'The key of a related resource is not an attribute.',
     inAll(resourceParts, (resource) => {
-      const relations = Object.keys(object(resource['relationships']))
-      const keys = Object.keys(object(resource['attributes'])).filter((name) =>
-        relations.some((relation) => isForeignKey(name, relation)),
-      )
+      const keys = foreignKeys(resource)
       return keys.length > 0 ? `attributes ${keys.join(', ')}` : undefined
     }),
   ),

@@ -1,6 +1,7 @@
 import { applies, chapter, demand, demandEqual, demandStatus, each, type Finding, refuse } from '../check.ts'
+import type { Answer } from '../client.ts'
 import { isObject, type Json, type JsonObject, object, objects, short, text } from '../json.ts'
-import type { Answer, TargetServer } from '../target.ts'
+import type { TargetServer } from '../target.ts'
 import { pointTo, urlOf } from '../walk.ts'
 
 const { must, should } = chapter('errors')

@@ -1,7 +1,8 @@
 import { applies, chapter, demand, demandEqual, demandStatus, each, type Finding, refuse } from '../check.ts'
+import type { Answer } from '../client.ts'
 import type { JsonObject } from '../json.ts'
 import { MEDIA_TYPE, mediaTypeParameter } from '../openapi.ts'
-import type { Answer, TargetServer } from '../target.ts'
+import type { TargetServer } from '../target.ts'
 import { resourceParts } from '../walk.ts'
 
 const { must, should } = chapter('extensions')

@@ -1,6 +1,7 @@
 import { applies, chapter, demand, demandEqual, demandStatus, each } from '../check.ts'
+import type { Answer } from '../client.ts'
 import { type JsonObject, object } from '../json.ts'
-import type { Answer, TargetServer } from '../target.ts'
+import type { TargetServer } from '../target.ts'
 import { dataOf, keyOf, primaryParts } from '../walk.ts'
 
 const { must, may } = chapter('including')

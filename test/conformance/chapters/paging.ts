@@ -1,7 +1,8 @@
 import { applies, chapter, demand, demandEqual, demandStatus, each, type Finding, refuse } from '../check.ts'
+import type { Answer } from '../client.ts'
 import { type JsonObject, object } from '../json.ts'
 import type { TargetType } from '../openapi.ts'
-import type { Answer, TargetServer } from '../target.ts'
+import type { TargetServer } from '../target.ts'
 import { dataOf, keyOf, linkParts, urlOf } from '../walk.ts'
 
 const { must } = chapter('paging')
