@@ -3,14 +3,6 @@ import { createCaller } from '../../routers/index.ts'
 import type { ReqOptions } from './index.ts'
 import { refusing } from './refusal.ts'
 
-/** Another site can send a browser here, so that coming here alone changes nothing. */
-const confirmation = `<!doctype html>
-<html lang="en">
-<title>Sign out</title>
-<form method="post" action="/logout"><button>Sign out</button></form>
-</html>
-`
-
 /** What there is to know of a session, and its end. */
 export async function session(app: FastifyInstance, { contextOf, peekContextOf }: ReqOptions) {
   app.setErrorHandler(refusing(contextOf, (refusal) => refusal))
@@ -19,8 +11,6 @@ export async function session(app: FastifyInstance, { contextOf, peekContextOf }
     const current = await createCaller(await peekContextOf(request, reply)).sessions.current()
     return current.expired ? current : { expired: false, remaining: current.remaining }
   })
-
-  app.get('/logout', async (_, reply) => reply.type('text/html; charset=utf-8').send(confirmation))
 
   app.post('/logout', async (request, reply) => {
     const { sessions } = createCaller(await contextOf(request, reply))

@@ -1,0 +1,55 @@
+import type { Salts } from './derive.ts'
+import { api, ask, resource } from './server.ts'
+
+export interface Connection {
+  connectionType: 'internal' | 'internal_registering_user' | 'internal_authenticated'
+  locale: string
+  userinfo?: {
+    id: number
+    name: string
+    username: string
+    email: string
+    hash: string
+    avatar: string | null
+    bio: string | null
+  }
+  migrationsToApply?: number
+  salts?: Salts
+  configs: { security: { passkeyRestrictCharacters: boolean } }
+}
+
+export interface Booted {
+  connection: Connection
+  /** A text by its key, in the language of the connection. */
+  say(key: string): string
+}
+
+/** A change that this front end knows how to carry out, by the name of its migration. */
+type CarryOut = (data: Record<string, unknown> | null) => Promise<void>
+const migrations = new Map<string, CarryOut>()
+
+/** Connection and configs at once, then the texts, then pending migrations: in this order, and the page is ready. */
+export async function boot(): Promise<Booted> {
+  const [connection] = await Promise.all([resource<Connection>('connections/svc'), ask('GET', `${api}/configs`)])
+  const { labels } = await resource<{ labels: Record<string, string> }>(`translation-labels/${connection.locale}`)
+  if ((connection.migrationsToApply ?? 0) > 0) await migrate()
+  return { connection, say: (key) => labels[key] ?? key }
+}
+
+interface Pending {
+  data: { id: string; attributes: { data: Record<string, unknown> | null } }[]
+}
+
+/** One whose name is not known here stays for a front end that knows it. */
+async function migrate(): Promise<void> {
+  const { data } = await ask<Pending>('GET', `${api}/migrations`)
+  for (const { id, attributes } of data) {
+    const carryOut = migrations.get(id)
+    if (!carryOut) continue
+    await carryOut(attributes.data)
+    await ask('POST', `${api}/migrations/actions/apply`, { migrationName: id })
+  }
+}
+
+/** Whose key is kept in this browser: it changes with the account and with its keys. */
+export const ownerOf = ({ userinfo }: Connection) => `${userinfo?.id}-${userinfo?.hash}`

@@ -1,0 +1,52 @@
+import { element } from './form.ts'
+import { ask } from './server.ts'
+
+interface Sum {
+  day: string
+  requests: number
+  inputTokens: number
+  outputTokens: number
+}
+
+/** What the person asked models in the last thirty days, as a table whose bars are meters. */
+export async function showUsage(say: (key: string) => string): Promise<void> {
+  const { result } = await ask<{ result: { data: Sum[] } }>('GET', '/trpc/usage.summary')
+  const days = byDay(result.data)
+  const place = element('usage')
+  if (days.length === 0) {
+    place.textContent = say('page.profile.usageNone')
+    return
+  }
+  const most = Math.max(...days.map(({ requests }) => requests))
+  const table = document.createElement('table')
+  const heads = ['page.profile.usageDay', 'page.profile.usageRequests', '', 'page.profile.usageTokens'].map(say)
+  table.append(rowOf('th', heads))
+  for (const { day, requests, tokens } of days) {
+    const meter = document.createElement('meter')
+    Object.assign(meter, { min: 0, max: most, value: requests })
+    meter.setAttribute('aria-label', `${day}: ${requests}`)
+    table.append(rowOf('td', [new Date(day).toLocaleDateString(), String(requests), meter, String(tokens)]))
+  }
+  place.replaceChildren(table)
+}
+
+function byDay(sums: readonly Sum[]) {
+  const days = new Map<string, { day: string; requests: number; tokens: number }>()
+  for (const { day, requests, inputTokens, outputTokens } of sums) {
+    const sum = days.get(day) ?? { day, requests: 0, tokens: 0 }
+    sum.requests += requests
+    sum.tokens += inputTokens + outputTokens
+    days.set(day, sum)
+  }
+  return [...days.values()]
+}
+
+function rowOf(kind: 'th' | 'td', cells: readonly (string | HTMLElement)[]): HTMLTableRowElement {
+  const row = document.createElement('tr')
+  for (const cell of cells) {
+    const element = document.createElement(kind)
+    element.append(cell)
+    row.append(element)
+  }
+  return row
+}

@@ -1,0 +1,112 @@
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Context } from '../../routers/context.ts'
+import { createCaller } from '../../routers/index.ts'
+import type { ContextOf } from '../request-context.ts'
+import { loadBrowserModules } from './browser-modules.ts'
+import { layout, type Page, type Say, sayIn } from './layout.ts'
+import { handshakeBody, unlockBody } from './pages/keys.ts'
+import { profileBody } from './pages/profile.ts'
+import { loginBody, logoutBody, registerBody } from './pages/sign-in.ts'
+
+export interface WebOptions {
+  contextOf: ContextOf
+}
+
+/** Everything comes from here, and nothing runs that stands in the page. */
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "form-action 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+/** The pages of the first-login ceremony and of a person's own settings. */
+export async function web(app: FastifyInstance, { contextOf }: WebOptions) {
+  await serveAssets(app)
+  await servePictures(app, contextOf)
+
+  const page = (path: string, write: (ctx: Context, say: Say, request: FastifyRequest) => Promise<Shown>) =>
+    app.get(path, async (request, reply) => {
+      const ctx = await contextOf(request, reply)
+      const say = sayIn(ctx.labels[ctx.locale as keyof typeof ctx.labels] ?? {})
+      return show(reply, ctx, say, await write(ctx, say, request))
+    })
+
+  page('/login', async ({ caller, loginSources }, say, { query }) => {
+    if (caller.current.type === 'user') return '/profile'
+    if (caller.current.type === 'registering') return '/register'
+    const failed = (query as { error?: string }).error !== undefined
+    const { password, redirect, header } = await loginSources()
+    const ways = { password: password !== undefined, elsewhere: redirect !== undefined || header !== undefined }
+    return { title: say('page.login.title'), module: 'login', body: loginBody(say, ways, failed) }
+  })
+
+  page('/register', async (ctx, say) => {
+    if (ctx.caller.current.type === 'guest') return '/login'
+    return (await hasKeys(ctx)) ? '/profile' : { title: say('page.register.title'), body: registerBody(say) }
+  })
+
+  page('/handshake', async (ctx, say) => {
+    if (ctx.caller.current.type === 'guest') return '/login'
+    if (await hasKeys(ctx)) return { title: say('page.unlock.title'), module: 'unlock', body: unlockBody(say) }
+    return { title: say('page.handshake.title'), module: 'handshake', body: handshakeBody(say) }
+  })
+
+  page('/profile', async (ctx, say) => {
+    if (ctx.caller.current.type === 'guest') return '/login'
+    if (!(await hasKeys(ctx))) return '/register'
+    const body = profileBody(say, ctx.settings.allowUserTokenCreation)
+    return { title: say('page.profile.title'), module: 'profile', body }
+  })
+
+  page('/logout', async ({ caller }, say) =>
+    caller.current.type === 'guest'
+      ? '/login'
+      : { title: say('page.logout.title'), module: 'logout', body: logoutBody(say) },
+  )
+}
+
+async function servePictures(app: FastifyInstance, contextOf: ContextOf): Promise<void> {
+  app.get<{ Params: { id: string } }>('/req/profile/picture/:id', async (request, reply) => {
+    const { users } = createCaller(await contextOf(request, reply))
+    const picture = await users.picture({ id: request.params.id })
+    reply.header('cache-control', 'private, max-age=300').header('content-security-policy', "default-src 'none'")
+    return reply.type('image/webp').send(Buffer.from(picture))
+  })
+}
+
+/** A page, or the address of another one. */
+type Shown = Omit<Page, 'signedIn'> | string
+
+function show(reply: FastifyReply, ctx: Context, say: Say, shown: Shown): FastifyReply {
+  reply.header('cache-control', 'no-store').header('content-security-policy', policy)
+  if (typeof shown === 'string') return reply.redirect(shown)
+  const signedIn = ctx.caller.current.type !== 'guest'
+  return reply.type('text/html; charset=utf-8').send(layout(say, ctx.locale, { ...shown, signedIn }))
+}
+
+async function hasKeys(ctx: Context): Promise<boolean> {
+  if (ctx.caller.current.type !== 'user') return false
+  const { hasKeys } = await createCaller(ctx).passkey.state()
+  return hasKeys
+}
+
+async function serveAssets(app: FastifyInstance): Promise<void> {
+  const css = await readFile(join(import.meta.dirname, 'style.css'), 'utf8')
+  const etag = `"${createHash('sha256').update(css).digest('base64url')}"`
+  const serve = (path: string, type: string, asset: { body: string; etag: string }) =>
+    app.get(path, async (request, reply) => {
+      reply.header('cache-control', 'no-cache').header('etag', asset.etag)
+      if (request.headers['if-none-match'] === asset.etag) return reply.code(304).send()
+      return reply.type(type).send(asset.body)
+    })
+  serve('/assets/style.css', 'text/css; charset=utf-8', { body: css, etag })
+  for (const [path, asset] of await loadBrowserModules()) serve(path, 'text/javascript; charset=utf-8', asset)
+}

@@ -1,0 +1,64 @@
+import type { Labels } from '../../routers/labels/index.ts'
+import { type Html, html } from './html.ts'
+
+/** A text by its key. */
+export type Say = (key: string) => string
+
+export const sayIn =
+  (labels: Labels): Say =>
+  (key) =>
+    labels[key] ?? key
+
+export interface Page {
+  title: string
+  /** The browser module that brings it to life. */
+  module?: string
+  body: Html
+  /** Whether somebody is signed in. */
+  signedIn: boolean
+}
+
+/** The frame of every page. Scripts and styles are files of ours; nothing stands inline. */
+export function layout(say: Say, locale: string, { title, module, body, signedIn }: Page): string {
+  const document = html`<!doctype html>
+<html lang="${locale.slice(0, 2)}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title} · svc</title>
+<link rel="stylesheet" href="/assets/style.css">
+<link rel="icon" href="data:,">
+${module !== undefined && html`<script type="module" src="/assets/${module}.js"></script>`}
+</head>
+<body>
+<a class="skip" href="#main">${say('page.skip')}</a>
+<header><a class="brand" href="/profile">svc</a>${signedIn && html`<nav><a href="/logout">${say('page.signOut')}</a></nav>`}</header>
+<main id="main">
+<h1>${title}</h1>
+${body}
+<noscript><p class="wrong">${say('page.noScript')}</p></noscript>
+</main>
+</body>
+</html>
+`
+  return document.text
+}
+
+interface Field {
+  id: string
+  label: string
+  type?: 'text' | 'password'
+  autocomplete: string
+  hint?: string
+  max?: number
+}
+
+export function field({ id, label, type = 'text', autocomplete, hint, max = 200 }: Field): Html {
+  return html`<label for="${id}">${label}</label>
+<input id="${id}" name="${id}" type="${type}" autocomplete="${autocomplete}" maxlength="${max}" required${hint !== undefined && html` aria-describedby="${id}-hint"`}>
+${hint !== undefined && html`<p class="hint" id="${id}-hint">${hint}</p>`}`
+}
+
+/** Where a form says how it went. */
+export const outcome = html`<p class="outcome" role="status" aria-live="polite"></p>`

@@ -1,0 +1,41 @@
+import { type Html, html } from '../html.ts'
+import { field, outcome, type Say } from '../layout.ts'
+
+/** Where the first keys are made. */
+export const handshakeBody = (say: Say): Html => html`
+<section id="make">
+<p>${say('page.handshake.intro')}</p>
+<form id="handshake">
+${field({ id: 'passkey', label: say('page.handshake.passkey'), type: 'password', autocomplete: 'new-password', hint: say('page.handshake.hint') })}
+${field({ id: 'repeat', label: say('page.handshake.repeat'), type: 'password', autocomplete: 'new-password' })}
+<button>${say('page.handshake.submit')}</button>
+${outcome}
+</form>
+</section>
+<section id="kept" hidden>
+<h2>${say('page.handshake.codeTitle')}</h2>
+<p>${say('page.handshake.codeIntro')}</p>
+<p><output id="code" class="secret"></output></p>
+<p><a class="button" id="on" href="/profile">${say('page.handshake.done')}</a></p>
+</section>`
+
+/** Where somebody who has keys opens them, gets the passkey back, or starts anew. */
+export const unlockBody = (say: Say): Html => html`
+<p>${say('page.unlock.intro')}</p>
+<form id="unlock">
+${field({ id: 'passkey', label: say('page.handshake.passkey'), type: 'password', autocomplete: 'current-password' })}
+<button>${say('page.unlock.submit')}</button>
+${outcome}
+</form>
+<details>
+<summary>${say('page.unlock.recoverTitle')}</summary>
+<form id="recover">
+${field({ id: 'code', label: say('page.unlock.code'), autocomplete: 'off', max: 40 })}
+<button>${say('page.unlock.recover')}</button>
+${outcome}
+<p><output id="recovered" class="secret"></output></p>
+</form>
+<h2>${say('page.unlock.resetTitle')}</h2>
+<p>${say('page.unlock.resetIntro')}</p>
+<form id="reset"><button class="danger">${say('page.unlock.reset')}</button>${outcome}</form>
+</details>`
