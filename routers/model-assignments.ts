@@ -5,6 +5,7 @@ import { AiModelUsageRule } from '../entities/ai-model-usage-rule.ts'
 import { type UsageType, usageTypes } from '../entities/columns.ts'
 import { SystemModel } from '../entities/system-model.ts'
 import type { ModelConfig } from './model-config.ts'
+import { orSame } from './three-way.ts'
 
 /** The front end may use every model; programs only those that say so. */
 export async function syncUsageRules(em: EntityManager, config: ModelConfig): Promise<void> {
@@ -25,7 +26,7 @@ export async function syncUsageRules(em: EntityManager, config: ModelConfig): Pr
       const before = row.synced?.[usageType] ?? Boolean(rule)
       if (before === Boolean(rule)) setRule(em, { model: row, usageType, allowed }, rule)
     }
-    row.synced = { ...row.synced, main: true, external }
+    row.synced = orSame(row.synced, { ...row.synced, main: true, external })
   }
   await em.flush()
 }

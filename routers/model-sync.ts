@@ -12,7 +12,7 @@ import { syncSystemModels, syncUsageRules } from './model-assignments.ts'
 import type { ModelEntry, ProviderConfig } from './model-config.ts'
 import { pricingOf } from './pricing.ts'
 import { renewSecrets } from './renew-secrets.ts'
-import { plainValues, unchangedByHand } from './three-way.ts'
+import { orSame, plainValues, unchangedByHand } from './three-way.ts'
 import { API_KEY, type Vault } from './vault.ts'
 
 export interface SyncReport {
@@ -73,7 +73,14 @@ function switchOff(row: { active: boolean; synced?: Synced | null | undefined },
 function writeProvider(em: EntityManager, vault: Vault, provider: ProviderConfig, row?: AiProvider): AiProvider {
   const { id: providerId, adapter, name = providerId, active, apiUrl = null, apiKey, timeouts, circuit } = provider
   const plainKey = openKey(vault, row)
-  const wanted = { adapter, name, active, apiUrl, settings: { timeouts, circuit }, apiKey: digest(apiKey) }
+  const wanted = {
+    adapter,
+    name,
+    active,
+    apiUrl,
+    settings: { timeouts, ...(circuit && { circuit }) },
+    apiKey: digest(apiKey),
+  }
   const { apiKey: newKey, ...values } = row
     ? unchangedByHand(
         wanted,
@@ -85,7 +92,7 @@ function writeProvider(em: EntityManager, vault: Vault, provider: ProviderConfig
   // Sealing twice gives two texts: an unchanged key is left alone.
   if (newKey !== undefined && (plainKey.lost || apiKey !== plainKey.text))
     written.apiKey = apiKey ? vault.seal(apiKey, API_KEY) : null
-  written.synced = plainValues(wanted)
+  written.synced = orSame(row?.synced, plainValues(wanted))
   return written
 }
 
@@ -120,7 +127,7 @@ function writeModel(em: EntityManager, entry: ModelEntry, { provider, row, tools
   const known = toolNames.filter((name) => tools.has(name))
   assignTools(written, tools, { known, before: (before['tools'] ?? []) as string[] })
   describe(em, written, { descriptions, before: (before['descriptions'] ?? {}) as Record<string, string> })
-  written.synced = { ...before, ...plainValues({ ...wanted, descriptions, tools: known }) }
+  written.synced = orSame(before, { ...before, ...plainValues({ ...wanted, descriptions, tools: known }) })
 }
 
 /** Tools that an administrator assigned or took away by hand stay so. */

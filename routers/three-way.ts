@@ -18,3 +18,7 @@ export const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(valu
 
 export const plainValues = (values: Values): Values =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, plain(value)]))
+
+/** The values before where the new ones say the same: the database orders the members of JSON anew, which is no change. */
+export const orSame = <T extends Values>(before: T | null | undefined, after: T): T =>
+  before && isDeepStrictEqual(before, after) ? before : after

@@ -22,14 +22,15 @@ export type Behaviour = (asked: Asked, response: ServerResponse) => void | Promi
 
 /** An AI provider that speaks the OpenAI protocol over real HTTP and behaves as a test tells it. */
 export async function startProvider(behave: Behaviour = answers('Good day.')) {
-  const provider = { behave, asked: [] as Asked[], connections: 0 }
+  const listing: unknown = { data: [{ id: 'mock-1' }] }
+  const provider = { behave, listing, asked: [] as Asked[], connections: 0 }
   const server = createServer(async (request, response) => {
     const asked: Asked = { path: request.url ?? '', headers: request.headers, body: await bodyOf(request) }
     if (request.method === 'POST') provider.asked.push(asked)
     response.once('close', () => {
       if (!response.writableFinished) asked.abortedAt = performance.now()
     })
-    if (request.method === 'GET') json(response, { data: [{ id: 'mock-1' }] })
+    if (request.method === 'GET') json(response, provider.listing)
     else await provider.behave(asked, response)
   })
   server.on('connection', () => provider.connections++)

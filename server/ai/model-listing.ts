@@ -1,0 +1,23 @@
+import { z } from 'zod'
+import { adapterDrivers } from './adapters.ts'
+import type { ProviderLink } from './provider-link.ts'
+
+const PATIENCE = 10_000
+
+/** The lists of models that the providers' APIs give, as names. */
+const listing = z.union([
+  z.object({ data: z.array(z.object({ id: z.string() })) }).transform(({ data }) => data.map(({ id }) => id)),
+  z
+    .object({ models: z.array(z.object({ name: z.string() })) })
+    .transform(({ models }) => models.map(({ name }) => name.replace(/^models\//, ''))),
+])
+
+/** Whether the provider has a model of this name now; throws where it does not say. */
+export async function isListed(link: ProviderLink, name: string): Promise<boolean> {
+  const source = adapterDrivers[link.adapter].listing(link.connection)
+  if (!source) return true
+  const { url, headers } = source
+  const response = await link.connection.fetch(url, { headers, signal: AbortSignal.timeout(PATIENCE) })
+  if (!response.ok) throw new Error(`the list of models was answered with ${response.status}`)
+  return listing.parse(await response.json()).includes(name)
+}
