@@ -13,8 +13,14 @@ const failed = (error: unknown) => (error instanceof Refused && error.message) |
 
 element('locked').hidden = (await find(ownerOf(connection))) !== undefined
 showPicture(userinfo?.avatar ?? null)
-element<HTMLInputElement>('name').value = userinfo?.name ?? ''
-element<HTMLTextAreaElement>('bio').value = userinfo?.bio ?? ''
+prefill('name', userinfo?.name)
+prefill('bio', userinfo?.bio)
+
+/** Whoever was faster than the answer keeps what they typed. */
+function prefill(id: string, value: string | null | undefined): void {
+  const field = element<HTMLInputElement | HTMLTextAreaElement>(id)
+  if (field.value === '') field.value = value ?? ''
+}
 
 function showPicture(avatar: string | null): void {
   const picture = element<HTMLImageElement>('picture')

@@ -1,0 +1,51 @@
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { expect } from 'vitest'
+
+const executablePath = process.env['CHROMIUM_PATH'] ?? '/usr/bin/chromium'
+
+/** In CI a browser that is missing is a failure. */
+export const noChromium = !existsSync(executablePath) && !process.env['CI']
+
+const quiet = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
+
+/** A page of a real browser, and every request it made. */
+export async function openPage(url: string, options: BrowserContextOptions = {}) {
+  const browser = await chromium.launch({ executablePath, args: quiet })
+  const page = await (await browser.newContext({ baseURL: url, ...options })).newPage()
+  page.setDefaultTimeout(45_000)
+  const requests: { method: string; url: string; body: string }[] = []
+  const complaints: string[] = []
+  page.on('request', (request) => {
+    requests.push({ method: request.method(), url: request.url(), body: request.postData() ?? '' })
+  })
+  page.on('pageerror', (error) => complaints.push(error.message))
+  page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()))
+  return { page, requests, complaints, [Symbol.asyncDispose]: () => browser.close() }
+}
+
+const axe = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
+
+interface Axe {
+  axe: { run(): Promise<{ violations: { id: string; impact: string; nodes: { html: string }[] }[] }> }
+}
+
+/** Nothing that keeps somebody out: judged by axe, in the page as it is now. */
+export async function expectAccessible(page: Page): Promise<void> {
+  // Through the debugger, which the page's policy does not bind.
+  const debug = await page.context().newCDPSession(page)
+  await debug.send('Runtime.evaluate', { expression: await readFile(axe, 'utf8') })
+  const violations = await page.evaluate(async () => (await (globalThis as unknown as Axe).axe.run()).violations)
+  const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
+  expect(serious.map(({ id, nodes }) => [id, nodes[0]?.html])).toEqual([])
+}

@@ -1,0 +1,242 @@
+import type { Page } from 'playwright-core'
+import sharp from 'sharp'
+import { describe, expect, test } from 'vitest'
+import { startApp, type TestApp } from './app.ts'
+import { addAccount, PASSWORD } from './browser.ts'
+import { expectAccessible, noChromium, openPage } from './chromium.ts'
+
+const PASSKEY = 'Correct-Horse-7!'
+
+async function signIn(page: Page, account = 'ada'): Promise<void> {
+  await page.goto('/login')
+  await page.fill('#account', account)
+  await page.fill('#password', PASSWORD)
+  await page.click('#login button')
+  await page.waitForURL(/register|handshake|profile/)
+}
+
+/** Makes the first keys; returns the recovery code. */
+async function makeKeys(page: Page, passkey = PASSKEY): Promise<string> {
+  await page.goto('/handshake')
+  await page.fill('#passkey', passkey)
+  await page.fill('#repeat', passkey)
+  await page.click('#handshake button')
+  await page.waitForSelector('#kept:not([hidden])')
+  return (await page.textContent('#code')) ?? ''
+}
+
+async function signOut(page: Page): Promise<void> {
+  await page.goto('/logout')
+  await page.click('#logout button')
+  await page.waitForURL(/login/)
+}
+
+async function newcomer(settings: Record<string, string> = {}): Promise<TestApp> {
+  const svc = await startApp(settings)
+  await addAccount(svc, 'ada', { known: false })
+  return svc
+}
+
+describe.skipIf(noChromium)('in a real browser', () => {
+  test('somebody comes from the first sign-in to their profile, and is known from then on', async () => {
+    await using svc = await newcomer()
+    await using chromium = await openPage(svc.url)
+    const { page, requests, complaints } = chromium
+
+    await page.goto('/profile')
+    expect(page.url()).toContain('/login')
+    await expectAccessible(page)
+    await signIn(page)
+    expect(page.url()).toContain('/register')
+    await expectAccessible(page)
+    await page.click('a.button')
+    await page.waitForURL(/handshake/)
+    await expectAccessible(page)
+    const code = await makeKeys(page)
+    await page.click('#on')
+    await page.waitForURL(/profile/)
+    await page.waitForFunction(() => document.querySelector('#usage')?.textContent !== '')
+
+    expect(code).toMatch(/^[0-9a-f]{4}(-[0-9a-f]{4}){3}$/)
+    expect(await page.inputValue('#name')).toBe('The ada')
+    expect(await page.isVisible('#locked')).toBe(false)
+    await expectAccessible(page)
+    expect(await svc.rows('select username, length(public_key) as key from users where id > 1')).toEqual([
+      { username: 'ada', key: 736 },
+    ])
+    expect(requests.filter(({ url }) => !url.startsWith(svc.url) && !url.startsWith('data:'))).toEqual([])
+    expect(requests.filter(({ url, body }) => `${url} ${body}`.includes(PASSKEY) || body.includes(code))).toEqual([])
+    expect(complaints).toEqual([])
+  })
+
+  test('the front end boots in the specified order', async () => {
+    await using svc = await newcomer()
+    await using chromium = await openPage(svc.url)
+
+    await signIn(chromium.page)
+    await makeKeys(chromium.page)
+    await svc.rows(
+      "insert into frontend_migrations (name, created_at) values ('2030_01_01_000000_after_login_x', now() + interval '1 minute')",
+    )
+    chromium.requests.length = 0
+    await chromium.page.goto('/profile')
+    await chromium.page.waitForFunction(() => document.querySelector('#usage')?.textContent !== '')
+
+    const asked = chromium.requests.map(({ url }) => new URL(url).pathname).filter((path) => path.startsWith('/api/'))
+    expect(asked.slice(0, 2).sort()).toEqual(['/api/svc/v1/configs', '/api/svc/v1/connections/svc'])
+    expect(asked.slice(2, 4)).toEqual(['/api/svc/v1/translation-labels/en_US', '/api/svc/v1/migrations'])
+  })
+
+  test('the keys stay locked until the right passkey is entered', async () => {
+    await using svc = await newcomer()
+    await using chromium = await openPage(svc.url)
+    const { page } = chromium
+    await signIn(page)
+    await makeKeys(page)
+    await signOut(page)
+
+    await signIn(page)
+    await page.goto('/profile')
+    await page.waitForSelector('#locked:not([hidden])')
+    await page.goto('/handshake')
+    await expectAccessible(page)
+    await page.fill('#passkey', 'Another-Horse-7!')
+    await page.click('#unlock button')
+    await page.waitForSelector('#unlock .outcome.wrong')
+    await page.fill('#passkey', PASSKEY)
+    await page.click('#unlock button')
+    await page.waitForURL(/profile/)
+    await page.waitForFunction(() => document.querySelector('#usage')?.textContent !== '')
+
+    expect(await page.isVisible('#locked')).toBe(false)
+  })
+
+  test('the recovery code gives the passkey back, and a renewed one takes its place', async () => {
+    await using svc = await newcomer()
+    await using chromium = await openPage(svc.url)
+    const { page } = chromium
+    await signIn(page)
+    const first = await makeKeys(page)
+
+    const recover = async (code: string) => {
+      await page.goto('/handshake')
+      await page.click('summary')
+      await page.fill('#code', code)
+      await page.click('#recover button')
+      await page.waitForFunction(() => document.querySelector('#recover .outcome')?.textContent !== '')
+      return page.textContent('#recovered')
+    }
+    expect(await recover(first)).toBe(PASSKEY)
+    await page.goto('/profile')
+    await page.fill('#renew #passkey', PASSKEY)
+    await page.click('#renew button')
+    await page.waitForFunction(() => document.querySelector('#renew #code')?.textContent !== '')
+    const second = (await page.textContent('#renew #code')) ?? ''
+
+    expect(second).not.toBe(first)
+    expect(await recover(first)).toBe('')
+    expect(await recover(second)).toBe(PASSKEY)
+  })
+
+  test('who has lost both may start anew, with a fresh sign-in', async () => {
+    await using svc = await newcomer()
+    await using chromium = await openPage(svc.url)
+    const { page } = chromium
+    await signIn(page)
+    await makeKeys(page)
+    page.on('dialog', (dialog) => dialog.accept())
+
+    await page.goto('/handshake')
+    await page.click('summary')
+    await page.click('#reset button')
+    await page.waitForURL(/register/)
+    await makeKeys(page, 'Quite-Another-8')
+
+    expect(await svc.rows('select count(*)::int as entries from user_keychain_values')).toEqual([{ entries: 3 }])
+  })
+
+  test('people change their name and picture, and make and revoke tokens', async () => {
+    await using svc = await newcomer()
+    await using chromium = await openPage(svc.url)
+    const { page } = chromium
+    await signIn(page)
+    await makeKeys(page)
+    const picture = await sharp({ create: { width: 40, height: 30, channels: 3, background: '#369' } })
+      .png()
+      .toBuffer()
+
+    await page.goto('/profile')
+    await page.fill('#name', '<b>Ada</b>')
+    await page.setInputFiles('#avatar', { name: 'me.png', mimeType: 'image/png', buffer: picture })
+    await page.click('#about button')
+    await page.waitForSelector('#picture:not([hidden])')
+    await page.fill('#token-name', 'laptop')
+    await page.click('#create button')
+    await page.waitForFunction(() => document.querySelector('#token')?.textContent !== '')
+    const token = (await page.textContent('#token')) ?? ''
+    const works = await svc.send('GET', '/api/user', { token })
+    await page.click('#tokens button')
+    await page.waitForFunction(() => !document.querySelector('#tokens button'))
+    const gone = await svc.send('GET', '/api/user', { token })
+
+    expect([works.status, gone.status]).toEqual([200, 401])
+    expect(await works.json()).toMatchObject({ name: '<b>Ada</b>' })
+    expect(await page.evaluate(() => (document.querySelector('#picture') as HTMLImageElement).naturalWidth)).toBe(256)
+  })
+
+  test('tells people to ask an administrator where they may not make tokens', async () => {
+    await using svc = await newcomer({ ALLOW_USER_TOKEN_CREATION: 'false' })
+    await using chromium = await openPage(svc.url)
+    const { page } = chromium
+    await signIn(page)
+    await makeKeys(page)
+
+    await page.goto('/profile')
+
+    expect(await page.textContent('#tokens-off')).toContain('administrator')
+    expect(await page.$('#create')).toBeNull()
+  })
+
+  test('speaks German where the browser prefers it, dark where it is dark, and fits a phone', async () => {
+    await using svc = await newcomer()
+    await using chromium = await openPage(svc.url, {
+      locale: 'de-DE',
+      colorScheme: 'dark',
+      viewport: { width: 360, height: 740 },
+    })
+    const { page } = chromium
+
+    await signIn(page)
+    const title = await page.textContent('h1')
+    await makeKeys(page)
+    await page.goto('/profile')
+    await page.waitForFunction(() => document.querySelector('#usage')?.textContent !== '')
+
+    expect(title).toBe('Willkommen')
+    expect(await page.textContent('h1')).toBe('Ihr Profil')
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(360)
+    await expectAccessible(page)
+  })
+})
+
+describe('the pages', () => {
+  test('send everybody to where they belong', async () => {
+    await using svc = await startApp()
+
+    for (const path of ['/register', '/handshake', '/profile', '/logout']) {
+      const answer = await fetch(svc.url + path, { redirect: 'manual' })
+      expect([path, answer.status, answer.headers.get('location')]).toEqual([path, 302, '/login'])
+    }
+  })
+
+  test('run nothing that stands in them, and nothing from elsewhere', async () => {
+    await using svc = await startApp()
+
+    const answer = await fetch(`${svc.url}/login?error=%3Cscript%3E`)
+    const text = await answer.text()
+
+    expect(answer.headers.get('content-security-policy')).toContain("default-src 'none'; script-src 'self'")
+    expect(answer.headers.get('cache-control')).toBe('no-store')
+    expect(text).not.toMatch(/<script(?! type="module" src="\/assets\/)|\sstyle=|\son\w+=|https?:\/\//)
+  })
+})
