@@ -25,23 +25,44 @@ export async function eventStream(
     'cache-control': 'no-store',
     'x-accel-buffering': 'no',
   })
+  const out = gathered(raw)
   const beat = setInterval(() => raw.write(': still here\n\n'), heartbeat)
   const closed = closing(reply)
   try {
     for (let step = first; !step.done; step = await parts.next()) {
       const { type, ...data } = step.value
-      if (!raw.write(eventOf(type, data))) await once(raw, 'drain', { signal: closed })
+      out.say(eventOf(type, data))
+      if (raw.writableNeedDrain) await once(raw, 'drain', { signal: closed })
     }
-    raw.write(eventOf('done', {}))
+    out.say(eventOf('done', {}))
   } catch (thrown) {
     const { code, message } = failureOf(thrown)
-    raw.write(eventOf('error', { code, message, requestId }))
+    out.say(eventOf('error', { code, message, requestId }))
   } finally {
     clearInterval(beat)
     await parts.return()
-    raw.end()
+    out.end()
   }
   return reply
+}
+
+/** Sends what is said without a pause in one piece: each write is a chunk of its own on the wire. */
+function gathered(raw: FastifyReply['raw']) {
+  let waiting = ''
+  const flush = () => {
+    if (waiting) raw.write(waiting)
+    waiting = ''
+  }
+  return {
+    say(text: string) {
+      if (!waiting) process.nextTick(flush)
+      waiting += text
+    },
+    end() {
+      raw.end(waiting)
+      waiting = ''
+    },
+  }
 }
 
 const eventOf = (type: string, data: object) => `event: ${type}\ndata: ${JSON.stringify(data)}\n\n`

@@ -42,8 +42,8 @@ export class MeteredCall {
   async *parts(): AsyncGenerator<StreamPart, void> {
     let outcome: Outcome = 'aborted'
     try {
-      const pieces = this.#ctx.models.stream(this.#call, (tokens) => this.#count(tokens))
-      for await (const text of pieces) yield this.#deliver(text)
+      const steps = this.#ctx.models.stream(this.#call, (tokens) => this.#count(tokens))
+      for await (const pieces of steps) for (const text of pieces) yield this.#deliver(text)
       outcome = 'completed'
       yield { type: 'usage', ...this.#counts(outcome) }
     } catch (error) {

@@ -30,8 +30,8 @@ export type Meter = (tokens: TokenCounts) => void
 /** The AI providers behind one small interface. Failures are thrown as they came; nobody outside may see them. */
 export interface ModelGateway {
   generate(call: ModelCall, meter: Meter): Promise<string>
-  /** The text in pieces, as they come. */
-  stream(call: ModelCall, meter: Meter): AsyncIterable<string>
+  /** The text in pieces, as they come; those that came at once together. */
+  stream(call: ModelCall, meter: Meter): AsyncIterable<readonly string[]>
   /** Whether the provider's API offers the model now; throws where it does not answer. */
   available(model: CallableModel): Promise<boolean>
 }

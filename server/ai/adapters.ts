@@ -3,6 +3,7 @@ import { createGoogle } from '@ai-sdk/google'
 import { createMistral } from '@ai-sdk/mistral'
 import { createOpenAI } from '@ai-sdk/openai'
 import type {
+  LanguageModelV4,
   LanguageModelV4CallOptions,
   LanguageModelV4GenerateResult,
   LanguageModelV4StreamPart,
@@ -11,6 +12,7 @@ import type { Adapter } from '../../routers/model-config.ts'
 import type { Outbound } from '../outbound.ts'
 import { demoModel } from './demo.ts'
 import { compatibleModels } from './openai-compatible.ts'
+import type { Step } from './provider-stream.ts'
 
 /** What it takes to reach a provider. */
 export interface Connection {
@@ -26,7 +28,7 @@ export interface ChatModel {
   doGenerate(
     options: LanguageModelV4CallOptions,
   ): PromiseLike<Pick<LanguageModelV4GenerateResult, 'content' | 'usage' | 'finishReason'>>
-  doStream(options: LanguageModelV4CallOptions): PromiseLike<{ stream: AsyncIterable<LanguageModelV4StreamPart> }>
+  doStream(options: LanguageModelV4CallOptions): PromiseLike<{ stream: AsyncIterable<Step> }>
 }
 
 interface AdapterDriver {
@@ -39,6 +41,21 @@ interface AdapterDriver {
 const bearer = (apiKey: string | undefined): Record<string, string> =>
   apiKey ? { authorization: `Bearer ${apiKey}` } : {}
 
+/** The AI SDK's models have one part in each step. */
+const stepwise =
+  (make: (modelId: string) => LanguageModelV4) =>
+  (modelId: string): ChatModel => {
+    const model = make(modelId)
+    return {
+      doGenerate: (options) => model.doGenerate(options),
+      doStream: async (options) => ({ stream: oneByOne((await model.doStream(options)).stream) }),
+    }
+  }
+
+async function* oneByOne(parts: AsyncIterable<LanguageModelV4StreamPart>): AsyncGenerator<Step, void> {
+  for await (const part of parts) yield [part]
+}
+
 /** The settings of an SDK, without the members that are not set. */
 const given = ({ apiUrl, apiKey, fetch }: Connection) => ({
   fetch,
@@ -47,8 +64,8 @@ const given = ({ apiUrl, apiKey, fetch }: Connection) => ({
 })
 
 const listAt =
-  (fallback: string, headersOf: (apiKey: string | undefined) => Record<string, string>) =>
-  ({ apiUrl = fallback, apiKey }: Connection) => ({ url: `${apiUrl}/models`, headers: headersOf(apiKey) })
+  (fallback: string, headersOf: (apiKey: string | undefined) => Record<string, string>, all = '') =>
+  ({ apiUrl = fallback, apiKey }: Connection) => ({ url: `${apiUrl}/models${all}`, headers: headersOf(apiKey) })
 
 export const adapterDrivers: Record<Adapter, AdapterDriver> = {
   'openai-compatible': {
@@ -56,23 +73,28 @@ export const adapterDrivers: Record<Adapter, AdapterDriver> = {
     listing: listAt('', bearer),
   },
   openai: {
-    model: (connection) => createOpenAI(given(connection)),
+    model: (connection) => stepwise(createOpenAI(given(connection))),
     listing: listAt('https://api.openai.com/v1', bearer),
   },
   anthropic: {
-    model: (connection) => createAnthropic(given(connection)),
-    listing: listAt('https://api.anthropic.com/v1', (key = '') => ({
-      'x-api-key': key,
-      'anthropic-version': '2023-06-01',
-    })),
+    model: (connection) => stepwise(createAnthropic(given(connection))),
+    listing: listAt(
+      'https://api.anthropic.com/v1',
+      (key = '') => ({ 'x-api-key': key, 'anthropic-version': '2023-06-01' }),
+      '?limit=1000',
+    ),
   },
   google: {
-    model: (connection) => createGoogle(given(connection)),
-    listing: listAt('https://generativelanguage.googleapis.com/v1beta', (key = '') => ({ 'x-goog-api-key': key })),
+    model: (connection) => stepwise(createGoogle(given(connection))),
+    listing: listAt(
+      'https://generativelanguage.googleapis.com/v1beta',
+      (key = '') => ({ 'x-goog-api-key': key }),
+      '?pageSize=1000',
+    ),
   },
   mistral: {
-    model: (connection) => createMistral(given(connection)),
+    model: (connection) => stepwise(createMistral(given(connection))),
     listing: listAt('https://api.mistral.ai/v1', bearer),
   },
-  demo: { model: () => demoModel, listing: () => undefined },
+  demo: { model: () => stepwise(demoModel), listing: () => undefined },
 }

@@ -32,21 +32,22 @@ interface ToolCall {
 export class CompletionParts {
   readonly #calls = new Map<number, ToolCall>()
   #finish: string | undefined
-  #usage: object | undefined;
+  #usage: object | undefined
 
-  *read({ choices, usage, error }: CompletionChunk): Generator<LanguageModelV4StreamPart, void> {
-    if (error) throw new Error('the provider broke off with an error')
+  read({ choices, usage, error }: CompletionChunk): LanguageModelV4StreamPart[] {
+    if (error) return [{ type: 'error', error }]
     this.#usage = usage ?? this.#usage
     const { delta, finish_reason } = choices?.[0] ?? {}
     this.#finish = finish_reason ?? this.#finish
-    if (delta) yield* this.#say(delta)
+    return delta ? this.#say(delta) : []
   }
 
-  *#say(delta: Delta): Generator<LanguageModelV4StreamPart, void> {
-    if (delta.reasoning_content || delta.reasoning) yield { type: 'reasoning-delta', id: '0', delta: '' }
-    const text = textOf(delta.content) + (delta.refusal ?? '')
-    if (text) yield { type: 'text-delta', id: '0', delta: text }
+  #say(delta: Delta): LanguageModelV4StreamPart[] {
     for (const call of delta.tool_calls ?? []) this.#add(call)
+    const text = textOf(delta.content) + (delta.refusal ?? '')
+    if (text) return [{ type: 'text-delta', id: '0', delta: text }]
+    const isThinking = delta.reasoning_content || delta.reasoning
+    return isThinking ? [{ type: 'reasoning-delta', id: '0', delta: '' }] : []
   }
 
   /** What did not go out yet, in the form of a whole completion. */

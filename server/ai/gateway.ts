@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { CallableModel, Meter, ModelCall, ModelGateway } from '../../routers/model-gateway.ts'
 import { API_KEY, type Vault } from '../../routers/vault.ts'
-import { adapterDrivers } from './adapters.ts'
 import { Conversation } from './conversation.ts'
+import { isListed } from './model-listing.ts'
 import { createLink, type ProviderLink } from './provider-link.ts'
 import { beginStream, relay } from './provider-stream.ts'
 
@@ -26,7 +26,7 @@ export function createGateway(vault: Vault): ModelGateway & { close(): Promise<v
   return {
     generate: (call, meter) => generate(linkTo(call.model), call, meter),
     stream: (call, meter) => stream(linkTo(call.model), call, meter),
-    available: (model) => isListed(linkTo(model), model),
+    available: (model) => isListed(linkTo(model), upstreamName(model)),
     close: async () => void (await Promise.all([...links.values()].map(({ link }) => link.close()))),
   }
 }
@@ -51,7 +51,8 @@ const upstreamName = ({ upstreamId, modelId }: CallableModel) => upstreamId ?? m
 async function generate(link: ProviderLink, call: ModelCall, meter: Meter): Promise<string> {
   const model = link.model(upstreamName(call.model))
   const conversation = new Conversation(call, meter)
-  const signal = AbortSignal.any([call.signal, AbortSignal.timeout(link.total)])
+  using time = within(link.total, call.signal)
+  const { signal } = time
   let said = ''
   for (let round = 0; round <= MOST_ROUNDS; round++) {
     const options = conversation.options(signal, round === MOST_ROUNDS)
@@ -66,10 +67,11 @@ async function generate(link: ProviderLink, call: ModelCall, meter: Meter): Prom
   throw new EndlessTools()
 }
 
-async function* stream(link: ProviderLink, call: ModelCall, meter: Meter): AsyncGenerator<string, void> {
+async function* stream(link: ProviderLink, call: ModelCall, meter: Meter): AsyncGenerator<readonly string[], void> {
   const model = link.model(upstreamName(call.model))
   const conversation = new Conversation(call, meter)
-  const signal = AbortSignal.any([call.signal, AbortSignal.timeout(link.total)])
+  using time = within(link.total, call.signal)
+  const { signal } = time
   for (let round = 0; round <= MOST_ROUNDS; round++) {
     const options = conversation.options(signal, round === MOST_ROUNDS)
     const parts = await link.guarded(() => beginStream(async () => (await model.doStream(options)).stream), signal)
@@ -84,18 +86,17 @@ class EndlessTools extends Error {
   override name = 'EndlessTools'
 }
 
-async function isListed(link: ProviderLink, model: CallableModel): Promise<boolean> {
-  const listing = adapterDrivers[link.adapter].listing(link.connection)
-  if (!listing) return true
-  const response = await link.connection.fetch(listing.url, {
-    headers: listing.headers,
-    signal: AbortSignal.timeout(10_000),
-  })
-  if (!response.ok) throw new Error(`the list of models was answered with ${response.status}`)
-  const { data, models } = (await response.json()) as { data?: { id?: string }[]; models?: { name?: string }[] }
-  const names = [
-    ...(data ?? []).map(({ id }) => id),
-    ...(models ?? []).map(({ name }) => name?.replace(/^models\//, '')),
-  ]
-  return names.includes(upstreamName(model))
+/** The caller's signal and a time limit in one, whose timer goes with the call. */
+function within(ms: number, gone: AbortSignal): Disposable & { signal: AbortSignal } {
+  const limit = new AbortController()
+  const timer = setTimeout(() => limit.abort(new DOMException('The time is up.', 'TimeoutError')), ms)
+  // `AbortSignal.any` would cost several times as much.
+  const end = () => limit.abort(gone.reason)
+  gone.addEventListener('abort', end, { once: true })
+  if (gone.aborted) end()
+  const release = () => {
+    clearTimeout(timer)
+    gone.removeEventListener('abort', end)
+  }
+  return { signal: limit.signal, [Symbol.dispose]: release }
 }

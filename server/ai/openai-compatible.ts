@@ -1,14 +1,10 @@
 import { OpenAICompatibleChatLanguageModel } from '@ai-sdk/openai-compatible'
-import {
-  APICallError,
-  type LanguageModelV4CallOptions,
-  type LanguageModelV4StreamPart,
-  type LanguageModelV4ToolCall,
-} from '@ai-sdk/provider'
+import { APICallError, type LanguageModelV4CallOptions, type LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { Outbound } from '../outbound.ts'
 import type { ChatModel, Connection } from './adapters.ts'
 import { type CompletionChunk, CompletionParts } from './completion-parts.ts'
 import { eventData } from './event-data.ts'
+import type { Step } from './provider-stream.ts'
 
 /**
  * The AI SDK writes the request and reads the answer; only what lies between is ours, because the SDK's chain of web
@@ -51,14 +47,21 @@ export function compatibleModels({ name, apiUrl = '', apiKey, fetch, send }: Con
 async function* partsOf(
   model: OpenAICompatibleChatLanguageModel,
   bytes: AsyncIterable<Uint8Array>,
-): AsyncGenerator<LanguageModelV4StreamPart, void> {
+): AsyncGenerator<Step> {
   const parts = new CompletionParts()
-  for await (const data of eventData(bytes)) {
-    if (data !== '[DONE]') yield* parts.read(JSON.parse(data) as CompletionChunk)
-  }
+  for await (const events of eventData(bytes)) yield events.flatMap((data) => read(parts, data))
   const { content, finishReason, usage } = await model.convertResponse({ body: parts.rest() })
-  yield* content.filter((part): part is LanguageModelV4ToolCall => part.type === 'tool-call')
-  yield { type: 'finish', finishReason, usage }
+  yield [...content.filter((part) => part.type === 'tool-call'), { type: 'finish', finishReason, usage }]
+}
+
+function read(parts: CompletionParts, data: string): LanguageModelV4StreamPart[] {
+  if (data === '[DONE]') return []
+  try {
+    return parts.read(JSON.parse(data) as CompletionChunk)
+  } catch (error) {
+    // What came before it in the same packet still goes out.
+    return [{ type: 'error', error }]
+  }
 }
 
 /** Without a word of the provider's. */

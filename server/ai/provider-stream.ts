@@ -1,7 +1,9 @@
 import type { LanguageModelV4StreamPart, LanguageModelV4ToolCall } from '@ai-sdk/provider'
 import type { Conversation } from './conversation.ts'
 
-type Parts = AsyncIterable<LanguageModelV4StreamPart>
+/** What came at once: a step from one part of the service to the next costs more than a piece of text. */
+export type Step = readonly LanguageModelV4StreamPart[]
+type Parts = AsyncIterable<Step>
 
 /** Parts that say that a stream is there, but nothing yet. */
 const preliminary = new Set<LanguageModelV4StreamPart['type']>([
@@ -14,16 +16,14 @@ const preliminary = new Set<LanguageModelV4StreamPart['type']>([
 /** Opens a stream and waits for its first real part, so that a failure before it can still be tried again. */
 export async function beginStream(open: () => Promise<Parts>): Promise<Parts> {
   const iterator = (await open())[Symbol.asyncIterator]()
-  let first = await iterator.next()
-  while (!first.done && preliminary.has(first.value.type)) first = await iterator.next()
-  if (!first.done && first.value.type === 'error') throw asError(first.value.error)
-  return resume(first, iterator)
+  for (let step = await iterator.next(); ; step = await iterator.next()) {
+    const real = step.done ? undefined : step.value.find(({ type }) => !preliminary.has(type))
+    if (real?.type === 'error') throw asError(real.error)
+    if (real || step.done) return resume(step, iterator)
+  }
 }
 
-async function* resume(
-  first: IteratorResult<LanguageModelV4StreamPart>,
-  iterator: AsyncIterator<LanguageModelV4StreamPart>,
-): AsyncGenerator<LanguageModelV4StreamPart, void> {
+async function* resume(first: IteratorResult<Step>, iterator: AsyncIterator<Step>): AsyncGenerator<Step, void> {
   try {
     for (let step = first; !step.done; step = await iterator.next()) yield step.value
   } finally {
@@ -39,16 +39,17 @@ interface Said {
 }
 
 /** Passes text on as it comes, and gathers the rest. */
-export async function* relay(parts: Parts, conversation: Conversation): AsyncGenerator<string, Said> {
+export async function* relay(parts: Parts, conversation: Conversation): AsyncGenerator<readonly string[], Said> {
   const said: Said = { text: '', calls: [] }
   let finish: Finish | undefined
-  for await (const part of parts) {
-    if (part.type === 'text-delta') {
-      said.text += part.delta
-      yield part.delta
-    } else if (part.type === 'tool-call') said.calls.push(part)
-    else if (part.type === 'finish') finish = part
-    else if (part.type === 'error') throw asError(part.error)
+  for await (const step of parts) {
+    const pieces = step.flatMap((part) => (part.type === 'text-delta' ? part.delta : []))
+    said.text += pieces.join('')
+    said.calls.push(...step.filter((part) => part.type === 'tool-call'))
+    finish = step.find((part) => part.type === 'finish') ?? finish
+    if (pieces.length > 0) yield pieces
+    const failure = step.find((part) => part.type === 'error')
+    if (failure) throw asError(failure.error)
   }
   conversation.count(assertWhole(finish).usage)
   return said
@@ -66,4 +67,6 @@ function assertWhole(finish: Finish | undefined): Finish {
 
 /** What a provider reports in its stream is text or an object of its own, which nobody else may see. */
 const asError = (reported: unknown): Error =>
-  reported instanceof Error ? reported : new Error('the provider reported an error in its stream')
+  reported instanceof Error && reported.name !== 'Error'
+    ? reported
+    : new Error('the provider reported an error in its stream', { cause: reported })
