@@ -12,26 +12,13 @@ export interface Sending {
 export function openBrowser(url: string) {
   const cookies = new Map<string, string>()
 
-  async function send(method: string, path: string, { body, form, headers }: Sending = {}) {
-    const answer = await fetch(url + path, {
-      method,
-      redirect: 'manual',
-      headers: {
-        ...(cookies.size > 0 && { cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; ') }),
-        ...(body !== undefined && { 'content-type': 'application/json' }),
-        ...(headers ?? { 'sec-fetch-site': 'same-origin' }),
-      },
-      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-      ...(form && { body: new URLSearchParams(form) }),
-    })
-    for (const line of answer.headers.getSetCookie()) {
-      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
-      if (value) cookies.set(name, value)
-      else cookies.delete(name)
-    }
+  async function send(method: string, path: string, sending: Sending = {}) {
+    const answer = await fetch(url + path, { method, redirect: 'manual', ...requestOf(cookies, sending) })
+    keep(cookies, answer.headers)
+    const { status, headers } = answer
     const text = await answer.text()
-    const isJson = answer.headers.get('content-type')?.includes('json')
-    return { status: answer.status, headers: answer.headers, text, body: (isJson ? JSON.parse(text) : undefined) as Record<string, unknown> }
+    const isJson = headers.get('content-type')?.includes('json')
+    return { status, headers, text, body: (isJson ? JSON.parse(text) : undefined) as Record<string, unknown> }
   }
 
   return {
@@ -55,11 +42,36 @@ export function openBrowser(url: string) {
   }
 }
 
+function requestOf(cookies: Map<string, string>, { body, form, headers }: Sending) {
+  const sent = typeof body === 'string' || form ? body : JSON.stringify(body)
+  return {
+    headers: {
+      ...(cookies.size > 0 && { cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; ') }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(headers ?? { 'sec-fetch-site': 'same-origin' }),
+    },
+    ...(sent !== undefined && { body: sent as string }),
+    ...(form && { body: new URLSearchParams(form) }),
+  }
+}
+
+function keep(cookies: Map<string, string>, headers: Headers): void {
+  for (const line of headers.getSetCookie()) {
+    const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
+    if (value) cookies.set(name, value)
+    else cookies.delete(name)
+  }
+}
+
 export type TestBrowser = ReturnType<typeof openBrowser>
 
 export const PASSWORD = 'correct horse battery'
 
-export const identityOf = (username: string) => ({ username, email: `${username}@example.org`, name: `The ${username}` })
+export const identityOf = (username: string) => ({
+  username,
+  email: `${username}@example.org`,
+  name: `The ${username}`,
+})
 
 /** A local account, and a person where `known`. */
 export async function addAccount(svc: TestApp, username: string, { known = true } = {}) {
