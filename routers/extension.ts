@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { ModelFlag } from './ai-model-flags.ts'
 import type { ToolCapability } from './ai-tool-capabilities.ts'
-import type { Context } from './context.ts'
+import type { Context, Log } from './context.ts'
 import type { DomainEvents, Events, Listener } from './events.ts'
 import type { HealthResult } from './health.ts'
 import { inTime } from './in-time.ts'
@@ -45,10 +45,13 @@ export interface Extensions {
 }
 
 /** Registers listeners and health checks, and gathers the rest; throws on a tool or block that is there twice. */
-export function extend(events: Events, extensions: readonly Extension[]): Extensions {
-  for (const { listeners = {}, healthChecks = {} } of extensions) {
-    for (const [name, listener] of Object.entries(listeners)) {
-      events.on(name as keyof DomainEvents, listener as Listener<unknown>)
+export function extend(events: Events, extensions: readonly Extension[], log: Log): Extensions {
+  for (const { name: extension, listeners = {}, healthChecks = {} } of extensions) {
+    for (const [event, listener] of Object.entries(listeners)) {
+      const failed = (error: unknown) => log.error({ extension, event, error }, 'a listener failed')
+      // A failing listener of the health check is itself a result, which that check reports.
+      const hears = listener as Listener<unknown>
+      events.on(event as keyof DomainEvents, event === 'health-check' ? hears : contained(hears, failed))
     }
     for (const [name, check] of Object.entries(healthChecks)) {
       events.on('health-check', async ({ results }) => {
@@ -61,9 +64,21 @@ export function extend(events: Events, extensions: readonly Extension[]): Extens
   const modelFlags = extensions.flatMap((extension) => extension.modelFlags ?? [])
   const toolCapabilities = extensions.flatMap((extension) => extension.toolCapabilities ?? [])
   assertUnique(tools.map(({ name }) => name))
-  assertUnique([...configBlocks, ...modelFlags, ...toolCapabilities].map(({ key }) => key))
+  for (const registry of [configBlocks, modelFlags, toolCapabilities]) assertUnique(registry.map(({ key }) => key))
   return { configBlocks, modelFlags, toolCapabilities, tools: new Map(tools.map((tool) => [tool.name, tool])) }
 }
+
+/** A listener that fails stops neither what it hears of nor the process. */
+const contained =
+  (listener: Listener<unknown>, failed: (error: unknown) => void): Listener<unknown> =>
+  (payload) => {
+    try {
+      const heard = listener(payload)
+      return heard instanceof Promise ? heard.catch(failed) : heard
+    } catch (error) {
+      return failed(error)
+    }
+  }
 
 /** In milliseconds, and less than all custom checks have together: so the name of the one that hangs is known. */
 const PATIENCE = 3000

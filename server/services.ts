@@ -48,7 +48,7 @@ export async function compose({ env, database, log, temporaryDir }: Parts): Prom
   const vault = createVault(appKey, env.APP_PREVIOUS_KEYS)
   const events = createEvents()
   events.on('user-type-changed', lockKeychain)
-  const extensions = extend(events, await loadExtensions(env.EXTENSIONS))
+  const extensions = extend(events, await loadExtensions(env.EXTENSIONS), log)
   const { kv, limiter, close: closeKeyValue } = createKeyValue(env.REDIS_URL)
   const models = createGateway(vault)
   const usageLog = createUsageLog(sql, log)
