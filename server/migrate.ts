@@ -21,6 +21,8 @@ export interface Migrated {
 /** Brings the schema up to date and creates the AI user; replicas that start at once take turns. */
 export async function migrate(database: Database, url: string, aiUser: AiUser): Promise<Migrated> {
   const turn = new pg.Client({ connectionString: url })
+  // A server that goes away is told by the statement under way.
+  turn.on('error', () => {})
   await turn.connect()
   try {
     await turn.query('select pg_advisory_lock($1)', [MIGRATION_LOCK])
