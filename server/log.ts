@@ -31,17 +31,17 @@ export function createLog(level: string, destination?: DestinationStream): Logge
 
 /** Standard output, where lines of one turn of the event loop go out in one write. */
 export function standardOutput(): DestinationStream {
-  const output = pino.destination({ dest: 1, sync: true, minLength: 16_000 })
-  let planned: NodeJS.Immediate | undefined
+  const output = pino.destination(1)
+  let lines = ''
   const flush = () => {
-    planned = undefined
-    output.flushSync()
+    if (lines) output.write(lines)
+    lines = ''
   }
   process.on('exit', flush)
   return {
     write(line) {
-      output.write(line)
-      if (!planned) planned = setImmediate(flush)
+      if (!lines) setImmediate(flush)
+      lines += line
     },
   }
 }
