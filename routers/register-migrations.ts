@@ -1,4 +1,5 @@
 import { FrontendMigration } from '../entities/frontend-migration.ts'
+import { FrontendMigrationUserdata } from '../entities/frontend-migration-userdata.ts'
 import { User } from '../entities/user.ts'
 import type { Context } from './context.ts'
 
@@ -37,13 +38,10 @@ export async function registerMigrations(
       const data = await Promise.all(
         people.map(async ({ id, username }) => [id, await file.userdata?.({ id, username })] as const),
       )
-      const sealed = data.flatMap(([id, value]) =>
-        value ? [[id, ctx.vault.seal(JSON.stringify(value), USERDATA)] as const] : [],
+      const sealed = data.flatMap(([user, value]) =>
+        value ? [{ user, migration: row.id, data: ctx.vault.seal(JSON.stringify(value), USERDATA) }] : [],
       )
-      await em.execute(
-        'insert into frontend_migration_userdata (migration_id, user_id, data) select ?, * from unnest(?::int[], ?::text[])',
-        [row.id, sealed.map(([id]) => id), sealed.map(([, text]) => text)],
-      )
+      if (sealed.length > 0) await em.insertMany(FrontendMigrationUserdata, sealed)
     }
     return fresh.map(([name]) => name)
   })

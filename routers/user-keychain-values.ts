@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { ownRows } from '../entities/catalogue-scopes.ts'
 import { deleteKeychainValues, findValidator, upsertKeychainValues } from '../entities/keychain-statements.ts'
-import type { Statement } from '../entities/sql.ts'
 import { User } from '../entities/user.ts'
 import { keyTypes, UserKeychainValue } from '../entities/user-keychain-value.ts'
 import type { Context } from './context.ts'
@@ -69,13 +68,10 @@ async function update(
   await ctx.em().transactional(async (em) => {
     // Two browsers of one person take turns.
     await em.execute('select 1 from users where id = ? for update', [userId])
-    const run = (text: Statement<never>, values: unknown[]) => em.execute(text.text.replace(/\$\d/g, '?'), values)
     if (clean) await em.nativeDelete(UserKeychainValue, { user: userId })
     if (publicKey) await em.nativeUpdate(User, { id: userId }, { publicKey, updatedAt: new Date() })
-    const columns = (entries: readonly Record<string, unknown>[], ...names: string[]) =>
-      names.map((name) => entries.map((entry) => entry[name]))
-    if (set.length > 0) await run(upsertKeychainValues, [userId, ...columns(set, 'key', 'keyType', 'value')])
-    if (remove.length > 0) await run(deleteKeychainValues, [userId, ...columns(remove, 'key', 'keyType')])
+    if (set.length > 0) await em.execute(upsertKeychainValues, [userId, JSON.stringify(set)])
+    if (remove.length > 0) await em.execute(deleteKeychainValues, [userId, JSON.stringify(remove)])
   })
 }
 

@@ -25,6 +25,9 @@ async function makeKeys(page: Page, passkey = PASSKEY): Promise<string> {
   return (await page.textContent('#code')) ?? ''
 }
 
+/** Waits until something stands in an element. */
+const filled = (page: Page, selector: string) => page.locator(selector).filter({ hasText: /./ }).waitFor()
+
 async function signOut(page: Page): Promise<void> {
   await page.goto('/logout')
   await page.click('#logout button')
@@ -55,7 +58,7 @@ describe.skipIf(noChromium)('in a real browser', () => {
     const code = await makeKeys(page)
     await page.click('#on')
     await page.waitForURL(/profile/)
-    await page.waitForFunction(() => document.querySelector('#usage')?.textContent !== '')
+    await filled(page, '#usage')
 
     expect(code).toMatch(/^[0-9a-f]{4}(-[0-9a-f]{4}){3}$/)
     expect(await page.inputValue('#name')).toBe('The ada')
@@ -80,7 +83,7 @@ describe.skipIf(noChromium)('in a real browser', () => {
     )
     chromium.requests.length = 0
     await chromium.page.goto('/profile')
-    await chromium.page.waitForFunction(() => document.querySelector('#usage')?.textContent !== '')
+    await filled(chromium.page, '#usage')
 
     const asked = chromium.requests.map(({ url }) => new URL(url).pathname).filter((path) => path.startsWith('/api/'))
     expect(asked.slice(0, 2).sort()).toEqual(['/api/svc/v1/configs', '/api/svc/v1/connections/svc'])
@@ -106,7 +109,7 @@ describe.skipIf(noChromium)('in a real browser', () => {
     await page.fill('#passkey', PASSKEY)
     await page.click('#unlock button')
     await page.waitForURL(/profile/)
-    await page.waitForFunction(() => document.querySelector('#usage')?.textContent !== '')
+    await filled(page, '#usage')
 
     expect(await page.isVisible('#locked')).toBe(false)
   })
@@ -123,14 +126,14 @@ describe.skipIf(noChromium)('in a real browser', () => {
       await page.click('summary')
       await page.fill('#code', code)
       await page.click('#recover button')
-      await page.waitForFunction(() => document.querySelector('#recover .outcome')?.textContent !== '')
+      await filled(page, '#recover .outcome')
       return page.textContent('#recovered')
     }
     expect(await recover(first)).toBe(PASSKEY)
     await page.goto('/profile')
     await page.fill('#renew #passkey', PASSKEY)
     await page.click('#renew button')
-    await page.waitForFunction(() => document.querySelector('#renew #code')?.textContent !== '')
+    await filled(page, '#renew #code')
     const second = (await page.textContent('#renew #code')) ?? ''
 
     expect(second).not.toBe(first)
@@ -172,16 +175,16 @@ describe.skipIf(noChromium)('in a real browser', () => {
     await page.waitForSelector('#picture:not([hidden])')
     await page.fill('#token-name', 'laptop')
     await page.click('#create button')
-    await page.waitForFunction(() => document.querySelector('#token')?.textContent !== '')
+    await filled(page, '#token')
     const token = (await page.textContent('#token')) ?? ''
     const works = await svc.send('GET', '/api/user', { token })
     await page.click('#tokens button')
-    await page.waitForFunction(() => !document.querySelector('#tokens button'))
+    await page.waitForSelector('#tokens button', { state: 'detached' })
     const gone = await svc.send('GET', '/api/user', { token })
 
     expect([works.status, gone.status]).toEqual([200, 401])
     expect(await works.json()).toMatchObject({ name: '<b>Ada</b>' })
-    expect(await page.evaluate(() => (document.querySelector('#picture') as HTMLImageElement).naturalWidth)).toBe(256)
+    expect(await page.evaluate("document.querySelector('#picture').naturalWidth")).toBe(256)
   })
 
   test('tells people to ask an administrator where they may not make tokens', async () => {
@@ -210,11 +213,11 @@ describe.skipIf(noChromium)('in a real browser', () => {
     const title = await page.textContent('h1')
     await makeKeys(page)
     await page.goto('/profile')
-    await page.waitForFunction(() => document.querySelector('#usage')?.textContent !== '')
+    await filled(page, '#usage')
 
     expect(title).toBe('Willkommen')
     expect(await page.textContent('h1')).toBe('Ihr Profil')
-    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(360)
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360)
     await expectAccessible(page)
   })
 })
