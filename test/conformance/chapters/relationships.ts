@@ -89,8 +89,9 @@ export const relationships = [
     (server) =>
       eachChangeable(server, { many: true, by: 'PATCH' }, async (linked) => {
         const first = await send(server, 'PATCH', linked, await candidates(server, linked.relation, 1))
+        applies(first.status !== 403, 'members are not replaced')
+        demandStatus(first, ...DONE)
         const answer = await send(server, 'PATCH', linked, [])
-        applies(first.status < 300 && answer.status !== 403, 'members are not replaced')
         demandStatus(answer, ...DONE)
         await demandLinkage(server, linked, [], answer.at)
       }),

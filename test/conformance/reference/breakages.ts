@@ -23,6 +23,7 @@ export const breakages = {
   'extension-unasked': ['extensions.ext-not-unasked'],
   'numeric-ids': [
     'relationships.replace',
+    'relationships.clear-to-many',
     'relationships.add',
     'relationships.add-present',
     'relationships.remove',
