@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import fastifyHelmet from '@fastify/helmet'
 import fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -15,11 +14,13 @@ import { basePath } from '../facades/json-api/wire.ts'
 import { legacy } from '../facades/legacy.ts'
 import { req } from '../facades/req/index.ts'
 import { trpc } from '../facades/trpc.ts'
+import { web } from '../facades/web/index.ts'
 import type { Context, Services } from '../routers/context.ts'
 import { appRouter, resources } from '../routers/index.ts'
 import { Problem } from '../routers/problems.ts'
 import type { Callers } from './callers.ts'
 import { createContexts } from './contexts.ts'
+import { secureHeaders } from './secure-headers.ts'
 import type { Env } from './settings.ts'
 
 export interface AppOptions {
@@ -39,8 +40,9 @@ export async function buildApp({ env, services, callers, log, isDraining }: AppO
     bodyLimit: env.AI_MAX_BODY,
     trustProxy: env.TRUSTED_PROXIES.length > 0 ? env.TRUSTED_PROXIES : false,
     forceCloseConnections: 'idle',
-    // The names of all procedures in a batch are one parameter.
-    routerOptions: { maxParamLength: 5000 },
+    // The names of all procedures in a batch are one parameter, and headers end before that.
+    routerOptions: { maxParamLength: 32_768 },
+    rewriteUrl: ({ url = '/' }) => readable(url),
     // A slow sender must not hold a connection for ever.
     requestTimeout: 120_000,
   })
@@ -50,9 +52,9 @@ export async function buildApp({ env, services, callers, log, isDraining }: AppO
     callers,
   )
 
-  await app.register(fastifyHelmet, { contentSecurityPolicy: { directives: { defaultSrc: ["'none'"] } } })
+  const secure = secureHeaders()
   app.addHook('onRequest', async (request, reply) => {
-    reply.header('x-request-id', request.id)
+    reply.headers(secure).header('x-request-id', request.id)
     if (isDraining() && !request.url.startsWith('/health')) refuseWork(reply)
   })
   app.addHook('onSend', async (request, reply) => {
@@ -74,11 +76,23 @@ export async function buildApp({ env, services, callers, log, isDraining }: AppO
   await app.register(health, { guestContextOf, isDraining })
   await app.register(legacy, { contextOf: tokenContextOf, maxBody: env.AI_MAX_BODY, heartbeat: env.AI_HEARTBEAT })
   await app.register(req, { contextOf, peekContextOf })
+  await app.register(web, { contextOf })
   await app.register(trpc, { contextOf, maxBody: env.AI_MAX_BODY })
   const surface = { router: appRouter, resources, baseUrl: env.BASE_URL ?? '' }
   await app.register(jsonApi, { prefix: basePath, ...surface, contextOf })
   await app.register(docs, surface)
   return app
+}
+
+/** What cannot be decoded stands for its letters: there is nothing there, and the face of that address says so. */
+function readable(url: string): string {
+  const [path = '', search] = url.split(/(\?.*)/s)
+  try {
+    decodeURIComponent(path)
+    return url
+  } catch {
+    return `${path.replaceAll('%', '%25')}${search ?? ''}`
+  }
 }
 
 /** While the service stops; another replica, or the next start, takes it. */
