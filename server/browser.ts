@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { sessionCookie } from '../facades/json-api/wire.ts'
 import type { HeaderSource } from '../routers/login-source.ts'
 import type { Browser, NewSession, SessionRecord } from '../routers/session.ts'
 import { readCookie, writeCookie } from './cookies.ts'
 import type { Sessions } from './sessions.ts'
 
-export const SESSION_COOKIE = 'svc_session'
 const PENDING_COOKIE = 'svc_login'
 
 /** Where a provider sends the browser back to. */
@@ -46,12 +46,12 @@ export function createBrowser(
       const fresh = await sessions.begin(session)
       if (current) await sessions.end(current.id)
       current = fresh
-      tell(SESSION_COOKIE, fresh.id, { maxAge: Math.ceil(sessions.lifetime / 1000) })
+      tell(sessionCookie, fresh.id, { maxAge: Math.ceil(sessions.lifetime / 1000) })
     },
     async end() {
       if (current) await sessions.end(current.id)
       current = undefined
-      tell(SESSION_COOKIE, '')
+      tell(sessionCookie, '')
     },
     get pending() {
       return readCookie(request.headers.cookie, PENDING_COOKIE)

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { sessionCookie } from '../facades/json-api/wire.ts'
 import type { Browser } from '../routers/session.ts'
-import { type BrowserOptions, createBrowser, type Named, SESSION_COOKIE } from './browser.ts'
+import { type BrowserOptions, createBrowser, type Named } from './browser.ts'
 import type { Callers, Identity } from './callers.ts'
 import { readCookie, writeCookie } from './cookies.ts'
 import { assertOwn, isOwn } from './own-origin.ts'
@@ -36,7 +37,7 @@ export function createIdentify(options: IdentifyOptions, { renews = true } = {})
 
 /** The session of the request's cookie, and whose it is. */
 async function findSession({ sessions, callers }: IdentifyOptions, { headers }: FastifyRequest) {
-  const id = readCookie(headers.cookie, SESSION_COOKIE)
+  const id = readCookie(headers.cookie, sessionCookie)
   const record = id ? await sessions.find(id) : undefined
   if (!id || !record) return undefined
   const caller = await callers.bySession(record)
@@ -49,6 +50,6 @@ async function renewed({ sessions, secure }: IdentifyOptions, named: Named, repl
   const record = await sessions.renew(named.id, named.record)
   if (!record) return named
   const maxAge = Math.ceil(sessions.lifetime / 1000)
-  reply.header('set-cookie', writeCookie({ name: SESSION_COOKIE, value: named.id, path: '/', maxAge, secure }))
+  reply.header('set-cookie', writeCookie({ name: sessionCookie, value: named.id, path: '/', maxAge, secure }))
   return { ...named, record }
 }

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { callersIn, summaryOf } from '../facades/json-api/route-words.ts'
+import { summaryOf } from '../facades/json-api/route-words.ts'
 import { audienceOf, servedRoutes } from '../facades/json-api/served-routes.ts'
 import { appRouter } from '../routers/index.ts'
 import { describeSettings } from './settings.ts'
@@ -19,12 +19,16 @@ const parts: Record<string, () => string> = {
     ),
   routes: () =>
     tableOf(
-      ['Route', 'What it does', 'Open to'],
-      servedRoutes(appRouter).map((route) => [
-        code(`${route.method} ${route.url}`),
-        summaryOf(route),
-        callersIn(audienceOf(route)),
-      ]),
+      ['Route', 'What it does', 'Open to', 'Ability of the token'],
+      servedRoutes(appRouter).map((route) => {
+        const { callers, ability = '', sessionOnly } = audienceOf(route)
+        return [
+          code(`${route.method} ${route.url}`),
+          summaryOf(route),
+          callers,
+          sessionOnly ? 'no token' : code(ability),
+        ]
+      }),
     ),
 }
 

@@ -1,0 +1,58 @@
+import { z } from 'zod'
+
+/** A JSON Schema, or another object of an OpenAPI document. */
+export type Described = Record<string, unknown>
+
+type Kind = 'schemas' | 'parameters' | 'responses'
+
+/** What operations share, made at the first use and referred to from then on. */
+export class Components {
+  readonly schemas: Record<string, Described> = {}
+  readonly parameters: Record<string, Described> = {}
+  readonly responses: Record<string, Described> = {}
+
+  use(kind: Kind, name: string, make: () => Described): Described {
+    const known = this[kind]
+    if (!Object.hasOwn(known, name)) {
+      // Types refer to each other in circles.
+      known[name] = {}
+      known[name] = make()
+    }
+    return { $ref: `#/components/${kind}/${name}` }
+  }
+
+  /** What a zod schema says; its parts that refer to themselves become schemas with the owner's name in front. */
+  fromZod(owner: string, schema: z.ZodType, io: 'input' | 'output'): ObjectSchema {
+    const {
+      $schema: _,
+      $defs = {},
+      ...own
+    } = z.toJSONSchema(schema, {
+      io,
+      unrepresentable: 'any',
+      override: ({ jsonSchema }) => {
+        // Says no more than the format, at great length; only who sends something needs every letter of it.
+        if (io === 'output' && jsonSchema.format) delete jsonSchema.pattern
+      },
+    })
+    const place = (part: unknown) =>
+      JSON.parse(JSON.stringify(part).replaceAll('"#/$defs/', `"#/components/schemas/${owner}.`)) as Described
+    for (const [name, part] of Object.entries($defs)) this.use('schemas', `${owner}.${name}`, () => place(part))
+    return place(own) as ObjectSchema
+  }
+}
+
+export interface ObjectSchema extends Described {
+  properties?: Record<string, Described>
+  required?: string[]
+}
+
+/** An object with these members, all of which are there unless said otherwise. */
+export const objectOf = (properties: Record<string, Described>, optional: readonly string[] = []): ObjectSchema => {
+  const required = Object.keys(properties).filter((name) => !optional.includes(name))
+  return { type: 'object', ...(required.length > 0 && { required }), properties }
+}
+
+export const nullable = (schema: Described): Described => ({ anyOf: [schema, { type: 'null' }] })
+export const listOf = (items: Described): Described => ({ type: 'array', items })
+export const constant = (value: string): Described => ({ type: 'string', const: value })

@@ -1,0 +1,26 @@
+import { relatedInput } from '../../routers/reads.ts'
+import type { Resource } from '../../routers/resource.ts'
+import type { Components, ObjectSchema } from './openapi-components.ts'
+import { factsOf, type ServedRoute } from './served-routes.ts'
+
+/** The input of the procedure that a route calls, as one object. */
+export function inputOf(components: Components, { name, procedure }: ServedRoute): ObjectSchema {
+  const owner = (part: number) => (part === 0 ? name : `${name}.${part}`)
+  const parts = factsOf(procedure).inputs.map((schema, part) => components.fromZod(owner(part), schema, 'input'))
+  return {
+    ...parts.at(-1),
+    properties: Object.assign({}, ...parts.map(({ properties }) => properties)),
+    required: parts.flatMap(({ required = [] }) => required),
+  }
+}
+
+/** Whether a route changes a row only in the version that the caller has seen. */
+export const insistsOn = (components: Components, route: ServedRoute) =>
+  'ifVersion' in (inputOf(components, route).properties ?? {})
+
+/** What the query string of a route becomes part of. */
+export function queryOf(components: Components, route: ServedRoute, target: Resource): ObjectSchema {
+  const { method, name, relation } = route
+  if (method !== 'GET') return {}
+  return relation ? components.fromZod(name, relatedInput(relation.of, target), 'input') : inputOf(components, route)
+}
