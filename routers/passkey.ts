@@ -6,7 +6,7 @@ import { UserKeychainValue } from '../entities/user-keychain-value.ts'
 import { passkeyBackup } from './keychain-entry.ts'
 import { Problem } from './problems.ts'
 import { isFresh } from './session.ts'
-import { browser, router, sessionUser } from './trpc.ts'
+import { router, sessionUser } from './trpc.ts'
 
 /** What helps somebody who has lost their passkey. */
 const findState = statement<{ hasKeys: boolean }>(
@@ -40,7 +40,7 @@ export const passkeyRouter = router({
   }),
 
   /** Deletes all keys, and what they opened is lost. The person then makes new ones; their other sessions are over. */
-  reset: sessionUser.concat(browser).mutation(async ({ ctx }) => {
+  reset: sessionUser.mutation(async ({ ctx }) => {
     const { session } = ctx.browser
     if (!session || !isFresh(session)) throw new Problem('fresh_login_needed')
     const { id, username } = ctx.who.person

@@ -65,7 +65,7 @@ export const sessionsRouter = router({
   logout: browser.mutation(({ ctx }) => leave(ctx)),
 
   /** Ends all sessions of the person, this one too. */
-  logoutEverywhere: sessionUser.concat(browser).mutation(async ({ ctx }) => {
+  logoutEverywhere: sessionUser.mutation(async ({ ctx }) => {
     await ctx.sql(endSessions, [ctx.who.person.id])
     return leave(ctx)
   }),

@@ -58,12 +58,6 @@ const inBrowser = middleware(({ ctx, next }) => {
   return next({ ctx: { browser } })
 })
 
-const noToken = middleware(({ ctx, next }) => {
-  const { current } = ctx.caller
-  if (current.type === 'user' && current.token) throw new Problem('session_only')
-  return next()
-})
-
 export interface Audience {
   callers: 'anyone' | 'users' | 'registering users' | 'external apps' | 'administrators' | 'the host'
   /** What a token must be good for, where one is used. */
@@ -82,18 +76,21 @@ export const user = t.procedure.use(userType('user')).meta(openTo('users'))
 /** A user whose token, where one is used, has the ability. */
 export const userWho = (needed: Ability) => user.use(ability(needed)).meta(openTo('users', { ability: needed }))
 /** A user in the browser. */
-export const sessionUser = user.use(noToken).meta(openTo('users', { sessionOnly: true }))
+export const sessionUser = user.use(inBrowser).meta(openTo('users', { sessionOnly: true }))
 /** Anybody in a browser, signed in or not. */
-export const browser = anyone.use(inBrowser)
+export const browser = anyone.use(inBrowser).meta(openTo('anyone', { sessionOnly: true }))
 /** Who has signed in and may have no keys yet. */
-export const newcomer = browser.use(userType('registering', 'user'))
+export const newcomer = t.procedure
+  .use(userType('registering', 'user'))
+  .use(inBrowser)
+  .meta(openTo('registering users', { sessionOnly: true }))
 export const registering = t.procedure.use(userType('registering')).meta(openTo('registering users'))
 export const externalApp = t.procedure
   .use(usageType('external'))
   .use(userType('external-app'))
   .meta(openTo('external apps'))
 /** An administrator of the application, or somebody on the host. */
-export const admin = t.procedure.use(adminOrHost).meta(openTo('administrators'))
+const admin = t.procedure.use(adminOrHost).meta(openTo('administrators'))
 /** An administrator whose token, where one is used, has the ability. */
 export const adminWho = (needed: Ability) =>
   admin.use(ability(needed)).meta(openTo('administrators', { ability: needed }))

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { reportUsage, summariseUsage } from '../entities/usage-statements.ts'
-import { admin, router, userWho } from './trpc.ts'
+import { adminWho, router, userWho } from './trpc.ts'
 
 const day = z.iso.date('must be a day such as 2026-01-31')
 const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10)
@@ -18,5 +18,7 @@ export const usageRouter = router({
     .query(({ ctx, input }) => ctx.sql(summariseUsage, [ctx.who.person.id, input.from, input.to])),
 
   /** Everybody's, by person, model, context and outcome. */
-  report: admin.input(period).query(({ ctx, input }) => ctx.sql(reportUsage, [input.from, input.to])),
+  report: adminWho('read')
+    .input(period)
+    .query(({ ctx, input }) => ctx.sql(reportUsage, [input.from, input.to])),
 })
