@@ -227,7 +227,7 @@ describe('a start that is refused', () => {
 describe('a stop', () => {
   /** A service with a request under way, whose provider waits for `release`. */
   async function busy(settings: Record<string, string> = {}) {
-    const stack = new AsyncDisposableStack()
+    await using stack = new AsyncDisposableStack()
     const { promise: released, resolve: release } = Promise.withResolvers<void>()
     const provider = stack.use(
       await startProvider(async (_, response) => {
@@ -243,7 +243,8 @@ describe('a stop', () => {
     const [token = ''] = tokensIn(service.said.out)
     const asked = ask(url, token, 'mock-1')
     await vi.waitFor(() => expect(provider.asked).toHaveLength(1), SLOW)
-    return { service, folder, provider, release, url, token, asked, [Symbol.asyncDispose]: () => stack.disposeAsync() }
+    const parts = stack.move()
+    return { service, folder, provider, release, url, token, asked, [Symbol.asyncDispose]: () => parts.disposeAsync() }
   }
 
   const readiness = (url: string) =>
