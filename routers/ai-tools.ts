@@ -17,7 +17,7 @@ import {
   timestamps,
 } from './resource.ts'
 import { router } from './trpc.ts'
-import { administrator, type RowChange, updateRow } from './writes.ts'
+import { administrator, ifVersion, type RowChange, updateRow } from './writes.ts'
 
 const capability = z.string().trim().min(1).max(80).nullable()
 const active = z.boolean().describe('Whether models may call it.')
@@ -106,7 +106,7 @@ export const aiToolsRouter = router({
     .input(
       z.strictObject({
         id: rowId,
-        ifVersion: z.string().optional(),
+        ifVersion,
         active: active.optional(),
         mappedCapabilityKey: mappedCapabilityKey.optional(),
       }),

@@ -7,17 +7,20 @@ const formats = ['png', 'jpeg', 'webp', 'gif', 'avif']
 const side = 256
 
 /** Gives a user a square picture made of an image, judged by its content, or none; the one before is deleted. */
-export async function storeAvatar(
-  { em, storage }: Context,
-  user: User,
-  image: Uint8Array | null,
-): Promise<string | null> {
-  const key = image && `avatars/${randomUUID()}.webp`
+export async function storeAvatar(ctx: Context, user: User, image: Uint8Array | null): Promise<string | null> {
+  const { em, storage } = ctx
+  const key = image && (await storePicture(ctx, image))
   const before = user.avatar
-  if (key) await storage.put(key, await reencode(image))
   user.avatar = key
   await em().flush()
   if (before) await storage.delete(before)
+  return key
+}
+
+/** Keeps a picture that nobody has yet. */
+export async function storePicture({ storage }: Context, image: Uint8Array): Promise<string> {
+  const key = `avatars/${randomUUID()}.webp`
+  await storage.put(key, await reencode(image))
   return key
 }
 
@@ -31,6 +34,7 @@ async function reencode(image: Uint8Array): Promise<Uint8Array> {
     if (!formats.includes(format)) throw new Error(`unwanted format ${format}`)
     return await picture.rotate().resize(side, side, { fit: 'cover' }).webp().toBuffer()
   } catch (cause) {
-    throw new Problem('invalid', { detail: `This is not an image of the kinds ${formats.join(', ')}.`, cause })
+    const detail = `This is not an image of the kinds ${formats.join(', ')}.`
+    throw new Problem('invalid', { detail, issues: [{ path: ['avatar'], message: 'is not such an image' }], cause })
   }
 }

@@ -45,13 +45,16 @@ const all = async (ctx: Context): Promise<Config[]> => {
 export const configsRouter = router({
   ...virtualReads(configs, all, anyone),
 
-  public: anyone.meta(exposes(configs, { member: 'public' })).query(async ({ ctx }): Promise<Config> => {
-    const own = await readBlocks(ctx, builtInBlocks)
-    const added = await readBlocks(ctx, ctx.extensions.configBlocks)
-    const list = {
-      [namespace]: Object.fromEntries(own),
-      ...(added.length > 0 && { extensions: Object.fromEntries(added) }),
-    }
-    return { id: 'public', list }
-  }),
+  public: anyone
+    .meta(exposes(configs, { member: 'public' }))
+    .input(z.strictObject({}).prefault({}))
+    .query(async ({ ctx }): Promise<Config> => {
+      const own = await readBlocks(ctx, builtInBlocks)
+      const added = await readBlocks(ctx, ctx.extensions.configBlocks)
+      const list = {
+        [namespace]: Object.fromEntries(own),
+        ...(added.length > 0 && { extensions: Object.fromEntries(added) }),
+      }
+      return { id: 'public', list }
+    }),
 })

@@ -8,11 +8,16 @@ import { Problem } from './problems.ts'
 /** How many rows went, and how many stayed without the person, per table. */
 export type ErasureReport = Record<string, { deleted: number; kept: number }>
 
-/** Erases a person and all they own in one transaction; their usage stays, without them. */
-export async function eraseUser({ em, storage, log }: Context, user: User): Promise<ErasureReport> {
+/** Erases a person and all they own in one transaction, once `first` agrees; their usage stays, without them. */
+export async function eraseUser(
+  { em, storage, log }: Context,
+  user: User,
+  first: (tx: EntityManager) => Promise<void> = async () => {},
+): Promise<ErasureReport> {
   if (user.id === AI_USER_ID) throw new Problem('invalid', { detail: 'The AI user cannot be removed.' })
   const report: ErasureReport = {}
   await em().transactional(async (tx) => {
+    await first(tx)
     for (const rule of eraseRules) {
       const { deleted = 0, kept = 0 } = report[rule.table] ?? {}
       const count = await carryOut(tx, rule, user.id)

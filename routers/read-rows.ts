@@ -121,7 +121,7 @@ function recordOf({ attributes, relations }: Resource, row: Row): Linked {
     const id = row[`$${name}`] as string | null
     links[name] = id === null ? null : { id }
   }
-  const record: Row = { id: row['id'], version: row['version'], relations: links }
+  const record: Row = { id: row['id'], rowVersion: row['$version'], relations: links }
   for (const name in attributes) {
     const value = row[name]
     if (value !== undefined && (value !== null || !attributes[name]?.sparse)) record[name] = value

@@ -1,13 +1,14 @@
+import type { SqlEntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import type { Context } from './context.ts'
 import { Problem } from './problems.ts'
 import { getRow, rowId } from './reads.ts'
 import { exposes, type Linked, type Relation, type Resource } from './resource.ts'
-import { administrator, refuse } from './writes.ts'
+import { administrator, ifVersion, insistOn, refuse } from './writes.ts'
 
 type Change = 'add' | 'replace' | 'remove'
 
-const linkage = z.strictObject({ id: rowId, ids: z.array(rowId).max(1000) })
+const linkage = z.strictObject({ id: rowId, ids: z.array(rowId).max(1000), ifVersion })
 
 /** Changes of a relation that is joined through a table, for administrators: as a whole or not at all. */
 export function relationshipWrites(of: Resource, name: string) {
@@ -19,44 +20,67 @@ export function relationshipWrites(of: Resource, name: string) {
   return { add: change('add'), replace: change('replace'), remove: change('remove') }
 }
 
+type Joined = Extract<Relation['path'], { through: string }>
+
 async function changeLinks(
   ctx: Context,
   of: Resource,
   name: string,
-  { id, ids, kind }: z.output<typeof linkage> & { kind: Change },
+  { id, ids, kind, ifVersion }: z.output<typeof linkage> & { kind: Change },
 ) {
   const { path, to } = of.relations[name] as Relation
   if (!('through' in path)) throw new Problem('read_only')
-  await getRow(ctx, of, id)
-  const { through, from, to: other } = path
+  const other = ctx.resources.of(to)
   const wanted = [...new Set(ids.map(Number))]
   await ctx
     .em()
     .transactional(async (em) => {
-      if (kind !== 'remove') await assertAll(ctx, to, wanted)
-      const mine = [Number(id)]
-      if (kind === 'replace') await em.execute(`delete from ${through} where ${from} = ?`, mine)
-      if (kind === 'remove')
-        await em.execute(`delete from ${through} where ${from} = ? and ${other} = any(?::int[])`, [...mine, wanted])
-      else
-        await em.execute(
-          `insert into ${through} (${from}, ${other}) select ?, unnest(?::int[]) on conflict do nothing`,
-          [...mine, wanted],
-        )
+      // Who changes the same links waits here.
+      await insistOn(em, of, id, ifVersion)
+      const before = kind === 'replace' ? await linked(em, path, Number(id)) : []
+      await lockAll(em, other, [...wanted, ...before], kind === 'remove' ? [] : ids.map(Number))
+      await write(em, path, Number(id), wanted, kind)
+      // Both sides show the links.
       await em.execute(`update ${of.table} set updated_at = now() where id = ?`, [Number(id)])
+      await em.execute(`update ${other.table} set updated_at = now() where id = any(?::int[])`, [
+        arrayOf([...wanted, ...before]),
+      ])
     })
     .catch(refuse)
   const { relations } = await getRow(ctx, of, id, [name])
   return relations?.[name] as Linked[]
 }
 
-/** A link to a row that is not there would be the database's error, without a word on which. */
-async function assertAll(ctx: Context, type: Relation['to'], ids: readonly number[]): Promise<void> {
-  const { table } = ctx.resources.of(type)
-  const [counted] = await ctx.sql<{ found: number }>(
-    { name: `count-${type}`, text: `select count(*)::int as found from ${table} where id = any($1::int[])` },
-    [ids],
+/** As the database writes an array: the ORM would make a list of parameters of it. */
+const arrayOf = (ids: readonly number[]) => `{${ids.join()}}`
+
+async function linked(em: SqlEntityManager, { through, from, to }: Joined, id: number): Promise<number[]> {
+  const rows = await em.execute<{ id: number }[]>(`select ${to} as id from ${through} where ${from} = ?`, [id])
+  return rows.map(({ id }) => id)
+}
+
+/** In one order, so that two who lock the same rows wait for each other only once. A missing row gets a word of ours. */
+async function lockAll(em: SqlEntityManager, of: Resource, ids: readonly number[], needed: readonly number[]) {
+  const rows = await em.execute<{ id: number }[]>(
+    `select id from ${of.table} where id = any(?::int[]) order by id for no key update`,
+    [arrayOf(ids)],
   )
-  if (counted?.found !== ids.length)
-    throw new Problem('not_found', { detail: `A resource of the type ${type} does not exist.` })
+  const found = new Set(rows.map(({ id }) => id))
+  const issues = needed.flatMap((id, index) =>
+    found.has(id)
+      ? []
+      : [{ path: ['ids', index], message: `there is no resource of the type ${of.type} with this id` }],
+  )
+  if (issues.length > 0) throw new Problem('not_found', { issues })
+}
+
+async function write(em: SqlEntityManager, { through, from, to }: Joined, id: number, ids: number[], kind: Change) {
+  if (kind === 'remove')
+    await em.execute(`delete from ${through} where ${from} = ? and ${to} = any(?::int[])`, [id, arrayOf(ids)])
+  if (kind === 'replace') await em.execute(`delete from ${through} where ${from} = ?`, [id])
+  if (kind === 'remove') return
+  await em.execute(`insert into ${through} (${from}, ${to}) select ?, unnest(?::int[]) on conflict do nothing`, [
+    id,
+    arrayOf(ids),
+  ])
 }

@@ -83,7 +83,7 @@ export class ResourceStatements {
       return `${value} as "${name}"`
     })
     const links = Object.entries(relations).flatMap(([name, relation]) => this.#link(name, relation, place))
-    return ['t.id::text as id', 't.xmin::text as version', ...values, ...links].join(', ')
+    return ['t.id::text as id', 't.xmin::text as "$version"', ...values, ...links].join(', ')
   }
 
   /** The id of a to-one relation; null where the caller may not see what it leads to. */

@@ -157,7 +157,7 @@ export type RecordOf<R> = R extends Resource<infer A> ? Values<A> & Linked : nev
 export interface Linked {
   id: string
   /** Changes with every write of the row; an update can insist on it. */
-  version?: string
+  rowVersion?: string
   relations?: Record<string, Linked | Linked[] | null>
 }
 

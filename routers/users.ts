@@ -46,7 +46,13 @@ const change = z.strictObject({
   ifVersion,
   displayName: displayName.optional(),
   bio: bio.optional(),
-  avatar: z.base64().max(4_000_000).nullable().describe('A new picture as base64, or null for none.').optional(),
+  avatar: z
+    .base64()
+    .min(1)
+    .max(40_000_000)
+    .nullable()
+    .describe('A new picture as base64, or null for none.')
+    .optional(),
   role: role.optional(),
 })
 
@@ -88,6 +94,7 @@ export const usersRouter = router({
     .meta(exposes(users, 'delete'))
     .input(z.strictObject({ id: rowId, ifVersion }))
     .mutation(async ({ ctx, input: { id, ifVersion } }) => {
+      if (Number(id) === AI_USER_ID) throw new Problem('read_only')
       const user = await findUser(ctx, { id: Number(id) })
       return { id, report: await eraseUser(ctx, user, (em) => insistOn(em, users, id, ifVersion)) }
     }),
@@ -101,13 +108,19 @@ export const usersRouter = router({
 async function updateUser(ctx: Context, { avatar, ...given }: z.output<typeof change>) {
   const { avatar: before } = await getRow(ctx, users, given.id)
   if (avatar === undefined) return write(ctx, given)
-  const key = avatar && (await storePicture(ctx, Buffer.from(avatar, 'base64')))
-  const updated = await write(ctx, { ...given, avatar: key || null }).catch(async (error: unknown) => {
+  const key = avatar && (await storePicture(ctx, assertSmall(ctx, Buffer.from(avatar, 'base64'))))
+  const updated = await write(ctx, { ...given, avatar: key }).catch(async (error: unknown) => {
     if (key) await ctx.storage.delete(key)
     throw error
   })
   if (before) await ctx.storage.delete(before)
   return updated
+}
+
+function assertSmall({ settings }: Context, image: Buffer): Buffer {
+  const { maxFileSize } = settings.public.avatars
+  if (image.length <= maxFileSize) return image
+  throw new Problem('invalid', { issues: [{ path: ['avatar'], message: `must have at most ${maxFileSize} bytes` }] })
 }
 
 const write = (ctx: Context, change: Record<string, unknown>) =>

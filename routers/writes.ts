@@ -1,11 +1,12 @@
 import type { EntityManager, EntityName, RequiredEntityData } from '@mikro-orm/core'
-import { ForeignKeyConstraintViolationException, LockMode, UniqueConstraintViolationException } from '@mikro-orm/core'
+import { DriverException } from '@mikro-orm/core'
 import type { SqlEntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import type { Context } from './context.ts'
-import { Problem } from './problems.ts'
+import { type Issue, Problem } from './problems.ts'
 import { getRow, rowId } from './reads.ts'
 import { exposes, type RecordOf, type Resource } from './resource.ts'
+import { assertStorable } from './storable.ts'
 import { adminWho } from './trpc.ts'
 
 export const administrator = adminWho('write')
@@ -20,6 +21,8 @@ export interface Writable<C extends z.ZodRawShape, U extends z.ZodRawShape> {
   update: U
   /** Turns members into columns where they are not the same. */
   columns?(ctx: Context, given: Data): Data
+  /** What is wrong with a row as a whole. */
+  check?(row: Data): Issue[]
   /** Writes what stands in other tables, in the same transaction. */
   beside?(em: EntityManager, id: number, given: Data): Promise<void>
 }
@@ -28,7 +31,11 @@ export interface Writable<C extends z.ZodRawShape, U extends z.ZodRawShape> {
 type Row = { id: number; updatedAt: Date }
 const rowsOf = (entity: object) => entity as EntityName<Row>
 
-const version = z.string().describe('Insists that the row has not changed since this version was read.').optional()
+const version = z.string().max(20)
+export const ifVersion = z
+  .union([version, z.array(version)])
+  .describe('Insists that the row has not changed since this version, or one of these, was read.')
+  .optional()
 
 /** `create`, `update` and `delete` of a type that is one table, for administrators. */
 export function writes<R extends Resource, C extends z.ZodRawShape, U extends z.ZodRawShape>(
@@ -43,26 +50,28 @@ export function writes<R extends Resource, C extends z.ZodRawShape, U extends z.
 
     update: administrator
       .meta(exposes(of, 'update'))
-      .input(z.strictObject({ ...z.object(writable.update).partial().shape, id: rowId, ifVersion: version }))
+      .input(z.strictObject({ ...z.object(writable.update).partial().shape, id: rowId, ifVersion }))
       .mutation(({ ctx, input }) => updateRow(ctx, of, writable, input as RowChange)),
 
     delete: administrator
       .meta(exposes(of, 'delete'))
-      .input(z.strictObject({ id: rowId, ifVersion: version }))
+      .input(z.strictObject({ id: rowId, ifVersion }))
       .mutation(({ ctx, input }) => deleteRow(ctx, of, writable.entity, input)),
   }
 }
 
-export type RowChange = { id: string; ifVersion?: string | undefined } & Data
+export type RowChange = { id: string; ifVersion?: z.output<typeof ifVersion> } & Data
 
 type AnyWritable = Writable<z.ZodRawShape, z.ZodRawShape>
 
 async function createRow<R extends Resource>(ctx: Context, of: R, writable: AnyWritable, given: Data) {
-  const { entity, columns = (_, same) => same, beside } = writable
+  const { entity, columns = (_, same) => same, check, beside } = writable
+  assertStorable(given)
   const id = await ctx
     .em()
     .transactional(async (em) => {
       const row = em.create(rowsOf(entity), columns(ctx, given) as RequiredEntityData<Row>)
+      assertSound(row, check)
       await em.flush()
       await beside?.(em, row.id, given)
       return row.id
@@ -79,16 +88,17 @@ export async function updateRow<R extends Resource>(
   change: RowChange,
 ): Promise<RecordOf<R>> {
   const { id, ifVersion, ...given } = change
-  const { entity, columns = (_, same) => same, beside } = writable
+  const { entity, columns = (_, same) => same, check, beside } = writable
+  assertStorable(given)
   const lists = Object.entries(of.relations).flatMap(([name, { many }]) => (many && name in given ? [name] : []))
   await ctx
     .em()
     .transactional(async (em) => {
-      const row = await em.findOne(rowsOf(entity), { id: Number(id) }, { lockMode: LockMode.PESSIMISTIC_WRITE })
-      if (!row) throw notFound(of, id)
       await insistOn(em, of, id, ifVersion)
+      const row = await em.findOneOrFail(rowsOf(entity), { id: Number(id) }, { refresh: true })
       if (lists.length > 0) await em.populate(row, lists as never[])
       em.assign(row, columns(ctx, given) as Partial<Row>)
+      assertSound(row, check)
       // What stands in other tables is a change of the row, too.
       row.updatedAt = new Date()
       await em.flush()
@@ -98,45 +108,54 @@ export async function updateRow<R extends Resource>(
   return getRow(ctx, of, id)
 }
 
+function assertSound(row: object, check: AnyWritable['check']): void {
+  const issues = check?.(row as Data) ?? []
+  if (issues.length > 0) throw new Problem('invalid', { issues })
+}
+
 async function deleteRow(ctx: Context, of: Resource, entity: object, { id, ifVersion }: RowChange) {
   await ctx
     .em()
     .transactional(async (em) => {
-      const row = await em.findOne(rowsOf(entity), { id: Number(id) }, { lockMode: LockMode.PESSIMISTIC_WRITE })
-      if (!row) throw notFound(of, id)
       await insistOn(em, of, id, ifVersion)
       await em.nativeDelete(rowsOf(entity), { id: Number(id) })
     })
-    .catch(refuse)
+    .catch(refuseDelete)
   return { id }
 }
 
-async function insistOn(
+/** Locks a row, without which there is nothing to change, and holds it to the version that was read. */
+export async function insistOn(
   em: SqlEntityManager,
-  { table }: Resource,
+  of: Resource,
   id: string,
-  expected: string | undefined,
+  expected: z.output<typeof ifVersion>,
 ): Promise<void> {
-  if (expected === undefined) return
-  const [row] = await em.execute<{ version: string }[]>(`select xmin::text as version from ${table} where id = ?`, [
-    Number(id),
-  ])
-  if (row?.version !== expected) throw new Problem('precondition_failed')
+  const [row] = await em.execute<{ version: string }[]>(
+    `select xmin::text as version from ${of.table} where id = ? for no key update`,
+    [Number(id)],
+  )
+  if (!row) throw notFound(of, id)
+  if (expected !== undefined && ![expected].flat().includes(row.version)) throw new Problem('precondition_failed')
 }
 
 const notFound = ({ type }: Resource, id: string) =>
   new Problem('not_found', { detail: `There is no resource of the type ${type} with the id ${id}.` })
 
-/** What the database refuses because of other rows, in our words. */
+/** What the database refuses because of other rows, by the code of the standard. */
+const refusals: Record<string, () => Problem> = {
+  '23505': () => new Problem('conflict', { detail: 'Another record has the same value where it must be unique.' }),
+  '23503': () => new Problem('not_found', { detail: 'A related record does not exist.' }),
+}
+
+/** The database's refusal in our words. */
 export function refuse(error: unknown): never {
-  if (error instanceof UniqueConstraintViolationException) {
-    throw new Problem('conflict', {
-      detail: 'Another record has the same value where it must be unique.',
-      cause: error,
-    })
-  }
-  if (!(error instanceof ForeignKeyConstraintViolationException)) throw error
-  const inUse = error.message.includes('is still referenced')
-  if (inUse) throw new Problem('conflict', { detail: 'Another record still refers to this one.', cause: error })
-  throw new Problem('not_found', { detail: 'A related record does not exist.', cause: error })
+  if (!(error instanceof DriverException)) throw error
+  throw refusals[error.code ?? '']?.() ?? error
+}
+
+/** Nothing that is deleted refers to what is not there: others refer to it. Which of the codes says so depends on the version. */
+function refuseDelete(error: unknown): never {
+  const isReferenced = error instanceof DriverException && ['23001', '23503'].includes(error.code ?? '')
+  throw isReferenced ? new Problem('conflict', { detail: 'Another record still refers to this one.' }) : error
 }

@@ -15,7 +15,7 @@ export type Json = string | number | boolean | null | Json[] | { [name: string]:
 /** A record that comes along by a relation, in turn with its own where they were asked for. */
 export interface Linked {
   id: string
-  version?: string
+  rowVersion?: string
   relations?: Record<string, Linked | Linked[] | null>
 }
 

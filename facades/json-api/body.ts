@@ -15,6 +15,9 @@ const envelope = z.looseObject({
   }),
 })
 
+/** Stands for a body that is no JSON, or too deep, until its sender was let in. */
+export class Malformed {}
+
 /** What a procedure takes beside attributes and relations; no attribute may pass for it. */
 const reserved = new Set(['id', 'ifVersion'])
 
@@ -29,12 +32,12 @@ export function readResource({ type, relations }: Resource, body: unknown, id?: 
   if (data.id !== id)
     throw new Problem('wrong_type', { issues: [{ path: ['data', 'id'], message: 'is not that of the address' }] })
   const attributes = Object.entries(data.attributes).filter(([name]) => !name.startsWith('@'))
-  const foreign = attributes.filter(([name]) => reserved.has(name) || name in relations)
+  const foreign = attributes.filter(([name]) => reserved.has(name) || Object.hasOwn(relations, name))
   if (foreign.length > 0)
     refuse(foreign.map(([name]) => ({ path: ['data', 'attributes', name], message: 'is not an attribute' })))
   const linked = Object.entries(data.relationships).map(([name, { data }]) => [
     name,
-    idsOf(relations[name], name, data),
+    idsOf(Object.hasOwn(relations, name) ? relations[name] : undefined, name, data),
   ])
   return { ...Object.fromEntries(attributes), ...Object.fromEntries(linked) }
 }
@@ -72,6 +75,8 @@ function idsOf(relation: Relation | undefined, name: string, data: Linkage): str
 }
 
 function parse<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
+  if (body instanceof Malformed)
+    throw new Problem('invalid_document', { detail: 'The body is not valid JSON, or nested too deeply.' })
   const parsed = schema.safeParse(body)
   if (parsed.success) return parsed.data
   return refuse(parsed.error.issues.map(({ path, message }) => ({ path: path as (string | number)[], message })))

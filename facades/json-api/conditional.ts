@@ -7,16 +7,17 @@ export function entityTag(payload: string, version?: string): string {
   return version ? `"${version}.${print}"` : `"${print}"`
 }
 
-const listed = (header: string) => header.split(',').map((tag) => tag.trim().replace(/^W\//, ''))
+const listed = (header: string) => header.split(',').map((tag) => tag.trim())
 
 /** Whether the client has these bytes already. */
 export const isKnown = (ifNoneMatch: string | undefined, tag = '') =>
-  ifNoneMatch !== undefined && (ifNoneMatch.trim() === '*' || listed(ifNoneMatch).includes(tag))
+  ifNoneMatch !== undefined &&
+  (ifNoneMatch.trim() === '*' || listed(ifNoneMatch).some((known) => known.replace(/^W\//, '') === tag))
 
-/** The version a write insists on; throws where none can be meant. */
-export function insistedVersion(ifMatch: string | undefined): string | undefined {
+/** The versions of a row, one of which a write insists on; throws where none can be meant. A weak tag is not enough. */
+export function insistedVersions(ifMatch: string | undefined): string[] | undefined {
   if (ifMatch === undefined || ifMatch.trim() === '*') return undefined
-  const [version] = listed(ifMatch).flatMap((tag) => /^"(\d+)\./.exec(tag)?.[1] ?? [])
-  if (!version) throw new Problem('precondition_failed')
-  return version
+  const versions = listed(ifMatch).flatMap((tag) => /^"(\d{1,10})\.[\w-]+"$/.exec(tag)?.[1] ?? [])
+  if (versions.length === 0) throw new Problem('precondition_failed')
+  return versions
 }

@@ -41,7 +41,8 @@ export interface Wanted {
 export function encode(site: Site, of: Resource, records: Linked | Linked[] | null, wanted: Wanted): Document {
   const rows = Array.isArray(records) ? records : records ? [records] : []
   const writer = new DocumentWriter(site, wanted.fields, new Set(rows.map(({ id }) => `${of.type}/${id}`)))
-  const data = rows.map((row) => writer.write(of, row))
+  const written = rows.map((row) => writer.write(of, row))
+  const data = wanted.include ? written.map(writer.whole) : written
   const document: Document = { jsonapi, data: Array.isArray(records) ? data : (data[0] ?? null) }
   if (wanted.include) document.included = [...writer.included.values()]
   return document
@@ -53,6 +54,7 @@ export const selfOf = ({ baseUrl }: Site, type: string, id: string) => `${baseUr
 
 class DocumentWriter {
   readonly included = new Map<string, ResourceObject>()
+  readonly #reached = new Map<string, ResourceObject>()
   readonly #site: Site
   readonly #fields: Wanted['fields']
   readonly #primary: ReadonlySet<string>
@@ -106,11 +108,18 @@ class DocumentWriter {
   #include(to: string, record: Linked): void {
     const key = `${to}/${record.id}`
     const resource = this.#site.resources.get(to)
-    if (!resource || this.#primary.has(key) || this.#written.has(record)) return
+    if (!resource || this.#written.has(record)) return
     this.#written.add(record)
     const object = this.write(resource, record)
-    const known = this.included.get(key)
-    this.included.set(key, known ? merge(known, object) : object)
+    const held = this.#primary.has(key) ? this.#reached : this.included
+    const known = held.get(key)
+    held.set(key, known ? merge(known, object) : object)
+  }
+
+  /** A primary resource with the linkage of the paths that led back to it. */
+  readonly whole = (object: ResourceObject): ResourceObject => {
+    const reached = this.#reached.get(`${object.type}/${object.id}`)
+    return reached ? merge(object, reached) : object
   }
 }
 

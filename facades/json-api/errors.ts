@@ -54,16 +54,27 @@ export function errorDocument(thrown: unknown, failed: Failed): ErrorDocument {
   const issues = issuesOf(error)
   const isQuery = code === 'invalid_query' || (code === 'invalid' && failed.route?.method === 'GET')
   // An id that cannot be one is not there.
-  if (code === 'invalid' && issues.some(({ path }) => path[0] === 'id'))
+  if (code === 'invalid' && failed.route?.url.includes('/:id') && issues.some(({ path }) => path[0] === 'id'))
     return errorDocument(new Problem('not_found'), failed)
+  const closed = code === 'invalid' && !isQuery ? closedRelations(issues, failed.route) : []
+  if (closed.length > 0) return errorDocument(new Problem('read_only', { issues: closed }), failed)
   const final = isQuery ? 400 : status
   const found =
     issues.length > 0
-      ? issues.flatMap(spread).map((issue) => (isQuery ? parameter(issue) : member(issue, code, failed)))
+      ? distinct(issues.flatMap(spread)).map((issue) => (isQuery ? parameter(issue) : member(issue, code, failed)))
       : [whole(code, message)]
   const errors = found.map((entry) => ({ status: String(final), ...entry, meta: { requestId: failed.requestId } }))
   return { status: final, body: { jsonapi, errors } }
 }
+
+/** More than anybody reads. */
+const MOST_ERRORS = 100
+
+/** One value is one problem, however many rules of its schema it breaks. */
+const distinct = (issues: readonly Issue[]) =>
+  [...Map.groupBy(issues, (issue) => JSON.stringify([issue.path, 'code' in issue || issue.message])).values()]
+    .flatMap(([first]) => first ?? [])
+    .slice(0, MOST_ERRORS)
 
 function issuesOf(error: unknown): Issue[] {
   if (error instanceof Problem) return [...error.issues]
@@ -71,10 +82,20 @@ function issuesOf(error: unknown): Issue[] {
   return cause instanceof z.ZodError ? (cause.issues as unknown as Issue[]) : []
 }
 
+/** Relations that are there, and not to be written at this address. */
+const closedRelations = (issues: readonly Issue[], route: Route | undefined) =>
+  issues
+    .flatMap(spread)
+    .filter(({ path }) => path.length === 1 && route && Object.hasOwn(route.resource.relations, String(path[0])))
+    .filter(({ message }) => message === UNKNOWN)
+    .map(({ path }) => ({ path, message: 'cannot be changed here' }))
+
+const UNKNOWN = 'is not known here'
+
 /** zod reports unknown keys on the object that holds them. */
 function spread(issue: Issue & { code?: string; keys?: string[] }): Issue[] {
   if (issue.code !== 'unrecognized_keys' || !issue.keys) return [issue]
-  return issue.keys.map((key) => ({ path: [...issue.path, key], message: 'is not known here' }))
+  return issue.keys.map((key) => ({ path: [...issue.path, key], message: UNKNOWN }))
 }
 
 type Entry = Omit<ErrorObject, 'status' | 'meta'>
@@ -124,8 +145,8 @@ function member(issue: AnyIssue, code: string, { route, body }: Failed): Entry {
 
 function inDocument([name, ...rest]: Issue['path'], route: Route | undefined): (string | number)[] {
   if (name === undefined) return ['data']
-  if (name === 'ids') return ['data', ...rest]
-  const isRelation = route && name in route.resource.relations
+  if (name === 'ids') return rest.length > 0 ? ['data', ...rest, 'id'] : ['data']
+  const isRelation = route && Object.hasOwn(route.resource.relations, name)
   const written = memberName(String(name))
   return isRelation ? ['data', 'relationships', written, 'data', ...rest] : ['data', 'attributes', written, ...rest]
 }

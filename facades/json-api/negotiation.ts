@@ -28,7 +28,9 @@ const isOurs = ({ parameters }: MediaRange, ignored: readonly string[] = []) =>
 /** Throws where nothing that is accepted is what we send. */
 export function assertAcceptable(accept: string | undefined): void {
   if (accept === undefined || accept.trim() === '') return
-  const ranges = split(accept, ',').map(parse)
+  const ranges = split(accept, ',')
+    .map(parse)
+    .filter(({ parameters }) => Number(parameters.get('q') ?? 1) !== 0)
   const jsonApi = ranges.filter(({ type }) => type === mediaType)
   if (jsonApi.length > 0 && jsonApi.every((range) => !isOurs(range, ['q']))) throw new Problem('not_acceptable')
   const usable = new Set([mediaType, 'application/json', 'application/*', '*/*'])

@@ -1,6 +1,6 @@
 import { type Issue, Problem } from '../../routers/problems.ts'
 import type { Resource } from '../../routers/resource.ts'
-import type { Answers } from './routes.ts'
+import type { Answers, Route } from './routes.ts'
 
 /** What the query string says, in the terms of a procedure's input. Judging it is the procedure's task. */
 export interface QueryInput {
@@ -31,14 +31,19 @@ const accepts: Record<Answers, readonly string[]> = {
   action: ['fields'],
 }
 
-export function parseQuery(search: string, answers: Answers, resources: ReadonlyMap<string, Resource>): ParsedQuery {
+/** A write is asked for nothing but the members of its answer. */
+export const acceptedBy = ({ method, answers }: Route) =>
+  method === 'GET' ? accepts[answers] : accepts[answers].filter((name) => name === 'fields' && answers !== 'linkage')
+
+export function parseQuery(search: string, route: Route, resources: ReadonlyMap<string, Resource>): ParsedQuery {
   const query: ParsedQuery = { input: {}, fields: new Map() }
   if (search === '') return query
   const issues: Issue[] = []
   const seen = new Set<string>()
+  const accepted = acceptedBy(route)
   for (const [name, value] of new URLSearchParams(search)) {
     if (elsewhere.has(name)) continue
-    const problem = seen.has(name) ? 'is there more than once' : take(query, name, value, accepts[answers])
+    const problem = seen.has(name) ? 'is there more than once' : take(query, name, value, accepted)
     seen.add(name)
     if (problem) issues.push({ path: [name], message: problem })
   }
@@ -70,7 +75,9 @@ function unknownFields(fields: ParsedQuery['fields'], resources: ReadonlyMap<str
     const path = [`fields[${type}]`]
     const resource = resources.get(type)
     if (!resource) return [{ path, message: `there is no type ${type}` }]
-    const unknown = [...names].filter((name) => !(name in resource.attributes) && !(name in resource.relations))
+    const unknown = [...names].filter(
+      (name) => !Object.hasOwn(resource.attributes, name) && !Object.hasOwn(resource.relations, name),
+    )
     return unknown.map((name) => ({ path, message: `${name} is not a field of ${type}` }))
   })
 }

@@ -21,6 +21,9 @@ export interface Route {
   action?: string
 }
 
+/** Whether an idempotency key makes it happen once. */
+export const isRepeatable = ({ method, answers }: Route) => method === 'POST' && answers !== 'linkage'
+
 type Wire = Pick<Route, 'method' | 'answers' | 'relation' | 'action'> & { suffix: string }
 
 const standard: Partial<Record<string, Wire>> = {
@@ -67,16 +70,23 @@ export function routesOf(router: AnyTRPCRouter): Route[] {
       ({ suffix, ...wire }): Route => ({ ...wire, url: `/${resource.type}${suffix}`, resource, name, procedure }),
     )
   })
-  return [...declared, ...readOnlyRelations(declared)]
+  return [...declared, ...readOnly(declared)]
 }
 
-/** A relation that is read and not written says so, rather than that there is no such method. */
-function readOnlyRelations(declared: readonly Route[]): Route[] {
+/** What is read and not written says so, rather than that there is no such method: a relation, and an update of a row. */
+function readOnly(declared: readonly Route[]): Route[] {
   const taken = new Set(declared.map(({ method, url }) => `${method} ${url}`))
-  const read = declared.filter(({ answers, method }) => answers === 'linkage' && method === 'GET')
-  return read.flatMap(({ url, resource, relation }) =>
-    Object.values(changes)
-      .filter((method) => !taken.has(`${method} ${url}`))
-      .map((method): Route => ({ method, url, answers: 'linkage', resource, ...(relation && { relation }) })),
-  )
+  const refused = declared.flatMap(({ method, url, answers, resource, relation }): Route[] => {
+    if (method !== 'GET') return []
+    if (answers === 'one' && url.endsWith('/:id')) return [{ method: 'PATCH', url, answers, resource }]
+    if (answers !== 'linkage') return []
+    return Object.values(changes).map((change) => ({
+      method: change,
+      url,
+      answers,
+      resource,
+      ...(relation && { relation }),
+    }))
+  })
+  return refused.filter(({ method, url }) => !taken.has(`${method} ${url}`))
 }

@@ -4,12 +4,12 @@ import type { Context } from '../../routers/context.ts'
 import { Problem } from '../../routers/problems.ts'
 import type { Linked } from '../../routers/resource.ts'
 import { readAction, readLinkage, readResource } from './body.ts'
-import { entityTag, insistedVersion, isKnown } from './conditional.ts'
+import { entityTag, insistedVersions, isKnown } from './conditional.ts'
 import { type Site, selfOf } from './document.ts'
 import { once, type Sent } from './idempotency.ts'
 import { type ParsedQuery, parseQuery } from './query.ts'
 import { documentOf } from './respond.ts'
-import type { Route } from './routes.ts'
+import { isRepeatable, type Route } from './routes.ts'
 import { mediaType, syncLogMember } from './wire.ts'
 
 export interface Served {
@@ -26,13 +26,12 @@ export async function serve(
   ctx: Context,
 ): Promise<FastifyReply> {
   const key = request.headers['idempotency-key']
-  const { method, answers } = served.route
-  const isOnce = method === 'POST' && typeof key === 'string' && answers !== 'linkage'
+  const { method } = served.route
+  const isOnce = typeof key === 'string' && isRepeatable(served.route)
   const run = () => answer(served, request, ctx)
   const attempt = () => ({
     key: String(key),
-    target: `${method} ${request.url}`,
-    request: JSON.stringify(request.body ?? null),
+    request: `${method} ${request.url} ${JSON.stringify(request.body ?? null)}`,
   })
   const { status, headers, payload } = isOnce ? await once(ctx, attempt(), run) : await run()
   reply.headers(headers)
@@ -56,7 +55,7 @@ async function call({ router, site, route }: Served, request: FastifyRequest, ct
   let query: ParsedQuery = { input: {}, fields: new Map() }
   // Asked for once the caller was let in: nobody else learns what is wrong with their input.
   const getRawInput = async () => {
-    query = parseQuery(searchOf(request), route.answers, site.resources)
+    query = parseQuery(searchOf(request), route, site.resources)
     return inputOf(route, query, request)
   }
   const { type } = procedure._def
@@ -78,23 +77,30 @@ function headersOf({ site, route }: Served, output: unknown, payload: string): R
   const { answers, resource } = route
   if (answers === 'nothing') return {}
   if (answers !== 'one' && answers !== 'created') return { etag: entityTag(payload) }
-  const { id, version } = output as Linked
-  const etag = entityTag(payload, version)
+  const { id, rowVersion } = output as Linked
+  const etag = entityTag(payload, rowVersion)
   return answers === 'created' ? { etag, location: selfOf(site, resource.type, id) } : { etag }
 }
 
 /** The input of the procedure that a route calls. */
-function inputOf(
-  { method, answers, resource, relation }: Route,
-  { input }: ParsedQuery,
-  request: FastifyRequest,
-): object {
+function inputOf(route: Route, { input }: ParsedQuery, request: FastifyRequest): object {
+  const { method, relation } = route
   const { id } = request.params as { id?: string }
   const target = id === undefined ? {} : { id }
   if (method === 'GET') return { ...input, ...target, ...(relation && { relation: relation.name }) }
-  if (answers === 'linkage' && relation) return { ...readLinkage(relation.of, request.body), ...target }
-  if (answers === 'action') return { ...readAction(resource, request.body), ...target }
-  const ifVersion = insistedVersion(request.headers['if-match'])
-  const insisted = ifVersion === undefined ? target : { ...target, ifVersion }
-  return method === 'DELETE' ? insisted : { ...readResource(resource, request.body, id), ...insisted }
+  const insisted = insistence(route, id, request)
+  return { ...given(route, request.body, id), ...target, ...insisted }
+}
+
+function given({ method, answers, resource, relation }: Route, body: unknown, id: string | undefined): object {
+  if (answers === 'linkage' && relation) return readLinkage(relation.of, body)
+  if (answers === 'action') return readAction(resource, body)
+  return method === 'DELETE' ? {} : readResource(resource, body, id)
+}
+
+/** What is no row of this address has no version that could be meant. */
+function insistence({ answers }: Route, id: string | undefined, { headers }: FastifyRequest): { ifVersion?: string[] } {
+  const ifVersion = insistedVersions(headers['if-match'])
+  if (ifVersion && (id === undefined || answers === 'action')) throw new Problem('precondition_failed')
+  return ifVersion ? { ifVersion } : {}
 }
