@@ -1,5 +1,5 @@
 import type { Ability } from './access-token.ts'
-import { isoTime, statement } from './sql.ts'
+import { isoTime, sharedStatement, statement } from './sql.ts'
 import type { Role } from './user.ts'
 
 export interface TokenOwner {
@@ -13,7 +13,7 @@ export interface TokenOwner {
 }
 
 /** Values: the token's id. Expired tokens are not found. */
-export const findTokenOwner = statement<TokenOwner>(
+export const findTokenOwner = sharedStatement<TokenOwner>(
   'find-token-owner',
   `select t.hash, t.abilities, u.id as "userId", u.username, u.name, u.email, u.role
      from access_tokens t join users u on u.id = t.user_id

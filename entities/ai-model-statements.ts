@@ -1,6 +1,6 @@
 import type { Limits, Pricing } from './ai-model.ts'
 import type { ProviderSettings } from './ai-provider.ts'
-import { statement } from './sql.ts'
+import { sharedStatement, statement } from './sql.ts'
 
 export interface CallableModelRow {
   id: number
@@ -23,7 +23,7 @@ const columns = `m.id, m.model_id as "modelId", m.upstream_id as "upstreamId", m
           p.settings as "providerSettings"`
 
 /** Values: the model's name in requests, and the usage type that must be allowed to use it. */
-export const findCallableModel = statement<CallableModelRow>(
+export const findCallableModel = sharedStatement<CallableModelRow>(
   'find-callable-model',
   `select ${columns},
           array(select t.name from ai_model_tools mt join ai_tools t on t.id = mt.tool_id

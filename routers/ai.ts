@@ -3,11 +3,11 @@ import { findCallableModel } from '../entities/ai-model-statements.ts'
 import type { Context } from './context.ts'
 import type { FunctionTool } from './extension.ts'
 import { MeteredCall } from './metered-call.ts'
-import type { CallableModel, Message } from './model-gateway.ts'
+import type { CallableModel, Message, ModelCall } from './model-gateway.ts'
 import { estimateTokens } from './pricing.ts'
 import { type Issue, Problem } from './problems.ts'
 import { takeAllowance } from './rate-limit.ts'
-import { middleware, router, userWho } from './trpc.ts'
+import { router, userWho } from './trpc.ts'
 
 const message = z.object({
   role: z.enum(['system', 'user', 'assistant'], {
@@ -28,28 +28,31 @@ const request = z.object({
 export type AiRequest = z.input<typeof request>
 
 /** A model the caller may use, asked a question it can take. */
-const askable = middleware(async ({ ctx, input, next }) => {
-  const { model: modelId, messages } = input as z.output<typeof request>
+async function callOf(ctx: Context, { model: modelId, messages }: z.output<typeof request>): Promise<ModelCall> {
   const [model] = await ctx.sql(findCallableModel, [modelId, ctx.usage])
   const texts = messages.map(({ role, content }): Message => ({ role, text: content.text }))
   const issues = problemsOf(texts, model)
   if (!model || issues.length > 0) throw new Problem('invalid', { issues })
-  return next({ ctx: { call: { model, messages: texts, tools: toolsOf(ctx, model), signal: ctx.signal } } })
-})
+  return { model, messages: texts, tools: toolsOf(ctx, model), signal: ctx.signal }
+}
 
 /** Each token and each person has an allowance a minute. */
-const withinLimits = middleware(async ({ ctx, next }) => {
+async function takeOne(ctx: Context): Promise<void> {
   const { current } = ctx.caller
   const limit = ctx.settings.aiRequestsPerMinute
-  if (limit > 0 && current.type === 'user') {
-    const { person, token } = current
-    const keys = [`ai:user:${person.id}`, ...(token ? [`ai:token:${token.id}`] : [])]
-    await takeAllowance(ctx, keys, limit)
-  }
-  return next()
-})
+  if (limit === 0 || current.type !== 'user') return
+  const { person, token } = current
+  await takeAllowance(ctx, [`ai:user:${person.id}`, ...(token ? [`ai:token:${token.id}`] : [])], limit)
+}
 
-const asking = userWho('ai').input(request).use(askable).use(withinLimits)
+/** One step for both: each copies the whole context. */
+const asking = userWho('ai')
+  .input(request)
+  .use(async ({ ctx, input, next }) => {
+    const call = await callOf(ctx, input)
+    await takeOne(ctx)
+    return next({ ctx: { call } })
+  })
 
 export const aiRouter = router({
   /** The whole answer. */

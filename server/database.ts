@@ -3,7 +3,8 @@ import { Migrator } from '@mikro-orm/migrations'
 import { type EntityManager, MikroORM, type PostgreSqlConnection } from '@mikro-orm/postgresql'
 import type { Pool } from 'pg'
 import { entities } from '../entities/index.ts'
-import type { Sql } from '../entities/sql.ts'
+import type { Sql, Statement } from '../entities/sql.ts'
+import { shareTurns } from './share-turns.ts'
 
 /** The connection to PostgreSQL: entities for writing, named statements for reading. */
 export interface Database {
@@ -47,7 +48,9 @@ export async function connect({ url, poolSize = 10 }: DatabaseOptions): Promise<
 }
 
 /** Named statements over the pool: PostgreSQL parses and plans each once per connection. */
-const runOn =
-  (pool: Pool): Sql =>
-  async <Row>({ name, text }: { name: string; text: string }, values: readonly unknown[] = []) =>
+function runOn(pool: Pool): Sql {
+  const run: Sql = async <Row>({ name, text }: Statement<Row>, values: readonly unknown[] = []) =>
     (await pool.query({ name, text, values: values as unknown[] })).rows as Row[]
+  const share = shareTurns(run)
+  return (statement, values) => (statement.shared ? share(statement, values) : run(statement, values))
+}
