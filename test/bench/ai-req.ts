@@ -13,9 +13,9 @@ const body = JSON.stringify({
   },
 })
 
-function requests(token: string): BenchRequest[] {
-  const ask = { method: 'POST', path: '/api/ai-req', body } as const
-  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+function requests(tokens: readonly string[]): BenchRequest[] {
+  const ask = { method: 'POST', path: '/api/ai-req', body, tokens } as const
+  const headers = { 'content-type': 'application/json' }
   return [
     { ...ask, name: 'whole', headers, isWhole: (end) => end.includes('think of it."}}') },
     {
@@ -34,7 +34,7 @@ async function open({ databaseUrl, folder, start }: World): Promise<Contest> {
   const settings = { DATABASE_URL: databaseUrl, DATA_DIR: join(folder, 'data'), AI_CONFIG: config, PORT: '0' }
   const subject = await start<SubjectInput>('subject.ts', { settings, temporaryDir: folder })
   const floor = await start('floor.ts', { databaseUrl, upstreamUrl: upstream.url })
-  return { subject, floor, requests: requests(subject.details['token'] ?? '') }
+  return { subject, floor, requests: requests((subject.details['tokens'] ?? '').split(' ')) }
 }
 
 const configFor = (apiUrl: string) => ({

@@ -13,9 +13,11 @@ export async function load(pool: Pool, request: BenchRequest, concurrency: numbe
   const times: number[] = []
   const started = performance.now()
   const end = started + ms
+  const callers = inTurn(request)
+  let turn = 0
   const worker = async () => {
     for (let now = started; now < end; ) {
-      await send(pool, request)
+      await send(pool, callers[turn++ % callers.length] ?? request)
       const done = performance.now()
       times.push(done - now)
       now = done
@@ -25,6 +27,12 @@ export async function load(pool: Pool, request: BenchRequest, concurrency: numbe
   const seconds = (performance.now() - started) / 1000
   return { requests: times.length, seconds, times: times.sort((a, b) => a - b) }
 }
+
+const inTurn = (request: BenchRequest): BenchRequest[] =>
+  (request.tokens ?? []).map((token) => ({
+    ...request,
+    headers: { ...request.headers, authorization: `Bearer ${token}` },
+  }))
 
 export const openPool = (url: string, connections: number) => new Pool(url, { connections, pipelining: 1 })
 

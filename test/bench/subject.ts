@@ -10,12 +10,19 @@ export interface SubjectInput {
   temporaryDir: string
 }
 
-/** The service as `npm start` runs it, with a user and a token to call it with. */
+/** More than are under way at once in most rounds, so that hardly any two look up the same. */
+const CALLERS = 40
+
+/** The service as `npm start` runs it, with people and tokens to call it with. */
 servePart(async ({ settings, temporaryDir }: SubjectInput) => {
   const env = readEnv(settings)
   const service = await startService({ env, log: createLog(env.LOG_LEVEL), temporaryDir })
-  const person = { username: 'bench', email: 'bench@example.org', name: 'Bench' }
-  const { id } = await service.host.admin.addUser(person)
-  const { token } = await service.host.tokens.createFor({ user: { id }, name: 'bench' })
-  return { ready: { url: service.url, token }, stop: service.stop }
+  const tokens: string[] = []
+  for (let index = 0; index < CALLERS; index++) {
+    const person = { username: `bench${index}`, email: `bench${index}@example.org`, name: 'Bench' }
+    const { id } = await service.host.admin.addUser(person)
+    tokens.push((await service.host.tokens.createFor({ user: { id }, name: 'bench' })).token)
+  }
+  const [token = ''] = tokens
+  return { ready: { url: service.url, token, tokens: tokens.join(' ') }, stop: service.stop }
 })

@@ -28,6 +28,8 @@ export interface BenchRequest {
   method: 'GET' | 'POST'
   path: string
   headers: Record<string, string>
+  /** Callers who take turns, by their tokens. */
+  tokens?: readonly string[]
   body?: string
   /** Whether this is the end of the answer that was asked for. */
   isWhole(end: string): boolean
