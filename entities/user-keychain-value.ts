@@ -3,7 +3,6 @@ import { id, timestamps } from './columns.ts'
 import { User } from './user.ts'
 
 export const keyTypes = ['private_key', 'public_key', 'room_key', 'room_ai', 'room_ai_legacy', 'ai_conv'] as const
-export type KeyType = (typeof keyTypes)[number]
 
 /** A key of a person, as their browser has encrypted it: nobody else can read it, the service neither. */
 export const UserKeychainValue = defineEntity({

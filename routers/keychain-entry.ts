@@ -34,7 +34,6 @@ export const keychainSlot = z.preprocess(spelled, z.strictObject({ key, keyType 
 
 /** An entry of a keychain. */
 export const keychainEntry = z.preprocess(spelled, z.strictObject({ key, keyType, value }))
-export type KeychainEntry = z.output<typeof keychainEntry>
 
 /** More than the rooms a person is in. */
 export const MAX_ENTRIES = 2000
