@@ -1,4 +1,4 @@
-import type { Condition } from './scope.ts'
+import type { Condition, Place } from './scope.ts'
 import { AI_USER_ID } from './user.ts'
 
 /** Active, of an active provider, and allowed to the caller's usage type. */
@@ -19,14 +19,15 @@ export const visibleTools: Condition = (t, place) => `(${place('admin')} or ${t}
 export const visibleDescriptions: Condition = (d, place) =>
   `(${place('admin')} or (
       exists (select from ai_models sd where sd.id = ${d}.model_id and ${visibleModels('sd', place)})
-      and ${inLocale('ai_model_descriptions', ['model_id'])(d, place)}))`
+      and ${nearest('ai_model_descriptions', 'model_id', [language])(d, place)}))`
 
+/** Of each task the caller's own assignment or, where there is none, that of the front end. */
 export const visibleSystemModels: Condition = (s, place) =>
-  `(${place('admin')} or ${overlaid('system_models', ['model_type'])(s, place)})`
+  `(${place('admin')} or ${nearest('system_models', 'model_type', [usage])(s, place)})`
 
+/** Of each task the one prompt that is meant for the caller: for their usage type first, then in their language. */
 export const visiblePrompts: Condition = (s, place) =>
-  `(${place('admin')} or (${overlaid('system_prompts', ['prompt_type', 'locale'])(s, place)}
-      and ${inLocale('system_prompts', ['prompt_type', 'usage_type'])(s, place)}))`
+  `(${place('admin')} or ${nearest('system_prompts', 'prompt_type', [usage, language])(s, place)})`
 
 /** Oneself and the AI user. */
 export const knownUsers: Condition = (u, place) =>
@@ -35,19 +36,20 @@ export const knownUsers: Condition = (u, place) =>
 /** Rows of the caller's own; not even an administrator sees those of others. */
 export const ownRows: Condition = (row, place) => `${row}.user_id = ${place('viewer')}`
 
-/** A usage type's own rows, and those of the front end for which it has none of the same key. */
-const overlaid =
-  (table: string, key: readonly string[]): Condition =>
-  (row, place) =>
-    `(${row}.usage_type = ${place('usage')} or (${row}.usage_type = 'main' and not exists (
-        select from ${table} so where so.usage_type = ${place('usage')} and ${same('so', row, key)})))`
+/** A column that should hold what the caller wishes, and may hold what everybody falls back to. */
+type Wish = (place: Place) => { column: string; wished: string; fallback: string }
 
-/** Rows in the caller's language, and those in the default language for which there is none of the same key. */
-const inLocale =
-  (table: string, key: readonly string[]): Condition =>
-  (row, place) =>
-    `(${row}.locale = ${place('locale')} or (${row}.locale = ${place('defaultLocale')} and not exists (
-        select from ${table} sl where sl.locale = ${place('locale')} and ${same('sl', row, key)})))`
+const usage: Wish = (place) => ({ column: 'usage_type', wished: place('usage'), fallback: `'main'` })
+const language: Wish = (place) => ({ column: 'locale', wished: place('locale'), fallback: place('defaultLocale') })
 
-const same = (a: string, b: string, columns: readonly string[]) =>
-  columns.map((column) => `${a}.${column} = ${b}.${column}`).join(' and ')
+/** Of the rows with the same key, the one that comes nearest to the wishes, of which the first weighs most. */
+const nearest =
+  (table: string, key: string, wishes: readonly Wish[]): Condition =>
+  (row, place) => {
+    const columns = wishes.map((wish) => wish(place))
+    const fits = (r: string) =>
+      columns.map(({ column, wished, fallback }) => `${r}.${column} in (${wished}, ${fallback})`).join(' and ')
+    const rank = (r: string) => `(${columns.map(({ column, wished }) => `${r}.${column} = ${wished}`).join(', ')})`
+    return `(${fits(row)} and not exists (
+        select from ${table} sn where sn.${key} = ${row}.${key} and ${fits('sn')} and ${rank('sn')} > ${rank(row)}))`
+  }

@@ -13,8 +13,9 @@ import { router } from './trpc.ts'
 import { writes } from './writes.ts'
 
 const tokens = z.number().int().positive()
-const words = z.array(z.string().trim().toLowerCase().min(1).max(80)).max(50)
-const free = z.record(z.string().max(80), z.json())
+const distinct = <T>(list: T[]): T[] => [...new Set(list)]
+const words = z.array(z.string().trim().toLowerCase().min(1).max(80)).max(50).overwrite(distinct)
+const rounds = z.number().int().min(0).max(100)
 
 const modelId = z.string().trim().min(1).max(200).describe('The name that requests use, unique.')
 const upstreamId = z.string().trim().min(1).max(200).nullable().describe("The provider's own name, where it differs.")
@@ -25,10 +26,34 @@ const modelType = z
   .describe('What it makes: `chat`, `image_generation`, `video_generation`, or another word.')
 const label = z.string().trim().min(1).max(200).describe('The name that people see.')
 const active = z.boolean().describe('Whether it can be used.')
-const input = z.array(z.enum([...modalities, 'code'])).describe('What it takes.')
-const output = z.array(z.enum([...modalities, 'code', 'thought'])).describe('What it gives.')
-const parameters = free.nullable().describe('Sampling values; only those that are set.')
-const settings = free.nullable().describe('How tools and files are used; only what is set.')
+const input = z
+  .array(z.enum([...modalities, 'code']))
+  .overwrite(distinct)
+  .describe('What it takes.')
+const output = z
+  .array(z.enum([...modalities, 'code', 'thought']))
+  .overwrite(distinct)
+  .describe('What it gives.')
+const parameters = z
+  .object({
+    temperature: z.number().min(0).max(2).optional(),
+    topP: z.number().min(0).max(1).optional(),
+    maxTokens: tokens.optional(),
+    maxThinkingTokens: tokens.optional(),
+  })
+  .catchall(z.json())
+  .nullable()
+  .describe('Sampling values, and whatever else the provider knows; only those that are set.')
+const settings = z
+  .strictObject({
+    maxToolCallingRounds: rounds.optional(),
+    maxToolCallingRoundsStreaming: rounds.optional(),
+    fileUpload: z.boolean().optional(),
+    toolCalling: z.boolean().optional(),
+    nativeCapabilities: z.boolean().optional(),
+  })
+  .nullable()
+  .describe('How tools and files are used; only what is set.')
 const nativeCapabilities = words.describe('What the provider itself can do for the model, such as `web_search`.')
 const flags = words.describe('Keys of `ai-model-flags`.')
 const limits = z
@@ -42,7 +67,7 @@ const documentationUrl = z
   .nullable()
   .describe('Where the model is described.')
 const deprecationDate = z.iso.datetime({ precision: 3 }).nullable().describe('When the provider will switch it off.')
-const usage = z.array(z.enum(usageTypes)).describe('The usage types that may use it.')
+const usage = z.array(z.enum(usageTypes)).overwrite(distinct).describe('The usage types that may use it.')
 
 export const aiModels = resource({
   type: 'ai-models',
@@ -89,7 +114,7 @@ export const aiModels = resource({
 })
 
 const provider = rowId.describe('The provider that runs it.')
-const tools = z.array(rowId).max(200).describe('The tools it may call.')
+const tools = z.array(rowId).max(200).overwrite(distinct).describe('The tools it may call.')
 const members = {
   ...{
     modelId,

@@ -18,10 +18,14 @@ const url = z
   .nullable()
 const apiUrl = url.describe("Where its API is; null for the provider's usual address.")
 const modelStatusUrl = url.describe('Where it says whether its models are available.')
-const apiKey = z
+/** Stand for a secret, and are taken for none. */
+const stars = '********'
+export const secret = z
   .string()
   .min(1)
   .max(4096)
+  .refine((text) => text !== stars, 'must be the secret, not the stars that stand for it')
+const apiKey = secret
   .nullable()
   .describe('The key of its API. Nobody gets it back: where there is one, stars stand for it.')
 const milliseconds = z.number().int().positive()
@@ -40,7 +44,7 @@ const settings = z
   })
   .describe('Time limits in milliseconds, and after how many failures the provider is skipped for how long.')
 
-export const masked = (column: string) => (row: string) => `case when ${row}.${column} is not null then '********' end`
+export const masked = (column: string) => (row: string) => `case when ${row}.${column} is not null then '${stars}' end`
 
 export const aiProviders = resource({
   type: 'ai-providers',
@@ -80,6 +84,10 @@ export const aiProvidersRouter = router({
       settings: settings.default({}),
     },
     update: { providerId, ...members },
+    check: ({ adapter, apiUrl }) =>
+      adapter === 'openai-compatible' && !apiUrl
+        ? [{ path: ['apiUrl'], message: 'is required where any server may be meant' }]
+        : [],
     columns: ({ vault }, { apiKey, ...given }) => ({
       ...given,
       ...(apiKey !== undefined && { apiKey: apiKey === null ? null : vault.seal(String(apiKey), API_KEY) }),

@@ -29,6 +29,8 @@ export interface FileRules {
   /** In bytes. */
   maxFileSize: number
   allowedMimeTypes: readonly string[]
+  /** Of those kinds, without a dot. */
+  allowedExtensions: readonly string[]
 }
 
 const isUser = ({ caller }: Context) => caller.current.type === 'user'
@@ -45,7 +47,7 @@ export function saltsFor({ caller, settings }: Context): Partial<Salts> | undefi
   return caller.current.type === 'registering' ? { userdata, passkey, backup } : undefined
 }
 
-const files = ({ maxFileSize, allowedMimeTypes }: FileRules) => ({ maxFileSize, allowedMimeTypes })
+const files = (rules: FileRules) => ({ ...rules })
 
 /** The blocks that come with the service, each for those who may see it. */
 export const builtInBlocks: readonly ConfigBlock[] = [

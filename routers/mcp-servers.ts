@@ -2,28 +2,32 @@ import { z } from 'zod'
 import { availabilities } from '../entities/columns.ts'
 import { McpServer, mcpTransports } from '../entities/mcp-server.ts'
 import { everyRow } from '../entities/scope.ts'
-import { masked } from './ai-providers.ts'
+import { masked, secret } from './ai-providers.ts'
 import { reads } from './reads.ts'
 import { attribute, cataloguePage, many, resource, timestamps } from './resource.ts'
 import { router } from './trpc.ts'
 import { SERVER_CONFIG, SERVER_KEY, type Vault } from './vault.ts'
 import { writes } from './writes.ts'
 
-const url = z.string().trim().min(1).max(2048).describe('Its address, or the command of a `stdio` server; unique.')
+const url = z
+  .string()
+  .trim()
+  .min(1)
+  .max(2048)
+  // What is unique stands in an index, whose entries have an end.
+  .refine((text) => Buffer.byteLength(text) <= 2048, 'must not be longer than 2048 bytes')
+  .describe('Its address, or the command of a `stdio` server; unique.')
 const transport = z.enum(mcpTransports).describe('How it is spoken to.')
 const serverLabel = z.string().trim().min(1).max(120).describe('The name that people see.')
 const description = z.string().max(4000).nullable().describe('What it offers.')
 /** Nobody can be asked for a confirmation yet, so nothing that needs one is offered. */
 const requireApproval = z.enum(['never']).describe('Whether a person must agree to each call.')
-const apiKey = z
-  .string()
-  .min(1)
-  .max(4096)
+const apiKey = secret
   .nullable()
   .describe('Sent as a bearer token. Nobody gets it back: where there is one, stars stand for it.')
-const seconds = z.number().int().positive()
+const milliseconds = z.number().int().positive()
 const timeouts = z
-  .strictObject({ connect: seconds.optional(), read: seconds.optional(), sseIdle: seconds.optional() })
+  .strictObject({ connect: milliseconds.optional(), read: milliseconds.optional(), sseIdle: milliseconds.optional() })
   .describe('Time limits in milliseconds.')
 const config = z
   .record(z.string().max(80), z.json())

@@ -54,7 +54,7 @@ const relationOf = ({ relations }: Resource) => z.enum(Object.keys(relations))
 const includeOf = ({ includes }: Resource) => z.array(z.enum(includes as string[])).default([])
 
 /** What a collection of a type accepts. */
-export function collectionInput({ includes, sorts, filters, page }: Resource) {
+function collectionInput({ includes, sorts, filters, page }: Resource) {
   const keys = [...new Set(sorts)].flatMap((name) => [name, `-${name}`])
   const whole = z.coerce.number().int().min(1)
   const window = page ? { number: whole.max(1_000_000).optional(), size: whole.max(page.max).optional() } : {}
@@ -66,6 +66,15 @@ export function collectionInput({ includes, sorts, filters, page }: Resource) {
     page: z.strictObject(window).optional() as z.ZodOptional<z.ZodType<Partial<Window>>>,
   }
 }
+
+/** Knows no member, so that a wrong one is named. */
+export const nothing = z.strictObject({}).optional()
+
+/** What the address of a relation accepts beside the id of the row it starts from. */
+export const relatedInput = ({ many }: Relation, of: Resource) =>
+  many
+    ? z.strictObject(collectionInput(of))
+    : z.strictObject({ include: includeOf(of), filter: nothing, page: nothing })
 
 interface CollectionInput {
   include: string[]
@@ -92,8 +101,7 @@ async function related(ctx: Context, parent: Resource, input: RelatedInput): Pro
   const { id, relation: name, ...rest } = input
   const relation = parent.relations[name] as Relation
   const of = ctx.resources.of(relation.to)
-  const schema = relation.many ? z.strictObject(collectionInput(of)) : z.strictObject({ include: includeOf(of) })
-  const parsed = schema.safeParse(rest)
+  const parsed = relatedInput(relation, of).safeParse(rest)
   if (!parsed.success) throw new Problem('invalid_query', { issues: parsed.error.issues as never })
   const query = parsed.data as unknown as CollectionInput
   const found = (await getRow(ctx, parent, id)) as Linked

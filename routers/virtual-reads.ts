@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Context } from './context.ts'
 import { Problem } from './problems.ts'
-import { type Page, reader } from './reads.ts'
+import { nothing, type Page, reader } from './reads.ts'
 import { exposes, type RecordOf, type Resource } from './resource.ts'
 import type { anyone } from './trpc.ts'
 
@@ -15,7 +15,7 @@ export function virtualReads<R extends Resource>(
   return {
     list: base
       .meta(exposes(of, 'list'))
-      .input(z.strictObject({}).prefault({}))
+      .input(z.strictObject({ filter: nothing, page: nothing }).prefault({}))
       .query(async ({ ctx }): Promise<Page<RecordOf<R>>> => {
         const items = await all(ctx)
         return { items, total: items.length, page: { number: 1, size: Math.max(1, items.length) } }

@@ -37,7 +37,8 @@ export async function buildApp({ env, services, callers, log, isDraining }: AppO
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: () => randomUUID(),
-    bodyLimit: env.AI_MAX_BODY,
+    // A picture comes as base64 in a document.
+    bodyLimit: Math.max(env.AI_MAX_BODY, Math.ceil(env.MAX_AVATAR_FILE_SIZE * 1.4) + 65_536),
     trustProxy: env.TRUSTED_PROXIES.length > 0 ? env.TRUSTED_PROXIES : false,
     forceCloseConnections: 'idle',
     // The names of all procedures in a batch are one parameter, and headers end before that.

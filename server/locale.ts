@@ -28,7 +28,8 @@ function preferred(acceptLanguage: string | undefined): string[] {
     .split(',')
     .map((range) => {
       const [, tag = '', quality = '1'] = /^\s*([\w-]+)\s*(?:;\s*q=([\d.]+))?/.exec(range) ?? []
-      return { tag, quality: Number(quality) }
+      return { tag, quality: Number(quality) || 0 }
     })
+    .filter(({ quality }) => quality > 0)
   return ranges.sort((a, b) => b.quality - a.quality).map(({ tag }) => tag)
 }

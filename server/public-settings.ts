@@ -1,4 +1,5 @@
-import type { PublicSettings, Salts } from '../routers/config-blocks.ts'
+import mime from 'mime'
+import type { FileRules, PublicSettings, Salts } from '../routers/config-blocks.ts'
 import { fallbackSalt, saltSettings } from '../routers/salts.ts'
 import type { Env } from './settings.ts'
 
@@ -24,11 +25,16 @@ export function publicSettings(env: Env, appKey: string, baseUrl: string): Publi
       path: `${pathname.replace(/\/$/, '')}/ws/transfer`,
     },
     aiHandle: `@${env.AI_MENTION_HANDLE.replace(/^@/, '')}`,
-    files: { maxFileSize: env.MAX_FILE_SIZE, allowedMimeTypes: allowed.length > 0 ? allowed : [...pictures, ...texts] },
-    avatars: { maxFileSize: env.MAX_AVATAR_FILE_SIZE, allowedMimeTypes: pictures },
+    files: rulesOf(env.MAX_FILE_SIZE, allowed.length > 0 ? allowed : [...pictures, ...texts]),
+    avatars: rulesOf(env.MAX_AVATAR_FILE_SIZE, pictures),
     externalApps: env.ALLOW_EXTERNAL_APPS,
     aiInGroups: env.ALLOW_EXTERNAL_APPS_GROUPS_AI,
   }
+}
+
+function rulesOf(maxFileSize: number, allowedMimeTypes: readonly string[]): FileRules {
+  const extensions = allowedMimeTypes.flatMap((type) => [...(mime.getAllExtensions(type) ?? [])])
+  return { maxFileSize, allowedMimeTypes, allowedExtensions: [...new Set(extensions)] }
 }
 
 function saltsOf(env: Env, appKey: string): Salts {

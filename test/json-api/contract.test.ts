@@ -1,0 +1,252 @@
+import { describe, expect, test } from 'vitest'
+import type { ParameterValues } from '../../entities/scope.ts'
+import { routesOf } from '../../facades/json-api/routes.ts'
+import { appRouter, resources } from '../../routers/index.ts'
+import { type Exposure, type Relation, type Resource, resourceTypes } from '../../routers/resource.ts'
+import { createCatalogue } from '../../routers/resource-catalogue.ts'
+import type { Shape } from '../../routers/resource-statements.ts'
+import type { Audience } from '../../routers/trpc.ts'
+import { startApp, type TestApp } from '../app.ts'
+
+const { of } = createCatalogue(resources)
+const types = resources.map(({ type }) => type)
+const tables = resources.filter(({ table }) => table !== undefined)
+
+describe('every type', () => {
+  test('is registered once', () => {
+    expect(types.toSorted()).toEqual([...resourceTypes].sort())
+    expect(new Set(types).size).toBe(types.length)
+    const exposed = routesOf(appRouter).map(({ resource }) => resource)
+    for (const resource of exposed) expect(resources).toContain(resource)
+    expect(new Set(exposed.map(({ type }) => type))).toEqual(new Set(types))
+  })
+
+  test.for(resources.map((resource) => [resource.type, resource] as const))(
+    '%s says what it is in words that the standard allows',
+    ([, { about, attributes, relations }]) => {
+      expect(about).toMatch(/^[A-Z].*\.$/)
+      const names = [...Object.keys(attributes), ...Object.keys(relations)]
+      expect(new Set(names).size).toBe(names.length)
+      for (const name of names) {
+        expect(name).toMatch(/^[a-z][A-Za-z0-9]*$/)
+        expect(['id', 'type', 'lid', 'links', 'meta', 'relationships', 'ifVersion']).not.toContain(name)
+      }
+      for (const [name, { schema }] of Object.entries(attributes))
+        expect([name, schema.description]).toEqual([name, expect.stringMatching(/\S/)])
+    },
+  )
+
+  test.for(resources.map((resource) => [resource.type, resource] as const))(
+    '%s leads only to what there is',
+    ([, resource]) => {
+      for (const { to } of Object.values(resource.relations)) expect(types).toContain(to)
+      for (const path of resource.includes) {
+        const steps = path.split('.')
+        expect([path, steps.length <= 3, leadsSomewhere(resource, steps)]).toEqual([path, true, true])
+        // Whoever reaches the end may stop on the way.
+        expect(['', ...resource.includes]).toContain(steps.slice(0, -1).join('.'))
+      }
+      for (const sort of resource.sorts) expect(['id', ...Object.keys(resource.attributes)]).toContain(sort)
+    },
+  )
+
+  test('has filters only where the service is said to have them', () => {
+    const filters = resources.flatMap(({ type, filters }) => Object.keys(filters).map((name) => `${type} ${name}`))
+    expect(filters).toEqual(['ai-tools assigned', 'ai-tools status'])
+  })
+
+  test('is paged as decided', () => {
+    for (const { page } of resources) expect(page?.size ?? 0).toBeLessThanOrEqual(page?.max ?? 0)
+    const sizes = Object.fromEntries(
+      resources.flatMap(({ type, page }) => (page ? [[type, `${page.size}/${page.max}`]] : [])),
+    )
+    expect(sizes).toMatchObject({
+      ...Object.fromEntries(
+        ['ai-providers', 'ai-models', 'ai-model-descriptions', 'ai-tools'].map((type) => [type, '200/1000']),
+      ),
+      ...Object.fromEntries(['mcp-servers', 'system-models', 'system-prompts'].map((type) => [type, '200/1000'])),
+      users: '25/100',
+    })
+    for (const type of ['configs', 'translation-labels', 'ai-model-flags', 'ai-tool-capabilities'])
+      expect(sizes).not.toHaveProperty(type)
+  })
+})
+
+function leadsSomewhere({ relations }: Resource, [first = '', ...rest]: string[]): boolean {
+  const relation = relations[first]
+  return relation !== undefined && (rest.length === 0 || leadsSomewhere(of(relation.to), rest))
+}
+
+const values: ParameterValues = {
+  ...{ viewer: 1, admin: false, usage: 'external', locale: 'de_DE', defaultLocale: 'en_US' },
+  ...{ id: 1, ids: [1, 2], limit: 10, offset: 0, filter: 1 },
+}
+
+/** Everything that a query of a type can be shaped by. */
+function shapesOf({ sorts, filters }: Resource): Omit<Shape, 'admin'>[] {
+  const sorted = sorts.flatMap((name) => [[name], [`-${name}`]])
+  const tries = ['true', 'false', '1', 'active', 'inactive', 'online', 'offline', 'unknown']
+  const filtered = Object.values(filters).flatMap(({ schema, where }) =>
+    tries.filter((value) => schema.safeParse(value).success).map((value) => [where(value as never)]),
+  )
+  return [
+    ...[[], ...sorted].map((sort) => ({ sort, filters: [] })),
+    ...filtered.map((filters) => ({ sort: [], filters })),
+  ]
+}
+
+describe('every statement', () => {
+  test('of every type runs, for administrators and for others', async () => {
+    await using svc = await startApp()
+    let count = 0
+    for (const resource of tables)
+      for (const admin of [true, false])
+        for (const { statement, values: valuesOf } of statementsOf(svc, resource, admin)) {
+          count++
+          await svc.services.sql(statement, valuesOf({ ...values, admin })).catch((cause: unknown) => {
+            throw new Error(`${resource.type}: ${statement.text}`, { cause })
+          })
+        }
+    expect(count).toBeGreaterThan(200)
+  })
+
+  test('of a type that hides rows has its scope in it, whichever way the rows are reached', async () => {
+    await using svc = await startApp()
+    for (const resource of tables) {
+      const scope = resource.scope('t', () => '')
+      if (scope === 'true') continue
+      for (const { statement } of statementsOf(svc, resource, false))
+        expect(withoutPlaces(statement.text)).toContain(withoutPlaces(scope))
+    }
+  })
+})
+
+const withoutPlaces = (text: string) => text.replaceAll(/\$\d+::[\w[\]]+/g, '')
+
+function statementsOf({ services }: TestApp, resource: Resource, admin: boolean) {
+  const statements = services.resources.statementsOf(resource.type)
+  const shapes = shapesOf(resource).map((shape) => ({ ...shape, admin }))
+  const towards = resources.flatMap(({ type, relations }) =>
+    Object.entries(relations)
+      .filter(([, { many, to }]) => many && to === resource.type)
+      .map(([name, relation]): [string, Relation] => [`${type}.${name}`, relation]),
+  )
+  return [
+    ...[statements.byId(admin), statements.byIds(admin)],
+    ...shapes.flatMap((shape) => [statements.page(shape), statements.count(shape)]),
+    ...towards.flatMap(([name, relation]) =>
+      shapes.flatMap((shape) => [
+        statements.related(name, relation, shape, true),
+        statements.related(name, relation, { ...shape, sort: [] }, false),
+        statements.countRelated(name, relation, shape),
+      ]),
+    ),
+  ]
+}
+
+describe('the surface', () => {
+  test('has the addresses that the declared verbs make', () => {
+    const lines = routesOf(appRouter)
+      .filter(({ procedure }) => procedure)
+      .map(({ method, url, procedure }) => `${method} ${url} - ${audienceOf(procedure)}`)
+    expect(lines.sort((a, b) => (pathOf(a) < pathOf(b) ? -1 : 1))).toMatchInlineSnapshot(`
+      [
+        "GET /ai-model-descriptions - users who read",
+        "POST /ai-model-descriptions - administrators who write",
+        "GET /ai-model-descriptions/:id - users who read",
+        "PATCH /ai-model-descriptions/:id - administrators who write",
+        "DELETE /ai-model-descriptions/:id - administrators who write",
+        "GET /ai-model-descriptions/:id/model - users who read",
+        "GET /ai-model-descriptions/:id/relationships/model - users who read",
+        "GET /ai-model-flags - users who read",
+        "GET /ai-model-flags/:id - users who read",
+        "GET /ai-models - users who read",
+        "POST /ai-models - administrators who write",
+        "GET /ai-models/:id - users who read",
+        "PATCH /ai-models/:id - administrators who write",
+        "DELETE /ai-models/:id - administrators who write",
+        "GET /ai-models/:id/descriptions - users who read",
+        "GET /ai-models/:id/provider - users who read",
+        "GET /ai-models/:id/relationships/descriptions - users who read",
+        "GET /ai-models/:id/relationships/provider - users who read",
+        "GET /ai-models/:id/relationships/tools - users who read",
+        "GET /ai-models/:id/tools - users who read",
+        "GET /ai-providers - users who read",
+        "POST /ai-providers - administrators who write",
+        "GET /ai-providers/:id - users who read",
+        "PATCH /ai-providers/:id - administrators who write",
+        "DELETE /ai-providers/:id - administrators who write",
+        "GET /ai-providers/:id/models - users who read",
+        "GET /ai-providers/:id/relationships/models - users who read",
+        "GET /ai-tool-capabilities - users who read",
+        "GET /ai-tool-capabilities/:id - users who read",
+        "GET /ai-tools - users who read",
+        "GET /ai-tools/:id - users who read",
+        "PATCH /ai-tools/:id - administrators who write",
+        "GET /ai-tools/:id/models - users who read",
+        "GET /ai-tools/:id/relationships/models - users who read",
+        "POST /ai-tools/:id/relationships/models - administrators who write",
+        "PATCH /ai-tools/:id/relationships/models - administrators who write",
+        "DELETE /ai-tools/:id/relationships/models - administrators who write",
+        "GET /ai-tools/:id/relationships/server - users who read",
+        "GET /ai-tools/:id/server - users who read",
+        "GET /configs - anyone",
+        "GET /configs/:id - anyone",
+        "GET /configs/public - anyone",
+        "GET /connections/:id - anyone",
+        "GET /mcp-servers - users who read",
+        "POST /mcp-servers - administrators who write",
+        "GET /mcp-servers/:id - users who read",
+        "PATCH /mcp-servers/:id - administrators who write",
+        "DELETE /mcp-servers/:id - administrators who write",
+        "GET /mcp-servers/:id/relationships/tools - users who read",
+        "GET /mcp-servers/:id/tools - users who read",
+        "GET /migrations - users who read",
+        "GET /migrations/:id - users who read",
+        "POST /migrations/actions/apply - users",
+        "GET /system-models - users who read",
+        "POST /system-models - administrators who write",
+        "GET /system-models/:id - users who read",
+        "PATCH /system-models/:id - administrators who write",
+        "DELETE /system-models/:id - administrators who write",
+        "GET /system-models/:id/model - users who read",
+        "GET /system-models/:id/relationships/model - users who read",
+        "GET /system-prompts - users who read",
+        "POST /system-prompts - administrators who write",
+        "GET /system-prompts/:id - users who read",
+        "PATCH /system-prompts/:id - administrators who write",
+        "DELETE /system-prompts/:id - administrators who write",
+        "GET /translation-labels/:id - anyone",
+        "GET /user-keychain-values - users who read",
+        "GET /user-keychain-values/:id - users who read",
+        "POST /user-keychain-values/actions/batch-update - users who keychain",
+        "GET /user-keychain-values/actions/validator - users who read",
+        "GET /users - users who read",
+        "GET /users/:id - users who read",
+        "PATCH /users/:id - users who write",
+        "DELETE /users/:id - administrators who write",
+        "GET /users/me - users who user",
+      ]
+    `)
+  })
+
+  test('has each address once', () => {
+    const addresses = routesOf(appRouter).map(({ method, url }) => `${method} ${url}`)
+    expect(addresses.filter((address, index) => addresses.indexOf(address) !== index)).toEqual([])
+  })
+
+  test('is open to guests only where that is meant', () => {
+    const open = routesOf(appRouter).filter(({ procedure }) => procedure && audienceOf(procedure) === 'anyone')
+    expect(open.map(({ url }) => url)).toEqual(
+      expect.arrayContaining(['/configs', '/configs/:id', '/configs/public', '/translation-labels/:id']),
+    )
+    for (const { resource } of open) expect(['configs', 'connections', 'translation-labels']).toContain(resource.type)
+  })
+})
+
+const pathOf = (line: string) => line.split(' ')[1] ?? ''
+
+function audienceOf(procedure: unknown): string {
+  const { audience } = (procedure as { _def: { meta?: { audience?: Audience; exposes?: Exposure } } })._def.meta ?? {}
+  return audience ? [audience.callers, audience.ability].filter(Boolean).join(' who ') : 'nobody said who'
+}

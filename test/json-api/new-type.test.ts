@@ -1,0 +1,316 @@
+import { defineEntity, p } from '@mikro-orm/core'
+import { MikroORM } from '@mikro-orm/postgresql'
+import fastify from 'fastify'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { timestamps as columns, id } from '../../entities/columns.ts'
+import { entities } from '../../entities/index.ts'
+import type { Condition } from '../../entities/scope.ts'
+import { User } from '../../entities/user.ts'
+import { jsonApi } from '../../facades/json-api/index.ts'
+import { openApiDocument } from '../../facades/json-api/openapi.ts'
+import { basePath, mediaType } from '../../facades/json-api/wire.ts'
+import { createContext } from '../../routers/context.ts'
+import { getRow, reads, rowId } from '../../routers/reads.ts'
+import { relationshipWrites } from '../../routers/relationship-writes.ts'
+import {
+  attribute,
+  exposes,
+  filter,
+  many,
+  one,
+  type ResourceType,
+  resource,
+  timestamps,
+} from '../../routers/resource.ts'
+import { createCatalogue } from '../../routers/resource-catalogue.ts'
+import { router, userWho } from '../../routers/trpc.ts'
+import { users } from '../../routers/users.ts'
+import { writes } from '../../routers/writes.ts'
+import { startApp, type TestApp, type TestUser } from '../app.ts'
+import { to, toMany } from './client.ts'
+
+const [planetType, moonType] = ['planets', 'moons'] as string[] as [ResourceType, ResourceType]
+
+/** What it takes to add a type: its entity ... */
+const Planet = defineEntity({
+  name: 'Planet',
+  tableName: 'planets',
+  properties: {
+    id,
+    ...columns,
+    name: p.string().length(80).unique(),
+    mass: p.integer().nullable(),
+    owner: () => p.manyToOne(User).deleteRule('cascade').ref(),
+    visitors: () =>
+      p.manyToMany(User).pivotTable('planet_visitors').owner().joinColumn('planet_id').inverseJoinColumn('user_id'),
+  },
+})
+const Moon = defineEntity({
+  name: 'Moon',
+  tableName: 'moons',
+  properties: { id, ...columns, name: p.string(), planet: () => p.manyToOne(Planet).deleteRule('cascade').ref() },
+})
+
+/** ... and its declaration, with the verbs below. */
+const ownPlanets: Condition = (row, place) => `(${place('admin')} or ${row}.owner_id = ${place('viewer')})`
+const name = z.string().trim().min(1).max(80).describe('Unique.')
+const mass = z.number().int().min(1).nullable().describe('In tons.')
+
+const planets = resource({
+  type: planetType,
+  about: 'Planets of the caller.',
+  table: 'planets',
+  scope: ownPlanets,
+  attributes: {
+    name: attribute(name),
+    mass: attribute(mass, { only: 'admin' }),
+    moonCount: attribute(z.int().describe('How many moons it has.'), {
+      sql: (row) => `(select count(*)::int from moons cm where cm.planet_id = ${row}.id)`,
+    }),
+    ...timestamps,
+  },
+  relations: {
+    owner: one('users', { column: 'owner_id' }),
+    moons: many(moonType, { inverse: 'planet_id' }),
+    visitors: many('users', { through: 'planet_visitors', from: 'planet_id', to: 'user_id' }),
+  },
+  includes: ['owner', 'moons', 'moons.planet', 'visitors'],
+  sorts: ['name'],
+  filters: {
+    heavierThan: filter(z.coerce.number().int().min(0).describe('Tons.'), (value) => ({
+      shape: 'heavier',
+      condition: (row, place) => `${row}.mass > ${place('filter')}`,
+      value: Number(value),
+    })),
+  },
+  page: { size: 2, max: 3 },
+})
+
+const moons = resource({
+  type: moonType,
+  about: 'Moons of planets.',
+  table: 'moons',
+  scope: (row, place) =>
+    `exists (select from planets sp where sp.id = ${row}.planet_id and ${ownPlanets('sp', place)})`,
+  attributes: { name: attribute(name) },
+  relations: { planet: one(planetType, { column: 'planet_id', alwaysVisible: true }) },
+})
+
+const owner = rowId.describe('Whose it is.')
+const visitors = relationshipWrites(planets, 'visitors')
+
+const app = router({
+  planets: router({
+    ...reads(planets),
+    ...writes(planets, {
+      entity: Planet,
+      create: { name, mass: mass.default(null), owner },
+      update: { name, mass, owner },
+      columns: (_, { owner, ...given }) => ({ ...given, ...(owner !== undefined && { owner: Number(owner) }) }),
+    }),
+    addVisitors: visitors.add,
+    replaceVisitors: visitors.replace,
+    removeVisitors: visitors.remove,
+    greet: userWho('write')
+      .meta(exposes(planets, { action: 'greet', ofOne: true }))
+      .input(z.strictObject({ id: rowId, words: z.string().min(1) }))
+      .mutation(async ({ ctx, input }) => ({
+        data: await getRow(ctx, planets, input.id),
+        meta: { said: input.words },
+      })),
+    largest: userWho('read')
+      .meta(exposes(planets, { member: 'largest' }))
+      .input(z.strictObject({}).prefault({}))
+      .query(({ ctx }) => getRow(ctx, planets, '1')),
+  }),
+  moons: router(reads(moons)),
+})
+
+const tables = [
+  `create table planets (id serial primary key, created_at timestamptz(3) default now(), updated_at timestamptz(3) default now(),
+     name varchar(80) not null unique, mass int, owner_id int not null references users on delete cascade)`,
+  `create table moons (id serial primary key, created_at timestamptz(3) default now(), updated_at timestamptz(3) default now(),
+     name text not null, planet_id int not null references planets on delete cascade)`,
+  `create table planet_visitors (planet_id int references planets on delete cascade, user_id int references users on delete cascade,
+     primary key (planet_id, user_id))`,
+]
+
+/** The new types behind the plugin that serves all others. */
+async function serveNewTypes(svc: TestApp) {
+  for (const text of tables) await svc.rows(text)
+  const orm = await MikroORM.init({
+    clientUrl: svc.env.DATABASE_URL ?? '',
+    entities: [...entities, Planet, Moon],
+    logger: () => {},
+  })
+  const resources = [planets, moons, users]
+  const services = { ...svc.services, em: orm.em, resources: createCatalogue(resources) }
+  const server = fastify()
+  await server.register(jsonApi, {
+    prefix: basePath,
+    router: app,
+    resources,
+    baseUrl: '',
+    contextOf: async (request) => {
+      const { caller, usage } = await svc.callers.byBearer(request.headers.authorization)
+      return createContext(services, { caller, usage, requestId: request.id })
+    },
+  })
+  const as =
+    (person?: TestUser) => async (method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, data?: unknown) => {
+      const response = await server.inject({
+        method,
+        url: `${basePath}${path}`,
+        headers: { ...(person && { authorization: `Bearer ${person.token}` }), 'content-type': mediaType },
+        ...(data !== undefined && { payload: JSON.stringify(data) }),
+      })
+      return { status: response.statusCode, headers: response.headers, ...response.json() }
+    }
+  const close = async () => {
+    await server.close()
+    await orm.close()
+  }
+  return { as, close, resources, [Symbol.asyncDispose]: close }
+}
+
+const abilities = ['read', 'write', 'user'] as const
+
+async function startPlanets() {
+  const svc = await startApp()
+  const admin = await svc.user({ role: 'admin', abilities: [...abilities] })
+  const ada = await svc.user({ username: 'ada', abilities: [...abilities] })
+  const bob = await svc.user({ username: 'bob', abilities: [...abilities] })
+  const served = await serveNewTypes(svc)
+  const as = { admin: served.as(admin), ada: served.as(ada), bob: served.as(bob), guest: served.as() }
+  const create = async (attributes: object, person: TestUser) =>
+    as.admin('POST', '/planets', {
+      data: { type: 'planets', attributes, relationships: { owner: to('users', person.id) } },
+    })
+  return {
+    ...{ svc, as, create, people: { admin, ada, bob } },
+    async [Symbol.asyncDispose]() {
+      await served.close()
+      await svc[Symbol.asyncDispose]()
+    },
+  }
+}
+
+describe('a new type, by its entity and its declaration alone', () => {
+  test('is created, read, listed, changed and deleted', async () => {
+    await using space = await startPlanets()
+    const { as, create, people } = space
+    const created = await create({ name: 'Terra', mass: 7 }, people.ada)
+    expect([created.status, created.headers.location, created.meta]).toEqual([
+      201,
+      '/api/svc/v1/planets/1',
+      { _svc_sync_log: [] },
+    ])
+    await create({ name: 'Mars' }, people.ada)
+    await create({ name: 'Venus' }, people.bob)
+    await create({ name: 'Pluto' }, people.ada)
+    const list = await as.ada('GET', '/planets?sort=-name&page[number]=1')
+    expect(list.data.map(({ attributes }: { attributes: object }) => attributes)).toMatchObject([
+      { name: 'Terra', moonCount: 0 },
+      { name: 'Pluto' },
+    ])
+    expect(list.data[0].attributes).not.toHaveProperty('mass')
+    expect([list.meta.page.total, list.links.next]).toEqual([3, expect.stringContaining('page%5Bnumber%5D=2')])
+    expect((await as.admin('GET', '/planets?filter[heavierThan]=5')).data).toMatchObject([
+      { attributes: { name: 'Terra', mass: 7 } },
+    ])
+    expect((await as.ada('GET', '/planets?filter[mass]=5')).errors[0].source).toEqual({ parameter: 'filter[mass]' })
+    expect((await as.ada('GET', '/planets?page[size]=4')).status).toBe(400)
+    const changed = await as.admin('PATCH', '/planets/1', {
+      data: { type: 'planets', id: '1', attributes: { name: 'Gaia' } },
+    })
+    expect(changed.data.attributes).toMatchObject({ name: 'Gaia', mass: 7 })
+    expect((await create({ name: 'Gaia' }, people.ada)).status).toBe(409)
+    expect(
+      (await create({ name: '', nonsense: 1 }, people.ada)).errors.map(({ source }: { source: object }) => source),
+    ).toEqual([{ pointer: '/data/attributes/name' }, { pointer: '/data/attributes/nonsense' }])
+    expect(await as.admin('DELETE', '/planets/1')).toMatchObject({ status: 200, meta: { _svc_sync_log: [] } })
+    expect((await as.ada('GET', '/planets/1')).status).toBe(404)
+  })
+
+  test('is hidden from others and from guests', async () => {
+    await using space = await startPlanets()
+    const { svc, as, create, people } = space
+    await create({ name: 'Terra' }, people.ada)
+    await svc.rows(`insert into moons (name, planet_id) values ('Luna', 1)`)
+    for (const path of [
+      '/planets/1',
+      '/planets/1/moons',
+      '/planets/1/relationships/owner',
+      '/moons/1',
+      '/moons/1/planet',
+    ]) {
+      expect([path, (await as.ada('GET', path)).status]).toEqual([path, 200])
+      expect([path, (await as.bob('GET', path)).status]).toEqual([path, 404])
+      expect([path, (await as.guest('GET', path)).status]).toEqual([path, 401])
+    }
+    expect((await as.bob('GET', '/planets')).meta.page.total).toBe(0)
+    for (const path of ['/planets/1', '/planets/99'])
+      expect((await as.ada('DELETE', path)).errors[0].code).toBe('admin_only')
+  })
+
+  test('comes with what it is related to', async () => {
+    await using space = await startPlanets()
+    const { svc, as, create, people } = space
+    await create({ name: 'Terra' }, people.ada)
+    await svc.rows(`insert into moons (name, planet_id) values ('Luna', 1), ('Second', 1)`)
+    const { data, included } = await as.ada('GET', '/planets/1?include=owner,moons.planet,moons&fields[users]=username')
+    expect(data.relationships.moons.data).toEqual([
+      { type: 'moons', id: '1' },
+      { type: 'moons', id: '2' },
+    ])
+    expect(included.map(({ type, attributes }: { type: string; attributes: object }) => [type, attributes])).toEqual(
+      expect.arrayContaining([
+        ['users', { username: 'ada' }],
+        ['moons', { name: 'Luna' }],
+        ['moons', { name: 'Second' }],
+      ]),
+    )
+    expect(included).toHaveLength(3)
+    expect((await as.ada('GET', '/moons/1/planet?include=owner')).included).toMatchObject([
+      { type: 'users', attributes: { username: 'ada' } },
+    ])
+  })
+
+  test('has relations that are written, actions and members', async () => {
+    await using space = await startPlanets()
+    const { as, create, people } = space
+    await create({ name: 'Terra' }, people.ada)
+    const path = '/planets/1/relationships/visitors'
+    const ids = async (method: 'POST' | 'PATCH' | 'DELETE', ...given: number[]) =>
+      (await as.admin(method, path, toMany('users', given))).data.map(({ id }: { id: string }) => Number(id))
+    expect(await ids('POST', people.ada.id)).toEqual([people.ada.id])
+    expect(await ids('PATCH', people.bob.id)).toEqual([people.bob.id])
+    expect(await ids('DELETE', people.bob.id)).toEqual([])
+    expect((await as.ada('POST', path, { data: null })).status).toBe(403)
+    expect((await as.admin('PATCH', '/planets/1/relationships/moons', { data: [] })).errors[0].code).toBe('read_only')
+    const greeted = await as.ada('POST', '/planets/1/actions/greet', { words: 'Hello' })
+    expect(greeted).toMatchObject({
+      status: 200,
+      data: { type: 'planets', id: '1' },
+      meta: { said: 'Hello', _svc_sync_log: [] },
+    })
+    expect((await as.ada('POST', '/planets/1/actions/greet', {})).status).toBe(422)
+    expect((await as.bob('POST', '/planets/1/actions/greet', { words: 'x' })).status).toBe(404)
+    expect((await as.ada('GET', '/planets/largest')).data.id).toBe('1')
+  })
+
+  test('is documented', () => {
+    const { paths } = openApiDocument({ router: app, resources: [planets, moons, users], baseUrl: '' }) as {
+      paths: Record<string, object>
+    }
+    const has = (path: string) =>
+      Object.keys(paths[path] ?? paths[`${basePath}${path}`] ?? {})
+        .filter((key) => key !== 'parameters')
+        .sort()
+    expect(has('/planets')).toEqual(['get', 'post'])
+    expect(has('/planets/{id}')).toEqual(['delete', 'get', 'patch'])
+    expect(has('/planets/{id}/relationships/visitors')).toEqual(['delete', 'get', 'patch', 'post'])
+    expect(has('/planets/{id}/actions/greet')).toEqual(['post'])
+  })
+})
