@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto'
+import { accountsFile, putAccount } from './login/accounts.ts'
 import type { Service } from './service.ts'
 import type { Env } from './settings.ts'
 
@@ -6,13 +8,17 @@ const demo = { username: 'demo', email: 'demo@example.org', name: 'Demo' }
 /** What the log ends with: the address and the next command to type, or, on a first start in development, a ready request. */
 export async function welcome({ host, isNew, ...service }: Service, env: Env): Promise<string> {
   const url = env.BASE_URL ?? service.url
-  const token = isNew && env.NODE_ENV === 'development' ? await demoToken(host) : undefined
-  if (!token) return `\nListening on ${url}\nNext: npx svc token\n`
+  const made = isNew && env.NODE_ENV === 'development' ? await makeDemo(host, env) : undefined
+  if (!made) return `\nListening on ${url}\nNext: npx svc token\n`
+  const { token, password } = made
   const model = (await host.models.list()).find(({ active, external }) => active && external)?.modelId ?? 'demo'
   return `
-Made the user demo with a token. It is not shown again:
+Made the user demo with a token and a password. They are not shown again:
 
     ${token}
+    ${password}
+
+Sign in at ${url}/login, or send the request below.
 
 Listening on ${url}
 Next:
@@ -22,8 +28,11 @@ Next:
 `
 }
 
-async function demoToken(host: Service['host']): Promise<string | undefined> {
+async function makeDemo(host: Service['host'], env: Env): Promise<{ token: string; password: string } | undefined> {
   const created = await host.admin.addUser(demo).catch(() => undefined)
   if (!created) return undefined
-  return (await host.tokens.createFor({ user: { id: created.id }, name: 'first start' })).token
+  const password = randomBytes(12).toString('base64url')
+  await putAccount(accountsFile(env), demo, password)
+  const { token } = await host.tokens.createFor({ user: { id: created.id }, name: 'first start' })
+  return { token, password }
 }
