@@ -219,7 +219,7 @@ describe('first keys that are not kept', () => {
   })
 
   test('are those that are too large', async () => {
-    await using svc = await startApp({ AI_MAX_BODY: '100000' })
+    await using svc = await startApp()
     const { browser } = await signIn(svc, 'ada', { known: false })
 
     expect((await complete(browser, { ...keys, padding: 'x'.repeat(1_000_000) })).status).toBe(413)

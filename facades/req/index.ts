@@ -1,15 +1,9 @@
 import type { FastifyInstance } from 'fastify'
-import type { ContextOf } from '../request-context.ts'
 import { keys } from './keys.ts'
 import { login } from './login.ts'
+import type { ReqOptions } from './options.ts'
 import { session } from './session.ts'
 import { tokens } from './tokens.ts'
-
-export interface ReqOptions {
-  contextOf: ContextOf
-  /** Looks at the session without using it: its time goes on. */
-  peekContextOf: ContextOf
-}
 
 /** What the pages ask besides the resources. */
 export async function req(app: FastifyInstance, options: ReqOptions) {

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { type Api, createCaller } from '../../routers/index.ts'
-import type { ReqOptions } from './index.ts'
+import { type ReqOptions, small } from './options.ts'
 import { refusing } from './refusal.ts'
 
 type FirstKeys = Parameters<Api['registration']['complete']>[0]
@@ -11,7 +11,7 @@ export async function keys(app: FastifyInstance, { contextOf }: ReqOptions) {
   app.addHook('onRequest', async (request, reply) => void (await contextOf(request, reply)))
   app.setErrorHandler(refusing(contextOf, (refusal) => refusal))
 
-  app.post<{ Body: FirstKeys }>('/handshake', async (request, reply) => {
+  app.post<{ Body: FirstKeys }>('/handshake', { bodyLimit: 512 * 1024 }, async (request, reply) => {
     const ctx = await contextOf(request, reply)
     const { redirectUri } = await createCaller(ctx).registration.complete(request.body)
     // The page goes on with the new session.
@@ -24,7 +24,7 @@ export async function keys(app: FastifyInstance, { contextOf }: ReqOptions) {
     return { success: true, passkeyBackup: await api.passkey.backup() }
   })
 
-  app.post<{ Body: Backup }>('/req/profile/passkey-backup', async (request, reply) => {
+  app.post<{ Body: Backup }>('/req/profile/passkey-backup', small, async (request, reply) => {
     await createCaller(await contextOf(request, reply)).passkey.renewBackup(request.body)
     return { success: true }
   })

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Api, createCaller } from '../../routers/index.ts'
 import { failureOf } from '../failure.ts'
-import type { ReqOptions } from './index.ts'
+import { type ReqOptions, small } from './options.ts'
 import { refusing } from './refusal.ts'
 
 type Credentials = Parameters<Api['sessions']['login']>[0]
@@ -15,7 +15,7 @@ export async function login(app: FastifyInstance, { contextOf }: ReqOptions) {
   app.addHook('onRequest', async (request, reply) => void (await contextOf(request, reply)))
   app.setErrorHandler(refusing(contextOf, ({ message: error }) => ({ error, message: 'Login Failed!' })))
 
-  app.post<{ Body: Credentials }>('/req/login', { bodyLimit: 16 * 1024 }, async (request, reply) => {
+  app.post<{ Body: Credentials }>('/req/login', small, async (request, reply) => {
     const ctx = await contextOf(request, reply)
     const { redirectUri } = await createCaller(ctx).sessions.login(request.body)
     reply.header('x-csrf-token', ctx.browser?.session?.csrfToken)

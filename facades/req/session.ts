@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { createCaller } from '../../routers/index.ts'
-import type { ReqOptions } from './index.ts'
+import type { ReqOptions } from './options.ts'
 import { refusing } from './refusal.ts'
 
 /** What there is to know of a session, and its end. */

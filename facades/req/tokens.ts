@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { createCaller } from '../../routers/index.ts'
-import type { ReqOptions } from './index.ts'
+import { type ReqOptions, small } from './options.ts'
 import { refusing } from './refusal.ts'
 
 /** The access tokens of the person in the browser. */
@@ -8,7 +8,7 @@ export async function tokens(app: FastifyInstance, { contextOf }: ReqOptions) {
   app.addHook('onRequest', async (request, reply) => void (await contextOf(request, reply)))
   app.setErrorHandler(refusing(contextOf, ({ message, errors }) => ({ message, ...(errors && { errors }) })))
 
-  app.post<{ Body: { name: string } }>('/req/profile/create-token', async (request, reply) => {
+  app.post<{ Body: { name: string } }>('/req/profile/create-token', small, async (request, reply) => {
     const api = createCaller(await contextOf(request, reply))
     const { id, name, token } = await api.tokens.create(request.body)
     return { success: true, id, name, token }
@@ -19,7 +19,7 @@ export async function tokens(app: FastifyInstance, { contextOf }: ReqOptions) {
     return { success: true, tokens: await api.tokens.list() }
   })
 
-  app.post<{ Body: { tokenId: number } }>('/req/profile/revoke-token', async (request, reply) => {
+  app.post<{ Body: { tokenId: number } }>('/req/profile/revoke-token', small, async (request, reply) => {
     const api = createCaller(await contextOf(request, reply))
     await api.tokens.revoke(request.body)
     return { success: true, message: 'Token revoked successfully.' }
