@@ -37,8 +37,7 @@ export async function buildApp({ env, services, callers, log, isDraining }: AppO
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: () => randomUUID(),
-    // A picture comes as base64 in a document.
-    bodyLimit: Math.max(env.AI_MAX_BODY, Math.ceil(env.MAX_AVATAR_FILE_SIZE * 1.4) + 65_536),
+    bodyLimit: env.AI_MAX_BODY,
     trustProxy: env.TRUSTED_PROXIES.length > 0 ? env.TRUSTED_PROXIES : false,
     forceCloseConnections: 'idle',
     // The names of all procedures in a batch are one parameter, and headers end before that.
@@ -80,7 +79,7 @@ export async function buildApp({ env, services, callers, log, isDraining }: AppO
   await app.register(web, { contextOf })
   await app.register(trpc, { contextOf, maxBody: env.AI_MAX_BODY })
   const surface = { router: appRouter, resources, baseUrl: env.BASE_URL ?? '' }
-  await app.register(jsonApi, { prefix: basePath, ...surface, contextOf })
+  await app.register(jsonApi, { prefix: basePath, ...surface, contextOf, maxBody: documentLimit(env) })
   await app.register(docs, surface)
   return app
 }
@@ -95,6 +94,10 @@ function readable(url: string): string {
     return `${path.replaceAll('%', '%25')}${search ?? ''}`
   }
 }
+
+/** A picture comes as base64 in a document. */
+const documentLimit = ({ AI_MAX_BODY, MAX_AVATAR_FILE_SIZE }: Env) =>
+  Math.max(AI_MAX_BODY, Math.ceil(MAX_AVATAR_FILE_SIZE * 1.4) + 65_536)
 
 /** While the service stops; another replica, or the next start, takes it. */
 function refuseWork(reply: FastifyReply): never {

@@ -17,10 +17,13 @@ export interface JsonApiOptions {
   contextOf: ContextOf
   /** In front of every link; empty for links without a host. */
   baseUrl: string
+  /** In bytes. */
+  maxBody: number
 }
 
 /** Serves every procedure that carries out a verb of a resource. */
-export async function jsonApi(app: FastifyInstance, { router, resources, contextOf, baseUrl }: JsonApiOptions) {
+export async function jsonApi(app: FastifyInstance, options: JsonApiOptions) {
+  const { router, resources, contextOf, baseUrl, maxBody: bodyLimit } = options
   const routes = routesOf(router)
   const byType = new Map(resources.map((resource) => [resource.type as string, resource]))
   const site: Site = { resources: byType, baseUrl: baseUrl + basePath }
@@ -46,6 +49,7 @@ export async function jsonApi(app: FastifyInstance, { router, resources, context
       method: route.method,
       url: route.url,
       config: { route } as object,
+      bodyLimit,
       preParsing: async (request) => {
         const isRead = route.method === 'GET' || !hasBody(request)
         if (!isRead) assertContentType(request.headers['content-type'], route.answers === 'action')

@@ -152,6 +152,7 @@ async function serveNewTypes(svc: TestApp) {
     router: app,
     resources,
     baseUrl: '',
+    maxBody: 100_000,
     contextOf: async (request) => {
       const { caller, usage } = await svc.callers.byBearer(request.headers.authorization)
       return createContext(services, { caller, usage, requestId: request.id })

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { glob, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -35,6 +35,16 @@ describe('labels', () => {
     // The same places for values and tags in both.
     const places = (text: string | undefined) => [...(text?.match(/:[a-z]\w*|<\/?\w+>/gi) ?? [])].sort()
     for (const key of Object.keys(english)) expect([key, places(german[key])]).toEqual([key, places(english[key])])
+  })
+
+  test('are there for every key that the pages and the routers name', async () => {
+    const files = glob(['facades/web/**/*.ts', 'routers/**/*.ts'])
+    const named = new Set<string>()
+    for await (const file of files)
+      for (const [, key = ''] of (await readFile(file, 'utf8')).matchAll(/['"`]((?:page|ai|chat)(?:\.\w+)+)['"`]/g))
+        named.add(key)
+    expect(named.size).toBeGreaterThan(20)
+    expect([...named].filter((key) => !(key in builtInLabels.en_US))).toEqual([])
   })
 
   test('are found by any way of writing a locale, and by its language', async () => {
