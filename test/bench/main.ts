@@ -4,13 +4,14 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { startCluster } from '../../server/embedded-postgres.ts'
 import { aiReq } from './ai-req.ts'
+import { identity } from './identity.ts'
 import { measure, type Plan } from './measure.ts'
 import { type Part, startPart } from './part.ts'
 import { reads } from './reads.ts'
 import { heading, rows, verdictLines, verdictsOf } from './report.ts'
 import type { Comparison, Suite } from './suite.ts'
 
-const suites: Suite[] = [aiReq, reads]
+const suites: Suite[] = [aiReq, reads, identity]
 
 const usage = `npm run bench -- [suite...] [--quick] [--json] [--profile folder]
 Suites: ${suites.map(({ name }) => name).join(', ')}; all of them when none is named.

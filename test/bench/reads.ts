@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isDeepStrictEqual } from 'node:util'
+import { assertSame } from './same.ts'
 import type { SubjectInput } from './subject.ts'
 import type { BenchRequest, Contest, Suite, World } from './suite.ts'
 
@@ -25,27 +25,6 @@ async function open({ databaseUrl, folder, start }: World): Promise<Contest> {
   const contest = { subject, floor, requests: requests(subject.details['token'] ?? '') }
   await assertSame(contest)
   return contest
-}
-
-/** Whoever sends less is not faster. */
-async function assertSame({ subject, floor, requests }: Contest): Promise<void> {
-  for (const { name, path, headers } of requests) {
-    const [ours, theirs] = await Promise.all(
-      [subject, floor].map(async ({ url }) => inOrder(await (await fetch(url + path, { headers })).json())),
-    )
-    if (!isDeepStrictEqual(ours, theirs)) throw new Error(`the floor sends something else for: ${name}`)
-  }
-}
-
-interface Answer {
-  included?: { type: string; id: string }[]
-}
-
-/** Included resources have no order of their own. */
-function inOrder(answer: unknown): unknown {
-  const { included } = answer as Answer
-  const key = ({ type, id }: { type: string; id: string }) => `${type} ${id}`
-  return { ...(answer as Answer), included: included?.sort((a, b) => key(a).localeCompare(key(b))) }
 }
 
 const catalogue = {
