@@ -5,7 +5,6 @@ const problems = {
   signed_out: ['UNAUTHORIZED', 'Sign in, or send a valid access token.'],
   invalid_token: ['UNAUTHORIZED', 'The access token is not valid.'],
   wrong_user_type: ['FORBIDDEN', 'This is not open to your kind of user.'],
-  wrong_usage_type: ['FORBIDDEN', 'This is not open to this surface.'],
   csrf: ['FORBIDDEN', 'The request does not come from a page of this service.'],
   login_failed: ['UNAUTHORIZED', 'The account or the password is not right.'],
   fresh_login_needed: ['FORBIDDEN', 'Sign in again to do this.'],

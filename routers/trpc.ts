@@ -1,6 +1,6 @@
 import { initTRPC } from '@trpc/server'
 import type { Ability } from '../entities/access-token.ts'
-import type { Caller, UsageType } from './caller.ts'
+import type { Caller } from './caller.ts'
 import type { Context } from './context.ts'
 import { errorShape } from './error-shape.ts'
 import { Problem } from './problems.ts'
@@ -20,12 +20,6 @@ const userType = <T extends Caller['type']>(...allowed: T[]) =>
       throw new Problem(current.type === 'guest' ? 'signed_out' : 'wrong_user_type')
     }
     return next({ ctx: { who: current as CallerOf<T> } })
-  })
-
-const usageType = (usage: UsageType) =>
-  middleware(({ ctx, next }) => {
-    if (ctx.usage !== usage) throw new Problem('wrong_usage_type')
-    return next()
   })
 
 const hostOnly = middleware(({ ctx, next }) => {
@@ -59,7 +53,7 @@ const inBrowser = middleware(({ ctx, next }) => {
 })
 
 export interface Audience {
-  callers: 'anyone' | 'users' | 'registering users' | 'external apps' | 'administrators' | 'the host'
+  callers: 'anyone' | 'users' | 'registering users' | 'administrators' | 'the host'
   /** What a token must be good for, where one is used. */
   ability?: Ability
   /** No token is good for it. */
@@ -84,11 +78,6 @@ export const newcomer = t.procedure
   .use(userType('registering', 'user'))
   .use(inBrowser)
   .meta(openTo('registering users', { sessionOnly: true }))
-export const registering = t.procedure.use(userType('registering')).meta(openTo('registering users'))
-export const externalApp = t.procedure
-  .use(usageType('external'))
-  .use(userType('external-app'))
-  .meta(openTo('external apps'))
 /** An administrator of the application, or somebody on the host. */
 const admin = t.procedure.use(adminOrHost).meta(openTo('administrators'))
 /** An administrator whose token, where one is used, has the ability. */

@@ -29,7 +29,12 @@ export async function startApp(settings: Record<string, string> = {}) {
   const database = settings['DATABASE_URL'] ? undefined : await cloneDatabase()
   const folder = await mkdtemp(join(tmpdir(), 'svc-app-'))
   const lines: string[] = []
-  const sink = new Writable({ write: (chunk, _, done) => void (lines.push(String(chunk)), done()) })
+  const sink = new Writable({
+    write(chunk, _, done) {
+      lines.push(String(chunk))
+      done()
+    },
+  })
   const env = readEnv({
     DATA_DIR: folder,
     DATABASE_URL: database?.url,

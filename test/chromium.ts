@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
+import axe from 'axe-core'
 import { type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { expect } from 'vitest'
 
@@ -34,8 +33,6 @@ export async function openPage(url: string, options: BrowserContextOptions = {})
   return { page, requests, complaints, [Symbol.asyncDispose]: () => browser.close() }
 }
 
-const axe = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
-
 interface Axe {
   axe: { run(): Promise<{ violations: { id: string; impact: string; nodes: { html: string }[] }[] }> }
 }
@@ -44,7 +41,7 @@ interface Axe {
 export async function expectAccessible(page: Page): Promise<void> {
   // Through the debugger, which the page's policy does not bind.
   const debug = await page.context().newCDPSession(page)
-  await debug.send('Runtime.evaluate', { expression: await readFile(axe, 'utf8') })
+  await debug.send('Runtime.evaluate', { expression: axe.source })
   const violations = await page.evaluate(async () => (await (globalThis as unknown as Axe).axe.run()).violations)
   const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
   expect(serious.map(({ id, nodes }) => [id, nodes[0]?.html])).toEqual([])
