@@ -70,7 +70,9 @@ const eventOf = (type: string, data: object) => `event: ${type}\ndata: ${JSON.st
 /** Waiting for a reader who has gone would never end. */
 function closing({ raw }: FastifyReply): AbortSignal {
   const closed = new AbortController()
-  raw.once('close', () => closed.abort())
+  raw.once('close', () => {
+    if (!raw.writableFinished) closed.abort()
+  })
   if (raw.destroyed) closed.abort()
   return closed.signal
 }
