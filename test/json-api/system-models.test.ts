@@ -60,6 +60,10 @@ describe('system models', () => {
       expect(status).toBe(200)
       expect(text).not.toMatch(new RegExp(`"main"(?!,"modelId":null)|ai-models/${catalogue.model.main}\\b`))
     }
+    const { one } = await svc.ada.get(`/system-models/${title}`)
+    const { list } = await svc.ada.get('/system-models')
+    for (const row of [one, ...list.filter(({ id }) => id === title)])
+      expect([row.attributes['modelId'], row.relationships?.['model']?.data]).toEqual([null, null])
     expect((await svc.ada.get(`/system-models/${title}/model`)).one).toBeNull()
     expect((await svc.ada.get(`/system-models/${title}/relationships/model`)).one).toBeNull()
     for (const path of ['', `/${title}`, `/${title}/model`])
