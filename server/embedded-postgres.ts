@@ -86,6 +86,8 @@ const privileges = ({ uid, gid }: Owner) => [
   '--clear-groups',
   '--inh-caps=+dac_override',
   '--ambient-caps=+dac_override',
+  // Or `access`, by which PostgreSQL looks for its own programs, would judge without the privilege.
+  '--securebits=+no_setuid_fixup',
 ]
 
 async function loadBinaries(): Promise<Record<'initdb' | 'pg_ctl' | 'postgres', string>> {
