@@ -1,33 +1,8 @@
-import { request } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import { routesOf } from '../facades/json-api/routes.ts'
 import { appRouter, resources } from '../routers/index.ts'
 import { addCatalogue, base, idsOf, mediaType, pointersOf, startJsonApi, to, toMany } from './json-api/client.ts'
-
-interface Raw {
-  method: string
-  path: string
-  headers?: Record<string, string>
-  body?: string
-}
-
-/** Sends what a browser's `fetch` would put right. */
-function raw(url: string, { method, path, headers = {}, body }: Raw) {
-  return new Promise<{ status: number; headers: Record<string, unknown>; text: string }>((done, failed) => {
-    const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
-    const options = { method, headers: { ...length, ...headers }, path: base + path }
-    const sent = request(url, options, (response) => {
-      let text = ''
-      response.setEncoding('utf8')
-      response.on('data', (chunk: string) => (text += chunk))
-      response.on('end', () => done({ status: response.statusCode ?? 0, headers: response.headers, text }))
-    })
-    sent.on('error', failed)
-    sent.end(body)
-  })
-}
-
-const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+import { bearer, raw } from './json-api/raw.ts'
 
 describe('content negotiation', () => {
   const accepted = [
