@@ -1,8 +1,9 @@
 import type { Ability } from './access-token.ts'
-import { isoTime, sharedStatement, statement } from './sql.ts'
+import { isoTime, statement } from './sql.ts'
 import type { Role } from './user.ts'
 
 export interface TokenOwner {
+  tokenId: number
   hash: string
   abilities: Ability[]
   userId: number
@@ -12,12 +13,12 @@ export interface TokenOwner {
   role: Role
 }
 
-/** Values: the token's id. Expired tokens are not found. */
-export const findTokenOwner = sharedStatement<TokenOwner>(
-  'find-token-owner',
-  `select t.hash, t.abilities, u.id as "userId", u.username, u.name, u.email, u.role
+/** Values: the ids of tokens. Expired ones are not found. */
+export const findTokenOwners = statement<TokenOwner>(
+  'find-token-owners',
+  `select t.id as "tokenId", t.hash, t.abilities, u.id as "userId", u.username, u.name, u.email, u.role
      from access_tokens t join users u on u.id = t.user_id
-    where t.id = $1 and (t.expires_at is null or t.expires_at > now())`,
+    where t.id = any($1::int[]) and (t.expires_at is null or t.expires_at > now())`,
 )
 
 export interface TokenRecord {

@@ -46,7 +46,7 @@ export async function eventStream(
   return reply
 }
 
-/** Sends what is said without a pause in one piece: each write is a chunk of its own on the wire. */
+/** Sends what is said in one turn of the event loop in one piece: each write costs more than what it carries. */
 function gathered(raw: FastifyReply['raw']) {
   let waiting = ''
   const flush = () => {
@@ -55,7 +55,7 @@ function gathered(raw: FastifyReply['raw']) {
   }
   return {
     say(text: string) {
-      if (!waiting) process.nextTick(flush)
+      if (!waiting) setImmediate(flush)
       waiting += text
     },
     end() {

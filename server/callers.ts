@@ -1,4 +1,4 @@
-import { findTokenOwner, touchTokens } from '../entities/access-token-statements.ts'
+import { findTokenOwners, touchTokens } from '../entities/access-token-statements.ts'
 import { findSessionUser } from '../entities/session-statements.ts'
 import type { Sql } from '../entities/sql.ts'
 import type { Caller, UsageType } from '../routers/caller.ts'
@@ -7,6 +7,7 @@ import { Problem } from '../routers/problems.ts'
 import type { SessionRecord } from '../routers/session.ts'
 import { matchesHash, readToken, type TokenText } from '../routers/token-text.ts'
 import { type Batch, createBatch } from './batch.ts'
+import { lookUpByTurns } from './turns.ts'
 
 export interface Identity {
   caller: Caller
@@ -28,13 +29,17 @@ const guest: Identity = { caller: { type: 'guest' }, usage: 'main' }
 
 export function createCallers(sql: Sql, settings: Settings, log: Log): Callers {
   const used = tokenUse(sql, log)
+  const ownerOf = lookUpByTurns(async (ids: number[]) => {
+    const owners = await sql(findTokenOwners, [ids])
+    return new Map(owners.map((owner) => [owner.tokenId, owner]))
+  })
 
   async function byTokenOnly(authorization: string | undefined): Promise<Identity> {
     // Before the token is looked up: a switch that is off tells nothing about tokens.
     if (!settings.allowExternalCommunication) throw new Problem('external_communication_off')
     if (authorization === undefined) throw new Problem('signed_out')
     const token = readBearer(authorization)
-    const [owner] = token ? await sql(findTokenOwner, [token.id]) : []
+    const owner = token && (await ownerOf(token.id))
     if (!token || !owner || !matchesHash(token.secret, owner.hash)) throw new Problem('invalid_token')
     used.add(token.id)
     const { userId: id, username, name, email, role, abilities } = owner

@@ -4,7 +4,7 @@ import { type EntityManager, MikroORM, type PostgreSqlConnection } from '@mikro-
 import type { Pool } from 'pg'
 import { entities } from '../entities/index.ts'
 import type { Sql, Statement } from '../entities/sql.ts'
-import { shareTurns } from './share-turns.ts'
+import { shareTurns } from './turns.ts'
 
 /** The connection to PostgreSQL: entities for writing, named statements for reading. */
 export interface Database {
