@@ -22,7 +22,7 @@ function requests(tokens: readonly string[]): BenchRequest[] {
       ...ask,
       name: 'streamed',
       headers: { ...headers, accept: 'text/event-stream' },
-      isWhole: (end) => end.includes('event: done') || end.endsWith('data: [DONE]\n\n'),
+      isWhole: (end) => end.includes('event: done'),
     },
   ]
 }

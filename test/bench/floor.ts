@@ -49,7 +49,7 @@ servePart(async ({ databaseUrl, upstreamUrl }: Input) => {
       const values = [rows[0].user_id, tokenId, model, prompt_tokens, completion_tokens, ms, request.id]
       return database.query({ ...insertUsage, values })
     }
-    if (stream) return passOn(body, reply, record)
+    if (stream) return retell(body, reply, record)
     const { choices, usage } = (await body.json()) as Completion
     await record(usage)
     return { success: true, content: { text: choices[0]?.message.content } }
@@ -69,16 +69,37 @@ interface Completion {
   usage: Usage
 }
 
-/** Hands on the provider's events as they are, and reads the usage out of the last ones. */
-async function passOn(body: AsyncIterable<Buffer>, reply: FastifyReply, record: (usage: Usage) => Promise<unknown>) {
+interface Chunk {
+  choices: { delta: { content?: string } }[]
+  usage?: Usage | null
+}
+
+/** Sends the events that the service sends. Passing on the provider's bytes as they are takes as long. */
+async function retell(
+  body: AsyncIterable<Buffer>,
+  reply: FastifyReply,
+  record: (usage: Usage) => Promise<unknown>,
+): Promise<FastifyReply> {
   reply.hijack()
-  reply.raw.writeHead(200, { 'content-type': 'text/event-stream' })
-  let end = ''
+  const raw = reply.raw.writeHead(200, { 'content-type': 'text/event-stream' })
+  let rest = ''
+  let usage: Usage = { prompt_tokens: 0, completion_tokens: 0 }
   for await (const piece of body) {
-    reply.raw.write(piece)
-    if (piece.includes('"usage"')) end = piece.toString()
+    const lines = (rest + piece).split('\n')
+    rest = lines.pop() ?? ''
+    const chunks = lines.filter((line) => line.startsWith('data: {')).map((line): Chunk => JSON.parse(line.slice(6)))
+    usage = chunks.find((chunk) => chunk.usage)?.usage ?? usage
+    raw.write(chunks.flatMap(deltaOf).join(''))
   }
-  reply.raw.end()
-  await record(JSON.parse(/"usage":(\{[^}]*\})/.exec(end)?.[1] ?? '{}'))
+  const { prompt_tokens: inputTokens, completion_tokens: outputTokens } = usage
+  raw.end(event('usage', { inputTokens, outputTokens, cachedTokens: 0, reasoningTokens: 0 }) + event('done', {}))
+  await record(usage)
   return reply
+}
+
+const event = (name: string, data: object) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
+
+function deltaOf({ choices }: Chunk): string[] {
+  const text = choices[0]?.delta.content
+  return text ? [event('delta', { text })] : []
 }

@@ -29,7 +29,7 @@ const { values: options, positionals: names } = parseArgs({
 
 const plan: Plan = options.quick
   ? { concurrencies: [10], rounds: 7, roundMs: 400, warmUpMs: 2000 }
-  : { concurrencies: [1, 10, 50], rounds: 9, roundMs: 800, warmUpMs: 3000 }
+  : { concurrencies: [1, 10, 50], rounds: 9, roundMs: 800, warmUpMs: 5000 }
 
 const say = (text: string) => void (options.json || process.stdout.write(text))
 
