@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { FastifyInstance } from 'fastify'
+import fastify, { type FastifyInstance } from 'fastify'
 import { Problem } from '../routers/problems.ts'
 import { entityTag, isKnown } from './json-api/conditional.ts'
 import { type OpenApiOptions, openApiDocument } from './json-api/openapi.ts'
@@ -35,8 +35,25 @@ export async function docs(app: FastifyInstance, options: OpenApiOptions) {
     return payload.replaceAll(NONCE, nonce)
   })
 
+  let page: ReturnType<typeof openPage> | undefined
+  for (const url of ['/docs', '/docs/*']) {
+    app.get(url, async (request, reply) => {
+      page ??= openPage()
+      const { statusCode, headers, rawPayload } = await (await page).inject({ url: request.url })
+      const { 'content-type': type, location } = headers
+      reply.code(statusCode).header('cache-control', 'no-cache').header('content-type', type)
+      if (location) reply.header('location', location)
+      return reply.send(String(type).startsWith('text/html') ? rawPayload.toString() : rawPayload)
+    })
+  }
+}
+
+/** A server inside this one, opened when somebody first looks: the page takes more memory than all the rest of the faces. */
+async function openPage(): Promise<FastifyInstance> {
   const { default: scalar } = await import('@scalar/fastify-api-reference')
+  const app = fastify()
   await app.register(scalar, { routePrefix: '/docs', configuration })
+  return app
 }
 
 /** Nothing from elsewhere, and no script but ours. The page's editor writes its own styles, which can fetch nothing. */

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../routers/context.ts'
 import { createCaller } from '../../routers/index.ts'
+import { Problem } from '../../routers/problems.ts'
 import type { ContextOf } from '../request-context.ts'
-import { loadBrowserModules } from './browser-modules.ts'
 import { layout, type Page, type Say, sayIn } from './layout.ts'
 import { handshakeBody, unlockBody } from './pages/keys.ts'
 import { profileBody } from './pages/profile.ts'
@@ -29,7 +29,7 @@ const policy = [
 
 /** The pages of the first-login ceremony and of a person's own settings. */
 export async function web(app: FastifyInstance, { contextOf }: WebOptions) {
-  await serveAssets(app)
+  serveAssets(app)
   await servePictures(app, contextOf)
 
   const page = (path: string, write: (ctx: Context, say: Say, request: FastifyRequest) => Promise<Shown>) =>
@@ -98,15 +98,25 @@ async function hasKeys(ctx: Context): Promise<boolean> {
   return hasKeys
 }
 
-async function serveAssets(app: FastifyInstance): Promise<void> {
-  const css = await readFile(join(import.meta.dirname, 'style.css'), 'utf8')
-  const etag = `"${createHash('sha256').update(css).digest('base64url')}"`
-  const serve = (path: string, type: string, asset: { body: string; etag: string }) =>
-    app.get(path, async (request, reply) => {
-      reply.header('cache-control', 'no-cache').header('etag', asset.etag)
-      if (request.headers['if-none-match'] === asset.etag) return reply.code(304).send()
-      return reply.type(type).send(asset.body)
-    })
-  serve('/assets/style.css', 'text/css; charset=utf-8', { body: css, etag })
-  for (const [path, asset] of await loadBrowserModules()) serve(path, 'text/javascript; charset=utf-8', asset)
+function serveAssets(app: FastifyInstance): void {
+  let assets: ReturnType<typeof loadAssets> | undefined
+  app.get('/assets/*', async (request, reply) => {
+    // When somebody first comes: what reads TypeScript takes memory that a service of programs alone never needs.
+    assets ??= loadAssets()
+    const asset = (await assets).get(request.url.split('?', 1)[0] ?? '')
+    if (!asset) throw new Problem('not_found')
+    reply.header('cache-control', 'no-cache').header('etag', asset.etag)
+    if (request.headers['if-none-match'] === asset.etag) return reply.code(304).send()
+    return reply.type(asset.type).send(asset.body)
+  })
+}
+
+async function loadAssets() {
+  const { loadBrowserModules } = await import('./browser-modules.ts')
+  const body = await readFile(join(import.meta.dirname, 'style.css'), 'utf8')
+  const etag = `"${createHash('sha256').update(body).digest('base64url')}"`
+  const modules = [...(await loadBrowserModules())].map(
+    ([path, module]) => [path, { ...module, type: 'text/javascript; charset=utf-8' }] as const,
+  )
+  return new Map([['/assets/style.css', { body, etag, type: 'text/css; charset=utf-8' }], ...modules])
 }
