@@ -2,6 +2,7 @@ import { Redis } from 'ioredis'
 import { describe, expect, inject, test } from 'vitest'
 import { startApp } from './app.ts'
 import { cloneDatabase } from './database.ts'
+import { freePort } from './free-port.ts'
 import { type Client, clientOf, startJsonApi, to } from './json-api/client.ts'
 
 const provider = (providerId: string, name = 'Name') => ({
@@ -138,6 +139,19 @@ test('a key does nothing for what may be repeated anyway', async () => {
 
   expect([(await rename('A')).status, (await rename('B')).one.attributes['name']]).toEqual([200, 'B'])
   expect((await svc.admin.get('/ai-providers', { 'idempotency-key': 'one' })).list).toHaveLength(1)
+})
+
+test('a creation with a key waits for better days while nobody can tell whether it happened', async () => {
+  const nowhere = `redis://127.0.0.1:${await freePort()}`
+  await using svc = await startApp({ REDIS_URL: nowhere })
+  const { token } = await svc.user({ role: 'admin', abilities: ['read', 'write'] })
+  const admin = clientOf(svc, token)
+
+  const keyed = await create(admin, 'one')
+  const plain = await admin.post('/ai-providers', provider('q'))
+
+  expect([keyed.status, keyed.errors[0]?.code, plain.status]).toEqual([503, 'unavailable', 201])
+  expect(await svc.rows(`select 1 from ai_providers where provider_id = 'p'`)).toEqual([])
 })
 
 describe.skipIf(!redisUrl)('over two replicas', () => {

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { request } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import { routesOf } from '../facades/json-api/routes.ts'
 import { appRouter, resources } from '../routers/index.ts'
@@ -26,6 +28,15 @@ describe('content negotiation', () => {
 
       expect([what, status, answered['content-type']]).toEqual([what, 200, mediaType])
       expect(answered['vary']).toContain('Accept')
+    }
+  })
+
+  // One second each, were every quote looked at from every other.
+  test('is not held up by quotes that nobody closes', { timeout: 30_000 }, async () => {
+    await using svc = await startJsonApi()
+    for (let round = 0; round < 60; round++) {
+      const { status } = await svc.guest.get('/configs', { accept: '\\"'.repeat(7400) })
+      expect(status).toBe(406)
     }
   })
 
@@ -96,14 +107,29 @@ describe('content negotiation', () => {
 
   test('answers in its media type while it stops', async () => {
     await using svc = await startJsonApi()
-    const held = await fetch(`${svc.url}/health/live`)
-    await held.text()
+    const headers = {
+      ...bearer(svc.people.ada.token),
+      'content-type': mediaType,
+      'content-length': '2',
+      expect: '100-continue',
+    }
+    // A request whose body is still to come keeps the service from stopping.
+    const slow = request(`${svc.url}${base}/users/1`, { method: 'PATCH', headers })
+    const slowAnswer = once(slow, 'response')
+    slow.flushHeaders()
+    await once(slow, 'continue')
     const stopping = svc.stop()
 
-    const refused = await svc.guest.get('/configs').catch(() => undefined)
+    const refused = await svc.guest.get('/configs')
 
+    slow.end('{}')
+    const [{ statusCode }] = await slowAnswer
     await stopping
-    if (refused && refused.status === 503) expect(refused.headers.get('content-type')).toBe(mediaType)
+    expect(refused.status).toBe(503)
+    expect(refused.headers.get('content-type')).toBe(mediaType)
+    expect(refused.errors).toMatchObject([{ status: '503', code: 'unavailable' }])
+    expect(refused.headers.get('retry-after')).toBe('5')
+    expect(statusCode).toBe(422)
   })
 })
 

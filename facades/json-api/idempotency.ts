@@ -42,7 +42,13 @@ export async function once(ctx: Context, { key, request }: Attempt, run: () => P
 async function replay({ kv, vault }: Context, place: string, print: string): Promise<Sent | undefined> {
   // What is gone between the two looks was a failure, and its place is free.
   for (;;) {
-    if (await kv.setIfAbsent(place, JSON.stringify({ print } satisfies Kept), RUNNING)) return undefined
+    const isFirst = await kv
+      .setIfAbsent(place, JSON.stringify({ print } satisfies Kept), RUNNING)
+      .catch((cause: unknown) => {
+        // Nobody can tell whether it happened before.
+        throw new Problem('unavailable', { cause })
+      })
+    if (isFirst) return undefined
     const text = await kv.get(place)
     if (text === undefined) continue
     const kept = JSON.parse(text) as Kept

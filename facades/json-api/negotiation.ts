@@ -6,9 +6,9 @@ interface MediaRange {
   parameters: Map<string, string>
 }
 
-/** Parts at a separator, which inside quotes is none. */
+/** Parts at a separator, which inside quotes is none. A quote that nobody closes ends with the text, and is not looked for twice. */
 const split = (text: string, separator: ',' | ';') =>
-  text.match(separator === ',' ? /(?:[^,"]|"(?:\\.|[^"\\])*")+/g : /(?:[^;"]|"(?:\\.|[^"\\])*")+/g) ?? []
+  text.match(separator === ',' ? /(?:[^,"]|"(?:\\.|[^"\\])*"?)+/g : /(?:[^;"]|"(?:\\.|[^"\\])*"?)+/g) ?? []
 
 function parse(range: string): MediaRange {
   const [type = '', ...rest] = split(range, ';').map((part) => part.trim())
