@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { openSync } from 'node:fs'
 import { join } from 'node:path'
+import manifest from '../../package.json' with { type: 'json' }
 import type { PartUsage } from './serve.ts'
 
 /** A process that is measured, or that the measured ones call. */
@@ -20,11 +21,17 @@ export interface PartOptions {
   profile?: string | undefined
 }
 
+/** The service is measured as `npm start` runs it. */
+const startFlags = manifest.scripts.start.split(' ').filter((word) => word.startsWith('--'))
+
 /** Starts a module of this folder in a process of its own; it talks through `servePart`. */
 export async function startPart<Input>(file: string, input: Input, { log, profile }: PartOptions): Promise<Part> {
   const child = fork(join(import.meta.dirname, file), {
     stdio: ['ignore', openSync(log, 'a'), 'inherit', 'ipc'],
-    execArgv: profile ? ['--cpu-prof', `--cpu-prof-dir=${profile}`, `--cpu-prof-name=${file}.cpuprofile`] : [],
+    execArgv: [
+      ...(file === 'subject.ts' ? startFlags : []),
+      ...(profile ? ['--cpu-prof', `--cpu-prof-dir=${profile}`, `--cpu-prof-name=${file}.cpuprofile`] : []),
+    ],
     // Settings of whoever runs this must not reach the service.
     env: { PATH: process.env['PATH'], NODE_ENV: 'development' },
   })
