@@ -1,6 +1,7 @@
+import pg from 'pg'
 import { describe, expect, test } from 'vitest'
 import { createClient, failureOf } from '../facades/client/index.ts'
-import { addCatalogue, type Client, startJsonApi, to, toMany } from './json-api/client.ts'
+import { addCatalogue, type Client, type JsonApiApp, startJsonApi, to, toMany } from './json-api/client.ts'
 
 const tagOf = ({ headers }: { headers: Headers }) => headers.get('etag') ?? ''
 
@@ -252,16 +253,35 @@ describe('a change that insists on what was read', () => {
   })
 })
 
+/** Lets changes of a model gather before it, so that all who can be are at work at once. */
+async function crowd<T>({ env }: JsonApiApp, model: string, change: (index: number) => Promise<T>): Promise<T[]> {
+  const [holder, watcher] = [1, 2].map(() => new pg.Client({ connectionString: env.DATABASE_URL })) as [
+    pg.Client,
+    pg.Client,
+  ]
+  await Promise.all([holder.connect(), watcher.connect()])
+  await holder.query('begin')
+  await holder.query('select from ai_models where id = $1 for update', [model])
+  const answers = Promise.all(Array.from({ length: 20 }, (_, index) => change(index)))
+  const isCrowded = async () => {
+    const { rowCount } = await watcher.query(
+      `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+    )
+    return Number(rowCount) > 2
+  }
+  await expect.poll(isCrowded, { timeout: 30_000 }).toBe(true)
+  await Promise.all([holder.end(), watcher.end()])
+  return answers
+}
+
 describe('twenty changes that insist on the same reading', () => {
   test('are one change through JSON:API', async () => {
     await using svc = await startJsonApi()
     const { model } = await addCatalogue(svc)
     const tag = tagOf(await svc.admin.get(`/ai-models/${model.main}`))
 
-    const answers = await Promise.all(
-      Array.from({ length: 20 }, (_, index) =>
-        patch(svc.admin, 'ai-models', model.main, { label: `Label ${index}` }, { 'if-match': tag }),
-      ),
+    const answers = await crowd(svc, model.main, (index) =>
+      patch(svc.admin, 'ai-models', model.main, { label: `Label ${index}` }, { 'if-match': tag }),
     )
 
     const won = answers.filter(({ status }) => status === 200)
@@ -277,12 +297,10 @@ describe('twenty changes that insist on the same reading', () => {
     const client = createClient({ url: svc.url, token: svc.people.admin.token })
     const { rowVersion = '' } = await client.aiModels.get.query({ id: model.main })
 
-    const answers = await Promise.all(
-      Array.from({ length: 20 }, (_, index) =>
-        client.aiModels.update.mutate({ id: model.main, label: `Label ${index}`, ifVersion: rowVersion }).then(
-          ({ label }) => label,
-          (error: unknown) => failureOf(error)?.problem,
-        ),
+    const answers = await crowd(svc, model.main, (index) =>
+      client.aiModels.update.mutate({ id: model.main, label: `Label ${index}`, ifVersion: rowVersion }).then(
+        ({ label }) => label,
+        (error: unknown) => failureOf(error)?.problem,
       ),
     )
 
@@ -296,8 +314,8 @@ describe('twenty changes that insist on the same reading', () => {
     const { model } = await addCatalogue(svc)
     const headers = { 'if-match': tagOf(await svc.admin.get(`/ai-models/${model.main}`)) }
 
-    const answers = await Promise.all(
-      Array.from({ length: 20 }, () => svc.admin.send('DELETE', `/ai-models/${model.main}`, undefined, headers)),
+    const answers = await crowd(svc, model.main, () =>
+      svc.admin.send('DELETE', `/ai-models/${model.main}`, undefined, headers),
     )
 
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
