@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core'
 import sharp from 'sharp'
 import { describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from './app.ts'
-import { addAccount, PASSWORD } from './browser.ts'
+import { addAccount, PASSWORD, signIn as signInBy } from './browser.ts'
 import { expectAccessible, noChromium, openPage } from './chromium.ts'
 
 const PASSKEY = 'Correct-Horse-7!'
@@ -169,6 +169,7 @@ describe.skipIf(noChromium)('in a real browser', () => {
       .toBuffer()
 
     await page.goto('/profile')
+    await filled(page, '#usage')
     await page.fill('#name', '<b>Ada</b>')
     await page.setInputFiles('#avatar', { name: 'me.png', mimeType: 'image/png', buffer: picture })
     await page.click('#about button')
@@ -223,6 +224,16 @@ describe.skipIf(noChromium)('in a real browser', () => {
 })
 
 describe('the pages', () => {
+  test('let no form be sent before its script carries it out, or a passkey would leave the browser', async () => {
+    await using svc = await newcomer()
+    const { browser } = await signInBy(svc, 'bea', { known: false })
+
+    const { text } = await browser.send('GET', '/handshake')
+
+    expect(text).toContain('<button disabled>')
+    expect(text).not.toMatch(/<button(?! disabled)/)
+  })
+
   test('send everybody to where they belong', async () => {
     await using svc = await startApp()
 

@@ -7,13 +7,17 @@ export function element<E extends HTMLElement = HTMLElement>(id: string): E {
 
 export const entered = (id: string) => element<HTMLInputElement>(id).value
 
-/** Carries out a form in place of the browser. What the step returns is said below it; while it lasts, the button waits. */
+/**
+ * Carries out a form in place of the browser. What the step returns is said below it; while it lasts, the button waits.
+ * Pages come with their buttons off: sent by the browser itself, a passkey would leave it.
+ */
 export function onSubmit(
   id: string,
   step: () => Promise<string | undefined>,
   failed: (error: unknown) => string,
 ): void {
   const form = document.getElementById(id)
+  form?.querySelector('button')?.removeAttribute('disabled')
   form?.addEventListener('submit', async (event) => {
     event.preventDefault()
     const button = form.querySelector('button')

@@ -8,7 +8,7 @@ export const handshakeBody = (say: Say): Html => html`
 <form id="handshake">
 ${field({ id: 'passkey', label: say('page.handshake.passkey'), type: 'password', autocomplete: 'new-password', hint: say('page.handshake.hint') })}
 ${field({ id: 'repeat', label: say('page.handshake.repeat'), type: 'password', autocomplete: 'new-password' })}
-<button>${say('page.handshake.submit')}</button>
+<button disabled>${say('page.handshake.submit')}</button>
 ${outcome}
 </form>
 </section>
@@ -24,18 +24,18 @@ export const unlockBody = (say: Say): Html => html`
 <p>${say('page.unlock.intro')}</p>
 <form id="unlock">
 ${field({ id: 'passkey', label: say('page.handshake.passkey'), type: 'password', autocomplete: 'current-password' })}
-<button>${say('page.unlock.submit')}</button>
+<button disabled>${say('page.unlock.submit')}</button>
 ${outcome}
 </form>
 <details>
 <summary>${say('page.unlock.recoverTitle')}</summary>
 <form id="recover">
 ${field({ id: 'code', label: say('page.unlock.code'), autocomplete: 'off', max: 40 })}
-<button>${say('page.unlock.recover')}</button>
+<button disabled>${say('page.unlock.recover')}</button>
 ${outcome}
 <p><output id="recovered" class="secret"></output></p>
 </form>
 <h2>${say('page.unlock.resetTitle')}</h2>
 <p>${say('page.unlock.resetIntro')}</p>
-<form id="reset"><button class="danger">${say('page.unlock.reset')}</button>${outcome}</form>
+<form id="reset"><button class="danger" disabled>${say('page.unlock.reset')}</button>${outcome}</form>
 </details>`

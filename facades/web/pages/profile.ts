@@ -12,7 +12,7 @@ ${field({ id: 'name', label: say('page.profile.name'), autocomplete: 'name', max
 <textarea id="bio" name="bio" rows="3" maxlength="2000"></textarea>
 <label for="avatar">${say('page.profile.avatar')}</label>
 <input id="avatar" name="avatar" type="file" accept="image/png,image/jpeg,image/webp,image/gif,image/avif">
-<button>${say('page.profile.save')}</button>
+<button disabled>${say('page.profile.save')}</button>
 ${outcome}
 </form>
 </section>
@@ -25,7 +25,7 @@ ${tokensAllowed ? tokenForms(say) : html`<p id="tokens-off">${say('page.profile.
 <p>${say('page.profile.codeIntro')}</p>
 <form id="renew">
 ${field({ id: 'passkey', label: say('page.handshake.passkey'), type: 'password', autocomplete: 'current-password' })}
-<button>${say('page.profile.codeMake')}</button>
+<button disabled>${say('page.profile.codeMake')}</button>
 ${outcome}
 <p><output id="code" class="secret"></output></p>
 </form>
@@ -36,13 +36,13 @@ ${outcome}
 </section>
 <section aria-labelledby="sessions-title">
 <h2 id="sessions-title">${say('page.profile.sessionsTitle')}</h2>
-<form id="everywhere"><button class="danger">${say('page.profile.everywhere')}</button>${outcome}</form>
+<form id="everywhere"><button class="danger" disabled>${say('page.profile.everywhere')}</button>${outcome}</form>
 </section>`
 
 const tokenForms = (say: Say): Html => html`<ul id="tokens"></ul>
 <form id="create">
 ${field({ id: 'token-name', label: say('page.profile.tokenName'), autocomplete: 'off', max: 16 })}
-<button>${say('page.profile.tokenMake')}</button>
+<button disabled>${say('page.profile.tokenMake')}</button>
 ${outcome}
 <p><output id="token" class="secret"></output></p>
 </form>`

@@ -14,7 +14,7 @@ ${
   html`<form id="login" method="post" action="/req/login">
 ${field({ id: 'account', label: say('page.login.account'), autocomplete: 'username' })}
 ${field({ id: 'password', label: say('page.login.password'), type: 'password', autocomplete: 'current-password', max: 1024 })}
-<button>${say('page.login.submit')}</button>
+<button disabled>${say('page.login.submit')}</button>
 ${outcome}
 </form>`
 }
