@@ -74,7 +74,7 @@ interface Chunk {
   usage?: Usage | null
 }
 
-/** Sends the events that the service sends. Passing on the provider's bytes as they are takes as long. */
+/** Sends the events that the service sends. */
 async function retell(
   body: AsyncIterable<Buffer>,
   reply: FastifyReply,
