@@ -1,6 +1,5 @@
 #!/usr/bin/env node
-import { main } from './main.ts'
-import { svcConsole } from './programs.ts'
-import { processTerminal } from './terminal.ts'
+import './compile-cache.ts'
 
-process.exitCode = await main(svcConsole, process.argv.slice(2), processTerminal())
+const { run } = await import('./run.ts')
+await run('svc-console')

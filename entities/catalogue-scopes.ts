@@ -1,37 +1,40 @@
-import type { Condition, Place } from './scope.ts'
+import { type Condition, everyRowForAdmins, type Place } from './scope.ts'
 import { AI_USER_ID } from './user.ts'
 
 /** Active, of an active provider, and allowed to the caller's usage type. */
-export const visibleModels: Condition = (m, place) =>
-  `(${place('admin')} or ${m}.active
+export const visibleModels = everyRowForAdmins(
+  (m, place) => `${m}.active
     and exists (select from ai_providers sp where sp.id = ${m}.provider_id and sp.active)
-    and exists (select from ai_model_usage_rules su where su.model_id = ${m}.id and su.usage_type = ${place('usage')}))`
+    and exists (select from ai_model_usage_rules su where su.model_id = ${m}.id and su.usage_type = ${place('usage')})`,
+)
 
 /** Active; programs see only those that have something for them. */
-export const visibleProviders: Condition = (p, place) =>
-  `(${place('admin')} or ${p}.active and (${place('usage')} = 'main' or exists (
+export const visibleProviders = everyRowForAdmins(
+  (p, place) => `${p}.active and (${place('usage')} = 'main' or exists (
       select from ai_models sm join ai_model_usage_rules su on su.model_id = sm.id
-       where sm.provider_id = ${p}.id and sm.active and su.usage_type = ${place('usage')})))`
+       where sm.provider_id = ${p}.id and sm.active and su.usage_type = ${place('usage')}))`,
+)
 
-export const visibleTools: Condition = (t, place) => `(${place('admin')} or ${t}.active)`
+export const visibleTools = everyRowForAdmins((t) => `${t}.active`)
 
 /** Of a visible model, in the caller's language or, where it lacks that one, in the default language. */
-export const visibleDescriptions: Condition = (d, place) =>
-  `(${place('admin')} or (
-      exists (select from ai_models sd where sd.id = ${d}.model_id and ${visibleModels('sd', place)})
-      and ${nearest('ai_model_descriptions', 'model_id', [language])(d, place)}))`
+export const visibleDescriptions = everyRowForAdmins(
+  (d, place) => `exists (select from ai_models sd where sd.id = ${d}.model_id and ${visibleModels('sd', place)})
+      and ${nearest('ai_model_descriptions', 'model_id', [language])(d, place)}`,
+)
 
 /** Of each task the caller's own assignment or, where there is none, that of the front end. */
-export const visibleSystemModels: Condition = (s, place) =>
-  `(${place('admin')} or ${nearest('system_models', 'model_type', [usage])(s, place)})`
+export const visibleSystemModels = everyRowForAdmins((s, place) =>
+  nearest('system_models', 'model_type', [usage])(s, place),
+)
 
 /** Of each task the one prompt that is meant for the caller: for their usage type first, then in their language. */
-export const visiblePrompts: Condition = (s, place) =>
-  `(${place('admin')} or ${nearest('system_prompts', 'prompt_type', [usage, language])(s, place)})`
+export const visiblePrompts = everyRowForAdmins((s, place) =>
+  nearest('system_prompts', 'prompt_type', [usage, language])(s, place),
+)
 
 /** Oneself and the AI user. */
-export const knownUsers: Condition = (u, place) =>
-  `(${place('admin')} or ${u}.id in (${place('viewer')}, ${AI_USER_ID}))`
+export const knownUsers = everyRowForAdmins((u, place) => `${u}.id in (${place('viewer')}, ${AI_USER_ID})`)
 
 /** Rows of the caller's own; not even an administrator sees those of others. */
 export const ownRows: Condition = (row, place) => `${row}.user_id = ${place('viewer')}`
@@ -49,7 +52,9 @@ const nearest =
     const columns = wishes.map((wish) => wish(place))
     const fits = (r: string) =>
       columns.map(({ column, wished, fallback }) => `${r}.${column} in (${wished}, ${fallback})`).join(' and ')
-    const rank = (r: string) => `(${columns.map(({ column, wished }) => `${r}.${column} = ${wished}`).join(', ')})`
-    return `(${fits(row)} and not exists (
+    const matches = (r: string) => columns.map(({ column, wished }) => `${r}.${column} = ${wished}`)
+    const rank = (r: string) => `(${matches(r).join(', ')})`
+    // What is as wished needs no look at the others.
+    return `(${matches(row).join(' and ')} or ${fits(row)} and not exists (
         select from ${table} sn where sn.${key} = ${row}.${key} and ${fits('sn')} and ${rank('sn')} > ${rank(row)}))`
   }

@@ -5,8 +5,6 @@ import type { Statement } from './sql.ts'
 export interface Viewer {
   /** The person's id; 0 for nobody. */
   viewer: number
-  /** Whether the caller may administer, and so sees every row. */
-  admin: boolean
   usage: string
   locale: string
   defaultLocale: string
@@ -14,7 +12,6 @@ export interface Viewer {
 
 const types = {
   viewer: 'int',
-  admin: 'boolean',
   usage: 'text',
   locale: 'text',
   defaultLocale: 'text',
@@ -29,7 +26,11 @@ export type ParameterName = keyof typeof types
 export type ParameterValues = Partial<Record<ParameterName, unknown>>
 
 /** The place of a value in a statement. What a caller sent never becomes text of the statement. */
-export type Place = (name: ParameterName) => string
+export interface Place {
+  (name: ParameterName): string
+  /** Whether the statement is written for those who may administer, and so see every row. */
+  readonly forAdmin: boolean
+}
 
 /** SQL for a row under an alias. */
 export type Condition = (row: string, place: Place) => string
@@ -41,15 +42,21 @@ export interface Compiled {
 }
 
 /** Writes a statement once, for as many calls as come. The name follows from the text, so equal texts share one plan. */
-export function compile(write: (place: Place) => string): Compiled {
+export function compile(forAdmin: boolean, write: (place: Place) => string): Compiled {
   const names: ParameterName[] = []
-  const place: Place = (name) => {
+  const place = (name: ParameterName) => {
     if (!names.includes(name)) names.push(name)
     return `$${names.indexOf(name) + 1}::${types[name]}`
   }
-  const text = write(place)
+  const text = write(Object.assign(place, { forAdmin }))
   const name = createHash('sha1').update(text).digest('base64url')
   return { statement: { name, text }, values: (given) => names.map((parameter) => given[parameter]) }
 }
 
 export const everyRow: Condition = () => 'true'
+
+/** Texts of their own for administrators and for others let PostgreSQL join what it would else look up row by row. */
+export const everyRowForAdmins =
+  (others: Condition): Condition =>
+  (row, place) =>
+    place.forAdmin ? 'true' : others(row, place)

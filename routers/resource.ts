@@ -161,6 +161,11 @@ export interface Linked {
   relations?: Record<string, Linked | Linked[] | null>
 }
 
+/** A record, and not just a link to it. */
+export interface Whole extends Linked {
+  relations: Record<string, Linked | Linked[] | null>
+}
+
 /** What a procedure carries out on a resource. Path, method and status follow from it. */
 export type Verb =
   | 'list'

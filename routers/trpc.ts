@@ -4,6 +4,7 @@ import type { Caller } from './caller.ts'
 import type { Context } from './context.ts'
 import { errorShape } from './error-shape.ts'
 import { Problem } from './problems.ts'
+import type { Browser } from './session.ts'
 
 const t = initTRPC.context<Context>().create({
   errorFormatter: ({ shape, error, ctx }) => errorShape(shape, error, ctx?.requestId),
@@ -13,43 +14,42 @@ export const { router, createCallerFactory, middleware } = t
 
 type CallerOf<T extends Caller['type']> = Extract<Caller, { type: T }>
 
-const userType = <T extends Caller['type']>(...allowed: T[]) =>
+/** Lets in callers of these types, and holds tokens to what they were made for; a session may do everything its person may. */
+const userType = <T extends Caller['type']>(allowed: readonly T[], needed?: Ability) =>
   middleware(({ ctx, next }) => {
-    const { current } = ctx.caller
-    if (!allowed.some((type) => type === current.type)) {
-      throw new Problem(current.type === 'guest' ? 'signed_out' : 'wrong_user_type')
+    const { who } = ctx
+    if (!allowed.some((type) => type === who.type)) {
+      throw new Problem(who.type === 'guest' ? 'signed_out' : 'wrong_user_type')
     }
-    return next({ ctx: { who: current as CallerOf<T> } })
+    assertAble(who, needed)
+    // Only the type of `who` grows narrower: what is handed on beside it would copy the whole context.
+    return next<{ who: CallerOf<T> }>({})
   })
+
+function assertAble(who: Caller, needed: Ability | undefined): void {
+  if (needed === undefined || who.type !== 'user' || !who.token || who.token.abilities.includes(needed)) return
+  throw new Problem('missing_ability', { detail: `The access token lacks the ability '${needed}'.` })
+}
 
 const hostOnly = middleware(({ ctx, next }) => {
   if (ctx.origin !== 'host') throw new Problem('host_only')
   return next()
 })
 
-const adminOrHost = middleware(({ ctx, next }) => {
-  const { current } = ctx.caller
-  if (ctx.origin === 'host') return next()
-  if (current.type === 'guest') throw new Problem('signed_out')
-  if (current.type !== 'user' || current.person.role !== 'admin') throw new Problem('admin_only')
-  return next()
-})
-
-/** Holds tokens to what they were made for; a session may do everything its person may. */
-const ability = (needed: Ability) =>
-  middleware(({ ctx, next }) => {
-    const { current } = ctx.caller
-    if (current.type === 'user' && current.token && !current.token.abilities.includes(needed)) {
-      throw new Problem('missing_ability', { detail: `The access token lacks the ability '${needed}'.` })
+const adminOrHost = (needed: Ability) =>
+  middleware(({ ctx: { who, origin }, next }) => {
+    if (origin !== 'host') {
+      if (who.type === 'guest') throw new Problem('signed_out')
+      if (who.type !== 'user' || who.person.role !== 'admin') throw new Problem('admin_only')
+      assertAble(who, needed)
     }
     return next()
   })
 
 /** Where a session can be: not with a token, and not on the host. */
 const inBrowser = middleware(({ ctx, next }) => {
-  const { browser } = ctx
-  if (!browser) throw new Problem('session_only')
-  return next({ ctx: { browser } })
+  if (!ctx.browser) throw new Problem('session_only')
+  return next<{ browser: Browser }>({})
 })
 
 export interface Audience {
@@ -66,21 +66,20 @@ const openTo = (callers: Audience['callers'], how: Omit<Audience, 'callers'> = {
 })
 
 export const anyone = t.procedure.meta(openTo('anyone'))
-export const user = t.procedure.use(userType('user')).meta(openTo('users'))
+export const user = t.procedure.use(userType(['user'])).meta(openTo('users'))
 /** A user whose token, where one is used, has the ability. */
-export const userWho = (needed: Ability) => user.use(ability(needed)).meta(openTo('users', { ability: needed }))
+export const userWho = (needed: Ability) =>
+  t.procedure.use(userType(['user'], needed)).meta(openTo('users', { ability: needed }))
 /** A user in the browser. */
 export const sessionUser = user.use(inBrowser).meta(openTo('users', { sessionOnly: true }))
 /** Anybody in a browser, signed in or not. */
 export const browser = anyone.use(inBrowser).meta(openTo('anyone', { sessionOnly: true }))
 /** Who has signed in and may have no keys yet. */
 export const newcomer = t.procedure
-  .use(userType('registering', 'user'))
+  .use(userType(['registering', 'user']))
   .use(inBrowser)
   .meta(openTo('registering users', { sessionOnly: true }))
-/** An administrator of the application, or somebody on the host. */
-const admin = t.procedure.use(adminOrHost).meta(openTo('administrators'))
-/** An administrator whose token, where one is used, has the ability. */
+/** An administrator of the application, whose token, where one is used, has the ability, or somebody on the host. */
 export const adminWho = (needed: Ability) =>
-  admin.use(ability(needed)).meta(openTo('administrators', { ability: needed }))
+  t.procedure.use(adminOrHost(needed)).meta(openTo('administrators', { ability: needed }))
 export const host = t.procedure.use(hostOnly).meta(openTo('the host'))

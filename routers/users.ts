@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { knownUsers } from '../entities/catalogue-scopes.ts'
+import type { Condition } from '../entities/scope.ts'
 import { epochWithRole } from '../entities/session-statements.ts'
 import { AI_USER_ID, type Role, roles, User } from '../entities/user.ts'
 import { storePicture } from './avatar.ts'
@@ -16,6 +17,12 @@ const displayName = z.string().trim().min(1).max(120).describe('The name that pe
 const bio = z.string().max(2000).nullable().describe('What the person says of themselves.')
 const role = z.enum(roles).describe('What the person may do.')
 
+/** A column that others than administrators see of themselves only. */
+const ofOneself =
+  (column: string): Condition =>
+  (u, place) =>
+    place.forAdmin ? `${u}.${column}` : `case when ${u}.id = ${place('viewer')} then ${u}.${column} end`
+
 export const users = resource({
   type: 'users',
   about: 'The people whom the caller knows: themselves, the AI user, and whoever shares a room with them.',
@@ -26,13 +33,13 @@ export const users = resource({
     username: attribute(z.string().describe('Unique.')),
     email: attribute(z.email().describe('Only of oneself; administrators see all.'), {
       sparse: true,
-      sql: (u, place) => `case when ${place('admin')} or ${u}.id = ${place('viewer')} then ${u}.email end`,
+      sql: ofOneself('email'),
     }),
     bio: attribute(bio),
     avatar: attribute(z.string().nullable().describe('The identifier of the picture.')),
     role: attribute(role, {
       sparse: true,
-      sql: (u, place) => `case when ${place('admin')} or ${u}.id = ${place('viewer')} then ${u}.role end`,
+      sql: ofOneself('role'),
     }),
     ...timestamps,
   },

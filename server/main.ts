@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module'
 import { welcome } from './first-start.ts'
 import { createLog, standardOutput } from './log.ts'
 import { readWholeEnv } from './preflight.ts'
@@ -16,6 +17,8 @@ try {
   const log = createLog(env.LOG_LEVEL, out)
   const service = await startService({ env, log })
   out.write(await welcome(service, env))
+  // Now rather than at the end, which a kill would not reach.
+  flushCompileCache()
   log.info({ signal: await asked }, 'stopping')
   await service.stop()
   process.exit(0)

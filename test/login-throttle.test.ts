@@ -13,8 +13,8 @@ describe.for(stores)('the login throttle, %s', (store) => {
   const run = test.skipIf(store === 'Redis' && !inject('redisUrl'))
 
   /** Accounts and addresses that no other test counts. */
-  function open(more: Partial<LoginLimits> = {}) {
-    const { limiter, close } = createKeyValue(urlOf(store))
+  async function open(more: Partial<LoginLimits> = {}) {
+    const { limiter, close } = await createKeyValue(urlOf(store))
     const throttle = createLoginThrottle(limiter, { ...limits, ...more })
     const own = randomUUID()
     const [x, y] = crypto.getRandomValues(new Uint8Array(2))
@@ -27,7 +27,7 @@ describe.for(stores)('the login throttle, %s', (store) => {
   }
 
   run('refuses an account that was tried too often from many addresses', async () => {
-    await using t = open()
+    await using t = await open()
     for (const from of [1, 2, 3]) expect((await t.throttle.take(t.account(), t.address(from))).remaining).toBe(3 - from)
 
     const refused = await t.throttle.take(t.account(), t.address(4))
@@ -39,7 +39,7 @@ describe.for(stores)('the login throttle, %s', (store) => {
   })
 
   run('refuses an address that tries many accounts, and counts nothing for accounts from there', async () => {
-    await using t = open()
+    await using t = await open()
     for (let i = 0; i < 5; i++) await t.throttle.take(t.account(`a${i}`), t.address(1))
 
     for (let i = 0; i < 9; i++) expect((await t.throttle.take(t.account(), t.address(1))).remaining).toBeLessThan(0)
@@ -48,7 +48,7 @@ describe.for(stores)('the login throttle, %s', (store) => {
   })
 
   run('counts all addresses of one IPv6 network as one, and an IPv4 address however written', async () => {
-    await using t = open({ perAddress: 2 })
+    await using t = await open({ perAddress: 2 })
     const [x, y] = crypto.getRandomValues(new Uint8Array(2))
     const network = randomUUID().slice(9, 18).replace('-', ':')
     const six = (end: string) => `2001:db8:${network}:${end}`
@@ -63,7 +63,7 @@ describe.for(stores)('the login throttle, %s', (store) => {
   })
 
   run('forgets the tries of an account after a login, and keeps those of the address', async () => {
-    await using t = open()
+    await using t = await open()
     for (let i = 0; i < 4; i++) await t.throttle.take(t.account(), t.address(1))
     expect((await t.throttle.take(t.account(), t.address(2))).remaining).toBeLessThan(0)
 
@@ -75,7 +75,7 @@ describe.for(stores)('the login throttle, %s', (store) => {
   })
 
   run('lets no more through when all try at once', async () => {
-    await using t = open({ perAddress: 100 })
+    await using t = await open({ perAddress: 100 })
 
     const taken = await Promise.all(Array.from({ length: 20 }, (_, i) => t.throttle.take(t.account(), t.address(i))))
 
@@ -83,7 +83,7 @@ describe.for(stores)('the login throttle, %s', (store) => {
   })
 
   run('takes tries again when the window is over', async () => {
-    await using t = open({ perAccount: 1, windowSeconds: 1 })
+    await using t = await open({ perAccount: 1, windowSeconds: 1 })
     await t.throttle.take(t.account(), t.address(1))
     expect((await t.throttle.take(t.account(), t.address(1))).remaining).toBeLessThan(0)
 
@@ -95,7 +95,7 @@ describe.for(stores)('the login throttle, %s', (store) => {
 
 test.skipIf(!inject('redisUrl'))('replicas count together, and Redis holds neither account nor address', async () => {
   const url = inject('redisUrl')!
-  const [one, two] = [createKeyValue(url), createKeyValue(url)]
+  const [one, two] = await Promise.all([createKeyValue(url), createKeyValue(url)])
   const redis = new Redis(url)
   const account = `zoe-${randomUUID()}`
   try {

@@ -1,7 +1,3 @@
-import { createAnthropic } from '@ai-sdk/anthropic'
-import { createGoogle } from '@ai-sdk/google'
-import { createMistral } from '@ai-sdk/mistral'
-import { createOpenAI } from '@ai-sdk/openai'
 import type {
   LanguageModelV4,
   LanguageModelV4CallOptions,
@@ -41,14 +37,15 @@ interface AdapterDriver {
 const bearer = (apiKey: string | undefined): Record<string, string> =>
   apiKey ? { authorization: `Bearer ${apiKey}` } : {}
 
-/** The AI SDK's models have one part in each step. */
+/** The AI SDK's models have one part in each step. An SDK is loaded for the first call of a model: most services need one or two. */
 const stepwise =
-  (make: (modelId: string) => LanguageModelV4) =>
+  (load: () => Promise<(modelId: string) => LanguageModelV4>) =>
   (modelId: string): ChatModel => {
-    const model = make(modelId)
+    let made: Promise<LanguageModelV4> | undefined
+    const model = () => (made ??= load().then((make) => make(modelId)))
     return {
-      doGenerate: (options) => model.doGenerate(options),
-      doStream: async (options) => ({ stream: oneByOne((await model.doStream(options)).stream) }),
+      doGenerate: async (options) => (await model()).doGenerate(options),
+      doStream: async (options) => ({ stream: oneByOne((await (await model()).doStream(options)).stream) }),
     }
   }
 
@@ -73,11 +70,11 @@ export const adapterDrivers: Record<Adapter, AdapterDriver> = {
     listing: listAt('', bearer),
   },
   openai: {
-    model: (connection) => stepwise(createOpenAI(given(connection))),
+    model: (connection) => stepwise(async () => (await import('@ai-sdk/openai')).createOpenAI(given(connection))),
     listing: listAt('https://api.openai.com/v1', bearer),
   },
   anthropic: {
-    model: (connection) => stepwise(createAnthropic(given(connection))),
+    model: (connection) => stepwise(async () => (await import('@ai-sdk/anthropic')).createAnthropic(given(connection))),
     listing: listAt(
       'https://api.anthropic.com/v1',
       (key = '') => ({ 'x-api-key': key, 'anthropic-version': '2023-06-01' }),
@@ -85,7 +82,7 @@ export const adapterDrivers: Record<Adapter, AdapterDriver> = {
     ),
   },
   google: {
-    model: (connection) => stepwise(createGoogle(given(connection))),
+    model: (connection) => stepwise(async () => (await import('@ai-sdk/google')).createGoogle(given(connection))),
     listing: listAt(
       'https://generativelanguage.googleapis.com/v1beta',
       (key = '') => ({ 'x-goog-api-key': key }),
@@ -93,8 +90,8 @@ export const adapterDrivers: Record<Adapter, AdapterDriver> = {
     ),
   },
   mistral: {
-    model: (connection) => stepwise(createMistral(given(connection))),
+    model: (connection) => stepwise(async () => (await import('@ai-sdk/mistral')).createMistral(given(connection))),
     listing: listAt('https://api.mistral.ai/v1', bearer),
   },
-  demo: { model: () => stepwise(demoModel), listing: () => undefined },
+  demo: { model: () => stepwise(async () => demoModel), listing: () => undefined },
 }

@@ -22,7 +22,9 @@ export interface PartOptions {
 }
 
 /** The service is measured as `npm start` runs it. */
-const startFlags = manifest.scripts.start.split(' ').filter((word) => word.startsWith('--'))
+const startWords = manifest.scripts.start.split(' ')
+const startFlags = startWords.filter((word) => word.startsWith('--'))
+const startEnv = Object.fromEntries(startWords.filter((word) => /^\w+=/.test(word)).map((word) => word.split('=')))
 
 /** Starts a module of this folder in a process of its own; it talks through `servePart`. */
 export async function startPart<Input>(file: string, input: Input, { log, profile }: PartOptions): Promise<Part> {
@@ -33,7 +35,7 @@ export async function startPart<Input>(file: string, input: Input, { log, profil
       ...(profile ? ['--cpu-prof', `--cpu-prof-dir=${profile}`, `--cpu-prof-name=${file}.cpuprofile`] : []),
     ],
     // Settings of whoever runs this must not reach the service.
-    env: { PATH: process.env['PATH'], NODE_ENV: 'development' },
+    env: { PATH: process.env['PATH'], NODE_ENV: 'development', ...startEnv },
   })
   const { url, ...details } = await ask<Record<string, string>>(child, { start: input })
   return {

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { timestamps as columns, id } from '../../entities/columns.ts'
 import { entities } from '../../entities/index.ts'
-import type { Condition } from '../../entities/scope.ts'
+import { everyRowForAdmins } from '../../entities/scope.ts'
 import { User } from '../../entities/user.ts'
 import { jsonApi } from '../../facades/json-api/index.ts'
 import { openApiDocument } from '../../facades/json-api/openapi.ts'
@@ -53,7 +53,7 @@ const Moon = defineEntity({
 })
 
 /** ... and its declaration, with the verbs below. */
-const ownPlanets: Condition = (row, place) => `(${place('admin')} or ${row}.owner_id = ${place('viewer')})`
+const ownPlanets = everyRowForAdmins((row, place) => `${row}.owner_id = ${place('viewer')}`)
 const name = z.string().trim().min(1).max(80).describe('Unique.')
 const mass = z.number().int().min(1).nullable().describe('In tons.')
 

@@ -1,0 +1,66 @@
+import { Redis } from 'ioredis'
+import { RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible'
+import type { KeyValue } from './key-value.ts'
+import { limiterOf } from './limiter.ts'
+
+const PREFIX = 'svc:'
+
+/** The key-value store in Redis, shared by all replicas. */
+export function inRedis(url: string): KeyValue {
+  // Without an offline queue a command fails at once while Redis is away, instead of holding its request.
+  const redis = new Redis(url, {
+    keyPrefix: PREFIX,
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 1,
+    commandTimeout: 3000,
+  })
+  // Each command reports its own failure; without a listener the reconnecting would end the process.
+  redis.on('error', () => {})
+  const ready = new Promise<void>((done) => redis.once('ready', done))
+  const connected = async () => {
+    if (redis.status === 'connecting' || redis.status === 'connect') await Promise.race([ready, pauseAtMost(3000)])
+  }
+  return {
+    kv: {
+      get: async (key) => {
+        await connected()
+        return (await redis.get(key)) ?? undefined
+      },
+      set: async (key, value, ttlMs) => {
+        await connected()
+        await redis.set(key, value, 'PX', ttlMs)
+      },
+      setIfAbsent: async (key, value, ttlMs) => {
+        await connected()
+        return (await redis.set(key, value, 'PX', ttlMs, 'NX')) === 'OK'
+      },
+      setIfPresent: async (key, value, ttlMs) => {
+        await connected()
+        return (await redis.set(key, value, 'PX', ttlMs, 'XX')) === 'OK'
+      },
+      delete: async (key) => {
+        await connected()
+        await redis.del(key)
+      },
+      ping: async () => {
+        await connected()
+        await redis.ping()
+      },
+    },
+    limiter: limiterOf(
+      (points, duration) =>
+        new RateLimiterRedis({
+          storeClient: redis,
+          keyPrefix: `rate:${points}:${duration}`,
+          points,
+          duration,
+          // While Redis is away each replica counts for itself.
+          insuranceLimiter: new RateLimiterMemory({ points, duration }),
+        }),
+      connected,
+    ),
+    close: async () => void redis.disconnect(),
+  }
+}
+
+const pauseAtMost = (ms: number) => new Promise<void>((done) => setTimeout(done, ms).unref())
