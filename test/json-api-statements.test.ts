@@ -107,7 +107,7 @@ const listings = resources.flatMap(({ type, table, page, includes }) =>
 )
 
 describe('the number of statements', () => {
-  test.for([1, 10, 200])('of a list of %i rows is one page, whose rows know the total, and one per include path', async (count) => {
+  test.for([1, 10, 200])('of a list of %i rows is one page with its total and one per include path', async (count) => {
     await using svc = await startJsonApi()
     await fill(svc, count)
     expect(listings.length).toBeGreaterThan(15)
