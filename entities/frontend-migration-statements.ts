@@ -1,8 +1,7 @@
 import { statement } from './sql.ts'
 
-/** Migrations that came after the person and that they have not applied. */
-const pending = `from frontend_migrations m join users u on u.id = $1
-    where m.created_at > u.created_at
+/** Whether a migration came after the person and they have not applied it. */
+const isPending = `m.created_at > u.created_at
       and not exists (select from applied_frontend_migrations a where a.user_id = u.id and a.migration_id = m.id)`
 
 /** Values: the user's id. The data is sealed. */
@@ -10,11 +9,9 @@ export const listPendingMigrations = statement<{ name: string; data: string | nu
   'list-pending-migrations',
   `select m.name,
           (select d.data from frontend_migration_userdata d where d.user_id = u.id and d.migration_id = m.id) as data
-   ${pending} order by m.name`,
+     from frontend_migrations m join users u on u.id = $1
+    where ${isPending} order by m.name`,
 )
 
-/** Values: the user's id. */
-export const countPendingMigrations = statement<{ pending: number }>(
-  'count-pending-migrations',
-  `select count(*)::int as pending ${pending}`,
-)
+/** How many are pending for the user `u`. */
+export const pendingCount = `(select count(*)::int from frontend_migrations m where ${isPending})`

@@ -10,10 +10,10 @@ export interface SessionUser {
   role: Role
 }
 
-/** Values: the user's id, and the epoch of the session. Nobody where their sessions were ended since, or they are gone. */
-export const findSessionUser = statement<SessionUser>(
-  'find-session-user',
-  'select id, username, name, email, role from users where id = $1 and session_epoch = $2',
+/** Values: the ids of users. A session of an earlier epoch was ended. */
+export const findSessionUsers = statement<SessionUser & { epoch: number }>(
+  'find-session-users',
+  'select id, username, name, email, role, session_epoch as epoch from users where id = any($1::int[])',
 )
 
 export interface KnownUser extends SessionUser {

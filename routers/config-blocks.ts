@@ -1,4 +1,4 @@
-import { statement } from '../entities/sql.ts'
+import { sharedStatement } from '../entities/sql.ts'
 import { AI_USER_ID } from '../entities/user.ts'
 import type { Context } from './context.ts'
 import type { ConfigBlock } from './extension.ts'
@@ -35,7 +35,11 @@ export interface FileRules {
 
 const isUser = ({ caller }: Context) => caller.current.type === 'user'
 
-const findAiUser = statement<{ svcUserDisplayName: string; svcUserUsername: string; svcUserAvatar: string | null }>(
+const findAiUser = sharedStatement<{
+  svcUserDisplayName: string
+  svcUserUsername: string
+  svcUserAvatar: string | null
+}>(
   'find-ai-user',
   `select name as "svcUserDisplayName", username as "svcUserUsername", avatar as "svcUserAvatar" from users where id = ${AI_USER_ID}`,
 )

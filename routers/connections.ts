@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { countPendingMigrations } from '../entities/frontend-migration-statements.ts'
+import { pendingCount } from '../entities/frontend-migration-statements.ts'
 import { statement } from '../entities/sql.ts'
 import { builtInBlocks, saltsFor } from './config-blocks.ts'
 import { readBlocks } from './configs.ts'
@@ -47,9 +47,13 @@ export const connections = resource({
 
 type Connection = RecordOf<typeof connections>
 
-const findUserinfo = statement<Omit<z.output<typeof userinfo>, 'hash'> & { publicKey: string | null }>(
-  'find-userinfo',
-  'select id, name, username, email, public_key as "publicKey", avatar, bio from users where id = $1',
+type KnownUser = Omit<z.output<typeof userinfo>, 'hash'> & { publicKey: string | null; pending: number }
+
+/** Values: the user's id. */
+const findKnown = statement<KnownUser>(
+  'find-connection-user',
+  `select id, name, username, email, avatar, bio, public_key as "publicKey", ${pendingCount} as pending
+     from users u where id = $1`,
 )
 
 export const connectionsRouter = router({
@@ -96,13 +100,13 @@ async function about(ctx: Context): Promise<About> {
 }
 
 async function authenticated(ctx: Context, id: number): Promise<About> {
-  const [[user], [migrations]] = await Promise.all([ctx.sql(findUserinfo, [id]), ctx.sql(countPendingMigrations, [id])])
+  const [user] = await ctx.sql(findKnown, [id])
   if (!user) throw new Problem('signed_out')
-  const { publicKey, ...rest } = user
+  const { publicKey, pending, ...rest } = user
   return {
     connectionType: 'internal_authenticated',
     userinfo: { ...rest, hash: keyHash(id, publicKey ?? '') },
-    migrationsToApply: migrations?.pending ?? 0,
+    migrationsToApply: pending,
     websocket: { ...ctx.settings.public.websocket },
   }
 }

@@ -1,5 +1,5 @@
 import { findTokenOwners, touchTokens } from '../entities/access-token-statements.ts'
-import { findSessionUser } from '../entities/session-statements.ts'
+import { findSessionUsers } from '../entities/session-statements.ts'
 import type { Sql } from '../entities/sql.ts'
 import type { Caller, UsageType } from '../routers/caller.ts'
 import type { Log, Settings } from '../routers/context.ts'
@@ -34,6 +34,11 @@ export function createCallers(sql: Sql, settings: Settings, log: Log): Callers {
     return new Map(owners.map((owner) => [owner.tokenId, owner]))
   })
 
+  const personOf = lookUpByTurns(async (ids: number[]) => {
+    const people = await sql(findSessionUsers, [ids])
+    return new Map(people.map((person) => [person.id, person]))
+  })
+
   async function byTokenOnly(authorization: string | undefined): Promise<Identity> {
     // Before the token is looked up: a switch that is off tells nothing about tokens.
     if (!settings.allowExternalCommunication) throw new Problem('external_communication_off')
@@ -51,8 +56,10 @@ export function createCallers(sql: Sql, settings: Settings, log: Log): Callers {
 
   async function bySession({ standing }: SessionRecord): Promise<Caller | undefined> {
     if ('registering' in standing) return { type: 'registering', ...standing.registering }
-    const [person] = await sql(findSessionUser, [standing.userId, standing.epoch])
-    return person && { type: 'user', person }
+    const found = await personOf(standing.userId)
+    if (!found || found.epoch !== standing.epoch) return undefined
+    const { epoch: _, ...person } = found
+    return { type: 'user', person }
   }
 
   return {
