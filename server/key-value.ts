@@ -3,6 +3,7 @@ import { RateLimiterMemory } from 'rate-limiter-flexible'
 import type { KeyValueStore } from '../routers/key-value-store.ts'
 import type { RateLimiter } from '../routers/rate-limit.ts'
 import { limiterOf } from './limiter.ts'
+import { memberSetsInProcess } from './member-sets.ts'
 
 /** The key-value store and what counts in it. */
 export interface KeyValue {
@@ -17,10 +18,14 @@ export async function createKeyValue(redisUrl: string | undefined): Promise<KeyV
   return redisUrl ? (await import('./redis.ts')).inRedis(redisUrl) : inProcess()
 }
 
+const MOST = 100_000
+
 function inProcess(): KeyValue {
-  const values = new LRUCache<string, string>({ max: 100_000 })
+  const values = new LRUCache<string, string>({ max: MOST })
+  const sets = memberSetsInProcess(MOST)
   return {
     kv: {
+      ...sets,
       get: async (key) => values.get(key),
       set: async (key, value, ttlMs) => void values.set(key, value, { ttl: ttlMs }),
       setIfAbsent: async (key, value, ttlMs) => {
@@ -33,7 +38,10 @@ function inProcess(): KeyValue {
         values.set(key, value, { ttl: ttlMs })
         return true
       },
-      delete: async (key) => void values.delete(key),
+      delete: async (key) => {
+        values.delete(key)
+        await sets.delete(key)
+      },
       ping: async () => {},
     },
     limiter: limiterOf((points, duration) => new RateLimiterMemory({ points, duration })),

@@ -2,26 +2,20 @@ import { Redis } from 'ioredis'
 import { RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible'
 import type { KeyValue } from './key-value.ts'
 import { limiterOf } from './limiter.ts'
+import { memberSetsInRedis } from './member-sets.ts'
 
 const PREFIX = 'svc:'
 
 /** The key-value store in Redis, shared by all replicas. */
 export function inRedis(url: string): KeyValue {
-  // Without an offline queue a command fails at once while Redis is away, instead of holding its request.
-  const redis = new Redis(url, {
-    keyPrefix: PREFIX,
-    enableOfflineQueue: false,
-    maxRetriesPerRequest: 1,
-    commandTimeout: 3000,
-  })
-  // Each command reports its own failure; without a listener the reconnecting would end the process.
-  redis.on('error', () => {})
+  const redis = openClient(url)
   const ready = new Promise<void>((done) => redis.once('ready', done))
   const connected = async () => {
     if (redis.status === 'connecting' || redis.status === 'connect') await Promise.race([ready, pauseAtMost(3000)])
   }
   return {
     kv: {
+      ...memberSetsInRedis(redis, connected),
       get: async (key) => {
         await connected()
         return (await redis.get(key)) ?? undefined
@@ -61,6 +55,19 @@ export function inRedis(url: string): KeyValue {
     ),
     close: async () => void redis.disconnect(),
   }
+}
+
+function openClient(url: string): Redis {
+  // Without an offline queue a command fails at once while Redis is away, instead of holding its request.
+  const redis = new Redis(url, {
+    keyPrefix: PREFIX,
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 1,
+    commandTimeout: 3000,
+  })
+  // Each command reports its own failure; without a listener the reconnecting would end the process.
+  redis.on('error', () => {})
+  return redis
 }
 
 const pauseAtMost = (ms: number) => new Promise<void>((done) => setTimeout(done, ms).unref())
