@@ -18,6 +18,7 @@ import type { Allowance, RateLimiter } from './rate-limit.ts'
 import type { FrontendMigrationFile } from './register-migrations.ts'
 import type { ResourceCatalogue } from './resource-catalogue.ts'
 import type { Browser } from './session.ts'
+import type { SessionRoll } from './session-roll.ts'
 import type { Storage } from './storage.ts'
 import type { UsageLog } from './usage-log.ts'
 import type { Vault } from './vault.ts'
@@ -53,6 +54,7 @@ export interface Services {
   /** Opened when first needed, which is before the first request. */
   loginSources: () => Promise<LoginSources>
   loginThrottle: LoginThrottle
+  sessionRoll: SessionRoll
   models: ModelGateway
   modelConfig: () => Promise<ModelConfig>
   frontendMigrations: () => Promise<ReadonlyMap<string, FrontendMigrationFile>>

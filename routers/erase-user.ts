@@ -10,7 +10,7 @@ export type ErasureReport = Record<string, { deleted: number; kept: number }>
 
 /** Erases a person and all they own in one transaction, once `first` agrees; their usage stays, without them. */
 export async function eraseUser(
-  { em, storage, log }: Context,
+  { em, storage, sessionRoll, log }: Context,
   user: User,
   first: (tx: EntityManager) => Promise<void> = async () => {},
 ): Promise<ErasureReport> {
@@ -28,10 +28,11 @@ export async function eraseUser(
     if (!deleted) throw new Problem('not_found', { detail: `There is no user ${user.username} any more.` })
     report['users'] = { deleted, kept: 0 }
   })
+  const stays = (what: string) => (error: unknown) => log.warn({ error }, `${what} could not be deleted`)
   // Only once nothing refers to it any more.
-  if (user.avatar) {
-    await storage.delete(user.avatar).catch((error: unknown) => log.warn({ error }, 'an avatar could not be deleted'))
-  }
+  if (user.avatar) await storage.delete(user.avatar).catch(stays('an avatar'))
+  // They opened nothing from the moment on in which the person was gone.
+  await sessionRoll.clear(user.id).catch(stays('ended sessions'))
   return report
 }
 

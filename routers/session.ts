@@ -1,4 +1,5 @@
 import { timingSafeEqual } from 'node:crypto'
+import type { Locale } from './locales.ts'
 import type { Identity } from './login-source.ts'
 
 /** How somebody signed in, and so where they sign out. */
@@ -18,11 +19,17 @@ export interface SessionRecord extends NewSession {
   csrfToken: string
   /** When its time began to run anew, in milliseconds. */
   renewedAt: number
+  /** What the browser called itself when the session began. */
+  userAgent?: string | undefined
+  /** The language that was chosen in it. */
+  locale?: Locale | undefined
 }
 
 /** The browser at the other end of a call. A call with a token, or from the host, has none. */
 export interface Browser {
   readonly session: SessionRecord | undefined
+  /** What the session is called where its owner sees it. */
+  readonly handle: string | undefined
   /** When the session ends unless it is used, in milliseconds. */
   readonly expiresAt: number | undefined
   /** Where it calls from, for throttles. */
@@ -32,12 +39,18 @@ export interface Browser {
   /** Ends the session there is, and goes on in a new one under an id that nobody knows yet. */
   begin(session: NewSession): Promise<void>
   end(): Promise<void>
+  /** Remembers a language, in the session too where there is one. */
+  keepLocale(locale: Locale): Promise<void>
   /** What it keeps between leaving for a provider and coming back. */
   readonly pending: string | undefined
   keepPending(sealed: string | undefined): void
 }
 
 const FRESH = 5 * 60_000
+
+/** Whether both are of one person, and nothing ended the sessions of the person between them. */
+export const isSameStanding = (one: Standing, other: Standing) =>
+  'userId' in one && 'userId' in other && one.userId === other.userId && one.epoch === other.epoch
 
 /** Whether the person proved just now who they are. */
 export const isFresh = ({ signedInAt }: SessionRecord) => Date.now() - signedInAt < FRESH

@@ -1,13 +1,15 @@
 import { z } from 'zod'
-import { endSessions, findKnownUser, type KnownUser } from '../entities/session-statements.ts'
+import { findKnownUser, type KnownUser } from '../entities/session-statements.ts'
 import { AI_USER_ID } from '../entities/user.ts'
 import type { Context } from './context.ts'
+import { leave } from './leave.ts'
 import { account, type Identity } from './login-source.ts'
 import { onTo, ownPath } from './own-path.ts'
+import { ownSessions } from './own-sessions.ts'
 import { Problem } from './problems.ts'
 import { redirectLogin } from './redirect-login.ts'
 import type { Browser, SignIn } from './session.ts'
-import { anyone, browser, router, sessionUser } from './trpc.ts'
+import { anyone, browser, router } from './trpc.ts'
 
 type BrowserContext = Context & { browser: Browser }
 
@@ -64,11 +66,7 @@ export const sessionsRouter = router({
 
   logout: browser.mutation(({ ctx }) => leave(ctx)),
 
-  /** Ends all sessions of the person, this one too. */
-  logoutEverywhere: sessionUser.mutation(async ({ ctx }) => {
-    await ctx.sql(endSessions, [ctx.who.person.id])
-    return leave(ctx)
-  }),
+  ...ownSessions,
 })
 
 async function throughProxy(ctx: BrowserContext, next: string | undefined) {
@@ -108,17 +106,3 @@ async function enter(ctx: BrowserContext, identity: Identity, by: SignIn, next: 
 }
 
 export const personOf = ({ id, username, name, email, role }: KnownUser) => ({ id, username, name, email, role })
-
-async function leave(ctx: BrowserContext) {
-  const by = ctx.browser.session?.by
-  await ctx.browser.end()
-  ctx.caller.become({ type: 'guest' })
-  return { redirectUri: (await signOutUri(ctx, by)) ?? '/login' }
-}
-
-/** Where to go so that signing in again takes more than a click. */
-async function signOutUri({ loginSources }: Context, by: SignIn | undefined): Promise<string | undefined> {
-  if (by === undefined || by === 'password') return undefined
-  const { redirect, header } = await loginSources()
-  return by === 'redirect' ? redirect?.logoutUrl() : header?.logoutUrl
-}

@@ -61,7 +61,7 @@ async function makeContext(services: Services, identify: Identify, request: Fast
   const identified = await identify(request, reply).catch((error: unknown) => {
     throw refused(error, request.id)
   })
-  const locale = localeOf(request)
+  const locale = localeOf(request, identified.browser?.session?.locale)
   return createContext(services, { ...identified, locale, requestId: request.id, signal: goneSignal(reply) })
 }
 

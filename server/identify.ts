@@ -1,10 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sessionCookie } from '../facades/json-api/wire.ts'
 import type { Browser } from '../routers/session.ts'
-import { type BrowserOptions, createBrowser, type Named } from './browser.ts'
+import { type BrowserOptions, createBrowser } from './browser.ts'
 import type { Callers, Identity } from './callers.ts'
 import { readCookie, writeCookie } from './cookies.ts'
 import { assertOwn, isOwn } from './own-origin.ts'
+import type { Named } from './sessions.ts'
 
 export interface Identified extends Identity {
   browser?: Browser
@@ -41,13 +42,14 @@ async function findSession({ sessions, callers }: IdentifyOptions, { headers }: 
   const record = id ? await sessions.find(id) : undefined
   if (!id || !record) return undefined
   const caller = await callers.bySession(record)
-  if (caller) return { caller, named: { id, record } }
-  await sessions.end(id)
+  const named = { id, record }
+  if (caller) return { caller, named }
+  await sessions.end(named)
   return undefined
 }
 
 async function renewed({ sessions, secure }: IdentifyOptions, named: Named, reply: FastifyReply): Promise<Named> {
-  const record = await sessions.renew(named.id, named.record)
+  const record = await sessions.renew(named)
   if (!record) return named
   const maxAge = Math.ceil(sessions.lifetime / 1000)
   reply.header('set-cookie', writeCookie({ name: sessionCookie, value: named.id, path: '/', maxAge, secure }))

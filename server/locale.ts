@@ -1,15 +1,19 @@
 import type { FastifyRequest } from 'fastify'
 import { type Locale, matchLocale } from '../routers/locales.ts'
+import { readCookie } from './cookies.ts'
 
-/** The first wish of a request that names a language we speak: header, query, session or cookie, then what the browser prefers. */
+/** Where a browser keeps the language that was chosen in it. */
+export const LOCALE_COOKIE = 'locale'
+
+/** The first wish of a request that names a language we speak: header, query, session, cookie, then what the browser prefers. */
 export function localeOf({ headers, query }: FastifyRequest, remembered?: string): Locale | undefined {
   const { locale, lang } = (query ?? {}) as { locale?: unknown; lang?: unknown }
   const wishes = [
     headers['x-app-locale'],
-    locale,
     lang,
+    locale,
     remembered,
-    cookieLocale(headers.cookie),
+    readCookie(headers.cookie, LOCALE_COOKIE),
     ...preferred(headers['accept-language']),
   ]
   for (const wish of wishes) {
@@ -18,8 +22,6 @@ export function localeOf({ headers, query }: FastifyRequest, remembered?: string
   }
   return undefined
 }
-
-const cookieLocale = (cookie: string | undefined) => /(?:^|;\s*)locale=([\w-]+)/.exec(cookie ?? '')?.[1]
 
 /** `de;q=0.8, en` as `['en', 'de']`. */
 function preferred(acceptLanguage: string | undefined): string[] {

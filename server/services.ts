@@ -21,6 +21,7 @@ import { createKeyValue } from './key-value.ts'
 import { loadLabels } from './labels.ts'
 import { loginLimits, openLoginSources } from './login/index.ts'
 import { publicSettings } from './public-settings.ts'
+import { createSessionRoll } from './session-roll.ts'
 import type { Env } from './settings.ts'
 import { createStorage } from './storage.ts'
 import { createUsageLog } from './usage-log.ts'
@@ -63,6 +64,7 @@ export async function compose({ env, database, log, temporaryDir }: Parts): Prom
     limiter,
     loginSources: () => (loginSources ??= openLoginSources(env, log)),
     loginThrottle: createLoginThrottle(limiter, loginLimits(env)),
+    sessionRoll: createSessionRoll(kv),
     models,
     frontendMigrations: () => loadFrontendMigrations(env.FRONTEND_MIGRATIONS),
     modelConfig: () => readModelConfig(env.AI_CONFIG, env.variables, { demo: env.NODE_ENV !== 'production' }),

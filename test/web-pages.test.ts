@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core'
 import sharp from 'sharp'
 import { describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from './app.ts'
-import { addAccount, PASSWORD, signIn as signInBy } from './browser.ts'
+import { addAccount, openBrowser, PASSWORD, signIn as signInBy } from './browser.ts'
 import { expectAccessible, noChromium, openPage } from './chromium.ts'
 
 const PASSKEY = 'Correct-Horse-7!'
@@ -186,6 +186,46 @@ describe.skipIf(noChromium)('in a real browser', () => {
     expect([works.status, gone.status]).toEqual([200, 401])
     expect(await works.json()).toMatchObject({ name: '<b>Ada</b>' })
     expect(await page.evaluate("document.querySelector('#picture').naturalWidth")).toBe(256)
+  })
+
+  test('people see where they are signed in, and end one session or all others', async () => {
+    await using svc = await newcomer()
+    await using chromium = await openPage(svc.url)
+    const { page, complaints } = chromium
+    await signIn(page)
+    await makeKeys(page)
+    const come = async (userAgent: string) => {
+      const browser = openBrowser(svc.url)
+      const body = { account: 'ada', password: PASSWORD }
+      await browser.send('POST', '/req/login', {
+        body,
+        headers: { 'user-agent': userAgent, 'sec-fetch-site': 'same-origin' },
+      })
+      return browser
+    }
+    const phone = await come('Mozilla/5.0 (Android 15; Mobile; rv:142.0) Gecko/142.0 Firefox/142.0')
+    const program = await come('curl/8.14.1')
+    const lines = page.locator('#sessions li')
+
+    await page.goto('/profile')
+    await lines.nth(2).waitFor()
+    await expectAccessible(page)
+    const [here, ...others] = (await lines.allTextContents()).sort()
+    expect(here).toMatch(/^Chrome on \w+ \(this one\)\nSince .+, last used .+/)
+    expect(others.map((text) => text.split('\n', 1)[0])).toEqual(['Firefox on Android', 'Unknown browser'])
+    expect(await lines.locator('button').count()).toBe(2)
+
+    await page.getByRole('button', { name: 'End: Firefox on Android' }).click()
+    await lines.nth(2).waitFor({ state: 'detached' })
+    expect([await phone.standing(), await program.standing()]).toEqual(['internal', 'internal_authenticated'])
+
+    await page.click('#others button')
+    await lines.nth(1).waitFor({ state: 'detached' })
+    expect(await program.standing()).toBe('internal')
+    expect(await page.isVisible('#others')).toBe(false)
+    await page.reload()
+    expect(await page.textContent('h1')).toBe('Your profile')
+    expect(complaints).toEqual([])
   })
 
   test('tells people to ask an administrator where they may not make tokens', async () => {

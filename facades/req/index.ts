@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { keys } from './keys.ts'
 import { login } from './login.ts'
 import type { ReqOptions } from './options.ts'
+import { ownSessions } from './own-sessions.ts'
 import { session } from './session.ts'
 import { tokens } from './tokens.ts'
 
@@ -13,5 +14,5 @@ export async function req(app: FastifyInstance, options: ReqOptions) {
     { parseAs: 'string' },
     async (_: unknown, body: string) => Object.fromEntries(new URLSearchParams(body)),
   )
-  for (const part of [login, session, keys, tokens]) await app.register(part, options)
+  for (const part of [login, session, ownSessions, keys, tokens]) await app.register(part, options)
 }

@@ -1,4 +1,6 @@
 import { element, entered, onSubmit } from './form.ts'
+import { item, itemButton } from './items.ts'
+import { dayOf } from './moments.ts'
 import { ask } from './server.ts'
 
 type Say = (key: string) => string
@@ -31,26 +33,13 @@ export async function showTokens(say: Say, failed: (error: unknown) => string): 
 async function list(say: Say): Promise<void> {
   const { tokens } = await ask<{ tokens: Token[] }>('GET', '/req/profile/fetch-tokens')
   const items = tokens.map((token) => row(say, token))
-  element('tokens').replaceChildren(...(items.length > 0 ? items : [textItem(say('page.profile.tokenNone'))]))
+  element('tokens').replaceChildren(...(items.length > 0 ? items : [item(say('page.profile.tokenNone'))]))
 }
 
 function row(say: Say, { id, name, createdAt }: Token): HTMLLIElement {
-  const item = textItem(`${name} · ${new Date(createdAt).toLocaleDateString()}`)
-  const button = document.createElement('button')
-  button.textContent = say('page.profile.tokenRevoke')
-  button.setAttribute('aria-label', `${say('page.profile.tokenRevoke')}: ${name}`)
-  button.addEventListener('click', async () => {
+  const revoke = async () => {
     await ask('POST', '/req/profile/revoke-token', { tokenId: id })
     await list(say)
-  })
-  item.append(button)
-  return item
-}
-
-function textItem(text: string): HTMLLIElement {
-  const item = document.createElement('li')
-  const span = document.createElement('span')
-  span.textContent = text
-  item.append(span)
-  return item
+  }
+  return item(`${name} · ${dayOf(createdAt)}`, itemButton(say('page.profile.tokenRevoke'), name, revoke))
 }

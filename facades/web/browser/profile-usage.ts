@@ -1,4 +1,5 @@
 import { element } from './form.ts'
+import { writtenDay } from './moments.ts'
 import { ask } from './server.ts'
 
 interface Sum {
@@ -25,7 +26,7 @@ export async function showUsage(say: (key: string) => string): Promise<void> {
     const meter = document.createElement('meter')
     Object.assign(meter, { min: 0, max: most, value: requests })
     meter.setAttribute('aria-label', `${day}: ${requests}`)
-    table.append(rowOf('td', [new Date(day).toLocaleDateString(), String(requests), meter, String(tokens)]))
+    table.append(rowOf('td', [writtenDay(day), String(requests), meter, String(tokens)]))
   }
   place.replaceChildren(table)
 }

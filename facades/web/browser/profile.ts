@@ -3,6 +3,7 @@ import { makeBackup, unlock } from './crypto.ts'
 import { toBase64 } from './encoding.ts'
 import { element, entered, onSubmit } from './form.ts'
 import { find, forget } from './keystore.ts'
+import { showSessions } from './profile-sessions.ts'
 import { showTokens } from './profile-tokens.ts'
 import { showUsage } from './profile-usage.ts'
 import { api, ask, Refused } from './server.ts'
@@ -75,4 +76,4 @@ onSubmit(
   failed,
 )
 
-await Promise.all([showTokens(say, failed), showUsage(say)])
+await Promise.all([showTokens(say, failed), showUsage(say), showSessions(say, failed)])

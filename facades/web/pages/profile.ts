@@ -36,6 +36,9 @@ ${outcome}
 </section>
 <section aria-labelledby="sessions-title">
 <h2 id="sessions-title">${say('page.profile.sessionsTitle')}</h2>
+<p>${say('page.profile.sessionsIntro')}</p>
+<ul id="sessions"></ul>
+<form id="others" hidden><button disabled>${say('page.profile.sessionOthers')}</button>${outcome}</form>
 <form id="everywhere"><button class="danger" disabled>${say('page.profile.everywhere')}</button>${outcome}</form>
 </section>`
 
