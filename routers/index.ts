@@ -9,6 +9,7 @@ import { aiTools, aiToolsRouter } from './ai-tools.ts'
 import { configs, configsRouter } from './configs.ts'
 import { connections, connectionsRouter } from './connections.ts'
 import { healthRouter } from './health.ts'
+import { languageRouter } from './language.ts'
 import { mcpServers, mcpServersRouter } from './mcp-servers.ts'
 import { migrations, migrationsRouter } from './migrations.ts'
 import { modelsRouter } from './models.ts'
@@ -37,6 +38,7 @@ export const appRouter = router({
   configs: configsRouter,
   connections: connectionsRouter,
   health: healthRouter,
+  language: languageRouter,
   mcpServers: mcpServersRouter,
   migrations: migrationsRouter,
   models: modelsRouter,

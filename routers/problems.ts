@@ -18,6 +18,7 @@ const problems = {
     'FORBIDDEN',
     'Token creation by users is disabled. Please contact your administrator for API access.',
   ],
+  unknown_language: ['BAD_REQUEST', 'Invalid language'],
   not_found: ['NOT_FOUND', 'There is no such record.'],
   invalid: ['UNPROCESSABLE_CONTENT', 'The input is not valid.'],
   invalid_query: ['BAD_REQUEST', 'A query parameter is not valid.'],

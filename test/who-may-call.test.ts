@@ -48,6 +48,7 @@ const table: { open: string; by?: Ability; to: string }[] = [
   { open: 'anyone', to: 'configs.list configs.get configs.public connections.get health.check' },
   { open: 'anyone', to: 'sessions.current sessions.ways translationLabels.get' },
   { open: 'anyone in a browser', to: 'sessions.login sessions.beginLogin sessions.finishLogin sessions.logout' },
+  { open: 'anyone in a browser', to: 'language.change' },
   { open: 'signed in, in a browser', to: 'registration.complete' },
   { open: 'a user in a browser', to: 'sessions.list sessions.end sessions.endOthers sessions.logoutEverywhere' },
   { open: 'a user in a browser', to: 'migrations.markApplied' },

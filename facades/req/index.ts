@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { keys } from './keys.ts'
+import { language } from './language.ts'
 import { login } from './login.ts'
 import type { ReqOptions } from './options.ts'
 import { ownSessions } from './own-sessions.ts'
@@ -14,5 +15,5 @@ export async function req(app: FastifyInstance, options: ReqOptions) {
     { parseAs: 'string' },
     async (_: unknown, body: string) => Object.fromEntries(new URLSearchParams(body)),
   )
-  for (const part of [login, session, ownSessions, keys, tokens]) await app.register(part, options)
+  for (const part of [login, session, ownSessions, keys, tokens, language]) await app.register(part, options)
 }
