@@ -187,6 +187,18 @@ describe.for(stores)('the sessions of a person, kept %s,', ([, settings]) => {
     expect(await list(await come(svc))).toHaveLength(1)
   })
 
+  test('stay listed while they are used', async () => {
+    await using svc = await start({ ...settings, SESSION_LIFETIME: '4s' })
+    const here = await come(svc)
+
+    for (let use = 0; use < 5; use++) {
+      await pause(1100)
+      await here.send('GET', '/api/svc/v1/users/me')
+    }
+
+    expect(await list(here)).toHaveLength(1)
+  })
+
   test('are listed with the last used first', async () => {
     await using svc = await start(settings)
     const there = await come(svc, CHROME)
