@@ -1,9 +1,10 @@
 import { fileURLToPath } from 'node:url'
 import { Migrator } from '@mikro-orm/migrations'
 import { type EntityManager, MikroORM, type PostgreSqlConnection } from '@mikro-orm/postgresql'
-import type { Pool } from 'pg'
+import { types as driverTypes, type Pool } from 'pg'
 import { entities } from '../entities/index.ts'
 import type { Sql, Statement } from '../entities/sql.ts'
+import { withLists } from './list-types.ts'
 import { shareTurns } from './turns.ts'
 
 /** The connection to PostgreSQL: entities for writing, named statements for reading. */
@@ -49,8 +50,9 @@ export async function connect({ url, poolSize = 10 }: DatabaseOptions): Promise<
 
 /** Named statements over the pool: PostgreSQL parses and plans each once per connection. */
 function runOn(pool: Pool): Sql {
+  const types = withLists(pool.options.types ?? driverTypes)
   const run: Sql = async <Row>({ name, text }: Statement<Row>, values: readonly unknown[] = []) =>
-    (await pool.query({ name, text, values: values as unknown[] })).rows as Row[]
+    (await pool.query({ name, text, values: values as unknown[], types })).rows as Row[]
   const share = shareTurns(run)
   return (statement, values) => (statement.shared ? share(statement, values) : run(statement, values))
 }
