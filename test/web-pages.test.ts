@@ -241,6 +241,70 @@ describe.skipIf(noChromium)('in a real browser', () => {
     expect(await page.$('#create')).toBeNull()
   })
 
+  test.for([
+    ['is pasted into its fields', 'true', PASSKEY, 0],
+    ['is typed into its fields, not pasted, and a sentence says so,', 'false', '', 1],
+  ] as const)('a passkey %s where the setting wants that', async ([, setting, pasted, sentences]) => {
+    await using svc = await newcomer({ APP_SECURITY_PASSKEY_ALLOW_PASTE: setting })
+    await using chromium = await openPage(svc.url, { permissions: ['clipboard-read', 'clipboard-write'] })
+    const { page, complaints } = chromium
+    const tryToPaste = async (selector: string) => {
+      await page.evaluate(`navigator.clipboard.writeText(${JSON.stringify(PASSKEY)})`)
+      await page.locator(selector).press('Control+V')
+      return page.inputValue(selector)
+    }
+    const said = (id: string) => page.locator(`${id} p`, { hasText: 'pasting is switched off' }).count()
+    await signIn(page)
+
+    await page.goto('/handshake')
+    await page.locator('#handshake button:not([disabled])').waitFor()
+    expect(await page.locator('#passkey-typed').count()).toBe(sentences)
+    expect([await tryToPaste('#passkey'), await tryToPaste('#repeat')]).toEqual([pasted, pasted])
+    // Below both fields, and where the form says how it went.
+    expect(await said('#handshake')).toBe(3 * sentences)
+    await page.fill('#passkey', '')
+    await page.fill('#repeat', '')
+    await page.locator('#passkey').pressSequentially(PASSKEY)
+    await page.locator('#repeat').pressSequentially(PASSKEY)
+    await page.click('#handshake button')
+    await page.waitForSelector('#kept:not([hidden])')
+
+    await page.goto('/handshake')
+    await page.locator('#unlock button:not([disabled])').waitFor()
+    expect(await tryToPaste('#passkey')).toBe(pasted)
+    await page.click('summary')
+    expect(await tryToPaste('#code')).toBe(PASSKEY)
+    await page.goto('/profile')
+    await filled(page, '#usage')
+    expect(await tryToPaste('#passkey')).toBe(pasted)
+    expect(await said('#renew')).toBe(2 * sentences)
+    await expectAccessible(page)
+    expect(complaints).toEqual([])
+  })
+
+  test('a passkey is not dropped into its field, either, where it may not be pasted', async () => {
+    await using svc = await newcomer({ APP_SECURITY_PASSKEY_ALLOW_PASTE: 'false' })
+    await using chromium = await openPage(svc.url)
+    const { page } = chromium
+    await signIn(page)
+    await page.goto('/handshake')
+    await page.locator('#handshake button:not([disabled])').waitFor()
+
+    const dragTo = async (selector: string) => {
+      const hint = page.locator('#passkey-hint')
+      await hint.click({ clickCount: 3 })
+      await hint.hover({ position: { x: 20, y: 8 } })
+      await page.mouse.down()
+      await page.locator(selector).hover()
+      await page.locator(selector).hover({ position: { x: 30, y: 10 } })
+      await page.mouse.up()
+      return page.inputValue(selector)
+    }
+    expect(await dragTo('#repeat')).toBe('')
+    await page.evaluate("document.querySelector('#repeat').replaceWith(document.createElement('textarea'))")
+    expect(await dragTo('textarea')).toContain('At least 8')
+  })
+
   test('speaks German where the browser prefers it, dark where it is dark, and fits a phone', async () => {
     await using svc = await newcomer()
     await using chromium = await openPage(svc.url, {

@@ -55,14 +55,17 @@ export async function web(app: FastifyInstance, { contextOf }: WebOptions) {
 
   page('/handshake', async (ctx, say) => {
     if (ctx.caller.current.type === 'guest') return '/login'
-    if (await hasKeys(ctx)) return { title: say('page.unlock.title'), module: 'unlock', body: unlockBody(say) }
-    return { title: say('page.handshake.title'), module: 'handshake', body: handshakeBody(say) }
+    const mayPaste = ctx.settings.public.passkey.allowPaste
+    if (await hasKeys(ctx))
+      return { title: say('page.unlock.title'), module: 'unlock', body: unlockBody(say, mayPaste) }
+    return { title: say('page.handshake.title'), module: 'handshake', body: handshakeBody(say, mayPaste) }
   })
 
   page('/profile', async (ctx, say) => {
     if (ctx.caller.current.type === 'guest') return '/login'
     if (!(await hasKeys(ctx))) return '/register'
-    const body = profileBody(say, ctx.settings.allowUserTokenCreation)
+    const { allowUserTokenCreation: tokens, public: settings } = ctx.settings
+    const body = profileBody(say, { tokens, paste: settings.passkey.allowPaste })
     return { title: say('page.profile.title'), module: 'profile', body }
   })
 

@@ -51,14 +51,21 @@ interface Field {
   type?: 'text' | 'password'
   autocomplete: string
   hint?: string
+  /** Says that nothing can be pasted; the script of the page sees to it. */
+  typed?: string | undefined
   max?: number
 }
 
-export function field({ id, label, type = 'text', autocomplete, hint, max = 200 }: Field): Html {
+export function field({ id, label, type = 'text', autocomplete, hint, typed, max = 200 }: Field): Html {
+  const hints = Object.entries({ hint, typed }).filter(([, text]) => text !== undefined)
+  const describedBy = hints.map(([name]) => `${id}-${name}`).join(' ')
   return html`<label for="${id}">${label}</label>
-<input id="${id}" name="${id}" type="${type}" autocomplete="${autocomplete}" maxlength="${max}" required${hint !== undefined && html` aria-describedby="${id}-hint"`}>
-${hint !== undefined && html`<p class="hint" id="${id}-hint">${hint}</p>`}`
+<input id="${id}" name="${id}" type="${type}" autocomplete="${autocomplete}" maxlength="${max}" required${describedBy !== '' && html` aria-describedby="${describedBy}"`}${typed !== undefined && html` data-typed="${typed}"`}>
+${hints.map(([name, text]) => html`<p class="hint" id="${id}-${name}">${text}</p>`)}`
 }
+
+/** What a field for a passkey says where passkeys are not to be pasted. */
+export const typedOnly = (say: Say, mayPaste: boolean) => (mayPaste ? undefined : say('page.handshake.noPaste'))
 
 /** Where a form says how it went. */
 export const outcome = html`<p class="outcome" role="status" aria-live="polite"></p>`

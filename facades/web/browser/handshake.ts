@@ -4,7 +4,9 @@ import { firstKeys, plainPasskey } from './crypto.ts'
 import { element, entered, onSubmit } from './form.ts'
 import { keep } from './keystore.ts'
 import { ask, resource } from './server.ts'
+import { refusePaste } from './typed.ts'
 
+refusePaste()
 const { connection, say } = await boot()
 const { salts, userinfo, configs } = connection
 

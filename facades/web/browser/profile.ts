@@ -7,7 +7,9 @@ import { showSessions } from './profile-sessions.ts'
 import { showTokens } from './profile-tokens.ts'
 import { showUsage } from './profile-usage.ts'
 import { api, ask, Refused } from './server.ts'
+import { refusePaste } from './typed.ts'
 
+refusePaste()
 const { connection, say } = await boot()
 const { userinfo, salts } = connection
 const failed = (error: unknown) => (error instanceof Refused && error.message) || say('page.error')

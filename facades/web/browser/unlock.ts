@@ -3,7 +3,9 @@ import { recover, type Sealed, unlock } from './crypto.ts'
 import { element, entered, onSubmit } from './form.ts'
 import { keep } from './keystore.ts'
 import { api, ask, Refused } from './server.ts'
+import { refusePaste } from './typed.ts'
 
+refusePaste()
 const { connection, say } = await boot()
 
 async function open(passkey: string): Promise<boolean> {

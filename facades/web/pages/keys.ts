@@ -1,13 +1,13 @@
 import { type Html, html } from '../html.ts'
-import { field, outcome, type Say } from '../layout.ts'
+import { field, outcome, type Say, typedOnly } from '../layout.ts'
 
 /** Where the first keys are made. */
-export const handshakeBody = (say: Say): Html => html`
+export const handshakeBody = (say: Say, mayPaste: boolean): Html => html`
 <section id="make">
 <p>${say('page.handshake.intro')}</p>
 <form id="handshake">
-${field({ id: 'passkey', label: say('page.handshake.passkey'), type: 'password', autocomplete: 'new-password', hint: say('page.handshake.hint') })}
-${field({ id: 'repeat', label: say('page.handshake.repeat'), type: 'password', autocomplete: 'new-password' })}
+${field({ id: 'passkey', label: say('page.handshake.passkey'), type: 'password', autocomplete: 'new-password', hint: say('page.handshake.hint'), typed: typedOnly(say, mayPaste) })}
+${field({ id: 'repeat', label: say('page.handshake.repeat'), type: 'password', autocomplete: 'new-password', typed: typedOnly(say, mayPaste) })}
 <button disabled>${say('page.handshake.submit')}</button>
 ${outcome}
 </form>
@@ -20,10 +20,10 @@ ${outcome}
 </section>`
 
 /** Where somebody who has keys opens them, gets the passkey back, or starts anew. */
-export const unlockBody = (say: Say): Html => html`
+export const unlockBody = (say: Say, mayPaste: boolean): Html => html`
 <p>${say('page.unlock.intro')}</p>
 <form id="unlock">
-${field({ id: 'passkey', label: say('page.handshake.passkey'), type: 'password', autocomplete: 'current-password' })}
+${field({ id: 'passkey', label: say('page.handshake.passkey'), type: 'password', autocomplete: 'current-password', typed: typedOnly(say, mayPaste) })}
 <button disabled>${say('page.unlock.submit')}</button>
 ${outcome}
 </form>

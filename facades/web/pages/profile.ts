@@ -1,7 +1,13 @@
 import { type Html, html } from '../html.ts'
-import { field, outcome, type Say } from '../layout.ts'
+import { field, outcome, type Say, typedOnly } from '../layout.ts'
 
-export const profileBody = (say: Say, tokensAllowed: boolean): Html => html`
+/** What the settings let people do. */
+interface Allowed {
+  tokens: boolean
+  paste: boolean
+}
+
+export const profileBody = (say: Say, allowed: Allowed): Html => html`
 <p id="locked" class="notice" hidden>${say('page.profile.locked')} <a href="/handshake">${say('page.profile.unlock')}</a></p>
 <section aria-labelledby="about-title">
 <h2 id="about-title">${say('page.profile.aboutTitle')}</h2>
@@ -18,13 +24,13 @@ ${outcome}
 </section>
 <section aria-labelledby="tokens-title">
 <h2 id="tokens-title">${say('page.profile.tokensTitle')}</h2>
-${tokensAllowed ? tokenForms(say) : html`<p id="tokens-off">${say('page.profile.tokensOff')}</p>`}
+${allowed.tokens ? tokenForms(say) : html`<p id="tokens-off">${say('page.profile.tokensOff')}</p>`}
 </section>
 <section aria-labelledby="code-title">
 <h2 id="code-title">${say('page.profile.codeTitle')}</h2>
 <p>${say('page.profile.codeIntro')}</p>
 <form id="renew">
-${field({ id: 'passkey', label: say('page.handshake.passkey'), type: 'password', autocomplete: 'current-password' })}
+${field({ id: 'passkey', label: say('page.handshake.passkey'), type: 'password', autocomplete: 'current-password', typed: typedOnly(say, allowed.paste) })}
 <button disabled>${say('page.profile.codeMake')}</button>
 ${outcome}
 <p><output id="code" class="secret"></output></p>
