@@ -56,6 +56,8 @@ describe.skipIf(noChromium)('in a real browser', () => {
     await page.waitForURL(/handshake/)
     await expectAccessible(page)
     const code = await makeKeys(page)
+    expect(await page.textContent('h1')).toBe('Your recovery code')
+    await expectAccessible(page)
     await page.click('#on')
     await page.waitForURL(/profile/)
     await filled(page, '#usage')

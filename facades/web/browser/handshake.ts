@@ -24,6 +24,7 @@ onSubmit(
     await keep(ownerOf(await resource<Connection>('connections/svc')), key)
     element('code').textContent = backupCode
     element<HTMLAnchorElement>('on').href = redirectUri
+    document.querySelector('h1')?.replaceChildren(say('page.handshake.codeTitle'))
     element('make').hidden = true
     element('kept').hidden = false
     return undefined

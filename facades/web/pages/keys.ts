@@ -13,7 +13,6 @@ ${outcome}
 </form>
 </section>
 <section id="kept" hidden>
-<h2>${say('page.handshake.codeTitle')}</h2>
 <p>${say('page.handshake.codeIntro')}</p>
 <p><output id="code" class="secret"></output></p>
 <p><a class="button" id="on" href="/profile">${say('page.handshake.done')}</a></p>
