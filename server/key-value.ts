@@ -18,11 +18,16 @@ export async function createKeyValue(redisUrl: string | undefined): Promise<KeyV
   return redisUrl ? (await import('./redis.ts')).inRedis(redisUrl) : inProcess()
 }
 
-const MOST = 100_000
+/** Characters of all keys and values: what was not used for longest goes first. */
+const MOST = 64 * 1024 * 1024
+const MOST_SETS = 100_000
 
 function inProcess(): KeyValue {
-  const values = new LRUCache<string, string>({ max: MOST })
-  const sets = memberSetsInProcess(MOST)
+  const values = new LRUCache<string, string>({
+    maxSize: MOST,
+    sizeCalculation: (value, key) => key.length + value.length,
+  })
+  const sets = memberSetsInProcess(MOST_SETS)
   return {
     kv: {
       ...sets,

@@ -5,8 +5,9 @@ import type { KeyValueStore } from '../routers/key-value-store.ts'
 /** Sets whose members each have their time. */
 type MemberSets = Pick<KeyValueStore, 'addMember' | 'removeMember' | 'members'>
 
-export function memberSetsInProcess(max: number): MemberSets & Pick<KeyValueStore, 'delete'> {
-  const sets = new LRUCache<string, Map<string, number>>({ max })
+export function memberSetsInProcess(most: number): MemberSets & Pick<KeyValueStore, 'delete'> {
+  // A size of one each, rather than `max`, which would take the room for all of them at once.
+  const sets = new LRUCache<string, Map<string, number>>({ maxSize: most, sizeCalculation: () => 1 })
   /** In the order in which they were added. */
   const lasting = (key: string) => new Map([...(sets.get(key) ?? [])].filter(([, until]) => until > Date.now()))
 

@@ -55,6 +55,17 @@ describe('README.md', () => {
   })
 })
 
+describe('the Dockerfile', async () => {
+  const dockerfile = await readFile(`${root}server/Dockerfile`, 'utf8')
+
+  test('starts the service as `npm start` does', () => {
+    const [, command = '[]'] = /^CMD (.*)$/m.exec(dockerfile) ?? []
+
+    expect(JSON.parse(command).join(' ')).toBe(scripts['start']?.replace(/^.*\bexec /, ''))
+    expect(dockerfile).toContain('NODE_COMPILE_CACHE=')
+  })
+})
+
 describe('compose.yaml', async () => {
   const { services } = parse(await readFile(`${root}compose.yaml`, 'utf8'))
 
