@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { pendingCount } from '../entities/frontend-migration-statements.ts'
-import { statement } from '../entities/sql.ts'
+import { sharedStatement } from '../entities/sql.ts'
 import { builtInBlocks, saltsFor } from './config-blocks.ts'
 import { readBlocks } from './configs.ts'
 import type { Context } from './context.ts'
@@ -49,8 +49,8 @@ type Connection = RecordOf<typeof connections>
 
 type KnownUser = Omit<z.output<typeof userinfo>, 'hash'> & { publicKey: string | null; pending: number }
 
-/** Values: the user's id. */
-const findKnown = statement<KnownUser>(
+/** Values: the user's id. A page that boots asks several times at once. */
+const findKnown = sharedStatement<KnownUser>(
   'find-connection-user',
   `select id, name, username, email, avatar, bio, public_key as "publicKey", ${pendingCount} as pending
      from users u where id = $1`,

@@ -19,6 +19,7 @@ export async function* measure(
   for (const request of requests) {
     for (const part of [subject, floor]) await round(part, request, 10, plan.warmUpMs)
     for (const concurrency of plan.concurrencies) {
+      const before = await subject.heap()
       const seen: Record<'subject' | 'floor', Figures[]> = { subject: [], floor: [] }
       for (let index = 0; index < plan.rounds; index++) {
         seen.subject.push(await round(subject, request, concurrency, plan.roundMs))
@@ -35,6 +36,7 @@ export async function* measure(
         ),
         subjectPeak: (await subject.usage()).peak,
         floorPeak: (await floor.usage()).peak,
+        heap: { before, after: await subject.heap() },
       }
     }
   }

@@ -11,6 +11,8 @@ export interface Part {
   /** What its start had to tell beside the address. */
   details: Record<string, string>
   usage(): Promise<PartUsage>
+  /** Megabytes that are still used once all else is collected. */
+  heap(): Promise<number>
   stop(): Promise<void>
 }
 
@@ -42,6 +44,7 @@ export async function startPart<Input>(file: string, input: Input, { log, profil
     url: url ?? '',
     details,
     usage: () => ask<PartUsage>(child, 'usage'),
+    heap: () => ask<number>(child, 'heap'),
     async stop() {
       if (child.exitCode !== null) return
       child.disconnect()

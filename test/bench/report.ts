@@ -1,14 +1,24 @@
 import type { Comparison, Suite } from './suite.ts'
 
-const columns = ['request', 'at once', 'who', 'req/s', 'p50 ms', 'p99 ms', 'CPU ms/req', 'peak MB', 'ratio']
-const widths = [10, 8, 9, 8, 8, 8, 11, 8, 7]
+const columns = ['request', 'at once', 'who', 'req/s', 'p50 ms', 'p99 ms', 'CPU ms/req', 'peak MB', 'heap MB', 'ratio']
+const widths = [10, 8, 9, 8, 8, 8, 11, 8, 9, 7]
 
 const line = (cells: readonly string[]) =>
   `${cells.map((cell, index) => (index === 2 ? cell.padEnd(9) : cell.padStart(widths[index] ?? 8))).join(' ')}\n`
 
 export const heading = ({ name, about }: Suite) => `\n${name}: ${about}\n\n${line(columns)}`
 
-export function rows({ request, concurrency, subject, floor, ratio, subjectPeak, floorPeak }: Comparison): string {
+export function rows({
+  request,
+  concurrency,
+  subject,
+  floor,
+  ratio,
+  subjectPeak,
+  floorPeak,
+  heap,
+}: Comparison): string {
+  const live = `${heap.before.toFixed(0)} > ${heap.after.toFixed(0)}`
   const figures = ({ perSecond, p50, p99, cpuPerRequest }: Comparison['subject']) => [
     perSecond.toFixed(0),
     p50.toFixed(2),
@@ -16,8 +26,8 @@ export function rows({ request, concurrency, subject, floor, ratio, subjectPeak,
     cpuPerRequest.toFixed(3),
   ]
   return (
-    line([request, `${concurrency}`, 'subject', ...figures(subject), subjectPeak.toFixed(0), ratio.toFixed(2)]) +
-    line(['', '', 'floor', ...figures(floor), floorPeak.toFixed(0), ''])
+    line([request, `${concurrency}`, 'subject', ...figures(subject), subjectPeak.toFixed(0), live, ratio.toFixed(2)]) +
+    line(['', '', 'floor', ...figures(floor), floorPeak.toFixed(0), '', ''])
   )
 }
 

@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 
 export interface PartUsage {
   /** Milliseconds of processor time since the start, on all threads. */
@@ -16,8 +18,9 @@ interface Running {
 /** The child's side of a part: starts when told, tells what it has used, stops when the parent lets go. */
 export function servePart<Input>(start: (input: Input) => Promise<Running>): void {
   let running: Running | undefined
-  process.on('message', async (message: 'usage' | { start: Input }) => {
+  process.on('message', async (message: 'usage' | 'heap' | { start: Input }) => {
     if (message === 'usage') return void process.send?.(usage())
+    if (message === 'heap') return void process.send?.(liveHeap())
     running = await start(message.start)
     process.send?.(running.ready)
   })
@@ -25,6 +28,14 @@ export function servePart<Input>(start: (input: Input) => Promise<Running>): voi
     await running?.stop()
     process.exit(0)
   })
+}
+
+/** Megabytes of what is still used once all else is collected. */
+function liveHeap(): number {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  collect()
+  return process.memoryUsage().heapUsed / 1_000_000
 }
 
 function usage(): PartUsage {

@@ -59,5 +59,7 @@ export interface Comparison {
   ratio: number
   /** Highest memory of the subject up to now. */
   subjectPeak: number
+  /** What the subject still used before the rounds and after them, once all else was collected. */
+  heap: { before: number; after: number }
   floorPeak: number
 }
