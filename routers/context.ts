@@ -88,8 +88,8 @@ export interface Context extends Omit<Services, 'em'> {
   /** The entity manager of this call, made when first needed and set to the rows its caller may see. */
   em(): EntityManager
   caller: CallerContext
-  /** The caller of this moment; base procedures narrow its type to those whom they let in. */
-  readonly who: Caller
+  /** The caller whom the base procedure let in, which narrows its type. */
+  who: Caller
   usage: UsageType
   origin: 'wire' | 'host'
   requestId: string
@@ -121,9 +121,7 @@ export function createContext(services: Services, call: Call): Context {
     ...rest,
     em: () => (own ??= scoped(em, callerContext.current, origin)),
     caller: callerContext,
-    get who() {
-      return callerContext.current
-    },
+    who: callerContext.current,
     usage,
     origin,
     requestId,

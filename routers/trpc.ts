@@ -17,12 +17,13 @@ type CallerOf<T extends Caller['type']> = Extract<Caller, { type: T }>
 /** Lets in callers of these types, and holds tokens to what they were made for; a session may do everything its person may. */
 const userType = <T extends Caller['type']>(allowed: readonly T[], needed?: Ability) =>
   middleware(({ ctx, next }) => {
-    const { who } = ctx
+    const who = ctx.caller.current
     if (!allowed.some((type) => type === who.type)) {
       throw new Problem(who.type === 'guest' ? 'signed_out' : 'wrong_user_type')
     }
     assertAble(who, needed)
-    // Only the type of `who` grows narrower: what is handed on beside it would copy the whole context.
+    // Set in place, and only its type handed on: anything that is handed on copies the whole context.
+    ctx.who = who
     return next<{ who: CallerOf<T> }>({})
   })
 
@@ -37,7 +38,8 @@ const hostOnly = middleware(({ ctx, next }) => {
 })
 
 const adminOrHost = (needed: Ability) =>
-  middleware(({ ctx: { who, origin }, next }) => {
+  middleware(({ ctx: { caller, origin }, next }) => {
+    const who = caller.current
     if (origin !== 'host') {
       if (who.type === 'guest') throw new Problem('signed_out')
       if (who.type !== 'user' || who.person.role !== 'admin') throw new Problem('admin_only')

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sessionCookie } from '../facades/json-api/wire.ts'
+import type { Locale } from '../routers/locales.ts'
 import type { HeaderSource } from '../routers/login-source.ts'
 import type { Browser, NewSession } from '../routers/session.ts'
 import { readCookie, writeCookie } from './cookies.ts'
@@ -21,46 +22,83 @@ export interface BrowserOptions {
   secure: boolean
 }
 
-/** The browser that sent a request; what it is to keep goes into the reply. */
-export function createBrowser(
-  { sessions, header, secure }: BrowserOptions,
-  { request, reply, named }: { request: FastifyRequest; reply: FastifyReply; named?: Named | undefined },
-): Browser {
-  let current = named
-  const { headers } = request
-  const tell = (name: string, value: string, { path = '/', maxAge = 0 } = {}) =>
-    reply.header('set-cookie', writeCookie({ name, value, path, maxAge, secure }))
-  const go = async (next: Named | undefined) => {
-    if (current) await sessions.end(current)
-    current = next
-    tell(sessionCookie, next?.id ?? '', { maxAge: next ? Math.ceil(sessions.lifetime / 1000) : 0 })
+interface Exchange {
+  request: FastifyRequest
+  reply: FastifyReply
+  named?: Named | undefined
+}
+
+/**
+ * The browser that sent a request; what it is to keep goes into the reply. A class, because V8 makes a shape of its own
+ * for each object literal with getters, which outlives the request and holds all of it.
+ */
+export class RequestBrowser implements Browser {
+  readonly #options: BrowserOptions
+  readonly #request: FastifyRequest
+  readonly #reply: FastifyReply
+  #current: Named | undefined
+
+  constructor(options: BrowserOptions, { request, reply, named }: Exchange) {
+    this.#options = options
+    this.#request = request
+    this.#reply = reply
+    this.#current = named
   }
 
-  return {
-    get session() {
-      return current?.record
-    },
-    get handle() {
-      return current && handleOf(current.id)
-    },
-    get expiresAt() {
-      return current && current.record.renewedAt + sessions.lifetime
-    },
-    address: request.ip,
-    proxied: () => header?.read(request.raw.headersDistinct, request.socket.remoteAddress),
-    begin: async (session: NewSession) => go(await sessions.begin({ ...session, ...keptOf(headers, current) })),
-    end: () => go(undefined),
-    async keepLocale(locale) {
-      tell(LOCALE_COOKIE, locale, { maxAge: LOCALE_SECONDS })
-      if (current) current = await sessions.change(current, { locale })
-    },
-    get pending() {
-      return readCookie(headers.cookie, PENDING_COOKIE)
-    },
-    keepPending(sealed) {
-      const maxAge = sealed === undefined ? 0 : PENDING_SECONDS
-      tell(PENDING_COOKIE, sealed ?? '', { path: PENDING_PATH, maxAge })
-    },
+  get session() {
+    return this.#current?.record
+  }
+
+  get handle() {
+    return this.#current && handleOf(this.#current.id)
+  }
+
+  get expiresAt() {
+    return this.#current && this.#current.record.renewedAt + this.#options.sessions.lifetime
+  }
+
+  get address() {
+    return this.#request.ip
+  }
+
+  get pending() {
+    return readCookie(this.#request.headers.cookie, PENDING_COOKIE)
+  }
+
+  proxied() {
+    const { raw, socket } = this.#request
+    return this.#options.header?.read(raw.headersDistinct, socket.remoteAddress)
+  }
+
+  async begin(session: NewSession) {
+    const kept = keptOf(this.#request.headers, this.#current)
+    await this.#goOn(await this.#options.sessions.begin({ ...session, ...kept }))
+  }
+
+  end() {
+    return this.#goOn(undefined)
+  }
+
+  async keepLocale(locale: Locale) {
+    this.#tell(LOCALE_COOKIE, locale, { maxAge: LOCALE_SECONDS })
+    if (this.#current) this.#current = await this.#options.sessions.change(this.#current, { locale })
+  }
+
+  keepPending(sealed: string | undefined) {
+    const maxAge = sealed === undefined ? 0 : PENDING_SECONDS
+    this.#tell(PENDING_COOKIE, sealed ?? '', { path: PENDING_PATH, maxAge })
+  }
+
+  async #goOn(next: Named | undefined) {
+    const { sessions } = this.#options
+    if (this.#current) await sessions.end(this.#current)
+    this.#current = next
+    this.#tell(sessionCookie, next?.id ?? '', { maxAge: next ? Math.ceil(sessions.lifetime / 1000) : 0 })
+  }
+
+  #tell(name: string, value: string, { path = '/', maxAge = 0 } = {}) {
+    const { secure } = this.#options
+    this.#reply.header('set-cookie', writeCookie({ name, value, path, maxAge, secure }))
   }
 }
 

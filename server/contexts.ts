@@ -22,25 +22,25 @@ export interface Contexts {
   made(request: FastifyRequest): Promise<Context | undefined>
 }
 
+/** Where a request holds its context: a weak map of all requests would be gone through each time memory is collected. */
+const CONTEXT = Symbol('context')
+type Known = FastifyRequest & { [CONTEXT]?: Promise<Context> }
+
 export async function createContexts(env: Env, services: Services, callers: Callers): Promise<Contexts> {
   const { bySession, peeking, byToken } = await waysToIdentify(env, services, callers)
-  const known = new WeakMap<FastifyRequest, Promise<Context>>()
 
   /** The same one for everybody who asks during the life of a request. */
   const once =
     (identify: Identify): ContextOf =>
-    (request, reply) => {
-      const context = known.get(request) ?? makeContext(services, identify, request, reply)
-      known.set(request, context)
-      return context
-    }
+    (request: Known, reply) =>
+      (request[CONTEXT] ??= makeContext(services, identify, request, reply))
   return {
     contextOf: once(bySession),
     peekContextOf: once(peeking),
     tokenContextOf: once(byToken),
     guestContextOf: async ({ id: requestId }, reply) =>
       createContext(services, { requestId, signal: goneSignal(reply) }),
-    made: async (request) => known.get(request)?.catch(() => undefined),
+    made: async (request: Known) => request[CONTEXT]?.catch(() => undefined),
   }
 }
 

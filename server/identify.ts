@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sessionCookie } from '../facades/json-api/wire.ts'
 import type { Browser } from '../routers/session.ts'
-import { type BrowserOptions, createBrowser } from './browser.ts'
+import { type BrowserOptions, RequestBrowser } from './browser.ts'
 import type { Callers, Identity } from './callers.ts'
 import { readCookie, writeCookie } from './cookies.ts'
 import { assertOwn, isOwn } from './own-origin.ts'
@@ -31,7 +31,7 @@ export function createIdentify(options: IdentifyOptions, { renews = true } = {})
     if (!found && authorization !== undefined) return callers.byBearer(authorization)
     assertOwn(request, origin, found?.named.record)
     const named = found && renews ? await renewed(options, found.named, reply) : found?.named
-    const browser = createBrowser(options, { request, reply, named })
+    const browser = new RequestBrowser(options, { request, reply, named })
     return { caller: found?.caller ?? { type: 'guest' }, usage: 'main', browser }
   }
 }

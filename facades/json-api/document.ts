@@ -58,7 +58,7 @@ class DocumentWriter {
   readonly #site: Site
   readonly #fields: Wanted['fields']
   readonly #primary: ReadonlySet<string>
-  readonly #written = new WeakSet<Linked>()
+  readonly #written = new Set<Linked>()
 
   constructor(site: Site, fields: Wanted['fields'], primary: ReadonlySet<string>) {
     this.#site = site
