@@ -89,7 +89,7 @@ export interface Context extends Omit<Services, 'em'> {
   em(): EntityManager
   caller: CallerContext
   /** The caller whom the base procedure let in, which narrows its type. */
-  who: Caller
+  readonly who: Caller
   usage: UsageType
   origin: 'wire' | 'host'
   requestId: string

@@ -22,9 +22,8 @@ const userType = <T extends Caller['type']>(allowed: readonly T[], needed?: Abil
       throw new Problem(who.type === 'guest' ? 'signed_out' : 'wrong_user_type')
     }
     assertAble(who, needed)
-    // Set in place, and only its type handed on: anything that is handed on copies the whole context.
-    ctx.who = who
-    return next<{ who: CallerOf<T> }>({})
+    // Whatever is handed on copies the whole context, so only a caller who changed meanwhile is.
+    return next<{ who: CallerOf<T> }>(ctx.who === who ? {} : { ctx: { who: who as CallerOf<T> } })
   })
 
 function assertAble(who: Caller, needed: Ability | undefined): void {
