@@ -1,4 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import type { Person } from '../routers/caller.ts'
+import { createContext } from '../routers/context.ts'
+import { createCaller } from '../routers/index.ts'
 import { startApp, type TestApp } from './app.ts'
 import { addAccount, openBrowser, PASSWORD, signIn, type TestBrowser } from './browser.ts'
 
@@ -221,5 +224,26 @@ describe('the store of sessions', () => {
     expect((await browser.send('GET', '/api/svc/v1/users/me')).status).toBe(503)
     expect((await svc.send('GET', '/api/svc/v1/users/me', { token })).status).toBe(200)
     expect(await openBrowser(svc.url).standing()).toBe('internal')
+  })
+})
+
+describe('a procedure', () => {
+  test('acts for who calls at its beginning, also where another of the same request signed somebody in', async () => {
+    await using svc = await startApp()
+    const [ada, ben] = [await svc.user({ username: 'ada' }), await svc.user({ username: 'ben' })]
+    const asPerson = ({ id, username }: { id: number; username: string }) => {
+      const person: Person = { id, username, name: username, email: `${username}@example.org`, role: 'user' }
+      return { type: 'user', person } as const
+    }
+    const ctx = createContext(svc.services, { requestId: 'one', caller: asPerson(ada) })
+    const api = createCaller(ctx)
+    const name = async () => (await api.users.me()).username
+
+    expect(await name()).toBe('ada')
+    ctx.caller.become(asPerson(ben))
+    expect(await name()).toBe('ben')
+    ctx.caller.become({ type: 'guest' })
+    await expect(name()).rejects.toThrow()
+    expect(ctx.who).toMatchObject({ person: { username: 'ada' } })
   })
 })
