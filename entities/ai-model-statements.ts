@@ -66,3 +66,10 @@ export const setModelStatus = statement<never>(
      from unnest($1::int[], $2::text[]) as seen(id, status)
     where m.id = seen.id and m.status <> seen.status`,
 )
+
+/** Small tables never reach the size at which PostgreSQL looks at them by itself; until it has, it plans for large ones. */
+export const analyseCatalogue = statement<never>(
+  'analyse-catalogue',
+  `analyze ai_providers, ai_models, ai_model_usage_rules, ai_model_descriptions, ai_tools, ai_model_tools,
+          system_models, system_prompts`,
+)

@@ -17,6 +17,7 @@ import type { ModelGateway } from './model-gateway.ts'
 import type { Allowance, RateLimiter } from './rate-limit.ts'
 import type { FrontendMigrationFile } from './register-migrations.ts'
 import type { ResourceCatalogue } from './resource-catalogue.ts'
+import type { RowLoader } from './row-loader.ts'
 import type { Browser } from './session.ts'
 import type { SessionRoll } from './session-roll.ts'
 import type { Storage } from './storage.ts'
@@ -65,6 +66,7 @@ export interface Services {
   healthTimer: HealthTimer
   extensions: Extensions
   resources: ResourceCatalogue
+  rows: RowLoader
   labels: Readonly<Record<Locale, Labels>>
   log: Log
 }

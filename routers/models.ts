@@ -1,4 +1,5 @@
 import {
+  analyseCatalogue,
   type CallableModelRow,
   listCheckableModels,
   listModels,
@@ -17,7 +18,11 @@ export interface ModelCheck {
 export const modelsRouter = router({
   list: host.query(({ ctx }) => ctx.sql(listModels)),
 
-  sync: host.mutation(({ ctx }) => syncModels(ctx)),
+  sync: host.mutation(async ({ ctx }) => {
+    const report = await syncModels(ctx)
+    await ctx.sql(analyseCatalogue)
+    return report
+  }),
 
   /** Asks every provider which models it offers now, and keeps the answer as the models' status. */
   check: host.mutation(async ({ ctx }): Promise<ModelCheck[]> => {

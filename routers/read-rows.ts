@@ -1,7 +1,7 @@
 import type { Compiled, ParameterValues, Viewer } from '../entities/scope.ts'
 import type { Context } from './context.ts'
 import type { Linked, Relation, Resource, ResourceType, Whole } from './resource.ts'
-import { plainShape, type Shape } from './resource-statements.ts'
+import { plainShape, type Read, type Shape } from './resource-statements.ts'
 
 export interface Window {
   size: number
@@ -13,9 +13,10 @@ export interface Query extends Omit<Shape, 'admin'> {
   filterValue?: number | undefined
 }
 
-type Row = Record<string, unknown>
+/** What a relation leads to from one record. */
+type Found = (from: Linked) => Linked | Linked[] | null
 
-/** Reads rows of declared types as their caller may see them. A page is one statement, its count another, each include path one more. */
+/** Reads rows of declared types as their caller may see them. A page and its total are one statement, each include path one more. */
 export class RowReader {
   readonly #ctx: Context
   readonly #viewer: Viewer
@@ -28,11 +29,9 @@ export class RowReader {
   }
 
   async byId(of: Resource, id: number, include: readonly string[]): Promise<Whole | undefined> {
-    const statements = this.#statements(of.type)
-    const rows = await this.#rows(statements.byId(this.#admin), { ...this.#viewer, id })
-    const records = rows.map((row) => statements.read(row).record)
-    await this.#includeAll(of, records, include)
-    return records[0]
+    const rows = await this.#byIds(of.type, [id])
+    const records = (rows.get(`${id}`) ?? []).map(({ record }) => record)
+    return (await this.#including(of, records, include))[0]
   }
 
   async page(of: Resource, query: Query, { size, number }: Window) {
@@ -54,64 +53,67 @@ export class RowReader {
   }
 
   /** Each row knows the total; where there is none, because the page lies behind the last, it is counted. */
-  async #page(of: Resource, query: Query, given: ParameterValues, page: Compiled, counting: () => Compiled) {
-    const statements = this.#statements(of.type)
-    const read = (await this.#rows(page, given)).map((row) => statements.read(row))
-    const items = read.map(({ record }) => record)
-    await this.#includeAll(of, items, query.include)
+  async #page(of: Resource, query: Query, given: ParameterValues, compiled: Compiled, counting: () => Compiled) {
+    const read = await this.#ctx.rows.all({ statements: this.#statements(of.type), compiled, given })
+    const items = await this.#including(of, recordsOf(read), query.include)
     return { items, total: read[0]?.total ?? (given.offset === 0 ? 0 : await this.#count(counting(), given)) }
   }
 
-  async #count(counting: Compiled, given: ParameterValues): Promise<number> {
-    const [counted] = await this.#rows(counting, given)
+  async #count({ statement, values }: Compiled, given: ParameterValues): Promise<number> {
+    const [counted] = await this.#ctx.sql(statement, values(given))
     return counted?.['total'] as number
   }
 
-  #rows({ statement, values }: Compiled, given: ParameterValues): Promise<Row[]> {
-    return this.#ctx.sql(statement, values(given))
+  #byIds(type: ResourceType, ids: readonly number[]) {
+    const statements = this.#statements(type)
+    return this.#ctx.rows.byIds({ statements, compiled: statements.byIds(this.#admin), given: this.#viewer }, ids)
   }
 
   #statements(type: ResourceType) {
     return this.#ctx.resources.statementsOf(type)
   }
 
-  async #includeAll(of: Resource, records: readonly Whole[], include: readonly string[]): Promise<void> {
-    const names = new Set(include.map((path) => path.split('.', 1)[0] as string))
-    await Promise.all([...names].map((name) => this.#include(of, records, name, below(include, name))))
+  /** The records with what the paths lead to; others may hold them without, so these are new ones. */
+  async #including(of: Resource, records: Whole[], include: readonly string[]): Promise<Whole[]> {
+    if (include.length === 0 || records.length === 0) return records
+    const names = [...new Set(include.map((path) => path.split('.', 1)[0] as string))]
+    const found = await Promise.all(names.map((name) => this.#follow(of, records, name, below(include, name))))
+    return records.map((record) => {
+      const relations = { ...record.relations }
+      for (const [index, name] of names.entries()) relations[name] = (found[index] as Found)(record)
+      return { ...record, relations }
+    })
   }
 
-  async #include(of: Resource, parents: readonly Whole[], name: string, deeper: readonly string[]): Promise<void> {
-    const relation = of.relations[name]
-    if (!relation || parents.length === 0) return
-    const found = relation.many
-      ? await this.#includeMany(`${of.type}.${name}`, relation, parents, deeper)
-      : await this.#includeOne(relation, name, parents, deeper)
-    for (const parent of parents) parent.relations[name] = found(parent)
+  #follow(of: Resource, from: readonly Whole[], name: string, deeper: readonly string[]): Promise<Found> {
+    const relation = of.relations[name] as Relation
+    return relation.many
+      ? this.#followMany(`${of.type}.${name}`, relation, from, deeper)
+      : this.#followOne(relation, name, from, deeper)
   }
 
-  async #includeOne(relation: Relation, name: string, parents: readonly Whole[], deeper: readonly string[]) {
-    const linked = parents.flatMap(({ relations }) => relations[name] ?? [])
-    const ids = [...new Set(linked.map(({ id }) => Number(id)))]
-    const statements = this.#statements(relation.to)
-    const rows = await this.#rows(statements.byIds(this.#admin), { ...this.#viewer, ids })
-    const records = rows.map((row) => statements.read(row).record)
-    await this.#includeAll(this.#ctx.resources.of(relation.to), records, deeper)
+  async #followOne({ to }: Relation, name: string, from: readonly Whole[], deeper: readonly string[]): Promise<Found> {
+    const ids = [...new Set(from.flatMap(({ relations }) => relations[name] ?? []).map(({ id }) => id))]
+    const rows = await this.#byIds(to, ids.map(Number))
+    const own = ids.flatMap((id) => rows.get(id) ?? [])
+    const records = await this.#including(this.#ctx.resources.of(to), recordsOf(own), deeper)
     const byId = new Map(records.map((record) => [record.id, record]))
-    return (parent: Whole) => byId.get((parent.relations[name] as Linked | null)?.id ?? '') ?? null
+    return ({ relations }) => byId.get((relations?.[name] as Linked | null)?.id ?? '') ?? null
   }
 
-  async #includeMany(key: string, relation: Relation, parents: readonly Whole[], deeper: readonly string[]) {
+  async #followMany(key: string, relation: Relation, from: readonly Whole[], deeper: readonly string[]) {
     const statements = this.#statements(relation.to)
-    const statement = statements.related(key, relation, plainShape(this.#admin), false)
-    const rows = await this.#rows(statement, { ...this.#viewer, ids: parents.map(({ id }) => Number(id)) })
-    const read = rows.map((row) => statements.read(row))
-    const byParent = new Map<string, Linked[]>(parents.map(({ id }) => [id, []]))
-    for (const { record, parent } of read) byParent.get(parent)?.push(record)
-    const records = read.map(({ record }) => record)
-    await this.#includeAll(this.#ctx.resources.of(relation.to), records, deeper)
+    const compiled = statements.related(key, relation, plainShape(this.#admin), false)
+    const ids = from.map(({ id }) => Number(id))
+    const rows = await this.#ctx.rows.byIds({ statements, compiled, given: this.#viewer }, ids)
+    const own = from.flatMap(({ id }) => rows.get(id) ?? [])
+    const records = await this.#including(this.#ctx.resources.of(relation.to), recordsOf(own), deeper)
+    const byParent = Map.groupBy(records, (_, index) => own[index]?.belongsTo)
     return ({ id }: Linked) => byParent.get(id) ?? []
   }
 }
+
+const recordsOf = (read: readonly Read[]) => read.map(({ record }) => record)
 
 /** What the statements may know of a caller. */
 function viewerOf({ caller: { current }, usage, locale, settings }: Context): Viewer {

@@ -11,12 +11,12 @@ export interface Shape {
 export const plainShape = (admin: boolean): Shape => ({ admin, sort: [], filters: [] })
 
 /** What a row says beside its record. */
-interface Read {
+export interface Read {
   record: Whole
   /** How many rows there are in all, on a page. */
   total: number
-  /** The id of the row that a relation led from. */
-  parent: string
+  /** The id of the row that a relation led from; else the row's own. */
+  belongsTo: string
 }
 
 /** The statements that read one type, each written when first needed. */
@@ -45,7 +45,8 @@ export class ResourceStatements {
       relations[name] = ids[index] === NOTHING ? null : { id: ids[index] as string }
     row['relations'] = relations
     for (const name of this.#sparse) if (row[name] === null) delete row[name]
-    return { record: row as unknown as Whole, total: Number(total), parent }
+    const record = row as unknown as Whole
+    return { record, total: Number(total), belongsTo: parent === NOTHING ? record.id : parent }
   }
 
   /** A page whose rows know how many there are in all. */
@@ -59,11 +60,6 @@ export class ResourceStatements {
   /** How many there are in all, where a page has no row to say so. */
   count(shape: Shape): Compiled {
     return this.#once('count', { ...shape, sort: [] }, (place) => countOf(this.#from(shape, place)))
-  }
-
-  byId(admin: boolean): Compiled {
-    const shape = plainShape(admin)
-    return this.#once('byId', shape, (place) => `${this.#rows(shape, place)} and t.id = ${place('id')}`)
   }
 
   byIds(admin: boolean): Compiled {

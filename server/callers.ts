@@ -6,8 +6,8 @@ import type { Log, Settings } from '../routers/context.ts'
 import { Problem } from '../routers/problems.ts'
 import type { SessionRecord } from '../routers/session.ts'
 import { matchesHash, readToken, type TokenText } from '../routers/token-text.ts'
+import { lookUpByTurns } from '../routers/turns.ts'
 import { type Batch, createBatch } from './batch.ts'
-import { lookUpByTurns } from './turns.ts'
 
 export interface Identity {
   caller: Caller
@@ -77,9 +77,17 @@ function readBearer(authorization: string): TokenText | undefined {
 
 /** When each token was last used, written every few seconds and never on the way of a request. */
 function tokenUse(sql: Sql, log: Log): Batch<number> {
+  const waiting = new Set<number>()
   const write = (ids: number[]) => {
-    const distinct = [...new Set(ids)]
-    return sql(touchTokens, [distinct, distinct.map(() => new Date())])
+    for (const id of ids) waiting.delete(id)
+    return sql(touchTokens, [ids, ids.map(() => new Date())])
   }
-  return createBatch({ name: 'token use', write, log, gather: 5000 })
+  const batch = createBatch({ name: 'token use', write, log, gather: 5000 })
+  return {
+    add(id) {
+      if (!waiting.has(id)) batch.add(id)
+      waiting.add(id)
+    },
+    flush: batch.flush,
+  }
 }

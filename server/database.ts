@@ -4,8 +4,8 @@ import { type EntityManager, MikroORM, type PostgreSqlConnection } from '@mikro-
 import { types as driverTypes, type Pool } from 'pg'
 import { entities } from '../entities/index.ts'
 import type { Sql, Statement } from '../entities/sql.ts'
+import { shareTurns } from '../routers/turns.ts'
 import { withLists } from './list-types.ts'
-import { shareTurns } from './turns.ts'
 
 /** The connection to PostgreSQL: entities for writing, named statements for reading. */
 export interface Database {

@@ -1,14 +1,17 @@
 import { lookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
+import { Readable } from 'node:stream'
+import { arrayBuffer, json, text } from 'node:stream/consumers'
 import ipaddr from 'ipaddr.js'
 import { Agent, type Dispatcher } from 'undici'
+import { type Answer, Exchange } from './exchange.ts'
 
 /** The one way out: pooled connections, time limits, size limit, no redirects, and a say on which addresses are reached. */
 export interface Outbound {
   /** As much of `fetch` as SDKs use. */
   fetch: typeof globalThis.fetch
   /** What `fetch` is made of; its answer costs less. */
-  send(url: string, init: OutboundRequest): Promise<Dispatcher.ResponseData>
+  send(url: string, init: OutboundRequest): Promise<Answer>
   close(): Promise<void>
 }
 
@@ -42,7 +45,10 @@ export function createOutbound(options: OutboundOptions): Outbound {
   async function send(address: string, { method, headers, body, signal }: OutboundRequest) {
     const url = new URL(address)
     assertAllowed(url, reach)
-    return agent.request({ origin: url.origin, path: url.pathname + url.search, method, headers, body, signal })
+    signal?.throwIfAborted()
+    const exchange = new Exchange(signal)
+    agent.dispatch({ origin: url.origin, path: url.pathname + url.search, method, headers, body }, exchange)
+    return exchange.answer
   }
 
   async function outboundFetch(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
@@ -52,7 +58,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
       body: (init.body ?? null) as string | null,
       signal: init.signal ?? null,
     })
-    return new Answer(answer) as unknown as Response
+    return new FetchAnswer(answer) as unknown as Response
   }
 
   return { fetch: outboundFetch, send, close: () => agent.destroy() }
@@ -71,14 +77,14 @@ export class OutboundError extends Error {
 }
 
 /** As much of a `Response` as clients read; making a whole one costs more than the rest of a call. */
-class Answer {
+class FetchAnswer {
   readonly status: number
   readonly ok: boolean
   readonly statusText: string
   readonly headers: Headers
-  readonly #body: Dispatcher.ResponseData['body']
+  readonly #body: Readable
 
-  constructor({ statusCode, headers, body }: Dispatcher.ResponseData) {
+  constructor({ statusCode, headers, body }: Answer) {
     this.status = statusCode
     this.ok = statusCode >= 200 && statusCode < 300
     this.statusText = String(statusCode)
@@ -87,19 +93,19 @@ class Answer {
   }
 
   get body() {
-    return this.#body.body
+    return Readable.toWeb(this.#body)
   }
 
   text() {
-    return this.#body.text()
+    return text(this.#body)
   }
 
   json() {
-    return this.#body.json()
+    return json(this.#body)
   }
 
   arrayBuffer() {
-    return this.#body.arrayBuffer()
+    return arrayBuffer(this.#body)
   }
 }
 

@@ -8,6 +8,7 @@ import { lockKeychain } from '../routers/keychain-lock.ts'
 import type { LoginSources } from '../routers/login-source.ts'
 import { createLoginThrottle } from '../routers/login-throttle.ts'
 import { createCatalogue } from '../routers/resource-catalogue.ts'
+import { RowLoader } from '../routers/row-loader.ts'
 import { readModelConfig } from './ai/config.ts'
 import { createGateway } from './ai/gateway.ts'
 import { type Callers, createCallers } from './callers.ts'
@@ -75,6 +76,7 @@ export async function compose({ env, database, log, temporaryDir }: Parts): Prom
     healthTimer: createHealthTimer(env.HEALTH_DEEP_EVERY, temporaryDir),
     extensions,
     resources: createCatalogue(resources),
+    rows: new RowLoader(sql),
     labels: await loadLabels(env.LABELS_DIR),
     log,
   }

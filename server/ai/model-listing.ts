@@ -18,6 +18,9 @@ export async function isListed(link: ProviderLink, name: string): Promise<boolea
   if (!source) return true
   const { url, headers } = source
   const response = await link.connection.fetch(url, { headers, signal: AbortSignal.timeout(PATIENCE) })
-  if (!response.ok) throw new Error(`the list of models was answered with ${response.status}`)
+  if (!response.ok) {
+    await response.body?.cancel()
+    throw new Error(`the list of models was answered with ${response.status}`)
+  }
   return listing.parse(await response.json()).includes(name)
 }

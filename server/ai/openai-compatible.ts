@@ -1,3 +1,5 @@
+import { json } from 'node:stream/consumers'
+import { finished } from 'node:stream/promises'
 import { OpenAICompatibleChatLanguageModel } from '@ai-sdk/openai-compatible'
 import { APICallError, type LanguageModelV4CallOptions, type LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { Outbound } from '../outbound.ts'
@@ -17,7 +19,8 @@ export function compatibleModels({ name, apiUrl = '', apiKey, fetch, send }: Con
   async function post(body: object, { abortSignal }: LanguageModelV4CallOptions): ReturnType<Outbound['send']> {
     const answer = await send(url, { method: 'POST', headers, body: JSON.stringify(body), signal: abortSignal ?? null })
     if (answer.statusCode >= 200 && answer.statusCode < 300) return answer
-    await answer.body.dump()
+    // Read to its end, so that the connection can be used again.
+    await finished(answer.body.resume()).catch(() => {})
     throw refusal(url, answer.statusCode)
   }
 
@@ -32,7 +35,7 @@ export function compatibleModels({ name, apiUrl = '', apiKey, fetch, send }: Con
       async doGenerate(options) {
         const { body } = await model.prepareRequest(options)
         const answer = await post(body, options)
-        return model.convertResponse({ body: await answer.body.json() })
+        return model.convertResponse({ body: await json(answer.body) })
       },
       async doStream(options) {
         const { body } = await model.prepareRequest(options)

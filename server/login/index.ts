@@ -6,7 +6,6 @@ import type { Env } from '../settings.ts'
 import { accountsFile } from './accounts.ts'
 import { createLdap, type LdapOptions } from './ldap.ts'
 import { createLocal } from './local.ts'
-import { createOidc } from './oidc.ts'
 import { createProxy } from './proxy.ts'
 import type { Method } from './settings.ts'
 
@@ -26,7 +25,7 @@ export async function openLoginSources(env: Env, log: Log): Promise<LoginSources
   }
   return {
     ...(passwords.length > 0 && { password: firstOf(passwords) }),
-    ...(methods.includes('oidc') && { redirect: openOidc(env, log) }),
+    ...(methods.includes('oidc') && { redirect: await openOidc(env, log) }),
     ...(methods.includes('proxy') && { header: openProxy(env, log) }),
   }
 }
@@ -79,7 +78,9 @@ async function ldapOptions(env: Env): Promise<LdapOptions> {
   }
 }
 
-function openOidc(env: Env, log: Log) {
+/** What speaks to such a provider is loaded where there is one. */
+async function openOidc(env: Env, log: Log) {
+  const { createOidc } = await import('./oidc.ts')
   const options = {
     issuer: env.OIDC_IDP ?? '',
     clientId: env.OIDC_CLIENT_ID ?? '',

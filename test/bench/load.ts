@@ -28,11 +28,15 @@ export async function load(pool: Pool, request: BenchRequest, concurrency: numbe
   return { requests: times.length, seconds, times: times.sort((a, b) => a - b) }
 }
 
-const inTurn = (request: BenchRequest): BenchRequest[] =>
-  (request.tokens ?? []).map((token) => ({
+/** The same request by all of its callers, for all of its addresses. */
+function inTurn(request: BenchRequest): BenchRequest[] {
+  const { path, paths = [path], tokens = [], headers } = request
+  return Array.from({ length: Math.max(paths.length, tokens.length) }, (_, turn) => ({
     ...request,
-    headers: { ...request.headers, authorization: `Bearer ${token}` },
+    path: paths[turn % paths.length] ?? path,
+    headers: tokens.length > 0 ? { ...headers, authorization: `Bearer ${tokens[turn % tokens.length]}` } : headers,
   }))
+}
 
 export const openPool = (url: string, connections: number) => new Pool(url, { connections, pipelining: 1 })
 

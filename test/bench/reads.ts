@@ -6,13 +6,23 @@ import type { BenchRequest, Contest, Suite, World } from './suite.ts'
 
 const base = '/api/svc/v1/ai-models'
 
-function requests(token: string): BenchRequest[] {
-  const get = { method: 'GET', headers: { authorization: `Bearer ${token}` } } as const
+/** What many ask for at once is read once for all of them; the last one shows what pages take that nobody else asks for. */
+function requests(tokens: readonly string[]): BenchRequest[] {
+  const get = { method: 'GET', headers: { authorization: `Bearer ${tokens[0]}` }, tokens } as const
   const isWhole = (end: string) => end.endsWith('}')
+  const ids = Array.from({ length: 80 }, (_, index) => index + 1)
+  const sizes = Array.from({ length: 21 }, (_, index) => 40 + index)
   return [
-    { ...get, name: 'one', path: `${base}/7`, isWhole },
+    { ...get, name: 'one', path: `${base}/7`, paths: ids.map((id) => `${base}/${id}`), isWhole },
     { ...get, name: 'page of 50', path: `${base}?page[size]=50`, isWhole },
     { ...get, name: 'page of 50, included', path: `${base}?page[size]=50&include=provider,descriptions`, isWhole },
+    {
+      ...get,
+      name: 'pages of 40 to 60',
+      path: `${base}?page[size]=50`,
+      paths: sizes.map((size) => `${base}?page[size]=${size}`),
+      isWhole,
+    },
   ]
 }
 
@@ -22,7 +32,7 @@ async function open({ databaseUrl, folder, start }: World): Promise<Contest> {
   const settings = { DATABASE_URL: databaseUrl, DATA_DIR: join(folder, 'data'), AI_CONFIG: config, PORT: '0' }
   const subject = await start<SubjectInput>('subject.ts', { settings, temporaryDir: folder })
   const floor = await start('reads-floor.ts', { databaseUrl })
-  const contest = { subject, floor, requests: requests(subject.details['token'] ?? '') }
+  const contest = { subject, floor, requests: requests((subject.details['tokens'] ?? '').split(' ')) }
   await assertSame(contest)
   return contest
 }

@@ -27,6 +27,8 @@ export interface BenchRequest {
   name: string
   method: 'GET' | 'POST'
   path: string
+  /** Addresses that are asked for in turn, in place of `path`. */
+  paths?: readonly string[]
   headers: Record<string, string>
   /** Callers who take turns, by their tokens. */
   tokens?: readonly string[]

@@ -135,7 +135,7 @@ function statementsOf({ services }: TestApp, resource: Resource, admin: boolean)
       .map(([name, relation]): [string, Relation] => [`${type}.${name}`, relation]),
   )
   return [
-    ...[statements.byId(admin), statements.byIds(admin)],
+    statements.byIds(admin),
     ...shapes.flatMap((shape) => [statements.page(shape), statements.count(shape)]),
     ...towards.flatMap(([name, relation]) =>
       shapes.flatMap((shape) => [
