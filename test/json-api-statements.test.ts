@@ -1,40 +1,17 @@
 import fc from 'fast-check'
-import pg from 'pg'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { resources } from '../routers/index.ts'
 import { addCatalogue, type Client, type JsonApiApp, startJsonApi } from './json-api/client.ts'
+import { watchStatements } from './json-api/statements.ts'
 
-interface Seen {
-  name?: string
-  text: string
-  values?: unknown[]
-}
-
-let seen: Seen[]
-
-// Every statement of the process passes here, whoever sends it.
-beforeEach(() => {
-  seen = []
-  const { query } = pg.Client.prototype
-  vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: pg.Client, ...given: unknown[]) {
-    const [first, values] = given
-    if (typeof first === 'string') seen.push({ text: first, values: values as unknown[] })
-    else seen.push({ ...(first as Seen) })
-    return Reflect.apply(query, this, given)
-  })
-})
-
-afterEach(() => vi.restoreAllMocks())
-
-/** Written now and then, whatever is asked. */
-const isOfTheRequest = ({ text }: Seen) => !text.startsWith('update access_tokens')
+const statements = watchStatements()
 
 /** The statements of one request beside the look at its token. */
 async function statementsOf(client: Client, path: string) {
-  seen = []
+  statements.taken()
   const { status, text } = await client.get(path)
   expect([path, status, status === 200 ? '' : text]).toEqual([path, 200, ''])
-  const [lookup, ...rest] = seen.filter(isOfTheRequest)
+  const [lookup, ...rest] = statements.taken()
   expect(lookup?.text).toContain('access_tokens')
   return rest
 }
@@ -113,8 +90,8 @@ describe('the number of statements', () => {
     expect(listings.length).toBeGreaterThan(15)
     for (const client of [svc.admin, svc.ada]) {
       for (const { path, steps } of listings) {
-        const statements = await statementsOf(client, path)
-        expect([path, statements.length]).toEqual([path, 1 + steps])
+        const { length } = await statementsOf(client, path)
+        expect([path, length]).toEqual([path, 1 + steps])
       }
     }
   })
@@ -157,20 +134,20 @@ describe('the number of statements', () => {
 
   test('of a guest is none at all', async () => {
     await using svc = await startJsonApi()
-    seen = []
+    statements.taken()
 
     await svc.guest.get('/ai-models?include=provider')
     await svc.guest.get('/translation-labels/en_US')
 
-    expect(seen.filter(isOfTheRequest)).toEqual([])
+    expect(statements.taken()).toEqual([])
   })
 
   test('of a refusal is the look at the token', async () => {
     await using svc = await startJsonApi()
     for (const path of ['/ai-models?include=x', '/ai-models?page[size]=x', '/ai-models/x', '/nonsense']) {
-      seen = []
+      statements.taken()
       await svc.ada.get(path)
-      expect([path, seen.filter(isOfTheRequest).length]).toEqual([path, 1])
+      expect([path, statements.taken().length]).toEqual([path, 1])
     }
   })
 })
@@ -187,9 +164,9 @@ describe('the text of a statement', () => {
     for (let round = 0; round < 10; round++) await askAll()
     const before = await preparedIn(svc)
 
-    seen = []
+    statements.taken()
     for (let round = 0; round < 10; round++) await askAll()
-    const sent = seen.filter(isOfTheRequest)
+    const sent = statements.taken()
     const after = await preparedIn(svc)
 
     expect(sent.every(({ name }) => name)).toBe(true)
@@ -247,11 +224,11 @@ describe('the text of a statement', () => {
 
     await fc.assert(
       fc.asyncProperty(value, fc.nat(places.length - 1), async (text, place) => {
-        seen = []
+        statements.taken()
         const [path, headers] = places[place]?.(encodeURIComponent(text)) ?? ['']
         const { status } = await svc.ada.get(path, headers)
         expect(status).toBeLessThan(500)
-        for (const statement of seen) {
+        for (const statement of statements.taken()) {
           expect(statement.text).not.toContain(text)
           texts.add(statement.text)
         }

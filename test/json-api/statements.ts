@@ -1,0 +1,34 @@
+import pg from 'pg'
+import { afterEach, beforeEach, vi } from 'vitest'
+
+export interface Seen {
+  name?: string
+  text: string
+  values?: unknown[]
+}
+
+/** Notes every statement of the process during each test of a file, whoever sends it: `taken` gives those since the last look. */
+export function watchStatements() {
+  let seen: Seen[] = []
+  beforeEach(() => {
+    seen = []
+    const { query } = pg.Client.prototype
+    vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: pg.Client, ...given: unknown[]) {
+      const [first, values] = given
+      if (typeof first === 'string') seen.push({ text: first, values: values as unknown[] })
+      else seen.push({ ...(first as Seen) })
+      return Reflect.apply(query, this, given)
+    })
+  })
+  afterEach(() => vi.restoreAllMocks())
+  return {
+    taken(): Seen[] {
+      const taken = seen.filter(isOfTheRequest)
+      seen = []
+      return taken
+    },
+  }
+}
+
+/** Others are written now and then, whatever is asked. */
+const isOfTheRequest = ({ text }: Seen) => !text.startsWith('update access_tokens')
