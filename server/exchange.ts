@@ -38,9 +38,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (statusCode < 200) return
     this.#body = new Readable({
       read: () => controller.resume(),
-      // Whoever stops reading early lets go of the connection.
-      destroy: (error, done) => {
-        controller.abort(error ?? new DOMException('Nobody reads on.', 'AbortError'))
+      destroy(error, done) {
+        // Whoever stops reading early lets go of the connection.
+        if (!this.readableEnded) controller.abort(error ?? new DOMException('Nobody reads on.', 'AbortError'))
         done(error)
       },
     })
