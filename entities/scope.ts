@@ -15,7 +15,6 @@ const types = {
   usage: 'text',
   locale: 'text',
   defaultLocale: 'text',
-  id: 'int',
   ids: 'int[]',
   limit: 'int',
   offset: 'int',

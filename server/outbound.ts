@@ -83,6 +83,7 @@ class FetchAnswer {
   readonly statusText: string
   readonly headers: Headers
   readonly #body: Readable
+  #web: ReturnType<typeof Readable.toWeb> | undefined
 
   constructor({ statusCode, headers, body }: Answer) {
     this.status = statusCode
@@ -92,8 +93,10 @@ class FetchAnswer {
     this.#body = body
   }
 
+  /** Always the same one: a second would hold all that the first reads. */
   get body() {
-    return Readable.toWeb(this.#body)
+    this.#web ??= Readable.toWeb(this.#body)
+    return this.#web
   }
 
   text() {
