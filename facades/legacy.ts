@@ -23,8 +23,11 @@ export async function legacy(
   app: FastifyInstance,
   { contextOf, maxBody, heartbeat, deprecatedSince = 1_767_225_600 }: LegacyOptions,
 ) {
-  // Who calls is settled before a byte of the body is read.
-  app.addHook('onRequest', async (request, reply) => void (await contextOf(request, reply)))
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('cache-control', 'no-store')
+    // Who calls is settled before a byte of the body is read.
+    await contextOf(request, reply)
+  })
   app.removeContentTypeParser('text/plain')
 
   app.setErrorHandler((thrown, request, reply) => {
@@ -63,7 +66,6 @@ export async function legacy(
   app.get('/api/user', async (request, reply) => {
     reply.header('deprecation', `@${deprecatedSince}`)
     reply.header('link', '</api/svc/v1/users/me>; rel="successor-version"')
-    reply.header('cache-control', 'no-store')
     const { id, displayName: name, ...me } = await createCaller(await contextOf(request, reply)).users.me()
     const { username, email, role, bio, avatar, createdAt, updatedAt } = me
     return { id: Number(id), username, name, email, role, bio, avatar, createdAt, updatedAt }

@@ -17,6 +17,7 @@ const MOST_CALLS = 50
 
 /** The procedures themselves, for first-party programs. */
 export async function trpc(app: FastifyInstance, { contextOf, maxBody }: TrpcOptions) {
+  app.addHook('onRequest', async (_, reply) => void reply.header('cache-control', 'no-store'))
   app.setErrorHandler((thrown, request, reply) => {
     const error = Object.assign(refusalOf(thrown), { requestId: request.id })
     const config = appRouter._def._config

@@ -5,6 +5,7 @@ import { AiModel } from '../entities/ai-model.ts'
 import { AiModelDescription } from '../entities/ai-model-description.ts'
 import { AiProvider } from '../entities/ai-provider.ts'
 import { AiTool } from '../entities/ai-tool.ts'
+import { locks } from '../entities/locks.ts'
 import type { Context } from './context.ts'
 import { addPrompts } from './default-prompts.ts'
 import type { FunctionTool } from './extension.ts'
@@ -22,9 +23,6 @@ export interface SyncReport {
   deactivated: string[]
 }
 
-/** Replicas that start at once take turns. */
-const SYNC_LOCK = 7_240_120
-
 /**
  * Brings the tables to what the configuration says. It asks no provider, so one that is down loses nothing; what an
  * administrator changed stays; what is no longer in the file is switched off.
@@ -32,7 +30,8 @@ const SYNC_LOCK = 7_240_120
 export async function syncModels(ctx: Context): Promise<SyncReport> {
   const config = await ctx.modelConfig()
   return ctx.em().transactional(async (em) => {
-    await em.execute('select pg_advisory_xact_lock(?)', [SYNC_LOCK])
+    // Replicas that start at once take turns.
+    await em.execute('select pg_advisory_xact_lock(?)', [locks.syncModels])
     const tools = await syncTools(em, [...ctx.extensions.tools.values()])
     const deactivated: string[] = []
     const providers = new Map((await em.find(AiProvider, {})).map((row) => [row.providerId, row]))

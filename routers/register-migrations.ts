@@ -1,5 +1,6 @@
 import { FrontendMigration } from '../entities/frontend-migration.ts'
 import { FrontendMigrationUserdata } from '../entities/frontend-migration-userdata.ts'
+import { locks } from '../entities/locks.ts'
 import { User } from '../entities/user.ts'
 import type { Context } from './context.ts'
 
@@ -18,9 +19,6 @@ export const USERDATA = 'frontend_migration_userdata.data'
 /** `YYYY_MM_DD_HHMMSS_{run type}_{name}`. */
 export const migrationName = /^\d{4}_\d{2}_\d{2}_\d{6}_[a-z0-9_]{1,150}$/
 
-/** Replicas that start at once take turns. */
-const REGISTER_LOCK = 7_240_121
-
 /** Keeps migrations that are new here, each with what it needs to know of the people there are. Returns their names. */
 export async function registerMigrations(
   ctx: Context,
@@ -28,7 +26,8 @@ export async function registerMigrations(
 ): Promise<string[]> {
   if (files.size === 0) return []
   return ctx.em().transactional(async (em) => {
-    await em.execute('select pg_advisory_xact_lock(?)', [REGISTER_LOCK])
+    // Replicas that start at once take turns.
+    await em.execute('select pg_advisory_xact_lock(?)', [locks.registerFrontendMigrations])
     const known = new Set((await em.findAll(FrontendMigration)).map(({ name }) => name))
     const fresh = [...files].filter(([name]) => !known.has(name)).sort(([a], [b]) => a.localeCompare(b))
     for (const [name, file] of fresh) {

@@ -52,9 +52,9 @@ export async function buildApp({ env, services, callers, log, isDraining }: AppO
     callers,
   )
 
-  const secure = secureHeaders()
+  await secureHeaders(app)
   app.addHook('onRequest', async (request, reply) => {
-    reply.headers(secure).header('x-request-id', request.id)
+    reply.header('x-request-id', request.id)
     if (isDraining() && !request.url.startsWith('/health')) refuseWork(reply)
   })
   app.addHook('onSend', async (request, reply) => {

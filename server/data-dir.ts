@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { lock } from 'proper-lockfile'
+import { locks } from '../entities/locks.ts'
 import { runningCluster, startCluster } from './embedded-postgres.ts'
 
 /** An embedded database that can be used until `release`. */
@@ -16,8 +17,6 @@ export interface EmbeddedDatabase {
 export type Use = 'service' | 'command'
 
 const PATIENCE = 30_000
-/** Any number that no other program takes on this database. */
-const USE_LOCK = 7_240_121
 
 /**
  * Opens the embedded database in `dataDir`. One process at a time owns the cluster, starts it and stops it; a lock file
@@ -59,7 +58,7 @@ async function share(folder: string): Promise<EmbeddedDatabase | undefined> {
   const session = url && (await openSession(url).catch(() => undefined))
   if (!session) return undefined
   const held = await session
-    .query('select pg_try_advisory_lock_shared($1) as held', [USE_LOCK])
+    .query('select pg_try_advisory_lock_shared($1) as held', [locks.useEmbeddedDatabase])
     .then(({ rows }) => rows[0]?.held === true)
     .catch(() => false)
   if (held) return { url, release: () => session.end() }
@@ -71,7 +70,7 @@ async function share(folder: string): Promise<EmbeddedDatabase | undefined> {
 async function waitForSharers(url: string): Promise<void> {
   const session = await openSession(url).catch(() => undefined)
   await session?.query(`set lock_timeout = '30s'`)
-  await session?.query('select pg_advisory_lock($1)', [USE_LOCK]).catch(() => {})
+  await session?.query('select pg_advisory_lock($1)', [locks.useEmbeddedDatabase]).catch(() => {})
 }
 
 async function openSession(url: string): Promise<pg.Client> {

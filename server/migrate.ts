@@ -1,9 +1,7 @@
 import pg from 'pg'
+import { locks } from '../entities/locks.ts'
 import { AI_USER_ID, User } from '../entities/user.ts'
 import type { Database } from './database.ts'
-
-/** Any number that no other program takes on this database. */
-const MIGRATION_LOCK = 7_240_119
 
 /** The AI user as the settings name it. */
 export interface AiUser {
@@ -25,7 +23,7 @@ export async function migrate(database: Database, url: string, aiUser: AiUser): 
   turn.on('error', () => {})
   await turn.connect()
   try {
-    await turn.query('select pg_advisory_lock($1)', [MIGRATION_LOCK])
+    await turn.query('select pg_advisory_lock($1)', [locks.migrateSchema])
     const applied = await database.orm.migrator.up()
     const aiUserCreated = await createAiUser(database, aiUser)
     return { applied: applied.map(({ name }) => name), aiUserCreated }

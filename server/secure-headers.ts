@@ -1,11 +1,16 @@
-import { IncomingMessage, type OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import { Socket } from 'node:net'
-import helmet from 'helmet'
+import helmet from '@fastify/helmet'
+import type { FastifyInstance } from 'fastify'
 
-/** What keeps a browser from harm, asked of helmet once: it is the same for every answer. */
-export function secureHeaders(): OutgoingHttpHeaders {
-  const request = new IncomingMessage(new Socket())
-  const response = new ServerResponse(request)
-  helmet({ contentSecurityPolicy: { directives: { defaultSrc: ["'none'"] } } })(request, response, () => {})
-  return response.getHeaders()
+const YEAR_SECONDS = 365 * 24 * 60 * 60
+
+/** Tells browsers to do nothing with an answer but show it; a page replaces the policy by its own. */
+export async function secureHeaders(app: FastifyInstance): Promise<void> {
+  await app.register(helmet, {
+    contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
+    strictTransportSecurity: false,
+  })
+  // A browser must ignore this header over plain http, and over TLS it binds the host for a year.
+  app.addHook('onRequest', async ({ protocol }, reply) => {
+    if (protocol === 'https') reply.header('strict-transport-security', `max-age=${YEAR_SECONDS}`)
+  })
 }

@@ -1,0 +1,7 @@
+/** The numbers of the advisory locks: two tasks that share one would wait for each other. */
+export const locks = {
+  migrateSchema: 7_240_119,
+  syncModels: 7_240_120,
+  useEmbeddedDatabase: 7_240_121,
+  registerFrontendMigrations: 7_240_122,
+} as const
