@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { AiProvider } from '../entities/ai-provider.ts'
 import { visibleProviders } from '../entities/catalogue-scopes.ts'
+import { timeLimitMs } from './duration.ts'
 import { adapters } from './model-config.ts'
 import { reads } from './reads.ts'
 import { attribute, cataloguePage, many, resource, timestamps } from './resource.ts'
@@ -28,21 +29,22 @@ export const secret = z
 const apiKey = secret
   .nullable()
   .describe('The key of its API. Nobody gets it back: where there is one, stars stand for it.')
-const milliseconds = z.number().int().positive()
 const settings = z
   .strictObject({
     timeouts: z
       .strictObject({
-        connect: milliseconds.optional(),
-        firstByte: milliseconds.optional(),
-        total: milliseconds.optional(),
+        connect: timeLimitMs.optional(),
+        firstByte: timeLimitMs.optional(),
+        total: timeLimitMs.optional(),
       })
       .optional(),
     circuit: z
-      .strictObject({ failures: z.number().int().positive().optional(), openFor: milliseconds.optional() })
+      .strictObject({ failures: z.number().int().positive().optional(), openFor: timeLimitMs.optional() })
       .optional(),
   })
-  .describe('Time limits in milliseconds, and after how many failures the provider is skipped for how long.')
+  .describe(
+    'Time limits in milliseconds, of a day at most, and after how many failures the provider is skipped for how long.',
+  )
 
 export const masked = (column: string) => (row: string) => `case when ${row}.${column} is not null then '${stars}' end`
 

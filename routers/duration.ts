@@ -8,3 +8,16 @@ export const duration = z.union([z.number(), z.string()]).transform((value, ctx)
   ctx.addIssue({ code: 'custom', message: `'${value}' is not a length of time such as 500ms, 30s or 5m` })
   return z.NEVER
 })
+
+/** A timer counts no further: `setTimeout` fires at once when it is given more. */
+const MAX_TIMER_MS = 2 ** 31 - 1
+const DAY_MS = 86_400_000
+
+/** A duration that a timer may be given. */
+export const timerDuration = duration.refine((length) => length <= MAX_TIMER_MS, 'must be at most 24 days')
+
+/** A time limit for calls of another server, as configuration files write it. */
+export const timeLimit = duration.refine((length) => length <= DAY_MS, 'must be at most 24h')
+
+/** The same as a number of milliseconds. */
+export const timeLimitMs = z.number().int().positive().max(DAY_MS, `must be at most ${DAY_MS}, which is 24 hours`)

@@ -3,6 +3,7 @@ import { availabilities } from '../entities/columns.ts'
 import { McpServer, mcpTransports } from '../entities/mcp-server.ts'
 import { everyRow } from '../entities/scope.ts'
 import { masked, secret } from './ai-providers.ts'
+import { timeLimitMs } from './duration.ts'
 import { reads } from './reads.ts'
 import { attribute, cataloguePage, many, resource, timestamps } from './resource.ts'
 import { router } from './trpc.ts'
@@ -25,10 +26,9 @@ const requireApproval = z.enum(['never']).describe('Whether a person must agree 
 const apiKey = secret
   .nullable()
   .describe('Sent as a bearer token. Nobody gets it back: where there is one, stars stand for it.')
-const milliseconds = z.number().int().positive()
 const timeouts = z
-  .strictObject({ connect: milliseconds.optional(), read: milliseconds.optional(), sseIdle: milliseconds.optional() })
-  .describe('Time limits in milliseconds.')
+  .strictObject({ connect: timeLimitMs.optional(), read: timeLimitMs.optional(), sseIdle: timeLimitMs.optional() })
+  .describe('Time limits in milliseconds, of a day at most.')
 const config = z
   .record(z.string().max(80), z.json())
   .nullable()

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { systemModelTypes } from '../entities/system-model.ts'
-import { duration } from './duration.ts'
+import { timeLimit } from './duration.ts'
 
 export const adapters = ['openai-compatible', 'openai', 'anthropic', 'google', 'mistral', 'demo'] as const
 export type Adapter = (typeof adapters)[number]
@@ -57,10 +57,10 @@ const provider = z
       .optional(),
     apiKey: z.string().min(1).optional(),
     timeouts: z
-      .strictObject({ connect: duration.optional(), firstByte: duration.optional(), total: duration.optional() })
+      .strictObject({ connect: timeLimit.optional(), firstByte: timeLimit.optional(), total: timeLimit.optional() })
       .default({}),
     circuit: z
-      .strictObject({ failures: z.number().int().positive().optional(), openFor: duration.optional() })
+      .strictObject({ failures: z.number().int().positive().optional(), openFor: timeLimit.optional() })
       .optional(),
     models: z.array(model).default([]),
   })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { duration } from '../routers/duration.ts'
+import { timerDuration } from '../routers/duration.ts'
 import { availableLocales } from '../routers/locales.ts'
 import { loginRules, loginShape } from './login/settings.ts'
 import { count, flag, list } from './setting-kinds.ts'
@@ -54,7 +54,9 @@ const shape = {
     .meta({ secret: true }),
   AI_CONFIG: z.string().optional().describe('YAML or JSON file of AI providers and models; the demo model when absent'),
   AI_MAX_BODY: count(2 * 1024 * 1024, 1024).describe('Largest body of an AI request, in bytes'),
-  AI_HEARTBEAT: duration.prefault('15s').describe('Pause between the comment lines that keep a silent stream open'),
+  AI_HEARTBEAT: timerDuration
+    .prefault('15s')
+    .describe('Pause between the comment lines that keep a silent stream open'),
   RATE_LIMIT_AI_PER_MINUTE: count(0).describe('AI requests a minute, per token and per user; 0 is no limit'),
   ALLOW_EXTERNAL_COMMUNICATION: z
     .stringbool()
@@ -97,13 +99,13 @@ const shape = {
   FRONTEND_MIGRATIONS: z.string().optional().describe('Folder with the files of frontend migrations'),
   EXTENSIONS: list.describe('Modules with listeners, health checks, config blocks and tools, comma separated paths'),
   HEALTH_DEEP_EVERY: count(10, 1).describe('Every how many requests to /health a deep check runs'),
-  SHUTDOWN_TIMEOUT: duration.prefault('30s').describe('How long a stop waits for requests under way'),
+  SHUTDOWN_TIMEOUT: timerDuration.prefault('30s').describe('How long a stop waits for requests under way'),
   TRUSTED_PROXIES: list.describe('Addresses or networks whose X-Forwarded headers are believed, comma separated'),
   ...loginShape,
   SESSION_LIFETIME: z
     .union([z.number(), z.string()])
     .transform((time) => (/^\d+$/.test(`${time}`) ? `${time}m` : time))
-    .pipe(duration)
+    .pipe(timerDuration)
     .prefault('120m')
     .describe('How long a session lives after its last use; a bare number is minutes'),
   LOG_LEVEL: z

@@ -107,6 +107,16 @@ systemModels: {default: mock-1}
     ],
     ['a time that is none', yaml('    timeouts: {connect: soon}'), ['line 5, providers.0.timeouts.connect', "'soon'"]],
     [
+      'a time limit of more than a day',
+      yaml('    timeouts: {total: 25h}'),
+      ['line 5, providers.0.timeouts.total', 'must be at most 24h'],
+    ],
+    [
+      'a time limit that no timer could count',
+      yaml('    circuit: {openFor: 2147483648}'),
+      ['line 5, providers.0.circuit.openFor', 'must be at most 24h'],
+    ],
+    [
       'two providers of one name',
       `${yaml()}\n${lines.slice(1).join('\n')}`,
       ['line 2', 'two providers with the id local'],

@@ -1,6 +1,6 @@
 import { FilterParser } from 'ldapts'
 import { z } from 'zod'
-import { duration } from '../../routers/duration.ts'
+import { timerDuration } from '../../routers/duration.ts'
 import { count, flag, list } from '../setting-kinds.ts'
 import { networkOf } from './proxy.ts'
 
@@ -33,7 +33,7 @@ export const loginShape = {
     ),
   LOGIN_ATTEMPTS_PER_ACCOUNT: count(10, 1).describe('Tries to log in to one account in a LOGIN_WINDOW'),
   LOGIN_ATTEMPTS_PER_ADDRESS: count(300, 1).describe('Tries to log in from one address in a LOGIN_WINDOW'),
-  LOGIN_WINDOW: duration.prefault('15m').describe('Time in which tries to log in are counted'),
+  LOGIN_WINDOW: timerDuration.prefault('15m').describe('Time in which tries to log in are counted'),
   ACCOUNTS_FILE: text.describe('JSON or YAML file of the local accounts; `accounts.json` in DATA_DIR when absent'),
   LDAP_HOST: z
     .string()
@@ -62,7 +62,7 @@ export const loginShape = {
   LDAP_ATTR_EMAIL: z.string().default('mail').describe('Attribute of the e-mail address'),
   LDAP_ATTR_NAME: list.prefault('displayname').describe('Attributes of the display name, joined by blanks'),
   LDAP_INVERT_NAME: flag(true).describe('Whether `Last, First` in a single LDAP_ATTR_NAME becomes `First Last`'),
-  LDAP_TIMEOUT: duration.prefault('5s').describe('How long to wait for each step of an LDAP server'),
+  LDAP_TIMEOUT: timerDuration.prefault('5s').describe('How long to wait for each step of an LDAP server'),
   OIDC_IDP: webAddress.describe('Issuer of the OpenID provider; its addresses are found by discovery'),
   OIDC_CLIENT_ID: text.describe('Our name at the OpenID provider'),
   OIDC_CLIENT_SECRET: text

@@ -128,6 +128,21 @@ describe('providers', () => {
     expect((await svc.admin.get(`/ai-providers/${created.one.id}`)).status).toBe(404)
   })
 
+  test('a time limit of more than a day is refused, which no timer could count', async () => {
+    await using svc = await startJsonApi()
+    const settings = { timeouts: { connect: 1, firstByte: 86_400_001, total: 2 ** 31 }, circuit: { openFor: 2 ** 31 } }
+    const refused = await svc.admin.create('ai-providers', { ...provided, settings })
+    expect([refused.status, pointersOf(refused).toSorted()]).toEqual([
+      422,
+      ['circuit/openFor', 'timeouts/firstByte', 'timeouts/total'].map((name) => `/data/attributes/settings/${name}`),
+    ])
+    expect(refused.errors[0]?.detail).toContain('must be at most 86400000, which is 24 hours')
+    const day = await svc.admin.create('ai-providers', { ...provided, settings: { timeouts: { total: 86_400_000 } } })
+    expect(day.status).toBe(201)
+    const server = { serverLabel: 'S', url: 'https://tools.example', timeouts: { sseIdle: 2 ** 31 } }
+    expect((await svc.admin.create('mcp-servers', server)).status).toBe(422)
+  })
+
   test('nobody else changes anything', async () => {
     await using svc = await startJsonApi()
     const { provider } = await addCatalogue(svc)
