@@ -2,9 +2,8 @@ import { defineCommand } from 'citty'
 import { z } from 'zod'
 import { roles } from '../entities/user.ts'
 import { personName } from '../routers/admin.ts'
+import { newPassword } from '../routers/password.ts'
 import { email, type UserChoice, username } from '../routers/user-choice.ts'
-import { readEnv } from '../server/env.ts'
-import { accountsFile, putAccount, removeAccount } from '../server/login/accounts.ts'
 import { UsageError } from './refusals.ts'
 import { json, type Session } from './session.ts'
 import { table } from './table.ts'
@@ -28,16 +27,15 @@ export const addUser = (session: Session) =>
         name: await ask.text({ flag: '--name', given: args.name, message: 'Display name', schema: personName }),
       }
       const password = args['password-stdin'] ? await readPassword(session) : undefined
-      const record = await session.open(({ host }) => host.admin.addUser(person))
-      if (password !== undefined) await putAccount(accountsFile(readEnv(session.env)), person, password)
+      const record = await session.open(({ host }) =>
+        host.admin.addUser({ ...person, ...(password !== undefined && { password }) }),
+      )
       session.tell({ record, words: `User ${record.username} is added, with the id ${record.id}.` })
     },
   })
 
-const password = z.string().min(8).max(1024)
-
 async function readPassword({ piped }: Session): Promise<string> {
-  const { data, success } = password.safeParse(await piped())
+  const { data, success } = newPassword.safeParse(await piped())
   if (!success) throw new UsageError('--password-stdin: a password has 8 to 1024 characters.')
   return data
 }
@@ -68,8 +66,6 @@ export const removeUser = (session: Session) =>
       const user = await chooseUser(session, args)
       if (!args.yes) await consent(session, user)
       const record = await session.open(({ host }) => host.admin.removeUser({ user }))
-      // Or they could sign in again, and be somebody new.
-      await removeAccount(accountsFile(readEnv(session.env)), record.username)
       const rows = Object.entries(record.report).map(([name, counts]) => ({ table: name, ...counts }))
       session.tell({ record, words: `User ${record.username} is removed.\n\n${table(rows, '')}` })
     },

@@ -5,19 +5,36 @@ import { AI_USER_ID, roles, User } from '../entities/user.ts'
 import { storeAvatar } from './avatar.ts'
 import type { Context } from './context.ts'
 import { eraseUser } from './erase-user.ts'
+import { assertLocalAccounts, assertNotGuessable, newPassword } from './password.ts'
 import { Problem } from './problems.ts'
 import { host, router } from './trpc.ts'
 import { email, findUser, userChoice, username } from './user-choice.ts'
 
 export const personName = z.string().trim().min(1, 'must not be empty').max(120, 'must have at most 120 characters')
 
+const newUser = z.strictObject({
+  username,
+  email,
+  name: personName,
+  role: z.enum(roles).optional(),
+  password: newPassword.optional(),
+})
+
 /** What administrators do on the host. */
 export const adminRouter = router({
-  addUser: host.input(z.strictObject({ username, email, name: personName })).mutation(async ({ ctx, input }) => {
-    const em = ctx.em()
-    const user = em.create(User, input)
-    await em.flush().catch(refuseDuplicate)
-    return { id: user.id, ...input }
+  /** With a password, the person also has a local account: both or nothing. */
+  addUser: host.input(newUser).mutation(async ({ ctx, input: { password, role = 'user', ...input } }) => {
+    if (password !== undefined) {
+      assertLocalAccounts(ctx)
+      assertNotGuessable(password, [input.username, input.email])
+    }
+    const id = await ctx.em().transactional(async (em) => {
+      const user = em.create(User, { ...input, role })
+      await em.flush().catch(refuseDuplicate)
+      if (password !== undefined) await ctx.localAccounts.add(input, password)
+      return user.id
+    })
+    return { id, ...input, role }
   }),
 
   setRole: host

@@ -9,6 +9,7 @@ import type { Extensions } from './extension.ts'
 import type { HealthChecks, HealthTimer } from './health.ts'
 import type { KeyValueStore } from './key-value-store.ts'
 import type { Labels } from './labels/index.ts'
+import type { LocalAccounts } from './local-accounts.ts'
 import type { Locale } from './locales.ts'
 import type { LoginSources } from './login-source.ts'
 import type { LoginThrottle } from './login-throttle.ts'
@@ -54,6 +55,7 @@ export interface Services {
   limiter: RateLimiter
   /** Opened when first needed, which is before the first request. */
   loginSources: () => Promise<LoginSources>
+  localAccounts: LocalAccounts
   loginThrottle: LoginThrottle
   sessionRoll: SessionRoll
   models: ModelGateway

@@ -10,7 +10,7 @@ export type ErasureReport = Record<string, { deleted: number; kept: number }>
 
 /** Erases a person and all they own in one transaction, once `first` agrees; their usage stays, without them. */
 export async function eraseUser(
-  { em, storage, sessionRoll, log }: Context,
+  { em, storage, sessionRoll, localAccounts, log }: Context,
   user: User,
   first: (tx: EntityManager) => Promise<void> = async () => {},
 ): Promise<ErasureReport> {
@@ -27,6 +27,8 @@ export async function eraseUser(
     // Somebody else was faster.
     if (!deleted) throw new Problem('not_found', { detail: `There is no user ${user.username} any more.` })
     report['users'] = { deleted, kept: 0 }
+    // Last: where the account cannot be removed nothing else is, and where only the commit fails the next try ends it.
+    await localAccounts.remove(user.username)
   })
   const stays = (what: string) => (error: unknown) => log.warn({ error }, `${what} could not be deleted`)
   // Only once nothing refers to it any more.

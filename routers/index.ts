@@ -14,6 +14,7 @@ import { mcpServers, mcpServersRouter } from './mcp-servers.ts'
 import { migrations, migrationsRouter } from './migrations.ts'
 import { modelsRouter } from './models.ts'
 import { passkeyRouter } from './passkey.ts'
+import { passwordRouter } from './password.ts'
 import { registrationRouter } from './registration.ts'
 import type { Resource } from './resource.ts'
 import { sessionsRouter } from './sessions.ts'
@@ -43,6 +44,7 @@ export const appRouter = router({
   migrations: migrationsRouter,
   models: modelsRouter,
   passkey: passkeyRouter,
+  password: passwordRouter,
   registration: registrationRouter,
   sessions: sessionsRouter,
   systemModels: systemModelsRouter,

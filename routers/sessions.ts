@@ -42,10 +42,11 @@ export const sessionsRouter = router({
     if (!password) throw new Problem('not_found', { detail: 'Nobody signs in with a password here.' })
     const typed = account.safeParse(input.account).data ?? input.account.toLowerCase()
     await takeTry(ctx, typed)
+    const [before] = await ctx.sql(findKnownUser, [typed])
     const identity = await password.verify(input.account, input.password)
     if (!identity) throw refused(ctx, 'password')
     await ctx.loginThrottle.clear(typed)
-    return enter(ctx, identity, 'password', input.redirectUri)
+    return enter(ctx, identity, { by: 'password', next: input.redirectUri, before })
   }),
 
   /** Where to sign in elsewhere; whom the reverse proxy in front has signed in already is in at once. */
@@ -61,7 +62,7 @@ export const sessionsRouter = router({
   finishLogin: browser.input(z.strictObject({ query: z.string().max(8192) })).mutation(async ({ ctx, input }) => {
     const { identity, next } = await redirectLogin.finish(ctx, input.query)
     if (!identity) throw refused(ctx, 'redirect')
-    return enter(ctx, identity, 'redirect', next)
+    return enter(ctx, identity, { by: 'redirect', next })
   }),
 
   logout: browser.mutation(({ ctx }) => leave(ctx)),
@@ -73,7 +74,7 @@ async function throughProxy(ctx: BrowserContext, next: string | undefined) {
   const { header } = await ctx.loginSources()
   if (!header) throw new Problem('not_found', { detail: 'Nobody signs in elsewhere here.' })
   const identity = ctx.browser.proxied()
-  if (identity) return enter(ctx, identity, 'header', next)
+  if (identity) return enter(ctx, identity, { by: 'header', next })
   if (!header.loginUrl) throw refused(ctx, 'header')
   const url = new URL(header.loginUrl, ctx.settings.baseUrl)
   url.searchParams.set('target', ctx.settings.baseUrl + onTo('/req/login/proxy', next))
@@ -93,11 +94,20 @@ function refused(ctx: BrowserContext, by: SignIn): Problem {
   return new Problem('login_failed')
 }
 
+interface Entry {
+  by: SignIn
+  next: string | undefined
+  /** The person as they were before their password was compared. */
+  before?: KnownUser | undefined
+}
+
 /** Begins the session of somebody whom a source has told of: a person we know, or who is to register. */
-async function enter(ctx: BrowserContext, identity: Identity, by: SignIn, next: string | undefined) {
+async function enter(ctx: BrowserContext, identity: Identity, { by, next, before }: Entry) {
   const [known] = await ctx.sql(findKnownUser, [identity.username])
   // Nobody is the AI user, whatever a directory says.
   if (known?.id === AI_USER_ID) throw refused(ctx, by)
+  // The person was removed, or got another password, while this one was compared.
+  if (before && (before.id !== known?.id || before.epoch !== known.epoch)) throw refused(ctx, by)
   const standing = known ? { userId: known.id, epoch: known.epoch } : { registering: identity }
   await ctx.browser.begin({ standing, by, signedInAt: Date.now() })
   ctx.caller.become(known ? { type: 'user', person: personOf(known) } : { type: 'registering', ...identity })

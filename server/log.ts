@@ -84,4 +84,6 @@ function describe(error: unknown): unknown {
 
 /** A database's or a parser's message may quote a value. */
 const safeMessage = (name: string, message: string) =>
-  /^(Problem|TypeError|RangeError|ReferenceError|Error|OutboundError)$/.test(name) ? message.slice(0, 300) : undefined
+  /^(Problem|TypeError|RangeError|ReferenceError|Error|OutboundError|AccountsError)$/.test(name)
+    ? message.slice(0, 300)
+    : undefined

@@ -5,8 +5,6 @@ import { createEvents } from '../routers/events.ts'
 import { extend } from '../routers/extension.ts'
 import { resources } from '../routers/index.ts'
 import { lockKeychain } from '../routers/keychain-lock.ts'
-import type { LoginSources } from '../routers/login-source.ts'
-import { createLoginThrottle } from '../routers/login-throttle.ts'
 import { createCatalogue } from '../routers/resource-catalogue.ts'
 import { RowLoader } from '../routers/row-loader.ts'
 import { readModelConfig } from './ai/config.ts'
@@ -20,7 +18,7 @@ import { createHealthChecks } from './health-checks.ts'
 import { createHealthTimer } from './health-timer.ts'
 import { createKeyValue } from './key-value.ts'
 import { loadLabels } from './labels.ts'
-import { loginLimits, openLoginSources } from './login/index.ts'
+import { openLogin } from './login/index.ts'
 import { publicSettings } from './public-settings.ts'
 import { createSessionRoll } from './session-roll.ts'
 import type { Env } from './settings.ts'
@@ -55,7 +53,6 @@ export async function compose({ env, database, log, temporaryDir }: Parts): Prom
   const models = createGateway(vault)
   const usageLog = createUsageLog(sql, log)
   const callers = createCallers(sql, settings, log)
-  let loginSources: Promise<LoginSources> | undefined
   const services: Services = {
     em,
     sql,
@@ -63,8 +60,7 @@ export async function compose({ env, database, log, temporaryDir }: Parts): Prom
     settings,
     kv,
     limiter,
-    loginSources: () => (loginSources ??= openLoginSources(env, log)),
-    loginThrottle: createLoginThrottle(limiter, loginLimits(env)),
+    ...openLogin(env, limiter, log),
     sessionRoll: createSessionRoll(kv),
     models,
     frontendMigrations: () => loadFrontendMigrations(env.FRONTEND_MIGRATIONS),

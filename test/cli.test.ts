@@ -171,7 +171,7 @@ describe('what is done exits with 0', () => {
     const flags = ['--name', 'laptop', '--abilities', 'ai,user,read', '--expires', '90d']
     const token = await machine.json('token', '--username', 'ada', ...flags)
 
-    expect(added).toEqual({ id: 2, username: 'ada', email: 'ada@example.org', name: 'Ada Example' })
+    expect(added).toEqual({ id: 2, username: 'ada', email: 'ada@example.org', name: 'Ada Example', role: 'user' })
     expect(changed).toEqual({ id: 2, username: 'ada', role: 'admin' })
     expect(token).toEqual({ id: 1, name: 'laptop', token: expect.stringMatching(/^svc_1_[0-9A-Za-z]{46}$/) })
     const [row] = await machine.rows('select abilities, expires_at - now() as left, hash from access_tokens')

@@ -103,7 +103,7 @@ describe('local accounts', () => {
 
     expect(await source.verify('ann', 'one')).toBeUndefined()
     expect(await source.verify('ann', 'two')).toEqual(ann)
-    await removeAccount(t.file, 'Ann')
+    await removeAccount(t.file, 'ann')
     expect(await source.verify('ann', 'two')).toBeUndefined()
   })
 
@@ -185,14 +185,21 @@ describe('in production', () => {
     expect(() => readEnv({ ...production, AUTHENTICATION_METHOD: 'local' })).toThrow(/ACCOUNTS_FILE/)
   })
 
-  test('accounts of an example stop the start', async () => {
+  test('accounts of an example are ignored with a warning, and stop the start where there are no others', async () => {
     await using t = await inFolder()
     const settings = { ...production, AUTHENTICATION_METHOD: 'local', ACCOUNTS_FILE: t.file }
     await putAccount(t.file, { ...ann, email: 'ann@uni-example.de' }, 'x')
     expect(await (await t.open(settings)).verify('ann', 'x')).toMatchObject({ username: 'ann' })
 
+    const running = await t.open(settings)
+
     await putAccount(t.file, bea, 'x')
 
+    expect(await running.verify('bea', 'x')).toBeUndefined()
+    expect(await running.verify('ann', 'x')).toMatchObject({ username: 'ann' })
+    expect(t.log.lines.join()).toMatch(/accounts of the example/)
+    expect(await (await t.open(settings)).verify('ann', 'x')).toMatchObject({ username: 'ann' })
+    await removeAccount(t.file, 'ann')
     await expect(t.open(settings)).rejects.toThrow(/accounts of the example/)
   })
 })

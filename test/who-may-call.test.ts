@@ -53,6 +53,7 @@ const table: { open: string; by?: Ability; to: string }[] = [
   { open: 'a user in a browser', to: 'sessions.list sessions.end sessions.endOthers sessions.logoutEverywhere' },
   { open: 'a user in a browser', to: 'migrations.markApplied' },
   { open: 'a user in a browser', to: 'passkey.state passkey.backup passkey.renewBackup passkey.reset' },
+  { open: 'a user in a browser', to: 'password.state password.change' },
   { open: 'a user in a browser', to: 'tokens.create tokens.list tokens.revoke' },
   { open: 'a user', by: 'ai', to: 'ai.ask ai.stream' },
   { open: 'a user', by: 'user', to: 'users.me' },
@@ -83,6 +84,7 @@ const table: { open: string; by?: Ability; to: string }[] = [
   { open: 'an administrator', by: 'write', to: 'systemModels.create systemModels.update systemModels.delete' },
   { open: 'an administrator', by: 'write', to: 'systemPrompts.create systemPrompts.update systemPrompts.delete' },
   { open: 'the host', to: 'admin.addUser admin.setRole admin.removeUser admin.updateAiAvatar migrations.register' },
+  { open: 'the host', to: 'password.set' },
   { open: 'the host', to: 'models.list models.sync models.check users.find' },
   { open: 'the host', to: 'tokens.createFor tokens.listFor tokens.revokeFor' },
 ]

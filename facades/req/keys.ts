@@ -4,6 +4,7 @@ import { type ReqOptions, small } from './options.ts'
 import { refusing } from './refusal.ts'
 
 type FirstKeys = Parameters<Api['registration']['complete']>[0]
+type PasswordChange = Parameters<Api['password']['change']>[0]
 type Backup = Parameters<Api['passkey']['renewBackup']>[0]
 
 /** How a person comes to keys, and back to them. */
@@ -17,6 +18,14 @@ export async function keys(app: FastifyInstance, { contextOf }: ReqOptions) {
     // The page goes on with the new session.
     reply.header('x-csrf-token', ctx.browser?.session?.csrfToken)
     return { success: true, redirectUri }
+  })
+
+  app.post<{ Body: PasswordChange }>('/req/profile/change-password', small, async (request, reply) => {
+    const ctx = await contextOf(request, reply)
+    await createCaller(ctx).password.change(request.body)
+    // The page goes on with the new session.
+    reply.header('x-csrf-token', ctx.browser?.session?.csrfToken)
+    return { success: true, message: 'Password changed. Your other sessions have ended.' }
   })
 
   app.get('/req/profile/passkey-backup', async (request, reply) => {

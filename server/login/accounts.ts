@@ -6,6 +6,7 @@ import { lock } from 'proper-lockfile'
 import { parse, stringify } from 'yaml'
 import { z } from 'zod'
 import { identity } from '../../routers/login-source.ts'
+import { Problem } from '../../routers/problems.ts'
 import type { Env } from '../settings.ts'
 
 const account = z.strictObject({
@@ -42,11 +43,30 @@ export async function readAccounts(file: string): Promise<Account[]> {
 /** Adds an account or replaces the one with its username; the file has the old list or the new one at any time. */
 export async function putAccount(file: string, person: z.input<typeof identity>, password: string): Promise<void> {
   const entry = { ...identity.parse(person), hash: await hashPassword(password) }
-  await change(file, (list) => [...list.filter(({ username }) => username !== entry.username), entry])
+  await change(file, (list) => {
+    const others = list.filter(({ username }) => username !== entry.username)
+    if (others.some(({ email }) => email === entry.email))
+      throw new Problem('conflict', { detail: 'No two accounts may have one e-mail address.' })
+    return [...others, entry]
+  })
 }
 
-export async function removeAccount(file: string, username: string): Promise<void> {
-  await change(file, (list) => list.filter((entry) => entry.username !== username.trim().toLowerCase()))
+/** Whether there is such an account, which then has the new password. */
+export async function setAccountPassword(file: string, username: string, password: string): Promise<boolean> {
+  const hash = await hashPassword(password)
+  let found = false
+  await change(file, (list) => {
+    found = list.some((entry) => entry.username === username)
+    return list.map((entry) => (entry.username === username ? { ...entry, hash } : entry))
+  })
+  return found
+}
+
+/** Whether there was such an account. A file without it stays untouched, which may be one that cannot be written. */
+export async function removeAccount(file: string, username: string): Promise<boolean> {
+  if (!(await readAccounts(file)).some((entry) => entry.username === username)) return false
+  await change(file, (list) => list.filter((entry) => entry.username !== username))
+  return true
 }
 
 /** One spelling for letters that keyboards write in several. */

@@ -1,26 +1,44 @@
 import { readFile } from 'node:fs/promises'
-import type { Log } from '../../routers/context.ts'
+import type { Log, Services } from '../../routers/context.ts'
 import { account as accountText, type LoginSources, type PasswordSource } from '../../routers/login-source.ts'
-import type { LoginLimits } from '../../routers/login-throttle.ts'
+import { createLoginThrottle, type LoginLimits } from '../../routers/login-throttle.ts'
+import type { RateLimiter } from '../../routers/rate-limit.ts'
 import type { Env } from '../settings.ts'
 import { accountsFile } from './accounts.ts'
 import { createLdap, type LdapOptions } from './ldap.ts'
-import { createLocal } from './local.ts'
+import { createLocalAccounts, type OpenedLocalAccounts } from './local.ts'
 import { createProxy } from './proxy.ts'
 import type { Method } from './settings.ts'
 
-export const loginLimits = (env: Env): LoginLimits => ({
+type LoginServices = Pick<Services, 'loginSources' | 'localAccounts' | 'loginThrottle'>
+
+/** All that signing in needs. */
+export function openLogin(env: Env, limiter: RateLimiter, log: Log): LoginServices {
+  const localAccounts = openLocalAccounts(env, log)
+  let sources: Promise<LoginSources> | undefined
+  return {
+    loginSources: () => (sources ??= openLoginSources(env, log, localAccounts)),
+    localAccounts,
+    loginThrottle: createLoginThrottle(limiter, limitsOf(env)),
+  }
+}
+
+const limitsOf = (env: Env): LoginLimits => ({
   perAccount: env.LOGIN_ATTEMPTS_PER_ACCOUNT,
   perAddress: env.LOGIN_ATTEMPTS_PER_ADDRESS,
   windowSeconds: Math.ceil(env.LOGIN_WINDOW / 1000),
 })
 
 /** Opens the sources that the settings choose; throws where one of their files is not usable. */
-export async function openLoginSources(env: Env, log: Log): Promise<LoginSources> {
+export async function openLoginSources(
+  env: Env,
+  log: Log,
+  localAccounts = openLocalAccounts(env, log),
+): Promise<LoginSources> {
   const methods = chosenMethods(env)
   const passwords: PasswordSource[] = []
   for (const method of methods) {
-    if (method === 'local') passwords.push(await openLocal(env, log))
+    if (method === 'local') passwords.push(await checked(localAccounts))
     if (method === 'ldap') passwords.push(createLdap(await ldapOptions(env), log))
   }
   return {
@@ -56,8 +74,20 @@ function firstOf(sources: readonly PasswordSource[]): PasswordSource {
   }
 }
 
-const openLocal = (env: Env, log: Log) =>
-  createLocal({ file: accountsFile(env), allowExamples: env.NODE_ENV === 'development' }, log)
+const openLocalAccounts = (env: Env, log: Log): OpenedLocalAccounts =>
+  createLocalAccounts(
+    {
+      file: accountsFile(env),
+      inUse: chosenMethods(env).includes('local'),
+      allowExamples: env.NODE_ENV === 'development',
+    },
+    log,
+  )
+
+async function checked(accounts: OpenedLocalAccounts): Promise<PasswordSource> {
+  await accounts.assertUsable()
+  return accounts
+}
 
 async function ldapOptions(env: Env): Promise<LdapOptions> {
   const { LDAP_SEARCH_DN: search, LDAP_BASE_DN: base = '', LDAP_BIND_DN: dn = base } = env

@@ -2,49 +2,90 @@ import { randomUUID } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { verify } from '@node-rs/argon2'
 import type { Log } from '../../routers/context.ts'
-import type { PasswordSource } from '../../routers/login-source.ts'
+import type { LocalAccounts } from '../../routers/local-accounts.ts'
 import { Problem } from '../../routers/problems.ts'
-import { type Account, AccountsError, hashPassword, passwordText, readAccounts } from './accounts.ts'
+import {
+  type Account,
+  AccountsError,
+  hashPassword,
+  passwordText,
+  putAccount,
+  readAccounts,
+  removeAccount,
+  setAccountPassword,
+} from './accounts.ts'
 
 export interface LocalOptions {
   file: string
+  inUse: boolean
   /** Whether accounts with addresses that are nobody's, as in examples, may sign in. */
   allowExamples: boolean
 }
 
-/** Knows the accounts of a file, as it is at the time. Throws at once where the file is not valid. */
-export async function createLocal({ file, allowExamples }: LocalOptions, log: Log): Promise<PasswordSource> {
+export interface OpenedLocalAccounts extends LocalAccounts {
+  /** Throws where the file is not valid, or is the one of the example. */
+  assertUsable(): Promise<void>
+}
+
+/** The accounts of a file, as it is at the time. */
+export function createLocalAccounts(options: LocalOptions, log: Log): OpenedLocalAccounts {
+  const { file, inUse, allowExamples } = options
+  const read = accountsReader(options, log)
+
+  /** A file that cannot be used is the operator's matter; callers learn only that it is not their fault. */
+  const guard = <T>(task: Promise<T>): Promise<T> =>
+    task.catch((error: unknown) => {
+      if (error instanceof Problem) throw error
+      log.error({ error }, 'the accounts file cannot be used')
+      throw new Problem('unavailable', { detail: UNUSABLE, cause: error })
+    })
+  const find = async (username: string) => (await guard(read())).get(usernameOf(username))
   // Stands in for the hash of an unknown account, which takes as long then as a wrong password.
-  const nobody = await hashPassword(randomUUID())
-  const accounts = accountsOf(file, allowExamples)
-  await accounts()
+  let nobody: string | undefined
 
   return {
+    inUse,
+    async assertUsable() {
+      const list = await readAccounts(file)
+      if (!allowExamples && list.length > 0 && list.every(isExample)) throw new AccountsError(file, ONLY_EXAMPLES)
+    },
     async verify(name, password) {
-      const known = await accounts().catch((error: unknown) => {
-        log.error({ error }, 'the accounts file cannot be read')
-        throw new Problem('unavailable', { cause: error })
-      })
-      const account = known.get(name.trim().toLowerCase())
+      const account = await find(name)
+      nobody ??= await hashPassword(randomUUID())
       const matches = await verify(account?.hash ?? nobody, passwordText(password))
       if (!account || !matches) return undefined
       const { hash: _, ...identity } = account
       return identity
     },
+    has: async (username) => (await find(username)) !== undefined,
+    async add(person, password) {
+      if (!allowExamples && isExample(person)) throw new Problem('invalid', { detail: NO_EXAMPLES })
+      await guard(putAccount(file, person, password))
+    },
+    setPassword: async (username, password) =>
+      (await find(username)) !== undefined && guard(setAccountPassword(file, usernameOf(username), password)),
+    remove: (username) => guard(removeAccount(file, usernameOf(username))),
   }
 }
 
+const UNUSABLE = 'The accounts cannot be read or changed at the moment. Please contact your administrator.'
+const NO_EXAMPLES = 'An account with an address for examples, as at example.org, cannot sign in in production.'
+const ONLY_EXAMPLES = 'Production does not take accounts of the example, with addresses at example.org.'
+
+const usernameOf = (typed: string) => typed.trim().toLowerCase()
+
 /** Reads the file again whenever it has changed. */
-function accountsOf(file: string, allowExamples: boolean): () => Promise<Map<string, Account>> {
-  let read: { version: string; accounts: Map<string, Account> } | undefined
+function accountsReader({ file, allowExamples }: LocalOptions, log: Log): () => Promise<Map<string, Account>> {
+  let latest: { version: string; accounts: Map<string, Account> } | undefined
   return async () => {
     const version = await versionOf(file)
-    if (read?.version === version) return read.accounts
+    if (latest?.version === version) return latest.accounts
     const list = await readAccounts(file)
-    if (!allowExamples && list.some(isExample))
-      throw new AccountsError(file, 'Production does not take accounts of the example, with addresses at example.org.')
-    read = { version, accounts: new Map(list.map((account) => [account.username, account])) }
-    return read.accounts
+    const usable = allowExamples ? list : list.filter((account) => !isExample(account))
+    const ignored = list.length - usable.length
+    if (ignored > 0) log.warn({ ignored }, 'accounts of the example cannot sign in in production')
+    latest = { version, accounts: new Map(usable.map((account) => [account.username, account])) }
+    return latest.accounts
   }
 }
 
@@ -54,4 +95,5 @@ async function versionOf(file: string): Promise<string> {
 }
 
 /** The domains that RFC 2606 keeps for examples. */
-const isExample = ({ email }: Account) => /[@.](example|test|invalid|example\.(com|net|org))$/.test(email)
+const isExample = ({ email }: Pick<Account, 'email'>) =>
+  /[@.](example|test|invalid|example\.(com|net|org))$/.test(email)
