@@ -10,7 +10,11 @@ const settings = { ALLOW_EXTERNAL_COMMUNICATION: 'true' }
 
 /** What the standard leaves open, and this service does not offer. */
 const notOffered = [
+  'paging.relationship-data',
+  'paging.relationship-each-once',
   'creating.own-id-taken',
+  'creating.local-id-in-linkage',
+  'relationships.as-sent-with-204',
   'relationships.set-to-one',
   'relationships.clear-to-one',
   'relationships.related-link-stable',
@@ -20,8 +24,15 @@ const notOffered = [
   'extensions.unknown-beside-known',
   'extensions.base-rules-hold',
   'extensions.profile-changes-nothing',
+  'extensions.ext-list',
+  'extensions.profile-list',
+  'extensions.profile-beside-unknown',
+  'extensions.unknown-beside-known-sent',
+  'extensions.lists',
+  'extensions.lists-agree',
   'document.link-objects',
   'document.link-languages',
+  'document.link-relations',
   'errors.links',
 ]
 

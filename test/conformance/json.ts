@@ -13,6 +13,8 @@ export const text = (value: unknown): string => (typeof value === 'string' ? val
 export const objects = (value: unknown): JsonObject[] => list(value).filter(isObject)
 export const texts = (value: unknown): string[] => list(value).filter((item) => typeof item === 'string')
 
+export const isUri = (value: unknown): boolean => URL.canParse(text(value))
+
 /** A value in a few words, for a line of the report. */
 export function short(value: unknown): string {
   const written = JSON.stringify(value) ?? String(value)

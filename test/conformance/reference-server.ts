@@ -87,10 +87,10 @@ const whole = ({ links, ...document }: JsonObject, { ext, profile }: Applied): J
   jsonapi: { version: '1.1', ext, profile, meta: { isReference: true } },
   links: {
     ...object(links),
-    describedby: { href: '/api/openapi.json', title: 'What there is', hreflang: ['en', 'de-CH'] },
+    describedby: { href: '/api/openapi.json', rel: 'describedby', title: 'What there is', hreflang: ['en', 'de-CH'] },
   },
   ...document,
-  ...(ext.length > 0 && { 'stamp:from': 'reference' }),
+  ...Object.fromEntries(ext.map((uri) => [`${uri.split('/').at(-1)}:from`, 'reference'])),
 })
 
 function refusal(cause: unknown, broken: Broken): Reply {

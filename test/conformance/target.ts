@@ -1,4 +1,4 @@
-import { applies, NotApplicable } from './check.ts'
+import { applies, demandStatus, NotApplicable } from './check.ts'
 import { type Answer, Client } from './client.ts'
 import { describe, learnFrom } from './discovery.ts'
 import { isObject, type Json, type JsonObject, list, object, text } from './json.ts'
@@ -24,6 +24,9 @@ export interface Linked {
   self: string
   related: string
 }
+
+/** So that a walk over pages that never ends comes to an end. */
+export const MAX_PAGES = 100
 
 /** A JSON:API server as the suite sees it: what it has, and a way to ask it. */
 export class TargetServer extends Client {
@@ -92,15 +95,27 @@ export class TargetServer extends Client {
 
   /** The ids of a whole collection, page by page. */
   async allKeys(type: TargetType): Promise<string[]> {
-    const keys: string[] = []
-    let answer = await this.get(type.path)
-    for (let page = 0; page < 50; page++) {
-      keys.push(...dataOf(answer.document['data']).map(keyOf))
-      const next = object(answer.document['links'])['next']
-      if (!next) return keys
-      answer = await this.follow(next)
+    const pages = await this.pagesFrom(await this.get(type.path))
+    return pages.flatMap(({ document }) => dataOf(document['data']).map(keyOf))
+  }
+
+  /** A page and those that a link of each, such as `next`, leads on to. */
+  async pagesFrom(first: Answer, link = 'next'): Promise<Answer[]> {
+    const pages = [first]
+    for (let page = first; pages.length < MAX_PAGES; pages.push(page)) {
+      const on = object(page.document['links'])[link]
+      if (!urlOf(on)) break
+      page = await this.follow(on)
+      demandStatus(page, 200)
     }
-    return keys
+    return pages
+  }
+
+  /** All that a URL leads to, over all its pages. */
+  async allDataAt(url: string): Promise<JsonObject[]> {
+    const first = await this.get(url)
+    demandStatus(first, 200)
+    return (await this.pagesFrom(first)).flatMap(({ document }) => dataOf(document['data']))
   }
 
   /** The relations of every type, on each of its first few resources. */

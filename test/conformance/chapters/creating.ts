@@ -2,15 +2,17 @@ import { randomUUID } from 'node:crypto'
 import { applies, chapter, demand, demandEqual, demandRefusal, demandStatus, each } from '../check.ts'
 import type { Answer } from '../client.ts'
 import { isObject, object, objects, short, text } from '../json.ts'
-import type { TargetType } from '../openapi.ts'
+import type { Relation, TargetType } from '../openapi.ts'
 import type { TargetServer } from '../target.ts'
-import { keyOf, urlOf } from '../walk.ts'
+import { keyOf, sameSet, urlOf } from '../walk.ts'
 import { lostLinkage, NOTHING_MADE, settable } from '../writing.ts'
 
 const { must, should } = chapter('creating')
 
 const eachType = (server: TargetServer, check: (type: TargetType) => unknown) =>
   each(server.makeable(), NOTHING_MADE, check)
+
+const NO_RELATIONS = 'no relationship can be given'
 
 const created = async (server: TargetServer, type: TargetType): Promise<Answer> =>
   server.create(type, await server.newDocument(type))
@@ -167,9 +169,43 @@ export const creating = [
     }),
   ),
 
+  must(
+    'local-id-in-linkage',
+    'Identification [424-433]',
+    'A lid in linkage stands for the resource of the document that carries it.',
+    (server) =>
+      eachType(server, (type) =>
+        each(ownRelations(server, type), 'no type has a relationship to itself', async (relation) => {
+          const answer = await withLocalLinkage(server, type, relation, 'here')
+          applies(answer.status !== 403 && answer.status !== 409, 'a resource may not be related to itself')
+          demandStatus(answer, 201, 202, 204)
+          const made = object(answer.document['data'])
+          applies(Boolean(made['id']), 'a creation does not answer with a resource')
+          const { self } = server.linkedBy(type, made, relation.name)
+          demand(
+            sameSet(await server.allDataAt(self), [made]),
+            answer.at,
+            `${relation.name} is not the resource itself`,
+          )
+        }),
+      ),
+  ),
+
+  must(
+    'unknown-local-id',
+    'Identification [424-433]',
+    'A lid in linkage that no resource of the document carries is refused.',
+    (server) =>
+      eachType(server, (type) =>
+        each(settable(server, type, 'create'), NO_RELATIONS, async (relation) =>
+          demandRefusal(await withLocalLinkage(server, type, relation, 'nowhere')),
+        ),
+      ),
+  ),
+
   must('relationship-data', 'Creating Resources [1492]', 'A relationship given without data is refused.', (server) =>
     eachType(server, (type) =>
-      each(settable(server, type, 'create'), 'no relationship can be given', async ({ name }) => {
+      each(settable(server, type, 'create'), NO_RELATIONS, async ({ name }) => {
         const { data } = await server.newDocument(type)
         const relationships = { ...object(data['relationships']), [name]: { meta: {} } }
         demandRefusal(await server.create(type, { data: { ...data, relationships } }))
@@ -200,10 +236,21 @@ export const creating = [
   ),
 ]
 
+const ownRelations = (server: TargetServer, type: TargetType) =>
+  settable(server, type, 'create').filter(({ to }) => to === type.name)
+
+/** A creation with a `lid` of its own, and another one, or the same, in its linkage. */
+async function withLocalLinkage(server: TargetServer, type: TargetType, { name, to, many }: Relation, lid: string) {
+  const { data } = await server.newDocument(type)
+  const identifier = { type: to ?? 'nonesuch', lid }
+  const relationships = { ...object(data['relationships']), [name]: { data: many ? [identifier] : identifier } }
+  return server.create(type, { data: { ...data, lid: 'here', relationships } })
+}
+
 /** Creations with a related resource that is not there. */
 async function lostCreations(server: TargetServer, type: TargetType): Promise<Answer[]> {
   const relations = settable(server, type, 'create')
-  applies(relations.length > 0, 'no relationship can be given')
+  applies(relations.length > 0, NO_RELATIONS)
   const answers: Answer[] = []
   for (const relation of relations) {
     const { data } = await server.newDocument(type)

@@ -1,6 +1,6 @@
 import { applies, chapter, demand, demandEqual, demandStatus, each, type Finding, refuse } from '../check.ts'
 import type { Answer } from '../client.ts'
-import { isObject, type Json, type JsonObject, object, short, text } from '../json.ts'
+import { isObject, isUri, type Json, type JsonObject, object, short, text } from '../json.ts'
 import type { TargetServer } from '../target.ts'
 import {
   dataOf,
@@ -58,6 +58,9 @@ const identity = (value: JsonObject) =>
 
 const LANGUAGE_TAG = /^[a-z]{2,8}(-[a-z0-9]{1,8})*$/i
 
+/** A registered relation type of RFC 8288. */
+const RELATION_NAME = /^[a-z][a-z0-9.-]*$/
+
 const isForeignKey = (name: string, relation: string) =>
   new RegExp(`^${relation.replace(/[^\w]/g, '.')}[-_]?id$`, 'i').test(name)
 
@@ -84,8 +87,6 @@ function reached(document: JsonObject): Set<string> {
   }
   return keys
 }
-
-const isUri = (value: Json) => URL.canParse(text(value))
 
 export const documents = [
   must('root', 'Top Level [289]', 'The root of every document is an object.', async (server) => {
@@ -382,6 +383,16 @@ export const documents = [
       (document, isLinkage) => onlyObjects(linkParts(document, isLinkage)).filter(({ value }) => 'hreflang' in value),
       ({ hreflang }) =>
         [hreflang].flat().every((tag) => LANGUAGE_TAG.test(text(tag))) ? undefined : `hreflang ${short(hreflang)}`,
+    ),
+  ),
+
+  must(
+    'link-relations',
+    'Link Objects [793-810]',
+    'rel is one link relation type: a registered name, or a URI.',
+    inAll(
+      (document, isLinkage) => onlyObjects(linkParts(document, isLinkage)).filter(({ value }) => 'rel' in value),
+      ({ rel }) => (RELATION_NAME.test(text(rel)) || isUri(rel ?? null) ? undefined : `rel ${short(rel)}`),
     ),
   ),
 

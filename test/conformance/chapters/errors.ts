@@ -8,6 +8,8 @@ const { must, should } = chapter('errors')
 
 const MEMBERS = ['id', 'links', 'status', 'code', 'title', 'detail', 'source', 'meta']
 const WORDS = ['id', 'status', 'code', 'title', 'detail']
+/** What a request, rather than what there is, brings about. */
+const BAD_REQUESTS = [400, 406, 415, 422]
 const SOURCES = ['pointer', 'parameter', 'header']
 
 const failures = async (server: TargetServer) => {
@@ -164,15 +166,30 @@ export const errors = [
     },
   ),
 
+  should(
+    'source-given',
+    'Error Objects [2172]',
+    'A problem with what was sent says its source: a pointer, a parameter or a header.',
+    async (server) => {
+      const all = (await failures(server)).filter(({ status }) => BAD_REQUESTS.includes(status))
+      applies(all.length > 0, 'nothing that was sent is refused')
+      const wrong = all.filter((answer) =>
+        errorsOf(answer).some((error) => !SOURCES.some((it) => it in sourceOf(error))),
+      )
+      refuse(wrong.map((answer) => ({ at: answer.at, seen: `no source in ${short(answer.document['errors'])}` })))
+    },
+  ),
+
   should('source-of-query', 'Error Objects [2172]', 'A problem with a query parameter names it.', (server) =>
     each(server.typesWith('list'), 'no collection can be read', async ({ path }) => {
       for (const name of ['nonesuch', 'include', 'sort', 'page[nonesuch]']) {
         const answer = await server.get(path, { [name]: 'nonesuch' })
         applies(answer.status === 400, 'a bad parameter is not refused')
+        const found = errorsOf(answer)
         demand(
-          errorsOf(answer).some((error) => sourceOf(error)['parameter'] === name),
+          found.length > 0 && found.every((error) => sourceOf(error)['parameter'] === name),
           answer.at,
-          `no parameter ${name} in ${short(answer.body)}`,
+          `not only the parameter ${name} in ${short(answer.body)}`,
         )
       }
     }),

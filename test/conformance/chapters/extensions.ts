@@ -1,6 +1,6 @@
 import { applies, chapter, demand, demandEqual, demandStatus, each, type Finding, refuse } from '../check.ts'
 import type { Answer } from '../client.ts'
-import type { JsonObject } from '../json.ts'
+import { isObject, isUri, type JsonObject, object, short, texts } from '../json.ts'
 import { MEDIA_TYPE, mediaTypeParameter } from '../openapi.ts'
 import type { TargetServer } from '../target.ts'
 import { resourceParts } from '../walk.ts'
@@ -9,22 +9,37 @@ const { must, should } = chapter('extensions')
 
 const UNKNOWN = 'https://example.org/conformance/unknown'
 
+const KINDS = ['ext', 'profile'] as const
+type Kind = (typeof KINDS)[number]
+
+const NOTHING_DECLARED = { ext: 'no extension is declared', profile: 'no profile is declared' }
+
+/** A collection, asked for with a list of extensions or profiles. */
+async function asking(server: TargetServer, kind: Kind, uris: string[]): Promise<Answer> {
+  const [type] = server.typesWith('list')
+  applies(type !== undefined, 'no collection can be read')
+  return server.get(type.path, '', { accept: `${MEDIA_TYPE}; ${kind}="${uris.join(' ')}"` })
+}
+
+async function listApplied(server: TargetServer, kind: Kind, uris: string[]): Promise<void> {
+  applies(uris.length > 1, `there are no two to list: ${NOTHING_DECLARED[kind]}`)
+  const answer = await asking(server, kind, uris)
+  demandStatus(answer, 200)
+  demandListed(answer, kind, uris)
+}
+
+const demandListed = (answer: Answer, kind: Kind, uris: string[]) =>
+  demandEqual(appliedTo(answer, kind).toSorted(), uris.toSorted(), answer.at, `${kind} of the content type`)
+
 /** A collection, asked for with each extension or profile that the server declares, beside the plain answer. */
-const eachApplied = (
-  server: TargetServer,
-  kind: 'ext' | 'profile',
-  check: (applied: Answer, plain: Answer, uri: string) => void,
-) =>
-  each(server.description[kind], `no ${kind === 'ext' ? 'extension' : 'profile'} is declared`, async (uri) => {
-    const [type] = server.typesWith('list')
-    applies(type !== undefined, 'no collection can be read')
-    const applied = await server.get(type.path, '', { accept: `${MEDIA_TYPE}; ${kind}="${uri}"` })
+const eachApplied = (server: TargetServer, kind: Kind, check: (applied: Answer, plain: Answer, uri: string) => void) =>
+  each(server.description[kind], NOTHING_DECLARED[kind], async (uri) => {
+    const applied = await asking(server, kind, [uri])
     demandStatus(applied, 200)
-    check(applied, await server.get(type.path), uri)
+    check(applied, await server.get(applied.url), uri)
   })
 
-const appliedTo = ({ headers }: Answer, kind: 'ext' | 'profile') =>
-  mediaTypeParameter(headers.get('content-type') ?? '', kind)
+const appliedTo = ({ headers }: Answer, kind: Kind) => mediaTypeParameter(headers.get('content-type') ?? '', kind)
 
 const prefixed = (value: JsonObject) => Object.keys(value).filter((name) => name.includes(':') && !name.startsWith('@'))
 
@@ -72,11 +87,9 @@ export const extensions = [
     'Server Responsibilities [248]',
     'A known extension together with an unknown one gives 406.',
     (server) =>
-      each(server.description.ext, 'no extension is declared', async (uri) => {
-        const [type] = server.typesWith('list')
-        applies(type !== undefined, 'no collection can be read')
-        demandStatus(await server.get(type.path, '', { accept: `${MEDIA_TYPE}; ext="${uri} ${UNKNOWN}"` }), 406)
-      }),
+      each(server.description.ext, NOTHING_DECLARED.ext, async (uri) =>
+        demandStatus(await asking(server, 'ext', [uri, UNKNOWN]), 406),
+      ),
   ),
 
   must(
@@ -97,6 +110,81 @@ export const extensions = [
       eachApplied(server, 'profile', (applied, plain) =>
         demandEqual(applied.document['data'], plain.document['data'], applied.at, 'data'),
       ),
+  ),
+
+  must('ext-list', 'Server Responsibilities [196]', 'Of a list of known extensions each is applied.', (server) =>
+    listApplied(server, 'ext', server.description.ext),
+  ),
+
+  should(
+    'profile-list',
+    'Server Responsibilities [200, 252]',
+    'Of a list of known profiles each is applied.',
+    (server) => listApplied(server, 'profile', server.description.profile),
+  ),
+
+  should(
+    'profile-beside-unknown',
+    'Server Responsibilities [251-252]',
+    'A known profile is applied though an unknown one stands before it in the list.',
+    (server) =>
+      each(server.description.profile, NOTHING_DECLARED.profile, async (uri) => {
+        const answer = await asking(server, 'profile', [UNKNOWN, uri])
+        demandStatus(answer, 200)
+        demandListed(answer, 'profile', [uri])
+      }),
+  ),
+
+  must(
+    'unknown-beside-known-sent',
+    'Server Responsibilities [235]',
+    'A request type that lists an unknown extension beside a known one gives 415.',
+    (server) =>
+      each(server.makeable(), 'nothing can be made', async (type) => {
+        const [uri] = server.description.ext
+        applies(uri !== undefined, NOTHING_DECLARED.ext)
+        const headers = { 'content-type': `${MEDIA_TYPE}; ext="${uri} ${UNKNOWN}"` }
+        demandStatus(await server.create(type, await server.newDocument(type), headers), 415)
+      }),
+  ),
+
+  must(
+    'lists',
+    'Universal Responsibilities [193-200]',
+    'ext and profile of the media type are lists of URIs with one space between.',
+    async (server) => {
+      await server.survey()
+      const values = server.seen.flatMap(({ at, headers }) =>
+        [...(headers.get('content-type') ?? '').matchAll(/;\s*(?:ext|profile)=(?:"([^"]*)"|([^\s;]*))/g)].map(
+          ([, quoted, bare]) => ({ at, value: quoted ?? bare ?? '' }),
+        ),
+      )
+      applies(values.length > 0, 'nothing was applied')
+      const wrong = values.filter(({ value }) => !value.split(' ').every((uri) => isUri(uri)))
+      refuse(wrong.map(({ at, value }) => ({ at, seen: `the list "${value}"` })))
+    },
+  ),
+
+  must(
+    'lists-agree',
+    'JSON:API Object [823-834]',
+    'The jsonapi object lists the extensions and profiles that the media type lists.',
+    async (server) => {
+      const answers = (await server.documents()).filter(({ document }) => isObject(document['jsonapi']))
+      const listed = answers.flatMap((answer) =>
+        KINDS.flatMap((kind) => {
+          const shown = object(answer.document['jsonapi'])[kind]
+          return shown === undefined
+            ? []
+            : [{ at: answer.at, kind, shown: texts(shown), applied: appliedTo(answer, kind) }]
+        }),
+      )
+      applies(listed.length > 0, 'no jsonapi object has such a list')
+      const wrong = listed.filter(({ shown, applied }) => shown.toSorted().join() !== applied.toSorted().join())
+      refuse(
+        wrong.map(({ at, kind, shown, applied }) => ({ at, seen: `${kind} ${short(shown)}, not ${short(applied)}` })),
+      )
+    },
   ),
 
   must(

@@ -1,17 +1,21 @@
 import { applies, chapter, demand, demandEqual, demandStatus, each, type Finding, refuse } from '../check.ts'
 import type { Answer } from '../client.ts'
-import { type JsonObject, object } from '../json.ts'
+import { type JsonObject, object, short } from '../json.ts'
 import type { TargetType } from '../openapi.ts'
-import type { TargetServer } from '../target.ts'
+import { type Linked, MAX_PAGES, type TargetServer } from '../target.ts'
 import { dataOf, keyOf, linkParts, urlOf } from '../walk.ts'
 
 const { must } = chapter('paging')
 
 const KEYS = ['first', 'last', 'prev', 'next']
 const NOT_PAGED = 'no collection is paged'
+const NO_PAGED_RELATIONSHIP = 'no relationship is paged'
 
 const linksOf = ({ document }: Answer) => object(document['links'])
 const keysOf = ({ document }: Answer) => dataOf(document['data']).map(keyOf)
+const twiceIn = (keys: string[]) => keys.filter((key, index) => keys.indexOf(key) !== index)
+const demandNone = (keys: string[], at: string, what: string) =>
+  demand(keys.length === 0, at, `${what}: ${[...new Set(keys)].slice(0, 5).join(', ')}`)
 const isThere = (links: JsonObject, name: string) => urlOf(links[name]) !== ''
 
 /** The first page, small enough that there is a second. */
@@ -23,15 +27,29 @@ async function firstPage(server: TargetServer, { path, parameters }: TargetType,
   return answer
 }
 
-async function allPages(server: TargetServer, first: Answer): Promise<Answer[]> {
-  const pages = [first]
-  for (let page = first; isThere(linksOf(page), 'next') && pages.length < 100; ) {
-    page = await server.follow(linksOf(page)['next'])
-    demandStatus(page, 200)
-    pages.push(page)
-  }
-  return pages
+/** Keys of a collection as other ways lead to it than by `next` from its first small page. */
+async function keysByOtherWays(server: TargetServer, type: TargetType, first: Answer): Promise<Set<string>> {
+  const keys = (await server.pagesFrom(await server.get(type.path))).flatMap(keysOf)
+  const { last } = linksOf(first)
+  const back = urlOf(last) ? await server.pagesFrom(await server.follow(last), 'prev') : []
+  return new Set([...keys, ...back.flatMap(keysOf)])
 }
+
+/** Relationships of many that have pagination links of their own, each with its first page. */
+const eachPagedRelationship = async (server: TargetServer, check: (linked: Linked, first: Answer) => unknown) =>
+  each(
+    (await server.linked()).filter(({ self, relation }) => self && relation.many !== false),
+    NO_PAGED_RELATIONSHIP,
+    async (linked) => {
+      const shown = object(object(object(linked.resource['relationships'])[linked.relation.name])['links'])
+      const first = await server.get(linked.self)
+      const links = { ...linksOf(first), ...shown }
+      applies(isThere(links, 'next'), NO_PAGED_RELATIONSHIP)
+      await check(linked, { ...first, document: { ...first.document, links } })
+    },
+  )
+
+const isResource = (value: JsonObject) => 'attributes' in value || 'relationships' in value
 
 const eachPaged = (server: TargetServer, check: (type: TargetType) => unknown) =>
   each(
@@ -90,18 +108,62 @@ export const paging = [
     (server) =>
       eachPaged(server, async (type) => {
         const page = await firstPage(server, type)
-        const pages = await allPages(server, page)
-        demand(pages.length < 100 || !isThere(linksOf(pages.at(-1) ?? page), 'next'), page.at, 'no end after 100 pages')
+        const pages = await server.pagesFrom(page)
+        demand(
+          pages.length < MAX_PAGES || !isThere(linksOf(pages.at(-1) ?? page), 'next'),
+          page.at,
+          `no end after ${MAX_PAGES} pages`,
+        )
       }),
   ),
 
   must('each-once', 'Pagination [1424]', 'Following next shows each resource once.', (server) =>
     eachPaged(server, async (type) => {
       const first = await firstPage(server, type)
-      const keys = (await allPages(server, first)).flatMap(keysOf)
-      const twice = keys.filter((key, index) => keys.indexOf(key) !== index)
-      demand(twice.length === 0, first.at, `more than once: ${[...new Set(twice)].slice(0, 5).join(', ')}`)
+      const pages = await server.pagesFrom(first)
+      const keys = pages.flatMap(keysOf)
+      demandNone(twiceIn(keys), first.at, 'more than once')
+      applies(pages.length < MAX_PAGES, 'there are too many pages to see them all')
+      const others = await keysByOtherWays(server, type, first)
+      demandNone(
+        [...others].filter((key) => !keys.includes(key)),
+        first.at,
+        'on no page',
+      )
     }),
+  ),
+
+  must(
+    'relationship-data',
+    'Relationships [505]',
+    'Pagination links of a relationship page its linkage, not the related resources.',
+    (server) =>
+      eachPagedRelationship(server, async (_, first) => {
+        for (const name of KEYS.filter((key) => isThere(linksOf(first), key))) {
+          const page = await server.follow(linksOf(first)[name])
+          demandStatus(page, 200)
+          const whole = dataOf(page.document['data']).find(isResource)
+          demand(whole === undefined, page.at, `${name} leads to a resource, not an identifier: ${short(whole)}`)
+        }
+      }),
+  ),
+
+  must(
+    'relationship-each-once',
+    'Relationships [505]',
+    'Following next from a relationship shows each of its members once.',
+    (server) =>
+      eachPagedRelationship(server, async ({ related }, first) => {
+        const keys = (await server.pagesFrom(first)).flatMap(keysOf)
+        demandNone(twiceIn(keys), first.at, 'more than once')
+        applies(related !== '', 'no related link')
+        const members = (await server.allDataAt(related)).map(keyOf)
+        demandNone(
+          members.filter((key) => !keys.includes(key)),
+          first.at,
+          'on no page',
+        )
+      }),
   ),
 
   must('prev-leads-back', 'Pagination [1424]', 'prev leads back to the page before.', (server) =>
@@ -116,13 +178,13 @@ export const paging = [
   must('first-and-last', 'Pagination [1424]', 'first leads to the first page and last to the last one.', (server) =>
     eachPaged(server, async (type) => {
       const first = await firstPage(server, type)
-      const pages = await allPages(server, first)
+      const pages = await server.pagesFrom(first)
       const ends = [
         ['first', first],
         ['last', pages.at(-1) ?? first],
       ] as const
       const known = ends.filter(([name]) => isThere(linksOf(first), name))
-      applies(known.length > 0 && pages.length < 100, 'neither first nor last')
+      applies(known.length > 0 && pages.length < MAX_PAGES, 'neither first nor last')
       for (const [name, page] of known)
         demandEqual(keysOf(await server.follow(linksOf(first)[name])), keysOf(page), first.at, `the page at ${name}`)
     }),

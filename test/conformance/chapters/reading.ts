@@ -113,13 +113,9 @@ export const reading = [
     (server) =>
       eachLinkage(server, async ({ self, related }) => {
         applies(related !== '', 'no related link')
-        const linkage = await dataAt(server, self)
-        const resources = await dataAt(server, related)
-        demand(
-          sameSet(dataOf(linkage.data), dataOf(resources.data)),
-          linkage.answer.at,
-          'other resources than at the related link',
-        )
+        const linkage = await server.allDataAt(self)
+        const resources = await server.allDataAt(related)
+        demand(sameSet(linkage, resources), self, 'other resources than at the related link')
       }),
   ),
 

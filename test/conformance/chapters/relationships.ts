@@ -1,5 +1,6 @@
 import { applies, chapter, demand, demandEqual, demandRefusal, demandStatus, each } from '../check.ts'
-import type { Json, JsonObject } from '../json.ts'
+import type { Answer } from '../client.ts'
+import { type Json, type JsonObject, short } from '../json.ts'
 import type { Change } from '../openapi.ts'
 import { type Linked, nobody, type TargetServer } from '../target.ts'
 import { dataOf, identifierOf, keyOf, sameSet } from '../walk.ts'
@@ -12,7 +13,7 @@ const DONE = [200, 202, 204]
 const send = (server: TargetServer, by: Change, { self }: Linked, data: Json) =>
   server.send(by, self, { body: { data } })
 
-const linkage = async (server: TargetServer, { self }: Linked) => dataOf((await server.get(self)).document['data'])
+const linkage = (server: TargetServer, { self }: Linked) => server.allDataAt(self)
 
 async function demandLinkage(server: TargetServer, linked: Linked, wanted: JsonObject[], at: string) {
   const found = await linkage(server, linked)
@@ -25,7 +26,70 @@ async function demandLinkage(server: TargetServer, linked: Linked, wanted: JsonO
 
 const CHANGES: Change[] = ['PATCH', 'POST', 'DELETE']
 
+interface Changed {
+  linked: Linked
+  by: Change
+  sent: JsonObject[]
+  answer: Answer
+}
+
+/** Every change that succeeds: a member set, or members replaced, added and removed. */
+const eachChange = (server: TargetServer, check: (changed: Changed) => unknown) =>
+  each([false, true], NOTHING_CHANGED, (many) =>
+    each(many ? CHANGES : (['PATCH'] as const), NOTHING_CHANGED, (by) =>
+      eachChangeable(server, { many, by }, async (linked) => {
+        const sent = await candidates(server, linked.relation, 1)
+        const answer = await send(server, by, linked, many ? sent : (sent[0] ?? null))
+        applies(answer.status < 300, `the change is refused with ${answer.status}`)
+        await check({ linked, by, sent, answer })
+      }),
+    ),
+  )
+
+const NOTHING_CHANGED = 'no relationship can be changed'
+
 export const relationships = [
+  must('status', 'Updating Relationships [1978-2008]', 'A change that succeeds gives 200, 202 or 204.', (server) =>
+    eachChange(server, ({ answer }) => demandStatus(answer, ...DONE)),
+  ),
+
+  must(
+    'content-of-200',
+    'Updating Relationships [1978]',
+    'With 200 comes the linkage as it now is, or meta and no data.',
+    (server) =>
+      eachChange(server, async ({ linked, answer: { at, status, document } }) => {
+        applies(status === 200, 'no change gives 200')
+        if (!('data' in document)) return demand('meta' in document, at, `neither data nor meta: ${short(document)}`)
+        const shown = dataOf(document['data'])
+        const now = dataOf((await server.get(linked.self)).document['data'])
+        demand(sameSet(shown, now), at, `data ${short(shown)}, but the linkage is ${short(now)}`)
+      }),
+  ),
+
+  must(
+    'as-sent-with-204',
+    'Updating Relationships [1978-2008]',
+    'With 204 the relationship is as was sent: what else was changed is shown with 200.',
+    (server) =>
+      eachChange(server, async ({ linked, by, sent, answer: { at, status } }) => {
+        applies(status === 204, 'no change gives 204')
+        const now = await linkage(server, linked)
+        const isThere = (it: JsonObject) => now.some((held) => keyOf(held) === keyOf(it))
+        const isRight = by === 'PATCH' ? sameSet(now, sent) : sent.every((it) => isThere(it) === (by === 'POST'))
+        demand(isRight, at, `${short(sent)} was sent, and the linkage is ${short(now)}`)
+      }),
+  ),
+
+  must('local-id', 'Identification [433]', 'A lid that stands for no resource of the document is refused.', (server) =>
+    each([false, true], NOTHING_CHANGED, (many) =>
+      eachChangeable(server, { many, by: 'PATCH' }, async (linked) => {
+        const identifier = { type: linked.relation.to ?? 'nonesuch', lid: 'nowhere' }
+        demandRefusal(await send(server, 'PATCH', linked, many ? [identifier] : identifier))
+      }),
+    ),
+  ),
+
   must('set-to-one', 'Updating To-One Relationships [1837]', 'PATCH sets a to-one relationship.', (server) =>
     eachChangeable(server, { many: false, by: 'PATCH' }, async (linked) => {
       const data = (await candidates(server, linked.relation, 2)).at(-1) ?? null

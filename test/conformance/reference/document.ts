@@ -28,12 +28,13 @@ export class Writer {
     return { data: isMany ? data : (data[0] ?? null), ...(isSent && { included: shown }) }
   }
 
-  linkage(row: Row, name: string): Json {
-    const write = this.#broken('whole-resources-as-linkage')
-      ? (it: Row) => ({ ...identify(it), attributes: it.attributes })
-      : identify
-    const rows = this.#store.related(row, name).map(write)
-    return types[row.type]?.relations[name]?.many ? rows : (rows[0] ?? null)
+  /** The answer to a request for a relationship. */
+  relationship(row: Row, name: string, page = 1): JsonObject {
+    const isWhole = this.#broken('whole-resources-as-linkage')
+    return this.#relationshipObject(row, name, page, (it) => ({
+      ...identify(it),
+      ...(isWhole && { attributes: it.attributes }),
+    }))
   }
 
   selfOf(row: Row): string {
@@ -44,7 +45,7 @@ export class Writer {
     const wanted = this.#broken('all-fields') ? undefined : fields.get(row.type)
     const isWanted = ([name]: [string, Json]) => !wanted || wanted.includes(name)
     const names = Object.keys(types[row.type]?.relations ?? {})
-    const relationships = names.map((name): [string, Json] => [name, this.#relationship(row, name)])
+    const relationships = names.map((name): [string, Json] => [name, this.#relationshipObject(row, name)])
     return {
       type: row.type,
       id: this.#broken('numeric-ids') && row.type === 'tags' ? Number(row.id) : row.id,
@@ -54,13 +55,32 @@ export class Writer {
     }
   }
 
-  #relationship(row: Row, name: string): JsonObject {
-    const self = `${this.selfOf(row)}/relationships/${name}`
-    const [first] = this.#store.related(row, name)
+  #relationshipObject(row: Row, name: string, page = 1, write = identify): JsonObject {
+    const { many, pageSize } = types[row.type]?.relations[name] ?? {}
+    const rows = this.#store.related(row, name)
+    const links = { self: `${this.selfOf(row)}/relationships/${name}`, related: this.#relatedLink(row, name, rows) }
+    if (!pageSize) return { links, data: many ? rows.map(write) : (rows.map(write)[0] ?? null) }
+    const start = (page - 1) * pageSize
+    const shown = rows.slice(start, start + pageSize)
+    const last = Math.max(1, Math.ceil(rows.length / pageSize))
+    return { links: { ...links, ...this.#pageLinks(links, page, last) }, data: shown.map(write) }
+  }
+
+  #relatedLink(row: Row, name: string, [first]: Row[]): string {
     const isMoving = this.#broken('moving-related-link') && name === 'editor' && first
-    const related = isMoving ? this.selfOf(first) : `${this.selfOf(row)}/${name}`
-    const data = this.#store.related(row, name).map(identify)
-    return { links: { self, related }, data: types[row.type]?.relations[name]?.many ? data : (data[0] ?? null) }
+    return isMoving ? this.selfOf(first) : `${this.selfOf(row)}/${name}`
+  }
+
+  #pageLinks({ self, related }: { self: string; related: string }, page: number, last: number): JsonObject {
+    const step = this.#broken('skips-members') ? 2 : 1
+    const base = this.#broken('pages-related') ? related : self
+    const at = (number: number) => `${base}?page%5Bnumber%5D=${number}`
+    return {
+      first: at(1),
+      last: at(last),
+      prev: page > 1 ? at(page - 1) : null,
+      next: page < last ? at(page + step) : null,
+    }
   }
 
   #included(rows: Row[], paths: string[]): Row[] {

@@ -9,6 +9,13 @@ const UUID = new RegExp(`^${randomUUID().replace(/[^-]/g, '[0-9a-f]')}$`, 'i')
 const refuse = (pointer: string) => new Refusal(422, 'invalid_document', { pointer })
 const lost = (pointer: string) => new Refusal(404, 'not_found', { pointer })
 
+/** The resource that a document makes, before it is there. */
+interface Local {
+  type: Json | undefined
+  lid: Json | undefined
+  id: string
+}
+
 /** Reads documents that clients send, and judges them against what there is. */
 export class Reader {
   readonly #store: Store
@@ -44,28 +51,32 @@ export class Reader {
     return Object.fromEntries(given)
   }
 
-  links({ relations }: Type, data: JsonObject): Row['links'] {
+  /** What the relationships of a resource hold; one that is made may name itself by its `lid`. */
+  links({ relations }: Type, data: JsonObject, id = ''): Row['links'] {
+    const local = { type: data['type'], lid: data['lid'], id }
     const given = Object.entries(object(data['relationships']))
     return Object.fromEntries(
       given.map(([name, value]) => {
         const relation = relations[name]
         const pointer = `/data/relationships/${name}`
         if (!relation || relation.inverse) throw refuse(pointer)
-        return [name, this.linkage(relation, object(value)['data'], pointer)]
+        return [name, this.linkage(relation, object(value)['data'], pointer, local)]
       }),
     )
   }
 
   /** Ids of the rows that linkage names. */
-  linkage(relation: Relation, data: Json | undefined, pointer: string): string | string[] | null {
+  linkage(relation: Relation, data: Json | undefined, pointer: string, local?: Local): string | string[] | null {
     if (data === undefined || Boolean(relation.many) !== Array.isArray(data)) throw refuse(pointer)
-    if (Array.isArray(data)) return [...new Set(data.map((it) => this.#id(relation, it, pointer)))]
+    if (Array.isArray(data)) return [...new Set(data.map((it) => this.#id(relation, it, pointer, local)))]
     if (data === null && relation.required) throw refuse(pointer)
-    return data === null ? null : this.#id(relation, data, pointer)
+    return data === null ? null : this.#id(relation, data, pointer, local)
   }
 
-  #id({ to }: Relation, identifier: Json, pointer: string): string {
-    const { type, id } = object(identifier)
+  #id({ to }: Relation, identifier: Json, pointer: string, local?: Local): string {
+    const { type, id, lid } = object(identifier)
+    if (lid !== undefined && this.#broken('local-ids-ignored')) return local?.id ?? ''
+    if (lid !== undefined && type === to && type === local?.type && lid === local.lid) return local.id
     if (type !== to || typeof id !== 'string') throw refuse(pointer)
     if (!this.#store.find(to, id)) throw lost(pointer)
     return id

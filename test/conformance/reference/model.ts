@@ -6,6 +6,8 @@ export interface Relation {
   /** The relation of the other type that holds this one; it can only be read. */
   inverse?: string
   required?: true
+  /** Linkage comes in pages of so many. */
+  pageSize?: number
 }
 
 export interface Type {
@@ -31,6 +33,7 @@ export const types: Record<string, Type> = {
     relations: {
       author: { to: 'people', required: true },
       editor: { to: 'people' },
+      sequel: { to: 'articles' },
       tags: { to: 'tags', many: true },
       comments: { to: 'comments', many: true, inverse: 'article' },
     },
@@ -53,7 +56,13 @@ export const types: Record<string, Type> = {
     pageSize: 50,
     ownIds: true,
   },
-  tags: { attributes: { label: { type: 'string' } }, relations: {}, includes: [], sorts: [], readOnly: true },
+  tags: {
+    attributes: { label: { type: 'string' } },
+    relations: { articles: { to: 'articles', many: true, inverse: 'tags', pageSize: 2 } },
+    includes: [],
+    sorts: [],
+    readOnly: true,
+  },
 }
 
 export interface Row {
@@ -72,7 +81,17 @@ const row = (type: string, id: string, attributes: Row['attributes'], links: Row
 })
 
 const article = (id: string, title: string, words: number, links: Row['links']) =>
-  row('articles', id, { title, words, published: words > 100, subtitle: null }, { editor: null, tags: [], ...links })
+  row(
+    'articles',
+    id,
+    { title, words, published: words > 100, subtitle: null },
+    {
+      editor: null,
+      sequel: null,
+      tags: [],
+      ...links,
+    },
+  )
 
 const seed = (): Row[] => [
   row('people', '1', { name: 'Ada', bornOn: '1815-12-10' }),
@@ -82,10 +101,10 @@ const seed = (): Row[] => [
   row('tags', '2', { label: 'science' }),
   row('tags', '3', { label: 'travel' }),
   article('1', 'Engines', 300, { author: '1', editor: '2', tags: ['1', '2'] }),
-  article('2', 'Rivers', 120, { author: '2' }),
+  article('2', 'Rivers', 120, { author: '2', sequel: '3', tags: ['1'] }),
   article('3', 'Bridges', 120, { author: '1', tags: ['3'] }),
   article('4', 'Clouds', 80, { author: '2', editor: '1' }),
-  article('5', 'Alphabets', 900, { author: '1' }),
+  article('5', 'Alphabets', 900, { author: '1', tags: ['1', '2'] }),
   row('comments', '1', { body: 'Well said.' }, { article: '1' }),
   row('comments', '2', { body: 'I doubt it.' }, { article: '1' }),
   row('comments', '3', { body: 'More of this.' }, { article: '3' }),
@@ -104,10 +123,12 @@ export class Store {
     return this.#rows.find((it) => it.type === type && it.id === id)
   }
 
-  add(row: Omit<Row, 'id'> & { id?: string | undefined }): Row {
-    const added = { ...row, id: row.id ?? String(++this.#last) }
-    this.#rows.push(added)
-    return added
+  newId(): string {
+    return String(++this.#last)
+  }
+
+  add(row: Row): void {
+    this.#rows.push(row)
   }
 
   remove(row: Row): void {
@@ -129,7 +150,7 @@ export class Store {
     const relation = types[row.type]?.relations[name]
     if (!relation) return []
     const { to, inverse } = relation
-    if (inverse) return this.all(to).filter(({ links }) => links[inverse] === row.id)
+    if (inverse) return this.all(to).filter(({ links }) => [links[inverse]].flat().includes(row.id))
     return [row.links[name] ?? []].flat().flatMap((id) => this.find(to, id) ?? [])
   }
 }

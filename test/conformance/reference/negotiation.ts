@@ -3,8 +3,8 @@ import { MEDIA_TYPE, mediaTypeParameter } from '../openapi.ts'
 import type { Broken } from './breakages.ts'
 import { Refusal } from './refusal.ts'
 
-export const EXTENSION = 'https://example.org/ext/stamp'
-export const PROFILE = 'https://example.org/profiles/plain'
+export const EXTENSIONS = ['https://example.org/ext/stamp', 'https://example.org/ext/badge']
+export const PROFILES = ['https://example.org/profiles/plain', 'https://example.org/profiles/terse']
 
 export interface Applied {
   ext: string[]
@@ -16,7 +16,7 @@ const isJsonApi = (range: string) => range.split(';')[0]?.trim() === MEDIA_TYPE
 /** No parameter but ext and profile, and no unknown extension. */
 function isFit(range: string): boolean {
   const names = [...range.matchAll(/;\s*([\w-]+)=/g)].map(([, name]) => name)
-  const isKnown = mediaTypeParameter(range, 'ext').every((uri) => uri === EXTENSION)
+  const isKnown = mediaTypeParameter(range, 'ext').every((uri) => EXTENSIONS.includes(uri))
   return isKnown && names.every((name) => name === 'ext' || name === 'profile' || name === 'q')
 }
 
@@ -29,10 +29,12 @@ export function negotiate(
   const isWrong = hasBody && !(isJsonApi(sent) && isFit(sent))
   if (isWrong && !broken('no-415')) throw new Refusal(415, 'unsupported_media_type', { header: 'Content-Type' })
   const fit = fitRanges(accept, broken)
-  const wanted = (name: 'ext' | 'profile', known: string) =>
-    fit.some((range) => mediaTypeParameter(range, name).includes(known)) ? [known] : []
-  const ext = broken('extension-unasked') ? [EXTENSION] : wanted('ext', EXTENSION)
-  return { ext, profile: wanted('profile', PROFILE) }
+  const wanted = (name: 'ext' | 'profile', known: string[]) =>
+    fit
+      .flatMap((range) => mediaTypeParameter(range, name).slice(0, broken('first-of-list') ? 1 : undefined))
+      .filter((uri) => known.includes(uri))
+  const ext = broken('extension-unasked') ? EXTENSIONS : wanted('ext', EXTENSIONS)
+  return { ext, profile: wanted('profile', PROFILES) }
 }
 
 function fitRanges(accept: string, broken: Broken): string[] {
@@ -45,6 +47,9 @@ function fitRanges(accept: string, broken: Broken): string[] {
 
 export function contentType({ ext, profile }: Applied, broken: Broken): string {
   if (broken('plain-json')) return 'application/json'
-  const named = broken('extension-not-echoed') ? [] : ext
-  return [MEDIA_TYPE, ...named.map((uri) => `ext="${uri}"`), ...profile.map((uri) => `profile="${uri}"`)].join('; ')
+  const named = { ext: broken('extension-not-echoed') ? [] : ext, profile }
+  const lists = Object.entries(named).filter(([, uris]) => uris.length > 0)
+  return [MEDIA_TYPE, ...lists.map(([name, uris]) => `${name}="${uris.join(broken('comma-lists') ? ',' : ' ')}"`)].join(
+    '; ',
+  )
 }

@@ -1,13 +1,13 @@
 import type { Json, JsonObject } from '../json.ts'
 import { MEDIA_TYPE } from '../openapi.ts'
 import { type Relation, type Type, types } from './model.ts'
-import { EXTENSION, PROFILE } from './negotiation.ts'
+import { EXTENSIONS, PROFILES } from './negotiation.ts'
 
 const content = (schema: JsonObject): JsonObject => ({
   content: {
     [MEDIA_TYPE]: { schema },
-    [`${MEDIA_TYPE}; ext="${EXTENSION}"`]: { schema },
-    [`${MEDIA_TYPE}; profile="${PROFILE}"`]: { schema },
+    [`${MEDIA_TYPE}; ext="${EXTENSIONS.join(' ')}"`]: { schema },
+    [`${MEDIA_TYPE}; profile="${PROFILES.join(' ')}"`]: { schema },
   },
 })
 

@@ -15,7 +15,7 @@ const split = (value: string) => value.split(',').filter(Boolean)
 /** What of the standard parameters an address takes. */
 export interface Takes {
   type: Type
-  kind: 'collection' | 'resource' | 'linkage' | 'nothing'
+  kind: 'collection' | 'resource' | 'linkage'
 }
 
 export function readQuery(search: URLSearchParams, { type, kind }: Takes, broken: Broken): Query {
@@ -24,7 +24,7 @@ export function readQuery(search: URLSearchParams, { type, kind }: Takes, broken
   const readers: [RegExp, boolean, (value: string, name: string) => boolean][] = [
     [
       /^include$/,
-      kind !== 'nothing' && kind !== 'linkage' && type.includes.length > 0,
+      kind !== 'linkage' && type.includes.length > 0,
       (value) => {
         query.include = split(value)
         return broken('unknown-include-ok') || query.include.every((path) => type.includes.includes(path))
@@ -32,7 +32,7 @@ export function readQuery(search: URLSearchParams, { type, kind }: Takes, broken
     ],
     [
       /^fields\[([^[\]]+)\]$/,
-      kind !== 'nothing',
+      kind !== 'linkage',
       (value, name) => {
         query.fields.set(name, split(value))
         return name in types
@@ -48,7 +48,7 @@ export function readQuery(search: URLSearchParams, { type, kind }: Takes, broken
     ],
     [
       /^page\[(size|number)\]$/,
-      isCollection && type.pageSize !== undefined,
+      kind !== 'resource' && type.pageSize !== undefined,
       (value, name) => {
         query[name === 'size' ? 'size' : 'page'] = Number(value)
         return /^[1-9]\d{0,3}$/.test(value)

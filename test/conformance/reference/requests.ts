@@ -28,14 +28,12 @@ const forbidden = () => new Refusal(403, 'forbidden')
 /** Answers requests as the standard says, but for what is broken. */
 export class Requests {
   readonly #store: Store
-  readonly #base: string
   readonly #broken: Broken
   readonly #writer: Writer
   readonly #reader: Reader
 
   constructor(store: Store, base: string, broken: Broken) {
     this.#store = store
-    this.#base = base
     this.#broken = broken
     this.#writer = new Writer(store, base, broken)
     this.#reader = new Reader(store, broken)
@@ -85,7 +83,10 @@ export class Requests {
     if (!pageSize) return { ...document, links: { self: url.href } }
     const last = Math.max(1, Math.ceil(rows.length / query.size))
     const at = (page: number) => this.#pageLink(url, page, query.size)
-    const next = query.page < last || this.#broken('next-on-last-page') ? at(query.page + 1) : null
+    const next =
+      query.page < last || this.#broken('next-on-last-page')
+        ? at(query.page + (this.#broken('skips-page') ? 2 : 1))
+        : null
     return {
       ...document,
       links: { self: url.href, first: at(1), last: at(last), prev: query.page > 1 ? at(query.page - 1) : null, next },
@@ -102,21 +103,22 @@ export class Requests {
   #create(name: string, type: Type, { body }: Asked): Reply {
     if (type.readOnly) throw forbidden()
     const data = this.#reader.resource(name, body)
-    const id = this.#reader.ownId(name, data)
+    const id = this.#reader.ownId(name, data) ?? this.#store.newId()
     const fresh = {
       type: name,
       id,
       attributes: { ...blank(type), ...this.#reader.attributes(type, data) },
       links: emptyLinks(type),
     }
-    const row = this.#store.add({ ...fresh, links: this.#linksOf(fresh, type, data) })
+    const row = { ...fresh, links: this.#linksOf(fresh, type, data) }
+    this.#store.add(row)
     const document = this.#writer.write([row], false, noQuery)
     return { status: 201, document, headers: { location: this.#writer.selfOf(row) } }
   }
 
-  #linksOf(fresh: Omit<Row, 'id'>, type: Type, data: JsonObject): Row['links'] {
+  #linksOf(fresh: Row, type: Type, data: JsonObject): Row['links'] {
     try {
-      return { ...fresh.links, ...this.#reader.links(type, data) }
+      return { ...fresh.links, ...this.#reader.links(type, data, fresh.id) }
     } catch (cause) {
       if (this.#broken('takes-half')) this.#store.add({ ...fresh })
       throw cause
@@ -158,17 +160,25 @@ export class Requests {
   }
 
   #relationship(row: Row, name: string, relation: Relation, asked: Asked): Reply {
-    const self = `${this.#base}/${row.type}/${row.id}/relationships/${name}`
     if (asked.method === 'GET') {
-      this.#query(asked, { type: { attributes: {}, relations: {}, includes: [], sorts: [] }, kind: 'nothing' })
-      return { status: 200, document: { links: { self }, data: this.#writer.linkage(row, name) } }
+      const { pageSize } = relation
+      const type = { attributes: {}, relations: {}, includes: [], sorts: [], ...(pageSize && { pageSize }) }
+      const { page } = this.#query(asked, { type, kind: 'linkage' })
+      return { status: 200, document: this.#writer.relationship(row, name, page) }
     }
     if (relation.inverse) throw forbidden()
     const body = object(asked.body)
     const pointer = body['data'] === undefined ? '' : '/data'
     const given = this.#reader.linkage(relation, body['data'], pointer)
     row.links[name] = Array.isArray(given) ? this.#changed(row.links[name] as string[], given, asked.method) : given
-    return { status: 204 }
+    return this.#changedAs(asked.method, row, name)
+  }
+
+  /** A replacement says nothing, an addition shows what there now is, a removal has meta alone. */
+  #changedAs(method: string, row: Row, name: string): Reply {
+    if (method === 'PATCH') return { status: 204 }
+    if (method === 'DELETE') return { status: 200, document: { meta: { isGone: true } } }
+    return { status: 200, document: this.#writer.relationship(row, name) }
   }
 
   #changed(held: string[], given: string[], method: string): string[] {

@@ -168,6 +168,16 @@ export const spoils: Record<string, Spoil> = {
       body((data) => 'lid' in object(data)),
     ),
   ),
+  'creating.local-id-in-linkage': refused(
+    both(
+      creation,
+      body((data) => JSON.stringify(object(data)['relationships'] ?? {}).includes('"lid"')),
+    ),
+  ),
+  'creating.unknown-local-id': instead(
+    both(creation, ({ body: sent }) => JSON.stringify(sent).includes('nowhere')),
+    201,
+  ),
   'creating.relationship-data': instead(both(creation, hasBareRelationship), 201),
   'creating.missing-related': status(404, 422, creation),
 
@@ -202,6 +212,15 @@ export const spoils: Record<string, Spoil> = {
   'updating.to-one': asked(update, ({ data }) => ({ data: { ...object(data), relationships: {} } })),
   'updating.unsupported': status(403, 405, update),
 
+  'relationships.status': status(204, 201, change),
+  'relationships.content-of-200': document(on('POST', /\/relationships\//), () => ({ data: [] })),
+  'relationships.as-sent-with-204': asked(both(change, body(Array.isArray)), () => ({ data: [] })),
+  'relationships.local-id': noChange(
+    both(
+      change,
+      body((data) => dataOf(data).some((it) => 'lid' in it)),
+    ),
+  ),
   'relationships.set-to-one': noChange(both(change, body(isObject))),
   'relationships.clear-to-one': noChange(
     both(
@@ -245,6 +264,12 @@ export const spoils: Record<string, Spoil> = {
   'negotiation.unknown-profile-sent': refused(header('content-type', 'profile='), 415),
   'negotiation.jsonapi-ignored': refused(body((_, whole) => 'jsonapi' in whole)),
 
+  'extensions.unknown-beside-known-sent': instead(header('content-type', 'ext='), 201),
+  'extensions.lists': reply(anything, (it) => ({
+    ...it,
+    headers: { ...it.headers, 'content-type': 'application/vnd.api+json; profile="https://example.org/a  another"' },
+  })),
+  'extensions.lists-agree': root({ jsonapi: { version: '1.1', ext: ['https://example.org/ext/stamp'], profile: [] } }),
   'extensions.base-rules-hold': root({ data: [] }, header('accept', 'ext=')),
   'extensions.profile-changes-nothing': root({ data: [] }, header('accept', 'profile=')),
 
@@ -270,6 +295,7 @@ export const spoils: Record<string, Spoil> = {
   'document.link-urls': links(() => ({ about: '' })),
   'document.link-objects': links(() => ({ about: { title: 'Nowhere' } })),
   'document.link-languages': links(() => ({ about: { href: '/api', hreflang: 'no language' } })),
+  'document.link-relations': links(() => ({ about: { href: '/api', rel: ['self', 'add'] } })),
   'document.jsonapi': root({ jsonapi: { version: 1 } }),
   'document.unknown-members-ignored': refused(body((_, whole) => 'nonesuch' in whole)),
 
@@ -286,6 +312,7 @@ export const spoils: Record<string, Spoil> = {
   'errors.title': errors((it) => ({ ...it, title: `Problem ${randomUUID()}` })),
   'errors.source': errors((it) => ({ ...it, source: 'sort' })),
   'errors.parameter': errors((it) => ({ ...it, source: { parameter: 'another' } })),
+  'errors.source-given': errors(({ source: _, ...rest }) => rest),
   'errors.status': errors(({ status: _, ...rest }) => rest),
   'errors.status-agrees': errors((it) => ({ ...it, status: '418' })),
 }
