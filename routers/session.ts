@@ -44,6 +44,9 @@ export interface Browser {
   /** What it keeps between leaving for a provider and coming back. */
   readonly pending: string | undefined
   keepPending(sealed: string | undefined): void
+  /** What it keeps of the accounts that signed in before. */
+  readonly known: string | undefined
+  keepKnown(sealed: string): void
 }
 
 const FRESH = 5 * 60_000

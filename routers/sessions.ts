@@ -2,25 +2,18 @@ import { z } from 'zod'
 import { findKnownUser, type KnownUser } from '../entities/session-statements.ts'
 import { AI_USER_ID } from '../entities/user.ts'
 import type { Context } from './context.ts'
+import { rememberBrowser } from './known-browser.ts'
 import { leave } from './leave.ts'
-import { account, type Identity } from './login-source.ts'
-import { onTo, ownPath } from './own-path.ts'
+import type { Identity } from './login-source.ts'
+import { onTo } from './own-path.ts'
 import { ownSessions } from './own-sessions.ts'
+import { credentials, redirectUri, verifyPassword } from './password-login.ts'
 import { Problem } from './problems.ts'
 import { redirectLogin } from './redirect-login.ts'
 import type { Browser, SignIn } from './session.ts'
 import { anyone, browser, router } from './trpc.ts'
 
 type BrowserContext = Context & { browser: Browser }
-
-/** Where to go on after signing in; anything but an address of ours is left out. */
-export const redirectUri = z.string().optional().transform(ownPath)
-
-const credentials = z.strictObject({
-  account: z.string().min(1).max(254, 'must have at most 254 characters'),
-  password: z.string().min(1).max(1024, 'must have at most 1024 characters'),
-  redirectUri,
-})
 
 export const sessionsRouter = router({
   /** Whether there is a session, for how many seconds, and what proves that a call comes from its pages. */
@@ -38,15 +31,11 @@ export const sessionsRouter = router({
   }),
 
   login: browser.input(credentials).mutation(async ({ ctx, input }) => {
-    const { password } = await ctx.loginSources()
-    if (!password) throw new Problem('not_found', { detail: 'Nobody signs in with a password here.' })
-    const typed = account.safeParse(input.account).data ?? input.account.toLowerCase()
-    await takeTry(ctx, typed)
-    const [before] = await ctx.sql(findKnownUser, [typed])
-    const identity = await password.verify(input.account, input.password)
+    const { identity, account, before } = await verifyPassword(ctx, input)
     if (!identity) throw refused(ctx, 'password')
-    await ctx.loginThrottle.clear(typed)
-    return enter(ctx, identity, { by: 'password', next: input.redirectUri, before })
+    const entered = await enter(ctx, identity, { by: 'password', next: input.redirectUri, before })
+    rememberBrowser(ctx, account)
+    return entered
   }),
 
   /** Where to sign in elsewhere; whom the reverse proxy in front has signed in already is in at once. */
@@ -79,13 +68,6 @@ async function throughProxy(ctx: BrowserContext, next: string | undefined) {
   const url = new URL(header.loginUrl, ctx.settings.baseUrl)
   url.searchParams.set('target', ctx.settings.baseUrl + onTo('/req/login/proxy', next))
   return { redirectUri: url.href }
-}
-
-async function takeTry(ctx: BrowserContext, typed: string): Promise<void> {
-  const allowance = await ctx.loginThrottle.take(typed, ctx.browser.address)
-  if (allowance.remaining >= 0) return
-  ctx.notes.allowance = allowance
-  throw new Problem('too_many_requests', { detail: 'Too many tries to sign in. Try again later.' })
 }
 
 /** Of a refusal only how it was tried is told: an account may be somebody's password in the wrong field. */

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sessionCookie } from '../facades/json-api/wire.ts'
+import { KNOWN_BROWSER_DAYS } from '../routers/known-browser.ts'
 import type { Locale } from '../routers/locales.ts'
 import type { HeaderSource } from '../routers/login-source.ts'
 import type { Browser, NewSession } from '../routers/session.ts'
@@ -12,6 +13,9 @@ const PENDING_COOKIE = 'svc_login'
 /** Where a provider sends the browser back to. */
 const PENDING_PATH = '/req/login'
 const PENDING_SECONDS = 15 * 60
+
+const KNOWN_COOKIE = 'svc_known'
+const KNOWN_SECONDS = KNOWN_BROWSER_DAYS * 24 * 60 * 60
 
 const LOCALE_SECONDS = 120 * 24 * 60 * 60
 
@@ -87,6 +91,14 @@ export class RequestBrowser implements Browser {
   keepPending(sealed: string | undefined) {
     const maxAge = sealed === undefined ? 0 : PENDING_SECONDS
     this.#tell(PENDING_COOKIE, sealed ?? '', { path: PENDING_PATH, maxAge })
+  }
+
+  get known() {
+    return readCookie(this.#request.headers.cookie, KNOWN_COOKIE)
+  }
+
+  keepKnown(sealed: string) {
+    this.#tell(KNOWN_COOKIE, sealed, { maxAge: KNOWN_SECONDS })
   }
 
   async #goOn(next: Named | undefined) {

@@ -27,6 +27,10 @@ export function limiterOf(
       const remaining = 'refused' in taken ? -1 : taken.remainingPoints
       return { limit, remaining, resetSeconds: Math.max(1, Math.ceil(taken.msBeforeNext / 1000)) }
     },
+    async giveBack(key, limit, seconds) {
+      await connected()
+      await limiterFor(limit, seconds).reward(key)
+    },
     async clear(key, limit, seconds) {
       await connected()
       await limiterFor(limit, seconds).delete(key)

@@ -1,7 +1,10 @@
+import { readFile, writeFile } from 'node:fs/promises'
 import pg from 'pg'
 import { describe, expect, test } from 'vitest'
 import { eraseRules } from '../entities/erasure.ts'
-import { startApp } from './app.ts'
+import { accountsFile, readAccounts } from '../server/login/accounts.ts'
+import { startApp, type TestApp } from './app.ts'
+import { addAccount, openBrowser, signIn, type TestBrowser } from './browser.ts'
 import { ada, host } from './command-line.ts'
 import { cloneDatabase } from './database.ts'
 
@@ -79,6 +82,8 @@ describe('the schema', () => {
   })
 })
 
+type Person = { id: number }
+
 describe('removing a user', () => {
   test('changes nothing when one table cannot be erased', async () => {
     await using machine = await host()
@@ -130,6 +135,54 @@ describe('removing a user', () => {
     ])
     const again = await machine.run(['remove-user', '--username', 'ada', '--yes'])
     expect(again).toEqual({ exitCode: 1, stdout: '', stderr: 'There is no user with the username ada.\n' })
+  })
+
+  test.for([
+    ['JSON:API', (root: TestBrowser, { id }: Person) => root.send('DELETE', `/api/svc/v1/users/${id}`)],
+    ['tRPC', (root: TestBrowser, { id }: Person) => root.send('POST', '/trpc/users.delete', { body: { id: `${id}` } })],
+    ['the host', (_: TestBrowser, { id }: Person, svc: TestApp) => svc.host.admin.removeUser({ user: { id } })],
+  ] as const)('by %s removes the local account as well: they cannot come back', async ([, erase]) => {
+    await using svc = await startApp()
+    const { browser, ...ada } = await signIn(svc, 'ada')
+    const { browser: root } = await signIn(svc, 'root')
+    await svc.host.admin.setRole({ user: { username: 'root' }, role: 'admin' })
+    await root.login('root')
+
+    await erase(root, ada, svc)
+
+    expect(await browser.standing()).toBe('internal')
+    expect((await svc.send('GET', '/api/user', { token: ada.token })).status).toBe(401)
+    expect((await openBrowser(svc.url).login('ada')).status).toBe(401)
+    expect((await readAccounts(accountsFile(svc.env))).map(({ username }) => username)).toEqual(['root'])
+  })
+
+  test('changes nothing where the accounts cannot be changed', async () => {
+    await using svc = await startApp()
+    const { browser } = await signIn(svc, 'ada')
+    const accounts = await readFile(accountsFile(svc.env), 'utf8')
+    await writeFile(accountsFile(svc.env), '[{')
+
+    await expect(svc.host.admin.removeUser({ user: { username: 'ada' } })).rejects.toMatchObject({
+      problem: 'unavailable',
+    })
+
+    await writeFile(accountsFile(svc.env), accounts)
+    expect(await browser.standing()).not.toBe('internal')
+    expect((await openBrowser(svc.url).login('ada')).status).toBe(200)
+  })
+
+  test('reaches a sign-in whose password is just compared: there is nobody any more who could begin anew', async () => {
+    await using svc = await startApp()
+    await addAccount(svc, 'ada')
+    const { localAccounts } = svc.services
+    const compare = localAccounts.verify
+    localAccounts.verify = async (...typed) => {
+      const identity = await compare(...typed)
+      await svc.host.admin.removeUser({ user: { username: 'ada' } })
+      return identity
+    }
+
+    expect((await openBrowser(svc.url).login('ada')).status).toBe(401)
   })
 
   test('ends their access at once and frees the name for somebody else', async () => {

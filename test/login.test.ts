@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { startApp } from './app.ts'
 import { addAccount, identityOf, openBrowser, PASSWORD, signIn } from './browser.ts'
 import { freePort } from './free-port.ts'
@@ -172,6 +172,76 @@ describe('signing in with a password', () => {
     for (const number of [1, 2, 3, 4]) statuses.push((await tryFrom(`user${number}`, `10.0.0.${number}`)).status)
 
     expect(statuses).toEqual([401, 401, 401, 429])
+  })
+
+  test('counts only failures for an address: any number of people sign in from it', async () => {
+    await using svc = await startApp({ LOGIN_ATTEMPTS_PER_ADDRESS: '2' })
+    await addAccount(svc, 'ada')
+
+    for (let i = 0; i < 5; i++) expect((await openBrowser(svc.url).login('ada')).status).toBe(200)
+    for (let i = 0; i < 2; i++) expect((await openBrowser(svc.url).login('ada', 'wrong')).status).toBe(401)
+
+    expect((await openBrowser(svc.url).login('ada')).status).toBe(429)
+  })
+
+  test('is open to a browser that signed in before, whatever strangers try on the account from its address', async () => {
+    await using svc = await startApp({ LOGIN_ATTEMPTS_PER_ACCOUNT: '2', LOGIN_ATTEMPTS_PER_ADDRESS: '4' })
+    for (const account of ['ada', 'bob']) await addAccount(svc, account)
+    const browser = openBrowser(svc.url)
+    await browser.login('ada')
+    await browser.send('POST', '/logout')
+    for (let i = 0; i < 6; i++) await openBrowser(svc.url).login('ada', 'wrong')
+    expect((await openBrowser(svc.url).login('ada')).status).toBe(429)
+
+    expect((await browser.login('ada')).status).toBe(200)
+    expect((await browser.login('bob')).status).toBe(429)
+  })
+
+  test('locks a browser that signed in before, too, when it fails too often, and that one only', async () => {
+    await using svc = await startApp({ LOGIN_ATTEMPTS_PER_ACCOUNT: '2' })
+    await addAccount(svc, 'ada')
+    const browser = openBrowser(svc.url)
+    await browser.login('ada')
+
+    const statuses = []
+    for (let i = 0; i < 3; i++) statuses.push((await browser.login('ada', 'wrong')).status)
+
+    expect(statuses).toEqual([401, 401, 429])
+    expect((await browser.login('ada')).status).toBe(429)
+    expect((await openBrowser(svc.url).login('ada')).status).toBe(200)
+  })
+
+  test('tells a known browser by a sealed cookie that scripts cannot read, and that stands for these accounts only', async () => {
+    await using svc = await startApp({ LOGIN_ATTEMPTS_PER_ACCOUNT: '1' })
+    await addAccount(svc, 'ada')
+    const browser = openBrowser(svc.url)
+    const { headers } = await browser.login('ada')
+    const cookie = headers.getSetCookie().find((line) => line.startsWith('svc_known=')) ?? ''
+    expect(cookie).toMatch(/^svc_known=v1\.[\w.-]+; Path=\/; Max-Age=7776000; HttpOnly; SameSite=Lax$/)
+    expect(cookie.length).toBeLessThan(400)
+    const sealed = browser.cookies.get('svc_known') ?? ''
+    await openBrowser(svc.url).login('ada', 'wrong')
+
+    const changed = `${sealed.slice(0, 40)}${sealed[40] === 'x' ? 'y' : 'x'}${sealed.slice(41)}`
+
+    for (const forged of [changed, sealed.slice(0, -3), 'v1.x.y.z', 'ada']) {
+      const stranger = openBrowser(svc.url)
+      stranger.cookies.set('svc_known', forged)
+      expect((await stranger.login('ada')).status, forged).toBe(429)
+    }
+    expect((await browser.login('ada')).status).toBe(200)
+  })
+
+  test('forgets a known browser when its time is over', async () => {
+    await using svc = await startApp({ LOGIN_ATTEMPTS_PER_ACCOUNT: '1' })
+    await addAccount(svc, 'ada')
+    const browser = openBrowser(svc.url)
+    const ninetyDaysAgo = Date.now() - 91 * 86_400_000
+    vi.useFakeTimers({ toFake: ['Date'], now: ninetyDaysAgo })
+    await browser.login('ada').finally(() => vi.useRealTimers())
+    await openBrowser(svc.url).login('ada', 'wrong')
+
+    expect((await browser.login('ada')).status).toBe(429)
   })
 
   test('lets nobody in as the AI user', async () => {

@@ -31,10 +31,14 @@ export const loginShape = {
     .describe(
       'Who knows the people, comma separated: `local`, `ldap`, `oidc`, `proxy`; each is believed every username. `local` in development and none in production when absent',
     ),
-  LOGIN_ATTEMPTS_PER_ACCOUNT: count(10, 1).describe('Tries to log in to one account in a LOGIN_WINDOW'),
-  LOGIN_ATTEMPTS_PER_ADDRESS: count(300, 1).describe('Tries to log in from one address in a LOGIN_WINDOW'),
-  LOGIN_WINDOW: timerDuration.prefault('15m').describe('Time in which tries to log in are counted'),
-  ACCOUNTS_FILE: text.describe('JSON or YAML file of the local accounts; `accounts.json` in DATA_DIR when absent'),
+  LOGIN_ATTEMPTS_PER_ACCOUNT: count(10, 1).describe(
+    'Failed tries to sign in to one account in a LOGIN_WINDOW; a browser that signed in before counts for itself',
+  ),
+  LOGIN_ATTEMPTS_PER_ADDRESS: count(300, 1).describe('Failed tries to sign in from one address in a LOGIN_WINDOW'),
+  LOGIN_WINDOW: timerDuration.prefault('15m').describe('Time in which failed tries to sign in are counted'),
+  ACCOUNTS_FILE: text.describe(
+    'JSON or YAML file of the local accounts, which all replicas share; `accounts.json` in DATA_DIR when absent',
+  ),
   LDAP_HOST: z
     .string()
     .transform((hosts) => hosts.split(/[\s,]+/).filter(Boolean))
