@@ -17,6 +17,7 @@ import {
   timestamps,
 } from './resource.ts'
 import { router } from './trpc.ts'
+import { withoutUnchanged } from './unchanged.ts'
 import { administrator, ifVersion, type RowChange, updateRow } from './writes.ts'
 
 const capability = z.string().trim().min(1).max(80).nullable()
@@ -103,6 +104,7 @@ export const aiToolsRouter = router({
 
   update: administrator
     .meta(exposes(aiTools, 'update'))
+    .use(withoutUnchanged(aiTools))
     .input(
       z.strictObject({
         id: rowId,

@@ -10,6 +10,7 @@ import { Problem } from './problems.ts'
 import { getRow, reads, rowId } from './reads.ts'
 import { attribute, exposes, type RecordOf, resource, timestamps } from './resource.ts'
 import { host, middleware, router, userWho } from './trpc.ts'
+import { withoutUnchanged } from './unchanged.ts'
 import { findUser, userChoice } from './user-choice.ts'
 import { administrator, ifVersion, insistOn, type RowChange, updateRow } from './writes.ts'
 
@@ -93,6 +94,7 @@ export const usersRouter = router({
 
   update: userWho('write')
     .meta(exposes(users, 'update'))
+    .use(withoutUnchanged(users))
     .input(change)
     .use(permitted)
     .mutation(({ ctx, input }): Promise<RecordOf<typeof users>> => updateUser(ctx, input)),

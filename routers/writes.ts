@@ -8,6 +8,7 @@ import { getRow, rowId } from './reads.ts'
 import { exposes, type RecordOf, type Resource } from './resource.ts'
 import { assertStorable } from './storable.ts'
 import { adminWho } from './trpc.ts'
+import { withoutUnchanged } from './unchanged.ts'
 
 export const administrator = adminWho('write')
 
@@ -50,6 +51,7 @@ export function writes<R extends Resource, C extends z.ZodRawShape, U extends z.
 
     update: administrator
       .meta(exposes(of, 'update'))
+      .use(withoutUnchanged(of))
       .input(z.strictObject({ ...z.object(writable.update).partial().shape, id: rowId, ifVersion }))
       .mutation(({ ctx, input }) => updateRow(ctx, of, writable, input as RowChange)),
 
@@ -95,6 +97,7 @@ export async function updateRow<R extends Resource>(
     .em()
     .transactional(async (em) => {
       await insistOn(em, of, id, ifVersion)
+      if (Object.keys(given).length === 0) return
       const row = await em.findOneOrFail(rowsOf(entity), { id: Number(id) }, { refresh: true })
       if (lists.length > 0) await em.populate(row, lists as never[])
       em.assign(row, columns(ctx, given) as Partial<Row>)

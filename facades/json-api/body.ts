@@ -6,12 +6,14 @@ const identifier = z.looseObject({ type: z.string(), id: z.string() })
 const linkage = z.union([identifier, z.array(identifier), z.null()])
 type Linkage = z.output<typeof linkage>
 
+const relationship = z.looseObject({ data: linkage.optional(), links: z.unknown().optional() })
+
 const envelope = z.looseObject({
   data: z.looseObject({
     type: z.string(),
     id: z.string().optional(),
     attributes: z.record(z.string(), z.unknown()).default({}),
-    relationships: z.record(z.string(), z.looseObject({ data: linkage })).default({}),
+    relationships: z.record(z.string(), relationship).default({}),
   }),
 })
 
@@ -35,10 +37,14 @@ export function readResource({ type, relations }: Resource, body: unknown, id?: 
   const foreign = attributes.filter(([name]) => reserved.has(name) || Object.hasOwn(relations, name))
   if (foreign.length > 0)
     refuse(foreign.map(([name]) => ({ path: ['data', 'attributes', name], message: 'is not an attribute' })))
-  const linked = Object.entries(data.relationships).map(([name, { data }]) => [
-    name,
-    idsOf(Object.hasOwn(relations, name) ? relations[name] : undefined, name, data),
-  ])
+  const linked = Object.entries(data.relationships).flatMap(([name, { data, links }]) => {
+    const path = ['data', 'relationships', name]
+    const relation = Object.hasOwn(relations, name) ? relations[name] : undefined
+    if (!relation) return refuse([{ path, message: 'is not a relation' }])
+    if (data !== undefined) return [[name, idsOf(relation, name, data)]]
+    // A relationship that was read without linkage has links; sent back with a change, it changes nothing.
+    return id !== undefined && links !== undefined ? [] : refuse([{ path, message: 'must have data' }])
+  })
   return { ...Object.fromEntries(attributes), ...Object.fromEntries(linked) }
 }
 
@@ -62,9 +68,8 @@ export function readAction({ type }: Resource, body: unknown): Record<string, un
   return data.attributes
 }
 
-function idsOf(relation: Relation | undefined, name: string, data: Linkage): string | string[] | null {
+function idsOf(relation: Relation, name: string, data: Linkage): string | string[] | null {
   const path = ['data', 'relationships', name]
-  if (!relation) return refuse([{ path, message: 'is not a relation' }])
   if (relation.many !== Array.isArray(data))
     refuse([{ path: [...path, 'data'], message: relation.many ? 'must be a list' : 'must be one' }])
   const identifiers = Array.isArray(data) ? data : data ? [data] : []

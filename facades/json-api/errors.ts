@@ -56,8 +56,9 @@ export function errorDocument(thrown: unknown, failed: Failed): ErrorDocument {
   // An id that cannot be one is not there.
   if (code === 'invalid' && failed.route?.url.includes('/:id') && issues.some(({ path }) => path[0] === 'id'))
     return errorDocument(new Problem('not_found'), failed)
-  const closed = code === 'invalid' && !isQuery ? closedRelations(issues, failed.route) : []
-  if (closed.length > 0) return errorDocument(new Problem('read_only', { issues: closed }), failed)
+  const closed = code === 'invalid' && !isQuery ? issues.flatMap(spread) : []
+  if (closed.length > 0 && closed.every((issue) => isReadOnly(issue, failed.route)))
+    return errorDocument(new Problem('read_only', { issues: closed }), failed)
   const final = isQuery ? 400 : status
   const found =
     issues.length > 0
@@ -82,13 +83,13 @@ function issuesOf(error: unknown): Issue[] {
   return cause instanceof z.ZodError ? (cause.issues as unknown as Issue[]) : []
 }
 
-/** Relations that are there, and not to be written at this address. */
-const closedRelations = (issues: readonly Issue[], route: Route | undefined) =>
-  issues
-    .flatMap(spread)
-    .filter(({ path }) => path.length === 1 && route && Object.hasOwn(route.resource.relations, String(path[0])))
-    .filter(({ message }) => message === UNKNOWN)
-    .map(({ path }) => ({ path, message: 'cannot be changed here' }))
+/** An attribute or a relation of the type that the procedure does not take. */
+const isReadOnly = ({ path: [name = '', ...below], message }: AnyIssue, route: Route | undefined) =>
+  message === UNKNOWN &&
+  below.length === 0 &&
+  route !== undefined &&
+  route.answers !== 'action' &&
+  (Object.hasOwn(route.resource.attributes, name) || Object.hasOwn(route.resource.relations, name))
 
 const UNKNOWN = 'is not known here'
 
@@ -126,22 +127,18 @@ function parameter(issue: AnyIssue): Entry {
 function member(issue: AnyIssue, code: string, { route, body }: Failed): Entry {
   const path = issue.path as Issue['path']
   const full = path[0] === 'data' || route?.answers === 'action' ? path : inDocument(path, route)
-  const pointer = existing(body, full)
   const name = path.join('.') || 'The document'
-  const kind =
-    full[1] === 'attributes'
-      ? 'invalid_attribute'
-      : full[1] === 'relationships'
-        ? 'invalid_relationship'
-        : 'invalid_document'
-  const named = code === 'invalid' || code === 'invalid_document' ? kind : code
-  return {
-    code: named,
-    title: titleOf(named),
-    detail: `${name} ${phraseOf(issue)}.`,
-    source: { pointer },
-  }
+  const isClosed = isReadOnly(issue, route)
+  const named = isClosed
+    ? 'read_only'
+    : code.startsWith('invalid')
+      ? (kinds[String(full[1])] ?? 'invalid_document')
+      : code
+  const phrase = isClosed ? 'is read-only' : phraseOf(issue)
+  return { code: named, title: titleOf(named), detail: `${name} ${phrase}.`, source: { pointer: existing(body, full) } }
 }
+
+const kinds: Record<string, string> = { attributes: 'invalid_attribute', relationships: 'invalid_relationship' }
 
 function inDocument([name, ...rest]: Issue['path'], route: Route | undefined): (string | number)[] {
   if (name === undefined) return ['data']

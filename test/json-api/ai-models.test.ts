@@ -219,7 +219,7 @@ describe('models', () => {
     )
     await refused({ ...fine, nonsense: 1 }, provided, 422, '/data/attributes/nonsense')
     await refused({ ...fine, constructor: 1 }, provided, 422, '/data/attributes/constructor')
-    await refused({ ...fine, status: 'online' }, provided, 422, '/data/attributes/status')
+    await refused({ ...fine, status: 'online' }, provided, 403, '/data/attributes/status')
     await refused({ ...fine, id: '5' }, provided, 422, '/data/attributes/id')
     await refused({ ...fine, ifVersion: '5' }, provided, 422, '/data/attributes/ifVersion')
     await refused({ ...fine, provider: '5' }, provided, 422, '/data/attributes/provider')

@@ -92,14 +92,16 @@ describe('users', () => {
     expect((await svc.ada.update('users', ada.id, {})).status).toBe(200)
     for (const [attributes, ...at] of [
       [{ displayName: '' }, 'displayName'],
-      [{ username: 'x' }, 'username'],
-      [{ email: 'x@example.org' }, 'email'],
       [{ name: 'x' }, 'name'],
       [{ bio: 5, role: 'owner' }, 'bio', 'role'],
       [{ bio: 'a\u0000' }, 'bio'],
     ] as const) {
       const refused = await svc.ada.update('users', ada.id, attributes)
       expect([refused.status, pointersOf(refused)]).toEqual([422, at.map((name) => `/data/attributes/${name}`)])
+    }
+    for (const attributes of [{ username: 'x' }, { email: 'x@example.org' }]) {
+      const refused = await svc.ada.update('users', ada.id, attributes)
+      expect([refused.status, refused.errors[0]?.code]).toEqual([403, 'read_only'])
     }
     // Whether somebody is there makes no difference.
     for (const id of [bob.id, 99999, AI_USER_ID])

@@ -1,0 +1,137 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { routesOf } from '../../facades/json-api/routes.ts'
+import { appRouter } from '../../routers/index.ts'
+import { addCatalogue, type Client, type JsonApiApp, pointersOf, startJsonApi, to } from './client.ts'
+
+const writable = routesOf(appRouter)
+  .filter(({ method, answers, procedure }) => method === 'PATCH' && answers === 'one' && procedure)
+  .map(({ resource }) => resource)
+
+let svc: JsonApiApp
+beforeAll(async () => {
+  svc = await startJsonApi()
+  const { model } = await addCatalogue(svc)
+  const related = { model: to('ai-models', model.external) }
+  await svc.admin.create('ai-model-descriptions', { locale: 'en_US', description: 'A model.' }, related)
+  await svc.admin.create('system-models', { modelType: 'summary', usageType: 'external' }, related)
+  await svc.admin.create('system-prompts', { promptType: 'greeting', locale: 'en_US', prompt: 'Be kind.' })
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+
+/** One resource as its own address gives it, with the linkage of all its relations or without. */
+async function read(client: Client, path: string) {
+  const { status, text, one, headers } = await client.get(path)
+  expect(status, text).toBe(200)
+  return { document: JSON.parse(text), one, etag: headers.get('etag') }
+}
+
+describe('a resource sent back as it was read', () => {
+  test.for(writable.map((resource) => [resource.type, resource] as const))(
+    'is a valid update of %s that changes nothing, with linkage and without',
+    async ([type, { includes }]) => {
+      const { list } = await svc.admin.get(`/${type}`)
+      // Nobody changes the AI user.
+      const changeable = list.filter(({ id }) => type !== 'users' || id !== '1')
+      expect(changeable.length).toBeGreaterThan(0)
+      for (const { id } of changeable)
+        for (const query of ['', `?include=${includes.join()}`]) {
+          const before = await read(svc.admin, `/${type}/${id}${query}`)
+
+          const patched = await svc.admin.patch(`/${type}/${id}`, before.document)
+
+          expect([type, id, patched.status, patched.errors]).toEqual([type, id, 200, []])
+          expect((await read(svc.admin, `/${type}/${id}${query}`)).etag).toBe(before.etag)
+        }
+    },
+  )
+
+  test('is a valid update of oneself for somebody who may change little of it', async () => {
+    const { document, etag } = await read(svc.ada, `/users/${svc.people.ada.id}`)
+    expect(document.data.attributes).toMatchObject({ username: 'ada', role: 'user' })
+
+    const patched = await svc.ada.patch(`/users/${svc.people.ada.id}`, document)
+
+    expect([patched.status, patched.errors]).toEqual([200, []])
+    expect((await read(svc.ada, `/users/${svc.people.ada.id}`)).etag).toBe(etag)
+  })
+
+  test('changes what was changed in it and nothing else', async () => {
+    const { id } = (await svc.admin.get('/ai-providers')).list[0]!
+    const { document } = await read(svc.admin, `/ai-providers/${id}`)
+    document.data.attributes.name = 'Another name'
+    const key = () => svc.rows('select api_key from ai_providers where id = $1', [id])
+    const before = await key()
+
+    const patched = await svc.admin.patch(`/ai-providers/${id}`, document)
+
+    expect([patched.status, patched.one.attributes]).toEqual([
+      200,
+      { ...document.data.attributes, updatedAt: expect.any(String) },
+    ])
+    expect(patched.one.attributes['updatedAt']).not.toBe(document.data.attributes.updatedAt)
+    expect(await key()).toEqual(before)
+  })
+})
+
+describe('a member that is not written', () => {
+  const type = 'ai-tools'
+  let id: string
+  let path: string
+  beforeAll(async () => {
+    id = (await svc.admin.get('/ai-tools')).list[0]!.id
+    path = `/ai-tools/${id}`
+  })
+
+  test.for([
+    ['createdAt', '2020-01-01T00:00:00.000Z'],
+    ['name', 'another'],
+    ['status', null],
+  ])('is refused as read-only where it changed: %s', async ([name, value]) => {
+    const { status, errors } = await svc.admin.update(type, id, { active: true, [String(name)]: value })
+
+    expect([status, errors.map(({ code, detail }) => [code, detail])]).toEqual([
+      403,
+      [['read_only', `${name} is read-only.`]],
+    ])
+    expect(errors[0]?.source).toEqual({ pointer: `/data/attributes/${name}` })
+  })
+
+  test('is refused as read-only where it is a relation that changed', async () => {
+    const refused = await svc.admin.update(type, id, {}, { models: { data: [] } })
+
+    expect([refused.status, refused.errors[0]?.code, pointersOf(refused)]).toEqual([
+      403,
+      'read_only',
+      ['/data/relationships/models/data'],
+    ])
+  })
+
+  test('is refused as read-only in a new resource', async () => {
+    const given = { providerId: 'new', name: 'New', adapter: 'demo', createdAt: '2020-01-01T00:00:00.000Z' }
+
+    const refused = await svc.admin.create('ai-providers', given)
+
+    expect([refused.status, refused.errors[0]?.code]).toEqual([403, 'read_only'])
+    expect(pointersOf(refused)).toEqual(['/data/attributes/createdAt'])
+  })
+
+  test('is refused as not known where the type has no such member', async () => {
+    const attribute = await svc.admin.update(type, id, { colour: 'red' })
+    const relation = await svc.admin.patch(path, { data: { type, id, relationships: { owner: { links: {} } } } })
+
+    expect([attribute.status, attribute.errors[0]?.detail]).toEqual([422, 'colour is not known here.'])
+    expect([relation.status, pointersOf(relation)]).toEqual([422, ['/data/relationships/owner']])
+  })
+
+  test('says nothing of a row that is not there', async () => {
+    const { status } = await svc.admin.update(type, '999999', { active: true })
+
+    expect(status).toBe(404)
+  })
+
+  test('has to say something where it is a relation', async () => {
+    const { status, errors } = await svc.admin.patch(path, { data: { type, id, relationships: { models: {} } } })
+
+    expect([status, errors[0]?.source]).toEqual([422, { pointer: '/data/relationships/models' }])
+  })
+})
