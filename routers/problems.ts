@@ -38,6 +38,7 @@ const problems = {
   too_many_requests: ['TOO_MANY_REQUESTS', 'Too many requests. Try again later.'],
   provider_failed: ['INTERNAL_SERVER_ERROR', 'The AI provider did not answer. Try again later.'],
   client_gone: ['CLIENT_CLOSED_REQUEST', 'The client went away.'],
+  busy: ['SERVICE_UNAVAILABLE', 'The service is busy. Try again in a moment.'],
   unavailable: ['SERVICE_UNAVAILABLE', 'The service is not available. Try again later.'],
 } as const satisfies Record<string, readonly [TRPC_ERROR_CODE_KEY, string]>
 

@@ -60,6 +60,7 @@ export async function buildApp({ env, services, callers, log, isDraining }: AppO
   app.addHook('onSend', async (request, reply) => {
     const notes = (await made(request))?.notes
     if (notes?.forget) reply.header('clear-site-data', '"cache", "storage"')
+    if (reply.statusCode === 503 && !reply.hasHeader('retry-after')) reply.header('retry-after', RETRY_AFTER_SECONDS)
   })
   app.addHook('onResponse', async (request, reply) => {
     logRequest(request, reply, await made(request))
@@ -84,6 +85,9 @@ export async function buildApp({ env, services, callers, log, isDraining }: AppO
   return app
 }
 
+/** When to try again what cannot be served now. */
+const RETRY_AFTER_SECONDS = 5
+
 /** What cannot be decoded stands for its letters: there is nothing there, and the face of that address says so. */
 function readable(url: string): string {
   const [path = '', search] = url.split(/(\?.*)/s)
@@ -101,7 +105,7 @@ const documentLimit = ({ AI_MAX_BODY, MAX_AVATAR_FILE_SIZE }: Env) =>
 
 /** While the service stops; another replica, or the next start, takes it. */
 function refuseWork(reply: FastifyReply): never {
-  reply.headers({ connection: 'close', 'retry-after': 5 })
+  reply.headers({ connection: 'close', 'retry-after': RETRY_AFTER_SECONDS })
   throw new Problem('unavailable')
 }
 

@@ -27,7 +27,8 @@ export async function connect({ url, poolSize = 10 }: DatabaseOptions): Promise<
     clientUrl: url,
     entities,
     extensions: [Migrator],
-    pool: { min: 0, max: poolSize },
+    // One stays open: to sign in anew takes a thread of the pool, which a health check should not have to wait for.
+    pool: { min: 1, max: poolSize },
     forceUtcTimezone: true,
     logger: () => {},
     migrations: {

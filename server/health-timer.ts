@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { lock } from 'proper-lockfile'
+import { setTimeout as pause } from 'node:timers/promises'
+import { lockSync } from 'proper-lockfile'
 import { z } from 'zod'
 import type { HealthTimer } from '../routers/health.ts'
 
@@ -11,68 +12,88 @@ type Marker = z.output<typeof marker>
 
 const fresh: Marker = { failed: false, quickChecks: 0 }
 
-/** Keeps its state in a small file, so that it survives the failure of database and store. Deleting it resets the timer. */
+/** Longer than anybody holds the lock; a step that still has none goes without. */
+const MAX_TRIES = 20
+
+/**
+ * Keeps its state in a small file, so that it survives the failure of database and store. Deleting it resets the timer.
+ * The file is read and written synchronously: a probe must not wait for a thread of the pool, which may be hashing
+ * passwords or decoding pictures.
+ */
 export function createHealthTimer(deepEvery: number, folder = tmpdir()): HealthTimer {
   const file = join(folder, 'svc_health_timer_marker.json')
-  let turn: Promise<unknown> = Promise.resolve()
   let unwritten: Marker | undefined
 
-  /** One step at a time, in this process and among all that share the file. */
-  function inTurn<T>(step: () => Promise<T>): Promise<T> {
-    const next = turn.then(async () => {
-      const unlock = await takeLock(file)
-      return step().finally(unlock)
-    })
-    turn = next.catch(() => {})
-    return next
-  }
-
   /** Where the disk takes nothing, this process still keeps the rule for itself. */
-  async function keep(state: Marker): Promise<void> {
-    unwritten = (await write(file, state)) ? undefined : state
+  function keep(state: Marker): void {
+    unwritten = write(file, state) ? undefined : state
   }
 
   return {
     deepIsDue: () =>
-      inTurn(async () => {
-        const { failed, quickChecks } = unwritten ?? (await read(file))
+      locked(file, () => {
+        const { failed, quickChecks } = unwritten ?? read(file)
         const due = failed || quickChecks + 1 >= deepEvery
-        await keep({ failed, quickChecks: due ? 0 : quickChecks + 1 })
+        keep({ failed, quickChecks: due ? 0 : quickChecks + 1 })
         return due
       }),
-    settle: (failed) => inTurn(() => keep({ failed, quickChecks: 0 })),
+    settle: (failed) => locked(file, () => keep({ failed, quickChecks: 0 })),
   }
 }
 
-/** Held for a moment. Rather than wait for long, a step goes without: a count that is lost does less harm than a probe that hangs. */
-const takeLock = (file: string): Promise<() => Promise<void>> =>
-  lock(file, {
-    realpath: false,
-    stale: 2000,
-    retries: { retries: 20, factor: 1.2, minTimeout: 5, maxTimeout: 50, randomize: true },
-    onCompromised: () => {},
-  })
-    .then((unlock) => () => unlock().catch(() => {}))
-    .catch(() => async () => {})
+/**
+ * One step at a time among all processes that share the file. Rather than wait for long, a step goes without the lock:
+ * a count that is lost does less harm than a probe that hangs.
+ */
+async function locked<Result>(file: string, step: () => Result): Promise<Result> {
+  for (let tries = 1; tries <= MAX_TRIES; tries++) {
+    const lock = takeLock(file)
+    if (lock === 'impossible') break
+    if (lock !== 'taken') {
+      try {
+        return step()
+      } finally {
+        lock.release()
+      }
+    }
+    await pause(5 + Math.random() * 20)
+  }
+  return step()
+}
+
+function takeLock(file: string): { release: () => void } | 'taken' | 'impossible' {
+  try {
+    const unlock = lockSync(file, { realpath: false, stale: 2000, onCompromised: () => {} })
+    return { release: () => ignoreErrors(unlock) }
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ELOCKED' ? 'taken' : 'impossible'
+  }
+}
+
+function ignoreErrors(step: () => void): void {
+  try {
+    step()
+  } catch {}
+}
 
 /** A file that is absent, broken or half written counts as a fresh start. */
-async function read(file: string): Promise<Marker> {
+function read(file: string): Marker {
   try {
-    return marker.parse(JSON.parse(await readFile(file, 'utf8')))
+    return marker.parse(JSON.parse(readFileSync(file, 'utf8')))
   } catch {
     return fresh
   }
 }
 
 /** Renaming is atomic: a reader sees the file before or after. The folder is everybody's, so the draft must be new. */
-async function write(file: string, state: Marker): Promise<boolean> {
+function write(file: string, state: Marker): boolean {
   const draft = `${file}.${randomUUID()}`
   try {
-    await writeFile(draft, JSON.stringify(state), { flag: 'wx' })
-    await rename(draft, file)
+    writeFileSync(draft, JSON.stringify(state), { flag: 'wx' })
+    renameSync(draft, file)
     return true
   } catch {
-    await rm(draft, { force: true }).catch(() => {})
+    ignoreErrors(() => rmSync(draft, { force: true }))
     return false
   }
 }

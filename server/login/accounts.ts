@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { chown, mkdir, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { hash } from '@node-rs/argon2'
+import { hash, verify } from '@node-rs/argon2'
 import { lock } from 'proper-lockfile'
 import { parse, stringify } from 'yaml'
 import { z } from 'zod'
+import { createBulkhead } from '../../routers/bulkhead.ts'
 import { identity } from '../../routers/login-source.ts'
 import { Problem } from '../../routers/problems.ts'
 import type { Env } from '../settings.ts'
@@ -70,10 +71,15 @@ export async function removeAccount(file: string, username: string): Promise<boo
 }
 
 /** One spelling for letters that keyboards write in several. */
-export const passwordText = (password: string) => password.normalize('NFC')
+const passwordText = (password: string) => password.normalize('NFC')
+
+/** A hash keeps a thread of the process busy, so few are made at a time; a second or two of them may wait. */
+const hashing = createBulkhead(2, 50)
 
 /** The library's choice is argon2id with 19 MiB and two passes. */
-export const hashPassword = (password: string) => hash(passwordText(password))
+export const hashPassword = (password: string) => hashing(() => hash(passwordText(password)))
+
+export const verifyPassword = (known: string, password: string) => hashing(() => verify(known, passwordText(password)))
 
 async function change(file: string, edit: (list: Account[]) => Account[]): Promise<void> {
   await mkdir(dirname(file), { recursive: true })

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { stat } from 'node:fs/promises'
-import { verify } from '@node-rs/argon2'
 import type { Log } from '../../routers/context.ts'
 import type { LocalAccounts } from '../../routers/local-accounts.ts'
 import { Problem } from '../../routers/problems.ts'
@@ -8,11 +7,11 @@ import {
   type Account,
   AccountsError,
   hashPassword,
-  passwordText,
   putAccount,
   readAccounts,
   removeAccount,
   setAccountPassword,
+  verifyPassword,
 } from './accounts.ts'
 
 export interface LocalOptions {
@@ -41,7 +40,14 @@ export function createLocalAccounts(options: LocalOptions, log: Log): OpenedLoca
     })
   const find = async (username: string) => (await guard(read())).get(usernameOf(username))
   // Stands in for the hash of an unknown account, which takes as long then as a wrong password.
-  let nobody: string | undefined
+  let nobody: Promise<string> | undefined
+  const hashOfNobody = () => {
+    nobody ??= hashPassword(randomUUID()).catch((error: unknown) => {
+      nobody = undefined
+      throw error
+    })
+    return nobody
+  }
 
   return {
     inUse,
@@ -51,8 +57,8 @@ export function createLocalAccounts(options: LocalOptions, log: Log): OpenedLoca
     },
     async verify(name, password) {
       const account = await find(name)
-      nobody ??= await hashPassword(randomUUID())
-      const matches = await verify(account?.hash ?? nobody, passwordText(password))
+      const unknown = await hashOfNobody()
+      const matches = await verifyPassword(account?.hash ?? unknown, password)
       if (!account || !matches) return undefined
       const { hash: _, ...identity } = account
       return identity
