@@ -42,8 +42,7 @@ export async function legacy(
       requestId: request.id,
       ...errors,
     }
-    // The contract knows one status for what is the server's fault.
-    return reply.code(Math.min(status, 500)).send(body)
+    return reply.code(status).send(body)
   })
 
   app.post<{ Body: { payload?: AiRequest } | null }>('/api/ai-req', { bodyLimit: maxBody }, async (request, reply) => {

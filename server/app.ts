@@ -20,6 +20,7 @@ import { appRouter, resources } from '../routers/index.ts'
 import { Problem } from '../routers/problems.ts'
 import type { Callers } from './callers.ts'
 import { createContexts } from './contexts.ts'
+import type { Drain } from './drain.ts'
 import { secureHeaders } from './secure-headers.ts'
 import type { Env } from './settings.ts'
 
@@ -28,11 +29,11 @@ export interface AppOptions {
   services: Services
   callers: Callers
   log: FastifyBaseLogger
-  isDraining: () => boolean
+  drain: Pick<Drain, 'isDraining' | 'isRefusing'>
 }
 
 /** All faces of the service on one HTTP server, which does not listen yet. */
-export async function buildApp({ env, services, callers, log, isDraining }: AppOptions): Promise<FastifyInstance> {
+export async function buildApp({ env, services, callers, log, drain }: AppOptions): Promise<FastifyInstance> {
   const app = fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
@@ -55,7 +56,7 @@ export async function buildApp({ env, services, callers, log, isDraining }: AppO
   await secureHeaders(app)
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id)
-    if (isDraining() && !request.url.startsWith('/health')) refuseWork(reply)
+    if (drain.isRefusing() && !request.url.startsWith('/health')) refuseWork(reply)
   })
   app.addHook('onSend', async (request, reply) => {
     const notes = (await made(request))?.notes
@@ -74,7 +75,7 @@ export async function buildApp({ env, services, callers, log, isDraining }: AppO
     throw new Problem('not_found', { detail: 'There is nothing at this address.' })
   })
 
-  await app.register(health, { guestContextOf, isDraining })
+  await app.register(health, { guestContextOf, isDraining: drain.isDraining })
   await app.register(legacy, { contextOf: tokenContextOf, maxBody: env.AI_MAX_BODY, heartbeat: env.AI_HEARTBEAT })
   await app.register(req, { contextOf, peekContextOf })
   await app.register(web, { contextOf })
@@ -105,7 +106,7 @@ const documentLimit = ({ AI_MAX_BODY, MAX_AVATAR_FILE_SIZE }: Env) =>
 
 /** While the service stops; another replica, or the next start, takes it. */
 function refuseWork(reply: FastifyReply): never {
-  reply.headers({ connection: 'close', 'retry-after': RETRY_AFTER_SECONDS })
+  reply.header('retry-after', RETRY_AFTER_SECONDS)
   throw new Problem('unavailable')
 }
 

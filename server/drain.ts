@@ -1,33 +1,59 @@
 import { once } from 'node:events'
-import type { Server } from 'node:http'
+import type { Server, ServerResponse } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
 
-/** The way to the end of a server: no new work, and time for the work under way. */
+export interface DrainTimes {
+  /** How long requests are still served while readiness says no. */
+  delay: number
+  /** How long requests under way may take after that. */
+  timeout: number
+}
+
+/** The way to the end of a server: first load balancers leave it out, then it takes no new work, then the last answer goes. */
 export interface Drain {
   watch(server: Server): void
+  /** Whether new work belongs elsewhere; it is still done. */
   isDraining(): boolean
-  /** Waits until the last answer is out, or the time is up; then it tells so with false. */
-  start(ms: number): Promise<boolean>
+  /** Whether new work is refused. */
+  isRefusing(): boolean
+  /** Waits until the last answer is out, or the time is up; false says that answers are missing. */
+  start(times: DrainTimes): Promise<boolean>
 }
 
 export function createDrain(): Drain {
+  const underWay = new Set<ServerResponse>()
   const idle = new EventTarget()
-  let draining = false
-  let underWay = 0
+  let phase: 'serving' | 'draining' | 'refusing' = 'serving'
+  let server: Server | undefined
+
   return {
-    watch(server) {
-      server.on('request', (_, response) => {
-        underWay += 1
+    watch(watched) {
+      server = watched
+      // In front of the handler, which may answer at once.
+      watched.prependListener('request', (_, response) => {
+        if (phase !== 'serving') closeAfter(response)
+        underWay.add(response)
         response.once('close', () => {
-          underWay -= 1
-          if (underWay === 0) idle.dispatchEvent(new Event('idle'))
+          underWay.delete(response)
+          if (underWay.size === 0) idle.dispatchEvent(new Event('idle'))
         })
       })
     },
-    isDraining: () => draining,
-    async start(ms) {
-      draining = true
-      if (underWay > 0) await once(idle, 'idle', { signal: AbortSignal.timeout(ms) }).catch(() => {})
-      return underWay === 0
+    isDraining: () => phase !== 'serving',
+    isRefusing: () => phase === 'refusing',
+    async start({ delay, timeout }) {
+      phase = 'draining'
+      underWay.forEach(closeAfter)
+      await pause(delay)
+      phase = 'refusing'
+      server?.closeIdleConnections()
+      if (underWay.size > 0) await once(idle, 'idle', { signal: AbortSignal.timeout(timeout) }).catch(() => {})
+      return underWay.size === 0
     },
   }
+}
+
+/** The client's next request takes a new connection, which a load balancer leads to another replica. */
+function closeAfter(response: ServerResponse): void {
+  if (!response.headersSent) response.setHeader('connection', 'close')
 }

@@ -78,11 +78,11 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     await core.host.migrations.register()
     const drain = createDrain()
     const { services, callers } = core
-    const app = await buildApp({ env, log, services, callers, isDraining: drain.isDraining })
+    const app = await buildApp({ env, log, services, callers, drain })
     drain.watch(app.server)
     const url = await app.listen({ port: env.PORT, host: env.HOST }).catch(explain)
     const stop = async () => {
-      const finished = await drain.start(env.SHUTDOWN_TIMEOUT)
+      const finished = await drain.start({ delay: drainDelay(env), timeout: env.SHUTDOWN_TIMEOUT })
       const closed = app.close()
       app.server.closeAllConnections()
       await closed
@@ -96,6 +96,9 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     throw error
   }
 }
+
+/** Load balancers need a moment to see that readiness is gone; in development there are none. */
+const drainDelay = ({ DRAIN_DELAY, NODE_ENV }: Env) => DRAIN_DELAY ?? (NODE_ENV === 'production' ? 5000 : 0)
 
 function explain(error: NodeJS.ErrnoException & { port?: number; address?: string }): never {
   if (error.code !== 'EADDRINUSE') throw error

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { timerDuration } from '../routers/duration.ts'
 
 export const flag = (fallback: boolean) => z.stringbool().prefault(String(fallback))
 
@@ -11,5 +12,8 @@ export const list = z
       .filter(Boolean),
   )
   .prefault('')
+
+/** A length of time that may be 0. */
+export const durationOrNone = z.union([z.literal('0').transform(Number), timerDuration])
 
 export const count = (fallback: number, min = 0) => z.coerce.number().int().min(min).default(fallback)

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { timerDuration } from '../routers/duration.ts'
 import { availableLocales } from '../routers/locales.ts'
 import { loginRules, loginShape } from './login/settings.ts'
-import { count, flag, list } from './setting-kinds.ts'
+import { count, durationOrNone, flag, list } from './setting-kinds.ts'
 
 const placeholder = /^(changeme|change-me|secret|placeholder|example|todo|xxx+|password|your[-_ ])/i
 
@@ -99,7 +99,14 @@ const shape = {
   FRONTEND_MIGRATIONS: z.string().optional().describe('Folder with the files of frontend migrations'),
   EXTENSIONS: list.describe('Modules with listeners, health checks, config blocks and tools, comma separated paths'),
   HEALTH_DEEP_EVERY: count(10, 1).describe('Every how many requests to /health a deep check runs'),
-  SHUTDOWN_TIMEOUT: timerDuration.prefault('30s').describe('How long a stop waits for requests under way'),
+  DRAIN_DELAY: durationOrNone
+    .optional()
+    .describe(
+      'How long a stop goes on serving while readiness is 503; 5s in production and 0 in development, when absent',
+    ),
+  SHUTDOWN_TIMEOUT: timerDuration
+    .prefault('30s')
+    .describe('How long a stop waits for requests under way, after DRAIN_DELAY'),
   TRUSTED_PROXIES: list.describe('Addresses or networks whose X-Forwarded headers are believed, comma separated'),
   ...loginShape,
   SESSION_LIFETIME: z

@@ -17,7 +17,6 @@ describe('answers that are somebody’s own', () => {
     ['POST', '/trpc/ai.ask', { model: 'demo', messages: [{ role: 'user', content: { text: 'Hi' } }] }],
     ['POST', '/api/ai-req', question('Hi', 'demo')],
     ['GET', '/api/user', undefined],
-    ['GET', '/req/profile/fetch-tokens', undefined],
   ] as const)('%s %s is kept by no cache, and neither is its refusal', async ([method, path, body]) => {
     const answer = await svc.send(method, path, { token, body })
     const refusal = await svc.send(method, path, { token: 'rubbish', body })

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -270,6 +270,64 @@ describe('a stop', () => {
       expect(await svc.folder.postgres()).toBeUndefined()
     },
   )
+
+  test('serves for DRAIN_DELAY what still comes, each answer the last of its connection, then closes what is idle', async () => {
+    await using svc = await busy({ DRAIN_DELAY: '3s' })
+    const idle = connect(Number(new URL(svc.url).port), '127.0.0.1')
+    const idleEnded = once(idle, 'end')
+    idle.write('GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    const [before] = await once(idle, 'data')
+
+    svc.service.kill('SIGTERM')
+    await vi.waitFor(async () => expect((await readiness(svc.url))[0]).toBe(503), SLOW)
+    const during = [await fetch(`${svc.url}/health/live`), await fetch(`${svc.url}/login`)]
+    const served = ask(svc.url, svc.token, 'mock-1')
+    await vi.waitFor(() => expect(svc.provider.asked).toHaveLength(2), SLOW)
+    idle.resume()
+    await idleEnded
+    await vi.waitFor(async () => expect((await ask(svc.url, svc.token, 'mock-1')).status).toBe(503), SLOW)
+    svc.release()
+
+    expect(String(before)).toMatch(/^connection: keep-alive/im)
+    expect(during.map(({ status, headers }) => [status, headers.get('connection')])).toEqual([
+      [200, 'close'],
+      [200, 'close'],
+    ])
+    expect([(await served).status, (await svc.asked).status]).toEqual([200, 200])
+    expect(await svc.service.ended).toBe(0)
+  })
+
+  test('refuses new work on every surface with 503, in the shape that its clients know', async () => {
+    await using svc = await busy()
+    svc.service.kill('SIGTERM')
+    await vi.waitFor(async () => expect((await readiness(svc.url))[0]).toBe(503), SLOW)
+    const paths = [
+      '/api/user',
+      '/req/profile/sessions',
+      '/nothing',
+      '/trpc/users.me',
+      '/api/svc/v1/users',
+      '/api/svc/v1/no',
+    ]
+
+    const refused = await Promise.all(paths.map((path) => fetch(svc.url + path)))
+    const bodies = await Promise.all(refused.map((answer) => answer.json()))
+    svc.release()
+
+    const own = { success: false, requestId: expect.any(String) }
+    expect(refused.map(({ status }) => status)).toEqual(paths.map(() => 503))
+    expect(refused.map(({ headers }) => [headers.get('retry-after'), headers.get('connection')])).toEqual(
+      paths.map(() => ['5', 'close']),
+    )
+    expect(bodies).toMatchObject([
+      { ...own, code: 'unavailable' },
+      { success: false },
+      { ...own, code: 'unavailable' },
+      { error: { data: { httpStatus: 503 } } },
+      { errors: [{ status: '503', code: 'unavailable' }] },
+      { errors: [{ status: '503', code: 'unavailable' }] },
+    ])
+  })
 
   test('by Ctrl-C, which every process of the terminal hears, still finishes with a database', async () => {
     await using svc = await busy()

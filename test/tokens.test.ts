@@ -142,7 +142,7 @@ describe('a personal access token', () => {
 
     expect((await ask(svc, spoiled)).status).toBe(401)
     expect((await ask(svc, 'garbage')).status).toBe(401)
-    expect((await ask(svc, token)).status).toBe(500)
+    expect((await ask(svc, token)).status).toBe(503)
   })
 
   test('remembers when it was last used, though not on the way of the request', async () => {
