@@ -26,7 +26,7 @@ export async function eventStream(
     'x-accel-buffering': 'no',
   })
   const out = gathered(raw)
-  const beat = setInterval(() => raw.write(': still here\n\n'), heartbeat)
+  const beat = setInterval(() => raw.writableNeedDrain || raw.write(': still here\n\n'), heartbeat)
   const closed = closing(reply)
   try {
     for (let step = first; !step.done; step = await parts.next()) {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { findCallableModel } from '../entities/ai-model-statements.ts'
+import type { Caller } from './caller.ts'
 import type { Context } from './context.ts'
 import type { FunctionTool } from './extension.ts'
 import { MeteredCall } from './metered-call.ts'
@@ -27,13 +28,15 @@ const request = z.object({
 })
 export type AiRequest = z.input<typeof request>
 
+type Asking = Context & { who: Extract<Caller, { type: 'user' }> }
+
 /** A model the caller may use, asked a question it can take. */
-async function callOf(ctx: Context, { model: modelId, messages }: z.output<typeof request>): Promise<ModelCall> {
+async function callOf(ctx: Asking, { model: modelId, messages }: z.output<typeof request>): Promise<ModelCall> {
   const [model] = await ctx.sql(findCallableModel, [modelId, ctx.usage])
   const texts = messages.map(({ role, content }): Message => ({ role, text: content.text }))
   const issues = problemsOf(texts, model)
   if (!model || issues.length > 0) throw new Problem('invalid', { issues })
-  return { model, messages: texts, tools: toolsOf(ctx, model), signal: ctx.signal }
+  return { model, messages: texts, tools: toolsOf(ctx, model), userId: ctx.who.person.id, signal: ctx.signal }
 }
 
 /** Each token and each person has an allowance a minute. */

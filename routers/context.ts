@@ -86,6 +86,8 @@ export interface Call {
   locale?: string | undefined
   /** Ends when the caller goes away. */
   signal?: AbortSignal | undefined
+  /** Ends the connection of the caller, who does not read what is sent. */
+  hangUp?: (() => void) | undefined
 }
 
 export interface Context extends Omit<Services, 'em'> {
@@ -99,6 +101,7 @@ export interface Context extends Omit<Services, 'em'> {
   requestId: string
   locale: string
   signal: AbortSignal
+  hangUp(): void
   browser: Browser | undefined
   /** What a facade tells beside the result. */
   notes: Notes
@@ -115,7 +118,7 @@ const never = new AbortController().signal
 
 export function createContext(services: Services, call: Call): Context {
   const { em, ...rest } = services
-  const { caller, usage = 'main', origin = 'wire', requestId, browser, signal = never } = call
+  const { caller, usage = 'main', origin = 'wire', requestId, browser, signal = never, hangUp = () => {} } = call
   const { locale = services.settings.defaultLocale } = call
   const notes: Notes = {}
   const callerContext = new CallerContext(services.events, notes)
@@ -131,6 +134,7 @@ export function createContext(services: Services, call: Call): Context {
     requestId,
     locale,
     signal,
+    hangUp,
     browser,
     notes,
   }

@@ -4,13 +4,20 @@ import type { Context } from './context.ts'
 import type { ModelCall, TokenCounts } from './model-gateway.ts'
 import { costOf, estimateTokens } from './pricing.ts'
 import { Problem } from './problems.ts'
+import { withTimeLimit } from './time-limit.ts'
 
 type User = Extract<Caller, { type: 'user' }>
-type Surroundings = Pick<Context, 'models' | 'usageLog' | 'requestId' | 'log'>
+type Surroundings = Pick<Context, 'models' | 'usageLog' | 'requestId' | 'log' | 'hangUp'>
 
 export type StreamPart =
   | { type: 'delta'; text: string }
   | { type: 'usage'; inputTokens: number; outputTokens: number; cachedTokens: number; reasoningTokens: number }
+
+/** For a whole call, where the settings of the provider say nothing else. */
+const TOTAL_MS = 300_000
+
+/** How long after the end of its time a call waits for a reader who has not taken what was sent. */
+const HANG_UP_AFTER_MS = 1000
 
 /** One call of a model, which leaves exactly one usage record, however it ends. */
 export class MeteredCall {
@@ -21,6 +28,9 @@ export class MeteredCall {
   /** What went out since the provider last counted, for a call that is broken off before it counts again. */
   #uncounted = { text: '', pieces: 0 }
   #tokens: TokenCounts = {}
+  /** Whether a part was handed out and the next one not asked for. */
+  #isHeld = false
+  #isRecorded = false
 
   constructor(ctx: Surroundings, who: User, call: ModelCall) {
     this.#ctx = ctx
@@ -29,8 +39,10 @@ export class MeteredCall {
   }
 
   async answer(): Promise<{ text: string }> {
+    using time = this.#timeLimit()
+    const call = { ...this.#call, signal: time.signal }
     try {
-      const text = await this.#ctx.models.generate(this.#call, (tokens) => this.#count(tokens))
+      const text = await this.#ctx.models.generate(call, (tokens) => this.#count(tokens))
       if (this.#tokens.output === undefined) this.#uncounted = { text, pieces: 1 }
       this.#record('completed')
       return { text }
@@ -41,18 +53,41 @@ export class MeteredCall {
 
   async *parts(): AsyncGenerator<StreamPart, void> {
     let outcome: Outcome = 'aborted'
+    using time = this.#timeLimit()
+    time.signal.addEventListener('abort', this.#endUnread, { once: true })
     try {
-      const steps = this.#ctx.models.stream(this.#call, (tokens) => this.#count(tokens))
-      for await (const pieces of steps) for (const text of pieces) yield this.#deliver(text)
+      const call = { ...this.#call, signal: time.signal }
+      const steps = this.#ctx.models.stream(call, (tokens) => this.#count(tokens))
+      for await (const pieces of steps) {
+        for (const text of pieces) {
+          yield this.#deliver(text)
+          this.#isHeld = false
+        }
+      }
       outcome = 'completed'
+      this.#record(outcome)
+      this.#isHeld = true
       yield { type: 'usage', ...this.#counts(outcome) }
     } catch (error) {
       outcome = 'failed'
       throw this.#problem(error)
     } finally {
+      this.#isHeld = false
       // A reader that goes away ends the generator here, too.
       this.#record(this.#call.signal.aborted && outcome !== 'completed' ? 'aborted' : outcome)
     }
+  }
+
+  #timeLimit() {
+    return withTimeLimit(this.#call.model.providerSettings.timeouts?.total ?? TOTAL_MS, this.#call.signal)
+  }
+
+  /** Nobody resumes a generator whose reader takes nothing, so the end of its time must end it from outside. */
+  readonly #endUnread = (): void => {
+    if (this.#call.signal.aborted || !this.#isHeld) return
+    this.#record('failed')
+    const hangUp = () => this.#isHeld && this.#ctx.hangUp()
+    setTimeout(hangUp, HANG_UP_AFTER_MS).unref()
   }
 
   #count(tokens: TokenCounts): void {
@@ -61,6 +96,7 @@ export class MeteredCall {
   }
 
   #deliver(text: string): StreamPart {
+    this.#isHeld = true
     this.#uncounted.text += text
     this.#uncounted.pieces += 1
     return { type: 'delta', text }
@@ -102,6 +138,8 @@ export class MeteredCall {
   }
 
   #record(outcome: Outcome): void {
+    if (this.#isRecorded) return
+    this.#isRecorded = true
     const { pricing, providerId, modelId } = this.#call.model
     const counts = this.#counts(outcome)
     const { inputTokens: input, outputTokens: output, cachedTokens: cached, reasoningTokens: reasoning } = counts

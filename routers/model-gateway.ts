@@ -13,6 +13,9 @@ export interface ModelCall {
   model: CallableModel
   messages: readonly Message[]
   tools: readonly FunctionTool[]
+  /** Who asks. */
+  userId: number
+  /** Ends when the caller goes away, or the time for the whole call is up. */
   signal: AbortSignal
 }
 

@@ -62,7 +62,8 @@ async function makeContext(services: Services, identify: Identify, request: Fast
     throw refused(error, request.id)
   })
   const locale = localeOf(request, identified.browser?.session?.locale)
-  return createContext(services, { ...identified, locale, requestId: request.id, signal: goneSignal(reply) })
+  const hangUp = () => void reply.raw.destroy()
+  return createContext(services, { ...identified, locale, requestId: request.id, signal: goneSignal(reply), hangUp })
 }
 
 /** A refusal at the door has no context to take the request's id from. */

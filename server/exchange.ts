@@ -8,6 +8,15 @@ export interface Answer {
   body: Readable
 }
 
+/** How far a request had come when it failed: the answer begins with its head. */
+export type Phase = 'connecting' | 'waiting' | 'reading'
+
+/** Found wherever in the chain of causes it stands. */
+export function phaseOf(error: unknown): Phase | undefined {
+  const { phase, cause } = (error ?? {}) as { phase?: Phase; cause?: unknown }
+  return phase ?? (cause ? phaseOf(cause) : undefined)
+}
+
 /**
  * A request and its answer, straight on the dispatcher: what its `request` makes for each call stays in memory until the
  * old heap is collected, which then happens ten times as often.
@@ -60,13 +69,20 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
     this.#release()
-    this.#answer.reject(error)
+    this.#answer.reject(this.#marked(error))
     this.#body?.destroy(error)
+  }
+
+  /** A caller who goes away says nothing about the server. */
+  #marked(error: Error): Error {
+    if (error.name === 'AbortError') return error
+    const phase: Phase = this.#body ? 'reading' : this.#controller ? 'waiting' : 'connecting'
+    return Object.assign(error, { phase })
   }
 
   readonly #abort = (): void => {
     const { reason } = this.#signal as AbortSignal
-    this.#answer.reject(reason)
+    this.#answer.reject(this.#marked(reason))
     this.#controller?.abort(reason)
   }
 

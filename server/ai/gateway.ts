@@ -51,12 +51,11 @@ const upstreamName = ({ upstreamId, modelId }: CallableModel) => upstreamId ?? m
 async function generate(link: ProviderLink, call: ModelCall, meter: Meter): Promise<string> {
   const model = link.model(upstreamName(call.model))
   const conversation = new Conversation(call, meter)
-  using time = within(link.total, call.signal)
-  const { signal } = time
+  const { signal } = call
   let said = ''
   for (let round = 0; round <= MOST_ROUNDS; round++) {
     const options = conversation.options(signal, round === MOST_ROUNDS)
-    const { content, usage } = await link.guarded(async () => model.doGenerate(options), signal)
+    const { content, usage } = await link.guarded(async () => model.doGenerate(options), call)
     conversation.count(usage)
     const text = content.map((part) => (part.type === 'text' ? part.text : '')).join('')
     said += text
@@ -70,11 +69,10 @@ async function generate(link: ProviderLink, call: ModelCall, meter: Meter): Prom
 async function* stream(link: ProviderLink, call: ModelCall, meter: Meter): AsyncGenerator<readonly string[], void> {
   const model = link.model(upstreamName(call.model))
   const conversation = new Conversation(call, meter)
-  using time = within(link.total, call.signal)
-  const { signal } = time
+  const { signal } = call
   for (let round = 0; round <= MOST_ROUNDS; round++) {
     const options = conversation.options(signal, round === MOST_ROUNDS)
-    const parts = await link.guarded(() => beginStream(async () => (await model.doStream(options)).stream), signal)
+    const parts = await link.guarded(() => beginStream(async () => (await model.doStream(options)).stream), call)
     const { text, calls } = yield* relay(parts, conversation)
     if (calls.length === 0) return
     await conversation.runTools(text, calls, signal)
@@ -84,19 +82,4 @@ async function* stream(link: ProviderLink, call: ModelCall, meter: Meter): Async
 
 class EndlessTools extends Error {
   override name = 'EndlessTools'
-}
-
-/** The caller's signal and a time limit in one, whose timer goes with the call. */
-function within(ms: number, gone: AbortSignal): Disposable & { signal: AbortSignal } {
-  const limit = new AbortController()
-  const timer = setTimeout(() => limit.abort(new DOMException('The time is up.', 'TimeoutError')), ms)
-  // `AbortSignal.any` would cost several times as much.
-  const end = () => limit.abort(gone.reason)
-  gone.addEventListener('abort', end, { once: true })
-  if (gone.aborted) end()
-  const release = () => {
-    clearTimeout(timer)
-    gone.removeEventListener('abort', end)
-  }
-  return { signal: limit.signal, [Symbol.dispose]: release }
 }

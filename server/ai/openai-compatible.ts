@@ -2,6 +2,7 @@ import { json } from 'node:stream/consumers'
 import { finished } from 'node:stream/promises'
 import { OpenAICompatibleChatLanguageModel } from '@ai-sdk/openai-compatible'
 import { APICallError, type LanguageModelV4CallOptions, type LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import type { Answer } from '../exchange.ts'
 import type { Outbound } from '../outbound.ts'
 import type { ChatModel, Connection } from './adapters.ts'
 import { type CompletionChunk, CompletionParts } from './completion-parts.ts'
@@ -21,7 +22,7 @@ export function compatibleModels({ name, apiUrl = '', apiKey, fetch, send }: Con
     if (answer.statusCode >= 200 && answer.statusCode < 300) return answer
     // Read to its end, so that the connection can be used again.
     await finished(answer.body.resume()).catch(() => {})
-    throw refusal(url, answer.statusCode)
+    throw refusal(url, answer)
   }
 
   return (id) => {
@@ -68,5 +69,11 @@ function read(parts: CompletionParts, data: string): LanguageModelV4StreamPart[]
 }
 
 /** Without a word of the provider's. */
-const refusal = (url: string, statusCode: number) =>
-  new APICallError({ message: `status ${statusCode}`, url, requestBodyValues: undefined, statusCode })
+const refusal = (url: string, { statusCode, headers: { 'retry-after': retryAfter } }: Answer) =>
+  new APICallError({
+    message: `status ${statusCode}`,
+    url,
+    requestBodyValues: undefined,
+    statusCode,
+    ...(retryAfter && { responseHeaders: { 'retry-after': retryAfter } }),
+  })

@@ -1,0 +1,100 @@
+import { APICallError } from '@ai-sdk/provider'
+import {
+  BrokenCircuitError,
+  type CircuitBreakerPolicy,
+  CircuitState,
+  ConsecutiveBreaker,
+  circuitBreaker,
+  ExponentialBackoff,
+  handleWhen,
+  type IBackoffFactory,
+  type IRetryBackoffContext,
+  retry,
+} from 'cockatiel'
+import type { ProviderSettings } from '../../entities/ai-provider.ts'
+import { phaseOf } from '../exchange.ts'
+
+interface Attempting {
+  userId: number
+  signal: AbortSignal
+}
+
+/** Runs what has sent nothing to the caller yet: a short failure is tried again, a provider that is unwell is skipped. */
+export type Guard = <T>(attempt: () => Promise<T>, by: Attempting) => Promise<T>
+
+/** So many people must wait in vain before silence counts: one person's questions may take long by themselves. */
+const MIN_UNANSWERED_USERS = 3
+
+export function createGuard({ failures = 5, openFor = 15_000 }: ProviderSettings['circuit'] = {}): Guard {
+  /** Who waited in vain since the provider last answered. */
+  const unanswered = new Set<number>()
+  const isUnwell = (error: unknown) => isOutage(error) || (isSilence(error) && isSilentForMany())
+  const isSilentForMany = () => unanswered.size >= MIN_UNANSWERED_USERS || circuit.state === CircuitState.HalfOpen
+  const circuit: CircuitBreakerPolicy = circuitBreaker(handleWhen(isUnwell), {
+    halfOpenAfter: openFor,
+    breaker: new ConsecutiveBreaker(failures),
+  })
+  circuit.onSuccess(() => unanswered.clear())
+
+  return (attempt, { userId, signal }) =>
+    again.execute(() => {
+      // The library would let others wait for the one call that probes the provider.
+      if (circuit.state === CircuitState.HalfOpen) throw new BrokenCircuitError()
+      return circuit.execute(
+        () =>
+          attempt().catch((error: unknown) => {
+            if (isSilence(error)) unanswered.add(userId)
+            throw error
+          }),
+        signal,
+      )
+    }, signal)
+}
+
+/** The request found nobody, or somebody who says that they cannot work. */
+const isOutage = (error: unknown) => (statusOf(error) ?? 0) >= 500 || phaseOf(error) === 'connecting'
+
+/** The request was sent, and no answer began. */
+const isSilence = (error: unknown) => phaseOf(error) === 'waiting'
+
+/** A provider that wants more patience than this is not asked again for the same call. */
+const MAX_RETRY_AFTER_MS = 5000
+
+/** Backs off with decorrelated jitter, and for no less than the provider asks for. */
+const obeying = (backoff: IBackoffFactory<unknown>): IBackoffFactory<IRetryBackoffContext<unknown>> => ({
+  next(context) {
+    const next = backoff.next(context)
+    const { error } = context.result as { error?: unknown }
+    return { ...obeying(next), duration: Math.max(next.duration, retryAfterOf(error)) }
+  },
+})
+
+const again = retry(
+  handleWhen((error) => isPassing(error) && retryAfterOf(error) <= MAX_RETRY_AFTER_MS),
+  { maxAttempts: 2, backoff: obeying(new ExponentialBackoff({ initialDelay: 100, maxDelay: 2000 })) },
+)
+
+const passingStatus = new Set([408, 425, 429, 500, 502, 503, 504])
+const passingCodes = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'EAI_AGAIN', 'UND_ERR_SOCKET'])
+
+/** Worth another try at once. A time-out is not: it took its time already. */
+function isPassing(error: unknown): boolean {
+  const status = statusOf(error)
+  return status ? passingStatus.has(status) : passingCodes.has(networkCode(error) ?? '')
+}
+
+const statusOf = (error: unknown) => (APICallError.isInstance(error) ? error.statusCode : undefined)
+
+/** In milliseconds from now; the header has seconds, or a date. */
+function retryAfterOf(error: unknown): number {
+  const header = APICallError.isInstance(error) ? error.responseHeaders?.['retry-after'] : undefined
+  if (!header) return 0
+  const ms = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now()
+  return Number.isNaN(ms) ? 0 : Math.max(0, ms)
+}
+
+/** The system's or the pool's word for what happened, wherever in the chain of causes it stands. */
+function networkCode(error: unknown): string | undefined {
+  const { code, cause } = (error ?? {}) as { code?: unknown; cause?: unknown }
+  return typeof code === 'string' ? code : cause ? networkCode(cause) : undefined
+}
