@@ -10,23 +10,20 @@ export interface SessionUser {
   role: Role
 }
 
-/** Values: the ids of users. A session of an earlier epoch was ended. */
-export const findSessionUsers = statement<SessionUser & { epoch: number }>(
-  'find-session-users',
-  'select id, username, name, email, role, session_epoch as epoch from users where id = any($1::int[])',
-)
-
 export interface KnownUser extends SessionUser {
   epoch: number
+  /** Whether the person has made their keys; until then they are registering. */
   hasKeys: boolean
 }
 
+const knownUser = `select id, username, name, email, role, session_epoch as epoch, public_key is not null as "hasKeys"
+     from users`
+
+/** Values: the ids of users. A session of an earlier epoch was ended. */
+export const findSessionUsers = statement<KnownUser>('find-session-users', `${knownUser} where id = any($1::int[])`)
+
 /** Values: a username. */
-export const findKnownUser = statement<KnownUser>(
-  'find-known-user',
-  `select id, username, name, email, role, session_epoch as epoch, public_key is not null as "hasKeys"
-     from users where username = $1`,
-)
+export const findKnownUser = statement<KnownUser>('find-known-user', `${knownUser} where username = $1`)
 
 /** Values: the user's id. Ends all their sessions, on every replica; the epoch is that of the next one. */
 export const endSessions = statement<{ epoch: number }>(

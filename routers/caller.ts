@@ -18,10 +18,18 @@ export interface Credential {
   abilities: readonly Ability[]
 }
 
+/** Who has signed in and has no keys yet, also where the host has made the person beforehand. */
+export interface Newcomer {
+  type: 'registering'
+  username: string
+  name: string
+  email: string
+}
+
 /** Who is calling. The tag is the user type; what is known about the caller hangs off it. */
 export type Caller =
   | { type: 'guest' }
-  | { type: 'registering'; username: string; name: string; email: string }
+  | Newcomer
   | { type: 'user'; person: Person; token?: Credential }
   | { type: 'external-app'; appId: number }
 

@@ -1,26 +1,15 @@
 import { PasskeyBackup } from '../entities/passkey-backup.ts'
 import { findKnownUser, nextEpoch } from '../entities/session-statements.ts'
-import { statement } from '../entities/sql.ts'
 import { User } from '../entities/user.ts'
 import { UserKeychainValue } from '../entities/user-keychain-value.ts'
 import { passkeyBackup } from './keychain-entry.ts'
 import { Problem } from './problems.ts'
 import { isFresh } from './session.ts'
+import { callerOf } from './session-caller.ts'
 import { router, sessionUser } from './trpc.ts'
 
 /** What helps somebody who has lost their passkey. */
-const findState = statement<{ hasKeys: boolean }>(
-  'find-key-state',
-  'select public_key is not null as "hasKeys" from users where id = $1',
-)
-
 export const passkeyRouter = router({
-  /** Whether the person has made their keys. */
-  state: sessionUser.query(async ({ ctx }) => {
-    const [state] = await ctx.sql(findState, [ctx.who.person.id])
-    return { hasKeys: state?.hasKeys ?? false }
-  }),
-
   backup: sessionUser.query(async ({ ctx }) => {
     const backup = await ctx.em().findOne(PasskeyBackup, { user: ctx.who.person.id })
     if (!backup) throw new Problem('not_found', { detail: 'There is no backup of your passkey.' })
@@ -39,7 +28,7 @@ export const passkeyRouter = router({
       )
   }),
 
-  /** Deletes all keys, and what they opened is lost. The person then makes new ones; their other sessions are over. */
+  /** Deletes all keys, and what they opened is lost. The person registers anew; their other sessions are over. */
   reset: sessionUser.mutation(async ({ ctx }) => {
     const { session } = ctx.browser
     if (!session || !isFresh(session)) throw new Problem('fresh_login_needed')
@@ -52,6 +41,7 @@ export const passkeyRouter = router({
     const [next] = await ctx.sql(findKnownUser, [username])
     if (!next) throw new Problem('signed_out')
     await ctx.browser.begin({ ...session, standing: { userId: id, epoch: next.epoch } })
+    ctx.caller.become(callerOf(next))
     return { redirectUri: '/register' }
   }),
 })

@@ -5,10 +5,11 @@ import { PasskeyBackup } from '../entities/passkey-backup.ts'
 import { findKnownUser } from '../entities/session-statements.ts'
 import { User } from '../entities/user.ts'
 import { UserKeychainValue } from '../entities/user-keychain-value.ts'
-import type { Caller } from './caller.ts'
+import type { Newcomer } from './caller.ts'
 import { distinctSlots, keychainEntry, passkeyBackup, publicKey } from './keychain-entry.ts'
 import { Problem } from './problems.ts'
-import { personOf } from './sessions.ts'
+import type { SessionRecord } from './session.ts'
+import { callerOf } from './session-caller.ts'
 import { newcomer, router } from './trpc.ts'
 
 /** Without these nobody could tell a right passkey from a wrong one, or read what was sent. */
@@ -27,47 +28,44 @@ const firstKeychain = z
 const firstKeys = z.strictObject({ publicKey, keychain: firstKeychain, passkeyBackup })
 type FirstKeys = z.output<typeof firstKeys>
 
-type Newcomer = Extract<Caller, { type: 'registering' | 'user' }>
-
 export const registrationRouter = router({
-  /** Makes the person, unless there is one, with keys and backup: all of it or nothing. */
+  /** Makes the person, unless the host did, with keys and backup: all of it or nothing. */
   complete: newcomer.input(firstKeys).mutation(async ({ ctx, input }) => {
     const { who, browser } = ctx
-    const { username } = who.type === 'user' ? who.person : who
+    const { session } = browser
+    if (who.type === 'user') throw new Problem('registered_already')
+    // Somebody removed the person, or ended their session, between two lines.
+    if (!session) throw new Problem('signed_out')
     await ctx
       .em()
-      .transactional((em) => keep(em, who, input))
+      .transactional((em) => keep(em, who, session, input))
       .catch(explain)
-    const [known] = await ctx.sql(findKnownUser, [username])
-    const { session } = browser
-    // Somebody removed the person, or ended their session, between two lines.
-    if (!known || !session) throw new Problem('signed_out')
+    const [known] = await ctx.sql(findKnownUser, [who.username])
+    if (!known) throw new Problem('signed_out')
     const { by, signedInAt } = session
     await browser.begin({ standing: { userId: known.id, epoch: known.epoch }, by, signedInAt })
-    ctx.caller.become({ type: 'user', person: personOf(known) })
+    ctx.caller.become(callerOf(known))
     return { id: known.id, redirectUri: '/profile' }
   }),
 })
 
-async function keep(em: EntityManager, who: Newcomer, { publicKey, keychain, passkeyBackup }: FirstKeys) {
-  const user = (await lockedUser(em, who)) ?? em.create(User, { ...nameOf(who), publicKey: null })
+async function keep(
+  em: EntityManager,
+  { username, name, email }: Newcomer,
+  { standing }: SessionRecord,
+  { publicKey, keychain, passkeyBackup }: FirstKeys,
+) {
+  // Only one at a time may give a person their keys.
+  const found = await em.findOne(User, { username }, { lockMode: LockMode.PESSIMISTIC_WRITE })
+  if ('userId' in standing && (found?.id !== standing.userId || found.sessionEpoch !== standing.epoch))
+    throw new Problem('signed_out')
+  const user = found ?? em.create(User, { username, name, email, publicKey: null })
   if (user.publicKey) throw new Problem('registered_already')
   user.publicKey = publicKey
   await em.flush()
   for (const entry of keychain) em.create(UserKeychainValue, { user, ...entry })
   em.create(PasskeyBackup, { user, ...passkeyBackup })
   await em.flush()
-}
-
-/** Only one at a time may give a person their keys. */
-const lockedUser = (em: EntityManager, who: Newcomer) =>
-  em.findOne(User, who.type === 'user' ? { id: who.person.id } : { username: who.username }, {
-    lockMode: LockMode.PESSIMISTIC_WRITE,
-  })
-
-const nameOf = (who: Newcomer) => {
-  const { username, name, email } = who.type === 'user' ? who.person : who
-  return { username, name, email }
 }
 
 function explain(error: unknown): never {

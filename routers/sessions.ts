@@ -11,6 +11,7 @@ import { credentials, redirectUri, verifyPassword } from './password-login.ts'
 import { Problem } from './problems.ts'
 import { redirectLogin } from './redirect-login.ts'
 import type { Browser, SignIn } from './session.ts'
+import { callerOf } from './session-caller.ts'
 import { anyone, browser, router } from './trpc.ts'
 
 type BrowserContext = Context & { browser: Browser }
@@ -92,9 +93,7 @@ async function enter(ctx: BrowserContext, identity: Identity, { by, next, before
   if (before && (before.id !== known?.id || before.epoch !== known.epoch)) throw refused(ctx, by)
   const standing = known ? { userId: known.id, epoch: known.epoch } : { registering: identity }
   await ctx.browser.begin({ standing, by, signedInAt: Date.now() })
-  ctx.caller.become(known ? { type: 'user', person: personOf(known) } : { type: 'registering', ...identity })
+  ctx.caller.become(known ? callerOf(known) : { type: 'registering', ...identity })
   ctx.log.info({ by, userId: known?.id, requestId: ctx.requestId }, 'signed in')
   return { redirectUri: onTo(known?.hasKeys ? '/handshake' : '/register', next) }
 }
-
-export const personOf = ({ id, username, name, email, role }: KnownUser) => ({ id, username, name, email, role })

@@ -5,6 +5,7 @@ import type { Caller, UsageType } from '../routers/caller.ts'
 import type { Log, Settings } from '../routers/context.ts'
 import { Problem } from '../routers/problems.ts'
 import type { SessionRecord } from '../routers/session.ts'
+import { callerOf } from '../routers/session-caller.ts'
 import { matchesHash, readToken, type TokenText } from '../routers/token-text.ts'
 import { lookUpByTurns } from '../routers/turns.ts'
 import { type Batch, createBatch } from './batch.ts'
@@ -58,8 +59,7 @@ export function createCallers(sql: Sql, settings: Settings, log: Log): Callers {
     if ('registering' in standing) return { type: 'registering', ...standing.registering }
     const found = await personOf(standing.userId)
     if (!found || found.epoch !== standing.epoch) return undefined
-    const { epoch: _, ...person } = found
-    return { type: 'user', person }
+    return callerOf(found)
   }
 
   return {

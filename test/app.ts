@@ -22,6 +22,8 @@ interface UserOptions {
   username?: string
   role?: Role
   abilities?: Ability[]
+  /** Whether they have made their keys, and so are users in the browser, too. */
+  keys?: boolean
 }
 
 /** The service on a port of its own, in this process, with a database of its own. Settings as in the environment. */
@@ -46,10 +48,17 @@ export async function startApp(settings: Record<string, string> = {}) {
   const service = await startService({ env, log: createLog(env.LOG_LEVEL, sink), temporaryDir: folder })
   let counter = 0
 
-  async function user({ username = `user${++counter}`, role, abilities }: UserOptions = {}): Promise<TestUser> {
+  async function user({
+    username = `user${++counter}`,
+    role,
+    abilities,
+    keys = true,
+  }: UserOptions = {}): Promise<TestUser> {
     const person = { username, email: `${username}@example.org`, name: `The ${username}` }
     const { id } = await service.host.admin.addUser(person)
     if (role) await service.host.admin.setRole({ user: { id }, role })
+    if (keys)
+      await service.services.sql({ name: '', text: 'update users set public_key = $1 where id = $2' }, ['a2V5', id])
     const { token } = await service.host.tokens.createFor({
       user: { id },
       name: 'test',

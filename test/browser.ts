@@ -73,11 +73,12 @@ export const identityOf = (username: string) => ({
   name: `The ${username}`,
 })
 
-/** A local account, and a person where `known`. */
-export async function addAccount(svc: TestApp, username: string, { known = true } = {}) {
+/** A local account, and a person where `known`, who has made their keys unless told otherwise. */
+export async function addAccount(svc: TestApp, username: string, { known = true, keys = true } = {}) {
   const person = identityOf(username)
   await putAccount(accountsFile(svc.env), person, PASSWORD)
-  return known ? svc.user({ username }) : { id: 0, ...person, token: '' }
+  if (!known) return { id: 0, ...person, token: '' }
+  return svc.user({ username, keys })
 }
 
 /** A browser in which somebody has signed in. */

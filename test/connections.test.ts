@@ -53,7 +53,7 @@ describe('the connection', () => {
 
   test('gives somebody signed in all that their front end needs', async () => {
     await using svc = await startApp()
-    const { browser, id } = await signIn(svc)
+    const { browser, id } = await signIn(svc, 'ada', { keys: false })
     const keys = firstKeys()
     await browser.send('POST', '/handshake', { body: keys })
 

@@ -12,7 +12,7 @@ interface Listed {
 
 /** A browser of somebody who has made their keys. */
 async function withKeys(svc: TestApp, username = 'ada') {
-  const { browser, id } = await signIn(svc, username)
+  const { browser, id } = await signIn(svc, username, { keys: false })
   const { status } = await browser.send('POST', '/handshake', { body: firstKeys(username) })
   expect(status).toBe(200)
   return { browser, id }

@@ -27,12 +27,11 @@ const notCredentials = [
 describe('signing in with a password', () => {
   test.for([
     ['who has keys', '/handshake', 'internal_authenticated', { known: true, keys: true }],
-    ['who has no keys yet', '/register', 'internal_authenticated', { known: true, keys: false }],
+    ['who has no keys yet', '/register', 'internal_registering_user', { known: true, keys: false }],
     ['whom nobody knows yet', '/register', 'internal_registering_user', { known: false, keys: false }],
   ] as const)('sends on a person %s', async ([, redirectUri, standing, { known, keys }]) => {
     await using svc = await startApp()
-    await addAccount(svc, 'ada', { known })
-    if (keys) await svc.rows(`update users set public_key = 'a2V5' where username = 'ada'`)
+    await addAccount(svc, 'ada', { known, keys })
     const browser = openBrowser(svc.url)
 
     const { status, body, headers } = await browser.login('ada')
@@ -50,7 +49,7 @@ describe('signing in with a password', () => {
       form: { account: ' ADA', password: PASSWORD },
     })
 
-    expect([status, body]).toEqual([200, { success: true, redirectUri: '/register' }])
+    expect([status, body]).toEqual([200, { success: true, redirectUri: '/handshake' }])
   })
 
   test('tells who is registering who they are', async () => {
@@ -309,7 +308,7 @@ test('the address to go on to after a login is one of ours, or left out', async 
     const { body } = await browser.send('POST', '/req/login', {
       body: { account: 'ada', password: PASSWORD, redirectUri },
     })
-    const expected = kept === undefined ? '/register' : `/register?redirectUri=${encodeURIComponent(kept)}`
+    const expected = kept === undefined ? '/handshake' : `/handshake?redirectUri=${encodeURIComponent(kept)}`
     expect(body, redirectUri).toEqual({ success: true, redirectUri: expected })
   }
 })

@@ -152,8 +152,11 @@ describe.for(stores)('the sessions of a person, kept %s,', ([, settings]) => {
 
     for (const step of [
       () => browser.send('POST', '/handshake', { body: firstKeys() }),
-      () => browser.send('POST', '/req/profile/reset'),
       () => browser.login('newcomer'),
+      async () => {
+        await browser.send('POST', '/req/profile/reset')
+        return browser.send('POST', '/handshake', { body: firstKeys('second') })
+      },
     ]) {
       expect((await step()).status).toBe(200)
       const [{ handle: current, isCurrent }, ...others] = (await list(browser)) as [Listed]

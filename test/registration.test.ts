@@ -39,14 +39,41 @@ describe('the first keys', () => {
     expect((await browser.login('ada')).body['redirectUri']).toBe('/handshake')
   })
 
-  test('are made by a person without any whom the host has added, who stays the same', async () => {
+  test('are made by a person whom the host has added, who is registering until then and stays the same', async () => {
     await using svc = await startApp()
-    const { browser, id } = await signIn(svc, 'ada')
+    await addAccount(svc, 'ada', { known: false })
+    const { id, token } = await svc.user({ username: 'ada', role: 'admin', keys: false })
+    const browser = openBrowser(svc.url)
+    expect((await browser.login('ada')).body['redirectUri']).toBe('/register')
+    expect(await browser.standing()).toBe('internal_registering_user')
+    expect((await browser.send('GET', '/profile')).headers.get('location')).toBe('/register')
+    expect((await browser.send('GET', '/req/profile/sessions')).status).toBe(403)
+    expect((await svc.send('GET', '/api/user', { token })).status).toBe(200)
+    const other = openBrowser(svc.url)
+    await other.login('ada')
 
     expect((await complete(browser)).status).toBe(200)
 
-    expect(await people(svc)).toEqual([expect.objectContaining({ id, public_key: firstKeys().publicKey })])
-    expect(await browser.standing()).toBe('internal_authenticated')
+    expect(await people(svc)).toEqual([
+      expect.objectContaining({ id, role: 'admin', public_key: firstKeys().publicKey }),
+    ])
+    expect([await browser.standing(), await other.standing()]).toEqual([
+      'internal_authenticated',
+      'internal_authenticated',
+    ])
+  })
+
+  test.for([
+    ['was removed', (svc: TestApp, id: number) => svc.host.admin.removeUser({ user: { id } })],
+    ['got another role', (svc: TestApp, id: number) => svc.host.admin.setRole({ user: { id }, role: 'admin' })],
+  ] as const)('are not taken from a person the host had added who %s meanwhile', async ([, change]) => {
+    await using svc = await startApp()
+    const { browser, id } = await signIn(svc, 'ada', { keys: false })
+    await change(svc, id)
+
+    expect((await complete(browser)).status).toBe(401)
+
+    await nothingKept(svc)
   })
 
   test('may call the type of an entry `type`, as front ends of old do', async () => {
@@ -136,7 +163,7 @@ describe('the first keys', () => {
 
   test('are not for guests, tokens, and pages of others', async () => {
     await using svc = await startApp()
-    const { token } = await svc.user()
+    const { token } = await svc.user({ keys: false })
     const { browser } = await signIn(svc, 'ada', { known: false })
 
     expect((await complete(openBrowser(svc.url))).status).toBe(401)
@@ -148,7 +175,7 @@ describe('the first keys', () => {
 
   test('of a person who was removed meanwhile are not kept', async () => {
     await using svc = await startApp()
-    const { browser, id } = await signIn(svc, 'ada')
+    const { browser, id } = await signIn(svc, 'ada', { keys: false })
     await svc.host.admin.removeUser({ user: { id } })
 
     expect((await complete(browser)).status).toBe(401)
@@ -158,7 +185,7 @@ describe('the first keys', () => {
 
   test('go with the person who is removed', async () => {
     await using svc = await startApp()
-    const { browser, id } = await signIn(svc, 'ada')
+    const { browser, id } = await signIn(svc, 'ada', { keys: false })
     await complete(browser)
 
     const { report } = await svc.host.admin.removeUser({ user: { id } })
@@ -268,7 +295,7 @@ describe('the backup of a passkey', () => {
 
   test('is replaced by a new one, of which there is one', async () => {
     await using svc = await startApp()
-    const { browser, id } = await signIn(svc, 'ada')
+    const { browser, id } = await signIn(svc, 'ada', { keys: false })
     await complete(browser)
     const { passkeyBackup } = firstKeys('new')
 
@@ -284,7 +311,7 @@ describe('a reset', () => {
 
   test('deletes keys and backup right after a login, ends other sessions, and leads to new keys', async () => {
     await using svc = await startApp()
-    const { browser, id } = await signIn(svc, 'ada')
+    const { browser, id } = await signIn(svc, 'ada', { keys: false })
     await complete(browser)
     const other = openBrowser(svc.url)
     await other.login('ada')
@@ -294,7 +321,7 @@ describe('a reset', () => {
 
     expect([status, body]).toEqual([200, { success: true, redirectUri: '/register' }])
     await nothingKept(svc)
-    expect(await browser.standing()).toBe('internal_authenticated')
+    expect(await browser.standing()).toBe('internal_registering_user')
     expect([await other.standing(), await before.standing()]).toEqual(['internal', 'internal'])
     expect((await complete(browser, firstKeys('second'))).status).toBe(200)
     expect(await people(svc)).toEqual([expect.objectContaining({ id, public_key: firstKeys('second').publicKey })])
@@ -302,7 +329,7 @@ describe('a reset', () => {
 
   test('takes a login of the last five minutes', async () => {
     await using svc = await startApp()
-    const { browser } = await signIn(svc, 'ada')
+    const { browser } = await signIn(svc, 'ada', { keys: false })
     await complete(browser)
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 5 * 60_000 + 1000 })
     try {
@@ -317,7 +344,7 @@ describe('a reset', () => {
 
   test('touches nobody else, and is not for guests, tokens and people who are registering', async () => {
     await using svc = await startApp()
-    const { browser: ada, token } = await signIn(svc, 'ada')
+    const { browser: ada, token } = await signIn(svc, 'ada', { keys: false })
     const { browser: bob } = await signIn(svc, 'bob', { known: false })
     await complete(ada)
     await addAccount(svc, 'cid', { known: false })

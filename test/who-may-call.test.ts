@@ -52,7 +52,7 @@ const table: { open: string; by?: Ability; to: string }[] = [
   { open: 'signed in, in a browser', to: 'registration.complete' },
   { open: 'a user in a browser', to: 'sessions.list sessions.end sessions.endOthers sessions.logoutEverywhere' },
   { open: 'a user in a browser', to: 'migrations.markApplied' },
-  { open: 'a user in a browser', to: 'passkey.state passkey.backup passkey.renewBackup passkey.reset' },
+  { open: 'a user in a browser', to: 'passkey.backup passkey.renewBackup passkey.reset' },
   { open: 'a user in a browser', to: 'password.state password.change' },
   { open: 'a user in a browser', to: 'tokens.create tokens.list tokens.revoke' },
   { open: 'a user', by: 'ai', to: 'ai.ask ai.stream' },
@@ -148,6 +148,8 @@ async function everybody(svc: TestApp) {
   const signedIn = (account: string) => {
     const browser = openBrowser(svc.url)
     return async (name: string) => {
+      // One of the procedures throws the caller's keys away, and they would be registering from then on.
+      await svc.rows(`update users set public_key = 'a2V5' where public_key is null and id > 1`)
       if (!browser.session) await browser.login(account)
       return overHttp(browser.send, name)
     }
