@@ -7,7 +7,7 @@ import type { PublicSettings } from './config-blocks.ts'
 import type { Events } from './events.ts'
 import type { Extensions } from './extension.ts'
 import type { HealthChecks, HealthTimer } from './health.ts'
-import type { KeyValueStore } from './key-value-store.ts'
+import type { AnswerStore, KeyValueStore } from './key-value-store.ts'
 import type { Labels } from './labels/index.ts'
 import type { LocalAccounts } from './local-accounts.ts'
 import type { Locale } from './locales.ts'
@@ -52,6 +52,7 @@ export interface Services {
   events: Events
   settings: Settings
   kv: KeyValueStore
+  answers: AnswerStore
   limiter: RateLimiter
   /** Opened when first needed, which is before the first request. */
   loginSources: () => Promise<LoginSources>

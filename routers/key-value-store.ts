@@ -16,3 +16,6 @@ export interface KeyValueStore {
   /** Throws where the store does not answer. */
   ping(): Promise<void>
 }
+
+/** Where answers under idempotency keys are kept. */
+export type AnswerStore = Pick<KeyValueStore, 'get' | 'set' | 'setIfAbsent' | 'delete'>

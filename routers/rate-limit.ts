@@ -11,8 +11,8 @@ export interface Allowance {
 
 /** Counts atomically, over all replicas where Redis is configured. */
 export interface RateLimiter {
-  /** Takes one of `limit` a minute, or in another window; remaining is negative when there was none left. */
-  take(key: string, limit: number, windowSeconds?: number): Promise<Allowance>
+  /** Takes one or several of `limit` a minute, or in another window; remaining is negative when there were not enough left. */
+  take(key: string, limit: number, windowSeconds?: number, points?: number): Promise<Allowance>
   /** Gives back one that was taken. Limit and window are those it was taken with. */
   giveBack(key: string, limit: number, windowSeconds?: number): Promise<void>
   /** Starts the key's count anew. Limit and window are those it was taken with. */

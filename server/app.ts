@@ -15,7 +15,7 @@ import { legacy } from '../facades/legacy.ts'
 import { req } from '../facades/req/index.ts'
 import { trpc } from '../facades/trpc.ts'
 import { web } from '../facades/web/index.ts'
-import type { Context, Services } from '../routers/context.ts'
+import type { Context, Notes, Services } from '../routers/context.ts'
 import { appRouter, resources } from '../routers/index.ts'
 import { Problem } from '../routers/problems.ts'
 import type { Callers } from './callers.ts'
@@ -61,7 +61,7 @@ export async function buildApp({ env, services, callers, log, drain }: AppOption
   app.addHook('onSend', async (request, reply) => {
     const notes = (await made(request))?.notes
     if (notes?.forget) reply.header('clear-site-data', '"cache", "storage"')
-    if (reply.statusCode === 503 && !reply.hasHeader('retry-after')) reply.header('retry-after', RETRY_AFTER_SECONDS)
+    if (!reply.hasHeader('retry-after')) tellWhenToRetry(reply, notes)
   })
   app.addHook('onResponse', async (request, reply) => {
     logRequest(request, reply, await made(request))
@@ -88,6 +88,11 @@ export async function buildApp({ env, services, callers, log, drain }: AppOption
 
 /** When to try again what cannot be served now. */
 const RETRY_AFTER_SECONDS = 5
+
+function tellWhenToRetry(reply: FastifyReply, notes: Notes | undefined): void {
+  if (reply.statusCode === 503) reply.header('retry-after', RETRY_AFTER_SECONDS)
+  if (reply.statusCode === 429) reply.header('retry-after', notes?.allowance?.resetSeconds ?? 60)
+}
 
 /** What cannot be decoded stands for its letters: there is nothing there, and the face of that address says so. */
 function readable(url: string): string {

@@ -1,13 +1,13 @@
 import { LRUCache } from 'lru-cache'
-import { RateLimiterMemory } from 'rate-limiter-flexible'
-import type { KeyValueStore } from '../routers/key-value-store.ts'
+import type { AnswerStore, KeyValueStore } from '../routers/key-value-store.ts'
 import type { RateLimiter } from '../routers/rate-limit.ts'
-import { limiterOf } from './limiter.ts'
+import { limiterInProcess } from './limiter.ts'
 import { memberSetsInProcess } from './member-sets.ts'
 
-/** The key-value store and what counts in it. */
+/** The key-value stores and what counts in them. In process each purpose has room of its own, and pushes out no other. */
 export interface KeyValue {
   kv: KeyValueStore
+  answers: AnswerStore
   limiter: RateLimiter
   close(): Promise<void>
 }
@@ -18,38 +18,47 @@ export async function createKeyValue(redisUrl: string | undefined): Promise<KeyV
   return redisUrl ? (await import('./redis.ts')).inRedis(redisUrl) : inProcess()
 }
 
-/** Characters of all keys and values: what was not used for longest goes first. */
-const MOST = 64 * 1024 * 1024
+/** Characters of all keys and values of a store: what was not used for longest goes first. */
+const MAX_SIZE = 64 * 1024 * 1024
 const MOST_SETS = 100_000
 
 function inProcess(): KeyValue {
-  const values = new LRUCache<string, string>({
-    maxSize: MOST,
-    sizeCalculation: (value, key) => key.length + value.length,
-  })
   const sets = memberSetsInProcess(MOST_SETS)
+  const values = valuesInProcess()
   return {
     kv: {
+      ...values,
       ...sets,
-      get: async (key) => values.get(key),
-      set: async (key, value, ttlMs) => void values.set(key, value, { ttl: ttlMs }),
-      setIfAbsent: async (key, value, ttlMs) => {
-        if (values.has(key)) return false
-        values.set(key, value, { ttl: ttlMs })
-        return true
-      },
-      setIfPresent: async (key, value, ttlMs) => {
-        if (!values.has(key)) return false
-        values.set(key, value, { ttl: ttlMs })
-        return true
-      },
       delete: async (key) => {
-        values.delete(key)
+        await values.delete(key)
         await sets.delete(key)
       },
       ping: async () => {},
     },
-    limiter: limiterOf((points, duration) => new RateLimiterMemory({ points, duration })),
+    answers: valuesInProcess(),
+    limiter: limiterInProcess(),
     close: async () => {},
+  }
+}
+
+function valuesInProcess(): AnswerStore & Pick<KeyValueStore, 'setIfPresent'> {
+  const values = new LRUCache<string, string>({
+    maxSize: MAX_SIZE,
+    sizeCalculation: (value, key) => key.length + value.length,
+  })
+  return {
+    get: async (key) => values.get(key),
+    set: async (key, value, ttlMs) => void values.set(key, value, { ttl: ttlMs }),
+    setIfAbsent: async (key, value, ttlMs) => {
+      if (values.has(key)) return false
+      values.set(key, value, { ttl: ttlMs })
+      return true
+    },
+    setIfPresent: async (key, value, ttlMs) => {
+      if (!values.has(key)) return false
+      values.set(key, value, { ttl: ttlMs })
+      return true
+    },
+    delete: async (key) => void values.delete(key),
   }
 }

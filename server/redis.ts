@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis'
-import { RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible'
+import type { KeyValueStore } from '../routers/key-value-store.ts'
 import type { KeyValue } from './key-value.ts'
-import { limiterOf } from './limiter.ts'
+import { limiterInRedis } from './limiter.ts'
 import { memberSetsInRedis } from './member-sets.ts'
 
 const PREFIX = 'svc:'
@@ -13,46 +13,37 @@ export function inRedis(url: string): KeyValue {
   const connected = async () => {
     if (redis.status === 'connecting' || redis.status === 'connect') await Promise.race([ready, pauseAtMost(3000)])
   }
-  return {
-    kv: {
-      ...memberSetsInRedis(redis, connected),
-      get: async (key) => {
-        await connected()
-        return (await redis.get(key)) ?? undefined
-      },
-      set: async (key, value, ttlMs) => {
-        await connected()
-        await redis.set(key, value, 'PX', ttlMs)
-      },
-      setIfAbsent: async (key, value, ttlMs) => {
-        await connected()
-        return (await redis.set(key, value, 'PX', ttlMs, 'NX')) === 'OK'
-      },
-      setIfPresent: async (key, value, ttlMs) => {
-        await connected()
-        return (await redis.set(key, value, 'PX', ttlMs, 'XX')) === 'OK'
-      },
-      delete: async (key) => {
-        await connected()
-        await redis.del(key)
-      },
-      ping: async () => {
-        await connected()
-        await redis.ping()
-      },
+  const values: KeyValueStore = {
+    ...memberSetsInRedis(redis, connected),
+    get: async (key) => {
+      await connected()
+      return (await redis.get(key)) ?? undefined
     },
-    limiter: limiterOf(
-      (points, duration) =>
-        new RateLimiterRedis({
-          storeClient: redis,
-          keyPrefix: `rate:${points}:${duration}`,
-          points,
-          duration,
-          // While Redis is away each replica counts for itself.
-          insuranceLimiter: new RateLimiterMemory({ points, duration }),
-        }),
-      connected,
-    ),
+    set: async (key, value, ttlMs) => {
+      await connected()
+      await redis.set(key, value, 'PX', ttlMs)
+    },
+    setIfAbsent: async (key, value, ttlMs) => {
+      await connected()
+      return (await redis.set(key, value, 'PX', ttlMs, 'NX')) === 'OK'
+    },
+    setIfPresent: async (key, value, ttlMs) => {
+      await connected()
+      return (await redis.set(key, value, 'PX', ttlMs, 'XX')) === 'OK'
+    },
+    delete: async (key) => {
+      await connected()
+      await redis.del(key)
+    },
+    ping: async () => {
+      await connected()
+      await redis.ping()
+    },
+  }
+  return {
+    kv: values,
+    answers: values,
+    limiter: limiterInRedis(redis, connected),
     close: async () => void redis.disconnect(),
   }
 }

@@ -49,7 +49,7 @@ export async function compose({ env, database, log, temporaryDir }: Parts): Prom
   const events = createEvents()
   events.on('user-type-changed', lockKeychain)
   const extensions = extend(events, await loadExtensions(env.EXTENSIONS), log)
-  const { kv, limiter, close: closeKeyValue } = await createKeyValue(env.REDIS_URL)
+  const { kv, answers, limiter, close: closeKeyValue } = await createKeyValue(env.REDIS_URL)
   const models = createGateway(vault)
   const usageLog = createUsageLog(sql, log)
   const callers = createCallers(sql, settings, log)
@@ -59,6 +59,7 @@ export async function compose({ env, database, log, temporaryDir }: Parts): Prom
     events,
     settings,
     kv,
+    answers,
     limiter,
     ...openLogin(env, limiter, log),
     sessionRoll: createSessionRoll(kv),

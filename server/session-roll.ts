@@ -1,14 +1,11 @@
 import type { KeyValueStore } from '../routers/key-value-store.ts'
 import type { SessionRoll } from '../routers/session-roll.ts'
-import { ownerOf, placeOf, readSession, rollOf } from './sessions.ts'
-
-/** Nobody looks through more. */
-const MOST = 100
+import { MAX_SESSIONS, ownerOf, placeOf, readSession, rollOf } from './sessions.ts'
 
 export function createSessionRoll(kv: KeyValueStore): SessionRoll {
   return {
     async list(userId) {
-      const handles = (await kv.members(rollOf(userId))).slice(0, MOST)
+      const handles = (await kv.members(rollOf(userId))).slice(0, MAX_SESSIONS)
       const records = await Promise.all(handles.map((handle) => readSession(kv, handle)))
       // A session may have ended between its place and the roll.
       return handles.flatMap((handle, at) => {

@@ -26,6 +26,9 @@ type Kept = Pick<SessionRecord, 'userAgent' | 'locale'>
 
 const MINUTE = 60_000
 
+/** Of one person: those not used for longest end, so that nobody fills the store by signing in. */
+export const MAX_SESSIONS = 100
+
 export function createSessions(kv: KeyValueStore, lifetime: number): Sessions {
   // Most requests only read.
   const pause = Math.min(MINUTE, lifetime / 4)
@@ -40,6 +43,7 @@ export function createSessions(kv: KeyValueStore, lifetime: number): Sessions {
       const named = { id: secret(), record: { ...session, csrfToken: secret(), renewedAt: Date.now() } }
       // No session without its line in the roll: one that its owner cannot see, they cannot end.
       await enrol(named)
+      await endOldest(kv, ownerOf(named.record))
       await kv.set(placeOf(handleOf(named.id)), JSON.stringify(named.record), lifetime)
       return named
     },
@@ -62,6 +66,15 @@ export function createSessions(kv: KeyValueStore, lifetime: number): Sessions {
       await kv.delete(placeOf(handleOf(id)))
       if (owner !== undefined) await kv.removeMember(rollOf(owner), handleOf(id))
     },
+  }
+}
+
+async function endOldest(kv: KeyValueStore, owner: number | undefined): Promise<void> {
+  if (owner === undefined) return
+  const handles = (await kv.members(rollOf(owner))).slice(MAX_SESSIONS)
+  for (const handle of handles) {
+    await kv.delete(placeOf(handle))
+    await kv.removeMember(rollOf(owner), handle)
   }
 }
 

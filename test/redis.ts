@@ -13,3 +13,9 @@ export async function keysIn(url: string): Promise<string[]> {
     redis.disconnect()
   }
 }
+
+/** Leaves nothing in a database of Redis. */
+export async function emptyOut(url: string): Promise<void> {
+  const redis = new Redis(url)
+  await redis.flushdb().finally(() => redis.disconnect())
+}

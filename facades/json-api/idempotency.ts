@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto'
+import type { Caller } from '../../routers/caller.ts'
 import type { Context } from '../../routers/context.ts'
 import { Problem } from '../../routers/problems.ts'
+import { giveKeyBack, takeKey, takeRoom } from './idempotency-quota.ts'
+import { jsonapi, syncLogMember } from './wire.ts'
 
 /** An answer as it goes out. */
 export interface Sent {
@@ -8,6 +11,9 @@ export interface Sent {
   headers: Record<string, string>
   payload: string
 }
+
+/** What is kept of an answer; a large body is not, nor one beyond the person's quota. */
+type KeptAnswer = Omit<Sent, 'payload'> & { payload?: string }
 
 interface Kept {
   /** Tells another request under the same key. */
@@ -33,52 +39,91 @@ export async function once(ctx: Context, { key, request }: Attempt, run: () => P
   const caller = callerOf(ctx)
   // Guests are too many to be told apart by a key.
   if (!caller) return run()
-  const place = `idempotency:${digest(`${caller} ${key}`)}`
+  const place = `idempotency:${digest(`${caller.name} ${key}`)}`
   const print = digest(request)
-  return (await replay(ctx, place, print)) ?? first(ctx, place, print, run)
+  return (await replay(ctx, place, print)) ?? first(ctx, { place, print, owner: caller.owner }, run)
 }
 
 /** The answer that was kept; nothing where this request is the first, which it then is for everybody. */
-async function replay({ kv, vault }: Context, place: string, print: string): Promise<Sent | undefined> {
+async function replay({ answers, vault }: Context, place: string, print: string): Promise<Sent | undefined> {
   // What is gone between the two looks was a failure, and its place is free.
   for (;;) {
-    const isFirst = await kv
+    const isFirst = await answers
       .setIfAbsent(place, JSON.stringify({ print } satisfies Kept), RUNNING)
       .catch((cause: unknown) => {
         // Nobody can tell whether it happened before.
         throw new Problem('unavailable', { cause })
       })
     if (isFirst) return undefined
-    const text = await kv.get(place)
+    const text = await answers.get(place)
     if (text === undefined) continue
     const kept = JSON.parse(text) as Kept
     if (kept.print !== print) throw conflict('This key was used for another request.')
     if (!kept.sent) throw conflict('The first request with this key is still under way.')
-    return JSON.parse(vault.open(kept.sent, PURPOSE)) as Sent
+    return { payload: bodyNotKept, ...(JSON.parse(vault.open(kept.sent, PURPOSE)) as KeptAnswer) }
   }
 }
 
-async function first({ kv, vault, log }: Context, place: string, print: string, run: () => Promise<Sent>) {
-  const sent = await run().catch(async (error: unknown) => {
-    // What was refused changed nothing and may be tried again.
-    await kv.delete(place)
+interface Claim {
+  place: string
+  print: string
+  /** Whose quota it counts against. */
+  owner: string
+}
+
+async function first(ctx: Context, claim: Claim, run: () => Promise<Sent>): Promise<Sent> {
+  // What was refused changed nothing and may be tried again.
+  const release = async (error: unknown): Promise<never> => {
+    await ctx.answers.delete(claim.place)
     throw error
+  }
+  await takeKey(ctx, claim.owner).catch(release)
+  const sent = await run().catch(async (error: unknown) => {
+    await giveKeyBack(ctx, claim.owner)
+    return release(error)
   })
-  const kept: Kept = { print, sent: vault.seal(JSON.stringify(sent), PURPOSE) }
   // It has happened; that it could not be kept is no reason to say otherwise.
-  await kv
-    .set(place, JSON.stringify(kept), KEPT)
-    .catch((error: unknown) => log.warn({ error }, 'an answer was not kept'))
+  await keep(ctx, claim, sent).catch((error: unknown) => ctx.log.warn({ error }, 'an answer was not kept'))
   return sent
 }
+
+async function keep(ctx: Context, { place, print, owner }: Claim, sent: Sent): Promise<void> {
+  const { status, headers, payload } = sent
+  const { location } = headers
+  const brief: KeptAnswer = { status, headers: location === undefined ? {} : { location } }
+  const answer = (await takeRoom(ctx, owner, payload)) ? sent : brief
+  const kept: Kept = { print, sent: ctx.vault.seal(JSON.stringify(answer), PURPOSE) }
+  await ctx.answers.set(place, JSON.stringify(kept), KEPT)
+}
+
+/** The body of a repeat where that of the first answer is not kept. */
+const bodyNotKept = JSON.stringify({
+  jsonapi,
+  meta: {
+    [syncLogMember]: [],
+    note: 'This request was carried out before. The body of its answer is not kept; read the resource for its state.',
+  },
+})
 
 const conflict = (detail: string) => new Problem('idempotency_conflict', { detail })
 
 const digest = (text: string) => createHash('sha256').update(text).digest('base64url')
 
-/** A token may do less than its person, and so gets none of their other answers. */
-function callerOf({ caller: { current } }: Context): string | undefined {
-  if (current.type === 'user') return `user ${current.person.id} ${current.token?.id ?? ''}`
-  if (current.type === 'external-app') return `app ${current.appId}`
-  return current.type === 'registering' ? `registering ${current.username}` : undefined
+interface KeyOwner {
+  /** A token may do less than its person, and so gets none of their other answers. */
+  name: string
+  /** All tokens of a person share one quota. */
+  owner: string
+}
+
+function callerOf({ caller: { current } }: Context): KeyOwner | undefined {
+  const owner = ownerOf(current)
+  if (owner === undefined) return undefined
+  return { owner, name: current.type === 'user' ? `${owner} ${current.token?.id ?? ''}` : owner }
+}
+
+function ownerOf(caller: Caller): string | undefined {
+  if (caller.type === 'user') return `user ${caller.person.id}`
+  if (caller.type === 'external-app') return `app ${caller.appId}`
+  return caller.type === 'registering' ? `registering ${digest(caller.username)}` : undefined
 }

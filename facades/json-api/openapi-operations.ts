@@ -7,6 +7,7 @@ import { insistsOn } from './openapi-inputs.ts'
 import { parametersOf } from './openapi-parameters.ts'
 import type { AnswerSchemas } from './openapi-schemas.ts'
 import { summaryOf } from './route-words.ts'
+import { isRepeatable } from './routes.ts'
 import { audienceOf, type ServedRoute } from './served-routes.ts'
 import { mediaType } from './wire.ts'
 
@@ -101,11 +102,12 @@ function refusals(writing: Writing, route: ServedRoute, hasBody: boolean): Descr
     ...(method === 'GET' ? [] : [409]),
     ...(insistsOn(writing.components, route) ? [412] : []),
     ...(hasBody ? [413, 415, 422] : []),
+    ...(isRepeatable(route) ? [429] : []),
   ]
   return Object.fromEntries(statuses.toSorted().map((status) => [status, refusal(writing, status)]))
 }
 
-const refusalHeaders: Record<number, string> = { 401: 'WWW-Authenticate', 503: 'Retry-After' }
+const refusalHeaders: Record<number, string> = { 401: 'WWW-Authenticate', 429: 'Retry-After', 503: 'Retry-After' }
 
 function refusal({ components, answers }: Writing, status: number): Described {
   const name = refusalHeaders[status]
