@@ -2,9 +2,11 @@ import { z } from 'zod'
 import { AiProvider } from '../entities/ai-provider.ts'
 import { visibleProviders } from '../entities/catalogue-scopes.ts'
 import { timeLimitMs } from './duration.ts'
-import { adapters } from './model-config.ts'
+import { type Adapter, adapters, usualAddresses } from './model-config.ts'
+import type { Issue } from './problems.ts'
 import { reads } from './reads.ts'
 import { attribute, cataloguePage, many, resource, timestamps } from './resource.ts'
+import { secretsStay } from './secret-address.ts'
 import { router } from './trpc.ts'
 import { API_KEY } from './vault.ts'
 import { writes } from './writes.ts'
@@ -17,8 +19,12 @@ const url = z
   .url({ protocol: /^https?$/ })
   .max(2048)
   .nullable()
-const apiUrl = url.describe("Where its API is; null for the provider's usual address.")
-const modelStatusUrl = url.describe('Where it says whether its models are available.')
+const apiUrl = url.describe(
+  "Where its API is; null for the provider's usual address. Another server needs the key again.",
+)
+const modelStatusUrl = url.describe(
+  'Where it says whether its models are available. Another server needs the key again.',
+)
 /** Stand for a secret, and are taken for none. */
 const stars = '********'
 export const secret = z
@@ -70,6 +76,23 @@ export const aiProviders = resource({
   page: cataloguePage,
 })
 
+const addressMissing = ({ adapter, apiUrl }: Record<string, unknown>): Issue[] =>
+  adapter === 'openai-compatible' && !apiUrl
+    ? [{ path: ['apiUrl'], message: 'is required where any server may be meant' }]
+    : []
+
+/** Where the API of a provider is, given or usual. */
+export const apiAddress = ({ adapter, apiUrl }: { adapter: string; apiUrl?: string | null | undefined }) =>
+  apiUrl ?? usualAddresses[adapter as Adapter]
+
+const keyStays = secretsStay({
+  secrets: ['apiKey'],
+  addresses: (row) => {
+    const provider = row as { adapter: string; apiUrl: string | null; modelStatusUrl: string | null }
+    return { apiUrl: apiAddress(provider), modelStatusUrl: provider.modelStatusUrl }
+  },
+})
+
 const members = { name, adapter, active, apiUrl, modelStatusUrl, apiKey, settings }
 
 export const aiProvidersRouter = router({
@@ -86,10 +109,7 @@ export const aiProvidersRouter = router({
       settings: settings.default({}),
     },
     update: { providerId, ...members },
-    check: ({ adapter, apiUrl }) =>
-      adapter === 'openai-compatible' && !apiUrl
-        ? [{ path: ['apiUrl'], message: 'is required where any server may be meant' }]
-        : [],
+    check: (row, change) => [...addressMissing(row), ...keyStays(row, change)],
     columns: ({ vault }, { apiKey, ...given }) => ({
       ...given,
       ...(apiKey !== undefined && { apiKey: apiKey === null ? null : vault.seal(String(apiKey), API_KEY) }),

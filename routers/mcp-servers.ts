@@ -6,6 +6,7 @@ import { masked, secret } from './ai-providers.ts'
 import { timeLimitMs } from './duration.ts'
 import { reads } from './reads.ts'
 import { attribute, cataloguePage, many, resource, timestamps } from './resource.ts'
+import { secretsStay } from './secret-address.ts'
 import { router } from './trpc.ts'
 import { SERVER_CONFIG, SERVER_KEY, type Vault } from './vault.ts'
 import { writes } from './writes.ts'
@@ -17,7 +18,7 @@ const url = z
   .max(2048)
   // What is unique stands in an index, whose entries have an end.
   .refine((text) => Buffer.byteLength(text) <= 2048, 'must not be longer than 2048 bytes')
-  .describe('Its address, or the command of a `stdio` server; unique.')
+  .describe('Its address, or the command of a `stdio` server; unique. Another server needs the secrets again.')
 const transport = z.enum(mcpTransports).describe('How it is spoken to.')
 const serverLabel = z.string().trim().min(1).max(120).describe('The name that people see.')
 const description = z.string().max(4000).nullable().describe('What it offers.')
@@ -90,6 +91,10 @@ export const mcpServersRouter = router({
       additionalConfig: config.default(null),
     },
     update: members,
+    check: secretsStay({
+      secrets: ['apiKey', 'additionalConfig'],
+      addresses: ({ url, transport }) => ({ url: transport === 'stdio' ? `command ${url}` : String(url) }),
+    }),
     columns: ({ vault }, { apiKey, additionalConfig, ...given }) => ({
       ...given,
       ...(apiKey !== undefined && { apiKey: sealed(vault, apiKey, SERVER_KEY) }),

@@ -5,6 +5,16 @@ import { timeLimit } from './duration.ts'
 export const adapters = ['openai-compatible', 'openai', 'anthropic', 'google', 'mistral', 'demo'] as const
 export type Adapter = (typeof adapters)[number]
 
+/** Where the API of a provider is that has an address of its own. */
+export const usualAddresses: Record<Adapter, string | undefined> = {
+  'openai-compatible': undefined,
+  openai: 'https://api.openai.com/v1',
+  anthropic: 'https://api.anthropic.com/v1',
+  google: 'https://generativelanguage.googleapis.com/v1beta',
+  mistral: 'https://api.mistral.ai/v1',
+  demo: undefined,
+}
+
 export const modalities = ['text', 'image', 'audio', 'video'] as const
 
 const identifier = z.string().trim().min(1).max(200)

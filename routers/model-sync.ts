@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { ref } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { AiModel } from '../entities/ai-model.ts'
@@ -10,11 +9,11 @@ import type { Context } from './context.ts'
 import { addPrompts } from './default-prompts.ts'
 import type { FunctionTool } from './extension.ts'
 import { syncSystemModels, syncUsageRules } from './model-assignments.ts'
-import type { ModelEntry, ProviderConfig } from './model-config.ts'
+import type { ModelEntry } from './model-config.ts'
 import { pricingOf } from './pricing.ts'
+import { writeProvider } from './provider-sync.ts'
 import { renewSecrets } from './renew-secrets.ts'
 import { orSame, plainValues, unchangedByHand } from './three-way.ts'
-import { API_KEY, type Vault } from './vault.ts'
 
 export interface SyncReport {
   providers: number
@@ -40,7 +39,7 @@ export async function syncModels(ctx: Context): Promise<SyncReport> {
     )
     await renewSecrets(em, ctx.vault)
     for (const provider of config.providers) {
-      const row = writeProvider(em, ctx.vault, provider, providers.get(provider.id))
+      const row = writeProvider(em, ctx, provider, providers.get(provider.id))
       for (const entry of provider.models) writeModel(em, entry, { provider: row, row: models.get(entry.id), tools })
       providers.delete(provider.id)
     }
@@ -68,44 +67,6 @@ function switchOff(row: { active: boolean; synced?: Synced | null | undefined },
   row.synced = { ...row.synced, active: false }
   return [name]
 }
-
-function writeProvider(em: EntityManager, vault: Vault, provider: ProviderConfig, row?: AiProvider): AiProvider {
-  const { id: providerId, adapter, name = providerId, active, apiUrl = null, apiKey, timeouts, circuit } = provider
-  const plainKey = openKey(vault, row)
-  const wanted = {
-    adapter,
-    name,
-    active,
-    apiUrl,
-    settings: { timeouts, ...(circuit && { circuit }) },
-    apiKey: digest(apiKey),
-  }
-  const { apiKey: newKey, ...values } = row
-    ? unchangedByHand(
-        wanted,
-        { ...row, apiKey: plainKey.lost ? row.synced?.['apiKey'] : digest(plainKey.text) },
-        row.synced,
-      )
-    : wanted
-  const written = row ? em.assign(row, values) : em.create(AiProvider, { ...wanted, apiKey: null, providerId })
-  // Sealing twice gives two texts: an unchanged key is left alone.
-  if (newKey !== undefined && (plainKey.lost || apiKey !== plainKey.text))
-    written.apiKey = apiKey ? vault.seal(apiKey, API_KEY) : null
-  written.synced = orSame(row?.synced, plainValues(wanted))
-  return written
-}
-
-/** A key that no application key opens any more is lost, and the file's takes its place. */
-function openKey(vault: Vault, row: AiProvider | undefined): { text?: string; lost?: boolean } {
-  if (!row?.apiKey) return {}
-  try {
-    return { text: vault.open(row.apiKey, API_KEY) }
-  } catch {
-    return { lost: true }
-  }
-}
-
-const digest = (secret: string | undefined) => (secret ? createHash('sha256').update(secret).digest('hex') : null)
 
 interface Surroundings {
   provider: AiProvider

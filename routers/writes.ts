@@ -22,10 +22,17 @@ export interface Writable<C extends z.ZodRawShape, U extends z.ZodRawShape> {
   update: U
   /** Turns members into columns where they are not the same. */
   columns?(ctx: Context, given: Data): Data
-  /** What is wrong with a row as a whole. */
-  check?(row: Data): Issue[]
+  /** What is wrong with a row as a whole, which may be how it was changed. */
+  check?(row: Data, change?: Change): Issue[]
   /** Writes what stands in other tables, in the same transaction. */
   beside?(em: EntityManager, id: number, given: Data): Promise<void>
+}
+
+export interface Change {
+  /** The row as it was. */
+  before: Data
+  /** The members of the input. */
+  given: Data
 }
 
 /** Inside, a row is only something with an id: the ORM's types cannot follow a generic entity. */
@@ -100,8 +107,9 @@ export async function updateRow<R extends Resource>(
       if (Object.keys(given).length === 0) return
       const row = await em.findOneOrFail(rowsOf(entity), { id: Number(id) }, { refresh: true })
       if (lists.length > 0) await em.populate(row, lists as never[])
+      const before = { ...row }
       em.assign(row, columns(ctx, given) as Partial<Row>)
-      assertSound(row, check)
+      assertSound(row, check, { before, given })
       // What stands in other tables is a change of the row, too.
       row.updatedAt = new Date()
       await em.flush()
@@ -111,8 +119,8 @@ export async function updateRow<R extends Resource>(
   return getRow(ctx, of, id)
 }
 
-function assertSound(row: object, check: AnyWritable['check']): void {
-  const issues = check?.(row as Data) ?? []
+function assertSound(row: object, check: AnyWritable['check'], change?: Change): void {
+  const issues = check?.(row as Data, change) ?? []
   if (issues.length > 0) throw new Problem('invalid', { issues })
 }
 

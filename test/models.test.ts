@@ -381,6 +381,85 @@ describe("a provider's key", () => {
     expect(await used()).toBeUndefined()
   })
 
+  describe('goes to no server that it was not given for', () => {
+    const file = (apiUrl: string, apiKey: string) => ({
+      providers: [provider('p', [model('mock-1')], { apiUrl, apiKey })],
+    })
+
+    /** Two providers, and a service that knows the first by its file. */
+    async function startWithTwo() {
+      await using resources = new AsyncDisposableStack()
+      const [first, second] = [resources.use(await startProvider()), resources.use(await startProvider())]
+      const app = resources.use(await startWith(file(first.url, 'key-of-file')))
+      const [admin, ada] = [
+        await app.svc.user({ role: 'admin', abilities: ['read', 'write'] }),
+        await app.svc.user({ username: 'ada' }),
+      ]
+      const [{ id = 0 } = {}] = await app.svc.rows<{ id: number }>('select id from ai_providers')
+      const kept = resources.move()
+      return {
+        ...app,
+        first,
+        second,
+        /** What an administrator does. */
+        async change(attributes: object) {
+          const data = { type: 'ai-providers', id: String(id), attributes }
+          const { token } = admin
+          const headers = { 'content-type': 'application/vnd.api+json' }
+          const path = `/api/svc/v1/ai-providers/${id}`
+          expect((await app.svc.send('PATCH', path, { token, headers, body: { data } })).status).toBe(200)
+        },
+        /** Which keys the two were sent. */
+        async keys() {
+          await app.svc.send('POST', '/api/ai-req', { token: ada.token, body: question() })
+          const sentTo = ({ asked }: typeof first) => asked.map(({ headers }) => headers.authorization)
+          return { first: sentTo(first), second: sentTo(second) }
+        },
+        warnings: () => app.svc.log.filter((line) => line.includes('do not take effect')).length,
+        [Symbol.asyncDispose]: () => kept.disposeAsync(),
+      }
+    }
+
+    test('a key that an administrator set stays with its address when the file names another', async () => {
+      await using app = await startWithTwo()
+      await app.change({ apiKey: 'key-of-admin' })
+
+      await app.sync(file(app.second.url, 'key-of-file'))
+      await app.sync(file(app.second.url, 'key-of-file'))
+
+      expect(await app.keys()).toEqual({ first: ['Bearer key-of-admin'], second: [] })
+      expect(app.warnings()).toBe(1)
+    })
+
+    test('a new key of the file does not go to an address that an administrator set', async () => {
+      await using app = await startWithTwo()
+      await app.change({ apiUrl: app.second.url, apiKey: 'key-of-file' })
+
+      await app.sync(file(app.first.url, 'new-key-of-file'))
+
+      expect(await app.keys()).toEqual({ first: [], second: ['Bearer key-of-file'] })
+    })
+
+    test('a file that changes both is followed', async () => {
+      await using app = await startWithTwo()
+
+      await app.sync(file(app.second.url, 'new-key-of-file'))
+
+      expect(await app.keys()).toEqual({ first: [], second: ['Bearer new-key-of-file'] })
+      expect(app.warnings()).toBe(0)
+    })
+
+    test('a key that an administrator set follows the file to another path of the same server', async () => {
+      await using app = await startWithTwo()
+      await app.change({ apiKey: 'key-of-admin' })
+
+      await app.sync(file(`${app.first.url}/other`, 'key-of-file'))
+
+      expect(await app.keys()).toEqual({ first: ['Bearer key-of-admin'], second: [] })
+      expect(app.first.asked[0]?.path).toBe('/v1/other/chat/completions')
+    })
+  })
+
   test('is sealed anew after a rotation, so that the old application key can go', async () => {
     await using upstream = await startProvider()
     await using config = await configFor(upstream.url)

@@ -4,7 +4,7 @@ import type {
   LanguageModelV4GenerateResult,
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider'
-import type { Adapter } from '../../routers/model-config.ts'
+import { type Adapter, usualAddresses } from '../../routers/model-config.ts'
 import type { Outbound } from '../outbound.ts'
 import { demoModel } from './demo.ts'
 import { compatibleModels } from './openai-compatible.ts'
@@ -61,37 +61,36 @@ const given = ({ apiUrl, apiKey, fetch }: Connection) => ({
 })
 
 const listAt =
-  (fallback: string, headersOf: (apiKey: string | undefined) => Record<string, string>, all = '') =>
-  ({ apiUrl = fallback, apiKey }: Connection) => ({ url: `${apiUrl}/models${all}`, headers: headersOf(apiKey) })
+  (adapter: Adapter, headersOf: (apiKey: string | undefined) => Record<string, string>, all = '') =>
+  ({ apiUrl = usualAddresses[adapter], apiKey }: Connection) => ({
+    url: `${apiUrl}/models${all}`,
+    headers: headersOf(apiKey),
+  })
 
 export const adapterDrivers: Record<Adapter, AdapterDriver> = {
   'openai-compatible': {
     model: compatibleModels,
-    listing: listAt('', bearer),
+    listing: listAt('openai-compatible', bearer),
   },
   openai: {
     model: (connection) => stepwise(async () => (await import('@ai-sdk/openai')).createOpenAI(given(connection))),
-    listing: listAt('https://api.openai.com/v1', bearer),
+    listing: listAt('openai', bearer),
   },
   anthropic: {
     model: (connection) => stepwise(async () => (await import('@ai-sdk/anthropic')).createAnthropic(given(connection))),
     listing: listAt(
-      'https://api.anthropic.com/v1',
+      'anthropic',
       (key = '') => ({ 'x-api-key': key, 'anthropic-version': '2023-06-01' }),
       '?limit=1000',
     ),
   },
   google: {
     model: (connection) => stepwise(async () => (await import('@ai-sdk/google')).createGoogle(given(connection))),
-    listing: listAt(
-      'https://generativelanguage.googleapis.com/v1beta',
-      (key = '') => ({ 'x-goog-api-key': key }),
-      '?pageSize=1000',
-    ),
+    listing: listAt('google', (key = '') => ({ 'x-goog-api-key': key }), '?pageSize=1000'),
   },
   mistral: {
     model: (connection) => stepwise(async () => (await import('@ai-sdk/mistral')).createMistral(given(connection))),
-    listing: listAt('https://api.mistral.ai/v1', bearer),
+    listing: listAt('mistral', bearer),
   },
   demo: { model: () => stepwise(async () => demoModel), listing: () => undefined },
 }
