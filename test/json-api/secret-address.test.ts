@@ -61,9 +61,8 @@ describe('the key of a provider', () => {
     const refused = await update({ apiUrl: 'https://evil.example/v1' })
 
     expect(refused.status).toBe(422)
-    expect((await refused.json()).error.data.issues).toEqual([
-      { path: ['apiUrl'], message: 'leads to another server: give apiKey again, or null for none' },
-    ])
+    const issue = { path: ['apiUrl'], message: 'leads to another server: give apiKey again, or null for none' }
+    expect(await refused.json()).toMatchObject({ error: { data: { issues: [issue] } } })
     expect(await rowOf(id)).toEqual(before)
     expect((await update({ apiUrl: 'https://evil.example/v1', apiKey: null })).status).toBe(200)
   })
