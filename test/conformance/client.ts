@@ -1,6 +1,6 @@
-import { applies } from './check.ts'
+import { applies, Failure } from './check.ts'
 import { type Json, type JsonObject, object } from './json.ts'
-import { MEDIA_TYPE } from './openapi.ts'
+import { MEDIA_TYPE } from './media-type.ts'
 import { urlOf } from './walk.ts'
 
 export interface Answer {
@@ -18,22 +18,33 @@ export interface Answer {
   isLinkage: boolean
 }
 
+export interface ClientOptions {
+  url: string
+  /** Sent as a bearer token. */
+  token?: string | undefined
+  /** Sent with every request. */
+  headers?: Record<string, string> | undefined
+}
+
 export interface SendOptions {
   query?: string | Record<string, string>
   body?: Json | undefined
   headers?: Record<string, string>
 }
 
-/** Sends requests and keeps every answer. The token goes to the one server, and so do all writes. */
+/** How long an answer may take. */
+const PATIENCE_MS = 30_000
+
+/** Sends requests and keeps every answer. The token and headers go to the one server, and so do all writes. */
 export class Client {
   readonly url: string
   /** Every answer so far. */
   readonly seen: Answer[] = []
-  readonly #token: string | undefined
+  readonly #credentials: Record<string, string>
 
-  constructor(url: string, token: string | undefined) {
-    this.url = url.replace(/\/$/, '')
-    this.#token = token
+  constructor(options: ClientOptions) {
+    this.url = options.url.replace(/\/$/, '')
+    this.#credentials = credentialsOf(options)
   }
 
   /** Sends a request to a path below the service's URL, or to an absolute URL of the same origin. */
@@ -41,23 +52,22 @@ export class Client {
     const url = this.#resolve(path, query)
     const isOurs = new URL(url).origin === new URL(this.url).origin
     applies(isOurs || method === 'GET', `a link leads to another server: ${url}`)
-    const response = await fetch(url, {
+    const at = `${method} ${url.slice(new URL(url).origin.length)}`
+    const request = {
       method,
-      redirect: 'manual',
+      redirect: 'manual' as const,
+      signal: AbortSignal.timeout(PATIENCE_MS),
       headers: {
         accept: MEDIA_TYPE,
-        ...(this.#token && isOurs && { authorization: `Bearer ${this.#token}` }),
+        ...(isOurs && this.#credentials),
         ...(body !== undefined && { 'content-type': MEDIA_TYPE }),
         ...headers,
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
-    })
-    const answer = await readAnswer(response, {
-      method,
-      url,
-      at: `${method} ${url.slice(new URL(url).origin.length)}`,
-      sent: body,
-    })
+    }
+    const answer = await fetch(url, request)
+      .then((response) => readAnswer(response, { method, url, at, sent: body }))
+      .catch((cause: unknown) => noAnswer(at, cause))
     this.seen.push(answer)
     return answer
   }
@@ -76,6 +86,19 @@ export class Client {
     const base = /^https?:/.test(path) ? path : this.url + path
     return search ? `${base}${base.includes('?') ? '&' : '?'}${search}` : base
   }
+}
+
+/** What a client has to show to the server. */
+export const credentialsOf = ({ token, headers }: ClientOptions): Record<string, string> => ({
+  ...(token && { authorization: `Bearer ${token}` }),
+  ...headers,
+})
+
+function noAnswer(at: string, cause: unknown): never {
+  const { message, code } = (cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause) as Error & {
+    code?: string
+  }
+  throw new Failure([{ at, seen: `no answer: ${message || code}` }])
 }
 
 async function readAnswer(response: Response, asked: Pick<Answer, 'method' | 'url' | 'at' | 'sent'>): Promise<Answer> {

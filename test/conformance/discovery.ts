@@ -1,20 +1,28 @@
+import { type Api, newRelation, type Relation, type TargetType, undescribed, unknownApi } from './api.ts'
+import { type ClientOptions, credentialsOf } from './client.ts'
+import { describedTypes } from './described-types.ts'
 import { type Json, type JsonObject, object, text } from './json.ts'
-import { type Description, newRelation, OpenApiReader, type Relation, type TargetType, undescribed } from './openapi.ts'
+import { OpenApiReader } from './openapi-reader.ts'
 import type { TargetOptions, TargetServer } from './target.ts'
 import { dataOf, relationshipsOf } from './walk.ts'
 
-/** What a server says of itself, or what is said of it. */
-export async function describe({ url, token, openapi, types }: TargetOptions): Promise<Description> {
-  const base = url.replace(/\/$/, '')
+/** What a server says of itself, and what is said of it. */
+export async function describe({ openapi, types, description, ...client }: TargetOptions): Promise<Api> {
+  const address = openapi ?? description?.openapi
+  const api = address === false ? unknownApi : await readOpenApi(client, address)
+  const known = description ? describedTypes(description, api) : api.types
+  if (!types) return { ...api, types: known }
+  return { ...api, types: types.map((name) => known.find((type) => type.name === name) ?? undescribed(name)) }
+}
+
+async function readOpenApi(client: ClientOptions, openapi: string | undefined): Promise<Api> {
+  const base = client.url.replace(/\/$/, '')
   const address = openapi ?? `${base}/openapi.json`
   const isOurs = new URL(address).origin === new URL(base).origin
-  const headers = { accept: 'application/json, */*', ...(token && isOurs && { authorization: `Bearer ${token}` }) }
+  const headers = { accept: 'application/json, */*', ...(isOurs && credentialsOf(client)) }
   const response = await fetch(address, { headers }).catch(() => undefined)
   const document = response?.ok ? object(await response.json().catch(() => undefined)) : {}
-  const description = new OpenApiReader(document, new URL(base).pathname.replace(/\/$/, '')).read()
-  if (!types) return description
-  const known = new Map(description.types.map((type) => [type.name, type]))
-  return { ...description, types: types.map((name) => known.get(name) ?? undescribed(name)) }
+  return new OpenApiReader(document, new URL(base).pathname.replace(/\/$/, '')).read()
 }
 
 /** Learns from samples what the description leaves open. */

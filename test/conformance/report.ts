@@ -3,6 +3,7 @@ import type { Result, State } from './suite.ts'
 const headings: Record<State, string> = {
   passed: 'Passed',
   'not applicable': 'Not applicable',
+  skipped: 'Skipped',
   'named exception': 'Named exceptions',
   failed: 'Failed',
 }
@@ -43,6 +44,7 @@ function count(results: Result[]): string {
   return [
     `${results.length} obligations: ${of('passed').length} passed`,
     `${of('not applicable').length} not applicable`,
+    `${of('skipped').length} skipped`,
     `${of('named exception').length} named exceptions`,
     `${failed.length - warnings.length} failed`,
     `${warnings.length} warnings`,

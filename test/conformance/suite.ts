@@ -15,6 +15,7 @@ import { sparseFieldsets } from './chapters/sparse-fieldsets.ts'
 import { updating } from './chapters/updating.ts'
 import { Failure, type Finding, NotApplicable, type Obligation } from './check.ts'
 import { exceptions, type NamedException } from './exceptions.ts'
+import type { ServerDescription } from './server-description.ts'
 import { type TargetOptions, TargetServer } from './target.ts'
 
 const requests = [
@@ -34,26 +35,40 @@ const answers = [negotiation, extensions, documents, names, errors]
 
 export const obligations: Obligation[] = [...requests, ...answers].flat()
 
-export type State = 'passed' | 'not applicable' | 'named exception' | 'failed'
+export type State = 'passed' | 'not applicable' | 'skipped' | 'named exception' | 'failed'
 
 export interface Result extends Omit<Obligation, 'check'> {
   state: State
-  /** Why it is not applicable, or an exception. */
+  /** Why it is not applicable, skipped, or an exception. */
   why: string
   findings: Finding[]
 }
 
 /** Holds a server to its obligations, one after the other, and removes what was made for it. */
 export async function runSuite(options: TargetOptions, held: Obligation[] = obligations): Promise<Result[]> {
+  const skip = skippedBy(options.description)
   const server = await TargetServer.connect(options)
   const results: Result[] = []
   try {
     await server.prepare()
-    for (const obligation of held) results.push(await judge(obligation, server))
+    for (const obligation of held) results.push(skip(obligation) ?? (await judge(obligation, server)))
   } finally {
-    await server.cleanUp()
+    const left = await server.cleanUp()
+    if (left.length > 0) options.onLeftBehind?.(left)
   }
   return results
+}
+
+/** The result of an obligation that a description leaves out, by its own name or by that of its chapter. */
+function skippedBy(description: ServerDescription | undefined) {
+  const rules = description?.skip ?? []
+  const isFor = (rule: string, id: string) => id === rule || id.startsWith(`${rule}.`)
+  const unknown = rules.find(({ rule }) => !obligations.some(({ id }) => isFor(rule, id)))
+  if (unknown) throw new Error(`The description skips "${unknown.rule}", which is neither a rule nor a chapter.`)
+  return ({ check: _, ...obligation }: Obligation): Result | undefined => {
+    const found = rules.find(({ rule }) => isFor(rule, obligation.id))
+    return found && { ...obligation, state: 'skipped', why: found.reason, findings: [] }
+  }
 }
 
 async function judge({ check, ...obligation }: Obligation, server: TargetServer): Promise<Result> {

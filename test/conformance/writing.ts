@@ -1,9 +1,9 @@
+import type { Change, Relation, TargetType } from './api.ts'
 import { applies, demandStatus, each } from './check.ts'
 import { type Json, type JsonObject, object } from './json.ts'
-import type { Change, Relation, TargetType } from './openapi.ts'
-import { isReadOnly } from './schema.ts'
-import { type Linked, nobody, type TargetServer } from './target.ts'
-import { dataOf, identifierOf } from './walk.ts'
+import type { TargetServer } from './target.ts'
+import type { Linked } from './target-reader.ts'
+import { dataOf, identifierOf, keyOf } from './walk.ts'
 
 export const NOTHING_MADE = 'nothing can be made'
 export const NOTHING_CHANGED = 'nothing that can be made can be changed'
@@ -17,21 +17,11 @@ export const eachOwn = (server: TargetServer, check: (type: TargetType, resource
   )
 
 /** An attribute that an update may change, with another value than the one that it has. */
-export function change(server: TargetServer, type: TargetType, resource: JsonObject): { name: string; value: Json } {
-  const { schemas } = server.description
-  const known = object(resource['attributes'])
-  const changes = schemas.properties(schemas.member(type.update, 'data', 'attributes')).flatMap(([name, schema]) => {
-    if (isReadOnly(schema) || !(name in known)) return []
-    const value = schemas.otherThan(known[name], schema)
-    return value === undefined ? [] : [{ name, value }]
-  })
-  const [first] = changes.toSorted((left, right) => rank(left.value) - rank(right.value))
-  applies(first !== undefined, `no attribute of ${type.name} is known to take another value`)
-  return first
+export function change(type: TargetType, resource: JsonObject): { name: string; value: Json } {
+  const found = type.update?.change(object(resource['attributes']))
+  applies(found !== undefined, `no attribute of ${type.name} is known to take another value`)
+  return found
 }
-
-/** Texts without further meaning are safest to change. */
-const rank = (value: Json) => (String(value).startsWith('conformance') ? 0 : 1)
 
 export const updateOf = (resource: JsonObject, parts: JsonObject): { data: JsonObject } => ({
   data: { ...identifierOf(resource), ...parts },
@@ -44,14 +34,14 @@ export async function read(server: TargetServer, type: TargetType, resource: Jso
 }
 
 /** Relations that a creation or an update may set. */
-export function settable({ description }: TargetServer, type: TargetType, by: 'create' | 'update'): Relation[] {
-  const members = description.schemas.properties(description.schemas.member(type[by], 'data', 'relationships'))
-  return members.flatMap(([name]) => type.relations.get(name) ?? [])
+export function settable(type: TargetType, by: 'create' | 'update'): Relation[] {
+  const names = by === 'create' ? type.create?.relations.map(({ name }) => name) : type.update?.relations
+  return names?.flatMap((name) => type.relations.get(name) ?? []) ?? []
 }
 
 /** Linkage that leads to nothing. */
-export const lostLinkage = ({ to, many }: Relation): Json => {
-  const identifier = { type: to ?? 'nonesuch', id: nobody }
+export const lostLinkage = (server: TargetServer, { to, many }: Relation): Json => {
+  const identifier = { type: to ?? 'nonesuch', id: server.missingId }
   return many ? [identifier] : identifier
 }
 
@@ -81,7 +71,22 @@ export async function eachChangeable(
     try {
       await check(linked, dataOf(before))
     } finally {
-      if (relation.changes.has('PATCH')) await server.send('PATCH', linked.self, { body: { data: before } })
+      await restore(server, linked, before)
     }
   })
+}
+
+/** Puts a relationship back as it was, member by member where it is not replaced as a whole. */
+async function restore(server: TargetServer, { self, relation }: Linked, before: Json): Promise<void> {
+  if (relation.changes.has('PATCH')) {
+    const { status } = await server.send('PATCH', self, { body: { data: before } })
+    if (status < 300) return
+  }
+  const [held, now] = [dataOf(before), await server.allDataAt(self)]
+  const missingIn = (these: JsonObject[], those: JsonObject[]) =>
+    those.filter((it) => !these.some((other) => keyOf(other) === keyOf(it))).map(identifierOf)
+  const changes = { POST: missingIn(now, held), DELETE: missingIn(held, now) }
+  for (const by of ['POST', 'DELETE'] as const) {
+    if (relation.changes.has(by) && changes[by].length > 0) await server.send(by, self, { body: { data: changes[by] } })
+  }
 }

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
+import type { Relation, TargetType } from '../api.ts'
 import { applies, chapter, demand, demandEqual, demandRefusal, demandStatus, each } from '../check.ts'
 import type { Answer } from '../client.ts'
 import { isObject, object, objects, short, text } from '../json.ts'
-import type { Relation, TargetType } from '../openapi.ts'
 import type { TargetServer } from '../target.ts'
 import { keyOf, sameSet, urlOf } from '../walk.ts'
 import { lostLinkage, NOTHING_MADE, settable } from '../writing.ts'
@@ -175,7 +175,7 @@ export const creating = [
     'A lid in linkage stands for the resource of the document that carries it.',
     (server) =>
       eachType(server, (type) =>
-        each(ownRelations(server, type), 'no type has a relationship to itself', async (relation) => {
+        each(ownRelations(type), 'no type has a relationship to itself', async (relation) => {
           const answer = await withLocalLinkage(server, type, relation, 'here')
           applies(answer.status !== 403 && answer.status !== 409, 'a resource may not be related to itself')
           demandStatus(answer, 201, 202, 204)
@@ -197,7 +197,7 @@ export const creating = [
     'A lid in linkage that no resource of the document carries is refused.',
     (server) =>
       eachType(server, (type) =>
-        each(settable(server, type, 'create'), NO_RELATIONS, async (relation) =>
+        each(settable(type, 'create'), NO_RELATIONS, async (relation) =>
           demandRefusal(await withLocalLinkage(server, type, relation, 'nowhere')),
         ),
       ),
@@ -205,7 +205,7 @@ export const creating = [
 
   must('relationship-data', 'Creating Resources [1492]', 'A relationship given without data is refused.', (server) =>
     eachType(server, (type) =>
-      each(settable(server, type, 'create'), NO_RELATIONS, async ({ name }) => {
+      each(settable(type, 'create'), NO_RELATIONS, async ({ name }) => {
         const { data } = await server.newDocument(type)
         const relationships = { ...object(data['relationships']), [name]: { meta: {} } }
         demandRefusal(await server.create(type, { data: { ...data, relationships } }))
@@ -236,8 +236,7 @@ export const creating = [
   ),
 ]
 
-const ownRelations = (server: TargetServer, type: TargetType) =>
-  settable(server, type, 'create').filter(({ to }) => to === type.name)
+const ownRelations = (type: TargetType) => settable(type, 'create').filter(({ to }) => to === type.name)
 
 /** A creation with a `lid` of its own, and another one, or the same, in its linkage. */
 async function withLocalLinkage(server: TargetServer, type: TargetType, { name, to, many }: Relation, lid: string) {
@@ -249,12 +248,12 @@ async function withLocalLinkage(server: TargetServer, type: TargetType, { name, 
 
 /** Creations with a related resource that is not there. */
 async function lostCreations(server: TargetServer, type: TargetType): Promise<Answer[]> {
-  const relations = settable(server, type, 'create')
+  const relations = settable(type, 'create')
   applies(relations.length > 0, NO_RELATIONS)
   const answers: Answer[] = []
   for (const relation of relations) {
     const { data } = await server.newDocument(type)
-    const relationships = { ...object(data['relationships']), [relation.name]: { data: lostLinkage(relation) } }
+    const relationships = { ...object(data['relationships']), [relation.name]: { data: lostLinkage(server, relation) } }
     answers.push(await server.create(type, { data: { ...data, relationships } }))
   }
   return answers

@@ -1,8 +1,8 @@
+import type { TargetType } from '../api.ts'
 import { applies, chapter, demand, demandStatus, each } from '../check.ts'
 import type { Answer } from '../client.ts'
 import type { JsonObject } from '../json.ts'
-import type { TargetType } from '../openapi.ts'
-import { nobody, type TargetServer } from '../target.ts'
+import type { TargetServer } from '../target.ts'
 import { NOTHING_MADE } from '../writing.ts'
 
 const { must, should } = chapter('deleting')
@@ -37,7 +37,7 @@ export const deleting = [
 
   should('missing', 'Deleting Resources [2053]', 'A removal of what is not there gives 404.', (server) =>
     each(server.makeable(), NOTHING_MADE, async (type) =>
-      demandStatus(await server.send('DELETE', server.pathOf(type, nobody)), 404),
+      demandStatus(await server.send('DELETE', server.pathOf(type, server.missingId)), 404),
     ),
   ),
 ]

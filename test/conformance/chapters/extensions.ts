@@ -1,7 +1,7 @@
 import { applies, chapter, demand, demandEqual, demandStatus, each, type Finding, refuse } from '../check.ts'
 import type { Answer } from '../client.ts'
 import { isObject, isUri, type JsonObject, object, short, texts } from '../json.ts'
-import { MEDIA_TYPE, mediaTypeParameter } from '../openapi.ts'
+import { MEDIA_TYPE, mediaTypeParameter } from '../media-type.ts'
 import type { TargetServer } from '../target.ts'
 import { resourceParts } from '../walk.ts'
 
@@ -33,7 +33,7 @@ const demandListed = (answer: Answer, kind: Kind, uris: string[]) =>
 
 /** A collection, asked for with each extension or profile that the server declares, beside the plain answer. */
 const eachApplied = (server: TargetServer, kind: Kind, check: (applied: Answer, plain: Answer, uri: string) => void) =>
-  each(server.description[kind], NOTHING_DECLARED[kind], async (uri) => {
+  each(server.api[kind], NOTHING_DECLARED[kind], async (uri) => {
     const applied = await asking(server, kind, [uri])
     demandStatus(applied, 200)
     check(applied, await server.get(applied.url), uri)
@@ -87,7 +87,7 @@ export const extensions = [
     'Server Responsibilities [248]',
     'A known extension together with an unknown one gives 406.',
     (server) =>
-      each(server.description.ext, NOTHING_DECLARED.ext, async (uri) =>
+      each(server.api.ext, NOTHING_DECLARED.ext, async (uri) =>
         demandStatus(await asking(server, 'ext', [uri, UNKNOWN]), 406),
       ),
   ),
@@ -113,14 +113,14 @@ export const extensions = [
   ),
 
   must('ext-list', 'Server Responsibilities [196]', 'Of a list of known extensions each is applied.', (server) =>
-    listApplied(server, 'ext', server.description.ext),
+    listApplied(server, 'ext', server.api.ext),
   ),
 
   should(
     'profile-list',
     'Server Responsibilities [200, 252]',
     'Of a list of known profiles each is applied.',
-    (server) => listApplied(server, 'profile', server.description.profile),
+    (server) => listApplied(server, 'profile', server.api.profile),
   ),
 
   should(
@@ -128,7 +128,7 @@ export const extensions = [
     'Server Responsibilities [251-252]',
     'A known profile is applied though an unknown one stands before it in the list.',
     (server) =>
-      each(server.description.profile, NOTHING_DECLARED.profile, async (uri) => {
+      each(server.api.profile, NOTHING_DECLARED.profile, async (uri) => {
         const answer = await asking(server, 'profile', [UNKNOWN, uri])
         demandStatus(answer, 200)
         demandListed(answer, 'profile', [uri])
@@ -141,7 +141,7 @@ export const extensions = [
     'A request type that lists an unknown extension beside a known one gives 415.',
     (server) =>
       each(server.makeable(), 'nothing can be made', async (type) => {
-        const [uri] = server.description.ext
+        const [uri] = server.api.ext
         applies(uri !== undefined, NOTHING_DECLARED.ext)
         const headers = { 'content-type': `${MEDIA_TYPE}; ext="${uri} ${UNKNOWN}"` }
         demandStatus(await server.create(type, await server.newDocument(type), headers), 415)

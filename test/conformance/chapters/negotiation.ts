@@ -1,5 +1,5 @@
 import { chapter, demand, demandStatus, each, refuse } from '../check.ts'
-import { MEDIA_TYPE } from '../openapi.ts'
+import { MEDIA_TYPE } from '../media-type.ts'
 import type { TargetServer } from '../target.ts'
 
 const { must, should } = chapter('negotiation')
@@ -138,7 +138,7 @@ export const negotiation = [
     'A body of another media type is not taken for a document.',
     (server) => {
       server.requireWrites()
-      const routes = [...server.typesWith('create').map(({ path }) => path), ...server.description.actions]
+      const routes = [...server.typesWith('create').map(({ path }) => path), ...server.api.actions]
       return each(routes, 'nothing takes a body', async (path) => {
         // Not even JSON, so that nothing can come of it: a server that looks at the type first refuses it for that.
         const answer = await server.send('POST', path, {

@@ -1,8 +1,9 @@
+import type { TargetType } from '../api.ts'
 import { applies, chapter, demand, demandEqual, demandStatus, each, type Finding, refuse } from '../check.ts'
 import type { Answer } from '../client.ts'
 import { type JsonObject, object, short } from '../json.ts'
-import type { TargetType } from '../openapi.ts'
-import { type Linked, MAX_PAGES, type TargetServer } from '../target.ts'
+import type { TargetServer } from '../target.ts'
+import { type Linked, MAX_PAGES } from '../target-reader.ts'
 import { dataOf, keyOf, linkParts, urlOf } from '../walk.ts'
 
 const { must } = chapter('paging')

@@ -1,6 +1,6 @@
+import type { TargetType } from '../api.ts'
 import { applies, chapter, demandEqual, demandStatus, each, refuse } from '../check.ts'
 import { object } from '../json.ts'
-import type { TargetType } from '../openapi.ts'
 import type { TargetServer } from '../target.ts'
 
 const { must, should } = chapter('query-parameters')
@@ -71,9 +71,9 @@ export const queryParameters = [
     'declared-names',
     'Implementation-Specific Query Parameters [2109]',
     'Parameters of its own that a server declares have a character that is not from a to z.',
-    async ({ description }) => {
-      applies(description.parameters.length > 0, 'no parameters are declared')
-      const wrong = description.parameters.filter(({ name }) => !STANDARD.test(name) && !CUSTOM.test(name))
+    async ({ api }) => {
+      applies(api.parameters.length > 0, 'no parameters are declared')
+      const wrong = api.parameters.filter(({ name }) => !STANDARD.test(name) && !CUSTOM.test(name))
       refuse(wrong.map(({ name, at }) => ({ at: `${at} ?${name}`, seen: `the parameter name "${name}"` })))
     },
   ),

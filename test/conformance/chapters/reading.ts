@@ -1,6 +1,7 @@
 import { applies, chapter, demand, demandEqual, demandStatus, each } from '../check.ts'
 import { object, short } from '../json.ts'
-import { type Linked, nobody, type TargetServer } from '../target.ts'
+import type { TargetServer } from '../target.ts'
+import type { Linked } from '../target-reader.ts'
 import { dataOf, keyOf, linkParts, sameSet, urlOf } from '../walk.ts'
 
 const { must } = chapter('reading')
@@ -52,7 +53,7 @@ export const reading = [
 
   must('missing-404', 'Fetching Resources [1096]', 'A resource that is not there gives 404.', (server) =>
     each(server.typesWith('get'), 'no resource can be read', async (type) => {
-      demandStatus(await server.get(server.pathOf(type, nobody)), 404)
+      demandStatus(await server.get(server.pathOf(type, server.missingId)), 404)
     }),
   ),
 
@@ -158,7 +159,7 @@ export const reading = [
     'Relationship links of a resource that is not there give 404.',
     (server) =>
       each(relationsOf(server, 'linkage'), NO_RELATIONS, async ({ path, name }) => {
-        demandStatus(await server.get(`${path}/${nobody}/relationships/${name}`), 404)
+        demandStatus(await server.get(`${path}/${server.missingId}/relationships/${name}`), 404)
       }),
   ),
 
@@ -168,7 +169,7 @@ export const reading = [
     'Related links of a resource that is not there give 404.',
     (server) =>
       each(relationsOf(server, 'related'), NO_RELATIONS, async ({ path, name }) => {
-        demandStatus(await server.get(`${path}/${nobody}/${name}`), 404)
+        demandStatus(await server.get(`${path}/${server.missingId}/${name}`), 404)
       }),
   ),
 

@@ -1,8 +1,9 @@
+import type { Change } from '../api.ts'
 import { applies, chapter, demand, demandEqual, demandRefusal, demandStatus, each } from '../check.ts'
 import type { Answer } from '../client.ts'
 import { type Json, type JsonObject, short } from '../json.ts'
-import type { Change } from '../openapi.ts'
-import { type Linked, nobody, type TargetServer } from '../target.ts'
+import type { TargetServer } from '../target.ts'
+import type { Linked } from '../target-reader.ts'
 import { dataOf, identifierOf, keyOf, sameSet } from '../walk.ts'
 import { candidates, eachChangeable, lostLinkage, read } from '../writing.ts'
 
@@ -242,7 +243,7 @@ export const relationships = [
     each([false, true], 'no relationship can be changed', (many) =>
       eachChangeable(server, { many, by: 'PATCH' }, async (linked) => {
         applies(linked.relation.to !== undefined, 'it is not known what a relationship leads to')
-        demandStatus(await send(server, 'PATCH', linked, lostLinkage(linked.relation)), 404)
+        demandStatus(await send(server, 'PATCH', linked, lostLinkage(server, linked.relation)), 404)
       }),
     ),
   ),
@@ -256,7 +257,7 @@ export const relationships = [
         eachChangeable(server, { many, by: 'PATCH' }, async ({ type, relation }) => {
           const body = { data: many ? [] : null }
           demandStatus(
-            await server.send('PATCH', `${type.path}/${nobody}/relationships/${relation.name}`, { body }),
+            await server.send('PATCH', `${type.path}/${server.missingId}/relationships/${relation.name}`, { body }),
             404,
           )
         }),

@@ -1,6 +1,6 @@
+import type { TargetType } from '../api.ts'
 import { applies, chapter, demand, demandStatus, each } from '../check.ts'
 import { type Json, type JsonObject, object } from '../json.ts'
-import type { TargetType } from '../openapi.ts'
 import type { TargetServer } from '../target.ts'
 import { dataOf } from '../walk.ts'
 

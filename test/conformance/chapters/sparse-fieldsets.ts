@@ -1,6 +1,6 @@
+import type { TargetType } from '../api.ts'
 import { applies, chapter, demand, demandEqual, demandStatus, each } from '../check.ts'
 import { type JsonObject, object, text } from '../json.ts'
-import type { TargetType } from '../openapi.ts'
 import type { TargetServer } from '../target.ts'
 import { dataOf, includedParts } from '../walk.ts'
 

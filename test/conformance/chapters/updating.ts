@@ -1,7 +1,7 @@
+import type { TargetType } from '../api.ts'
 import { applies, chapter, demand, demandEqual, demandRefusal, demandStatus, each } from '../check.ts'
 import { type JsonObject, object } from '../json.ts'
-import type { TargetType } from '../openapi.ts'
-import { nobody, type TargetServer } from '../target.ts'
+import type { TargetServer } from '../target.ts'
 import { dataOf, identifierOf, keyOf, sameSet } from '../walk.ts'
 import { candidates, change, eachOwn, lostLinkage, read, settable, updateOf } from '../writing.ts'
 
@@ -15,7 +15,7 @@ const NO_RELATIONS = 'no relationship can be changed by an update'
 export const updating = [
   must('status', 'Updating Resources [1757]', 'An update gives 200, 202 or 204.', (server) =>
     eachOwn(server, async (type, resource) => {
-      const { name, value } = change(server, type, resource)
+      const { name, value } = change(type, resource)
       demandStatus(
         await patch(server, type, resource, updateOf(resource, { attributes: { [name]: value } })),
         200,
@@ -27,7 +27,7 @@ export const updating = [
 
   must('takes-effect', 'Updating Resources [1660]', 'What an update changed is changed.', (server) =>
     eachOwn(server, async (type, resource) => {
-      const { name, value } = change(server, type, resource)
+      const { name, value } = change(type, resource)
       const answer = await patch(server, type, resource, updateOf(resource, { attributes: { [name]: value } }))
       applies(answer.status < 300 && answer.status !== 202, `the update did not succeed: ${answer.status}`)
       demandEqual(object((await read(server, type, resource))['attributes'])[name], value, answer.at, name)
@@ -40,7 +40,7 @@ export const updating = [
     'The resource in the answer is the one updated, as it now is.',
     (server) =>
       eachOwn(server, async (type, resource) => {
-        const { name, value } = change(server, type, resource)
+        const { name, value } = change(type, resource)
         const { at, status, document } = await patch(
           server,
           type,
@@ -55,7 +55,7 @@ export const updating = [
 
   must('missing-unchanged', 'Updating Resources [1660]', 'Attributes that are not sent stay as they are.', (server) =>
     eachOwn(server, async (type, resource) => {
-      const { name, value } = change(server, type, resource)
+      const { name, value } = change(type, resource)
       const before = object((await read(server, type, resource))['attributes'])
       const { at } = await patch(server, type, resource, updateOf(resource, { attributes: { [name]: value } }))
       const after = object((await read(server, type, resource))['attributes'])
@@ -73,7 +73,7 @@ export const updating = [
     (server) =>
       eachOwn(server, async (type, resource) => {
         applies(type.relations.size > 0, 'no relationships')
-        const { name, value } = change(server, type, resource)
+        const { name, value } = change(type, resource)
         const linkage = async () =>
           Object.entries(object((await read(server, type, resource))['relationships'])).map(([key, it]) => [
             key,
@@ -112,22 +112,25 @@ export const updating = [
 
   must('wrong-id', 'Updating Resources [1797]', 'Another id than that of the address gives 409.', (server) =>
     eachOwn(server, async (type, resource) =>
-      demandStatus(await patch(server, type, resource, updateOf({ ...resource, id: nobody }, { attributes: {} })), 409),
+      demandStatus(
+        await patch(server, type, resource, updateOf({ ...resource, id: server.missingId }, { attributes: {} })),
+        409,
+      ),
     ),
   ),
 
   must('missing', 'Updating Resources [1785]', 'An update of what is not there gives 404.', (server) =>
     eachOwn(server, async (type, resource) => {
-      const { name, value } = change(server, type, resource)
-      const lost = { type: type.name, id: nobody }
+      const { name, value } = change(type, resource)
+      const lost = { type: type.name, id: server.missingId }
       demandStatus(await patch(server, type, lost, updateOf(lost, { attributes: { [name]: value } })), 404)
     }),
   ),
 
   must('missing-related', 'Updating Resources [1788]', 'A related resource that is not there gives 404.', (server) =>
     eachOwn(server, (type, resource) =>
-      each(settable(server, type, 'update'), NO_RELATIONS, async (relation) => {
-        const relationships = { [relation.name]: { data: lostLinkage(relation) } }
+      each(settable(type, 'update'), NO_RELATIONS, async (relation) => {
+        const relationships = { [relation.name]: { data: lostLinkage(server, relation) } }
         demandStatus(await patch(server, type, resource, updateOf(resource, { relationships })), 404)
       }),
     ),
@@ -139,9 +142,9 @@ export const updating = [
     'An update that fails in one part changes nothing.',
     (server) =>
       eachOwn(server, (type, resource) =>
-        each(settable(server, type, 'update'), NO_RELATIONS, async (relation) => {
-          const { name, value } = change(server, type, resource)
-          const relationships = { [relation.name]: { data: lostLinkage(relation) } }
+        each(settable(type, 'update'), NO_RELATIONS, async (relation) => {
+          const { name, value } = change(type, resource)
+          const relationships = { [relation.name]: { data: lostLinkage(server, relation) } }
           const answer = await patch(
             server,
             type,
@@ -161,7 +164,7 @@ export const updating = [
 
   must('relationship-data', 'Updating Resources [1690]', 'A relationship given without data is refused.', (server) =>
     eachOwn(server, (type, resource) =>
-      each(settable(server, type, 'update'), NO_RELATIONS, async ({ name }) => {
+      each(settable(type, 'update'), NO_RELATIONS, async ({ name }) => {
         demandRefusal(
           await patch(server, type, resource, updateOf(resource, { relationships: { [name]: { meta: {} } } })),
         )
@@ -172,7 +175,7 @@ export const updating = [
   must('to-one', 'Updating Resources [1690]', 'An update sets a to-one relationship.', (server) =>
     eachOwn(server, (type, resource) =>
       each(
-        settable(server, type, 'update').filter(({ many }) => many === false),
+        settable(type, 'update').filter(({ many }) => many === false),
         'no to-one relationship can be changed by an update',
         async (relation) => {
           const data = (await candidates(server, relation, 2)).at(-1) ?? null
@@ -199,11 +202,11 @@ export const updating = [
     (server) =>
       eachOwn(server, (type, resource) =>
         each(
-          settable(server, type, 'update').filter(({ many }) => many),
+          settable(type, 'update').filter(({ many }) => many),
           'no to-many relationship can be changed by an update',
           async (relation) => {
             const data = await candidates(server, relation, 2)
-            const { name, value } = change(server, type, resource)
+            const { name, value } = change(type, resource)
             const answer = await patch(
               server,
               type,

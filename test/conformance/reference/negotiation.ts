@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { MEDIA_TYPE, mediaTypeParameter } from '../openapi.ts'
+import { MEDIA_TYPE, mediaTypeParameter } from '../media-type.ts'
 import type { Broken } from './breakages.ts'
 import { Refusal } from './refusal.ts'
 

@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../json.ts'
-import { MEDIA_TYPE } from '../openapi.ts'
+import { MEDIA_TYPE } from '../media-type.ts'
 import { type Relation, type Type, types } from './model.ts'
 import { EXTENSIONS, PROFILES } from './negotiation.ts'
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { isObject, type Json, type JsonObject, object, objects } from '../json.ts'
 import type { Spoil } from '../reference-server.ts'
-import { nobody } from '../target.ts'
+import { MISSING_ID } from '../target.ts'
 import { dataOf } from '../walk.ts'
 import type { Asked, Reply } from './requests.ts'
 
@@ -97,7 +97,7 @@ const errors = (alter: (error: JsonObject) => JsonObject) =>
 
 const without = (name: string, when: When) => document(when, ({ [name]: _, ...rest }) => rest)
 
-const isLost: When = ({ segments }) => segments[1] === nobody
+const isLost: When = ({ segments }) => segments[1] === MISSING_ID
 const typeless = (data: Json | undefined) => isObject(data) && !('type' in data)
 const isDataless = body((data) => data === undefined)
 const hasBareRelationship = body((data) =>
@@ -203,7 +203,7 @@ export const spoils: Record<string, Spoil> = {
   'updating.wrong-id': noChange(
     both(
       update,
-      body((data) => object(data)['id'] === nobody),
+      body((data) => object(data)['id'] === MISSING_ID),
     ),
   ),
   'updating.missing': status(404, 200, both(update, isLost)),

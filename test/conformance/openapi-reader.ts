@@ -1,73 +1,9 @@
-import { type Json, type JsonObject, object, objects, text, texts } from './json.ts'
+import { type Api, type Change, newRelation, type Relation, type TargetType, undescribed } from './api.ts'
+import { type JsonObject, object, text, texts } from './json.ts'
+import { mediaTypeParameter } from './media-type.ts'
+import { type Operation, readOperations } from './openapi-operations.ts'
+import { creationFrom, updateFrom } from './openapi-writes.ts'
 import { Schemas } from './schema.ts'
-
-export const MEDIA_TYPE = 'application/vnd.api+json'
-
-export type Verb = 'list' | 'get' | 'create' | 'update' | 'delete'
-export type Change = 'PATCH' | 'POST' | 'DELETE'
-
-export interface Relation {
-  name: string
-  /** The related type and whether there are many, where known. */
-  to?: string
-  many?: boolean
-  related: boolean
-  linkage: boolean
-  changes: Set<Change>
-}
-
-export interface TargetType {
-  name: string
-  path: string
-  /** Whether an OpenAPI document says what it offers, so that what it does not name is known to be unsupported. */
-  described: boolean
-  verbs: Set<Verb>
-  relations: Map<string, Relation>
-  includes: string[]
-  sorts: string[]
-  /** Names of all declared query parameters of the collection. */
-  parameters: string[]
-  /** Ids that are known without a look at the collection. */
-  ids: string[]
-  create?: JsonObject
-  update?: JsonObject
-}
-
-export interface Description {
-  types: TargetType[]
-  actions: string[]
-  /** Every declared query parameter, with the route that declares it. */
-  parameters: { name: string; at: string }[]
-  ext: string[]
-  profile: string[]
-  schemas: Schemas
-}
-
-export const newRelation = (name: string): Relation => ({ name, related: false, linkage: false, changes: new Set() })
-
-export const undescribed = (name: string): TargetType => ({
-  name,
-  path: `/${name}`,
-  described: false,
-  verbs: new Set(['list', 'get']),
-  relations: new Map(),
-  includes: [],
-  sorts: [],
-  parameters: [],
-  ids: [],
-})
-
-const methods = ['get', 'post', 'patch', 'delete'] as const
-type HttpMethod = (typeof methods)[number]
-
-interface Operation {
-  method: HttpMethod
-  /** The path below the service's own, in segments; a parameter is in braces. */
-  segments: string[]
-  parameters: JsonObject[]
-  body: JsonObject
-  response: JsonObject
-}
 
 /** Reads what the service says of itself. */
 export class OpenApiReader {
@@ -83,8 +19,8 @@ export class OpenApiReader {
     this.#base = base
   }
 
-  read(): Description {
-    const operations = this.#operations()
+  read(): Api {
+    const operations = readOperations(this.#document, this.#schemas, this.#base)
     for (const operation of operations) this.#place(operation)
     return {
       types: [...this.#types.values()].filter(({ verbs }) => verbs.size > 0),
@@ -94,38 +30,7 @@ export class OpenApiReader {
       ),
       ext: this.#mediaTypeParameter('ext'),
       profile: this.#mediaTypeParameter('profile'),
-      schemas: this.#schemas,
     }
-  }
-
-  #operations(): Operation[] {
-    return Object.entries(object(this.#document['paths'])).flatMap(([path, item]) => {
-      const shared = objects(object(item)['parameters'])
-      return methods.flatMap((method) => {
-        const operation = object(object(item)[method])
-        if (Object.keys(operation).length === 0) return []
-        const parameters = [...shared, ...objects(operation['parameters'])].map((it) => this.#schemas.resolve(it))
-        const body = this.#content(operation['requestBody'])
-        const response = this.#content(this.#success(operation))
-        return [{ method, segments: this.#segmentsOf(path), parameters, body, response }]
-      })
-    })
-  }
-
-  #segmentsOf(path: string): string[] {
-    const below = path.startsWith(`${this.#base}/`) ? path.slice(this.#base.length) : path
-    return below.split('/').filter(Boolean)
-  }
-
-  #success(operation: JsonObject): Json | undefined {
-    const found = Object.entries(object(operation['responses'])).find(([status]) => /^2/.test(status))
-    return found?.[1]
-  }
-
-  #content(holder: Json | undefined): JsonObject {
-    const content = object(this.#schemas.resolve(holder)['content'])
-    const chosen = content[MEDIA_TYPE] ?? Object.values(content)[0]
-    return this.#schemas.resolve(object(chosen)['schema'])
   }
 
   #place(operation: Operation): void {
@@ -163,7 +68,7 @@ export class OpenApiReader {
   #placeCollection(type: TargetType, { method, parameters, body, response }: Operation): void {
     if (method === 'post' && Object.keys(body).length) {
       type.verbs.add('create')
-      type.create = body
+      type.create = creationFrom(this.#schemas, body)
     }
     if (method !== 'get') return
     type.verbs.add('list')
@@ -177,7 +82,7 @@ export class OpenApiReader {
     const verbs = { get: 'get', patch: 'update', delete: 'delete', post: undefined } as const
     const verb = verbs[method]
     if (verb) type.verbs.add(verb)
-    if (method === 'patch') type.update = body
+    if (method === 'patch') type.update = updateFrom(this.#schemas, body)
     if (method !== 'get') return
     if (!type.verbs.has('list')) type.includes = this.#valuesOf(parameters, 'include')
     const id = parameters.find((parameter) => parameter['in'] === 'path')
@@ -227,7 +132,3 @@ const isParameter = (segment: string) => segment.startsWith('{')
 
 const queryNames = (parameters: JsonObject[]) =>
   parameters.filter((it) => it['in'] === 'query').map((it) => text(it['name']))
-
-/** The URIs in one parameter of a media type. */
-export const mediaTypeParameter = (mediaType: string, name: string): string[] =>
-  new RegExp(`;\\s*${name}="([^"]*)"`).exec(mediaType)?.[1]?.split(' ').filter(Boolean) ?? []

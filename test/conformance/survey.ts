@@ -1,0 +1,30 @@
+import type { TargetType } from './api.ts'
+import { Failure } from './check.ts'
+import type { TargetServer } from './target.ts'
+
+/** Reads everything once in every usual way. */
+export async function readEverything(server: TargetServer): Promise<void> {
+  for (const type of server.types) await readType(server, type)
+  for (const { self, related } of await server.linked(2)) {
+    for (const link of [self, related].filter(Boolean)) await read(server, link)
+  }
+}
+
+async function readType(server: TargetServer, type: TargetType): Promise<void> {
+  const { verbs, path, includes } = type
+  if (verbs.has('list')) {
+    await read(server, path, includes.length > 0 ? `include=${includes.join()}` : '')
+    await read(server, path, 'nonesuch=1')
+  }
+  const [first] = await server.samples(type)
+  if (!verbs.has('get')) return
+  await read(server, server.pathOf(type, server.missingId))
+  if (first) await read(server, server.pathOf(type, first['id']))
+}
+
+/** Where no answer comes there is none to judge; the obligations of reading tell it. */
+async function read(server: TargetServer, path: string, query = ''): Promise<void> {
+  await server.get(path, query).catch((cause: unknown) => {
+    if (!(cause instanceof Failure)) throw cause
+  })
+}
