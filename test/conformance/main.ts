@@ -45,7 +45,8 @@ async function readArguments(): Promise<Given> {
   return { ...values, url, types, description, headers: description?.headers, onLeftBehind }
 }
 
-const onLeftBehind = (urls: string[]) => process.stderr.write(`Could not be removed:\n${urls.join('\n')}\n`)
+const onLeftBehind = (urls: string[]) =>
+  process.stderr.write(`There now and not before the tests:\n${urls.join('\n')}\n`)
 
 async function main(): Promise<number> {
   const given = await readArguments()

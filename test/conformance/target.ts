@@ -18,7 +18,7 @@ export interface TargetOptions extends ClientOptions {
   write?: boolean | undefined
   /** What somebody wrote down of the server. */
   description?: ServerDescription | undefined
-  /** Told what could not be removed in the end. */
+  /** Told what is there in the end and was not before. */
   onLeftBehind?: (urls: string[]) => void
 }
 
@@ -115,6 +115,7 @@ export class TargetServer extends TargetReader {
   /** Sees to a few resources of every type that can be made, and learns which ones cannot. */
   async prepare(): Promise<void> {
     if (!this.isWritable) return
+    await this.#made.begin(this.makeable())
     for (const type of this.makeable()) {
       const wanted = Math.max(2, 3 - (await this.samples(type)).length)
       for (let made = 0; made < wanted; made++) await this.make(type).catch(ifUnmade)
@@ -122,7 +123,7 @@ export class TargetServer extends TargetReader {
     this.forgetLists()
   }
 
-  /** Removes what was made; the URLs of what is still there. */
+  /** Removes what was made; the URLs of what is there now and was not before. */
   cleanUp(): Promise<string[]> {
     return this.#made.remove()
   }

@@ -171,7 +171,8 @@ export const errors = [
     'Error Objects [2172]',
     'A problem with what was sent says its source: a pointer, a parameter or a header.',
     async (server) => {
-      const all = (await failures(server)).filter(({ status }) => BAD_REQUESTS.includes(status))
+      const failed = await failures(server)
+      const all = failed.filter((answer) => BAD_REQUESTS.includes(answer.status) && errorsOf(answer).length > 0)
       applies(all.length > 0, 'nothing that was sent is refused')
       const wrong = all.filter((answer) =>
         errorsOf(answer).some((error) => !SOURCES.some((it) => it in sourceOf(error))),
