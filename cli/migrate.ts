@@ -13,7 +13,7 @@ export const migrate = (session: Session) =>
 
 /** Opening the database migrates it, as every start does. */
 async function apply(session: Session): Promise<void> {
-  const applied = await session.open(async ({ migrated }) => migrated)
+  const applied = await session.open(async ({ migrated }) => migrated, 'migration')
   const words = applied.length > 0 ? `Applied: ${applied.join(', ')}.` : 'The database is up to date.'
   session.tell({ record: { applied }, words })
 }

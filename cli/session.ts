@@ -1,4 +1,5 @@
 import { text } from 'node:stream/consumers'
+import type { Use } from '../server/data-dir.ts'
 import { readEnv } from '../server/env.ts'
 import { createLog } from '../server/log.ts'
 import type { Core } from '../server/service.ts'
@@ -20,7 +21,7 @@ export interface Session {
    * Opens the database for one task. Never across a question: a stopped service's database runs while it is open, and
    * somebody may take an hour to answer.
    */
-  open<T>(task: (core: Core) => Promise<T>): Promise<T>
+  open<T>(task: (core: Core) => Promise<T>, use?: Use): Promise<T>
   /** What was piped in, without the line end. */
   piped(): Promise<string>
   /** Says how it ended. */
@@ -37,19 +38,22 @@ export const createSession = ({ terminal, json, env }: SessionOptions): Session 
   env,
   ask: createQuestions(terminal),
   piped: async () => (await text(terminal.input)).replace(/\r?\n$/, ''),
-  open: (task) => withCore(terminal, env, task),
+  open: (task, use = 'command') => withCore({ terminal, env, use }, task),
   tell: ({ record, words }) => void terminal.stdout.write(`${json ? JSON.stringify(record) : words}\n`),
 })
 
-async function withCore<T>(
-  terminal: Terminal,
-  source: NodeJS.ProcessEnv | undefined,
-  task: (core: Core) => Promise<T>,
-) {
+interface Opening {
+  terminal: Terminal
+  env: NodeJS.ProcessEnv | undefined
+  use: Use
+}
+
+async function withCore<T>({ terminal, env: source, use }: Opening, task: (core: Core) => Promise<T>) {
   const env = readEnv(source)
   // Not before it is needed: loading the whole service takes longer than `--help` should.
   const { openCore } = await import('../server/service.ts')
-  const core = await openCore({ env, log: createLog('error', terminal.stderr) }, 'command')
+  const notify = (sentence: string) => void terminal.stderr.write(`${sentence}\n`)
+  const core = await openCore({ env, log: createLog('error', terminal.stderr), notify }, use)
   try {
     return await task(core)
   } finally {

@@ -52,6 +52,16 @@ export const adminRouter = router({
     return { id, username, report: await eraseUser(ctx, user) }
   }),
 
+  /** What a start goes by. */
+  state: host.query(async ({ ctx }) => {
+    const em = ctx.em()
+    const [people, aiUser] = await Promise.all([
+      em.count(User, { id: { $ne: AI_USER_ID } }),
+      em.findOneOrFail(User, { id: AI_USER_ID }),
+    ])
+    return { hasPeople: people > 0, aiUserHasAvatar: aiUser.avatar !== null }
+  }),
+
   /** The image as bytes in base64. */
   updateAiAvatar: host.input(z.strictObject({ image: z.base64() })).mutation(async ({ ctx, input }) => {
     const user = await findUser(ctx, { id: AI_USER_ID })

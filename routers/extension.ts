@@ -55,7 +55,8 @@ export function extend(events: Events, extensions: readonly Extension[], log: Lo
     }
     for (const [name, check] of Object.entries(healthChecks)) {
       events.on('health-check', async ({ results }) => {
-        results.set(name, { name, ...(await outcomeOf(check)) })
+        const failed = (error: unknown) => log.warn({ extension, check: name, error }, 'a health check failed')
+        results.set(name, { name, ...(await outcomeOf(check, failed)) })
       })
     }
   }
@@ -83,10 +84,14 @@ const contained =
 /** In milliseconds, and less than all custom checks have together: so the name of the one that hangs is known. */
 const PATIENCE = 3000
 
-async function outcomeOf(check: () => HealthOutcome | Promise<HealthOutcome>): Promise<HealthOutcome> {
+async function outcomeOf(
+  check: () => HealthOutcome | Promise<HealthOutcome>,
+  failed: (error: unknown) => void,
+): Promise<HealthOutcome> {
   try {
     return await inTime(check(), PATIENCE)
-  } catch {
+  } catch (error) {
+    failed(error)
     return { status: 'error', message: 'The check failed.' }
   }
 }

@@ -37,8 +37,11 @@ export const modelsRouter = router({
 async function statusOf({ models, log }: Context, model: CallableModelRow): Promise<ModelCheck['status']> {
   try {
     return (await models.available(model)) ? 'online' : 'offline'
-  } catch {
-    log.warn({ provider: model.providerId, model: model.modelId }, 'the AI provider did not answer the status check')
+  } catch (error) {
+    log.warn(
+      { provider: model.providerId, model: model.modelId, error },
+      'the AI provider did not answer the status check',
+    )
     return 'unknown'
   }
 }

@@ -13,8 +13,8 @@ export interface EmbeddedDatabase {
   release(): Promise<void>
 }
 
-/** A command shares the database of a running service; a service needs it for itself. */
-export type Use = 'service' | 'command'
+/** A command and a migration share the database of a running service; a service needs it for itself. A command makes none. */
+export type Use = 'service' | 'command' | 'migration'
 
 const PATIENCE = 30_000
 
@@ -22,17 +22,23 @@ const PATIENCE = 30_000
  * Opens the embedded database in `dataDir`. One process at a time owns the cluster, starts it and stops it; a lock file
  * that is touched every second says who is alive, so that a killed owner is replaced.
  */
-export async function openEmbedded(dataDir: string, use: Use): Promise<EmbeddedDatabase> {
+export async function openEmbedded(
+  dataDir: string,
+  use: Use,
+  notify: (sentence: string) => void = () => {},
+): Promise<EmbeddedDatabase> {
   const folder = join(dataDir, 'postgres')
   await mkdir(folder, { recursive: true })
-  const deadline = Date.now() + PATIENCE
-  for (;;) {
+  const started = Date.now()
+  for (let tries = 0; ; tries++) {
     const unlock = await takeLock(dataDir)
     if (unlock) return own(folder, unlock)
-    const shared = use === 'command' && (await share(folder))
+    const shared = use !== 'service' && (await share(folder))
     if (shared) return shared
-    if (Date.now() > deadline)
+    if (Date.now() - started > PATIENCE)
       throw new Error(`Another process holds the data folder ${dataDir}. Set DATA_DIR to another.`)
+    if (tries === 0)
+      notify(`Another process holds the data folder ${dataDir}. Waiting until it ends, up to 30 seconds.`)
     await pause(100)
   }
 }

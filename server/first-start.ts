@@ -1,24 +1,25 @@
 import { randomBytes } from 'node:crypto'
-import { accountsFile, putAccount } from './login/accounts.ts'
 import type { Service } from './service.ts'
 import type { Env } from './settings.ts'
 
 const demo = { username: 'demo', email: 'demo@example.org', name: 'Demo' }
 
-/** What the log ends with: the address and the next command to type, or, on a first start in development, a ready request. */
-export async function welcome({ host, isNew, ...service }: Service, env: Env): Promise<string> {
+/**
+ * What the log ends with: the address, and the next command to type. Where there is nobody yet, development makes a user
+ * and shows a ready request.
+ */
+export async function welcome(service: Service, env: Env): Promise<string> {
   const url = env.BASE_URL ?? service.url
-  const made = isNew && env.NODE_ENV === 'development' ? await makeDemo(host, env) : undefined
-  if (!made) return `\nListening on ${url}\nNext: npx svc token\n`
+  const made = env.NODE_ENV === 'development' ? await makeDemo(service) : undefined
+  if (!made) return `\nListening on ${url}\nNext: npx svc ${(await hasPeople(service)) ? 'token' : 'add-user'}\n`
   const { token, password } = made
-  const model = (await host.models.list()).find(({ active, external }) => active && external)?.modelId ?? 'demo'
+  const models = await service.host.models.list()
+  const model = models.find(({ active, external }) => active && external)?.modelId ?? 'demo'
   return `
-Made the user demo with a token and a password. They are not shown again:
+Made the user demo with ${password ? 'a token and a password. They are' : 'a token. It is'} not shown again:
 
-    ${token}
-    ${password}
-
-Sign in at ${url}/login, or send the request below.
+${[token, password].map((secret) => secret && `    ${secret}\n`).join('')}
+${password ? `Sign in at ${url}/login, or send` : 'Send'} the request below.
 
 Listening on ${url}
 Next:
@@ -28,11 +29,25 @@ Next:
 `
 }
 
-async function makeDemo(host: Service['host'], env: Env): Promise<{ token: string; password: string } | undefined> {
-  const created = await host.admin.addUser(demo).catch(() => undefined)
-  if (!created) return undefined
-  const password = randomBytes(12).toString('base64url')
-  await putAccount(accountsFile(env), demo, password)
-  const { token } = await host.tokens.createFor({ user: { id: created.id }, name: 'first start' })
-  return { token, password }
+const hasPeople = async ({ host }: Service) => (await host.admin.state()).hasPeople
+
+interface Demo {
+  token: string
+  password: string | undefined
+}
+
+/** Where there are people, none is made. A failure is no reason to stop: the service itself has started. */
+async function makeDemo(service: Service): Promise<Demo | undefined> {
+  if (await hasPeople(service)) return undefined
+  const { host, services } = service
+  const password = services.localAccounts.inUse ? randomBytes(12).toString('base64url') : undefined
+  try {
+    const { id } = await host.admin.addUser({ ...demo, ...(password && { password }) })
+    const { token } = await host.tokens.createFor({ user: { id }, name: 'first start' })
+    return { token, password }
+  } catch (error) {
+    // Of replicas that start at once, one makes it.
+    if (!(await hasPeople(service))) services.log.error({ error }, 'the user demo could not be made')
+    return undefined
+  }
 }

@@ -24,7 +24,7 @@ export function createLog(level: string, destination?: DestinationStream): Logge
     redact: { paths: secrets.map((name) => `["${name}"]`), censor: '[redacted]' },
     // Below the top, where redaction by wildcards would cost more than the line.
     formatters: { log: blotInner },
-    serializers: { error: describe, err: describe },
+    serializers: { error: (error) => describe(error), err: (error) => describe(error) },
   }
   return pino(options, destination ?? standardOutput())
 }
@@ -69,17 +69,20 @@ function mapped(details: Details, map: (name: string, value: unknown) => unknown
   return copy
 }
 
-/** An error by its kind and place; its message only where it is ours or the system's. */
-function describe(error: unknown): unknown {
+const MAX_CAUSES = 3
+
+/** An error by its kind and place, with its causes; its message only where it is ours or the system's. */
+function describe(error: unknown, depth = 0): unknown {
   // A text is our own word; of anything else that is no error nobody knows what it holds.
   if (!(error instanceof Error)) return typeof error === 'string' ? error : { name: typeof error }
-  const { name, code, stack, message } = error as Error & { code?: string }
+  const { name, code, stack, message, cause } = error as Error & { code?: string }
   const frames = stack
     ?.replace(message, '')
     .split('\n')
     .filter((line) => line.trimStart().startsWith('at '))
     .slice(0, 8)
-  return { name, code, message: safeMessage(name, message), frames }
+  const inner = cause !== undefined && depth < MAX_CAUSES ? { cause: describe(cause, depth + 1) } : {}
+  return { name, code, message: safeMessage(name, message), frames, ...inner }
 }
 
 /** A database's or a parser's message may quote a value. */

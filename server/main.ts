@@ -15,12 +15,15 @@ try {
   // One way out, so that the welcome comes after the lines before it.
   const out = standardOutput()
   const log = createLog(env.LOG_LEVEL, out)
-  const service = await startService({ env, log })
-  out.write(await welcome(service, env))
-  // Now rather than at the end, which a kill would not reach.
-  flushCompileCache()
-  log.info({ signal: await asked }, 'stopping')
-  await service.stop()
+  const service = await startService({ env, log, notify: (sentence) => log.warn(sentence) })
+  try {
+    out.write(await welcome(service, env))
+    // Now rather than at the end, which a kill would not reach.
+    flushCompileCache()
+    log.info({ signal: await asked }, 'stopping')
+  } finally {
+    await service.stop()
+  }
   process.exit(0)
 } catch (error) {
   process.stderr.write(`${(error as Error).message}\n`)

@@ -9,15 +9,8 @@ export interface AiUser {
   username: string
 }
 
-export interface Migrated {
-  /** The names of the migrations that were missing. */
-  applied: string[]
-  /** Whether the AI user is new, and its picture still to be set. */
-  aiUserCreated: boolean
-}
-
-/** Brings the schema up to date and creates the AI user; replicas that start at once take turns. */
-export async function migrate(database: Database, url: string, aiUser: AiUser): Promise<Migrated> {
+/** Brings the schema up to date and creates the AI user; replicas that start at once take turns. Returns what was missing. */
+export async function migrate(database: Database, url: string, aiUser: AiUser): Promise<string[]> {
   const turn = new pg.Client({ connectionString: url })
   // A server that goes away is told by the statement under way.
   turn.on('error', () => {})
@@ -25,18 +18,17 @@ export async function migrate(database: Database, url: string, aiUser: AiUser): 
   try {
     await turn.query('select pg_advisory_lock($1)', [locks.migrateSchema])
     const applied = await database.orm.migrator.up()
-    const aiUserCreated = await createAiUser(database, aiUser)
-    return { applied: applied.map(({ name }) => name), aiUserCreated }
+    await createAiUser(database, aiUser)
+    return applied.map(({ name }) => name)
   } finally {
     await turn.end()
   }
 }
 
 /** Fixed from then on: later settings do not change it. */
-async function createAiUser({ em }: Database, { name, username }: AiUser): Promise<boolean> {
+async function createAiUser({ em }: Database, { name, username }: AiUser): Promise<void> {
   const fork = em.fork()
-  if (await fork.count(User, { id: AI_USER_ID })) return false
+  if (await fork.count(User, { id: AI_USER_ID })) return
   await fork.insert(User, { id: AI_USER_ID, username, email: `${username}@ai.invalid`, name, role: 'user' })
   await fork.execute(`select setval('users_id_seq', greatest((select max(id) from users), ?))`, [AI_USER_ID])
-  return true
 }

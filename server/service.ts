@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { mkdir, readFile } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
@@ -9,6 +10,7 @@ import { openEmbedded, type Use } from './data-dir.ts'
 import { connect, type Database } from './database.ts'
 import { createDrain } from './drain.ts'
 import { migrate } from './migrate.ts'
+import { type ClaimedPort, claimPort, explainPort } from './port.ts'
 import { type Composition, compose } from './services.ts'
 import type { Env } from './settings.ts'
 
@@ -16,6 +18,8 @@ export interface ServiceOptions {
   env: Env
   log: FastifyBaseLogger
   temporaryDir?: string | undefined
+  /** Takes a sentence about why the start waits. */
+  notify?: ((sentence: string) => void) | undefined
 }
 
 /** Everything up to the edge: database at its newest schema, parts composed, and a way in for the host. */
@@ -24,33 +28,38 @@ export interface Core extends Composition {
   host: Api
   /** The migrations that were applied on the way. */
   migrated: string[]
-  /** Whether the database was empty before. */
-  isNew: boolean
 }
 
-export async function openCore({ env, log, temporaryDir }: ServiceOptions, use: Use): Promise<Core> {
+export async function openCore({ env, log, temporaryDir, notify }: ServiceOptions, use: Use): Promise<Core> {
+  if (use === 'command') assertDataDir(env.DATA_DIR)
   await mkdir(env.DATA_DIR, { recursive: true })
-  const embedded = env.DATABASE_URL ? undefined : await openEmbedded(env.DATA_DIR, use)
+  const embedded = env.DATABASE_URL ? undefined : await openEmbedded(env.DATA_DIR, use, notify)
   const url = env.DATABASE_URL ?? embedded?.url ?? ''
   let database: Database | undefined
   try {
     database = await connect({ url, poolSize: env.DATABASE_POOL })
-    const { applied, aiUserCreated } = await migrate(database, url, { name: env.SVC_NAME, username: env.SVC_USERNAME })
+    const migrated = await migrate(database, url, { name: env.SVC_NAME, username: env.SVC_USERNAME })
     const composition = await compose({ env, database, log, temporaryDir })
     const host = hostCaller(composition.services)
-    if (aiUserCreated && env.SVC_AVATAR)
-      await host.admin.updateAiAvatar({ image: await readFile(env.SVC_AVATAR, 'base64') })
     const close = async () => {
       await patiently(composition.close(), log)
       await patiently(database?.close(), log)
       await embedded?.release()
     }
-    return { ...composition, migrated: applied, isNew: aiUserCreated, host, close }
+    return { ...composition, migrated, host, close }
   } catch (error) {
     await database?.close()
     await embedded?.release()
     throw error
   }
+}
+
+/** A command in the wrong folder must not make a database there that nobody looks for. */
+function assertDataDir(path: string): void {
+  if (existsSync(path)) return
+  throw new Error(
+    `There is no data folder ${path} here. Change to the folder where the service was started, set DATA_DIR, or start the service first.`,
+  )
 }
 
 /** A part that cannot be closed must not keep the others open. */
@@ -70,17 +79,29 @@ export interface Service extends Core {
 
 const WIND_UP = 250
 
+/** The port comes first: whoever finds it taken has no database made, and a free one is known to all parts. */
 export async function startService(options: ServiceOptions): Promise<Service> {
+  const claimed = await claimPort(options.env)
+  try {
+    return await serve({ ...options, env: { ...options.env, PORT: claimed.port } }, claimed)
+  } finally {
+    await claimed.release()
+  }
+}
+
+async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Service> {
   const { env, log } = options
   const core = await openCore(options, 'service')
   try {
     log.info(await core.host.models.sync(), 'models synchronised')
     await core.host.migrations.register()
+    await addAiAvatar(core.host, env)
     const drain = createDrain()
     const { services, callers } = core
     const app = await buildApp({ env, log, services, callers, drain })
     drain.watch(app.server)
-    const url = await app.listen({ port: env.PORT, host: env.HOST }).catch(explain)
+    await claimed.release()
+    const url = await app.listen({ port: env.PORT, host: env.HOST }).catch((error) => explainPort(error, env))
     const stop = async () => {
       const finished = await drain.start({ delay: drainDelay(env), timeout: env.SHUTDOWN_TIMEOUT })
       const closed = app.close()
@@ -100,7 +121,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 /** Load balancers need a moment to see that readiness is gone; in development there are none. */
 const drainDelay = ({ DRAIN_DELAY, NODE_ENV }: Env) => DRAIN_DELAY ?? (NODE_ENV === 'production' ? 5000 : 0)
 
-function explain(error: NodeJS.ErrnoException & { port?: number; address?: string }): never {
-  if (error.code !== 'EADDRINUSE') throw error
-  throw new Error(`Port ${error.port} of ${error.address} is taken. Set PORT to another.`, { cause: error })
+/** A picture that could not be read at the first start gets its chance at the next. */
+async function addAiAvatar(host: Api, { SVC_AVATAR }: Env): Promise<void> {
+  if (!SVC_AVATAR || (await host.admin.state()).aiUserHasAvatar) return
+  await host.admin.updateAiAvatar({ image: await readFile(SVC_AVATAR, 'base64') })
 }

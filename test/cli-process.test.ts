@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -18,6 +19,7 @@ describe('while the service is stopped', () => {
   test('the three commands make a user and a token, and the service that starts then takes it', async () => {
     await using machine = await dataFolder()
 
+    expect(await machine.svc('migrate')).toMatchObject({ exitCode: 0, stderr: '' })
     expect(await machine.svc('add-user', ...ada, '--json')).toMatchObject({ exitCode: 0, stderr: '' })
     expect(await machine.svc('set-role', '--username', 'ada', '--role', 'admin', '--json')).toMatchObject({
       exitCode: 0,
@@ -30,21 +32,35 @@ describe('while the service is stopped', () => {
     expect(await service.who(JSON.parse(made.stdout).token)).toBe(200)
   })
 
+  test('a data folder that is not there is refused, and not made', async () => {
+    await using machine = await dataFolder()
+
+    const refused = [await machine.svc(...token), await machine.svc('models', 'list')]
+
+    for (const { exitCode, stdout, stderr } of refused) {
+      expect([exitCode, stdout]).toEqual([1, ''])
+      expect(stderr).toMatch(/^There is no data folder .*data here\..*set DATA_DIR.*\n$/)
+    }
+    expect(existsSync(machine.dataDir)).toBe(false)
+  })
+
   test('commands started at once all succeed, on an empty folder and again', async () => {
     await using machine = await dataFolder()
+    await mkdir(machine.dataDir)
     const add = (name: string) =>
       machine.svc('add-user', '--username', name, '--email', `${name}@example.org`, '--name', name, '--json')
 
     const first = await Promise.all(['ada', 'bob'].map(add))
     const second = await Promise.all(['eve', 'dan', 'kim'].map(add))
 
-    expect([...first, ...second]).toMatchObject(Array.from({ length: 5 }, () => ({ exitCode: 0, stderr: '' })))
+    expect([...first, ...second]).toMatchObject(Array.from({ length: 5 }, () => ({ exitCode: 0 })))
     const ids = [...first, ...second].map(({ stdout }) => JSON.parse(stdout).id)
     expect(ids.toSorted()).toEqual([2, 3, 4, 5, 6])
   })
 
   test('a service that is started while a command runs waits for it', async () => {
     await using machine = await dataFolder()
+    await mkdir(machine.dataDir)
 
     const adding = machine.svc('add-user', ...ada)
     await using service = await machine.start()
@@ -111,6 +127,7 @@ async function dataFolder() {
     spawn(command, argv, { env, cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] })
   const execute = (command: string, argv: string[]) => end(launch(command, argv))
   return {
+    dataDir: env.DATA_DIR,
     execute,
     svc: (...argv: string[]) => execute(process.execPath, [file('cli/svc.ts'), ...argv]),
     start: () => listening(launch(process.execPath, [file('server/main.ts')])),

@@ -65,6 +65,7 @@ describe('an extension of the operator', () => {
     const { checks } = (await (await svc.send('GET', '/health')).json()) as { checks: object[] }
     if (name === 'failing-extension') {
       expect(checks).toContainEqual({ name: 'quota', status: 'error', message: 'The check failed.' })
+      expect(svc.log.find((line) => line.includes('"check":"quota"'))).toMatch(/"error":\{"name":"\w*Error".*"frames":/)
     }
   })
 

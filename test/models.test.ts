@@ -331,6 +331,7 @@ describe('a synchronisation', () => {
 
     expect((await app.sync(config)).deactivated).toEqual([])
     expect(await app.svc.host.models.check()).toEqual([{ modelId: 'a', provider: 'away', status: 'unknown' }])
+    expect(app.svc.log.find((line) => line.includes('did not answer the status check'))).toContain('ECONNREFUSED')
     expect(await activeOf(app.svc)).toEqual({ a: true })
     expect(await externals(app.svc)).toEqual(['a'])
   })

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
@@ -7,7 +8,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
+import sharp from 'sharp'
 import { describe, expect, test, vi } from 'vitest'
+import { required } from '../server/settings.ts'
 import { emptyDatabase } from './database.ts'
 import { freePort } from './free-port.ts'
 import { answers, beginStream, chunk, completion, configFor, json, question, startProvider } from './provider.ts'
@@ -60,6 +63,88 @@ describe('the first start', () => {
     expect(second.said.out).not.toContain('svc_')
     expect(second.said.out.trimEnd().split('\n').slice(-2)).toEqual([`Listening on ${url}`, 'Next: npx svc token'])
     expect((await ask(url, tokensIn(first.said.out)[0] ?? '')).status).toBe(200)
+  })
+
+  test('makes the user demo as long as there is nobody, also where a command made the database', async () => {
+    await using database = await emptyDatabase()
+    await using folder = await dataFolder()
+    const settings = { DATABASE_URL: database.url, DATA_DIR: folder.path, PORT: '0' }
+    await using command = startProcess(settings, [process.execPath, 'cli/svc.ts', 'migrate'])
+    expect(await command.ended).toBe(0)
+
+    await using service = startProcess(settings)
+    await service.ready()
+
+    expect(tokensIn(service.said.out)).toHaveLength(1)
+  })
+
+  test('says in production which command adds the first user, and makes none itself', async () => {
+    await using database = await emptyDatabase()
+    await using folder = await dataFolder()
+    await using config = await configFor('http://127.0.0.1:9')
+    const secrets = Object.keys(required).map((name) => [name, randomUUID()])
+    const settings = {
+      ...Object.fromEntries(secrets),
+      NODE_ENV: 'production',
+      DATABASE_URL: database.url,
+      AI_CONFIG: config.file,
+      DATA_DIR: folder.path,
+      PORT: '0',
+      DRAIN_DELAY: '0',
+    }
+    await using service = startProcess(settings)
+    const url = await service.ready()
+
+    expect(service.said.out.trimEnd().split('\n').slice(-2)).toEqual([`Listening on ${url}`, 'Next: npx svc add-user'])
+    expect(await rows(database.url, 'select id from users')).toEqual([{ id: 1 }])
+  })
+
+  test('says at once that it waits for another process to let go of the data folder', async () => {
+    await using folder = await dataFolder()
+    await using first = startProcess({ DATA_DIR: folder.path, PORT: '0' })
+    await first.ready()
+    await using second = startProcess({ DATA_DIR: folder.path, PORT: '0' })
+
+    await vi.waitFor(
+      () => expect(second.said.out).toContain(`Another process holds the data folder ${folder.path}`),
+      SLOW,
+    )
+    await first.stop()
+
+    await second.ready()
+  })
+
+  test('tells front ends the port that was free, where PORT is 0', async () => {
+    await using database = await emptyDatabase()
+    await using folder = await dataFolder()
+    await using service = startProcess({ DATABASE_URL: database.url, DATA_DIR: folder.path, PORT: '0' })
+    const url = await service.ready()
+
+    const answer = await fetch(`${url}/api/svc/v1/configs/transfer`)
+
+    expect(await answer.json()).toMatchObject({ data: { attributes: { values: { baseUrl: url } } } })
+  })
+
+  test('takes SVC_AVATAR at the next start where the first could not read it', async () => {
+    await using database = await emptyDatabase()
+    await using folder = await dataFolder()
+    const picture = join(folder.path, 'svc.png')
+    await writeFile(picture, 'no picture')
+    const settings = { DATABASE_URL: database.url, DATA_DIR: folder.path, PORT: '0', SVC_AVATAR: picture }
+    await using command = startProcess({ ...settings, SVC_AVATAR: undefined }, [
+      process.execPath,
+      'cli/svc.ts',
+      'migrate',
+    ])
+    await command.ended
+    await using refused = startProcess(settings)
+    expect(await refused.ended).toBe(1)
+    await sharp({ create: { width: 8, height: 8, channels: 3, background: 'red' } }).toFile(picture)
+
+    await using service = startProcess(settings)
+    await service.ready()
+
+    expect(await rows(database.url, 'select 1 as one from users where id = 1 and avatar is not null')).toHaveLength(1)
   })
 
   test('two services run on one machine with a port and a folder each', async () => {
@@ -202,7 +287,7 @@ describe('a start that is refused', () => {
     expect(err).toContain(module.path)
   })
 
-  test('a port that is taken: one line, and no database is left running', async () => {
+  test('a port that is taken: one line, and no database is made', async () => {
     await using folder = await dataFolder()
     const other = createServer().listen(0, '127.0.0.1')
     await once(other, 'listening')
@@ -211,8 +296,15 @@ describe('a start that is refused', () => {
 
     expect(await service.ended).toBe(1)
     expect(service.said.err.trim()).toBe(`Port ${port} of 127.0.0.1 is taken. Set PORT to another.`)
-    expect(await folder.postgres()).toBeUndefined()
+    expect(await readdir(folder.path)).toEqual([])
     other.close()
+  })
+
+  test('an address of another machine: HOST is named', async () => {
+    const { err, made } = await refused({ HOST: '192.0.2.1' })
+
+    expect(err).toContain('Set HOST to one')
+    expect(made).toEqual([])
   })
 
   test('a database that is not there', async () => {
