@@ -6,7 +6,7 @@ const problems = {
   invalid_token: ['UNAUTHORIZED', 'The access token is not valid.'],
   wrong_user_type: ['FORBIDDEN', 'This is not open to your kind of user.'],
   csrf: ['FORBIDDEN', 'The request does not come from a page of this service.'],
-  login_failed: ['UNAUTHORIZED', 'The account or the password is not right.'],
+  login_failed: ['UNAUTHORIZED', 'Wrong username or password.'],
   wrong_password: ['UNPROCESSABLE_CONTENT', 'The current password is wrong.'],
   fresh_login_needed: ['FORBIDDEN', 'Sign in again to do this.'],
   registered_already: ['CONFLICT', 'There are keys of this account already. Sign in again to unlock them.'],

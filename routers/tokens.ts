@@ -24,6 +24,8 @@ const grant = {
 }
 const grantSchema = z.strictObject(grant)
 type Grant = z.output<typeof grantSchema>
+/** People do not choose what their own tokens may do. */
+const ownGrant = grantSchema.omit({ abilities: true })
 
 export const tokenId = rowId
 
@@ -35,8 +37,8 @@ const selfService = sessionUser.use(({ ctx, next }) => {
 
 export const tokensRouter = router({
   create: selfService
-    .input(z.strictObject({ name: tokenName }))
-    .mutation(({ ctx, input }) => create(ctx, ctx.who.person.id, grantSchema.parse(input))),
+    .input(ownGrant)
+    .mutation(({ ctx, input }) => create(ctx, ctx.who.person.id, { ...input, abilities: usualAbilities })),
 
   list: selfService.query(({ ctx }): Promise<TokenRecord[]> => ctx.sql(listTokens, [ctx.who.person.id])),
 

@@ -14,6 +14,7 @@ import { basePath } from '../facades/json-api/wire.ts'
 import { legacy } from '../facades/legacy.ts'
 import { req } from '../facades/req/index.ts'
 import { trpc } from '../facades/trpc.ts'
+import { isNavigation, sendErrorPage } from '../facades/web/error-page.ts'
 import { web } from '../facades/web/index.ts'
 import type { Context, Notes, Services } from '../routers/context.ts'
 import { appRouter, resources } from '../routers/index.ts'
@@ -21,6 +22,7 @@ import { Problem } from '../routers/problems.ts'
 import type { Callers } from './callers.ts'
 import { createContexts } from './contexts.ts'
 import type { Drain } from './drain.ts'
+import { localeOf } from './locale.ts'
 import { secureHeaders } from './secure-headers.ts'
 import type { Env } from './settings.ts'
 
@@ -66,14 +68,7 @@ export async function buildApp({ env, services, callers, log, drain }: AppOption
   app.addHook('onResponse', async (request, reply) => {
     logRequest(request, reply, await made(request))
   })
-  app.setErrorHandler((thrown, request, reply) => {
-    const { status, code, message, error } = failureOf(thrown)
-    if (status >= 500) request.log.error({ error: error.cause ?? error }, code)
-    return reply.code(status).send({ success: false, message, code, requestId: request.id })
-  })
-  app.setNotFoundHandler(() => {
-    throw new Problem('not_found', { detail: 'There is nothing at this address.' })
-  })
+  answerErrors(app, env, services)
 
   await app.register(health, { guestContextOf, isDraining: drain.isDraining })
   await app.register(legacy, { contextOf: tokenContextOf, maxBody: env.AI_MAX_BODY, heartbeat: env.AI_HEARTBEAT })
@@ -92,6 +87,22 @@ const RETRY_AFTER_SECONDS = 5
 function tellWhenToRetry(reply: FastifyReply, notes: Notes | undefined): void {
   if (reply.statusCode === 503) reply.header('retry-after', RETRY_AFTER_SECONDS)
   if (reply.statusCode === 429) reply.header('retry-after', notes?.allowance?.resetSeconds ?? 60)
+}
+
+/** What no surface answers in its own shape: browsers get a page in their language, programs get JSON. */
+function answerErrors(app: FastifyInstance, env: Env, { labels }: Services): void {
+  app.setErrorHandler((thrown, request, reply) => {
+    const { status, code, message, error } = failureOf(thrown)
+    if (status >= 500) request.log.error({ error: error.cause ?? error }, code)
+    if (isNavigation(request)) {
+      const locale = localeOf(request) ?? env.APP_LOCALE
+      return sendErrorPage(request, reply, status, { locale, labels: labels[locale] })
+    }
+    return reply.code(status).send({ success: false, message, code, requestId: request.id })
+  })
+  app.setNotFoundHandler(() => {
+    throw new Problem('not_found', { detail: 'There is nothing at this address.' })
+  })
 }
 
 /** What cannot be decoded stands for its letters: there is nothing there, and the face of that address says so. */

@@ -4,7 +4,7 @@ import { addAccount, identityOf, openBrowser, PASSWORD, signIn } from './browser
 import { freePort } from './free-port.ts'
 import { openBrowser as openForms, startOidcProvider } from './oidc.ts'
 
-const failed = { success: false, error: 'The account or the password is not right.', message: 'Login Failed!' }
+const failed = { success: false, error: 'Wrong username or password.', message: 'Login Failed!' }
 
 const notCredentials = [
   ['no account', { password: 'x' }],

@@ -4,16 +4,9 @@ import { describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from './app.ts'
 import { addAccount, openBrowser, PASSWORD, signIn as signInBy } from './browser.ts'
 import { expectAccessible, noChromium, openPage } from './chromium.ts'
+import { signIn } from './pages.ts'
 
 const PASSKEY = 'Correct-Horse-7!'
-
-async function signIn(page: Page, account = 'ada'): Promise<void> {
-  await page.goto('/login')
-  await page.fill('#account', account)
-  await page.fill('#password', PASSWORD)
-  await page.click('#login button')
-  await page.waitForURL(/register|handshake|profile/)
-}
 
 /** Makes the first keys; returns the recovery code. */
 async function makeKeys(page: Page, passkey = PASSKEY): Promise<string> {
@@ -128,7 +121,7 @@ describe.skipIf(noChromium)('in a real browser', () => {
       await page.click('summary')
       await page.fill('#code', code)
       await page.click('#recover button')
-      await filled(page, '#recover .outcome')
+      await page.locator('#recover:not([aria-busy]) .outcome').filter({ hasText: /./ }).waitFor()
       return page.textContent('#recovered')
     }
     expect(await recover(first)).toBe(PASSKEY)
@@ -149,11 +142,11 @@ describe.skipIf(noChromium)('in a real browser', () => {
     const { page } = chromium
     await signIn(page)
     await makeKeys(page)
-    page.on('dialog', (dialog) => dialog.accept())
 
     await page.goto('/handshake')
     await page.click('summary')
     await page.click('#reset button')
+    await page.click('dialog .danger')
     await page.waitForURL(/register/)
     await makeKeys(page, 'Quite-Another-8')
 
@@ -182,6 +175,7 @@ describe.skipIf(noChromium)('in a real browser', () => {
     const token = (await page.textContent('#token')) ?? ''
     const works = await svc.send('GET', '/api/user', { token })
     await page.click('#tokens button')
+    await page.click('dialog .danger')
     await page.waitForSelector('#tokens button', { state: 'detached' })
     const gone = await svc.send('GET', '/api/user', { token })
 
@@ -212,9 +206,12 @@ describe.skipIf(noChromium)('in a real browser', () => {
     await page.goto('/profile')
     await lines.nth(2).waitFor()
     await expectAccessible(page)
-    const [here, ...others] = (await lines.allTextContents()).sort()
-    expect(here).toMatch(/^Chrome on \w+ \(this one\)\nSince .+, last used .+/)
-    expect(others.map((text) => text.split('\n', 1)[0])).toEqual(['Firefox on Android', 'Unknown browser'])
+    const [here, ...others] = (await lines.locator('strong').allTextContents()).sort()
+    expect(here).toMatch(/^Chrome on \w+ \(this one\)$/)
+    expect(others).toEqual(['Firefox on Android', 'Unknown browser'])
+    expect(await lines.locator('p').allTextContents()).toEqual(
+      Array(3).fill(expect.stringMatching(/^Since .+, last used .+/)),
+    )
     expect(await lines.locator('button').count()).toBe(2)
 
     await page.getByRole('button', { name: 'End: Firefox on Android' }).click()

@@ -1,8 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { Problem } from '../../routers/problems.ts'
 import { type Failure, failureOf } from '../failure.ts'
 import type { ContextOf } from '../request-context.ts'
 import { type FieldErrors, fieldErrors } from '../sentences.ts'
+import { isNavigation } from '../web/error-page.ts'
 
 /** What a body of a refusal is made from. */
 export interface Refusal {
@@ -18,17 +20,19 @@ export function refusing(contextOf: ContextOf, bodyOf: (refusal: Refusal) => obj
   return async (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => {
     const failure = failureOf(thrown)
     const { status, code, message, error } = failure
-    if (status >= 500) request.log.error({ error: error.cause ?? error }, code)
     if (status === 429) {
       const { allowance } = (await contextOf(request, reply)).notes
       reply.header('retry-after', allowance?.resetSeconds ?? 60)
     }
+    // The handler of the whole service answers with a page.
+    if (isNavigation(request)) throw thrown
+    if (status >= 500) request.log.error({ error: error.cause ?? error }, code)
     const body = bodyOf({ code, message, requestId: request.id, ...wrongFields(failure) })
     return reply.code(status).send({ success: false, ...body })
   }
 }
 
 function wrongFields({ status, error }: Failure): { errors?: FieldErrors } {
-  if (status !== 422 || !(error.cause instanceof z.ZodError)) return {}
-  return { errors: fieldErrors(error.cause.issues) }
+  const issues = error.cause instanceof z.ZodError ? error.cause.issues : error instanceof Problem ? error.issues : []
+  return status === 422 && issues.length > 0 ? { errors: fieldErrors(issues) } : {}
 }

@@ -6,26 +6,15 @@ import type { Context } from '../../routers/context.ts'
 import { createCaller } from '../../routers/index.ts'
 import { Problem } from '../../routers/problems.ts'
 import type { ContextOf } from '../request-context.ts'
-import { layout, type Page, type Say, sayIn } from './layout.ts'
+import { type Page, type Say, sayIn } from './layout.ts'
 import { handshakeBody, unlockBody } from './pages/keys.ts'
 import { profileBody } from './pages/profile.ts'
-import { loginBody, logoutBody, registerBody } from './pages/sign-in.ts'
+import { type Arrival, loginBody, logoutBody, registerBody } from './pages/sign-in.ts'
+import { sendPage } from './send-page.ts'
 
 export interface WebOptions {
   contextOf: ContextOf
 }
-
-/** Everything comes from here, and nothing runs that stands in the page. */
-const policy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "form-action 'self'",
-  "base-uri 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
 
 /** The pages of the first-login ceremony and of a person's own settings. */
 export async function web(app: FastifyInstance, { contextOf }: WebOptions) {
@@ -39,13 +28,15 @@ export async function web(app: FastifyInstance, { contextOf }: WebOptions) {
       return show(reply, ctx, say, await write(ctx, say, request))
     })
 
-  page('/login', async ({ caller, loginSources }, say, { query }) => {
+  page('/', async ({ caller }) => (caller.current.type === 'guest' ? '/login' : '/profile'))
+
+  page('/login', async ({ caller, loginSources, settings }, say, { query }) => {
     if (caller.current.type === 'user') return '/profile'
     if (caller.current.type === 'registering') return '/register'
-    const failed = (query as { error?: string }).error !== undefined
     const { password, redirect, header } = await loginSources()
     const ways = { password: password !== undefined, elsewhere: redirect !== undefined || header !== undefined }
-    return { title: say('page.login.title'), module: 'login', body: loginBody(say, ways, failed) }
+    const body = loginBody(say, ways, query as Arrival, settings.baseUrl)
+    return { title: say('page.login.title'), module: 'login', body }
   })
 
   page('/register', async (ctx, say) => {
@@ -64,8 +55,11 @@ export async function web(app: FastifyInstance, { contextOf }: WebOptions) {
     if (ctx.caller.current.type === 'guest') return '/login'
     if (!hasKeys(ctx)) return '/register'
     const { allowUserTokenCreation: tokens, public: settings } = ctx.settings
-    const body = profileBody(say, { tokens, paste: settings.passkey.allowPaste })
-    return { title: say('page.profile.title'), module: 'profile', body }
+    const { canChange: password } = await createCaller(ctx).password.state()
+    const { passkey, avatars } = settings
+    const allowed = { tokens, password, paste: passkey.allowPaste, pictureBytes: avatars.maxFileSize }
+    const body = profileBody(say, allowed)
+    return { title: say('page.profile.title'), module: 'profile', body, wide: true }
   })
 
   page('/logout', async ({ caller }, say) =>
@@ -88,10 +82,8 @@ async function servePictures(app: FastifyInstance, contextOf: ContextOf): Promis
 type Shown = Omit<Page, 'signedIn'> | string
 
 function show(reply: FastifyReply, ctx: Context, say: Say, shown: Shown): FastifyReply {
-  reply.header('cache-control', 'no-store').header('content-security-policy', policy)
-  if (typeof shown === 'string') return reply.redirect(shown)
-  const signedIn = ctx.caller.current.type !== 'guest'
-  return reply.type('text/html; charset=utf-8').send(layout(say, ctx.locale, { ...shown, signedIn }))
+  if (typeof shown === 'string') return reply.header('cache-control', 'no-store').redirect(shown)
+  return sendPage(reply, say, ctx.locale, { ...shown, signedIn: ctx.caller.current.type !== 'guest' })
 }
 
 /** Without them a session is still registering. */

@@ -1,4 +1,5 @@
 import type { Labels } from '../../routers/labels/index.ts'
+import { describedLocales } from '../../routers/locales.ts'
 import { type Html, html } from './html.ts'
 
 /** A text by its key. */
@@ -16,10 +17,12 @@ export interface Page {
   body: Html
   /** Whether somebody is signed in. */
   signedIn: boolean
+  /** A page of several sections takes more room than one with a single form. */
+  wide?: boolean
 }
 
 /** The frame of every page. Scripts and styles are files of ours; nothing stands inline. */
-export function layout(say: Say, locale: string, { title, module, body, signedIn }: Page): string {
+export function layout(say: Say, locale: string, { title, module, body, signedIn, wide = false }: Page): string {
   const document = html`<!doctype html>
 <html lang="${locale.slice(0, 2)}">
 <head>
@@ -29,21 +32,33 @@ export function layout(say: Say, locale: string, { title, module, body, signedIn
 <title>${title} · svc</title>
 <link rel="stylesheet" href="/assets/style.css">
 <link rel="icon" href="data:,">
+<script type="module" src="/assets/language.js"></script>
 ${module !== undefined && html`<script type="module" src="/assets/${module}.js"></script>`}
 </head>
-<body>
+<body${wide && html` class="wide"`}>
 <a class="skip" href="#main">${say('page.skip')}</a>
-<header><a class="brand" href="/profile">svc</a>${signedIn && html`<nav><a href="/logout">${say('page.signOut')}</a></nav>`}</header>
+<header><a class="brand" href="/">svc</a>${signedIn && html`<a href="/logout">${say('page.signOut')}</a>`}</header>
 <main id="main">
 <h1>${title}</h1>
+<p id="page-failed" class="notice wrong" role="alert" hidden>${say('page.error')}</p>
+<noscript><p class="notice wrong">${say('page.noScript')}</p></noscript>
 ${body}
-<noscript><p class="wrong">${say('page.noScript')}</p></noscript>
 </main>
+<footer>${languages(say, locale)}</footer>
 </body>
 </html>
 `
   return document.text
 }
+
+/** The languages of the pages, each by its own name; a script keeps the choice. */
+const languages = (say: Say, locale: string): Html => html`<nav id="languages" aria-label="${say('page.language')}">
+${describedLocales.map(({ lang, nameInLanguage }) =>
+  lang === locale
+    ? html`<span aria-current="true">${nameInLanguage}</span>`
+    : html`<button disabled type="button" class="plain" lang="${lang.slice(0, 2)}" value="${lang}">${nameInLanguage}</button>`,
+)}
+</nav>`
 
 interface Field {
   id: string
@@ -68,4 +83,11 @@ ${hints.map(([name, text]) => html`<p class="hint" id="${id}-${name}">${text}</p
 export const typedOnly = (say: Say, mayPaste: boolean) => (mayPaste ? undefined : say('page.handshake.noPaste'))
 
 /** Where a form says how it went. */
-export const outcome = html`<p class="outcome" role="status" aria-live="polite"></p>`
+export const outcome = html`<p class="outcome" role="status"></p>`
+
+/** Where a script shows what must be kept, with a button that copies it. */
+export const secret = (say: Say, id: string): Html => html`<div class="secret" hidden>
+<output id="${id}"></output>
+<button disabled type="button" class="quiet" data-copies="${id}">${say('page.copy')}</button>
+${outcome}
+</div>`

@@ -1,4 +1,6 @@
 import type { Salts } from './derive.ts'
+import type { Say } from './errors.ts'
+import { element } from './form.ts'
 import { api, ask, resource } from './server.ts'
 
 export interface Connection {
@@ -20,16 +22,26 @@ export interface Connection {
 
 export interface Booted {
   connection: Connection
-  /** A text by its key, in the language of the connection. */
-  say(key: string): string
+  /** In the language of the page. */
+  say: Say
 }
 
 /** A change that this front end knows how to carry out, by the name of its migration. */
 type CarryOut = (data: Record<string, unknown> | null) => Promise<void>
 const migrations = new Map<string, CarryOut>()
 
-/** Connection and configs at once, then the texts, then pending migrations: in this order, and the page is ready. */
+/** Makes the page ready. Where that fails there are no texts to say so, but the page has brought one. */
 export async function boot(): Promise<Booted> {
+  try {
+    return await connect()
+  } catch (error) {
+    element('page-failed').hidden = false
+    throw error
+  }
+}
+
+/** Connection and configs at once, then the texts, then pending migrations: in this order. */
+async function connect(): Promise<Booted> {
   const [connection] = await Promise.all([resource<Connection>('connections/svc'), ask('GET', `${api}/configs`)])
   const { labels } = await resource<{ labels: Record<string, string> }>(`translation-labels/${connection.locale}`)
   if ((connection.migrationsToApply ?? 0) > 0) await migrate()

@@ -1,8 +1,10 @@
 import type { Connection } from './boot.ts'
 import { boot, ownerOf } from './boot.ts'
 import { firstKeys, plainPasskey } from './crypto.ts'
+import { Wrong } from './errors.ts'
 import { element, entered, onSubmit } from './form.ts'
 import { keep } from './keystore.ts'
+import { showSecret } from './secret.ts'
 import { ask, resource } from './server.ts'
 import { refusePaste } from './typed.ts'
 
@@ -10,24 +12,20 @@ refusePaste()
 const { connection, say } = await boot()
 const { salts, userinfo, configs } = connection
 
-onSubmit(
-  'handshake',
-  async () => {
-    const passkey = entered('passkey')
-    if (!crypto.subtle) return say('page.insecure')
-    const isPlain = !configs.security.passkeyRestrictCharacters || plainPasskey.test(passkey)
-    if (passkey.length < 8 || !isPlain) throw new Error(say('page.handshake.weak'))
-    if (passkey !== entered('repeat')) throw new Error(say('page.handshake.differ'))
-    if (!salts || !userinfo) throw new Error(say('page.error'))
-    const { handshake, backupCode, key } = await firstKeys(passkey, userinfo.username, salts)
-    const { redirectUri } = await ask<{ redirectUri: string }>('POST', '/handshake', handshake)
-    await keep(ownerOf(await resource<Connection>('connections/svc')), key)
-    element('code').textContent = backupCode
-    element<HTMLAnchorElement>('on').href = redirectUri
-    document.querySelector('h1')?.replaceChildren(say('page.handshake.codeTitle'))
-    element('make').hidden = true
-    element('kept').hidden = false
-    return undefined
-  },
-  (error) => (error instanceof Error && error.message) || say('page.error'),
-)
+onSubmit(say, 'handshake', async () => {
+  const passkey = entered('passkey')
+  if (!crypto.subtle) throw new Wrong('page.insecure')
+  const isPlain = !configs.security.passkeyRestrictCharacters || plainPasskey.test(passkey)
+  if (passkey.length < 8 || !isPlain) throw new Wrong('page.handshake.weak')
+  if (passkey !== entered('repeat')) throw new Wrong('page.handshake.differ')
+  if (!salts || !userinfo) throw new Wrong('page.error')
+  const { handshake, backupCode, key } = await firstKeys(passkey, userinfo.username, salts)
+  const { redirectUri } = await ask<{ redirectUri: string }>('POST', '/handshake', handshake)
+  await keep(ownerOf(await resource<Connection>('connections/svc')), key)
+  element<HTMLAnchorElement>('on').href = redirectUri
+  document.querySelector('h1')?.replaceChildren(say('page.handshake.codeTitle'))
+  element('make').hidden = true
+  element('kept').hidden = false
+  showSecret(say, 'code', backupCode)
+  return undefined
+})

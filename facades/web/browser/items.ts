@@ -1,17 +1,35 @@
-/** One line of a list: what it says, and a button that does something about it. */
-export function item(text: string, button?: HTMLButtonElement): HTMLLIElement {
+import type { Say } from './errors.ts'
+import { always, element, type Step, type Sure, work } from './form.ts'
+
+/** One line of a list: a name, what else there is to say, and a button that does something about it. */
+export function item(name: string, details: readonly string[] = [], button?: HTMLButtonElement): HTMLLIElement {
   const line = document.createElement('li')
-  const span = document.createElement('span')
-  span.textContent = text
-  line.append(span, ...(button ? [button] : []))
+  const text = document.createElement('div')
+  text.append(Object.assign(document.createElement('strong'), { textContent: name }))
+  for (const detail of details) text.append(Object.assign(document.createElement('p'), { textContent: detail }))
+  line.append(text, ...(button ? [button] : []))
   return line
 }
 
-/** A button of a line; to who hears the page it says of which line. */
-export function itemButton(name: string, of: string, press: () => Promise<void>): HTMLButtonElement {
-  const button = document.createElement('button')
-  button.textContent = name
-  button.setAttribute('aria-label', `${name}: ${of}`)
-  button.addEventListener('click', press)
+interface ItemButton {
+  /** The list that it belongs to. */
+  list: string
+  label: string
+  /** The name of its line, for people who hear the page. */
+  of: string
+  press: Step
+  sure?: Sure
+}
+
+/** A button of a line. When it is done the line may be gone, so the title of the list takes the focus. */
+export function itemButton(say: Say, { list, label, of, press, sure = always }: ItemButton): HTMLButtonElement {
+  const button = Object.assign(document.createElement('button'), { type: 'button', textContent: label })
+  button.className = 'quiet'
+  button.setAttribute('aria-label', `${label}: ${of}`)
+  const place = { busy: element(list), button, outcome: element(`${list}-outcome`) }
+  button.addEventListener('click', async () => {
+    if (await sure()) await work(say, place, press)
+    if (!button.isConnected) element(`${list}-title`).focus()
+  })
   return button
 }

@@ -1,15 +1,20 @@
-import { onSubmit } from './form.ts'
+import { element } from './form.ts'
+import { go } from './go.ts'
 import { forget } from './keystore.ts'
 import { ask } from './server.ts'
 
-// What was opened here must not stay open for whoever comes next.
-onSubmit(
-  'logout',
-  async () => {
+const form = element('logout')
+form.addEventListener('submit', async (event) => {
+  event.preventDefault()
+  if (form.ariaBusy === 'true') return
+  form.ariaBusy = 'true'
+  try {
+    // What was opened here must not stay open for whoever comes next.
     await forget()
     const { redirectUri } = await ask<{ redirectUri: string }>('POST', '/logout')
-    location.assign(redirectUri)
-    return undefined
-  },
-  (error) => String(error),
-)
+    await go(redirectUri)
+  } catch {
+    element('page-failed').hidden = false
+    form.ariaBusy = null
+  }
+})

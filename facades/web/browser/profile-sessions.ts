@@ -1,10 +1,8 @@
-import { element, onSubmit } from './form.ts'
+import type { Say } from './errors.ts'
+import { element, fill, onSubmit } from './form.ts'
 import { item, itemButton } from './items.ts'
 import { minuteOf } from './moments.ts'
 import { ask } from './server.ts'
-
-type Say = (key: string) => string
-type Failed = (error: unknown) => string
 
 interface Session {
   handle: string
@@ -16,38 +14,39 @@ interface Session {
 }
 
 /** Where the person is signed in, a button to end each but this one, and one for all of these. */
-export async function showSessions(say: Say, failed: Failed): Promise<void> {
-  await list(say, failed)
-  onSubmit(
-    'others',
-    async () => {
-      await ask('POST', '/req/profile/end-other-sessions')
-      await list(say, failed)
-      return undefined
-    },
-    failed,
-  )
+export async function showSessions(say: Say): Promise<void> {
+  onSubmit(say, 'others', async () => {
+    await ask('POST', '/req/profile/end-other-sessions')
+    await listSessions(say)
+    element('sessions-title').focus()
+    return undefined
+  })
+  await fill(say, 'sessions', () => listSessions(say))
 }
 
-async function list(say: Say, failed: Failed): Promise<void> {
+export async function listSessions(say: Say): Promise<void> {
   const { sessions } = await ask<{ sessions: Session[] }>('GET', '/req/profile/sessions')
-  element('sessions').replaceChildren(...sessions.map((session) => row(say, failed, session)))
+  element('sessions').replaceChildren(...sessions.map((session) => line(say, session)))
   element('others').hidden = sessions.length < 2
 }
 
-function row(say: Say, failed: Failed, session: Session): HTMLLIElement {
+function line(say: Say, session: Session): HTMLLIElement {
   const { handle, beganAt, lastUsedAt, isCurrent } = session
   const name = nameOf(say, session)
   const times = say('page.profile.sessionTimes')
     .replace(':began', minuteOf(beganAt))
     .replace(':used', minuteOf(lastUsedAt))
-  if (isCurrent) return item(`${name} (${say('page.profile.sessionHere')})\n${times}`)
-  const end = async () => {
-    const problem = await ask('POST', '/req/profile/end-session', { handle }).then(() => '', failed)
-    await list(say, failed)
-    element('others').querySelector('.outcome')?.replaceChildren(problem)
+  if (isCurrent) return item(`${name} (${say('page.profile.sessionHere')})`, [times])
+  const press = async () => {
+    await ask('POST', '/req/profile/end-session', { handle })
+    await listSessions(say)
+    return say('page.profile.sessionEnded')
   }
-  return item(`${name}\n${times}`, itemButton(say('page.profile.sessionEnd'), name, end))
+  return item(
+    name,
+    [times],
+    itemButton(say, { list: 'sessions', label: say('page.profile.sessionEnd'), of: name, press }),
+  )
 }
 
 function nameOf(say: Say, { browser, system }: Session): string {

@@ -1,5 +1,6 @@
-import { element } from './form.ts'
-import { writtenDay } from './moments.ts'
+import type { Say } from './errors.ts'
+import { element, fill } from './form.ts'
+import { writtenDay, writtenNumber } from './moments.ts'
 import { ask } from './server.ts'
 
 interface Sum {
@@ -10,7 +11,9 @@ interface Sum {
 }
 
 /** What the person asked models in the last thirty days, as a table whose bars are meters. */
-export async function showUsage(say: (key: string) => string): Promise<void> {
+export const showUsage = (say: Say) => fill(say, 'usage', () => show(say))
+
+async function show(say: Say): Promise<void> {
   const { result } = await ask<{ result: { data: Sum[] } }>('GET', '/trpc/usage.summary')
   const days = byDay(result.data)
   const place = element('usage')
@@ -25,8 +28,8 @@ export async function showUsage(say: (key: string) => string): Promise<void> {
   for (const { day, requests, tokens } of days) {
     const meter = document.createElement('meter')
     Object.assign(meter, { min: 0, max: most, value: requests })
-    meter.setAttribute('aria-label', `${day}: ${requests}`)
-    table.append(rowOf('td', [writtenDay(day), String(requests), meter, String(tokens)]))
+    meter.setAttribute('aria-label', `${writtenDay(day)}: ${writtenNumber(requests)}`)
+    table.append(rowOf('td', [writtenDay(day), writtenNumber(requests), meter, writtenNumber(tokens)]))
   }
   place.replaceChildren(table)
 }

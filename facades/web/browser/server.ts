@@ -1,38 +1,38 @@
-/** What the server refused, with its sentence and its word for programs. */
-export class Refused extends Error {
-  readonly status: number
-  readonly code: string
-
-  constructor(status: number, code: string, message: string) {
-    super(message)
-    this.status = status
-    this.code = code
-  }
-}
+import { Refused, Wrong } from './errors.ts'
+import { signInAgain } from './go.ts'
 
 interface Body {
-  message?: string
-  error?: string
   code?: string
-  errors?: { detail?: string; title?: string; code?: string }[] | Record<string, string[]>
+  errors?: { code?: string; source?: { pointer?: string } }[] | Record<string, string[]>
 }
 
-/** Sends JSON and reads JSON; throws what the server refuses. */
+/** Sends JSON and reads JSON; throws what the server refuses. Where the session has ended, the page gives way to signing in. */
 export async function ask<T>(method: string, path: string, body?: unknown): Promise<T> {
-  const type = path.startsWith('/api/') ? 'application/vnd.api+json' : 'application/json'
-  const response = await fetch(path, {
-    method,
-    headers: {
-      accept: 'application/vnd.api+json, application/json',
-      ...(body !== undefined && { 'content-type': type }),
-    },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  })
+  const response = await send(method, path, body)
   const answer = (await response.json().catch(() => ({}))) as Body
   if (response.ok) return answer as T
-  const [first] = Array.isArray(answer.errors) ? answer.errors : []
-  const sentence = first?.detail ?? first?.title ?? answer.error ?? answer.message ?? ''
-  throw new Refused(response.status, first?.code ?? answer.code ?? '', sentence)
+  const { code, field } = refusalOf(answer)
+  if (response.status === 401 && path !== '/req/login' && code !== 'login_failed') return signInAgain()
+  throw new Refused(response.status, code, field)
+}
+
+async function send(method: string, path: string, body: unknown): Promise<Response> {
+  const type = path.startsWith('/api/') ? 'application/vnd.api+json' : 'application/json'
+  const headers = {
+    accept: 'application/vnd.api+json, application/json',
+    // The page may be in a language that its address names.
+    'x-app-locale': document.documentElement.lang,
+    ...(body !== undefined && { 'content-type': type }),
+  }
+  return fetch(path, { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) }).catch(() => {
+    throw new Wrong('page.error.offline')
+  })
+}
+
+function refusalOf({ code, errors = [] }: Body): { code?: string | undefined; field?: string | undefined } {
+  if (!Array.isArray(errors)) return { code, field: Object.keys(errors)[0] }
+  const [first] = errors
+  return { code: first?.code ?? code, field: first?.source?.pointer?.split('/').at(-1) }
 }
 
 interface Resource<A> {

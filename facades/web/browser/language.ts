@@ -1,0 +1,20 @@
+import { element } from './form.ts'
+import { ask } from './server.ts'
+
+for (const button of document.querySelectorAll<HTMLButtonElement>('#languages button')) {
+  button.disabled = false
+  button.addEventListener('click', () =>
+    choose(button.value).catch(() => {
+      element('page-failed').hidden = false
+    }),
+  )
+}
+
+async function choose(inputLang: string): Promise<void> {
+  await ask('POST', '/req/changeLanguage', { inputLang })
+  const address = new URL(location.href)
+  // A language that stands in the address would win.
+  for (const name of ['lang', 'locale']) address.searchParams.delete(name)
+  if (address.href === location.href) location.reload()
+  else location.replace(address)
+}
