@@ -1,5 +1,6 @@
 import { defineCommand, type SubCommandsDef } from 'citty'
 import { updateAvatar } from './avatar.ts'
+import { users } from './list-users.ts'
 import { makeMigration } from './make-migration.ts'
 import { migrate } from './migrate.ts'
 import { models } from './models.ts'
@@ -7,7 +8,7 @@ import type { Session } from './session.ts'
 import { settings } from './settings.ts'
 import { token } from './token.ts'
 import { usage } from './usage.ts'
-import { addUser, removeUser, setRole } from './users.ts'
+import { addUser, removeUser, setPassword, setRole } from './users.ts'
 
 /** A command line: its name and its commands by theirs. */
 export interface Program {
@@ -22,7 +23,9 @@ export const svc: Program = {
   commands: (session) => ({
     token: token(session),
     'add-user': addUser(session),
+    users: users(session),
     'set-role': setRole(session),
+    'set-password': setPassword(session),
     'remove-user': removeUser(session),
     'update-avatar': updateAvatar(session),
     models: models(session),

@@ -4,6 +4,7 @@ import { readEnv } from '../server/env.ts'
 import { createLog } from '../server/log.ts'
 import type { Core } from '../server/service.ts'
 import { createQuestions, type Questions } from './questions.ts'
+import { UsageError } from './refusals.ts'
 import type { Terminal } from './terminal.ts'
 
 /** What a command did: for programs, and in words. */
@@ -37,7 +38,11 @@ export interface SessionOptions {
 export const createSession = ({ terminal, json, env }: SessionOptions): Session => ({
   env,
   ask: createQuestions(terminal),
-  piped: async () => (await text(terminal.input)).replace(/\r?\n$/, ''),
+  piped: async () => {
+    // What is typed would be seen.
+    if ('isTTY' in terminal.input && terminal.input.isTTY) throw new UsageError('Nothing is piped in.')
+    return (await text(terminal.input)).replace(/\r?\n$/, '')
+  },
   open: (task, use = 'command') => withCore({ terminal, env, use }, task),
   tell: ({ record, words }) => void terminal.stdout.write(`${json ? JSON.stringify(record) : words}\n`),
 })

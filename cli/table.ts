@@ -14,8 +14,19 @@ export function table(records: readonly object[], none: string): string {
     .join('\n')
 }
 
+/** One record, a line for each member. */
+export function properties(record: object): string {
+  const width = Math.max(...Object.keys(record).map((name) => name.length))
+  return Object.entries(record)
+    .map(([name, value]) => `${name.padEnd(width)}  ${cell(value)}`)
+    .join('\n')
+}
+
+/** A point in time, of which the minute is enough. */
+const moment = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d):[\d.]+Z$/
+
 function cell(value: unknown): string {
   if (value === null || value === undefined || value === '') return '-'
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
-  return Array.isArray(value) ? value.join(',') : String(value)
+  return Array.isArray(value) ? value.join(',') : String(value).replace(moment, '$1 $2')
 }

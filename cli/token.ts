@@ -9,7 +9,7 @@ import { read } from './questions.ts'
 import { UsageError } from './refusals.ts'
 import { json, type Session } from './session.ts'
 import { table } from './table.ts'
-import { chooseUser, type WhoFlags, whoFlags } from './who.ts'
+import { chooseKnownUser, chooseUser, type WhoFlags, whoFlags } from './who.ts'
 
 interface TokenFlags extends WhoFlags {
   name?: string | undefined
@@ -17,12 +17,14 @@ interface TokenFlags extends WhoFlags {
   expires?: string | undefined
   'token-id'?: string | undefined
   yes?: boolean | undefined
+  revoke?: boolean | undefined
 }
 
 export const token = (session: Session) =>
   defineCommand({
-    meta: { description: 'Create a personal access token for a user, or revoke one' },
+    meta: { description: 'Create a personal access token for a user, list their tokens, or revoke one' },
     args: {
+      list: { type: 'boolean', description: 'List instead of create, expired tokens too' },
       revoke: { type: 'boolean', description: 'Revoke instead of create' },
       ...whoFlags,
       name: { type: 'string', description: 'Name of the new token, at most 16 characters' },
@@ -32,7 +34,10 @@ export const token = (session: Session) =>
       yes: { type: 'boolean', description: 'Revoke without asking' },
       json,
     },
-    run: ({ args }) => (args.revoke ? revoke(session, args) : create(session, args)),
+    run: ({ args }) => {
+      if (args.list) return listAll(session, args)
+      return args.revoke ? revoke(session, args) : create(session, args)
+    },
   })
 
 const list = z
@@ -55,7 +60,7 @@ async function create(session: Session, flags: TokenFlags): Promise<void> {
   only(flags, ['token-id', 'yes'], 'goes with --revoke')
   const granted = flags.abilities === undefined ? {} : { abilities: read(list, flags.abilities, '--abilities') }
   const limited = flags.expires === undefined ? {} : { expiresAt: read(lifetime, flags.expires, '--expires') }
-  const user = await chooseUser(session, flags)
+  const user = await chooseKnownUser(session, flags, flags.name === undefined ? ['--name'] : [])
   const wanted = await session.ask.text({
     flag: '--name',
     given: flags.name,
@@ -67,9 +72,19 @@ async function create(session: Session, flags: TokenFlags): Promise<void> {
   session.tell({ record: { id, name, token }, words: `Token ${id}. Copy it now, it is not shown again:\n\n${token}\n` })
 }
 
+async function listAll(session: Session, flags: TokenFlags): Promise<void> {
+  only(flags, ['revoke', 'name', 'abilities', 'expires', 'token-id', 'yes'], 'does not go with --list')
+  const user = await chooseUser(session, flags)
+  const record = await session.open(({ host }) => host.tokens.listFor({ user }))
+  session.tell({ record, words: table(record, NO_TOKENS) })
+}
+
+const NO_TOKENS = 'This user has no tokens.'
+
 async function revoke(session: Session, flags: TokenFlags): Promise<void> {
   only(flags, ['name', 'abilities', 'expires'], 'does not go with --revoke')
-  const user = await chooseUser(session, flags)
+  const asksConsent = flags['token-id'] !== undefined && !flags.yes
+  const user = await chooseKnownUser(session, flags, asksConsent ? ['--yes'] : [])
   if (flags['token-id'] === undefined) await showTokens(session, user)
   const id = await session.ask.text({
     flag: '--token-id',
@@ -85,7 +100,7 @@ async function revoke(session: Session, flags: TokenFlags): Promise<void> {
 async function showTokens(session: Session, user: UserChoice): Promise<void> {
   session.ask.expect('--token-id')
   const tokens = await session.open(({ host }) => host.tokens.listFor({ user }))
-  if (tokens.length === 0) throw new Problem('not_found', { detail: 'This user has no tokens.' })
+  if (tokens.length === 0) throw new Problem('not_found', { detail: NO_TOKENS })
   session.ask.show(table(tokens, ''))
 }
 

@@ -2,12 +2,14 @@ import { defineCommand } from 'citty'
 import { z } from 'zod'
 import { roles } from '../entities/user.ts'
 import { personName } from '../routers/admin.ts'
-import { newPassword } from '../routers/password.ts'
 import { email, type UserChoice, username } from '../routers/user-choice.ts'
-import { UsageError } from './refusals.ts'
+import { readEnv } from '../server/env.ts'
+import { usesLocalAccounts } from '../server/login/settings.ts'
+import { passwordStdin, readPassword } from './password.ts'
+import { read } from './questions.ts'
 import { json, type Session } from './session.ts'
 import { table } from './table.ts'
-import { chooseUser, whoFlags } from './who.ts'
+import { chooseKnownUser, chooseUser, whoFlags } from './who.ts'
 
 export const addUser = (session: Session) =>
   defineCommand({
@@ -16,7 +18,8 @@ export const addUser = (session: Session) =>
       username: { type: 'string', description: 'Name to sign in with' },
       email: { type: 'string', description: 'E-mail address' },
       name: { type: 'string', description: 'Name that others see' },
-      'password-stdin': { type: 'boolean', description: 'Read a password from standard input, for the local accounts' },
+      role: { type: 'string', description: `The role: ${roles.join(' or ')}; user when absent` },
+      ...passwordStdin,
       json,
     },
     async run({ args }) {
@@ -25,27 +28,44 @@ export const addUser = (session: Session) =>
         username: await ask.text({ flag: '--username', given: args.username, message: 'Username', schema: username }),
         email: await ask.text({ flag: '--email', given: args.email, message: 'Email address', schema: email }),
         name: await ask.text({ flag: '--name', given: args.name, message: 'Display name', schema: personName }),
+        ...(args.role !== undefined && { role: read(z.enum(roles), args.role, '--role') }),
       }
-      const password = args['password-stdin'] ? await readPassword(session) : undefined
+      const password = args['password-stdin'] ? await readPassword(session) : await offerPassword(session)
       const record = await session.open(({ host }) =>
-        host.admin.addUser({ ...person, ...(password !== undefined && { password }) }),
+        host.admin.addUser({ ...person, ...(password !== '' && { password }) }),
       )
       session.tell({ record, words: `User ${record.username} is added, with the id ${record.id}.` })
     },
   })
 
-async function readPassword({ piped }: Session): Promise<string> {
-  const { data, success } = newPassword.safeParse(await piped())
-  if (!success) throw new UsageError('--password-stdin: a password has 8 to 1024 characters.')
-  return data
+/** Asks for a password where somebody could sign in with it and is there to type it; they may type none. */
+async function offerPassword(session: Session): Promise<string> {
+  if (!session.ask.interactive || !usesLocalAccounts(readEnv(session.env))) return ''
+  return readPassword(session, { optional: true })
 }
+
+export const setPassword = (session: Session) =>
+  defineCommand({
+    meta: { description: 'Give a user a new password for the local accounts; their sessions end' },
+    args: { ...whoFlags, ...passwordStdin, json },
+    async run({ args }) {
+      const user = await chooseKnownUser(
+        session,
+        args,
+        args['password-stdin'] && !session.ask.interactive ? [] : ['--password-stdin'],
+      )
+      const password = await readPassword(session)
+      const record = await session.open(({ host }) => host.password.set({ user, password }))
+      session.tell({ record, words: `User ${record.username} has a new password and is signed out everywhere.` })
+    },
+  })
 
 export const setRole = (session: Session) =>
   defineCommand({
     meta: { description: 'Make a user an administrator, or an ordinary user again' },
     args: { ...whoFlags, role: { type: 'string', description: `The role: ${roles.join(' or ')}` }, json },
     async run({ args }) {
-      const user = await chooseUser(session, args)
+      const user = await chooseKnownUser(session, args, args.role === undefined ? ['--role'] : [])
       const role = await session.ask.choice({
         flag: '--role',
         given: args.role,

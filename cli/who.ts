@@ -15,6 +15,17 @@ export type WhoFlags = { [way in keyof typeof whoFlags]?: string | undefined }
 const ways = z.enum(['username', 'email', 'id'])
 const labels = { username: 'username', email: 'email address', id: 'user id' }
 
+/**
+ * Who is meant; `missing` are the flags of questions that follow. Somebody who does not exist is told before they answer
+ * those.
+ */
+export async function chooseKnownUser(session: Session, flags: WhoFlags, missing: readonly string[]) {
+  const user = await chooseUser(session, flags)
+  for (const flag of missing) session.ask.expect(flag)
+  if (missing.length > 0) await session.open(({ host }) => host.users.find({ user }))
+  return user
+}
+
 /** Who is meant, by a flag or by asking for the way and the value. */
 export async function chooseUser({ ask }: Session, flags: WhoFlags): Promise<UserChoice> {
   const given = ways.options.filter((way) => flags[way] !== undefined)

@@ -3,6 +3,7 @@ import { knownUsers } from '../entities/catalogue-scopes.ts'
 import type { Condition } from '../entities/scope.ts'
 import { epochWithRole } from '../entities/session-statements.ts'
 import { AI_USER_ID, type Role, roles, User } from '../entities/user.ts'
+import { describeUser, findUsers, type ListedUser } from '../entities/user-statements.ts'
 import { storePicture } from './avatar.ts'
 import type { Context } from './context.ts'
 import { eraseUser } from './erase-user.ts'
@@ -107,6 +108,19 @@ export const usersRouter = router({
       const user = await findUser(ctx, { id: Number(id) })
       return { id, report: await eraseUser(ctx, user, (em) => insistOn(em, users, id, ifVersion)) }
     }),
+
+  /** Everybody whose username, name or e-mail address holds the text. */
+  search: host
+    .input(z.strictObject({ text: z.string().max(254).default('') }))
+    .query(({ ctx, input: { text } }): Promise<ListedUser[]> => ctx.sql(findUsers, [text])),
+
+  /** What an administrator wants to know of somebody who asks for help. */
+  show: host.input(z.strictObject({ user: userChoice })).query(async ({ ctx, input }) => {
+    const { id, username } = await findUser(ctx, input.user)
+    const [details] = await ctx.sql(describeUser, [id])
+    if (!details) throw new Problem('not_found')
+    return { ...details, localAccount: await ctx.localAccounts.has(username) }
+  }),
 
   find: host.input(z.strictObject({ user: userChoice })).query(async ({ ctx, input }) => {
     const { id, username, name } = await findUser(ctx, input.user)

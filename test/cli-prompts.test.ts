@@ -1,5 +1,8 @@
+import { join } from 'node:path'
+import { verify } from '@node-rs/argon2'
 import { describe, expect, test } from 'vitest'
 import { svcConsole } from '../cli/programs.ts'
+import { readAccounts } from '../server/login/accounts.ts'
 import { ada, host, keys, type Typing } from './command-line.ts'
 
 const { enter, down, ctrlC } = keys
@@ -9,16 +12,14 @@ const byUsername: Typing[] = [
 ]
 
 describe('app:token', () => {
-  test('tells that there is no such user', async () => {
+  test('tells that there is no such user before it asks for more', async () => {
     await using machine = await host()
 
-    const ended = await machine.run(['app:token'], {
-      program: svcConsole,
-      typing: [...byUsername, ['Enter a token name of at most 16 characters', `laptop${enter}`]],
-    })
+    const ended = await machine.run(['app:token'], { program: svcConsole, typing: byUsername })
 
     expect(ended).toMatchObject({ exitCode: 1, stdout: '' })
     expect(ended.stderr).toContain('There is no user with the username ada.')
+    expect(ended.stderr).not.toContain('Enter a token name')
   })
 
   test('asks again for a name that is too long, and for an id that is no number', async () => {
@@ -190,10 +191,71 @@ test('svc add-user and set-role ask for what is missing', async () => {
       ['Email address', `ada${enter}`],
       ['must be an e-mail address', `@example.org${enter}`],
       ['Display name', `Ada${enter}`],
+      ['Password', enter],
     ],
   })
   const changed = await machine.run(['set-role', '--username', 'ada'], { typing: [['Choose the role', down + enter]] })
 
   expect(added).toMatchObject({ exitCode: 0, stdout: 'User ada is added, with the id 2.\n' })
   expect(changed).toMatchObject({ exitCode: 0, stdout: 'User ada has the role admin.\n' })
+})
+
+describe('a password at a terminal', () => {
+  const typed = (password: string, again = password): Typing[] => [
+    ['assword', `${password}${enter}`],
+    ['The same again', `${again}${enter}`],
+  ]
+  const hashes = async (folder: string) => (await readAccounts(join(folder, 'accounts.json'))).map(({ hash }) => hash)
+
+  test('is asked for when a user is added, and not shown', async () => {
+    await using machine = await host()
+
+    const ended = await machine.run(['add-user', ...ada], { typing: typed('correct horse') })
+
+    expect(ended).toMatchObject({ exitCode: 0, stdout: 'User ada is added, with the id 2.\n' })
+    expect(ended.stderr).not.toContain('correct horse')
+    const [hash = ''] = await hashes(machine.folder)
+    expect(await verify(hash, 'correct horse')).toBe(true)
+  })
+
+  test('is not asked for where nobody signs in with one', async () => {
+    await using machine = await host({
+      AUTHENTICATION_METHOD: 'proxy',
+      PROXY_ADDRESSES: '127.0.0.1',
+      PROXY_USERNAME_HEADER: 'x-user',
+      PROXY_EMAIL_HEADER: 'x-email',
+      PROXY_NAME_HEADER: 'x-name',
+    })
+
+    expect(await machine.run(['add-user', ...ada], { typing: [] })).toMatchObject({ exitCode: 0 })
+  })
+
+  test.for([['--password-stdin'], []])(
+    'is typed twice for set-password %s, and again where the two differ',
+    async (flags) => {
+      await using machine = await host()
+      await machine.run(['add-user', ...ada])
+
+      const ended = await machine.run(['set-password', '--username', 'ada', ...flags], {
+        typing: [
+          ['New password', `short${enter}`],
+          ['must have at least 8 characters', `er one${enter}`],
+          ['The same again', `another one${enter}`],
+          ['are not the same', ''],
+          ...typed('correct horse'),
+        ],
+      })
+
+      expect(ended).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('signed out everywhere') })
+      expect(await verify((await hashes(machine.folder))[0] ?? '', 'correct horse')).toBe(true)
+    },
+  )
+
+  test('is not asked for when there is no such user', async () => {
+    await using machine = await host()
+
+    const ended = await machine.run(['set-password', '--username', 'ada'], { typing: [] })
+
+    expect(ended).toMatchObject({ exitCode: 1, stderr: 'There is no user with the username ada.\n' })
+  })
 })

@@ -1,9 +1,14 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { verify } from '@node-rs/argon2'
 import { describe, expect, test } from 'vitest'
-import { svcConsole } from '../cli/programs.ts'
+import { svc, svcConsole } from '../cli/programs.ts'
+import manifest from '../package.json' with { type: 'json' }
+import { readAccounts } from '../server/login/accounts.ts'
 import { ada, host, run } from './command-line.ts'
 import { emptyDatabase } from './database.ts'
+
+const { version } = manifest
 
 /** Nothing listens there: whoever gets this far and connects fails with 1. */
 const unreachable = { DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none', DATA_DIR: '/dev/null/none' }
@@ -17,6 +22,15 @@ describe('a command line that is wrong exits with 2 and opens no database', () =
     ['Say which command.', 'models'],
     ["There is no command 'delete'.", 'models', 'delete'],
     ["Unknown option '--nmae'.", 'token', '--nmae', 'laptop'],
+    ["Did you mean '--name'?", 'token', '--nmae', 'laptop'],
+    ["Did you mean 'add-user'?", 'ad-user'],
+    ["Did you mean 'sync'?", 'models', 'snyc'],
+    ["There is no command 'nope'.", 'help', 'nope'],
+    ["There is no command 'ada'.", 'users', 'ada'],
+    ['--list', 'token', '--list', '--revoke', '--id', '2'],
+    ['--name does not go with --list.', 'token', '--list', '--id', '2', '--name', 'laptop'],
+    ['--password-stdin is missing.', 'set-password', '--id', '2'],
+    ['--role:', 'add-user', '--username', 'ada', '--email', 'a@example.org', '--name', 'Ada', '--role', 'emperor'],
     ["Unknown option '--no-json'.", 'token', '--no-json'],
     ["'laptop' is one word too many.", 'token', 'laptop'],
     ["'b.png' is one word too many.", 'update-avatar', 'a.png', 'b.png'],
@@ -117,11 +131,16 @@ describe('what is refused exits with 1 and changes nothing', () => {
   test.for([
     [['token', '--id', '1', '--name', 'laptop'], 'The AI user gets no token.'],
     [['set-role', '--id', '1', '--role', 'admin'], 'The AI user has no role.'],
+    [['set-password', '--id', '1', '--password-stdin'], 'The AI user has no password.'],
     [['remove-user', '--id', '1', '--yes'], 'The AI user cannot be removed.'],
   ] as const)('the AI user: $0', async ([argv, message]) => {
     await using machine = await host()
 
-    expect(await machine.run([...argv])).toEqual({ exitCode: 1, stdout: '', stderr: `${message}\n` })
+    expect(await machine.run([...argv], { piped: 'correct horse\n' })).toEqual({
+      exitCode: 1,
+      stdout: '',
+      stderr: `${message}\n`,
+    })
   })
 
   test('a token of somebody else, and one that is revoked already', async () => {
@@ -179,6 +198,81 @@ describe('what is done exits with 0', () => {
     expect(token.token).not.toContain(row?.hash)
   })
 
+  test('adds an administrator with a password, and gives them another one', async () => {
+    await using machine = await host()
+    const flags = ['--role', 'admin', '--password-stdin', '--json']
+
+    const added = await machine.run(['add-user', ...ada, ...flags], { piped: 'correct horse\n' })
+    const [first] = await readAccounts(join(machine.folder, 'accounts.json'))
+    const changed = await machine.run(['set-password', '--id', '2', '--password-stdin', '--json'], {
+      piped: 'battery staple',
+    })
+    const [second] = await readAccounts(join(machine.folder, 'accounts.json'))
+
+    expect(JSON.parse(added.stdout)).toMatchObject({ username: 'ada', role: 'admin' })
+    expect(JSON.parse(changed.stdout)).toEqual({ id: 2, username: 'ada' })
+    expect(await verify(first?.hash ?? '', 'correct horse')).toBe(true)
+    expect(await verify(second?.hash ?? '', 'battery staple')).toBe(true)
+    expect(await machine.rows('select session_epoch from users where id = 2')).toEqual([{ session_epoch: 1 }])
+  })
+
+  test('lists users, finds them by any of their names, and shows one', async () => {
+    await using machine = await host()
+    await machine.run(['add-user', ...ada])
+    await machine.run(['add-user', '--username', 'bob', '--email', 'bob@example.org', '--name', '100% Bob'])
+    await machine.run(['token', '--username', 'ada', '--name', 'laptop'])
+    const names = async (...argv: string[]) =>
+      (await machine.json('users', ...argv)).map(({ username }: { username: string }) => username)
+
+    expect(await names()).toEqual(['ada', 'bob', 'svc'])
+    expect(await names('list')).toEqual(['ada', 'bob', 'svc'])
+    expect(await names('--search', 'EXAMPLE.ORG')).toEqual(['ada', 'bob'])
+    expect(await names('--search', '0% b')).toEqual(['bob'])
+    expect(await names('--search', '_')).toEqual([])
+    expect((await machine.run(['users'])).stdout).toMatch(/^id +username +name +email +role\n2 +ada +Ada Example/)
+    expect(await machine.json('users', 'show', '--username', 'ada')).toEqual({
+      id: 2,
+      username: 'ada',
+      name: 'Ada Example',
+      email: 'ada@example.org',
+      role: 'user',
+      createdAt: expect.stringMatching(/^\d{4}-.*Z$/),
+      hasKeys: false,
+      tokens: 1,
+      tokenUsedAt: null,
+      localAccount: false,
+    })
+  })
+
+  test('lists the tokens of a user, expired ones too, by both programs', async () => {
+    await using machine = await host()
+    await machine.run(['add-user', ...ada])
+    expect((await machine.run(['token', '--list', '--id', '2'])).stdout).toBe('This user has no tokens.\n')
+    for (const name of ['laptop', 'phone']) await machine.run(['token', '--username', 'ada', '--name', name])
+    await machine.rows(`update access_tokens set expires_at = now() where name = 'phone'`)
+
+    const listed = await machine.json('token', '--list', '--username', 'ada')
+    const inWords = await machine.run(['app:token', '--list', '--username', 'ada'], { program: svcConsole })
+
+    expect(listed).toMatchObject([
+      { id: 1, name: 'laptop', abilities: ['ai', 'user', 'read'] },
+      { id: 2, name: 'phone' },
+    ])
+    expect(inWords.stdout).toMatch(/^1 +laptop +ai,user,read +\d{4}-\d\d-\d\d \d\d:\d\d +- +-$/m)
+  })
+
+  test('tells its version, by both programs', async () => {
+    for (const program of [svc, svcConsole]) {
+      expect(await run(['--version'], { env: unreachable, program })).toEqual({
+        exitCode: 0,
+        stdout: `${version}\n`,
+        stderr: '',
+      })
+      const { stdout } = await run(['--version', '--json'], { env: unreachable, program })
+      expect(JSON.parse(stdout)).toEqual({ name: program.name, version })
+    }
+  })
+
   test('says the same in words, and the token once', async () => {
     await using machine = await host()
 
@@ -234,6 +328,8 @@ describe('what is done exits with 0', () => {
 
     expect(await help()).toMatchObject({ exitCode: 0, stderr: '', stdout: expect.stringContaining('set-role') })
     expect((await help('token')).stdout).toContain('--token-id')
+    expect(await run(['help', 'token'], { env: unreachable })).toEqual(await help('token'))
+    expect(await run(['help'], { env: unreachable })).toEqual(await help())
     expect((await help('models')).stdout).toContain('svc models list|sync|check')
     expect((await help('models', 'check')).stdout).toContain('svc models check')
   })
@@ -264,6 +360,12 @@ describe('svc settings', () => {
     const { exitCode, stdout } = await run(['settings'], { env: { PORT: 'http', NODE_ENV: 'production' } })
 
     expect(exitCode).toBe(0)
-    expect(stdout).toMatch(/^PORT +integer +3000 +no +http /m)
+    expect(stdout).toMatch(/^PORT=http\n {4}Port to listen on; 0 takes a free one. integer \(default 3000\)$/m)
+  })
+
+  test('fits into 80 columns', async () => {
+    const { stdout } = await run(['settings'], { env: {} })
+
+    expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([])
   })
 })

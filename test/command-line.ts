@@ -23,15 +23,18 @@ interface RunOptions {
   program?: Program
   /** Without it nobody is at the terminal. */
   typing?: readonly Typing[]
+  /** What is piped in, where nobody is at the terminal. */
+  piped?: string
 }
 
 /** Runs a command line in this process, with somebody at its keyboard or nobody. */
-export async function run(argv: string[], { env, program = svc, typing }: RunOptions): Promise<Ended> {
+export async function run(argv: string[], { env, program = svc, typing, piped }: RunOptions): Promise<Ended> {
   const input = new PassThrough()
   const stdout = collector()
   const stderr = collector()
   const terminal = { input, stdout, stderr, interactive: typing !== undefined, colours: false }
   const ended = main(program, argv, terminal, env)
+  if (piped !== undefined) input.end(piped)
   await type(typing ?? [], stderr, input)
   const exitCode = await ended
   return { exitCode, stdout: stdout.text(), stderr: stderr.text() }

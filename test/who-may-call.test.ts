@@ -85,7 +85,8 @@ const table: { open: string; by?: Ability; to: string }[] = [
   { open: 'an administrator', by: 'write', to: 'systemPrompts.create systemPrompts.update systemPrompts.delete' },
   { open: 'the host', to: 'admin.addUser admin.setRole admin.removeUser admin.updateAiAvatar migrations.register' },
   { open: 'the host', to: 'password.set' },
-  { open: 'the host', to: 'models.list models.sync models.check users.find admin.state' },
+  { open: 'the host', to: 'models.list models.sync models.check admin.state' },
+  { open: 'the host', to: 'users.find users.search users.show' },
   { open: 'the host', to: 'tokens.createFor tokens.listFor tokens.revokeFor' },
 ]
 

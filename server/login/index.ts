@@ -8,7 +8,7 @@ import { accountsFile } from './accounts.ts'
 import { createLdap, type LdapOptions } from './ldap.ts'
 import { createLocalAccounts, type OpenedLocalAccounts } from './local.ts'
 import { createProxy } from './proxy.ts'
-import type { Method } from './settings.ts'
+import { chosenMethods, usesLocalAccounts } from './settings.ts'
 
 type LoginServices = Pick<Services, 'loginSources' | 'localAccounts' | 'loginThrottle'>
 
@@ -48,11 +48,6 @@ export async function openLoginSources(
   }
 }
 
-function chosenMethods({ AUTHENTICATION_METHOD: chosen, NODE_ENV }: Env): readonly Method[] {
-  if (chosen.length > 0) return [...new Set(chosen)]
-  return NODE_ENV === 'development' ? ['local'] : []
-}
-
 const MAX_PASSWORD = 1024
 
 /** Asks one after the other. Whoever fails has failed everywhere, so that time does not tell who knows the account. */
@@ -78,7 +73,7 @@ const openLocalAccounts = (env: Env, log: Log): OpenedLocalAccounts =>
   createLocalAccounts(
     {
       file: accountsFile(env),
-      inUse: chosenMethods(env).includes('local'),
+      inUse: usesLocalAccounts(env),
       allowExamples: env.NODE_ENV === 'development',
     },
     log,

@@ -5,7 +5,7 @@ import { count, flag, list } from '../setting-kinds.ts'
 import { networkOf } from './proxy.ts'
 
 const methods = ['local', 'ldap', 'oidc', 'proxy'] as const
-export type Method = (typeof methods)[number]
+type Method = (typeof methods)[number]
 
 const text = z.string().min(1).optional()
 const webAddress = z.url({ protocol: /^https?$/ }).optional()
@@ -89,6 +89,18 @@ export const loginShape = {
   PROXY_LOGIN_URL: text.describe('Where the login proxy signs people in, where it does so on demand'),
   PROXY_LOGOUT_URL: text.describe('Where the login proxy signs people out'),
 }
+
+interface Choice {
+  AUTHENTICATION_METHOD: readonly Method[]
+  NODE_ENV: 'development' | 'production'
+}
+
+export function chosenMethods({ AUTHENTICATION_METHOD: chosen, NODE_ENV }: Choice): readonly Method[] {
+  if (chosen.length > 0) return [...new Set(chosen)]
+  return NODE_ENV === 'development' ? ['local'] : []
+}
+
+export const usesLocalAccounts = (env: Choice) => chosenMethods(env).includes('local')
 
 type Values = Record<string, unknown>
 

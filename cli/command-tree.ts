@@ -1,0 +1,47 @@
+import { stripVTControlCharacters } from 'node:util'
+import { type Resolvable, renderUsage, type SubCommandsDef } from 'citty'
+import { closest } from './closest.ts'
+import { UsageError } from './refusals.ts'
+
+export type AnyCommand = Awaited<Exclude<SubCommandsDef[string], (...none: never[]) => unknown>>
+
+interface Found {
+  path: string[]
+  command: AnyCommand
+  rest: string[]
+}
+
+/** Follows the words of a command line as far as they name commands; throws where one names none. */
+export async function findCommand(command: AnyCommand, path: string[], argv: string[]): Promise<Found> {
+  const commands = (await resolve(command.subCommands)) ?? {}
+  const [word = '', ...rest] = argv
+  const next = Object.hasOwn(commands, word) ? await resolve(commands[word]) : undefined
+  if (next) return findCommand(next, [...path, word], rest)
+  const isWord = word !== '' && !word.startsWith('-')
+  if (command.subCommands && isWord) throw new UsageError(unknown(path, word, Object.keys(commands)))
+  return { path, command, rest: argv }
+}
+
+export const resolve = <T>(value: Resolvable<T>): Promise<T> =>
+  Promise.resolve(typeof value === 'function' ? (value as () => T | Promise<T>)() : value)
+
+/** What a command is for and takes. */
+export async function usageOf({ path, command }: Found, colours: boolean): Promise<string> {
+  const meta = { ...(await resolve(command.meta)), name: path.join(' ') }
+  const usage = `${await renderUsage({ ...command, meta })}\n`
+  return colours ? usage : stripVTControlCharacters(usage)
+}
+
+/** Runs what was found; a command that only holds others needs one of them. */
+export function assertRunnable({ path, command, rest: [word] }: Found): void {
+  if (command.run) return
+  throw new UsageError(word === undefined ? `Say which command. ${helpOn(path)}` : unknown(path, word, []))
+}
+
+function unknown(path: string[], word: string, commands: string[]): string {
+  const meant = closest(word, commands)
+  const hint = meant === undefined ? '' : ` Did you mean '${meant}'?`
+  return `There is no command '${word}'.${hint} ${helpOn(path)}`
+}
+
+const helpOn = (path: string[]) => `\`${path.join(' ')} --help\` lists the commands.`

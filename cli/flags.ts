@@ -1,0 +1,30 @@
+import { parseArgs } from 'node:util'
+import type { ArgsDef } from 'citty'
+import { closest } from './closest.ts'
+import { UsageError } from './refusals.ts'
+
+/** The parser of the commands lets unknown flags and missing values pass. */
+export function checkFlags(args: ArgsDef, argv: string[]): void {
+  const flags = Object.entries(args).filter(([, { type }]) => type !== 'positional')
+  const options = Object.fromEntries(
+    flags.map(([name, { type }]) => [name, { type: type === 'boolean' ? 'boolean' : 'string' } as const]),
+  )
+  const { positionals } = strictly(
+    () => parseArgs({ args: argv, options, allowPositionals: true }),
+    flags.map(([name]) => name),
+  )
+  const stray = positionals[Object.keys(args).length - flags.length]
+  if (stray !== undefined) throw new UsageError(`'${stray}' is one word too many.`)
+}
+
+/** Of the parser's complaints the first sentence says it all. */
+function strictly<T>(parse: () => T, names: readonly string[]): T {
+  try {
+    return parse()
+  } catch (error) {
+    const [sentence = ''] = (error as Error).message.split(/\.\s/)
+    const [, unknown] = /^Unknown option '--([^']+)'/.exec(sentence) ?? []
+    const meant = unknown && closest(unknown, [...names, 'help'])
+    throw new UsageError(meant ? `${sentence}. Did you mean '--${meant}'?` : `${sentence}.`)
+  }
+}
