@@ -8,6 +8,7 @@ import type { Events } from './events.ts'
 import type { Extensions } from './extension.ts'
 import type { HealthChecks, HealthTimer } from './health.ts'
 import type { AnswerStore, KeyValueStore } from './key-value-store.ts'
+import type { KeychainQuota } from './keychain-quota.ts'
 import type { Labels } from './labels/index.ts'
 import type { LocalAccounts } from './local-accounts.ts'
 import type { Locale } from './locales.ts'
@@ -34,6 +35,7 @@ export interface Settings {
   allowUserTokenCreation: boolean
   aiRequestsPerMinute: number
   defaultLocale: string
+  keychain: KeychainQuota
   aiUser: { name: string; username: string }
   public: PublicSettings
 }

@@ -7,6 +7,7 @@ import { User } from '../entities/user.ts'
 import { UserKeychainValue } from '../entities/user-keychain-value.ts'
 import type { Newcomer } from './caller.ts'
 import { distinctSlots, keychainEntry, passkeyBackup, publicKey } from './keychain-entry.ts'
+import { type KeychainQuota, withinQuota } from './keychain-quota.ts'
 import { Problem } from './problems.ts'
 import type { SessionRecord } from './session.ts'
 import { callerOf } from './session-caller.ts'
@@ -38,7 +39,7 @@ export const registrationRouter = router({
     if (!session) throw new Problem('signed_out')
     await ctx
       .em()
-      .transactional((em) => keep(em, who, session, input))
+      .transactional((em) => keep(em, who, session, { ...input, quota: ctx.settings.keychain }))
       .catch(explain)
     const [known] = await ctx.sql(findKnownUser, [who.username])
     if (!known) throw new Problem('signed_out')
@@ -53,7 +54,7 @@ async function keep(
   em: EntityManager,
   { username, name, email }: Newcomer,
   { standing }: SessionRecord,
-  { publicKey, keychain, passkeyBackup }: FirstKeys,
+  { publicKey, keychain, passkeyBackup, quota }: FirstKeys & { quota: KeychainQuota },
 ) {
   // Only one at a time may give a person their keys.
   const found = await em.findOne(User, { username }, { lockMode: LockMode.PESSIMISTIC_WRITE })
@@ -63,7 +64,10 @@ async function keep(
   if (user.publicKey) throw new Problem('registered_already')
   user.publicKey = publicKey
   await em.flush()
-  for (const entry of keychain) em.create(UserKeychainValue, { user, ...entry })
+  await withinQuota(quota, { em, userId: user.id, member: 'keychain' }, async () => {
+    for (const entry of keychain) em.create(UserKeychainValue, { user, ...entry })
+    await em.flush()
+  })
   em.create(PasskeyBackup, { user, ...passkeyBackup })
   await em.flush()
 }

@@ -5,6 +5,7 @@ import { User } from '../entities/user.ts'
 import { keyTypes, UserKeychainValue } from '../entities/user-keychain-value.ts'
 import type { Context } from './context.ts'
 import { distinctSlots, keychainEntry, keychainSlot, MAX_ENTRIES, publicKey } from './keychain-entry.ts'
+import { withinQuota } from './keychain-quota.ts'
 import { Problem } from './problems.ts'
 import { RowReader } from './read-rows.ts'
 import { getRow, reads } from './reads.ts'
@@ -68,10 +69,12 @@ async function update(
   await ctx.em().transactional(async (em) => {
     // Two browsers of one person take turns.
     await em.execute('select 1 from users where id = ? for update', [userId])
-    if (clean) await em.nativeDelete(UserKeychainValue, { user: userId })
+    await withinQuota(ctx.settings.keychain, { em, userId, member: 'set' }, async () => {
+      if (clean) await em.nativeDelete(UserKeychainValue, { user: userId })
+      if (set.length > 0) await em.execute(upsertKeychainValues, [userId, JSON.stringify(set)])
+      if (remove.length > 0) await em.execute(deleteKeychainValues, [userId, JSON.stringify(remove)])
+    })
     if (publicKey) await em.nativeUpdate(User, { id: userId }, { publicKey, updatedAt: new Date() })
-    if (set.length > 0) await em.execute(upsertKeychainValues, [userId, JSON.stringify(set)])
-    if (remove.length > 0) await em.execute(deleteKeychainValues, [userId, JSON.stringify(remove)])
   })
 }
 

@@ -94,6 +94,7 @@ function settingsOf(env: Env, appKey: string): Settings {
     allowUserTokenCreation: env.ALLOW_USER_TOKEN_CREATION,
     aiRequestsPerMinute: env.RATE_LIMIT_AI_PER_MINUTE,
     defaultLocale: env.APP_LOCALE,
+    keychain: { maxEntries: env.KEYCHAIN_MAX_ENTRIES, maxBytes: env.KEYCHAIN_MAX_BYTES },
     aiUser: { name: env.SVC_NAME, username: env.SVC_USERNAME },
   }
 }

@@ -16,4 +16,5 @@ export const list = z
 /** A length of time that may be 0. */
 export const durationOrNone = z.union([z.literal('0').transform(Number), timerDuration])
 
-export const count = (fallback: number, min = 0) => z.coerce.number().int().min(min).default(fallback)
+export const count = (fallback: number, min = 0, max = Number.MAX_SAFE_INTEGER) =>
+  z.coerce.number().int().min(min).max(max).default(fallback)

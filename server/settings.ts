@@ -82,6 +82,10 @@ const shape = {
     'Kinds of files that are taken, comma separated; images and plain text when empty',
   ),
   MAX_AVATAR_FILE_SIZE: count(2 * 1024 * 1024, 1).describe('Largest picture of a person, in bytes'),
+  KEYCHAIN_MAX_ENTRIES: count(5000, 20, 10_000).describe("Largest number of entries of a person's keychain"),
+  KEYCHAIN_MAX_BYTES: count(4 * 1024 * 1024, 65_536, 64 * 1024 * 1024).describe(
+    "Largest size of all keys and values of a person's keychain, in bytes",
+  ),
   AI_MENTION_HANDLE: z.string().min(1).max(40).default('svc').describe('Word that calls the AI user in a room'),
   SVC_NAME: z.string().max(120).default('svc').describe('Display name of the AI user, fixed when the database is made'),
   SVC_USERNAME: z

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { readEnv } from '../server/env.ts'
 import { startApp, type TestApp } from './app.ts'
 import { firstKeys, openBrowser, signIn, type TestBrowser } from './browser.ts'
 
@@ -166,3 +167,120 @@ describe('the validator', () => {
     expect((await openBrowser(svc.url).send('GET', `${base}/actions/validator`)).status).toBe(401)
   })
 })
+
+describe('the quota of a keychain', () => {
+  const small = { KEYCHAIN_MAX_ENTRIES: '20', KEYCHAIN_MAX_BYTES: '65536' }
+  const many = (count: number, prefix = 'k') => Array.from({ length: count }, (_, index) => entry(`${prefix}${index}`))
+  const large = (count: number) => many(count).map((one) => ({ ...one, value: value('v'.repeat(11_000)) }))
+
+  test('refuses one entry too many by naming the limit, changes nothing, and leaves room to replace and remove', async () => {
+    await using svc = await startApp(small)
+    const { browser } = await withKeys(svc)
+    const other = await withKeys(svc, 'bob')
+    expect((await update(browser, { set: many(17) })).status).toBe(200)
+    const before = await keysOf(browser)
+    const keyBefore = await svc.rows('select public_key, updated_at from users order by id')
+
+    const refused = await update(browser, { publicKey: 'YQ==', remove: [entry('k0')].map(slot), set: many(2, 'new') })
+
+    expect(refused.status).toBe(422)
+    expect(refused.body).toMatchObject({
+      errors: [{ detail: 'set would give the keychain more than 20 entries.', source: { pointer: '/set' } }],
+    })
+    expect(await keysOf(browser)).toEqual(before)
+    expect(await svc.rows('select public_key, updated_at from users order by id')).toEqual(keyBefore)
+    expect((await update(browser, { set: [entry('k1', 'room_key', 'another')] })).status).toBe(200)
+    expect((await update(browser, { remove: [entry('k0')].map(slot), set: [entry('new')] })).status).toBe(200)
+    expect((await update(browser, { clean: true, set: many(20) })).status).toBe(200)
+    expect((await update(other.browser, { set: many(17) })).status).toBe(200)
+  })
+
+  test('refuses more bytes than it allows', async () => {
+    await using svc = await startApp(small)
+    const { browser } = await withKeys(svc)
+
+    const refused = await update(browser, { set: large(5) })
+
+    expect(refused.status).toBe(422)
+    expect(JSON.stringify(refused.body)).toContain('65536 bytes')
+    expect(await keysOf(browser)).toHaveLength(3)
+    expect((await update(browser, { set: large(4) })).status).toBe(200)
+  })
+
+  test('holds when many browsers add to it at once', async () => {
+    await using svc = await startApp(small)
+    const { browser } = await withKeys(svc)
+
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, (_, index) => update(browser.copy(), { set: many(5, `${index}-`) })),
+    )
+
+    const added = answers.filter(({ status }) => status === 200)
+    expect(answers.filter(({ status }) => status === 422)).toHaveLength(7)
+    expect(await keysOf(browser)).toHaveLength(3 + 5 * added.length)
+  })
+
+  test('holds for the first keys, too, of which then none are kept', async () => {
+    await using svc = await startApp(small)
+    const { browser } = await signIn(svc, 'ada', { known: false })
+    const keys = firstKeys()
+    const keychain = [...keys.keychain, ...large(5)]
+
+    const refused = await browser.send('POST', '/handshake', { body: { ...keys, keychain } })
+
+    expect([refused.status, refused.body['message']]).toEqual([
+      422,
+      'A keychain has at most 65536 bytes of keys and values.',
+    ])
+    expect(await svc.rows('select 1 from users where id <> 1')).toEqual([])
+    expect((await browser.send('POST', '/handshake', { body: keys })).status).toBe(200)
+  })
+
+  test('lets who is above it already change and remove what they have, but not add', async () => {
+    await using svc = await startApp(small)
+    const { browser, id } = await withKeys(svc)
+    await fill(svc, id, 40)
+
+    expect((await update(browser, { set: [entry('full-1', 'room_key', 'x')] })).status).toBe(200)
+    expect((await update(browser, { set: [entry('new')] })).status).toBe(422)
+    expect((await update(browser, { remove: [entry('full-1')].map(slot) })).status).toBe(200)
+    expect(await keysOf(browser)).toHaveLength(42)
+  })
+
+  test.for([
+    ['KEYCHAIN_MAX_ENTRIES', '10001'],
+    ['KEYCHAIN_MAX_ENTRIES', '5'],
+    ['KEYCHAIN_MAX_BYTES', 'much'],
+  ] as const)('is not set by %s=%s', ([name, wrong]) => {
+    expect(() => readEnv({ [name]: wrong })).toThrow(new RegExp(name))
+  })
+})
+
+test('a keychain of thousands comes whole, in the list and after a change', async () => {
+  await using svc = await startApp()
+  const { browser, id } = await withKeys(svc)
+  await fill(svc, id, 4990)
+
+  const listed = await browser.send('GET', base)
+  const updated = await update(browser, { set: [entry('last')] })
+
+  const [list, whole] = [listed, updated].map(({ body }) => body as unknown as Listed)
+  expect(list?.data).toHaveLength(4993)
+  expect(whole?.data).toHaveLength(4994)
+  expect(new Set(list?.data.map(({ id }) => id)).size).toBe(4993)
+  expect(listed.body).toMatchObject({ jsonapi: { version: '1.1' }, links: { self: expect.stringContaining(base) } })
+  expect(updated.body).toMatchObject({ jsonapi: { version: '1.1' }, meta: { _svc_sync_log: [] } })
+  expect(listed.headers.get('etag')).toMatch(/^"/)
+  const last = list?.data.at(-1)
+  expect((await browser.send('GET', `${base}/${last?.id}`)).body['data']).toEqual(last)
+})
+
+const slot = ({ key, keyType }: { key: string; keyType: string }) => ({ key, keyType })
+
+/** Gives somebody entries past the service. */
+const fill = (svc: TestApp, userId: number, count: number) =>
+  svc.rows(
+    `insert into user_keychain_values (user_id, key, key_type, value)
+     select $1, 'full-' || n, 'room_key', 'aXY=|dGFn|eHh4' from generate_series(1, $2) n`,
+    [userId, count],
+  )

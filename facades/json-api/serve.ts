@@ -8,9 +8,9 @@ import { entityTag, insistedVersions, isKnown } from './conditional.ts'
 import { type Site, selfOf } from './document.ts'
 import { once, type Sent } from './idempotency.ts'
 import { type ParsedQuery, parseQuery } from './query.ts'
-import { documentOf } from './respond.ts'
 import { isRepeatable, type Route } from './routes.ts'
-import { mediaType, syncLogMember } from './wire.ts'
+import { textOf } from './text.ts'
+import { mediaType } from './wire.ts'
 
 export interface Served {
   router: AnyTRPCRouter
@@ -42,9 +42,7 @@ export async function serve(
 async function answer(served: Served, request: FastifyRequest, ctx: Context): Promise<Sent> {
   const { site, route } = served
   const { output, query } = await call(served, request, ctx)
-  const document = documentOf({ site, route, query, url: request.url, output })
-  if (route.method !== 'GET') document.meta = { ...document.meta, [syncLogMember]: [] }
-  const payload = JSON.stringify(document)
+  const payload = await textOf({ site, route, query, url: request.url, output })
   return { status: route.answers === 'created' ? 201 : 200, headers: headersOf(served, output, payload), payload }
 }
 
