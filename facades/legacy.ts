@@ -1,17 +1,14 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { z } from 'zod'
 import type { AiRequest } from '../routers/ai.ts'
 import { createCaller } from '../routers/index.ts'
+import { issuesOf } from '../routers/issues.ts'
 import type { Allowance } from '../routers/rate-limit.ts'
 import { eventStream } from './event-stream.ts'
-import { failureOf } from './failure.ts'
-import type { ContextOf } from './request-context.ts'
+import { type Failure, failureOf } from './failure.ts'
+import { type Door, routeTo } from './procedures.ts'
 import { type FieldErrors, fieldErrors } from './sentences.ts'
 
-interface LegacyOptions {
-  contextOf: ContextOf
-  /** Largest body of an AI request, in bytes. */
-  maxBody: number
+interface LegacyOptions extends Door {
   /** Pause between the comment lines of a silent stream, in milliseconds. */
   heartbeat: number
   /** When these endpoints were deprecated, in seconds since 1970. */
@@ -21,7 +18,7 @@ interface LegacyOptions {
 /** The token-authenticated endpoints that predate v1. */
 export async function legacy(
   app: FastifyInstance,
-  { contextOf, maxBody, heartbeat, deprecatedSince = 1_767_225_600 }: LegacyOptions,
+  { contextOf, bodyLimits, heartbeat, deprecatedSince = 1_767_225_600 }: LegacyOptions,
 ) {
   app.addHook('onRequest', async (request, reply) => {
     reply.header('cache-control', 'no-store')
@@ -31,8 +28,9 @@ export async function legacy(
   app.removeContentTypeParser('text/plain')
 
   app.setErrorHandler((thrown, request, reply) => {
-    const { status, code, message, error } = failureOf(thrown)
-    const errors = status === 422 ? { errors: errorsOf(error.cause, code, message, error) } : undefined
+    const failure = failureOf(thrown)
+    const { status, code, message, error } = failure
+    const errors = status === 422 ? { errors: errorsOf(failure) } : undefined
     if (status === 401) reply.header('www-authenticate', 'Bearer')
     if (status >= 500) request.log.error({ error: error.cause ?? error }, code)
     const body = {
@@ -45,22 +43,26 @@ export async function legacy(
     return reply.code(status).send(body)
   })
 
-  app.post<{ Body: { payload?: AiRequest } | null }>('/api/ai-req', { bodyLimit: maxBody }, async (request, reply) => {
-    const ctx = await contextOf(request, reply)
-    const api = createCaller(ctx)
-    const payload = (request.body?.payload ?? {}) as AiRequest
-    try {
-      if (request.headers.accept?.includes('text/event-stream')) {
-        const parts = await api.ai.stream(payload)
-        const first = await parts.next()
-        tellAllowance(reply, ctx.notes.allowance)
-        return await eventStream(reply, { first, parts, heartbeat, requestId: request.id })
+  app.post<{ Body: { payload?: AiRequest } | null }>(
+    '/api/ai-req',
+    routeTo('ai.ask', { contextOf, bodyLimits }),
+    async (request, reply) => {
+      const ctx = await contextOf(request, reply)
+      const api = createCaller(ctx)
+      const payload = (request.body?.payload ?? {}) as AiRequest
+      try {
+        if (request.headers.accept?.includes('text/event-stream')) {
+          const parts = await api.ai.stream(payload)
+          const first = await parts.next()
+          tellAllowance(reply, ctx.notes.allowance)
+          return await eventStream(reply, { first, parts, heartbeat, requestId: request.id })
+        }
+        return { success: true, content: await api.ai.ask(payload) }
+      } finally {
+        if (!reply.sent) tellAllowance(reply, ctx.notes.allowance)
       }
-      return { success: true, content: await api.ai.ask(payload) }
-    } finally {
-      if (!reply.sent) tellAllowance(reply, ctx.notes.allowance)
-    }
-  })
+    },
+  )
 
   app.get('/api/user', async (request, reply) => {
     reply.header('deprecation', `@${deprecatedSince}`)
@@ -83,9 +85,7 @@ function tellAllowance(reply: FastifyReply, allowance: Allowance | undefined): v
 }
 
 /** The procedure's input is the payload, so its paths gain that word here. */
-function errorsOf(cause: unknown, code: string, message: string, error: unknown): FieldErrors {
-  if (cause instanceof z.ZodError) return fieldErrors(cause.issues, 'payload')
-  const { issues = [] } = error as { issues?: { path: (string | number)[]; message: string }[] }
-  if (code === 'invalid' && issues.length === 0) return { payload: [message] }
-  return fieldErrors(issues, 'payload')
+function errorsOf({ error, message }: Failure): FieldErrors {
+  const issues = issuesOf(error)
+  return issues.length > 0 ? fieldErrors(issues, 'payload') : { payload: [message] }
 }

@@ -1,40 +1,31 @@
-import type { z } from 'zod'
+import { type DetailedIssue, fewIssues } from '../routers/issues.ts'
+import { MAX_ISSUES } from '../routers/problems.ts'
 
 /** Per field, by its dotted path, what is wrong with it. */
 export type FieldErrors = Record<string, string[]>
 
-export interface AnyIssue {
-  path: readonly PropertyKey[]
-  message: string
-  code?: z.core.$ZodIssue['code']
-  expected?: string
-  origin?: string
-  values?: readonly unknown[]
-  input?: unknown
-}
-
-/** Every issue as a sentence that names its field. */
-export function fieldErrors(issues: readonly AnyIssue[], root?: string): FieldErrors {
-  const errors: FieldErrors = {}
-  for (const issue of issues) {
-    for (const path of [issue.path, ...impliedBy(issue)]) {
-      const field = [...(root === undefined ? [] : [root]), ...path.map(String)].join('.')
-      errors[field] = [...(errors[field] ?? []), sentence(field, issue)]
-    }
-  }
-  return errors
+/** The first issues as sentences that name their fields. */
+export function fieldErrors(issues: readonly DetailedIssue[], root?: string): FieldErrors {
+  const told = fewIssues(issues).flatMap((issue) =>
+    [issue.path, ...impliedBy(issue)].map((path) => {
+      const field = [...(root === undefined ? [] : [root]), ...path].join('.')
+      return { field, sentence: sentence(field, issue) }
+    }),
+  )
+  const byField = Map.groupBy(told.slice(0, MAX_ISSUES), ({ field }) => field)
+  return Object.fromEntries([...byField].map(([field, all]) => [field, all.map(({ sentence }) => sentence)]))
 }
 
 /** Where a message has no content, its text is missing as well. */
-const impliedBy = ({ path, message }: AnyIssue) =>
+const impliedBy = ({ path, message }: DetailedIssue) =>
   path.at(-1) === 'content' && message.includes('undefined') ? [[...path, 'text']] : []
 
 const kinds: Record<string, string> = { string: 'a string', array: 'an array', object: 'an object', number: 'a number' }
 
-const sentence = (field: string, issue: AnyIssue) => `The ${field} field ${phraseOf(issue)}.`
+const sentence = (field: string, issue: DetailedIssue) => `The ${field} field ${phraseOf(issue)}.`
 
 /** What is wrong, to stand behind the name of the field. */
-export function phraseOf({ code, message, expected = '', origin, values }: AnyIssue): string {
+export function phraseOf({ code, message, expected = '', origin, values }: DetailedIssue): string {
   // Our own schemas speak in small letters, and without the name.
   if (/^[a-z]/.test(message)) return message
   const missing = code === 'invalid_type' && message.includes('undefined')

@@ -1,55 +1,105 @@
+import { pipeline, type Readable, Transform } from 'node:stream'
 import { getTRPCErrorFromUnknown, getTRPCErrorShape } from '@trpc/server'
-import { type FastifyTRPCPluginOptions, fastifyTRPCPlugin } from '@trpc/server/adapters/fastify'
+import { type FastifyHandlerOptions, fastifyRequestHandler } from '@trpc/server/adapters/fastify'
 import { getHTTPStatusCodeFromError } from '@trpc/server/http'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Context } from '../routers/context.ts'
 import { type AppRouter, appRouter } from '../routers/index.ts'
 import { Problem } from '../routers/problems.ts'
+import { assertMayCall } from '../routers/trpc.ts'
 import { failureOf } from './failure.ts'
-import type { ContextOf } from './request-context.ts'
+import { excessOf } from './json-text.ts'
+import { bodyLimitOf, type Door, factsOf, procedureAt } from './procedures.ts'
 
-interface TrpcOptions {
-  contextOf: ContextOf
-  /** Largest body of a request, in bytes. */
-  maxBody: number
+const MAX_CALLS = 50
+
+interface Called {
+  Params: { path: string }
+  Querystring: { batch?: string }
 }
 
-const MOST_CALLS = 50
-
 /** The procedures themselves, for first-party programs. */
-export async function trpc(app: FastifyInstance, { contextOf, maxBody }: TrpcOptions) {
-  app.addHook('onRequest', async (_, reply) => void reply.header('cache-control', 'no-store'))
-  app.setErrorHandler((thrown, request, reply) => {
-    const error = Object.assign(refusalOf(thrown), { requestId: request.id })
-    const config = appRouter._def._config
-    const shape = getTRPCErrorShape({
-      config,
-      error,
-      type: 'unknown',
-      path: undefined,
-      input: undefined,
-      ctx: undefined,
-    })
-    return reply.code(shape.data.httpStatus).send({ error: shape })
+export async function trpc(app: FastifyInstance, { contextOf, bodyLimits }: Door) {
+  const handling = handlingWith(contextOf)
+  app.setErrorHandler(tellError)
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (_, text: string, done) => {
+    const excess = excessOf(text)
+    done(excess ? new Problem('invalid', { detail: excess }) : null, text)
   })
-
-  await app.register(fastifyTRPCPlugin, {
-    prefix: '/trpc',
-    trpcOptions: {
-      router: appRouter,
-      maxBatchSize: MOST_CALLS,
-      maxBodySize: maxBody,
-      createContext: ({ req, res }) => contextOf(req, res),
-      onError: ({ error, req, path, ctx }) => {
-        if (!ctx) Object.assign(error, { requestId: req.id })
-        if (getHTTPStatusCodeFromError(error) >= 500)
-          req.log.error({ error: error.cause ?? error, path }, 'a procedure failed')
-      },
+  app.all<Called>('/trpc/:path', {
+    bodyLimit: Math.max(...Object.values(bodyLimits)),
+    onRequest: async (request, reply) => {
+      reply.header('cache-control', 'no-store')
+      assertMayCallAny(await contextOf(request, reply), namesOf(request))
     },
-  } satisfies FastifyTRPCPluginOptions<AppRouter>)
+    preParsing: async (request, reply, body) => {
+      const ctx = await contextOf(request, reply)
+      const open = namesOf(request).filter((name) => refusalOf(ctx, name) === undefined)
+      const limits = open.map((name) => bodyLimitOf(procedureAt(name), bodyLimits))
+      return limited(body as Readable, request, Math.max(...limits))
+    },
+    handler: async (request, reply) =>
+      fastifyRequestHandler({ ...handling, req: request, res: reply, path: request.params.path }),
+  })
+}
+
+const handlingWith = (contextOf: Door['contextOf']) =>
+  ({
+    router: appRouter,
+    maxBatchSize: MAX_CALLS,
+    createContext: ({ req, res }) => contextOf(req, res),
+    onError: ({ error, req, path, ctx }) => {
+      if (!ctx) Object.assign(error, { requestId: req.id })
+      if (getHTTPStatusCodeFromError(error) >= 500)
+        req.log.error({ error: error.cause ?? error, path }, 'a procedure failed')
+    },
+  }) satisfies FastifyHandlerOptions<AppRouter, FastifyRequest, FastifyReply>
+
+/** The procedures that a request calls. More than a batch may have are refused by whoever carries it out. */
+const namesOf = ({ params, query }: FastifyRequest<Called>): string[] =>
+  query.batch === '1' ? params.path.split(',', MAX_CALLS) : [params.path]
+
+/** Throws where nothing of what is called is open to the caller; else each call has an outcome of its own. */
+function assertMayCallAny(ctx: Context, names: readonly string[]): void {
+  const refusals = names.map((name) => refusalOf(ctx, name))
+  if (refusals[0] && refusals.every(Boolean)) throw refusals[0]
+}
+
+function refusalOf(ctx: Context, name: string): unknown {
+  const procedure = procedureAt(name)
+  try {
+    if (procedure) assertMayCall(ctx, factsOf(procedure).meta.audience)
+    return undefined
+  } catch (refusal) {
+    return refusal
+  }
+}
+
+/** The body, which ends in a refusal where it is larger than the calls need: routes have one limit, and batches differ. */
+function limited(body: Readable, { headers }: FastifyRequest, limit: number): Readable {
+  if (Number(headers['content-length'] ?? 0) > limit) throw new Problem('too_large')
+  if (headers['transfer-encoding'] === undefined) return body
+  let received = 0
+  const counting = new Transform({
+    transform(chunk: Buffer, _, done) {
+      received += chunk.length
+      done(received > limit ? new Problem('too_large') : null, chunk)
+    },
+  })
+  return pipeline(body, counting, () => {})
+}
+
+function tellError(thrown: unknown, request: FastifyRequest, reply: FastifyReply) {
+  const error = Object.assign(asTRPCError(thrown), { requestId: request.id })
+  const config = appRouter._def._config
+  const { path } = request.params as { path?: string }
+  const shape = getTRPCErrorShape({ config, error, type: 'unknown', path, input: undefined, ctx: undefined })
+  return reply.code(shape.data.httpStatus).send({ error: shape })
 }
 
 /** What is refused before tRPC sees it. */
-function refusalOf(thrown: unknown) {
+function asTRPCError(thrown: unknown) {
   const { code } = failureOf(thrown)
   if (code === 'too_large' || code === 'unsupported_media_type') return new Problem(code)
   return getTRPCErrorFromUnknown(thrown)

@@ -2,7 +2,7 @@ import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import { z } from 'zod'
 import { epochWithRole } from '../entities/session-statements.ts'
 import { AI_USER_ID, roles, User } from '../entities/user.ts'
-import { storeAvatar } from './avatar.ts'
+import { imageBytes, storeAvatar } from './avatar.ts'
 import type { Context } from './context.ts'
 import { eraseUser } from './erase-user.ts'
 import { assertLocalAccounts, assertNotGuessable, newPassword } from './password.ts'
@@ -63,7 +63,7 @@ export const adminRouter = router({
   }),
 
   /** The image as bytes in base64. */
-  updateAiAvatar: host.input(z.strictObject({ image: z.base64() })).mutation(async ({ ctx, input }) => {
+  updateAiAvatar: host.input(z.strictObject({ image: imageBytes })).mutation(async ({ ctx, input }) => {
     const user = await findUser(ctx, { id: AI_USER_ID })
     return { avatar: await storeAvatar(ctx, user, Buffer.from(input.image, 'base64')) }
   }),

@@ -30,6 +30,7 @@ export const aiModelDescriptionsRouter = router({
   ...reads(aiModelDescriptions),
   ...writes(aiModelDescriptions, {
     entity: AiModelDescription,
+    body: 'long text',
     create: { model, locale, description },
     update: { model, locale, description },
     columns: (_, { model, ...given }) => ({ ...given, ...(model !== undefined && { model: Number(model) }) }),

@@ -15,6 +15,8 @@ import { writes } from './writes.ts'
 const tokens = z.number().int().positive()
 const distinct = <T>(list: T[]): T[] => [...new Set(list)]
 const words = z.array(z.string().trim().toLowerCase().min(1).max(80)).max(50).overwrite(distinct)
+/** Of input, output or use, also where some come twice. */
+const MAX_KINDS = 20
 const rounds = z.number().int().min(0).max(100)
 
 const modelId = z.string().trim().min(1).max(200).describe('The name that requests use, unique.')
@@ -28,10 +30,12 @@ const label = z.string().trim().min(1).max(200).describe('The name that people s
 const active = z.boolean().describe('Whether it can be used.')
 const input = z
   .array(z.enum([...modalities, 'code']))
+  .max(MAX_KINDS)
   .overwrite(distinct)
   .describe('What it takes.')
 const output = z
   .array(z.enum([...modalities, 'code', 'thought']))
+  .max(MAX_KINDS)
   .overwrite(distinct)
   .describe('What it gives.')
 const parameters = z
@@ -67,7 +71,11 @@ const documentationUrl = z
   .nullable()
   .describe('Where the model is described.')
 const deprecationDate = z.iso.datetime({ precision: 3 }).nullable().describe('When the provider will switch it off.')
-const usage = z.array(z.enum(usageTypes)).overwrite(distinct).describe('The usage types that may use it.')
+const usage = z
+  .array(z.enum(usageTypes))
+  .max(MAX_KINDS)
+  .overwrite(distinct)
+  .describe('The usage types that may use it.')
 
 export const aiModels = resource({
   type: 'ai-models',

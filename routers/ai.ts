@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { findCallableModel } from '../entities/ai-model-statements.ts'
+import { takes } from './body-size.ts'
 import type { Caller } from './caller.ts'
 import type { Context } from './context.ts'
 import type { FunctionTool } from './extension.ts'
@@ -10,21 +11,22 @@ import { type Issue, Problem } from './problems.ts'
 import { takeAllowance } from './rate-limit.ts'
 import { router, userWho } from './trpc.ts'
 
+/** More than a model is sent in one conversation. */
+const MAX_MESSAGES = 2000
+/** Beyond what a body may be set to. */
+const MAX_TEXT = 100_000_000
+
 const message = z.object({
   role: z.enum(['system', 'user', 'assistant'], {
     error: ({ input }) => (input === undefined ? 'is required' : undefined),
   }),
-  content: z.object({ text: z.string().min(1) }),
+  content: z.object({ text: z.string().min(1).max(MAX_TEXT) }),
 })
 
 /** What is sent beside these is dropped, as it always was. */
 const request = z.object({
-  // A database takes no such character, and no model has it.
-  model: z
-    .string()
-    .min(1)
-    .refine((id) => !id.includes('\0'), 'is not a model that you may use'),
-  messages: z.array(message).min(1),
+  model: z.string().min(1).max(200, 'is not a model that you may use'),
+  messages: z.array(message).min(1).max(MAX_MESSAGES, `must have at most ${MAX_MESSAGES} messages`),
 })
 export type AiRequest = z.input<typeof request>
 
@@ -50,6 +52,7 @@ async function takeOne(ctx: Context): Promise<void> {
 
 /** One step for both: each copies the whole context. */
 const asking = userWho('ai')
+  .meta(takes('AI request'))
   .input(request)
   .use(async ({ ctx, input, next }) => {
     const call = await callOf(ctx, input)

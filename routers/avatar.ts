@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { z } from 'zod'
 import type { User } from '../entities/user.ts'
 import { createBulkhead } from './bulkhead.ts'
 import type { Context } from './context.ts'
@@ -10,6 +11,9 @@ const side = 256
 /** An interlaced picture is decoded as a whole, with 4 to 8 bytes a pixel. */
 const MAX_PIXELS = 16_000_000
 const MAX_SECONDS = 10
+
+/** The bytes of an image, beyond what a setting would allow. */
+export const imageBytes = z.base64().max(40_000_000)
 
 /** Gives a user a square picture made of an image, judged by its content, or none; the one before is deleted. */
 export async function storeAvatar(ctx: Context, user: User, image: Uint8Array | null): Promise<string | null> {

@@ -113,6 +113,8 @@ export interface Context extends Omit<Services, 'em'> {
 export interface Notes {
   /** What is left of a rate limit, once one was counted. */
   allowance?: Allowance
+  /** How many wrong places of its input the answer tells of already. */
+  told?: number
   /** Set where the browser must forget all it kept of a person. */
   forget?: true
 }

@@ -1,36 +1,41 @@
 import type { TRPCDefaultErrorShape, TRPCError } from '@trpc/server'
-import { z } from 'zod'
-import { type Issue, Problem } from './problems.ts'
+import type { Context } from './context.ts'
+import { fewIssues, issuesOf, shorten } from './issues.ts'
+import { type Issue, MAX_ISSUES, Problem } from './problems.ts'
+
+const MAX_PATH = 100
+const MAX_SENTENCE = 300
 
 /** What a first-party program is told of a failure: nothing of the inside, and the request's id in every case. */
-export function errorShape(shape: TRPCDefaultErrorShape, error: TRPCError, requestId: string | undefined) {
+export function errorShape(shape: TRPCDefaultErrorShape, error: TRPCError, ctx: Context | undefined) {
   const { code, httpStatus, path } = shape.data
   const issues = issuesOf(error)
   return {
     code: shape.code,
-    message: sentenceOf(error, issues),
+    message: shorten(sentenceOf(error, issues), MAX_SENTENCE),
     data: {
       code,
       httpStatus,
-      path,
+      path: path && shorten(path, MAX_PATH),
       problem: error instanceof Problem ? error.problem : undefined,
-      issues,
+      issues: toldOf(issues, ctx),
       // A refusal at the door has no context, and carries the id itself.
-      requestId: requestId ?? (error as { requestId?: string }).requestId,
+      requestId: ctx?.requestId ?? (error as { requestId?: string }).requestId,
     },
   }
 }
 
-/** A schema that fails anywhere but at the input is a bug of ours, and has another code. */
-function issuesOf(error: TRPCError): readonly Issue[] | undefined {
-  if (error instanceof Problem) return error.issues
-  if (error.code !== 'BAD_REQUEST' || !(error.cause instanceof z.ZodError)) return undefined
-  return error.cause.issues.map(({ path, message }) => ({ path: path as (string | number)[], message }))
+/** The calls of a batch share one answer, and so what it has room for. */
+function toldOf(issues: readonly Issue[], ctx: Context | undefined): Issue[] {
+  const { told = 0 } = ctx?.notes ?? {}
+  const few = fewIssues(issues, MAX_ISSUES - told).map(({ path, message }) => ({ path, message }))
+  if (ctx) ctx.notes.told = told + few.length
+  return few
 }
 
-function sentenceOf(error: TRPCError, issues: readonly Issue[] | undefined): string {
+function sentenceOf(error: TRPCError, issues: readonly Issue[]): string {
   if (error instanceof Problem) return error.message
   if (error.code === 'INTERNAL_SERVER_ERROR') return 'Something went wrong on the server.'
-  if (issues) return 'The input is not valid.'
+  if (issues.length > 0) return 'The input is not valid.'
   return error.cause instanceof SyntaxError ? 'The input is not valid JSON.' : error.message
 }

@@ -47,6 +47,9 @@ export type ProblemName = keyof typeof problems
 /** The sentence of a problem, the same at every occurrence; undefined for other words. */
 export const sentenceOf = (name: string): string | undefined => problems[name as ProblemName]?.[1]
 
+/** More than anybody reads of one answer. */
+export const MAX_ISSUES = 20
+
 /** One wrong place in the input, as the path to it and a sentence without its name. */
 export interface Issue {
   path: readonly (string | number)[]

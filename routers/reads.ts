@@ -51,7 +51,14 @@ export async function getRow<R extends Resource>(ctx: Context, of: R, id: string
 
 const relationOf = ({ relations }: Resource) => z.enum(Object.keys(relations))
 
-const includeOf = ({ includes }: Resource) => z.array(z.enum(includes as string[])).default([])
+/** More paths than any type has. */
+const MAX_INCLUDES = 50
+
+const includeOf = ({ includes }: Resource) =>
+  z
+    .array(z.enum(includes as string[]))
+    .max(MAX_INCLUDES)
+    .default([])
 
 /** What a collection of a type accepts. */
 function collectionInput({ includes, sorts, filters, page }: Resource) {
@@ -60,7 +67,10 @@ function collectionInput({ includes, sorts, filters, page }: Resource) {
   const window = page ? { number: whole.max(1_000_000).optional(), size: whole.max(page.max).optional() } : {}
   const shapes = Object.fromEntries(Object.entries(filters).map(([name, { schema }]) => [name, schema.optional()]))
   return {
-    include: z.array(z.enum(includes as string[])).default([]),
+    include: z
+      .array(z.enum(includes as string[]))
+      .max(MAX_INCLUDES)
+      .default([]),
     sort: z.array(z.enum(keys)).max(3).default([]),
     filter: z.strictObject(shapes).default({}),
     page: z.strictObject(window).optional() as z.ZodOptional<z.ZodType<Partial<Window>>>,

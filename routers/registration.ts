@@ -5,6 +5,7 @@ import { PasskeyBackup } from '../entities/passkey-backup.ts'
 import { findKnownUser } from '../entities/session-statements.ts'
 import { User } from '../entities/user.ts'
 import { UserKeychainValue } from '../entities/user-keychain-value.ts'
+import { takes } from './body-size.ts'
 import type { Newcomer } from './caller.ts'
 import { distinctSlots, keychainEntry, passkeyBackup, publicKey } from './keychain-entry.ts'
 import { type KeychainQuota, withinQuota } from './keychain-quota.ts'
@@ -31,23 +32,26 @@ type FirstKeys = z.output<typeof firstKeys>
 
 export const registrationRouter = router({
   /** Makes the person, unless the host did, with keys and backup: all of it or nothing. */
-  complete: newcomer.input(firstKeys).mutation(async ({ ctx, input }) => {
-    const { who, browser } = ctx
-    const { session } = browser
-    if (who.type === 'user') throw new Problem('registered_already')
-    // Somebody removed the person, or ended their session, between two lines.
-    if (!session) throw new Problem('signed_out')
-    await ctx
-      .em()
-      .transactional((em) => keep(em, who, session, { ...input, quota: ctx.settings.keychain }))
-      .catch(explain)
-    const [known] = await ctx.sql(findKnownUser, [who.username])
-    if (!known) throw new Problem('signed_out')
-    const { by, signedInAt } = session
-    await browser.begin({ standing: { userId: known.id, epoch: known.epoch }, by, signedInAt })
-    ctx.caller.become(callerOf(known))
-    return { id: known.id, redirectUri: '/profile' }
-  }),
+  complete: newcomer
+    .meta(takes('first keys'))
+    .input(firstKeys)
+    .mutation(async ({ ctx, input }) => {
+      const { who, browser } = ctx
+      const { session } = browser
+      if (who.type === 'user') throw new Problem('registered_already')
+      // Somebody removed the person, or ended their session, between two lines.
+      if (!session) throw new Problem('signed_out')
+      await ctx
+        .em()
+        .transactional((em) => keep(em, who, session, { ...input, quota: ctx.settings.keychain }))
+        .catch(explain)
+      const [known] = await ctx.sql(findKnownUser, [who.username])
+      if (!known) throw new Problem('signed_out')
+      const { by, signedInAt } = session
+      await browser.begin({ standing: { userId: known.id, epoch: known.epoch }, by, signedInAt })
+      ctx.caller.become(callerOf(known))
+      return { id: known.id, redirectUri: '/profile' }
+    }),
 })
 
 async function keep(

@@ -1,5 +1,6 @@
 import type { SqlEntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
+import { takes } from './body-size.ts'
 import type { Context } from './context.ts'
 import { Problem } from './problems.ts'
 import { getRow, rowId } from './reads.ts'
@@ -14,7 +15,7 @@ const linkage = z.strictObject({ id: rowId, ids: z.array(rowId).max(1000), ifVer
 export function relationshipWrites(of: Resource, name: string) {
   const change = (kind: Change) =>
     administrator
-      .meta(exposes(of, { relationship: name, change: kind }))
+      .meta({ ...exposes(of, { relationship: name, change: kind }), ...takes('record') })
       .input(linkage)
       .mutation(({ ctx, input }) => changeLinks(ctx, of, name, { ...input, kind }))
   return { add: change('add'), replace: change('replace'), remove: change('remove') }

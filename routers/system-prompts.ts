@@ -40,6 +40,7 @@ export const systemPromptsRouter = router({
   ...reads(systemPrompts),
   ...writes(systemPrompts, {
     entity: SystemPrompt,
+    body: 'long text',
     create: { ...members, usageType: usageType.default('main') },
     update: members,
   }),

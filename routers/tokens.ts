@@ -16,7 +16,7 @@ const usualAbilities: Ability[] = ['ai', 'user', 'read']
 /** What a new token may do and until when. */
 const grant = {
   name: tokenName,
-  abilities: z.array(z.enum(abilities)).min(1).default(usualAbilities),
+  abilities: z.array(z.enum(abilities)).min(1).max(20).default(usualAbilities),
   expiresAt: z.coerce
     .date()
     .refine((moment) => moment > new Date(), 'must be in the future')

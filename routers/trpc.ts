@@ -4,54 +4,16 @@ import type { Caller } from './caller.ts'
 import type { Context } from './context.ts'
 import { errorShape } from './error-shape.ts'
 import { Problem } from './problems.ts'
+import { assertRawInput } from './raw-input.ts'
 import type { Browser } from './session.ts'
 
 const t = initTRPC.context<Context>().create({
-  errorFormatter: ({ shape, error, ctx }) => errorShape(shape, error, ctx?.requestId),
+  errorFormatter: ({ shape, error, ctx }) => errorShape(shape, error, ctx),
 })
 
 export const { router, createCallerFactory, middleware } = t
 
 type CallerOf<T extends Caller['type']> = Extract<Caller, { type: T }>
-
-/** Lets in callers of these types, and holds tokens to what they were made for; a session may do everything its person may. */
-const userType = <T extends Caller['type']>(allowed: readonly T[], needed?: Ability) =>
-  middleware(({ ctx, next }) => {
-    const who = ctx.caller.current
-    if (!allowed.some((type) => type === who.type)) {
-      throw new Problem(who.type === 'guest' ? 'signed_out' : 'wrong_user_type')
-    }
-    assertAble(who, needed)
-    // Whatever is handed on copies the whole context, so only a caller who changed meanwhile is.
-    return next<{ who: CallerOf<T> }>(ctx.who === who ? {} : { ctx: { who: who as CallerOf<T> } })
-  })
-
-function assertAble(who: Caller, needed: Ability | undefined): void {
-  if (needed === undefined || who.type !== 'user' || !who.token || who.token.abilities.includes(needed)) return
-  throw new Problem('missing_ability', { detail: `The access token lacks the ability '${needed}'.` })
-}
-
-const hostOnly = middleware(({ ctx, next }) => {
-  if (ctx.origin !== 'host') throw new Problem('host_only')
-  return next()
-})
-
-const adminOrHost = (needed: Ability) =>
-  middleware(({ ctx: { caller, origin }, next }) => {
-    const who = caller.current
-    if (origin !== 'host') {
-      if (who.type === 'guest') throw new Problem('signed_out')
-      if (who.type !== 'user' || who.person.role !== 'admin') throw new Problem('admin_only')
-      assertAble(who, needed)
-    }
-    return next()
-  })
-
-/** Where a session can be: not with a token, and not on the host. */
-const inBrowser = middleware(({ ctx, next }) => {
-  if (!ctx.browser) throw new Problem('session_only')
-  return next<{ browser: Browser }>({})
-})
 
 export interface Audience {
   callers: 'anyone' | 'users' | 'registering users' | 'administrators' | 'the host'
@@ -61,26 +23,68 @@ export interface Audience {
   sessionOnly?: true
 }
 
-/** Says of a procedure, beside the middleware that sees to it, who may call it. */
-const openTo = (callers: Audience['callers'], how: Omit<Audience, 'callers'> = {}): { audience: Audience } => ({
-  audience: { callers, ...how },
-})
+/** Throws where the caller may not call what is open to this audience. Facades ask before they read a body. */
+export function assertMayCall(ctx: Context, { callers, ability, sessionOnly }: Audience): void {
+  rules[callers](ctx)
+  assertAble(ctx, ability)
+  if (sessionOnly && !ctx.browser) throw new Problem('session_only')
+}
 
-export const anyone = t.procedure.meta(openTo('anyone'))
-export const user = t.procedure.use(userType(['user'])).meta(openTo('users'))
+const rules: Record<Audience['callers'], (ctx: Context) => void> = {
+  anyone() {},
+  users: (ctx) => assertUserType(ctx, ['user']),
+  'registering users': (ctx) => assertUserType(ctx, ['registering', 'user']),
+  administrators(ctx) {
+    const { current } = ctx.caller
+    if (ctx.origin === 'host') return
+    if (current.type === 'guest') throw new Problem('signed_out')
+    if (current.type !== 'user' || current.person.role !== 'admin') throw new Problem('admin_only')
+  },
+  'the host'({ origin }) {
+    if (origin !== 'host') throw new Problem('host_only')
+  },
+}
+
+function assertUserType({ caller: { current } }: Context, allowed: readonly Caller['type'][]): void {
+  if (allowed.includes(current.type)) return
+  throw new Problem(current.type === 'guest' ? 'signed_out' : 'wrong_user_type')
+}
+
+/** A session may do everything its person may. */
+function assertAble({ caller: { current } }: Context, needed: Ability | undefined): void {
+  if (needed === undefined || current.type !== 'user' || !current.token || current.token.abilities.includes(needed))
+    return
+  throw new Problem('missing_ability', { detail: `The access token lacks the ability '${needed}'.` })
+}
+
+/** A base procedure: lets its audience in, looks at what they send, and narrows the type of the context. */
+function openTo<Known extends object = object>(callers: Audience['callers'], how: Omit<Audience, 'callers'> = {}) {
+  const audience: Audience = { callers, ...how }
+  return t.procedure.meta({ audience }).use(async ({ ctx, getRawInput, next }) => {
+    assertMayCall(ctx, audience)
+    assertRawInput(await getRawInput())
+    const who = ctx.caller.current
+    // Whatever is handed on copies the whole context, so only a caller who changed meanwhile is.
+    return next<Known>((ctx.who === who ? {} : { ctx: { who } }) as { ctx?: Known })
+  })
+}
+
+type User = { who: CallerOf<'user'> }
+/** Where a session can be: not with a token, and not on the host. */
+type InBrowser = { browser: Browser }
+
+export const anyone = openTo('anyone')
+export const user = openTo<User>('users')
 /** A user whose token, where one is used, has the ability. */
-export const userWho = (needed: Ability) =>
-  t.procedure.use(userType(['user'], needed)).meta(openTo('users', { ability: needed }))
+export const userWho = (ability: Ability) => openTo<User>('users', { ability })
 /** A user in the browser. */
-export const sessionUser = user.use(inBrowser).meta(openTo('users', { sessionOnly: true }))
+export const sessionUser = openTo<User & InBrowser>('users', { sessionOnly: true })
 /** Anybody in a browser, signed in or not. */
-export const browser = anyone.use(inBrowser).meta(openTo('anyone', { sessionOnly: true }))
+export const browser = openTo<InBrowser>('anyone', { sessionOnly: true })
 /** Who has signed in and may have no keys yet. */
-export const newcomer = t.procedure
-  .use(userType(['registering', 'user']))
-  .use(inBrowser)
-  .meta(openTo('registering users', { sessionOnly: true }))
+export const newcomer = openTo<{ who: CallerOf<'user' | 'registering'> } & InBrowser>('registering users', {
+  sessionOnly: true,
+})
 /** An administrator of the application, whose token, where one is used, has the ability, or somebody on the host. */
-export const adminWho = (needed: Ability) =>
-  t.procedure.use(adminOrHost(needed)).meta(openTo('administrators', { ability: needed }))
-export const host = t.procedure.use(hostOnly).meta(openTo('the host'))
+export const adminWho = (ability: Ability) => openTo('administrators', { ability })
+export const host = openTo('the host')

@@ -3,13 +3,13 @@ import { User } from '../entities/user.ts'
 import type { Context } from './context.ts'
 import { Problem } from './problems.ts'
 
-const lower = (schema: z.ZodString) => schema.trim().toLowerCase()
+const lower = () => z.string().max(1000).trim().toLowerCase()
 
-export const username = lower(z.string()).regex(
+export const username = lower().regex(
   /^[a-z0-9][a-z0-9._@-]{0,119}$/,
   'must start with a letter or digit and hold only letters, digits and . _ @ -, at most 120',
 )
-export const email = lower(z.string()).pipe(z.email('must be an e-mail address').max(254))
+export const email = lower().pipe(z.email('must be an e-mail address').max(254))
 
 /** The number of a row, within what its column holds. */
 export const rowId = z.coerce
@@ -20,8 +20,8 @@ export const rowId = z.coerce
 
 /** A user by username, e-mail address or id. */
 export const userChoice = z.union([
-  z.strictObject({ username: lower(z.string()).min(1, 'must not be empty') }),
-  z.strictObject({ email: lower(z.string()).min(1, 'must not be empty') }),
+  z.strictObject({ username: lower().min(1, 'must not be empty') }),
+  z.strictObject({ email: lower().min(1, 'must not be empty') }),
   z.strictObject({ id: rowId }),
 ])
 export type UserChoice = z.output<typeof userChoice>

@@ -3,6 +3,7 @@ import { ownRows } from '../entities/catalogue-scopes.ts'
 import { deleteKeychainValues, findValidator, upsertKeychainValues } from '../entities/keychain-statements.ts'
 import { User } from '../entities/user.ts'
 import { keyTypes, UserKeychainValue } from '../entities/user-keychain-value.ts'
+import { takes } from './body-size.ts'
 import type { Context } from './context.ts'
 import { distinctSlots, keychainEntry, keychainSlot, MAX_ENTRIES, publicKey } from './keychain-entry.ts'
 import { withinQuota } from './keychain-quota.ts'
@@ -43,7 +44,7 @@ export const userKeychainValuesRouter = router({
 
   /** Everything is judged before anything is changed, and changed as a whole. */
   batchUpdate: userWho('keychain')
-    .meta(exposes(userKeychainValues, { action: 'batch-update' }))
+    .meta({ ...exposes(userKeychainValues, { action: 'batch-update' }), ...takes('keychain') })
     .input(batch)
     .mutation(async ({ ctx, input }) => {
       await update(ctx, ctx.who.person.id, input)

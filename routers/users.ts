@@ -4,7 +4,8 @@ import type { Condition } from '../entities/scope.ts'
 import { epochWithRole } from '../entities/session-statements.ts'
 import { AI_USER_ID, type Role, roles, User } from '../entities/user.ts'
 import { describeUser, findUsers, type ListedUser } from '../entities/user-statements.ts'
-import { storePicture } from './avatar.ts'
+import { imageBytes, storePicture } from './avatar.ts'
+import { takes } from './body-size.ts'
 import type { Context } from './context.ts'
 import { eraseUser } from './erase-user.ts'
 import { Problem } from './problems.ts'
@@ -55,13 +56,7 @@ const change = z.strictObject({
   ifVersion,
   displayName: displayName.optional(),
   bio: bio.optional(),
-  avatar: z
-    .base64()
-    .min(1)
-    .max(40_000_000)
-    .nullable()
-    .describe('A new picture as base64, or null for none.')
-    .optional(),
+  avatar: imageBytes.min(1).nullable().describe('A new picture as base64, or null for none.').optional(),
   role: role.optional(),
 })
 
@@ -81,7 +76,7 @@ export const usersRouter = router({
 
   me: userWho('user')
     .meta(exposes(users, { member: 'me' }))
-    .input(z.strictObject({ include: z.array(z.never()).optional() }).prefault({}))
+    .input(z.strictObject({ include: z.array(z.never()).max(1).optional() }).prefault({}))
     .query(({ ctx }): Promise<RecordOf<typeof users>> => getRow(ctx, users, String(ctx.who.person.id))),
 
   /** The picture of somebody the caller knows, as WebP. */
@@ -94,7 +89,7 @@ export const usersRouter = router({
     }),
 
   update: userWho('write')
-    .meta(exposes(users, 'update'))
+    .meta({ ...exposes(users, 'update'), ...takes('picture') })
     .use(withoutUnchanged(users))
     .input(change)
     .use(permitted)

@@ -2,11 +2,11 @@ import type { EntityManager, EntityName, RequiredEntityData } from '@mikro-orm/c
 import { DriverException } from '@mikro-orm/core'
 import type { SqlEntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
+import { type BodySize, takes } from './body-size.ts'
 import type { Context } from './context.ts'
 import { type Issue, Problem } from './problems.ts'
 import { getRow, rowId } from './reads.ts'
 import { exposes, type RecordOf, type Resource } from './resource.ts'
-import { assertStorable } from './storable.ts'
 import { adminWho } from './trpc.ts'
 import { withoutUnchanged } from './unchanged.ts'
 
@@ -20,6 +20,8 @@ export interface Writable<C extends z.ZodRawShape, U extends z.ZodRawShape> {
   /** Members that a new row takes, and those, without defaults, that a change takes. A relation takes ids. */
   create: C
   update: U
+  /** What its documents need, where that is more than a record. */
+  body?: BodySize
   /** Turns members into columns where they are not the same. */
   columns?(ctx: Context, given: Data): Data
   /** What is wrong with a row as a whole, which may be how it was changed. */
@@ -41,7 +43,7 @@ const rowsOf = (entity: object) => entity as EntityName<Row>
 
 const version = z.string().max(20)
 export const ifVersion = z
-  .union([version, z.array(version)])
+  .union([version, z.array(version).max(50)])
   .describe('Insists that the row has not changed since this version, or one of these, was read.')
   .optional()
 
@@ -52,12 +54,12 @@ export function writes<R extends Resource, C extends z.ZodRawShape, U extends z.
 ) {
   return {
     create: administrator
-      .meta(exposes(of, 'create'))
+      .meta({ ...exposes(of, 'create'), ...takes(writable.body ?? 'record') })
       .input(z.strictObject(writable.create))
       .mutation(({ ctx, input }) => createRow(ctx, of, writable, input as Data)),
 
     update: administrator
-      .meta(exposes(of, 'update'))
+      .meta({ ...exposes(of, 'update'), ...takes(writable.body ?? 'record') })
       .use(withoutUnchanged(of))
       .input(z.strictObject({ ...z.object(writable.update).partial().shape, id: rowId, ifVersion }))
       .mutation(({ ctx, input }) => updateRow(ctx, of, writable, input as RowChange)),
@@ -75,7 +77,6 @@ type AnyWritable = Writable<z.ZodRawShape, z.ZodRawShape>
 
 async function createRow<R extends Resource>(ctx: Context, of: R, writable: AnyWritable, given: Data) {
   const { entity, columns = (_, same) => same, check, beside } = writable
-  assertStorable(given)
   const id = await ctx
     .em()
     .transactional(async (em) => {
@@ -98,7 +99,6 @@ export async function updateRow<R extends Resource>(
 ): Promise<RecordOf<R>> {
   const { id, ifVersion, ...given } = change
   const { entity, columns = (_, same) => same, check, beside } = writable
-  assertStorable(given)
   const lists = Object.entries(of.relations).flatMap(([name, { many }]) => (many && name in given ? [name] : []))
   await ctx
     .em()

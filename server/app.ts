@@ -6,11 +6,13 @@ import fastify, {
   type FastifyRequest,
   LogController,
 } from 'fastify'
+import { type BodyLimits, bodyLimitsOf } from '../facades/body-limits.ts'
 import { docs } from '../facades/docs.ts'
 import { failureOf } from '../facades/failure.ts'
 import { health } from '../facades/health.ts'
 import { jsonApi } from '../facades/json-api/index.ts'
 import { basePath } from '../facades/json-api/wire.ts'
+import { readJsonBodies } from '../facades/json-text.ts'
 import { legacy } from '../facades/legacy.ts'
 import { req } from '../facades/req/index.ts'
 import { trpc } from '../facades/trpc.ts'
@@ -36,19 +38,8 @@ export interface AppOptions {
 
 /** All faces of the service on one HTTP server, which does not listen yet. */
 export async function buildApp({ env, services, callers, log, drain }: AppOptions): Promise<FastifyInstance> {
-  const app = fastify({
-    loggerInstance: log,
-    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
-    genReqId: () => randomUUID(),
-    bodyLimit: env.AI_MAX_BODY,
-    trustProxy: env.TRUSTED_PROXIES.length > 0 ? env.TRUSTED_PROXIES : false,
-    forceCloseConnections: 'idle',
-    // The names of all procedures in a batch are one parameter, and headers end before that.
-    routerOptions: { maxParamLength: 32_768 },
-    rewriteUrl: ({ url = '/' }) => readable(url),
-    // A slow sender must not hold a connection for ever.
-    requestTimeout: 120_000,
-  })
+  const bodyLimits = bodyLimitsOf(env)
+  const app = createServer(env, log, bodyLimits)
   const { contextOf, peekContextOf, tokenContextOf, guestContextOf, made } = await createContexts(
     env,
     services,
@@ -59,6 +50,7 @@ export async function buildApp({ env, services, callers, log, drain }: AppOption
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id)
     if (drain.isRefusing() && !request.url.startsWith('/health')) refuseWork(reply)
+    assertFewParameters(request.url)
   })
   app.addHook('onSend', async (request, reply) => {
     const notes = (await made(request))?.notes
@@ -70,15 +62,33 @@ export async function buildApp({ env, services, callers, log, drain }: AppOption
   })
   answerErrors(app, env, services)
 
+  readJsonBodies(app)
+
   await app.register(health, { guestContextOf, isDraining: drain.isDraining })
-  await app.register(legacy, { contextOf: tokenContextOf, maxBody: env.AI_MAX_BODY, heartbeat: env.AI_HEARTBEAT })
-  await app.register(req, { contextOf, peekContextOf })
+  await app.register(legacy, { contextOf: tokenContextOf, bodyLimits, heartbeat: env.AI_HEARTBEAT })
+  await app.register(req, { contextOf, peekContextOf, bodyLimits })
   await app.register(web, { contextOf })
-  await app.register(trpc, { contextOf, maxBody: env.AI_MAX_BODY })
+  await app.register(trpc, { contextOf, bodyLimits })
   const surface = { router: appRouter, resources, baseUrl: env.BASE_URL ?? '' }
-  await app.register(jsonApi, { prefix: basePath, ...surface, contextOf, maxBody: documentLimit(env) })
+  await app.register(jsonApi, { prefix: basePath, ...surface, contextOf, bodyLimits })
   await app.register(docs, surface)
   return app
+}
+
+function createServer(env: Env, log: FastifyBaseLogger, bodyLimits: BodyLimits) {
+  return fastify({
+    loggerInstance: log,
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
+    genReqId: () => randomUUID(),
+    bodyLimit: bodyLimits.form,
+    trustProxy: env.TRUSTED_PROXIES.length > 0 ? env.TRUSTED_PROXIES : false,
+    forceCloseConnections: 'idle',
+    // The names of all procedures in a batch are one parameter, and headers end before that.
+    routerOptions: { maxParamLength: 32_768 },
+    rewriteUrl: ({ url = '/' }) => readable(url),
+    // A slow sender must not hold a connection for ever.
+    requestTimeout: 120_000,
+  })
 }
 
 /** When to try again what cannot be served now. */
@@ -116,9 +126,13 @@ function readable(url: string): string {
   }
 }
 
-/** A picture comes as base64 in a document. */
-const documentLimit = ({ AI_MAX_BODY, MAX_AVATAR_FILE_SIZE }: Env) =>
-  Math.max(AI_MAX_BODY, Math.ceil(MAX_AVATAR_FILE_SIZE * 1.4) + 65_536)
+/** More than any address takes. */
+const MAX_PARAMETERS = 100
+
+function assertFewParameters(url: string): void {
+  if (url.split('&', MAX_PARAMETERS + 1).length <= MAX_PARAMETERS) return
+  throw new Problem('invalid_query', { detail: `There are more than ${MAX_PARAMETERS} query parameters.` })
+}
 
 /** While the service stops; another replica, or the next start, takes it. */
 function refuseWork(reply: FastifyReply): never {

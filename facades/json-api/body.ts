@@ -1,9 +1,14 @@
 import { z } from 'zod'
 import { type Issue, Problem } from '../../routers/problems.ts'
+import { assertRawInput } from '../../routers/raw-input.ts'
 import type { Relation, Resource } from '../../routers/resource.ts'
 
+/** As many as the procedures take. */
+const MAX_LINKS = 1000
+
 const identifier = z.looseObject({ type: z.string(), id: z.string() })
-const linkage = z.union([identifier, z.array(identifier), z.null()])
+const identifiers = z.array(identifier).max(MAX_LINKS)
+const linkage = z.union([identifier, identifiers, z.null()])
 type Linkage = z.output<typeof linkage>
 
 const relationship = z.looseObject({ data: linkage.optional(), links: z.unknown().optional() })
@@ -16,9 +21,6 @@ const envelope = z.looseObject({
     relationships: z.record(z.string(), relationship).default({}),
   }),
 })
-
-/** Stands for a body that is no JSON, or too deep, until its sender was let in. */
-export class Malformed {}
 
 /** What a procedure takes beside attributes and relations; no attribute may pass for it. */
 const reserved = new Set(['id', 'ifVersion'])
@@ -50,7 +52,7 @@ export function readResource({ type, relations }: Resource, body: unknown, id?: 
 
 /** The ids of a document that is linkage alone. */
 export function readLinkage(relation: Relation, body: unknown): { ids: string[] } {
-  const { data } = parse(z.looseObject({ data: z.array(identifier) }), body)
+  const { data } = parse(z.looseObject({ data: identifiers }), body)
   const wrong = data.flatMap(({ type }, index) =>
     type === relation.to ? [] : [{ path: ['data', index, 'type'], message: `is not ${relation.to}` }],
   )
@@ -80,8 +82,7 @@ function idsOf(relation: Relation, name: string, data: Linkage): string | string
 }
 
 function parse<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
-  if (body instanceof Malformed)
-    throw new Problem('invalid_document', { detail: 'The body is not valid JSON, or nested too deeply.' })
+  assertRawInput(body)
   const parsed = schema.safeParse(body)
   if (parsed.success) return parsed.data
   return refuse(parsed.error.issues.map(({ path, message }) => ({ path: path as (string | number)[], message })))

@@ -1,7 +1,7 @@
-import { z } from 'zod'
+import { type DetailedIssue, fewIssues, issuesOf, UNKNOWN_MEMBER } from '../../routers/issues.ts'
 import { type Issue, Problem, sentenceOf } from '../../routers/problems.ts'
 import { failureOf } from '../failure.ts'
-import { type AnyIssue, phraseOf } from '../sentences.ts'
+import { phraseOf } from '../sentences.ts'
 import type { Route } from './routes.ts'
 import { jsonapi, memberName } from './wire.ts'
 
@@ -56,48 +56,31 @@ export function errorDocument(thrown: unknown, failed: Failed): ErrorDocument {
   // An id that cannot be one is not there.
   if (code === 'invalid' && failed.route?.url.includes('/:id') && issues.some(({ path }) => path[0] === 'id'))
     return errorDocument(new Problem('not_found'), failed)
-  const closed = code === 'invalid' && !isQuery ? issues.flatMap(spread) : []
+  const closed = code === 'invalid' && !isQuery ? issues : []
   if (closed.length > 0 && closed.every((issue) => isReadOnly(issue, failed.route)))
     return errorDocument(new Problem('read_only', { issues: closed }), failed)
   const final = isQuery ? 400 : status
   const found =
     issues.length > 0
-      ? distinct(issues.flatMap(spread)).map((issue) => (isQuery ? parameter(issue) : member(issue, code, failed)))
+      ? fewIssues(distinct(issues)).map((issue) => (isQuery ? parameter(issue) : member(issue, code, failed)))
       : [whole(code, message)]
   const errors = found.map((entry) => ({ status: String(final), ...entry, meta: { requestId: failed.requestId } }))
   return { status: final, body: { jsonapi, errors } }
 }
 
-/** More than anybody reads. */
-const MOST_ERRORS = 100
-
 /** One value is one problem, however many rules of its schema it breaks. */
-const distinct = (issues: readonly Issue[]) =>
-  [...Map.groupBy(issues, (issue) => JSON.stringify([issue.path, 'code' in issue || issue.message])).values()]
-    .flatMap(([first]) => first ?? [])
-    .slice(0, MOST_ERRORS)
-
-function issuesOf(error: unknown): Issue[] {
-  if (error instanceof Problem) return [...error.issues]
-  const { cause } = error as { cause?: unknown }
-  return cause instanceof z.ZodError ? (cause.issues as unknown as Issue[]) : []
-}
+const distinct = (issues: readonly DetailedIssue[]) =>
+  [...Map.groupBy(issues, (issue) => JSON.stringify([issue.path, 'code' in issue || issue.message])).values()].flatMap(
+    ([first]) => first ?? [],
+  )
 
 /** An attribute or a relation of the type that the procedure does not take. */
-const isReadOnly = ({ path: [name = '', ...below], message }: AnyIssue, route: Route | undefined) =>
-  message === UNKNOWN &&
+const isReadOnly = ({ path: [name = '', ...below], message }: DetailedIssue, route: Route | undefined) =>
+  message === UNKNOWN_MEMBER &&
   below.length === 0 &&
   route !== undefined &&
   route.answers !== 'action' &&
   (Object.hasOwn(route.resource.attributes, name) || Object.hasOwn(route.resource.relations, name))
-
-const UNKNOWN = 'is not known here'
-
-/** zod reports unknown keys on the object that holds them. */
-function spread(issue: Issue & { code?: string; keys?: string[] }): Issue[] {
-  if (issue.code !== 'unrecognized_keys' || !issue.keys) return [issue]
-  return issue.keys.map((key) => ({ path: [...issue.path, key], message: UNKNOWN }))
-}
 
 type Entry = Omit<ErrorObject, 'status' | 'meta'>
 
@@ -109,7 +92,7 @@ function whole(code: string, message: string): Entry {
 
 const titleOf = (code: string) => titles[code] ?? sentenceOf(code) ?? 'The request could not be understood.'
 
-function parameter(issue: AnyIssue): Entry {
+function parameter(issue: DetailedIssue): Entry {
   const { path } = issue
   const [first = '', second] = path.map(String)
   const family = /^\w+/.exec(first)?.[0] ?? first
@@ -124,8 +107,8 @@ function parameter(issue: AnyIssue): Entry {
 }
 
 /** A member of the body, or the nearest one above it that is there. */
-function member(issue: AnyIssue, code: string, { route, body }: Failed): Entry {
-  const path = issue.path as Issue['path']
+function member(issue: DetailedIssue, code: string, { route, body }: Failed): Entry {
+  const { path } = issue
   const full = path[0] === 'data' || route?.answers === 'action' ? path : inDocument(path, route)
   const name = path.join('.') || 'The document'
   const isClosed = isReadOnly(issue, route)

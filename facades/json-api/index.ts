@@ -1,39 +1,34 @@
 import type { AnyTRPCRouter } from '@trpc/server'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Context } from '../../routers/context.ts'
 import { Problem } from '../../routers/problems.ts'
 import type { Resource } from '../../routers/resource.ts'
-import type { ContextOf } from '../request-context.ts'
-import { Malformed } from './body.ts'
+import { assertMayCall } from '../../routers/trpc.ts'
+import { excessOf } from '../json-text.ts'
+import { bodyLimitOf, type Door } from '../procedures.ts'
 import type { Site } from './document.ts'
 import { errorDocument } from './errors.ts'
 import { assertAcceptable, assertContentType } from './negotiation.ts'
 import { type Route, routesOf } from './routes.ts'
 import { serve } from './serve.ts'
+import { audienceOf, isServed, type ServedRoute } from './served-routes.ts'
 import { basePath, mediaType } from './wire.ts'
 
-export interface JsonApiOptions {
+export interface JsonApiOptions extends Door {
   router: AnyTRPCRouter
   resources: readonly Resource[]
-  contextOf: ContextOf
   /** In front of every link; empty for links without a host. */
   baseUrl: string
-  /** In bytes. */
-  maxBody: number
 }
 
 /** Serves every procedure that carries out a verb of a resource. */
 export async function jsonApi(app: FastifyInstance, options: JsonApiOptions) {
-  const { router, resources, contextOf, baseUrl, maxBody: bodyLimit } = options
+  const { router, resources, contextOf, baseUrl, bodyLimits } = options
   const routes = routesOf(router)
   const byType = new Map(resources.map((resource) => [resource.type as string, resource]))
   const site: Site = { resources: byType, baseUrl: baseUrl + basePath }
 
-  app.removeAllContentTypeParsers()
-  const parser = app.getDefaultJsonParser('error', 'error')
-  app.addContentTypeParser([mediaType, 'application/json'], { parseAs: 'string' }, (request, text: string, done) => {
-    if (text === '') return done(null, undefined)
-    parser(request, text, (error, body) => done(null, error || isDeeper(body, MOST_LEVELS) ? new Malformed() : body))
-  })
+  readDocuments(app)
   app.addHook('onRequest', async (request, reply) => {
     // Fastify would add a charset to the media type, which may have no such parameter.
     reply.header('vary', 'Accept').header('cache-control', 'private, no-cache').serializer(asItIs)
@@ -49,25 +44,36 @@ export async function jsonApi(app: FastifyInstance, options: JsonApiOptions) {
       method: route.method,
       url: route.url,
       config: { route } as object,
-      bodyLimit,
+      bodyLimit: bodyLimitOf(route.procedure, bodyLimits),
+      onRequest: async (request, reply) => assertServed(route, await contextOf(request, reply)),
       preParsing: async (request) => {
         const isRead = route.method === 'GET' || !hasBody(request)
         if (!isRead) assertContentType(request.headers['content-type'], route.answers === 'action')
       },
       handler: async (request, reply) =>
-        serve({ router, site, route }, request, reply, await contextOf(request, reply)),
+        serve({ router, site, route: route as ServedRoute }, request, reply, await contextOf(request, reply)),
     })
   }
   for (const [url, taken] of Map.groupBy(routes, (route) => route.url)) refuseOtherMethods(app, url, taken)
 }
 
-/** More than any document needs, and few enough for whoever walks through it. */
-const MOST_LEVELS = 50
+function readDocuments(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser('error', 'error')
+  const invalid = (detail: string) => new Problem('invalid_document', { detail })
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser([mediaType, 'application/json'], { parseAs: 'string' }, (request, text: string, done) => {
+    if (text === '') return done(null, undefined)
+    const excess = excessOf(text)
+    if (excess) return done(invalid(excess))
+    parse(request, text, (error, body) => done(error && invalid('The body is not valid JSON.'), body))
+  })
+}
 
-const isDeeper = (value: unknown, levels: number): boolean =>
-  typeof value === 'object' &&
-  value !== null &&
-  (levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1)))
+/** Who may not call is told so before the body is read. What is only read refuses writes of whoever has signed in. */
+function assertServed(route: Route, ctx: Context): void {
+  if (isServed(route)) assertMayCall(ctx, audienceOf(route))
+  else throw new Problem(ctx.caller.current.type === 'guest' ? 'signed_out' : 'read_only')
+}
 
 const asItIs = (payload: unknown) => payload as string
 

@@ -1,7 +1,8 @@
 import { relatedInput } from '../../routers/reads.ts'
 import type { Resource } from '../../routers/resource.ts'
+import { factsOf } from '../procedures.ts'
 import type { Components, ObjectSchema } from './openapi-components.ts'
-import { factsOf, type ServedRoute } from './served-routes.ts'
+import type { ServedRoute } from './served-routes.ts'
 
 /** The input of the procedure that a route calls, as one object. */
 export function inputOf(components: Components, { name, procedure }: ServedRoute): ObjectSchema {

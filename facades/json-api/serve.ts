@@ -9,13 +9,14 @@ import { type Site, selfOf } from './document.ts'
 import { once, type Sent } from './idempotency.ts'
 import { type ParsedQuery, parseQuery } from './query.ts'
 import { isRepeatable, type Route } from './routes.ts'
+import type { ServedRoute } from './served-routes.ts'
 import { textOf } from './text.ts'
 import { mediaType } from './wire.ts'
 
 export interface Served {
   router: AnyTRPCRouter
   site: Site
-  route: Route
+  route: ServedRoute
 }
 
 /** Answers a request: from what was kept under its idempotency key, or by calling its procedure. */
@@ -48,13 +49,14 @@ async function answer(served: Served, request: FastifyRequest, ctx: Context): Pr
 
 async function call({ router, site, route }: Served, request: FastifyRequest, ctx: Context) {
   const { name: path, procedure } = route
-  // Who may not even sign in is told so first.
-  if (!path || !procedure) throw new Problem(ctx.caller.current.type === 'guest' ? 'signed_out' : 'read_only')
   let query: ParsedQuery = { input: {}, fields: new Map() }
+  let input: object | undefined
   // Asked for once the caller was let in: nobody else learns what is wrong with their input.
   const getRawInput = async () => {
+    if (input) return input
     query = parseQuery(searchOf(request), route, site.resources)
-    return inputOf(route, query, request)
+    input = inputOf(route, query, request)
+    return input
   }
   const { type } = procedure._def
   const output: unknown = await callTRPCProcedure({

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { type Api, createCaller } from '../../routers/index.ts'
-import { type ReqOptions, small } from './options.ts'
+import { routeTo } from '../procedures.ts'
+import type { ReqOptions } from './options.ts'
 import { refusing } from './refusal.ts'
 
 type FirstKeys = Parameters<Api['registration']['complete']>[0]
@@ -8,11 +9,11 @@ type PasswordChange = Parameters<Api['password']['change']>[0]
 type Backup = Parameters<Api['passkey']['renewBackup']>[0]
 
 /** How a person comes to keys, and back to them. */
-export async function keys(app: FastifyInstance, { contextOf }: ReqOptions) {
-  app.addHook('onRequest', async (request, reply) => void (await contextOf(request, reply)))
+export async function keys(app: FastifyInstance, options: ReqOptions) {
+  const { contextOf } = options
   app.setErrorHandler(refusing(contextOf, (refusal) => refusal))
 
-  app.post<{ Body: FirstKeys }>('/handshake', { bodyLimit: 512 * 1024 }, async (request, reply) => {
+  app.post<{ Body: FirstKeys }>('/handshake', routeTo('registration.complete', options), async (request, reply) => {
     const ctx = await contextOf(request, reply)
     const { redirectUri } = await createCaller(ctx).registration.complete(request.body)
     // The page goes on with the new session.
@@ -20,25 +21,33 @@ export async function keys(app: FastifyInstance, { contextOf }: ReqOptions) {
     return { success: true, redirectUri }
   })
 
-  app.post<{ Body: PasswordChange }>('/req/profile/change-password', small, async (request, reply) => {
-    const ctx = await contextOf(request, reply)
-    await createCaller(ctx).password.change(request.body)
-    // The page goes on with the new session.
-    reply.header('x-csrf-token', ctx.browser?.session?.csrfToken)
-    return { success: true, message: 'Password changed. Your other sessions have ended.' }
-  })
+  app.post<{ Body: PasswordChange }>(
+    '/req/profile/change-password',
+    routeTo('password.change', options),
+    async (request, reply) => {
+      const ctx = await contextOf(request, reply)
+      await createCaller(ctx).password.change(request.body)
+      // The page goes on with the new session.
+      reply.header('x-csrf-token', ctx.browser?.session?.csrfToken)
+      return { success: true, message: 'Password changed. Your other sessions have ended.' }
+    },
+  )
 
-  app.get('/req/profile/passkey-backup', async (request, reply) => {
+  app.get('/req/profile/passkey-backup', routeTo('passkey.backup', options), async (request, reply) => {
     const api = createCaller(await contextOf(request, reply))
     return { success: true, passkeyBackup: await api.passkey.backup() }
   })
 
-  app.post<{ Body: Backup }>('/req/profile/passkey-backup', small, async (request, reply) => {
-    await createCaller(await contextOf(request, reply)).passkey.renewBackup(request.body)
-    return { success: true }
-  })
+  app.post<{ Body: Backup }>(
+    '/req/profile/passkey-backup',
+    routeTo('passkey.renewBackup', options),
+    async (request, reply) => {
+      await createCaller(await contextOf(request, reply)).passkey.renewBackup(request.body)
+      return { success: true }
+    },
+  )
 
-  app.post('/req/profile/reset', async (request, reply) => {
+  app.post('/req/profile/reset', routeTo('passkey.reset', options), async (request, reply) => {
     const ctx = await contextOf(request, reply)
     const { redirectUri } = await createCaller(ctx).passkey.reset()
     reply.header('x-csrf-token', ctx.browser?.session?.csrfToken)

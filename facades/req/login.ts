@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Api, createCaller } from '../../routers/index.ts'
 import { failureOf } from '../failure.ts'
-import { type ReqOptions, small } from './options.ts'
+import { routeTo } from '../procedures.ts'
+import type { ReqOptions } from './options.ts'
 import { refusing } from './refusal.ts'
 
 type Credentials = Parameters<Api['sessions']['login']>[0]
@@ -11,11 +12,11 @@ interface Coming {
 }
 
 /** Signing in, in the words of the front ends there are. */
-export async function login(app: FastifyInstance, { contextOf }: ReqOptions) {
-  app.addHook('onRequest', async (request, reply) => void (await contextOf(request, reply)))
+export async function login(app: FastifyInstance, options: ReqOptions) {
+  const { contextOf } = options
   app.setErrorHandler(refusing(contextOf, ({ message: error }) => ({ error, message: 'Login Failed!' })))
 
-  app.post<{ Body: Credentials }>('/req/login', small, async (request, reply) => {
+  app.post<{ Body: Credentials }>('/req/login', routeTo('sessions.login', options), async (request, reply) => {
     const ctx = await contextOf(request, reply)
     const { redirectUri } = await createCaller(ctx).sessions.login(request.body)
     reply.header('x-csrf-token', ctx.browser?.session?.csrfToken)

@@ -1,10 +1,7 @@
+import type { Door } from '../procedures.ts'
 import type { ContextOf } from '../request-context.ts'
 
-export interface ReqOptions {
-  contextOf: ContextOf
+export interface ReqOptions extends Door {
   /** Looks at the session without using it: its time goes on. */
   peekContextOf: ContextOf
 }
-
-/** Nobody writes more by hand. */
-export const small = { bodyLimit: 16 * 1024 }

@@ -1,26 +1,27 @@
 import type { FastifyInstance } from 'fastify'
 import { type Api, createCaller } from '../../routers/index.ts'
-import { type ReqOptions, small } from './options.ts'
+import { routeTo } from '../procedures.ts'
+import type { ReqOptions } from './options.ts'
 import { refusing } from './refusal.ts'
 
 type Ended = Parameters<Api['sessions']['end']>[0]
 
 /** Where the person in the browser is signed in. */
-export async function ownSessions(app: FastifyInstance, { contextOf }: ReqOptions) {
-  app.addHook('onRequest', async (request, reply) => void (await contextOf(request, reply)))
+export async function ownSessions(app: FastifyInstance, options: ReqOptions) {
+  const { contextOf } = options
   app.setErrorHandler(refusing(contextOf, ({ message, errors }) => ({ message, ...(errors && { errors }) })))
 
-  app.get('/req/profile/sessions', async (request, reply) => {
+  app.get('/req/profile/sessions', routeTo('sessions.list', options), async (request, reply) => {
     const api = createCaller(await contextOf(request, reply))
     return { success: true, sessions: await api.sessions.list() }
   })
 
-  app.post<{ Body: Ended }>('/req/profile/end-session', small, async (request, reply) => {
+  app.post<{ Body: Ended }>('/req/profile/end-session', routeTo('sessions.end', options), async (request, reply) => {
     const api = createCaller(await contextOf(request, reply))
     return { success: true, ...(await api.sessions.end(request.body)) }
   })
 
-  app.post('/req/profile/end-other-sessions', async (request, reply) => {
+  app.post('/req/profile/end-other-sessions', routeTo('sessions.endOthers', options), async (request, reply) => {
     const ctx = await contextOf(request, reply)
     await createCaller(ctx).sessions.endOthers()
     // The page goes on with the new session.

@@ -1,6 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { z } from 'zod'
-import { Problem } from '../../routers/problems.ts'
+import { issuesOf } from '../../routers/issues.ts'
 import { type Failure, failureOf } from '../failure.ts'
 import type { ContextOf } from '../request-context.ts'
 import { type FieldErrors, fieldErrors } from '../sentences.ts'
@@ -33,6 +32,6 @@ export function refusing(contextOf: ContextOf, bodyOf: (refusal: Refusal) => obj
 }
 
 function wrongFields({ status, error }: Failure): { errors?: FieldErrors } {
-  const issues = error.cause instanceof z.ZodError ? error.cause.issues : error instanceof Problem ? error.issues : []
-  return status === 422 && issues.length > 0 ? { errors: fieldErrors(issues) } : {}
+  const issues = status === 422 ? issuesOf(error) : []
+  return issues.length > 0 ? { errors: fieldErrors(issues) } : {}
 }

@@ -7,6 +7,7 @@ import { timestamps as columns, id } from '../../entities/columns.ts'
 import { entities } from '../../entities/index.ts'
 import { everyRowForAdmins } from '../../entities/scope.ts'
 import { User } from '../../entities/user.ts'
+import { bodyLimitsOf } from '../../facades/body-limits.ts'
 import { jsonApi } from '../../facades/json-api/index.ts'
 import { openApiDocument } from '../../facades/json-api/openapi.ts'
 import { basePath, mediaType } from '../../facades/json-api/wire.ts'
@@ -152,7 +153,7 @@ async function serveNewTypes(svc: TestApp) {
     router: app,
     resources,
     baseUrl: '',
-    maxBody: 100_000,
+    bodyLimits: bodyLimitsOf(svc.env),
     contextOf: async (request) => {
       const { caller, usage } = await svc.callers.byBearer(request.headers.authorization)
       return createContext(services, { caller, usage, requestId: request.id })

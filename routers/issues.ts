@@ -1,0 +1,53 @@
+import { z } from 'zod'
+import { type Issue, MAX_ISSUES, Problem } from './problems.ts'
+
+/** An issue with what zod says of it beside the sentence. */
+export interface DetailedIssue extends Issue {
+  code?: z.core.$ZodIssue['code']
+  expected?: string
+  origin?: string
+  values?: readonly unknown[]
+  /** The members that are not known, where this is about such. */
+  keys?: string[]
+}
+
+/** What is said of a member that no schema knows. */
+export const UNKNOWN_MEMBER = 'is not known here'
+
+/** All issues of an error; none where it is not about the input. A schema that fails elsewhere is a bug of ours. */
+export function issuesOf(error: unknown): DetailedIssue[] {
+  if (error instanceof Problem) return error.issues.flatMap(byMember)
+  const { code, cause } = error as { code?: unknown; cause?: unknown }
+  if (code !== 'BAD_REQUEST' || !(cause instanceof z.ZodError)) return []
+  return (cause.issues as unknown as DetailedIssue[]).flatMap(byMember)
+}
+
+/** zod reports unknown members on the object that holds them. */
+function byMember({ keys, ...issue }: DetailedIssue): DetailedIssue[] {
+  if (issue.code !== 'unrecognized_keys' || !keys) return [issue]
+  return keys.slice(0, MAX_ISSUES).map((key) => ({ path: [...issue.path, key], message: UNKNOWN_MEMBER }))
+}
+
+const MAX_NAME = 40
+const MAX_STEPS = 10
+const MAX_MESSAGE = 300
+/** Characters of all paths and messages in one answer: each may be written twice, and in several bytes. */
+const MAX_TEXT = 4000
+
+/** As many issues as an answer tells, with paths and messages cut to a length that somebody reads. */
+export function fewIssues<I extends Issue>(issues: readonly I[], most = MAX_ISSUES): I[] {
+  const few: I[] = []
+  let room = MAX_TEXT
+  for (const issue of issues.slice(0, most)) {
+    const path = issue.path
+      .slice(0, MAX_STEPS)
+      .map((name) => (typeof name === 'string' ? shorten(name, MAX_NAME) : name))
+    const message = shorten(issue.message, MAX_MESSAGE)
+    room -= path.join('.').length + message.length
+    if (room < 0 && few.length > 0) break
+    few.push({ ...issue, path, message })
+  }
+  return few
+}
+
+export const shorten = (text: string, length: number) => (text.length > length ? `${text.slice(0, length)}…` : text)
