@@ -95,6 +95,7 @@ function tellError(thrown: unknown, request: FastifyRequest, reply: FastifyReply
   const config = appRouter._def._config
   const { path } = request.params as { path?: string }
   const shape = getTRPCErrorShape({ config, error, type: 'unknown', path, input: undefined, ctx: undefined })
+  if (shape.data.httpStatus >= 500) request.log.error({ error: error.cause ?? error, path }, 'a procedure failed')
   return reply.code(shape.data.httpStatus).send({ error: shape })
 }
 

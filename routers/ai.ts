@@ -12,7 +12,7 @@ import { takeAllowance } from './rate-limit.ts'
 import { router, userWho } from './trpc.ts'
 
 /** More than a model is sent in one conversation. */
-const MAX_MESSAGES = 2000
+const MAX_MESSAGES = 5000
 /** Beyond what a body may be set to. */
 const MAX_TEXT = 100_000_000
 

@@ -140,9 +140,10 @@ describe('calls of one moment', () => {
 
   test('are refused where they are far too many', async () => {
     await using svc = await startApp()
+    const { token } = await svc.user()
     const path = Array.from({ length: 51 }, () => 'users.me').join(',')
 
-    const { status, body, requestId } = await raw(svc, 'GET', `/trpc/${path}?batch=1&input={}`)
+    const { status, body, requestId } = await raw(svc, 'GET', `/trpc/${path}?batch=1&input={}`, { token })
 
     expect(status).toBe(400)
     expect(body).toMatchObject({ error: { data: { requestId } } })
