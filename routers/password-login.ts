@@ -11,7 +11,7 @@ import type { Browser } from './session.ts'
 type BrowserContext = Context & { browser: Browser }
 
 /** Where to go on after signing in; anything but an address of ours is left out. */
-export const redirectUri = z.string().max(2048).optional().transform(ownPath)
+export const redirectUri = z.string().max(16_384).optional().transform(ownPath)
 
 export const credentials = z.strictObject({
   account: z.string().min(1).max(254, 'must have at most 254 characters'),

@@ -175,16 +175,8 @@ describe('a body that will not do', () => {
       { payload: ['The body is not valid JSON.'] },
     ],
     ['100,000 open brackets', '['.repeat(100_000), tooDeep],
-    [
-      'a list 100,000 deep',
-      `${'['.repeat(100_000)}${']'.repeat(100_000)}`,
-      tooDeep,
-    ],
-    [
-      'a payload 100,000 deep',
-      `{"payload":${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}}`,
-      tooDeep,
-    ],
+    ['a list 100,000 deep', `${'['.repeat(100_000)}${']'.repeat(100_000)}`, tooDeep],
+    ['a payload 100,000 deep', `{"payload":${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}}`, tooDeep],
   ]
 
   test('is a 422 that names the field, costs nothing and asks nobody', async () => {

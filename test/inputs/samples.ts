@@ -1,0 +1,71 @@
+import type { z } from 'zod'
+import { type Definition, definitionOf } from './schemas.ts'
+
+/** Texts and numbers of which one fits wherever a single value is wanted. */
+const candidates = [
+  'a',
+  '1',
+  'abcdefgh-1',
+  'YQ==',
+  'YQ==|YQ==|YQ==',
+  'en_US',
+  'EUR',
+  'a@example.org',
+  'https://a.example.org',
+  '2026-01-31',
+  '2026-01-31T00:00:00.000Z',
+  'aaaaa',
+  1,
+  0,
+]
+
+const makers: Record<string, (definition: Definition) => unknown> = {
+  object: ({ shape = {} }) => Object.fromEntries(Object.entries(shape).map(([name, part]) => [name, sampleOf(part)])),
+  array: ({ element }) => [sampleOf(element)],
+  tuple: ({ items = [] }) => items.map(sampleOf),
+  record: ({ valueType }) => ({ a: sampleOf(valueType) }),
+  pipe: ({ out }) => sampleOf(out),
+  union: ({ options = [] }) => sampleOf(options.at(-1)),
+  lazy: () => ({ a: 'b' }),
+  unknown: () => ({ a: 'b' }),
+  boolean: () => true,
+}
+
+/** A value that a schema takes as far as its parts tell, with every member that it knows. */
+export function sampleOf(schema: z.ZodType | undefined): unknown {
+  if (!schema) return undefined
+  const definition = definitionOf(schema)
+  const { type, innerType, entries = {}, values = [] } = definition
+  const make = makers[type]
+  if (make) return make(definition)
+  if (innerType) return sampleOf(innerType)
+  const known = [...Object.values(entries), ...values, ...candidates]
+  return known.find((candidate) => schema.safeParse(candidate).success) ?? 'a'
+}
+
+type Path = readonly string[]
+
+/** Every place in a value, from the whole down to its texts and numbers. */
+export function* placesOf(value: unknown, path: Path = []): Generator<Path> {
+  yield path
+  if (typeof value !== 'object' || value === null) return
+  for (const [name, part] of Object.entries(value)) yield* placesOf(part, [...path, name])
+}
+
+/** A value with another in one place. */
+export function withAt(value: unknown, path: Path, odd: unknown): unknown {
+  const [step, ...rest] = path
+  if (step === undefined) return odd
+  if (Array.isArray(value)) return value.map((part, index) => (String(index) === step ? withAt(part, rest, odd) : part))
+  return Object.fromEntries(
+    Object.entries(value as object).map(([name, part]) => [name, name === step ? withAt(part, rest, odd) : part]),
+  )
+}
+
+/** The same with one more member, of this name, in every object. */
+export function withMember(value: unknown, name: string): unknown {
+  if (Array.isArray(value)) return value.map((part) => withMember(part, name))
+  if (typeof value !== 'object' || value === null) return value
+  const parts = Object.entries(value).map(([key, part]) => [key, withMember(part, name)])
+  return Object.fromEntries([...parts, [name, 'x']])
+}
