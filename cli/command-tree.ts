@@ -2,6 +2,7 @@ import { stripVTControlCharacters } from 'node:util'
 import { type Resolvable, renderUsage, type SubCommandsDef } from 'citty'
 import { closest } from './closest.ts'
 import { UsageError } from './refusals.ts'
+import { wrap } from './wrap.ts'
 
 export type AnyCommand = Awaited<Exclude<SubCommandsDef[string], (...none: never[]) => unknown>>
 
@@ -25,14 +26,23 @@ export async function findCommand(command: AnyCommand, path: string[], argv: str
 export const resolve = <T>(value: Resolvable<T>): Promise<T> =>
   Promise.resolve(typeof value === 'function' ? (value as () => T | Promise<T>)() : value)
 
-/** What a command is for and takes. */
-export async function usageOf({ path, command }: Found, colours: boolean): Promise<string> {
+/** What a command is for and takes, in lines that fit a terminal. */
+export async function usageOf({ path, command }: Found): Promise<string> {
   const meta = { ...(await resolve(command.meta)), name: path.join(' ') }
-  const usage = `${await renderUsage({ ...command, meta })}\n`
-  return colours ? usage : stripVTControlCharacters(usage)
+  const usage = stripVTControlCharacters(await renderUsage({ ...command, meta })).replace(MANY_WORDS, '<command>')
+  const version = path.length === 1 ? [`\`${path[0]} --version\` prints the version.`] : []
+  return `${[...usage.split('\n').map(shortLine), ...version].join('\n')}\n`
 }
 
-/** Runs what was found; a command that only holds others needs one of them. */
+const MANY_WORDS = /(?:\S+\|){4,}\S+/
+
+/** A flag or a command stands before what is said about it. */
+function shortLine(line: string): string {
+  const [, lead, text] = /^( +\S+ {2,})(\S.*)$/.exec(line.trimEnd()) ?? []
+  return lead && text ? wrap(lead, text) : line.trimEnd()
+}
+
+/** A command that only holds others needs one of them. */
 export function assertRunnable({ path, command, rest: [word] }: Found): void {
   if (command.run) return
   throw new UsageError(word === undefined ? `Say which command. ${helpOn(path)}` : unknown(path, word, []))

@@ -24,7 +24,7 @@ export async function main(
     const found = await findCommand(rootOf(program, session), [program.name], helpFirst(argv))
     const { command, rest } = found
     if (rest.includes('--help') || rest.includes('-h')) {
-      terminal.stdout.write(await usageOf(found, terminal.colours))
+      terminal.stdout.write(await usageOf(found))
       return 0
     }
     assertRunnable(found)

@@ -2,6 +2,7 @@ import { defineCommand } from 'citty'
 import { currentSettings } from '../server/env.ts'
 import type { SettingRow } from '../server/settings.ts'
 import { json, type Session } from './session.ts'
+import { wrap } from './wrap.ts'
 
 /** Needs no valid settings: it is what somebody looks at when they are not. */
 export const settings = (session: Session) =>
@@ -17,19 +18,5 @@ export const settings = (session: Session) =>
 /** The value as a line of `.env`, and below it what there is to know. */
 function paragraph({ name, value, type, default: fallback, meaning }: SettingRow & { value: string }): string {
   const state = value === fallback ? ' (default)' : fallback === '' ? '' : ` (default ${fallback})`
-  return `${name}=${value}\n${wrap(`${meaning}. ${type}${state}`)}`
-}
-
-const WIDTH = 80
-const INDENT = '    '
-
-function wrap(text: string): string {
-  const lines = ['']
-  for (const word of text.split(' ')) {
-    const line = lines.at(-1) ?? ''
-    if (line === '') lines[lines.length - 1] = word
-    else if (INDENT.length + line.length + 1 + word.length <= WIDTH) lines[lines.length - 1] = `${line} ${word}`
-    else lines.push(word)
-  }
-  return lines.map((line) => INDENT + line).join('\n')
+  return `${name}=${value}\n${wrap('    ', `${meaning}. ${type}${state}`)}`
 }

@@ -9,8 +9,6 @@ export interface Terminal {
   stderr: Writable
   /** Whether somebody is there to answer questions. */
   interactive: boolean
-  /** Whether results may be coloured. */
-  colours: boolean
 }
 
 export const processTerminal = (): Terminal => ({
@@ -18,5 +16,4 @@ export const processTerminal = (): Terminal => ({
   stdout: process.stdout,
   stderr: process.stderr,
   interactive: Boolean(process.stdin.isTTY && process.stderr.isTTY),
-  colours: Boolean(process.stdout.isTTY),
 })

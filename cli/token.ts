@@ -22,7 +22,7 @@ interface TokenFlags extends WhoFlags {
 
 export const token = (session: Session) =>
   defineCommand({
-    meta: { description: 'Create a personal access token for a user, list their tokens, or revoke one' },
+    meta: { description: 'Create, list or revoke the access tokens of a user' },
     args: {
       list: { type: 'boolean', description: 'List instead of create, expired tokens too' },
       revoke: { type: 'boolean', description: 'Revoke instead of create' },

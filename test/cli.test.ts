@@ -261,6 +261,13 @@ describe('what is done exits with 0', () => {
     expect(inWords.stdout).toMatch(/^1 +laptop +ai,user,read +\d{4}-\d\d-\d\d \d\d:\d\d +- +-$/m)
   })
 
+  test('helps in lines of at most 80 columns', async () => {
+    for (const argv of [['--help'], ['token', '--help'], ['add-user', '--help'], ['usage', '--help']]) {
+      const { stdout } = await run(argv, { env: unreachable })
+      expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([])
+    }
+  })
+
   test('tells its version, by both programs', async () => {
     for (const program of [svc, svcConsole]) {
       expect(await run(['--version'], { env: unreachable, program })).toEqual({

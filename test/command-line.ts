@@ -32,7 +32,7 @@ export async function run(argv: string[], { env, program = svc, typing, piped }:
   const input = new PassThrough()
   const stdout = collector()
   const stderr = collector()
-  const terminal = { input, stdout, stderr, interactive: typing !== undefined, colours: false }
+  const terminal = { input, stdout, stderr, interactive: typing !== undefined }
   const ended = main(program, argv, terminal, env)
   if (piped !== undefined) input.end(piped)
   await type(typing ?? [], stderr, input)
