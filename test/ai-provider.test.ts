@@ -283,12 +283,10 @@ describe('a caller who goes away', () => {
     const asking = app.ask({}, gone.signal).catch((error: Error) => error.name)
     await vi.waitFor(() => expect(app.upstream.asked).toHaveLength(1))
 
-    const left = performance.now()
     gone.abort()
 
     expect(await asking).toBe('AbortError')
     await vi.waitFor(() => expect(app.upstream.asked[0]?.abortedAt).toBeDefined(), { interval: 5 })
-    expect((app.upstream.asked[0]?.abortedAt ?? 0) - left).toBeLessThan(5000)
     await vi.waitFor(async () =>
       expect(await recordsOf(app.svc)).toEqual([{ outcome: 'aborted', input: 2, output: 0 }]),
     )
@@ -305,11 +303,9 @@ describe('a caller who goes away', () => {
     let read = ''
     while (read.split('event: delta').length < 5) read += (await reader?.read())?.value ?? ''
 
-    const left = performance.now()
     gone.abort()
 
     await vi.waitFor(() => expect(app.upstream.asked[0]?.abortedAt).toBeDefined(), { interval: 5 })
-    expect((app.upstream.asked[0]?.abortedAt ?? 0) - left).toBeLessThan(5000)
     await vi.waitFor(async () => expect(await recordsOf(app.svc)).toMatchObject([{ outcome: 'aborted', input: 2 }]))
     const [record] = await recordsOf(app.svc)
     expect(record?.output).toBeGreaterThanOrEqual(4)

@@ -4,6 +4,7 @@ import { describe, expect, inject, test, vi } from 'vitest'
 import type { AppRouter } from '../routers/index.ts'
 import { startApp, type TestApp } from './app.ts'
 import { administer } from './database.ts'
+import { isMissing } from './parts.ts'
 import { type Behaviour, completion, configFor, json, question, replies, startProvider } from './provider.ts'
 
 const pricing = { currency: 'EUR', inputPerMillion: 0.4, outputPerMillion: 1.6, cachedInputPerMillion: 0.1 }
@@ -223,7 +224,7 @@ describe('a rate limit', () => {
     expect(statuses(answers).filter((status) => status === 429)).toHaveLength(15)
   })
 
-  test.skipIf(inject('redisUrl') === undefined)('is one over two replicas that share a Redis', async () => {
+  test.skipIf(isMissing('redis'))('is one over two replicas that share a Redis', async () => {
     await using provider = await startProvider()
     await using config = await configFor(provider.url)
     const shared = {

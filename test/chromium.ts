@@ -1,12 +1,9 @@
-import { existsSync } from 'node:fs'
 import axe from 'axe-core'
 import { type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { expect } from 'vitest'
+import { programPath } from './parts.ts'
 
-const executablePath = process.env['CHROMIUM_PATH'] ?? '/usr/bin/chromium'
-
-/** In CI a browser that is missing is a failure. */
-export const noChromium = !existsSync(executablePath) && !process.env['CI']
+export const executablePath = programPath(process.env['CHROMIUM_PATH'] ?? 'chromium') ?? 'chromium'
 
 const quiet = [
   '--no-sandbox',

@@ -1,11 +1,10 @@
-import { existsSync } from 'node:fs'
 import { get } from 'node:http'
 import { type Browser, chromium } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startApp } from './app.ts'
+import { executablePath } from './chromium.ts'
+import { isMissing } from './parts.ts'
 
-const executablePath = '/usr/bin/chromium'
-const hasBrowser = existsSync(executablePath)
 const policyOf = (response: Response) => response.headers.get('content-security-policy') ?? ''
 
 /** With a Host header that a browser would not send. */
@@ -17,10 +16,6 @@ const statusFor = (url: string, path: string, host: string) =>
     })
     request.on('error', failed)
   })
-
-test.runIf(process.env['CI'])('Chromium is installed, as in CI nothing is skipped', () => {
-  expect(hasBrowser).toBe(true)
-})
 
 describe('GET /docs', () => {
   test('is open to everybody, and allows nothing from elsewhere and no script but its own', async () => {
@@ -70,7 +65,7 @@ describe('GET /docs', () => {
 
 const PATIENCE = 150_000
 
-describe.runIf(hasBrowser)('the page in Chromium', { timeout: PATIENCE }, () => {
+describe.skipIf(isMissing('chromium'))('the page in Chromium', { timeout: PATIENCE }, () => {
   let browser: Browser
   beforeAll(async () => {
     const switches = ['background-networking', 'component-update', 'sync', 'quic', 'gpu'].map((it) => `--disable-${it}`)

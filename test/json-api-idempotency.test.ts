@@ -4,6 +4,7 @@ import { startApp } from './app.ts'
 import { cloneDatabase } from './database.ts'
 import { freePort } from './free-port.ts'
 import { type Client, clientOf, startJsonApi, to } from './json-api/client.ts'
+import { isMissing } from './parts.ts'
 
 const provider = (providerId: string, name = 'Name') => ({
   data: { type: 'ai-providers', attributes: { providerId, name, adapter: 'demo', apiKey: 'a-very-secret-key' } },
@@ -154,7 +155,7 @@ test('a creation with a key waits for better days while nobody can tell whether 
   expect(await svc.rows(`select 1 from ai_providers where provider_id = 'p'`)).toEqual([])
 })
 
-describe.skipIf(!redisUrl)('over two replicas', () => {
+describe.skipIf(isMissing('redis'))('over two replicas', () => {
   async function startTwo() {
     const database = await cloneDatabase()
     const settings = { DATABASE_URL: database.url, REDIS_URL: redisUrl ?? '', APP_KEY: appKey }

@@ -2,6 +2,7 @@ import { describe, expect, inject, test, vi } from 'vitest'
 import { startApp } from './app.ts'
 import { openBrowser, signIn, type TestBrowser } from './browser.ts'
 import { cloneDatabase } from './database.ts'
+import { isMissing } from './parts.ts'
 import { ownDatabase } from './redis.ts'
 
 const redisUrl = inject('redisUrl') && ownDatabase(3)
@@ -182,7 +183,7 @@ describe('choosing a language', () => {
     expect(await languageOf(browser)).toBe('de_DE')
   })
 
-  test.skipIf(!redisUrl)('holds on every replica', async () => {
+  test.skipIf(isMissing('redis'))('holds on every replica', async () => {
     await using database = await cloneDatabase()
     const settings = { DATABASE_URL: database.url, REDIS_URL: redisUrl! }
     await using first = await startApp(settings)

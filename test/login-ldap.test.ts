@@ -4,9 +4,10 @@ import { readEnv } from '../server/env.ts'
 import { openLoginSources } from '../server/login/index.ts'
 import { createLdap } from '../server/login/ldap.ts'
 import { startRelay } from './fixtures/relay.ts'
-import { BASE, hasSlapd, type Slapd, startSlapd } from './fixtures/slapd.ts'
+import { BASE, type Slapd, startSlapd } from './fixtures/slapd.ts'
 import { freePort } from './free-port.ts'
 import { keepLog } from './log.ts'
+import { isMissing } from './parts.ts'
 
 const SECRET = 'service secret'
 
@@ -57,7 +58,7 @@ const entries = [
   person('uid=open,ou=open', 'open'),
 ].join('\n')
 
-describe.skipIf(!hasSlapd)('a directory', () => {
+describe.skipIf(isMissing('slapd'))('a directory', () => {
   let slapd: Slapd
   beforeAll(async () => {
     slapd = await startSlapd(entries)

@@ -3,6 +3,7 @@ import { Redis } from 'ioredis'
 import { describe, expect, inject, test } from 'vitest'
 import { createLoginThrottle, type LoginLimits } from '../routers/login-throttle.ts'
 import { createKeyValue } from '../server/key-value.ts'
+import { isMissing } from './parts.ts'
 
 const limits: LoginLimits = { perAccount: 3, perAddress: 5, windowSeconds: 600 }
 
@@ -10,7 +11,7 @@ const stores = ['in process', 'Redis'] as const
 const urlOf = (store: (typeof stores)[number]) => (store === 'Redis' ? inject('redisUrl') : undefined)
 
 describe.for(stores)('the login throttle, %s', (store) => {
-  const run = test.skipIf(store === 'Redis' && !inject('redisUrl'))
+  const run = test.skipIf(store === 'Redis' && isMissing('redis'))
 
   /** Accounts and addresses that no other test counts. */
   async function open(more: Partial<LoginLimits> = {}) {
@@ -122,7 +123,7 @@ describe.for(stores)('the login throttle, %s', (store) => {
   })
 })
 
-test.skipIf(!inject('redisUrl'))('replicas count together, and Redis holds neither account nor address', async () => {
+test.skipIf(isMissing('redis'))('replicas count together, and Redis holds neither account nor address', async () => {
   const url = inject('redisUrl')!
   const [one, two] = await Promise.all([createKeyValue(url), createKeyValue(url)])
   const redis = new Redis(url)

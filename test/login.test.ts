@@ -74,26 +74,6 @@ describe('signing in with a password', () => {
     expect(browser.session).toBeUndefined()
   })
 
-  test('takes about as long for an unknown account as for a wrong password', async () => {
-    await using svc = await startApp({ LOGIN_ATTEMPTS_PER_ACCOUNT: '1000' })
-    await addAccount(svc, 'ada')
-    const browser = openBrowser(svc.url)
-    const times = { ada: [] as number[], nobody: [] as number[] }
-
-    for (let round = 0; round < 12; round++) {
-      for (const account of ['ada', 'nobody'] as const) {
-        const begun = performance.now()
-        await browser.login(account, 'wrong')
-        times[account].push(performance.now() - begun)
-      }
-    }
-
-    const [known, unknown] = [times.ada, times.nobody].map((all) => all.sort((a, b) => a - b)[5]!)
-    // Without the hash of nobody an unknown account is answered some ten times faster.
-    expect(unknown! / known!).toBeGreaterThan(0.4)
-    expect(unknown! / known!).toBeLessThan(2.5)
-  })
-
   test('refuses what is no account and password', async () => {
     await using svc = await startApp()
     await addAccount(svc, 'ada')

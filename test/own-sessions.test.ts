@@ -3,6 +3,7 @@ import { afterEach, describe, expect, inject, test, vi } from 'vitest'
 import { startApp, type TestApp } from './app.ts'
 import { addAccount, firstKeys, openBrowser, PASSWORD, signIn, type TestBrowser } from './browser.ts'
 import { cloneDatabase } from './database.ts'
+import { isMissing } from './parts.ts'
 import { keysIn, ownDatabase } from './redis.ts'
 
 interface Listed {
@@ -375,7 +376,7 @@ describe('the sessions of others', () => {
   })
 })
 
-describe.skipIf(!redisUrl)('on two replicas', () => {
+describe.skipIf(isMissing('redis'))('on two replicas', () => {
   test('sessions are seen from both, and end on both at once', async () => {
     await using database = await cloneDatabase()
     const settings = { DATABASE_URL: database.url, REDIS_URL: redisUrl! }

@@ -2,6 +2,7 @@ import { describe, expect, inject, test } from 'vitest'
 import { startApp, type TestApp } from './app.ts'
 import { openBrowser, signIn, type TestBrowser } from './browser.ts'
 import { cloneDatabase } from './database.ts'
+import { isMissing } from './parts.ts'
 
 const create = (browser: TestBrowser, body: object = { name: 'laptop' }) =>
   browser.send('POST', '/req/profile/create-token', { body })
@@ -184,7 +185,7 @@ const redisUrl = inject('redisUrl')
 /** Addresses of every surface that a token opens. */
 const surfaces = ['/api/user', '/api/svc/v1/users/me', '/trpc/users.me']
 
-describe.skipIf(!redisUrl)('on another replica', () => {
+describe.skipIf(isMissing('redis'))('on another replica', () => {
   test.for([
     ['is revoked', (_: TestApp, browser: TestBrowser, id: number) => revoke(browser, id)],
     [

@@ -1,8 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
 import { emptyDatabase } from './database.ts'
-import { hasHaproxy, startHaproxy } from './fixtures/haproxy.ts'
+import { startHaproxy } from './fixtures/haproxy.ts'
 import { freePort } from './free-port.ts'
+import { isMissing } from './parts.ts'
 import { answers, configFor, question, startProvider } from './provider.ts'
 import { dataFolder, startProcess } from './service-process.ts'
 
@@ -10,7 +11,7 @@ vi.setConfig({ testTimeout: 180_000 })
 
 const SLOW = { timeout: 60_000, interval: 20 }
 
-describe.skipIf(!hasHaproxy)('two replicas behind a load balancer', () => {
+describe.skipIf(isMissing('haproxy'))('two replicas behind a load balancer', () => {
   test('are restarted one after the other under load, and no request fails', async () => {
     await using database = await emptyDatabase()
     await using folder = await dataFolder()

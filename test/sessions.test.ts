@@ -5,6 +5,7 @@ import { startApp } from './app.ts'
 import { addAccount, firstKeys, openBrowser, PASSWORD, signIn, type TestBrowser } from './browser.ts'
 import { run } from './command-line.ts'
 import { cloneDatabase } from './database.ts'
+import { isMissing } from './parts.ts'
 
 const redisUrl = inject('redisUrl')
 const user = 'internal_authenticated'
@@ -101,7 +102,7 @@ describe('the id of a session', () => {
     expect(browser.session).toBeUndefined()
   })
 
-  test.skipIf(!redisUrl)('cannot be read in the store', async () => {
+  test.skipIf(isMissing('redis'))('cannot be read in the store', async () => {
     await using svc = await startApp({ REDIS_URL: redisUrl! })
     const { browser } = await signIn(svc)
     const redis = new Redis(redisUrl!)
@@ -279,7 +280,7 @@ const ends: [string, (replica: Awaited<ReturnType<typeof startApp>>, id: number,
   ['removal', ({ host }, id) => host.admin.removeUser({ user: { id } })],
 ]
 
-describe.skipIf(!redisUrl)('on every replica at once', () => {
+describe.skipIf(isMissing('redis'))('on every replica at once', () => {
   test.for(ends)('all sessions of a person end with %s', async ([, end]) => {
     await using database = await cloneDatabase()
     const settings = { DATABASE_URL: database.url, REDIS_URL: redisUrl! }

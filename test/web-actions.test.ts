@@ -3,16 +3,17 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { builtInLabels } from '../routers/labels/index.ts'
 import { startApp } from './app.ts'
 import { addAccount, openBrowser, PASSWORD } from './browser.ts'
-import { expectAccessible, noChromium, openPage } from './chromium.ts'
+import { expectAccessible, openPage } from './chromium.ts'
 import { freePort } from './free-port.ts'
 import { openProfile, showProfile, signIn } from './pages.ts'
+import { isMissing } from './parts.ts'
 
 const svc = await startApp()
 afterAll(() => svc[Symbol.asyncDispose]())
 
 const german = (key: string) => builtInLabels.de_DE[key] ?? ''
 
-describe.skipIf(noChromium)('what people do on the pages', () => {
+describe.skipIf(isMissing('chromium'))('what people do on the pages', () => {
   test('what the server refuses is said in German on a German page', async () => {
     await using chromium = await openProfile(svc, 'anna', { locale: 'de-DE' })
     const { page } = chromium
@@ -271,7 +272,7 @@ describe.skipIf(noChromium)('what people do on the pages', () => {
   })
 })
 
-describe.skipIf(noChromium)('the address of the sign-in page', () => {
+describe.skipIf(isMissing('chromium'))('the address of the sign-in page', () => {
   test('that is not the one of the service is named, with what to do', async () => {
     await using other = await startApp({ BASE_URL: 'https://svc.example.org' })
     await using chromium = await openPage(other.url, { viewport: { width: 390, height: 800 } })

@@ -2,7 +2,8 @@ import { afterAll, describe, expect, test, vi } from 'vitest'
 import { Problem } from '../routers/problems.ts'
 import { startApp } from './app.ts'
 import { signIn } from './browser.ts'
-import { expectAccessible, noChromium, openPage } from './chromium.ts'
+import { expectAccessible, openPage } from './chromium.ts'
+import { isMissing } from './parts.ts'
 
 const svc = await startApp()
 afterAll(() => svc[Symbol.asyncDispose]())
@@ -124,7 +125,7 @@ test('a form that another site sent is refused with a page, and a script gets JS
   expect([script.status, script.body]).toMatchObject([403, { code: 'csrf' }])
 })
 
-test.skipIf(noChromium)('a person comes from a missing page back to where they can go on', async () => {
+test.skipIf(isMissing('chromium'))('a person comes from a missing page back to where they can go on', async () => {
   await using chromium = await openPage(svc.url, { viewport: { width: 390, height: 800 }, colorScheme: 'dark' })
   const { page } = chromium
 

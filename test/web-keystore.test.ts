@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -10,8 +9,9 @@ import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
 import * as web from '../facades/web/browser/crypto.ts'
 import { loadBrowserModules } from '../facades/web/browser-modules.ts'
+import { executablePath } from './chromium.ts'
+import { isMissing } from './parts.ts'
 
-const chromium = process.env['CHROMIUM_PATH'] ?? '/usr/bin/chromium'
 const salt = '0123456789abcdef0123456789abcdef'
 const salts: web.Salts = { userdata: salt, passkey: salt, backup: salt, invitation: salt, ai: salt }
 
@@ -49,7 +49,7 @@ async function inBrowser(...scripts: string[]): Promise<unknown> {
   const profile = await mkdtemp(join(tmpdir(), 'svc-chromium-'))
   const { port } = server.address() as AddressInfo
   const flags = ['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run', `--user-data-dir=${profile}`]
-  const browser = spawn(chromium, [...flags, `http://127.0.0.1:${port}/0`], { stdio: 'ignore', detached: true })
+  const browser = spawn(executablePath, [...flags, `http://127.0.0.1:${port}/0`], { stdio: 'ignore', detached: true })
   const gone = once(browser, 'exit').then(() => fail(new Error('The browser has gone.')))
   const patience = setTimeout(() => fail(new Error('The page told nothing.')), 45_000)
   try {
@@ -67,7 +67,7 @@ async function inBrowser(...scripts: string[]): Promise<unknown> {
 
 const next = (page: number) => `location.href = '/${page}'`
 
-describe.skipIf(!existsSync(chromium))('in a real browser', () => {
+describe.skipIf(isMissing('chromium'))('in a real browser', () => {
   test('a key that is kept is found on the next page, works, and cannot be read', async () => {
     const sealed = await web.seal(await web.passkeyKey('Datakey_123', salts), 'a text')
 

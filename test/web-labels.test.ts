@@ -6,8 +6,9 @@ import { describe, expect, test } from 'vitest'
 import { builtInLabels } from '../routers/labels/index.ts'
 import { startApp } from './app.ts'
 import { addAccount } from './browser.ts'
-import { noChromium, openPage } from './chromium.ts'
+import { openPage } from './chromium.ts'
 import { openProfile, signIn } from './pages.ts'
+import { isMissing } from './parts.ts'
 
 const { de_DE: german, en_US: english } = builtInLabels
 const placeholders = (text: string) => [...text.matchAll(/:[a-z]+\b/g)].map(([name]) => name).sort()
@@ -70,7 +71,7 @@ async function foreignWords(page: Page): Promise<string[]> {
   return (rest.match(/\p{L}{2,}/gu) ?? []).filter((word) => !['svc', 'Deutsch', 'English'].includes(word))
 }
 
-describe.skipIf(noChromium)('with labels that give their keys', () => {
+describe.skipIf(isMissing('chromium'))('with labels that give their keys', () => {
   test('every page shows nothing but labels, also when something goes wrong', async () => {
     await using labels = await bracketedLabels()
     await using svc = await startApp({ LABELS_DIR: labels.folder, LOGIN_ATTEMPTS_PER_ACCOUNT: '3' })

@@ -3,8 +3,9 @@ import sharp from 'sharp'
 import { describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from './app.ts'
 import { addAccount, openBrowser, PASSWORD, signIn as signInBy } from './browser.ts'
-import { expectAccessible, noChromium, openPage } from './chromium.ts'
+import { expectAccessible, openPage } from './chromium.ts'
 import { signIn } from './pages.ts'
+import { isMissing } from './parts.ts'
 
 const PASSKEY = 'Correct-Horse-7!'
 
@@ -33,7 +34,7 @@ async function newcomer(settings: Record<string, string> = {}): Promise<TestApp>
   return svc
 }
 
-describe.skipIf(noChromium)('in a real browser', () => {
+describe.skipIf(isMissing('chromium'))('in a real browser', () => {
   test('somebody comes from the first sign-in to their profile, and is known from then on', async () => {
     await using svc = await newcomer()
     await using chromium = await openPage(svc.url)
