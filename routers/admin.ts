@@ -8,9 +8,7 @@ import { eraseUser } from './erase-user.ts'
 import { assertLocalAccounts, assertNotGuessable, newPassword } from './password.ts'
 import { Problem } from './problems.ts'
 import { host, router } from './trpc.ts'
-import { email, findUser, userChoice, username } from './user-choice.ts'
-
-export const personName = z.string().trim().min(1, 'must not be empty').max(120, 'must have at most 120 characters')
+import { email, findUser, personName, userChoice, username } from './user-choice.ts'
 
 const newUser = z.strictObject({
   username,

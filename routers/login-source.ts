@@ -1,16 +1,11 @@
 import { z } from 'zod'
-import { email, username } from './user-choice.ts'
+import { email, personName, username } from './user-choice.ts'
 
 /** Who somebody is, as a source says that has checked it. What they may do is never taken from there. */
 export const identity = z.object({
   username,
   email,
-  name: z
-    .string()
-    .trim()
-    .min(1)
-    .max(120)
-    .regex(/^[^\p{Cc}\p{Zl}\p{Zp}]*$/u, 'must be one line'),
+  name: personName,
 })
 export type Identity = z.output<typeof identity>
 

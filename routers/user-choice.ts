@@ -11,6 +11,14 @@ export const username = lower().regex(
 )
 export const email = lower().pipe(z.email('must be an e-mail address').max(254))
 
+/** The name that others see. */
+export const personName = z
+  .string()
+  .trim()
+  .min(1, 'must not be empty')
+  .max(120, 'must have at most 120 characters')
+  .regex(/^[^\p{Cc}\p{Zl}\p{Zp}]*$/u, 'must be one line')
+
 /** The number of a row, within what its column holds. */
 export const rowId = z.coerce
   .number('must be a number')

@@ -13,10 +13,10 @@ import { getRow, reads, rowId } from './reads.ts'
 import { attribute, exposes, type RecordOf, resource, timestamps } from './resource.ts'
 import { host, middleware, router, userWho } from './trpc.ts'
 import { withoutUnchanged } from './unchanged.ts'
-import { findUser, userChoice } from './user-choice.ts'
+import { findUser, personName, userChoice } from './user-choice.ts'
 import { administrator, ifVersion, insistOn, type RowChange, updateRow } from './writes.ts'
 
-const displayName = z.string().trim().min(1).max(120).describe('The name that people see.')
+const displayName = personName.describe('The name that people see.')
 const bio = z.string().max(2000).nullable().describe('What the person says of themselves.')
 const role = z.enum(roles).describe('What the person may do.')
 

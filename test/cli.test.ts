@@ -1,4 +1,6 @@
+import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { verify } from '@node-rs/argon2'
 import { describe, expect, test } from 'vitest'
@@ -141,6 +143,31 @@ describe('what is refused exits with 1 and changes nothing', () => {
       stdout: '',
       stderr: `${message}\n`,
     })
+  })
+
+  test('an account of the example in production, where it could not sign in, but not the person without one', async () => {
+    const own = 'cm9vbSB0ZW1wZXJhdHVyZSBpcyBmaW5lIGZvciBtZQ'
+    const secrets = [
+      'APP_KEY',
+      'USERDATA_ENCRYPTION_SALT',
+      'INVITATION_SALT',
+      'AI_CRYPTO_SALT',
+      'PASSKEY_SALT',
+      'BACKUP_SALT',
+    ]
+    await using machine = await host({
+      NODE_ENV: 'production',
+      AI_CONFIG: 'ai.yaml',
+      AUTHENTICATION_METHOD: 'local',
+      ACCOUNTS_FILE: join(tmpdir(), `accounts-${randomUUID()}.json`),
+      ...Object.fromEntries(secrets.map((name) => [name, own])),
+    })
+
+    const refused = await machine.run(['add-user', ...ada, '--password-stdin'], { piped: 'correct horse' })
+
+    expect(refused).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('example.org') })
+    expect(await machine.rows('select id from users where id > 1')).toEqual([])
+    expect(await machine.run(['add-user', ...ada])).toMatchObject({ exitCode: 0 })
   })
 
   test('a token of somebody else, and one that is revoked already', async () => {

@@ -1,6 +1,9 @@
+import { execFile } from 'node:child_process'
 import { chmod, mkdtemp, readdir, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import * as argon2 from '@node-rs/argon2'
 import { describe, expect, test, vi } from 'vitest'
 import { readEnv } from '../server/env.ts'
@@ -132,6 +135,30 @@ describe('local accounts', () => {
     const names = (await readAccounts(t.file)).map(({ username }) => username)
     expect(names.sort()).toEqual(people.map(({ username }) => username))
     expect(await readdir(t.folder)).toEqual(['accounts.json'])
+  })
+
+  test('lose nobody when several processes add, change and remove some at once', async () => {
+    await using t = await inFolder()
+    await putAccount(t.file, { ...ann, username: 'old', email: 'old@example.org' }, 'x')
+    const accounts = JSON.stringify(fileURLToPath(new URL('../server/login/accounts.ts', import.meta.url)))
+    const work = (own: string) => `
+      const { putAccount, removeAccount, setAccountPassword } = await import(${accounts})
+      for (const at of [1, 2, 3]) {
+        const username = '${own}' + at
+        await putAccount('${t.file}', { username, email: username + '@example.org', name: username }, 'x')
+        await setAccountPassword('${t.file}', username, 'y')
+      }
+      await removeAccount('${t.file}', 'old')
+      await removeAccount('${t.file}', '${own}2')`
+
+    await Promise.all(
+      ['a', 'b', 'c'].map((own) => promisify(execFile)(process.execPath, ['--input-type=module', '-e', work(own)])),
+    )
+
+    const names = (await readAccounts(t.file)).map(({ username }) => username)
+    expect(names.sort()).toEqual(['a1', 'a3', 'b1', 'b3', 'c1', 'c3'])
+    const source = await t.open()
+    expect(await source.verify('b3', 'y')).toMatchObject({ username: 'b3' })
   })
 
   test('are readable for their owner only, and keep the mode and the link that they have', async () => {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import type { Log } from '../../routers/context.ts'
 import type { LocalAccounts } from '../../routers/local-accounts.ts'
+import { identity } from '../../routers/login-source.ts'
 import { Problem } from '../../routers/problems.ts'
 import {
   type Account,
@@ -60,12 +61,13 @@ export function createLocalAccounts(options: LocalOptions, log: Log): OpenedLoca
       const unknown = await hashOfNobody()
       const matches = await verifyPassword(account?.hash ?? unknown, password)
       if (!account || !matches) return undefined
-      const { hash: _, ...identity } = account
-      return identity
+      const { hash: _, ...person } = account
+      return person
     },
     has: async (username) => (await find(username)) !== undefined,
     async add(person, password) {
       if (!allowExamples && isExample(person)) throw new Problem('invalid', { detail: NO_EXAMPLES })
+      if (!identity.safeParse(person).success) throw new Problem('invalid', { detail: NO_IDENTITY })
       await guard(putAccount(file, person, password))
     },
     setPassword: async (username, password) =>
@@ -76,6 +78,7 @@ export function createLocalAccounts(options: LocalOptions, log: Log): OpenedLoca
 
 const UNUSABLE = 'The accounts cannot be read or changed at the moment. Please contact your administrator.'
 const NO_EXAMPLES = 'An account with an address for examples, as at example.org, cannot sign in in production.'
+const NO_IDENTITY = 'An account needs a username, an e-mail address and a name of one line.'
 const ONLY_EXAMPLES = 'Production does not take accounts of the example, with addresses at example.org.'
 
 const usernameOf = (typed: string) => typed.trim().toLowerCase()
