@@ -5,6 +5,7 @@ import { issuesOf } from '../routers/issues.ts'
 import type { Allowance } from '../routers/rate-limit.ts'
 import { eventStream } from './event-stream.ts'
 import { type Failure, failureOf } from './failure.ts'
+import { legacyUserOf } from './legacy-user.ts'
 import { type Door, routeTo } from './procedures.ts'
 import { type FieldErrors, fieldErrors } from './sentences.ts'
 
@@ -67,9 +68,7 @@ export async function legacy(
   app.get('/api/user', async (request, reply) => {
     reply.header('deprecation', `@${deprecatedSince}`)
     reply.header('link', '</api/svc/v1/users/me>; rel="successor-version"')
-    const { id, displayName: name, ...me } = await createCaller(await contextOf(request, reply)).users.me()
-    const { username, email, role, bio, avatar, createdAt, updatedAt } = me
-    return { id: Number(id), username, name, email, role, bio, avatar, createdAt, updatedAt }
+    return legacyUserOf(await createCaller(await contextOf(request, reply)).users.me())
   })
 }
 

@@ -3,13 +3,21 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import type { BodySize } from '../routers/body-size.ts'
 import { appRouter } from '../routers/index.ts'
+import type { Exposure } from '../routers/resource.ts'
 import { type Audience, assertMayCall } from '../routers/trpc.ts'
 import type { BodyLimits } from './body-limits.ts'
 import type { ContextOf } from './request-context.ts'
 
 interface Facts {
   inputs: z.ZodObject[]
-  meta: { audience: Audience; body?: BodySize }
+  meta: {
+    audience: Audience
+    exposes: Exposure
+    body?: BodySize
+    /** What it does, in a sentence. */
+    about?: string
+    answer?: z.ZodType
+  }
 }
 
 /** What tRPC keeps of a procedure. */

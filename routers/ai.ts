@@ -4,12 +4,12 @@ import { takes } from './body-size.ts'
 import type { Caller } from './caller.ts'
 import type { Context } from './context.ts'
 import type { FunctionTool } from './extension.ts'
-import { MeteredCall } from './metered-call.ts'
+import { answer, MeteredCall } from './metered-call.ts'
 import type { CallableModel, Message, ModelCall } from './model-gateway.ts'
 import { estimateTokens } from './pricing.ts'
 import { type Issue, Problem } from './problems.ts'
 import { takeAllowance } from './rate-limit.ts'
-import { router, userWho } from './trpc.ts'
+import { about, router, userWho } from './trpc.ts'
 
 /** More than a model is sent in one conversation. */
 const MAX_MESSAGES = 5000
@@ -25,8 +25,16 @@ const message = z.object({
 
 /** What is sent beside these is dropped, as it always was. */
 const request = z.object({
-  model: z.string().min(1).max(200, 'is not a model that you may use'),
-  messages: z.array(message).min(1).max(MAX_MESSAGES, `must have at most ${MAX_MESSAGES} messages`),
+  model: z
+    .string()
+    .min(1)
+    .max(200, 'is not a model that you may use')
+    .describe('The `modelId` of one of the `ai-models`.'),
+  messages: z
+    .array(message)
+    .min(1)
+    .max(MAX_MESSAGES, `must have at most ${MAX_MESSAGES} messages`)
+    .describe('The conversation so far, which ends with a message of the user.'),
 })
 export type AiRequest = z.input<typeof request>
 
@@ -61,11 +69,13 @@ const asking = userWho('ai')
   })
 
 export const aiRouter = router({
-  /** The whole answer. */
-  ask: asking.mutation(({ ctx }) => new MeteredCall(ctx, ctx.who, ctx.call).answer()),
+  ask: asking
+    .meta(about('Ask a model for its whole answer.', answer))
+    .mutation(({ ctx }) => new MeteredCall(ctx, ctx.who, ctx.call).answer()),
 
-  /** The answer as it comes: pieces of text, then what it took. */
-  stream: asking.mutation(({ ctx }) => new MeteredCall(ctx, ctx.who, ctx.call).parts()),
+  stream: asking
+    .meta(about('Ask a model for its answer as it comes: pieces of text, then the tokens it took.'))
+    .mutation(({ ctx }) => new MeteredCall(ctx, ctx.who, ctx.call).parts()),
 })
 
 function problemsOf(messages: readonly Message[], model: CallableModel | undefined): Issue[] {

@@ -3,7 +3,7 @@ import { builtInBlocks } from './config-blocks.ts'
 import type { Context } from './context.ts'
 import type { ConfigBlock } from './extension.ts'
 import { attribute, exposes, type RecordOf, resource } from './resource.ts'
-import { anyone, router } from './trpc.ts'
+import { about, anyone, router } from './trpc.ts'
 import { virtualReads } from './virtual-reads.ts'
 
 const block = z.record(z.string(), z.unknown())
@@ -47,6 +47,7 @@ export const configsRouter = router({
 
   public: anyone
     .meta(exposes(configs, { member: 'public' }))
+    .meta(about('Read all public blocks at once.'))
     .input(z.strictObject({}).prefault({}))
     .query(async ({ ctx }): Promise<Config> => {
       const own = await readBlocks(ctx, builtInBlocks)

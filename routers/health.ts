@@ -1,14 +1,24 @@
+import { z } from 'zod'
 import type { Context } from './context.ts'
 import { inTime } from './in-time.ts'
-import { anyone, router } from './trpc.ts'
+import { about, anyone, router } from './trpc.ts'
 
-export interface HealthResult {
-  name: string
-  status: 'ok' | 'error'
-  message: string
-  /** In milliseconds; absent on failures, null for a custom check that gives none. */
-  response_time?: number | null
-}
+const result = z.object({
+  name: z.string(),
+  status: z.enum(['ok', 'error']),
+  message: z.string(),
+  response_time: z
+    .number()
+    .nullish()
+    .describe('In milliseconds; absent on failures, null for a custom check that gives none.'),
+})
+export type HealthResult = z.output<typeof result>
+
+const healthReport = z.object({
+  status: z.enum(['healthy', 'unhealthy']),
+  timestamp: z.iso.datetime({ offset: true }),
+  checks: z.array(result),
+})
 
 export const deepChecks = ['database', 'cache', 'kvstore', 'storage'] as const
 export type HealthCheckName = (typeof deepChecks)[number] | 'quick_database'
@@ -36,7 +46,7 @@ const messages: Record<HealthCheckName, readonly [ok: string, error: string]> = 
 }
 
 export const healthRouter = router({
-  check: anyone.query(async ({ ctx }) => {
+  check: anyone.meta(about('Ask whether the parts of the service work.', healthReport)).query(async ({ ctx }) => {
     const { healthTimer } = ctx
     if (!(await healthTimer.deepIsDue())) return report([await run(ctx, 'quick_database')])
     const builtIn = await Promise.all(deepChecks.map((name) => run(ctx, name)))
@@ -75,8 +85,8 @@ function complete([name, { status, message, response_time = null }]: [string, He
   return status === 'ok' ? { name, status, message, response_time } : { name, status: 'error', message }
 }
 
-function report(checks: HealthResult[]) {
+function report(checks: HealthResult[]): z.output<typeof healthReport> {
   const status = checks.some((check) => check.status === 'error') ? 'unhealthy' : 'healthy'
   const timestamp = new Date().toISOString().replace('Z', '+00:00')
-  return { status, timestamp, checks } as const
+  return { status, timestamp, checks }
 }

@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import type { Outcome } from '../entities/usage-record.ts'
 import type { Caller } from './caller.ts'
 import type { Context } from './context.ts'
@@ -8,6 +9,10 @@ import { withTimeLimit } from './time-limit.ts'
 
 type User = Extract<Caller, { type: 'user' }>
 type Surroundings = Pick<Context, 'models' | 'usageLog' | 'requestId' | 'log' | 'hangUp'>
+
+/** The answer of a model as a whole. */
+export const answer = z.object({ text: z.string().describe('What the model says.') })
+type Answer = z.output<typeof answer>
 
 export type StreamPart =
   | { type: 'delta'; text: string }
@@ -38,7 +43,7 @@ export class MeteredCall {
     this.#call = call
   }
 
-  async answer(): Promise<{ text: string }> {
+  async answer(): Promise<Answer> {
     using time = this.#timeLimit()
     const call = { ...this.#call, signal: time.signal }
     try {

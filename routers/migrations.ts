@@ -7,7 +7,7 @@ import type { Context } from './context.ts'
 import { Problem } from './problems.ts'
 import { registerMigrations, USERDATA } from './register-migrations.ts'
 import { attribute, exposes, type RecordOf, resource } from './resource.ts'
-import { host, router, sessionUser } from './trpc.ts'
+import { about, host, router, sessionUser } from './trpc.ts'
 import { virtualReads } from './virtual-reads.ts'
 
 export const migrations = resource({
@@ -44,9 +44,10 @@ export const migrationsRouter = router({
   /** Keeps those of the configured files that are new. */
   register: host.mutation(async ({ ctx }) => registerMigrations(ctx, await ctx.frontendMigrations())),
 
-  /** Says that the caller's browser has carried it out; saying so again does no harm. */
+  /** Saying so again does no harm. */
   markApplied: sessionUser
     .meta(exposes(migrations, { action: 'apply' }))
+    .meta(about("Record that the caller's browser has carried out a migration."))
     .input(z.preprocess(spelled, z.strictObject({ migrationName: z.string().min(1).max(200) })))
     .mutation(async ({ ctx, input }) => ({ data: [await markApplied(ctx, ctx.who.person.id, input.migrationName)] })),
 })

@@ -12,21 +12,21 @@ import { Problem } from './problems.ts'
 import { redirectLogin } from './redirect-login.ts'
 import type { Browser, SignIn } from './session.ts'
 import { callerOf } from './session-caller.ts'
-import { anyone, browser, router } from './trpc.ts'
+import { about, anyone, browser, router } from './trpc.ts'
 
 type BrowserContext = Context & { browser: Browser }
 
 export const sessionsRouter = router({
-  /** Whether there is a session, for how many seconds, and what proves that a call comes from its pages. */
-  current: anyone.query(({ ctx: { browser } }) => {
-    const { session, expiresAt = 0 } = browser ?? {}
-    if (!session) return { expired: true as const }
-    const remaining = Math.max(0, Math.floor((expiresAt - Date.now()) / 1000))
-    return { expired: false as const, remaining, csrfToken: session.csrfToken }
-  }),
+  current: anyone
+    .meta(about('Ask whether there is a session, for how many seconds, and for its CSRF token.'))
+    .query(({ ctx: { browser } }) => {
+      const { session, expiresAt = 0 } = browser ?? {}
+      if (!session) return { expired: true as const }
+      const remaining = Math.max(0, Math.floor((expiresAt - Date.now()) / 1000))
+      return { expired: false as const, remaining, csrfToken: session.csrfToken }
+    }),
 
-  /** How people sign in here. */
-  ways: anyone.query(async ({ ctx }) => {
+  ways: anyone.meta(about('Ask how people sign in here.')).query(async ({ ctx }) => {
     const { password, redirect, header } = await ctx.loginSources()
     return { password: password !== undefined, oidc: redirect !== undefined, proxy: header !== undefined }
   }),

@@ -1,4 +1,5 @@
 import { initTRPC } from '@trpc/server'
+import type { z } from 'zod'
 import type { Ability } from '../entities/access-token.ts'
 import type { Caller } from './caller.ts'
 import type { Context } from './context.ts'
@@ -72,6 +73,12 @@ function openTo<Known extends object = object>(callers: Audience['callers'], how
 type User = { who: CallerOf<'user'> }
 /** Where a session can be: not with a token, and not on the host. */
 type InBrowser = { browser: Browser }
+
+/** What a procedure does, in a sentence for documents and clients; with the shape of its answer where it is no resource. */
+export const about = (sentence: string, answer?: z.ZodType): { about: string; answer?: z.ZodType } => ({
+  about: sentence,
+  ...(answer && { answer }),
+})
 
 export const anyone = openTo('anyone')
 export const user = openTo<User>('users')

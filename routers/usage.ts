@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { reportUsage, summariseUsage } from '../entities/usage-statements.ts'
-import { adminWho, router, userWho } from './trpc.ts'
+import { about, adminWho, router, userWho } from './trpc.ts'
 
 const day = z.iso.date('must be a day such as 2026-01-31')
 const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10)
@@ -12,13 +12,13 @@ const period = z
   .prefault({})
 
 export const usageRouter = router({
-  /** The caller's own, by day, model and context. */
   summary: userWho('read')
+    .meta(about("Sum up the caller's own AI calls by day, model and context."))
     .input(period)
     .query(({ ctx, input }) => ctx.sql(summariseUsage, [ctx.who.person.id, input.from, input.to])),
 
-  /** Everybody's, by person, model, context and outcome. */
   report: adminWho('read')
+    .meta(about("Sum up everybody's AI calls by person, model, context and outcome."))
     .input(period)
     .query(({ ctx, input }) => ctx.sql(reportUsage, [input.from, input.to])),
 })

@@ -11,7 +11,7 @@ import { Problem } from './problems.ts'
 import { RowReader } from './read-rows.ts'
 import { getRow, reads } from './reads.ts'
 import { attribute, exposes, type RecordOf, resource } from './resource.ts'
-import { router, userWho } from './trpc.ts'
+import { about, router, userWho } from './trpc.ts'
 
 export const userKeychainValues = resource({
   type: 'user-keychain-values',
@@ -45,15 +45,16 @@ export const userKeychainValuesRouter = router({
   /** Everything is judged before anything is changed, and changed as a whole. */
   batchUpdate: userWho('keychain')
     .meta({ ...exposes(userKeychainValues, { action: 'batch-update' }), ...takes('keychain') })
+    .meta(about('Set and remove several keychain values at once.'))
     .input(batch)
     .mutation(async ({ ctx, input }) => {
       await update(ctx, ctx.who.person.id, input)
       return { data: await allEntries(ctx) }
     }),
 
-  /** What a browser tries a passkey on. */
   validator: userWho('read')
     .meta(exposes(userKeychainValues, { action: 'validator' }))
+    .meta(about('Read the value on which a browser tries a passkey.'))
     .query(async ({ ctx }) => {
       const [found] = await ctx.sql(findValidator, [ctx.who.person.id])
       if (!found) throw new Problem('not_found', { detail: 'You have made no keys yet.' })

@@ -11,7 +11,7 @@ import { eraseUser } from './erase-user.ts'
 import { Problem } from './problems.ts'
 import { getRow, reads, rowId } from './reads.ts'
 import { attribute, exposes, type RecordOf, resource, timestamps } from './resource.ts'
-import { host, middleware, router, userWho } from './trpc.ts'
+import { about, host, middleware, router, userWho } from './trpc.ts'
 import { withoutUnchanged } from './unchanged.ts'
 import { findUser, personName, userChoice } from './user-choice.ts'
 import { administrator, ifVersion, insistOn, type RowChange, updateRow } from './writes.ts'
@@ -76,11 +76,12 @@ export const usersRouter = router({
 
   me: userWho('user')
     .meta(exposes(users, { member: 'me' }))
+    .meta(about('Read the caller.'))
     .input(z.strictObject({ include: z.array(z.never()).max(1).optional() }).prefault({}))
     .query(({ ctx }): Promise<RecordOf<typeof users>> => getRow(ctx, users, String(ctx.who.person.id))),
 
-  /** The picture of somebody the caller knows, as WebP. */
   picture: userWho('read')
+    .meta(about('Read the picture of somebody the caller knows, as WebP.'))
     .input(z.strictObject({ id: rowId }))
     .query(async ({ ctx, input }) => {
       const { avatar } = await getRow(ctx, users, input.id)

@@ -7,7 +7,7 @@ import fastify, {
   LogController,
 } from 'fastify'
 import { type BodyLimits, bodyLimitsOf } from '../facades/body-limits.ts'
-import { docs } from '../facades/docs.ts'
+import { docs } from '../facades/docs/index.ts'
 import { failureOf } from '../facades/failure.ts'
 import { health } from '../facades/health.ts'
 import { jsonApi } from '../facades/json-api/index.ts'

@@ -1,9 +1,10 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { openApiDocument } from '../facades/json-api/openapi.ts'
+import { openApiDocument } from '../facades/docs/document.ts'
 import { routesOf } from '../facades/json-api/routes.ts'
 import { appRouter, resources } from '../routers/index.ts'
 import { exposes, type Resource } from '../routers/resource.ts'
@@ -21,6 +22,7 @@ interface Parameter {
 }
 interface Operation {
   operationId: string
+  summary: string
   parameters: (Parameter | { $ref: string })[]
   requestBody?: { content: Record<string, { schema: BodySchema }> }
   responses: Record<string, object>
@@ -40,15 +42,20 @@ interface OpenApi {
   paths: Record<string, Record<string, Operation>>
   components: Shared
   tags: { name: string; description: string }[]
+  info: { description: string }
 }
 
 const made = openApiDocument({ router: appRouter, resources, baseUrl: '' })
 const openApi = JSON.parse(JSON.stringify(made)) as OpenApi
 
-const operations = Object.entries(openApi.paths).flatMap(([path, item]) =>
+const everything = Object.entries(openApi.paths).flatMap(([path, item]) =>
   Object.entries(item).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
 )
-const operationOf = (method: string, path: string) => openApi.paths[path]![method.toLowerCase()]!
+/** Those of JSON:API, by their paths below its base. */
+const operations = everything
+  .filter(({ path }) => path.startsWith(BASE))
+  .map((it) => ({ ...it, path: it.path.slice(BASE.length) }))
+const operationOf = (method: string, path: string) => openApi.paths[BASE + path]![method.toLowerCase()]!
 const parametersOf = ({ parameters }: Operation) =>
   parameters.map((it) => ('$ref' in it ? openApi.components.parameters[it.$ref.split('/').at(-1)!]! : it))
 
@@ -65,7 +72,7 @@ function wrongWith(value: unknown, ...steps: string[]) {
 }
 
 function wrongWithAnswer(method: string, path: string, status: number, body: unknown) {
-  const place = ['paths', path, method.toLowerCase(), 'responses', String(status)]
+  const place = ['paths', BASE + path, method.toLowerCase(), 'responses', String(status)]
   const response = operationOf(method, path).responses[status]
   if (!response) return [`the status ${status} is not described`]
   const at = '$ref' in response ? ['components', 'responses', String(status)] : place
@@ -73,7 +80,7 @@ function wrongWithAnswer(method: string, path: string, status: number, body: unk
 }
 
 const wrongWithBody = (method: string, path: string, body: unknown, media = MEDIA) =>
-  wrongWith(body, 'paths', path, method.toLowerCase(), 'requestBody', 'content', media, 'schema')
+  wrongWith(body, 'paths', BASE + path, method.toLowerCase(), 'requestBody', 'content', media, 'schema')
 
 interface Answer {
   status: number
@@ -157,24 +164,39 @@ describe('the OpenAPI document', () => {
   })
 
   test('gives each operation a name of its own, and each type its sentence', () => {
-    const names = operations.map(({ operation }) => operation.operationId)
-
-    expect(new Set(names).size).toBe(names.length)
-    expect(openApi.tags).toEqual(resources.map(({ type, about }) => ({ name: type, description: about })))
-    expect(new Set(operations.flatMap(({ operation }) => operation.tags))).toEqual(
-      new Set(resources.map(({ type }) => type)),
+    for (const name of ['operationId', 'summary'] as const) {
+      const names = everything.map(({ operation }) => operation[name])
+      expect(names.filter((it, index) => !it || names.indexOf(it) !== index)).toEqual([])
+    }
+    expect(openApi.tags.slice(-resources.length)).toEqual(
+      resources.map(({ type, about }) => ({ name: type, description: about })),
     )
+    expect(new Set(everything.flatMap(({ operation }) => operation.tags))).toEqual(
+      new Set(openApi.tags.map(({ name }) => name)),
+    )
+  })
+
+  test('says of every list what is in it', () => {
+    const bare: string[] = []
+    JSON.stringify(openApi, (key, value) => {
+      const isList = value?.type === 'array' && !('items' in value) && !('prefixItems' in value)
+      if (isList) bare.push(key)
+      return value
+    })
+
+    expect(bare).toEqual([])
   })
 
   test('describes every attribute, and says which are for administrators', () => {
     for (const { type, attributes } of resources) {
       const { properties, required = [] } = openApi.components.schemas[type]!.properties.attributes
       expect(Object.keys(properties), type).toEqual(Object.keys(attributes))
-      for (const [name, { schema, only, sparse }] of Object.entries(attributes)) {
+      // Sparse fieldsets leave out any of them.
+      expect(required, type).toEqual([])
+      for (const [name, { schema, only }] of Object.entries(attributes)) {
         const { description = '' } = (properties as Record<string, { description?: string }>)[name]!
         expect(description, `${type}.${name}`).toContain(schema.description)
         expect(description.includes('Only administrators'), `${type}.${name}`).toBe(only === 'admin')
-        expect(required.includes(name), `${type}.${name}`).toBe(!only && !sparse)
       }
     }
   })
@@ -205,14 +227,14 @@ describe('the OpenAPI document', () => {
     const look = sessionUser.meta(exposes(of, { action: 'look' }))
     const bells = router({ ring: ring.mutation(() => ({})), look: look.query(() => ({})) })
     const described = openApiDocument({ router: router({ bells }), resources, baseUrl: '' }) as unknown as OpenApi
-    const { requestBody, responses, operationId } = described.paths['/ai-models/{id}/actions/ring']!['post']!
+    const { requestBody, responses, operationId } = described.paths[`${BASE}/ai-models/{id}/actions/ring`]!['post']!
     const plain = { type: 'object', required: ['times'], properties: { times: { type: 'integer', minimum: 1 } } }
 
     expect(operationId).toBe('bells.ring')
     expect(requestBody!.content['application/json']!.schema).toMatchObject(plain)
     expect(requestBody!.content[MEDIA]!.schema.properties.data.properties.attributes).toMatchObject(plain)
     expect(Object.keys(responses)).toEqual(expect.arrayContaining(['200', '404', '422']))
-    expect(described.paths['/ai-models/actions/look']!['get']!.security).toEqual([{ session: [] }])
+    expect(described.paths[`${BASE}/ai-models/actions/look`]!['get']!.security).toEqual([{ session: [] }])
   })
 })
 
@@ -226,7 +248,7 @@ describe('GET /api/svc/v1/openapi.json', () => {
 
     expect([plain.status, browser.status, stranger.status]).toEqual([200, 200, 200])
     expect(plain.headers.get('content-type')).toMatch(/^application\/json/)
-    expect(await plain.json()).toEqual({ ...openApi, servers: [{ url: BASE }] })
+    expect(await plain.json()).toEqual(openApi)
   })
 
   test('is not sent again to who has it', async () => {
@@ -245,7 +267,7 @@ describe('GET /api/svc/v1/openapi.json', () => {
 
     const { servers } = (await (await svc.send('GET', `${BASE}/openapi.json`)).json()) as { servers: object[] }
 
-    expect(servers).toEqual([{ url: `https://svc.example.org${BASE}` }])
+    expect(servers).toEqual([{ url: 'https://svc.example.org' }])
   })
 })
 
@@ -272,6 +294,53 @@ const queriesOf = (operation: Operation) =>
       ]
     })
 
+const junk = fc.oneof(
+  fc.jsonValue({ maxDepth: 2 }),
+  fc.string({ unit: 'binary' }),
+  fc.constantFrom('', -1, 2 ** 53, 'true', null),
+)
+
+/** A request as it might be, with values that are described and values that are not. */
+function requestTo(method: string, path: string, operation: Operation) {
+  const [, type = ''] = path.split('/')
+  const parameters = parametersOf(operation).filter((it) => it.in === 'query')
+  const parameter = fc
+    .constantFrom(...parameters, { name: 'unheardOf', in: 'query', schema: {} })
+    .chain(({ name, schema }) =>
+      fc
+        .oneof(fc.constantFrom<unknown>(...(schema.items?.enum ?? [schema.default, schema.maximum, 1])), junk)
+        .map((value) => `${encodeURIComponent(name)}=${encodeURIComponent(String(value).toWellFormed())}`),
+    )
+  const { attributes = {}, relationships = {} } =
+    (operation.requestBody?.content[MEDIA]?.schema.properties?.data as { properties?: Described } | undefined)
+      ?.properties ?? {}
+  const someOf = (names: string[], value: fc.Arbitrary<unknown>) =>
+    fc.dictionary(fc.constantFrom(...names, 'unheardOf'), value, { maxKeys: 4 })
+  const link = fc.record({ data: fc.oneof(fc.constant({ type: 'ai-models', id: '1' }), fc.constant([]), junk) })
+  const resource = fc.record(
+    {
+      type: fc.oneof({ weight: 5, arbitrary: fc.constant(type) }, { weight: 1, arbitrary: fc.string() }),
+      id: fc.constantFrom('1', '2', 'x'),
+      attributes: someOf(Object.keys(attributes.properties ?? {}), junk),
+      relationships: someOf(Object.keys(relationships.properties ?? {}), link),
+    },
+    { requiredKeys: ['type'] },
+  )
+  const body = fc.oneof({ weight: 4, arbitrary: fc.record({ data: fc.oneof(resource, fc.array(resource)) }) }, junk)
+  return fc.record({
+    who: fc.nat({ max: 1 }),
+    id: path.includes('{id}')
+      ? fc.option(fc.constantFrom('0', '999999', 'x', 'ü/%'), { nil: undefined, freq: 3 })
+      : fc.constant(undefined),
+    query: fc.oneof(
+      fc.constant(''),
+      fc.array(parameter, { maxLength: 2 }).map((all) => `?${all.join('&')}`),
+    ),
+    body: method === 'GET' ? fc.constant(undefined) : body,
+  })
+}
+type Described = Record<string, { properties?: object }>
+
 describe('what is described is what is answered', () => {
   const reads = operations.filter(({ method }) => method === 'GET')
 
@@ -290,6 +359,51 @@ describe('what is described is what is answered', () => {
     expect(answers.filter(({ errors }) => errors.length > 0)).toEqual([])
     const good = new Set(answers.flatMap(({ path, status }) => (status === 200 ? [path] : [])))
     expect(reads.map(({ path }) => path).filter((path) => !good.has(path) && !needsBrowser.test(path))).toEqual([])
+  })
+
+  test('to every read that asks for some fields alone', async () => {
+    await using svc = await startApp()
+    const { admin } = await filled(svc)
+    const answers: { at: string; errors: string[] }[] = []
+
+    for (const { path, operation } of reads) {
+      const types = parametersOf(operation).filter(({ name }) => name.startsWith('fields'))
+      const queries = types.flatMap(({ name, schema }) => [`${name}=`, `${name}=${schema.items?.enum.at(-1)}`])
+      for (const address of (await addressesOf(svc, admin, path)).slice(0, 1))
+        for (const query of queries) {
+          const include = everythingOf(operation).replace('?', '&')
+          const at = `${address}?${query}${include}`
+          const { status, body } = await ask(svc, admin, 'GET', at)
+          answers.push({ at, errors: wrongWithAnswer('GET', path, status, body) })
+        }
+    }
+
+    expect(answers.length).toBeGreaterThan(50)
+    expect(answers.filter(({ errors }) => errors.length > 0)).toEqual([])
+  })
+
+  test('to whatever is sent to every operation', async () => {
+    await using svc = await startApp()
+    const callers = Object.values(await filled(svc))
+    const answers: { at: string; status: number; errors: string[] }[] = []
+    const seen = new Set<string>()
+
+    for (const { method, path, operation } of operations) {
+      const [known = path] = await addressesOf(svc, callers[0]!, path)
+      const sent = fc.sample(requestTo(method, path, operation), { numRuns: 8, seed: 42 })
+      for (const { who, id, query, body } of sent) {
+        const at = (id === undefined ? known : path.replace('{id}', encodeURIComponent(id))) + query
+        const answer = await ask(svc, callers[who]!, method, at, body)
+        const errors = wrongWithAnswer(method, path, answer.status, answer.body)
+        answers.push({ at: `${method} ${at} ${JSON.stringify(body)}`, status: answer.status, errors })
+        seen.add(`${method} ${path}`)
+      }
+    }
+
+    expect(answers.filter(({ errors, status }) => errors.length > 0 || status >= 500)).toEqual([])
+    expect(seen.size).toBe(operations.length)
+    // Not everything is refused.
+    expect(answers.filter(({ status }) => status < 300).length).toBeGreaterThan(100)
   })
 
   test('in every member: nothing comes that is not described', async () => {
@@ -349,6 +463,37 @@ describe('what is described is what is answered', () => {
       expect(answer.status, `${method} ${path}`).toBe(status)
       expect(wrongWithAnswer(method, path, status, answer.body), `${status} ${method} ${path}`).toEqual([])
     }
+  })
+})
+
+describe('what is described of the endpoints beside JSON:API', () => {
+  const wrongWithPlain = async (response: Response, method: string, path: string) => {
+    const place = ['paths', path, method, 'responses', String(response.status), 'content', 'application/json', 'schema']
+    return wrongWith(await response.json(), ...place)
+  }
+
+  test('is what is answered, and what the introduction says to send is taken', async () => {
+    await using svc = await startApp()
+    const { token } = await svc.user()
+    const body = /-d '(.*)'/.exec(openApi.info.description)![1]!
+    const ask = (body: string, token?: string) => svc.send('POST', '/api/ai-req', { token, body })
+    const invalid = JSON.stringify({ payload: { model: 'demo', messages: [{ role: 'parrot' }] } })
+    const answers: [number, string, string, Response][] = [
+      [200, 'post', '/api/ai-req', await ask(body, token)],
+      [401, 'post', '/api/ai-req', await ask(body)],
+      [422, 'post', '/api/ai-req', await ask(invalid, token)],
+      [200, 'get', '/api/user', await svc.send('GET', '/api/user', { token })],
+      [401, 'get', '/api/user', await svc.send('GET', '/api/user')],
+      [200, 'get', '/health', await svc.send('GET', '/health')],
+    ]
+
+    for (const [status, method, path, response] of answers) {
+      expect([method, path, response.status]).toEqual([method, path, status])
+      expect(await wrongWithPlain(response, method, path), `${method} ${path} ${status}`).toEqual([])
+    }
+    const request = ['paths', '/api/ai-req', 'post', 'requestBody', 'content', 'application/json', 'schema']
+    expect(wrongWith(JSON.parse(body), ...request)).toEqual([])
+    expect(wrongWith(JSON.parse(invalid), ...request)).not.toEqual([])
   })
 })
 

@@ -48,7 +48,7 @@ export function operationOf(writing: Writing, route: ServedRoute): Described {
   }
 }
 
-function openTo({ callers, ability, sessionOnly }: Audience): string {
+export function openTo({ callers, ability, sessionOnly }: Audience): string {
   const condition = sessionOnly
     ? '; no token is good for it'
     : ability
@@ -57,7 +57,7 @@ function openTo({ callers, ability, sessionOnly }: Audience): string {
   return `Open to ${callers}${condition}.`
 }
 
-const securityOf = ({ callers, ability, sessionOnly }: Audience): Described[] => [
+export const securityOf = ({ callers, ability, sessionOnly }: Audience): Described[] => [
   ...(sessionOnly ? [] : [{ bearer: ability ? [ability] : [] }]),
   { session: [] },
   ...(callers === 'anyone' ? [{}] : []),

@@ -62,7 +62,7 @@ export class AnswerSchemas {
   /** The answer to a write, whatever else is in it. */
   changed(answer?: Described): Described {
     const log = this.#components.use('schemas', 'changed', () =>
-      objectOf({ jsonapi: this.#version(), meta: objectOf({ [syncLogMember]: { type: 'array' } }) }),
+      objectOf({ jsonapi: this.#version(), meta: objectOf({ [syncLogMember]: listOf({ type: 'object' }) }) }),
     )
     return answer ? { allOf: [answer, log] } : log
   }
@@ -86,24 +86,24 @@ export class AnswerSchemas {
   resource(of: Resource): Described {
     return this.#components.use('schemas', of.type, () => {
       const relations = Object.entries(of.relations)
-      const relationships = relations.map(([name, relation]) => [memberName(name), this.#relationship(relation)])
-      return {
-        description: of.about,
-        ...objectOf({
-          type: constant(of.type),
-          id: text,
-          attributes: this.#attributes(of),
-          ...(relations.length > 0 && { relationships: objectOf(Object.fromEntries(relationships)) }),
-          links: objectOf({ self: text }),
-        }),
+      const links = relations.map(([name, relation]) => [memberName(name), this.#relationship(relation)])
+      // `fields` leaves out any of them.
+      const relationships = { type: 'object', properties: Object.fromEntries(links) }
+      const parts = {
+        type: constant(of.type),
+        id: text,
+        attributes: this.#attributes(of),
+        ...(relations.length > 0 && { relationships }),
+        links: objectOf({ self: text }),
       }
+      return { description: of.about, ...objectOf(parts, ['relationships']) }
     })
   }
 
   #attributes({ type, attributes }: Resource): Described {
-    const shape = Object.entries(attributes).map(([name, { schema, only, sparse }]) => {
+    const shape = Object.entries(attributes).map(([name, { schema, only }]) => {
       const known = only ? schema.describe(`${schema.description ?? ''} Only administrators get it.`.trim()) : schema
-      return [memberName(name), only || sparse ? known.optional() : known]
+      return [memberName(name), known.optional()]
     })
     // Others may join them one day.
     return this.#components.fromZod(type, z.looseObject(Object.fromEntries(shape)), 'output')

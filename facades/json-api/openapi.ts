@@ -5,37 +5,29 @@ import { Components, type Described } from './openapi-components.ts'
 import { operationOf, type Writing } from './openapi-operations.ts'
 import { AnswerSchemas } from './openapi-schemas.ts'
 import { servedRoutes } from './served-routes.ts'
-import { basePath, brand, sessionCookie } from './wire.ts'
+import { basePath, sessionCookie } from './wire.ts'
 
-export interface OpenApiOptions {
-  router: AnyTRPCRouter
-  resources: readonly Resource[]
-  /** In front of every address; empty where documents name no host. */
-  baseUrl: string
+export interface JsonApiDescription {
+  components: Components
+  tags: Described[]
+  paths: Record<string, Described>
 }
 
-/** Everything that the JSON:API surface offers, as OpenAPI describes it. */
-export function openApiDocument({ router, resources, baseUrl }: OpenApiOptions): Described {
+/** Everything that the JSON:API surface offers, as the parts of an OpenAPI document. */
+export function describeJsonApi(router: AnyTRPCRouter, resources: readonly Resource[]): JsonApiDescription {
   const components = new Components()
   const byType = new Map(resources.map((resource) => [resource.type as string, resource]))
   const answers = new AnswerSchemas(components, byType)
   const writing: Writing = { components, resources: byType, answers, bodies: new BodySchemas(components, answers) }
   const paths: Record<string, Described> = {}
   for (const route of servedRoutes(router)) {
-    const path = route.url.replaceAll(/:(\w+)/g, '{$1}')
+    const path = basePath + route.url.replaceAll(/:(\w+)/g, '{$1}')
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(writing, route) }
   }
-  return {
-    openapi: '3.1.1',
-    info: { title: `${brand} API`, version: basePath.split('/').at(-1) },
-    servers: [{ url: baseUrl + basePath }],
-    tags: resources.map(({ type, about }) => ({ name: type, description: about })),
-    paths,
-    components: { ...components, securitySchemes },
-  }
+  return { components, tags: resources.map(({ type, about }) => ({ name: type, description: about })), paths }
 }
 
-const securitySchemes = {
+export const securitySchemes = {
   bearer: { type: 'http', scheme: 'bearer', description: 'A personal access token.' },
   session: { type: 'apiKey', in: 'cookie', name: sessionCookie, description: 'The session of the browser front end.' },
 }

@@ -17,7 +17,10 @@ export interface Operation {
 
 /** The operations of an OpenAPI document, with their paths below that of the service. */
 export function readOperations(document: JsonObject, schemas: Schemas, base: string): Operation[] {
-  return Object.entries(object(document['paths'])).flatMap(([path, item]) => {
+  const all = Object.entries(object(document['paths']))
+  // A document may describe more than the JSON:API, whose paths are then those below its base.
+  const below = all.filter(([path]) => path.startsWith(`${base}/`))
+  return (below.length > 0 ? below : all).flatMap(([path, item]) => {
     const shared = objects(object(item)['parameters'])
     return methods.flatMap((method) => {
       const operation = object(object(item)[method])
