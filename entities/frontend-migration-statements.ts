@@ -15,3 +15,13 @@ export const listPendingMigrations = statement<{ name: string; data: string | nu
 
 /** How many are pending for the user `u`. */
 export const pendingCount = `(select count(*)::int from frontend_migrations m where ${isPending})`
+
+/** Values: the user's id and the name of a migration that is pending for them. The data is sealed. */
+export const findOldKeychain = statement<{ data: string; publicKey: string | null }>(
+  'find-old-keychain',
+  `select d.data, u.public_key as "publicKey"
+     from users u
+     join frontend_migration_userdata d on d.user_id = u.id
+     join frontend_migrations m on m.id = d.migration_id
+    where u.id = $1 and m.name = $2 and ${isPending}`,
+)

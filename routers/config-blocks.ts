@@ -1,5 +1,6 @@
 import { sharedStatement } from '../entities/sql.ts'
 import { AI_USER_ID } from '../entities/user.ts'
+import { BUILT_IN_AI_PICTURE } from './ai-picture.ts'
 import type { Context } from './context.ts'
 import type { ConfigBlock } from './extension.ts'
 import { describedLocales } from './locales.ts'
@@ -38,10 +39,11 @@ const isUser = ({ caller }: Context) => caller.current.type === 'user'
 const findAiUser = sharedStatement<{
   svcUserDisplayName: string
   svcUserUsername: string
-  svcUserAvatar: string | null
+  svcUserAvatar: string
 }>(
   'find-ai-user',
-  `select name as "svcUserDisplayName", username as "svcUserUsername", avatar as "svcUserAvatar" from users where id = ${AI_USER_ID}`,
+  `select name as "svcUserDisplayName", username as "svcUserUsername",
+     coalesce(avatar, '${BUILT_IN_AI_PICTURE}') as "svcUserAvatar" from users where id = ${AI_USER_ID}`,
 )
 
 /** Who is still registering needs what the first keys are made with, and no more. */

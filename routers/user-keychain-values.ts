@@ -7,6 +7,7 @@ import { takes } from './body-size.ts'
 import type { Context } from './context.ts'
 import { distinctSlots, keychainEntry, keychainSlot, MAX_ENTRIES, publicKey } from './keychain-entry.ts'
 import { withinQuota } from './keychain-quota.ts'
+import { oldKeychainOf } from './old-keychain.ts'
 import { Problem } from './problems.ts'
 import { RowReader } from './read-rows.ts'
 import { getRow, reads } from './reads.ts'
@@ -54,14 +55,29 @@ export const userKeychainValuesRouter = router({
 
   validator: userWho('read')
     .meta(exposes(userKeychainValues, { action: 'validator' }))
-    .meta(about('Read the value on which a browser tries a passkey.'))
-    .query(async ({ ctx }) => {
-      const [found] = await ctx.sql(findValidator, [ctx.who.person.id])
-      if (!found) throw new Problem('not_found', { detail: 'You have made no keys yet.' })
-      const data = (await getRow(ctx, userKeychainValues, found.id)) as Entry
-      return { data, meta: { publicKey: found.publicKey, validator: data.value } }
-    }),
+    .meta(
+      about(
+        'Read the value on which a browser tries a passkey: an entry, or a keychain still to be split into entries.',
+      ),
+    )
+    .query(({ ctx }) => validatorOf(ctx, ctx.who.person.id)),
 })
+
+interface Validator {
+  data: Entry | null
+  meta: { publicKey: string | null; validator: string }
+}
+
+async function validatorOf(ctx: Context, userId: number): Promise<Validator> {
+  const [found] = await ctx.sql(findValidator, [userId])
+  if (found) {
+    const data = (await getRow(ctx, userKeychainValues, found.id)) as Entry
+    return { data, meta: { publicKey: found.publicKey, validator: data.value } }
+  }
+  const old = await oldKeychainOf(ctx, userId)
+  if (!old) throw new Problem('not_found', { detail: 'You have made no keys yet.' })
+  return { data: null, meta: { publicKey: old.publicKey, validator: old.blob } }
+}
 
 async function update(
   ctx: Context,

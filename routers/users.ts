@@ -4,6 +4,7 @@ import type { Condition } from '../entities/scope.ts'
 import { epochWithRole } from '../entities/session-statements.ts'
 import { AI_USER_ID, type Role, roles, User } from '../entities/user.ts'
 import { describeUser, findUsers, type ListedUser } from '../entities/user-statements.ts'
+import { BUILT_IN_AI_PICTURE, readBuiltInAiPicture } from './ai-picture.ts'
 import { imageBytes, storePicture } from './avatar.ts'
 import { takes } from './body-size.ts'
 import type { Context } from './context.ts'
@@ -26,6 +27,10 @@ const ofOneself =
   (u, place) =>
     place.forAdmin ? `${u}.${column}` : `case when ${u}.id = ${place('viewer')} then ${u}.${column} end`
 
+/** The AI user is never without a picture. */
+const pictureOf: Condition = (u) =>
+  `case when ${u}.id = ${AI_USER_ID} then coalesce(${u}.avatar, '${BUILT_IN_AI_PICTURE}') else ${u}.avatar end`
+
 export const users = resource({
   type: 'users',
   about: 'The people whom the caller knows: themselves, the AI user, and whoever shares a room with them.',
@@ -39,7 +44,7 @@ export const users = resource({
       sql: ofOneself('email'),
     }),
     bio: attribute(bio),
-    avatar: attribute(z.string().nullable().describe('The identifier of the picture.')),
+    avatar: attribute(z.string().nullable().describe('The identifier of the picture.'), { sql: pictureOf }),
     role: attribute(role, {
       sparse: true,
       sql: ofOneself('role'),
@@ -86,7 +91,7 @@ export const usersRouter = router({
     .query(async ({ ctx, input }) => {
       const { avatar } = await getRow(ctx, users, input.id)
       if (!avatar) throw new Problem('not_found', { detail: 'This user has no picture.' })
-      return ctx.storage.get(avatar)
+      return avatar === BUILT_IN_AI_PICTURE ? readBuiltInAiPicture() : ctx.storage.get(avatar)
     }),
 
   update: userWho('write')

@@ -97,7 +97,9 @@ const shape = {
   SVC_AVATAR: z
     .string()
     .optional()
-    .describe('Image file of the AI user, taken when the database is made; later `update-avatar` replaces it'),
+    .describe(
+      'Image file of the AI user, taken when the database is made; later `update-avatar` replaces it; a built-in one when absent',
+    ),
   APP_LOCALE: z.enum(availableLocales).default('en_US').describe('Language where a caller wishes none that we speak'),
   LABELS_DIR: z.string().optional().describe('Folder with texts over the built-in ones, such as `de_DE.json`'),
   FRONTEND_MIGRATIONS: z.string().optional().describe('Folder with the files of frontend migrations'),

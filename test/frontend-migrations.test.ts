@@ -1,14 +1,15 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { accountsFile, putAccount } from '../server/login/accounts.ts'
 import { startApp, type TestApp } from './app.ts'
-import { openBrowser, PASSWORD, signIn, type TestBrowser } from './browser.ts'
+import { firstKeys, openBrowser, PASSWORD, signIn, type TestBrowser } from './browser.ts'
 import { cloneDatabase } from './database.ts'
 
 const name = '2026_11_20_120000_after_passkey_upgrade_labels'
-const example = `export const migration = { userdata: ({ username }) => (username === 'ada' ? { blob: 'CANARY-BLOB' } : undefined) }\n`
+const exampleWith = (blob: string) =>
+  `export const migration = { userdata: ({ username }) => (username === 'ada' ? { blob: '${blob}' } : undefined) }\n`
 const base = '/api/svc/v1/migrations'
 
 async function folderWith(files: Record<string, string>) {
@@ -24,9 +25,9 @@ const counted = async (browser: TestBrowser) => {
 }
 
 /** A service that gets a migration after Ada and Bob were there. */
-async function withMigration() {
+async function withMigration(migration = name, blob = 'CANARY-BLOB') {
   const database = await cloneDatabase()
-  const { folder, ...files } = await folderWith({ [`${name}.js`]: example })
+  const { folder, ...files } = await folderWith({ [`${migration}.js`]: exampleWith(blob) })
   const settings = { DATABASE_URL: database.url, APP_KEY: 'a key of this test, with enough of different characters' }
   {
     await using earlier = await startApp(settings)
@@ -96,7 +97,51 @@ test('applying takes it off the list of that person alone, and may be said twice
 })
 
 test('a file that is no migration stops the start, by name', async () => {
-  await using files = await folderWith({ 'upgrade.js': example })
+  await using files = await folderWith({ 'upgrade.js': exampleWith('') })
 
   await expect(startApp({ FRONTEND_MIGRATIONS: files.folder })).rejects.toThrow(/upgrade\.js is no frontend migration/)
+})
+
+describe('the validator of somebody whose keychain is still one blob', () => {
+  const keychainMigration = '2026_06_07_215609_after_passkey_upgrade_to_user_keychain_values'
+  const blob = ['iv', 'tag', 'old keychain'].map((part) => Buffer.from(part).toString('base64')).join('|')
+  const validator = '/api/svc/v1/user-keychain-values/actions/validator'
+  const withOldKeychains = async () => {
+    const world = await withMigration(keychainMigration, blob)
+    for (const name of ['ada', 'bob'])
+      await world.svc.rows('update users set public_key = $2 where username = $1', [name, `key of ${name}`])
+    return world
+  }
+
+  test('is that blob, and nobody else gets it', async () => {
+    await using world = await withOldKeychains()
+    const [ada, bob] = [await browserOf(world.svc, 'ada'), await browserOf(world.svc, 'bob')]
+
+    const answer = await ada.send('GET', validator)
+
+    expect(answer.status).toBe(200)
+    expect(answer.body).toMatchObject({ data: null, meta: { publicKey: 'key of ada', validator: blob } })
+    expect((await bob.send('GET', validator)).status).toBe(404)
+  })
+
+  test('is the entry of the public key once there is one, and the blob is gone with the migration', async () => {
+    await using world = await withOldKeychains()
+    const ada = await browserOf(world.svc, 'ada')
+    const update = (body: object) => ada.send('POST', '/api/svc/v1/user-keychain-values/actions/batch-update', { body })
+    const [, publicKey] = firstKeys('ada').keychain
+
+    await update({ set: [publicKey] })
+    const split = await ada.send('GET', validator)
+    await update({ clean: true })
+    const back = await ada.send('GET', validator)
+    await ada.send('POST', `${base}/actions/apply`, { body: { migrationName: keychainMigration } })
+    const applied = await ada.send('GET', validator)
+
+    expect(split.body).toMatchObject({
+      data: { attributes: { keyType: 'public_key' } },
+      meta: { validator: publicKey?.value },
+    })
+    expect(back.body).toMatchObject({ data: null, meta: { validator: blob } })
+    expect(applied.status).toBe(404)
+  })
 })

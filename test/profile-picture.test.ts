@@ -18,6 +18,9 @@ async function change(browser: TestBrowser, id: number, image: Buffer | null) {
   expect(status).toBe(200)
 }
 
+const attributesOf = (document: unknown) =>
+  (document as { data: { attributes: Record<string, unknown> } }).data.attributes
+
 const pathOf = (id: unknown) => `/req/profile/picture/${id}`
 
 /** The bytes that a browser is sent. */
@@ -106,12 +109,33 @@ describe('the picture of a person', () => {
   test('is seen by everybody who has signed in, where it is that of the AI user', async () => {
     await using test = await withPicture()
     const { svc, ada } = test
-    expect((await look(svc, 1, ada.browser)).status).toBe(404)
+    const builtIn = await look(svc, 1, ada.browser)
 
     await svc.host.admin.updateAiAvatar({ image: (await picture('#00ff00')).toString('base64') })
 
-    expect((await look(svc, 1, ada.browser)).status).toBe(200)
+    const [, green = 0] = await colourOf((await look(svc, 1, ada.browser)).bytes)
+    expect(builtIn.status).toBe(200)
+    expect(await sharp(builtIn.bytes).metadata()).toMatchObject({ format: 'webp', width: 256, height: 256 })
+    expect(green).toBeGreaterThan(240)
     expect((await look(svc, 1)).status).toBe(401)
+  })
+
+  test('is told of the AI user before it was given one, and afterwards', async () => {
+    await using test = await withPicture()
+    const { svc, ada } = test
+    const told = async () => {
+      const { body: config } = await ada.browser.send('GET', '/api/svc/v1/configs/ai')
+      const { body: user } = await ada.browser.send('GET', '/api/svc/v1/users/1')
+      const { values } = attributesOf(config) as { values: Record<string, unknown> }
+      return [values['svcUserAvatar'], attributesOf(user)['avatar']]
+    }
+    expect(await svc.rows('select avatar from users where id = 1')).toEqual([{ avatar: null }])
+
+    const before = await told()
+    const { avatar } = await svc.host.admin.updateAiAvatar({ image: (await picture('#00ff00')).toString('base64') })
+
+    expect(before).toEqual(['built-in/ai-user.webp', 'built-in/ai-user.webp'])
+    expect(await told()).toEqual([avatar, avatar])
   })
 
   test.for([['..%2F..%2Fapp.key'], ['0'], ['-1'], ['1e3'], ['1%00'], ['99999999999999999999'], ["1' or 1=1"], ['x']])(

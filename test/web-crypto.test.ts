@@ -402,6 +402,18 @@ describe('unlocking', () => {
     expect(await web.unlock('Datakey_124', validator, salts)).toBeUndefined()
   })
 
+  test('knows a right passkey from a wrong one by a keychain that is still one blob, too', async () => {
+    const [{ publicKey, privateKey }, other] = await pairs
+    const old = JSON.stringify({ username: 'jdoe', 'time-signature': 1, publicKey, privateKey, aiConvKey: {} })
+    const validator = { publicKey, validator: web.writeSealed(await web.seal(await passkeyKey(), old)) }
+
+    expect(await web.unlock('Datakey_123', validator, salts)).toBeDefined()
+    expect(await web.unlock('Datakey_124', validator, salts)).toBeUndefined()
+    await expect(web.unlock('Datakey_123', { ...validator, publicKey: other.publicKey }, salts)).rejects.toThrow(
+      web.Malformed,
+    )
+  })
+
   test('stops when the service shows a public key that is not the one in the keychain', async () => {
     const [mine, other] = await pairs
 

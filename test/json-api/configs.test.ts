@@ -76,7 +76,7 @@ describe('blocks of configuration', () => {
       handle: '@helper',
       svcUserDisplayName: 'svc',
       svcUserUsername: 'svc',
-      svcUserAvatar: null,
+      svcUserAvatar: 'built-in/ai-user.webp',
     })
     expect(blocks['storage_files']).toEqual({
       maxFileSize: 1000,

@@ -49,10 +49,15 @@ export interface Validator {
 export async function fits(passkeyKey: Key, { publicKey, validator }: Validator): Promise<boolean> {
   const sealed = readSealed(validator)
   try {
-    if ((await unseal(passkeyKey, sealed)) === publicKey) return true
+    if (publicKeyIn(await unseal(passkeyKey, sealed)) === publicKey) return true
   } catch (error) {
     if (error instanceof CannotOpen) return false
     throw error
   }
   throw new Malformed('The public key of the account is not the one in its keychain.')
+}
+
+/** A validator holds the public key, or the whole of a keychain from before it was split: a JSON object of keys. */
+function publicKeyIn(plain: string): unknown {
+  return plain.startsWith('{') ? (JSON.parse(plain) as { publicKey?: unknown }).publicKey : plain
 }
