@@ -38,6 +38,9 @@ const decoding = createBulkhead(1, 4)
 
 const reencode = (image: Uint8Array): Promise<Uint8Array> => decoding(() => squarePicture(image))
 
+/** Throws where an image can not become a picture. */
+export const assertPicture = async (image: Uint8Array): Promise<void> => void (await reencode(image))
+
 /** Decoding and encoding again leaves nothing of the file but its pixels. */
 async function squarePicture(image: Uint8Array): Promise<Uint8Array> {
   try {

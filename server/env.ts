@@ -1,31 +1,82 @@
-import { existsSync } from 'node:fs'
-import { z } from 'zod'
+import { readFileSync } from 'node:fs'
+import { parseEnv } from 'node:util'
+import type { z } from 'zod'
 import { describeSettings, type Env, type SettingRow, settings } from './settings.ts'
+import { nearestOf } from './spelling.ts'
 
 /** Reads the environment, and a `.env` file beside the service, once at start; throws one readable list of what is wrong. */
-export function readEnv(source: NodeJS.ProcessEnv = processEnv()): Env {
-  const present = Object.fromEntries(Object.entries(source).filter(([, value]) => value !== ''))
+export function readEnv(source?: NodeJS.ProcessEnv): Env {
+  const { values, problems } = source ? { values: source, problems: [] } : processEnv()
+  const present = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ''))
   const parsed = settings.safeParse(present)
-  if (!parsed.success) throw new SettingsError(z.prettifyError(parsed.error))
+  const all = [...problems, ...(parsed.error?.issues ?? []).map((issue) => sentenceOf(issue, present))]
+  if (!parsed.success || all.length > 0) throw new SettingsError(all)
   return { ...parsed.data, variables: present }
 }
 
 export class SettingsError extends Error {
-  constructor(problems: string) {
-    super(`The settings are not valid.\n${problems}`)
-    this.name = 'SettingsError'
+  override name = 'SettingsError'
+
+  constructor(problems: readonly string[]) {
+    super(`The settings are not valid.\n${problems.map((problem) => `  ${problem}`).join('\n')}`)
   }
 }
 
 /** All settings with what holds now, valid or not; of a secret only whether it is set. */
-export function currentSettings(source: NodeJS.ProcessEnv = processEnv()): (SettingRow & { value: string })[] {
+export function currentSettings(source = processEnv().values): (SettingRow & { value: string })[] {
   return describeSettings().map(({ meaning, ...row }) => {
     const set = source[row.name]
     return { ...row, value: set && row.secret ? '********' : set || row.default, meaning }
   })
 }
 
-export function processEnv(): NodeJS.ProcessEnv {
-  if (existsSync('.env')) process.loadEnvFile('.env')
-  return process.env
+/** The environment of this process with what `.env` adds to it, and what is wrong with that file. */
+export function processEnv(): { values: NodeJS.ProcessEnv; problems: string[] } {
+  const { added, problems } = readDotEnv()
+  for (const [name, value] of Object.entries(added)) process.env[name] ??= value
+  return { values: process.env, problems }
 }
+
+function readDotEnv(): { added: NodeJS.Dict<string>; problems: string[] } {
+  try {
+    const added = parseEnv(readFileSync('.env', 'utf8'))
+    return { added, problems: Object.keys(added).flatMap(misspelling) }
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    return { added: {}, problems: code === 'ENOENT' ? [] : [`The file .env can not be read: ${message}`] }
+  }
+}
+
+/** Other programs may read the file, too, so only what is nearly a setting of ours is taken for one. */
+function misspelling(name: string): string[] {
+  const names = describeSettings().map((setting) => setting.name)
+  const meant = names.includes(name) ? undefined : nearestOf(name, names)
+  return meant ? [`${name} in .env is no setting. Did you mean ${meant}?`] : []
+}
+
+/** What is wrong with a setting, by its name and, unless it is a secret, its value. */
+function sentenceOf(issue: z.core.$ZodIssue, values: NodeJS.Dict<string>): string {
+  const name = String(issue.path[0])
+  const secret = describeSettings().some((setting) => setting.name === name && setting.secret)
+  const value = values[name] === undefined || secret ? '' : `=${shown(values[name])}`
+  return `${name}${value}: ${phraseOf(issue)}`
+}
+
+const shown = (value: string) => (value.length > 80 ? `${value.slice(0, 80)}…` : value).replace(/[^\P{C}…]/gu, '?')
+
+const kinds: Record<string, string> = { number: 'a number', int: 'a whole number', string: 'a text' }
+
+/** The messages of our own rules begin with a small letter; the library's are said in words of the setting. */
+function phraseOf(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'invalid_union') return issue.errors.flat().find(isOurs)?.message ?? 'is not valid'
+  if (isOurs(issue)) return issue.message
+  if (issue.code === 'invalid_type') return `must be ${kinds[issue.expected] ?? issue.expected}`
+  if (issue.code === 'invalid_value') return `must be one of ${issue.values.join(', ')}`
+  if (issue.code === 'too_small') return `must be at least ${issue.minimum}${unitOf(issue.origin)}`
+  if (issue.code === 'too_big') return `must be at most ${issue.maximum}${unitOf(issue.origin)}`
+  return `is not valid: ${issue.message}`
+}
+
+const unitOf = (origin: string) => (origin === 'string' ? ' characters long' : '')
+
+const isOurs = ({ code, message }: z.core.$ZodIssue) => code === 'custom' || /^[a-z]/.test(message)

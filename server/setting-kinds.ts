@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { timerDuration } from '../routers/duration.ts'
 
-export const flag = (fallback: boolean) => z.stringbool().prefault(String(fallback))
+export const flag = (fallback: boolean) => z.stringbool({ error: 'must be true or false' }).prefault(String(fallback))
 
 export const list = z
   .string()

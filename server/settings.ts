@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { timerDuration } from '../routers/duration.ts'
 import { availableLocales } from '../routers/locales.ts'
-import { loginRules, loginShape } from './login/settings.ts'
+import { loginRules, loginShape, networks } from './login/settings.ts'
 import { count, durationOrNone, flag, list } from './setting-kinds.ts'
 
 const placeholder = /^(changeme|change-me|secret|placeholder|example|todo|xxx+|password|your[-_ ])/i
@@ -29,19 +29,19 @@ const shape = {
   PORT: z.coerce.number().int().min(0).max(65_535).default(3000).describe('Port to listen on; 0 takes a free one'),
   HOST: z.string().default('127.0.0.1').describe('Address to listen on; `0.0.0.0` for all'),
   BASE_URL: z
-    .url({ protocol: /^https?$/ })
+    .url({ protocol: /^https?$/, error: 'must begin with https:// or http://' })
     .transform((url) => url.replace(/\/+$/, ''))
     .optional()
     .describe('Public address of the service; `http://HOST:PORT` when absent'),
   DATA_DIR: z.string().default('.data').describe('Folder of the embedded database, generated secrets and files'),
   DATABASE_URL: z
-    .url({ protocol: /^postgres(ql)?$/ })
+    .url({ protocol: /^postgres(ql)?$/, error: 'must begin with postgresql://' })
     .optional()
     .describe('PostgreSQL 15 or newer; the embedded one when absent')
     .meta({ secret: true }),
   DATABASE_POOL: count(10, 2).describe('Largest number of database connections'),
   REDIS_URL: z
-    .url({ protocol: /^rediss?$/ })
+    .url({ protocol: /^rediss?$/, error: 'must begin with redis:// or rediss://' })
     .optional()
     .describe('Redis or Valkey, shared by all replicas; in process when absent')
     .meta({ secret: true }),
@@ -59,7 +59,7 @@ const shape = {
     .describe('Pause between the comment lines that keep a silent stream open'),
   RATE_LIMIT_AI_PER_MINUTE: count(0).describe('AI requests a minute, per token and per user; 0 is no limit'),
   ALLOW_EXTERNAL_COMMUNICATION: z
-    .stringbool()
+    .stringbool({ error: 'must be true or false' })
     .optional()
     .describe('Whether bearer tokens work at all; off in production, on in development, when absent'),
   ALLOW_USER_TOKEN_CREATION: flag(false).describe('Whether people make their own access tokens'),
@@ -113,7 +113,7 @@ const shape = {
   SHUTDOWN_TIMEOUT: timerDuration
     .prefault('30s')
     .describe('How long a stop waits for requests under way, after DRAIN_DELAY'),
-  TRUSTED_PROXIES: list.describe('Addresses or networks whose X-Forwarded headers are believed, comma separated'),
+  TRUSTED_PROXIES: networks.describe('Addresses or networks whose X-Forwarded headers are believed, comma separated'),
   ...loginShape,
   SESSION_LIFETIME: z
     .union([z.number(), z.string()])

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, vi } from 'vitest'
 import { startCluster } from '../server/embedded-postgres.ts'
 
-const root = fileURLToPath(new URL('..', import.meta.url))
+export const root = fileURLToPath(new URL('..', import.meta.url))
 const SLOW = { timeout: 60_000, interval: 20 }
 
 /** A folder that a service may fill. What a killed one left running in it is stopped at the end. */
@@ -34,10 +34,14 @@ async function postgresIn(path: string): Promise<number | undefined> {
 type Settings = Record<string, string | undefined>
 
 /** The service as a process of its own, the way a person starts it; nothing of this process's environment but the path. */
-export function startProcess(settings: Settings, command = [process.execPath, 'server/main.ts']) {
+export function startProcess(
+  settings: Settings,
+  command = [process.execPath, join(root, 'server/main.ts')],
+  cwd = root,
+) {
   const [program = '', ...args] = command
   const env = { PATH: `${dirname(process.execPath)}:${process.env['PATH']}`, HOME: tmpdir(), ...settings }
-  const child = spawn(program, args, { cwd: root, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(program, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
   const said = { out: '', err: '' }
   child.stdout.on('data', (text) => {
     said.out += text

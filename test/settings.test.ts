@@ -14,6 +14,9 @@ const production = {
   DATABASE_URL: 'postgresql://svc:pw@db.example.org/svc',
 }
 
+/** A line about a setting, with its value or without. */
+const namedBy = (name: string) => new RegExp(`^  ${name}[=:]`, 'm')
+
 const complaints = (settings: Record<string, string>) => {
   try {
     readEnv(settings)
@@ -83,13 +86,29 @@ describe('settings', () => {
     ['LOG_LEVEL', 'chatty'],
     ['NODE_ENV', 'staging'],
   ] as const)('%s=%s is refused by name', ([name, value]) => {
-    expect(complaints({ [name]: value })).toContain(`at ${name}`)
+    expect(complaints({ [name]: value })).toMatch(namedBy(name))
+  })
+
+  test.for([
+    [{ PORT: 'eighty' }, 'PORT=eighty: must be a number'],
+    [{ PORT: '65536' }, 'PORT=65536: must be at most 65535'],
+    [{ HEALTH_DEEP_EVERY: '0' }, 'HEALTH_DEEP_EVERY=0: must be at least 1'],
+    [{ LOG_LEVEL: 'loud' }, 'LOG_LEVEL=loud: must be one of trace, debug, info, warn, error, fatal, silent'],
+    [{ BASE_URL: 'svc.example.org' }, 'BASE_URL=svc.example.org: must begin with https:// or http://'],
+    [{ ALLOW_EXTERNAL_APPS: 'perhaps' }, 'ALLOW_EXTERNAL_APPS=perhaps: must be true or false'],
+    [{ TRUSTED_PROXIES: 'abc' }, 'TRUSTED_PROXIES=abc: must be addresses or networks such as 10.0.0.5 or 10.0.0.0/24'],
+    [{ DRAIN_DELAY: 'soon' }, "DRAIN_DELAY=soon: 'soon' is not a length of time such as 500ms, 30s or 5m"],
+    [{ APP_KEY: 'CANARY' }, 'APP_KEY: must have at least 32 characters; `openssl rand -base64 48` makes a good one'],
+    [{ DATABASE_URL: 'mysql://svc:CANARY@db/svc' }, 'DATABASE_URL: must begin with postgresql://'],
+  ] as const)('say what is wrong in their own words, with what was given unless it is secret: %j', ([given, says]) => {
+    expect(complaints(given as Record<string, string>).split('\n')).toContain(`  ${says}`)
+    expect(complaints(given as Record<string, string>)).not.toContain('CANARY')
   })
 
   test('that are wrong are listed at once', () => {
     const list = complaints({ PORT: 'x', LOG_LEVEL: 'y', NODE_ENV: 'production', APP_KEY: 'changeme' })
 
-    const named = [...list.matchAll(/at (\w+)/g)].map(([, name]) => name)
+    const named = [...list.matchAll(/^ {2}(\w+)/gm)].map(([, name]) => name)
     expect(named).toEqual(expect.arrayContaining(['PORT', 'LOG_LEVEL', ...Object.keys(required)]))
   })
 })
@@ -102,7 +121,7 @@ describe('production', () => {
   test.for(Object.keys(required))('insists on %s', (name) => {
     const { [name as keyof typeof production]: _, ...without } = production
 
-    expect(complaints(without)).toContain(`at ${name}`)
+    expect(complaints(without)).toMatch(namedBy(name))
   })
 
   test.for([
@@ -113,7 +132,7 @@ describe('production', () => {
   ])('takes no placeholder such as %s', (APP_KEY) => {
     const list = complaints({ ...production, APP_KEY })
 
-    expect(list).toContain('at APP_KEY')
+    expect(list).toMatch(namedBy('APP_KEY'))
     expect(list).not.toContain(APP_KEY)
   })
 

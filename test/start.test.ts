@@ -2,10 +2,10 @@ import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import sharp from 'sharp'
@@ -226,7 +226,7 @@ describe('a start that is refused', () => {
 
     expect(code).toBe(1)
     expect(out).toBe('')
-    for (const name of ['DATABASE_URL', 'APP_KEY', 'AI_CONFIG']) expect(err).toContain(`at ${name}`)
+    for (const name of ['DATABASE_URL', 'APP_KEY', 'AI_CONFIG']) expect(err).toContain(`  ${name}: production`)
     expect(err).not.toMatch(/^\s+at .*:\d+:\d+/m)
     expect(made).toEqual([])
   })
@@ -237,7 +237,7 @@ describe('a start that is refused', () => {
       const { code, err } = await refused({ NODE_ENV: 'production', APP_KEY })
 
       expect(code).toBe(1)
-      expect(err).toContain('at APP_KEY')
+      expect(err).toContain('  APP_KEY: ')
       expect(err).not.toContain(APP_KEY)
     },
   )
@@ -251,7 +251,7 @@ describe('a start that is refused', () => {
     const { code, err, made } = await refused({ NODE_ENV: 'production', AI_CONFIG: config.path })
 
     expect(code).toBe(1)
-    expect(err).toContain('at DATABASE_URL')
+    expect(err).toContain('  DATABASE_URL: production')
     expect(err).toMatch(/line 3, providers\.0\.adapter: .*demo model/)
     expect(made).toEqual([])
   })
@@ -263,7 +263,13 @@ describe('a start that is refused', () => {
     { setting: 'LOG_LEVEL', value: 'loud' },
     { setting: 'EXTENSIONS', value: './no-such-module.ts' },
     { setting: 'AI_CONFIG', value: './no-such-file.yaml', names: 'no-such-file.yaml' },
-    { setting: 'SVC_AVATAR', value: './no-such-image.png', names: 'no-such-image.png' },
+    { setting: 'SVC_AVATAR', value: './no-such-image.png' },
+    { setting: 'SVC_AVATAR', value: './package.json' },
+    { setting: 'LABELS_DIR', value: './no-such-folder' },
+    { setting: 'FRONTEND_MIGRATIONS', value: './no-such-folder' },
+    { setting: 'LDAP_CA_FILE', value: './package.json' },
+    { setting: 'ACCOUNTS_FILE', value: './package.json' },
+    { setting: 'TRUSTED_PROXIES', value: 'abc' },
   ])('$setting=$value', async ({ setting, value, names = setting }) => {
     const { code, err, made } = await refused({ [setting]: value, HEALTH_DEEP_EVERY: '0' })
 
@@ -298,6 +304,36 @@ describe('a start that is refused', () => {
     expect(service.said.err.trim()).toBe(`Port ${port} of 127.0.0.1 is taken. Set PORT to another.`)
     expect(await readdir(folder.path)).toEqual([])
     other.close()
+  })
+
+  test('a .env with misspelt names: they are told with all else that is wrong, and what others read is left alone', async () => {
+    await using folder = await temporaryFile(
+      '.env',
+      'BASEURL=https://svc.example.org\nPOSTGRES_PASSWORD=x\nPROT=1\nLOG_LEVEL=loud\n',
+    )
+    const cwd = dirname(folder.path)
+    await using service = startProcess({ PORT: 'eighty', TRUSTED_PROXY: 'x' }, undefined, cwd)
+
+    expect(await service.ended).toBe(1)
+    expect(service.said.err.trimEnd().split('\n')).toEqual([
+      'The settings are not valid.',
+      '  BASEURL in .env is no setting. Did you mean BASE_URL?',
+      '  PROT in .env is no setting. Did you mean PORT?',
+      '  PORT=eighty: must be a number',
+      '  LOG_LEVEL=loud: must be one of trace, debug, info, warn, error, fatal, silent',
+    ])
+    expect(await readdir(cwd)).toEqual(['.env'])
+  })
+
+  test('a .env that can not be read, with all else that is wrong', async () => {
+    await using folder = await dataFolder()
+    await mkdir(join(folder.path, '.env'))
+    await using service = startProcess({ PORT: 'eighty' }, undefined, folder.path)
+
+    expect(await service.ended).toBe(1)
+    expect(service.said.err).toMatch(
+      /^ {2}The file \.env can not be read: EISDIR.*\n {2}PORT=eighty: must be a number$/m,
+    )
   })
 
   test('an address of another machine: HOST is named', async () => {

@@ -8,7 +8,7 @@ const methods = ['local', 'ldap', 'oidc', 'proxy'] as const
 type Method = (typeof methods)[number]
 
 const text = z.string().min(1).optional()
-const webAddress = z.url({ protocol: /^https?$/ }).optional()
+const webAddress = z.url({ protocol: /^https?$/, error: 'must begin with https:// or http://' }).optional()
 const headerName = z
   .string()
   .regex(/^[A-Za-z0-9-]+$/, 'must be the exact name of a header: letters, digits and -')
@@ -22,6 +22,11 @@ const passes = (check: (value: string) => unknown) => (value: string) => {
     return false
   }
 }
+
+export const networks = list.refine(
+  (all) => all.every(passes(networkOf)),
+  'must be addresses or networks such as 10.0.0.5 or 10.0.0.0/24',
+)
 
 /** The settings of logging in, part of the table of all settings. */
 export const loginShape = {
@@ -80,9 +85,7 @@ export const loginShape = {
   OIDC_LASTNAME_VAR: text.describe('Claim of the last name'),
   OIDC_LOGOUT_URI: webAddress.describe('Where to sign out at the provider; what it names itself when absent'),
   OIDC_ALLOW_HTTP: flag(false).describe('Whether the OpenID provider may be reached unencrypted'),
-  PROXY_ADDRESSES: list
-    .refine((all) => all.every(passes(networkOf)), 'must be addresses or networks such as 10.0.0.5 or 10.0.0.0/24')
-    .describe('Addresses or networks of the reverse proxy whose login headers are believed'),
+  PROXY_ADDRESSES: networks.describe('Addresses or networks of the reverse proxy whose login headers are believed'),
   PROXY_USERNAME_HEADER: headerName.describe('Header of the login proxy with the username'),
   PROXY_EMAIL_HEADER: headerName.describe('Header of the login proxy with the e-mail address'),
   PROXY_NAME_HEADER: headerName.describe('Header of the login proxy with the display name'),
