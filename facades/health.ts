@@ -18,8 +18,9 @@ export async function health(app: FastifyInstance, { guestContextOf, isDraining 
 
   app.get('/health/live', async () => ({ status: 'live' }))
 
-  app.get('/health/ready', async (_, reply) => {
-    const ready = !isDraining()
-    return reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'draining' })
+  app.get('/health/ready', async (request, reply) => {
+    if (isDraining()) return reply.code(503).send({ status: 'draining' })
+    const report = await createCaller(await guestContextOf(request, reply)).health.ready()
+    return reply.code(report.status === 'ready' ? 200 : 503).send(report)
   })
 }

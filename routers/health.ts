@@ -37,6 +37,9 @@ export interface HealthTimer {
 /** Longer, in milliseconds, and a part counts as not answering. Both together stay under the ten seconds of a probe. */
 const PATIENCE = 4000
 
+/** Load balancers ask often, and wait for a second or two. */
+const READY_TIMEOUT_MS = 1500
+
 const messages: Record<HealthCheckName, readonly [ok: string, error: string]> = {
   quick_database: ['The database accepts connections.', 'The database does not accept connections.'],
   database: ['The database answers.', 'The database does not answer.'],
@@ -54,6 +57,14 @@ export const healthRouter = router({
     await healthTimer.settle(health.status === 'unhealthy')
     return health
   }),
+
+  /** Whether new work may come here. Without the store nobody can sign in, and no limit counts for all replicas. */
+  ready: anyone.query(async ({ ctx }) =>
+    inTime(ctx.kv.ping(), READY_TIMEOUT_MS).then(
+      () => ({ status: 'ready' as const }),
+      () => ({ status: 'unavailable' as const, message: 'The key-value store does not answer. Check REDIS_URL.' }),
+    ),
+  ),
 })
 
 async function run({ healthChecks, log }: Context, name: HealthCheckName): Promise<HealthResult> {

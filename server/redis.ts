@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis'
 import type { KeyValueStore } from '../routers/key-value-store.ts'
+import { Problem } from '../routers/problems.ts'
 import type { KeyValue } from './key-value.ts'
 import { limiterInRedis } from './limiter.ts'
 import { memberSetsInRedis } from './member-sets.ts'
@@ -13,7 +14,7 @@ export function inRedis(url: string): KeyValue {
   const connected = async () => {
     if (redis.status === 'connecting' || redis.status === 'connect') await Promise.race([ready, pauseAtMost(3000)])
   }
-  const values: KeyValueStore = {
+  const values: KeyValueStore = namingRedis({
     ...memberSetsInRedis(redis, connected),
     get: async (key) => {
       await connected()
@@ -39,13 +40,24 @@ export function inRedis(url: string): KeyValue {
       await connected()
       await redis.ping()
     },
-  }
+  })
   return {
     kv: values,
     answers: values,
     limiter: limiterInRedis(redis, connected),
     close: async () => void redis.disconnect(),
   }
+}
+
+/** A command that fails says which setting to look at, to the caller and in the log. */
+function namingRedis(store: KeyValueStore): KeyValueStore {
+  const failed = (error: unknown): never => {
+    const cause = new Error('Redis does not answer. REDIS_URL says where it is looked for.', { cause: error })
+    throw new Problem('unavailable', { detail: 'The key-value store does not answer. Check REDIS_URL.', cause })
+  }
+  const commands = Object.entries(store) as [string, (...args: unknown[]) => Promise<unknown>][]
+  const named = commands.map(([name, command]) => [name, (...args: unknown[]) => command(...args).catch(failed)])
+  return Object.fromEntries(named)
 }
 
 function openClient(url: string): Redis {

@@ -37,7 +37,7 @@ export async function openCore({ env, log, temporaryDir, notify }: ServiceOption
   const url = env.DATABASE_URL ?? embedded?.url ?? ''
   let database: Database | undefined
   try {
-    database = await connect({ url, poolSize: env.DATABASE_POOL })
+    database = await connect({ url, poolSize: env.DATABASE_POOL }).catch((error) => explainDatabase(error, env))
     const migrated = await migrate(database, url, { name: env.SVC_NAME, username: env.SVC_USERNAME })
     const composition = await compose({ env, database, log, temporaryDir })
     const host = hostCaller(composition.services)
@@ -52,6 +52,14 @@ export async function openCore({ env, log, temporaryDir, notify }: ServiceOption
     await embedded?.release()
     throw error
   }
+}
+
+/** Names the setting and the server, never the password. */
+function explainDatabase(cause: Error & { errors?: Error[] }, { DATABASE_URL }: Env): never {
+  if (!DATABASE_URL) throw cause
+  const { host, pathname } = new URL(DATABASE_URL)
+  const reason = cause.message || cause.errors?.map(({ message }) => message).join('; ')
+  throw new Error(`DATABASE_URL: the database ${pathname.slice(1)} at ${host} cannot be used: ${reason}`, { cause })
 }
 
 /** A command in the wrong folder must not make a database there that nobody looks for. */
@@ -96,6 +104,7 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
     log.info(await core.host.models.sync(), 'models synchronised')
     await core.host.migrations.register()
     await addAiAvatar(core.host, env)
+    await warnWithoutRedis(core, log)
     const drain = createDrain()
     const { services, callers } = core
     const app = await buildApp({ env, log, services, callers, drain })
@@ -120,6 +129,13 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
 
 /** Load balancers need a moment to see that readiness is gone; in development there are none. */
 const drainDelay = ({ DRAIN_DELAY, NODE_ENV }: Env) => DRAIN_DELAY ?? (NODE_ENV === 'production' ? 5000 : 0)
+
+/** The service starts all the same: access tokens work without Redis, and it may come later. */
+async function warnWithoutRedis({ services }: Core, log: FastifyBaseLogger): Promise<void> {
+  await services.kv.ping().catch((error: unknown) => {
+    log.warn({ error }, 'Redis does not answer at the address in REDIS_URL. Until it does, nobody can sign in.')
+  })
+}
 
 /** A picture that could not be read at the first start gets its chance at the next. */
 async function addAiAvatar(host: Api, { SVC_AVATAR }: Env): Promise<void> {

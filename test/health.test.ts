@@ -364,6 +364,24 @@ describe('the marker', () => {
 })
 
 describe('for orchestrators', () => {
+  test('without Redis a service starts with a warning, is not ready, and signs nobody in: each names REDIS_URL', async () => {
+    const port = await freePort()
+    await using svc = await startApp({ REDIS_URL: `redis://:CANARY@127.0.0.1:${port}` })
+    const { token } = await svc.user()
+    const ada = { username: 'ada', email: 'ada@example.org', name: 'Ada' }
+    await svc.host.admin.addUser({ ...ada, password: 'correct horse' })
+
+    const ready = await svc.send('GET', '/health/ready')
+    const login = await svc.send('POST', '/req/login', { body: { account: 'ada', password: 'correct horse' } })
+    const withToken = await svc.send('GET', '/api/user', { token })
+    const bodies = [await ready.text(), await login.text()]
+
+    expect([ready.status, login.status, withToken.status]).toEqual([503, 503, 200])
+    expect(bodies).toEqual([expect.stringContaining('REDIS_URL'), expect.stringContaining('REDIS_URL')])
+    expect(svc.log.filter((line) => line.includes('"level":40')).join('')).toMatch(/REDIS_URL/)
+    expect([...bodies, ...svc.log].join('')).not.toContain('CANARY')
+  })
+
   test.for([
     ['/health/live', { status: 'live' }],
     ['/health/ready', { status: 'ready' }],

@@ -347,7 +347,19 @@ describe('a start that is refused', () => {
     const { code, err } = await refused({ DATABASE_URL: `postgresql://svc:CANARY@127.0.0.1:${await freePort()}/svc` })
 
     expect(code).toBe(1)
-    expect(err).toMatch(/ECONNREFUSED/)
+    expect(err).toMatch(/^DATABASE_URL: the database svc at 127\.0\.0\.1:\d+ cannot be used: .*ECONNREFUSED/)
+    expect(err).not.toContain('CANARY')
+  })
+
+  test('a database that does not know the password', async () => {
+    await using database = await emptyDatabase()
+    const url = new URL(database.url)
+    url.password = 'CANARY'
+
+    const { code, err } = await refused({ DATABASE_URL: url.href })
+
+    expect(code).toBe(1)
+    expect(err).toMatch(/^DATABASE_URL: the database \w+ at .* cannot be used: password authentication failed/)
     expect(err).not.toContain('CANARY')
   })
 })
