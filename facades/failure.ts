@@ -2,6 +2,7 @@ import { getTRPCErrorFromUnknown, type TRPCError } from '@trpc/server'
 import { getHTTPStatusCodeFromError } from '@trpc/server/http'
 import type { FastifyError } from 'fastify'
 import { z } from 'zod'
+import { unavailableOr } from '../routers/outage.ts'
 import { Problem, type ProblemName } from '../routers/problems.ts'
 
 /** What went wrong, in the terms of HTTP. */
@@ -27,7 +28,7 @@ const statuses: Partial<Record<ProblemName, number>> = { not_acceptable: 406 }
 
 /** Reads whatever was thrown; what nobody meant to throw is a failure of the server and says nothing of its inside. */
 export function failureOf(thrown: unknown): Failure {
-  const error = getTRPCErrorFromUnknown(thrown)
+  const error = getTRPCErrorFromUnknown(unavailableOr(thrown))
   if (error instanceof Problem) {
     const status = statuses[error.problem] ?? getHTTPStatusCodeFromError(error)
     return { status, code: error.problem, message: error.message, error }

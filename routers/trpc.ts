@@ -4,6 +4,7 @@ import type { Ability } from '../entities/access-token.ts'
 import type { Caller } from './caller.ts'
 import type { Context } from './context.ts'
 import { errorShape } from './error-shape.ts'
+import { unavailableOr } from './outage.ts'
 import { Problem } from './problems.ts'
 import { assertRawInput } from './raw-input.ts'
 import type { Browser } from './session.ts'
@@ -13,6 +14,13 @@ const t = initTRPC.context<Context>().create({
 })
 
 export const { router, createCallerFactory, middleware } = t
+
+/** What every procedure is made from. */
+const procedure = t.procedure.use(async ({ next }) => {
+  const result = await next()
+  if (!result.ok) throw unavailableOr(result.error)
+  return result
+})
 
 type CallerOf<T extends Caller['type']> = Extract<Caller, { type: T }>
 
@@ -61,7 +69,7 @@ function assertAble({ caller: { current } }: Context, needed: Ability | undefine
 /** A base procedure: lets its audience in, looks at what they send, and narrows the type of the context. */
 function openTo<Known extends object = object>(callers: Audience['callers'], how: Omit<Audience, 'callers'> = {}) {
   const audience: Audience = { callers, ...how }
-  return t.procedure.meta({ audience }).use(async ({ ctx, getRawInput, next }) => {
+  return procedure.meta({ audience }).use(async ({ ctx, getRawInput, next }) => {
     assertMayCall(ctx, audience)
     assertRawInput(await getRawInput())
     const who = ctx.caller.current

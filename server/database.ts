@@ -6,6 +6,7 @@ import { entities } from '../entities/index.ts'
 import type { Sql, Statement } from '../entities/sql.ts'
 import { shareTurns } from '../routers/turns.ts'
 import { withLists } from './list-types.ts'
+import { releaseLostConnections } from './lost-connections.ts'
 
 /** The connection to PostgreSQL: entities for writing, named statements for reading. */
 export interface Database {
@@ -44,8 +45,10 @@ export async function connect({ url, poolSize = 10 }: DatabaseOptions): Promise<
       options: '-c plan_cache_mode=force_generic_plan',
     },
   })
+  const connection = orm.em.getConnection() as PostgreSqlConnection
+  releaseLostConnections(connection)
   await orm.connect()
-  const pool = await (orm.em.getConnection() as PostgreSqlConnection).getNativeClient()
+  const pool = await connection.getNativeClient()
   return { em: orm.em, sql: runOn(pool), orm, pool, close: () => orm.close() }
 }
 

@@ -1,0 +1,31 @@
+import { Problem } from './problems.ts'
+
+/** What the system says where there is no connection to be had, or one is lost. */
+const networkCodes = /^(ECONN\w+|EPIPE|ETIMEDOUT|EHOSTDOWN|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)$/
+
+/** What PostgreSQL says where it cannot serve anybody now: no connection, no resources, a shutdown, a standby. */
+const sqlStates = /^(08\w{3}|53\w{3}|57P0\d|25006)$/
+
+/** What the driver and its pool say without a code. */
+const driverMessages = new RegExp(
+  [
+    '^Connection terminated',
+    '^timeout exceeded when trying to connect',
+    '^timeout expired',
+    '^Query read timeout',
+    'not queryable$',
+    '^Cannot use a pool after calling end',
+  ].join('|'),
+)
+
+/** The problem that the database is out of reach, where that is why something failed; else the failure as it came. */
+export function unavailableOr<T>(failure: T): T | Problem {
+  return failure instanceof Problem || !isOutage(failure) ? failure : new Problem('unavailable', { cause: failure })
+}
+
+function isOutage(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const { code, message, cause } = error as { code?: unknown; message: string; cause?: unknown }
+  const word = typeof code === 'string' ? code : ''
+  return networkCodes.test(word) || sqlStates.test(word) || driverMessages.test(message) || isOutage(cause)
+}
