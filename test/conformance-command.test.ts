@@ -6,12 +6,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { Asked } from './conformance/reference/requests.ts'
 import { spoils } from './conformance/reference/spoils.ts'
 import { type Spoil, startReferenceServer } from './conformance/reference-server.ts'
 import { obligations } from './conformance/suite.ts'
 import { freePort } from './free-port.ts'
+
+// A run is some thousand requests, on a machine that has other things to do.
+vi.setConfig({ testTimeout: 300_000 })
 
 test('npm run conformance ends with 0 and a count where no MUST failed', async () => {
   await using server = await startReferenceServer()

@@ -2,13 +2,16 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { object } from './conformance/json.ts'
 import type { Breakage } from './conformance/reference/breakages.ts'
 import { type Row, type Store, types } from './conformance/reference/model.ts'
 import { type Spoil, startReferenceServer } from './conformance/reference-server.ts'
 import { readServerDescription, type ServerDescription } from './conformance/server-description.ts'
 import { type Result, runSuite } from './conformance/suite.ts'
+
+// A run is some thousand requests, on a machine that has other things to do.
+vi.setConfig({ testTimeout: 300_000 })
 
 const described = {
   server: 'The reference server, which here says nothing of itself',

@@ -4,7 +4,7 @@ import { report } from './conformance/report.ts'
 import { type Result, runSuite } from './conformance/suite.ts'
 
 /** Some thousand requests, on a machine that has other things to do. */
-const patience = { timeout: 180_000 }
+const patience = { timeout: 300_000 }
 
 const settings = { ALLOW_EXTERNAL_COMMUNICATION: 'true' }
 

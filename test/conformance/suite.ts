@@ -1,6 +1,9 @@
 import { creating } from './chapters/creating.ts'
 import { deleting } from './chapters/deleting.ts'
-import { documents } from './chapters/document.ts'
+import { links } from './chapters/document-links.ts'
+import { relationshipObjects } from './chapters/document-relationships.ts'
+import { resourceObjects } from './chapters/document-resources.ts'
+import { topLevel } from './chapters/document-top-level.ts'
 import { errors } from './chapters/errors.ts'
 import { extensions } from './chapters/extensions.ts'
 import { including } from './chapters/including.ts'
@@ -31,7 +34,7 @@ const requests = [
   queryParameters,
 ]
 /** These look at every answer that the others brought, and so come last. */
-const answers = [negotiation, extensions, documents, names, errors]
+const answers = [negotiation, extensions, topLevel, resourceObjects, relationshipObjects, links, names, errors]
 
 export const obligations: Obligation[] = [...requests, ...answers].flat()
 
