@@ -4,7 +4,6 @@ import { builtInLabels } from '../routers/labels/index.ts'
 import { startApp } from './app.ts'
 import { addAccount, openBrowser, PASSWORD } from './browser.ts'
 import { expectAccessible, openPage } from './chromium.ts'
-import { freePort } from './free-port.ts'
 import { openProfile, showProfile, signIn } from './pages.ts'
 import { isMissing } from './parts.ts'
 
@@ -274,23 +273,27 @@ describe.skipIf(isMissing('chromium'))('what people do on the pages', () => {
 
 describe.skipIf(isMissing('chromium'))('the address of the sign-in page', () => {
   test('that is not the one of the service is named, with what to do', async () => {
-    await using other = await startApp({ BASE_URL: 'https://svc.example.org' })
-    await using chromium = await openPage(other.url, { viewport: { width: 390, height: 800 } })
+    const here = svc.url.replace('127.0.0.1', 'svc.test')
+    await using chromium = await openPage(here, { viewport: { width: 390, height: 800 } })
     const { page } = chromium
 
     await page.goto('/login')
     const notice = page.locator('#other-address')
     await notice.waitFor()
 
-    expect(await notice.textContent()).toContain(`set BASE_URL to ${other.url}`)
-    expect(await notice.getByRole('link').getAttribute('href')).toBe('https://svc.example.org')
+    expect(await notice.textContent()).toContain(`set BASE_URL to ${here}`)
+    expect(await notice.getByRole('link').getAttribute('href')).toBe(svc.url)
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390)
     await expectAccessible(page)
+    // There a browser does not say that the request comes from our own page.
+    await page.fill('#account', 'ada')
+    await page.fill('#password', PASSWORD)
+    await page.click('#login button')
+    await page.getByText('Please open the service at its own address').waitFor()
   })
 
   test('is not worth a word where it is the one of the service', async () => {
-    await using own = await startApp({ PORT: String(await freePort()) })
-    await using chromium = await openPage(own.url)
+    await using chromium = await openPage(svc.url)
     const { page } = chromium
 
     await page.goto('/login')

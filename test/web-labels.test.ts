@@ -62,8 +62,8 @@ async function bracketedLabels() {
 
 /** The words of a page that come from no label, but for those that have one form in all languages. */
 async function foreignWords(page: Page): Promise<string[]> {
-  // What only shows without scripts is text to a browser with scripts; the id of a request is no word.
-  await page.evaluate("for (const part of document.querySelectorAll('noscript, code')) part.remove()")
+  // What only shows without scripts is text to a browser with scripts; ids and addresses are no words.
+  await page.evaluate("for (const part of document.querySelectorAll('noscript, code, #other-address a')) part.remove()")
   const spoken = `[...document.querySelectorAll('[aria-label], [alt], [title], [placeholder]')]
     .flatMap((element) => ['aria-label', 'alt', 'title', 'placeholder'].map((name) => element.getAttribute(name) ?? ''))`
   const texts = (await page.evaluate(`[document.title, document.body.textContent, ...${spoken}].join(' ')`)) as string

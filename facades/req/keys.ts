@@ -11,7 +11,7 @@ type Backup = Parameters<Api['passkey']['renewBackup']>[0]
 /** How a person comes to keys, and back to them. */
 export async function keys(app: FastifyInstance, options: ReqOptions) {
   const { contextOf } = options
-  app.setErrorHandler(refusing(contextOf, (refusal) => refusal))
+  app.setErrorHandler(refusing((refusal) => refusal))
 
   app.post<{ Body: FirstKeys }>('/handshake', routeTo('registration.complete', options), async (request, reply) => {
     const ctx = await contextOf(request, reply)

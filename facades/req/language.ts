@@ -9,7 +9,7 @@ type Choice = Parameters<Api['language']['change']>[0]
 /** In which language a browser is spoken to. */
 export async function language(app: FastifyInstance, options: ReqOptions) {
   const { contextOf } = options
-  app.setErrorHandler(refusing(contextOf, ({ message: error, errors }) => ({ error, ...(errors && { errors }) })))
+  app.setErrorHandler(refusing(({ message: error, errors }) => ({ error, ...(errors && { errors }) })))
 
   app.post<{ Body: Choice }>('/req/changeLanguage', routeTo('language.change', options), async (request, reply) => {
     await createCaller(await contextOf(request, reply)).language.change(request.body)

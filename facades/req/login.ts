@@ -14,7 +14,7 @@ interface Coming {
 /** Signing in, in the words of the front ends there are. */
 export async function login(app: FastifyInstance, options: ReqOptions) {
   const { contextOf } = options
-  app.setErrorHandler(refusing(contextOf, ({ message: error }) => ({ error, message: 'Login Failed!' })))
+  app.setErrorHandler(refusing(({ message: error }) => ({ error, message: 'Login Failed!' })))
 
   app.post<{ Body: Credentials }>('/req/login', routeTo('sessions.login', options), async (request, reply) => {
     const ctx = await contextOf(request, reply)

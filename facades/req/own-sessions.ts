@@ -9,7 +9,7 @@ type Ended = Parameters<Api['sessions']['end']>[0]
 /** Where the person in the browser is signed in. */
 export async function ownSessions(app: FastifyInstance, options: ReqOptions) {
   const { contextOf } = options
-  app.setErrorHandler(refusing(contextOf, ({ message, errors }) => ({ message, ...(errors && { errors }) })))
+  app.setErrorHandler(refusing(({ message, errors }) => ({ message, ...(errors && { errors }) })))
 
   app.get('/req/profile/sessions', routeTo('sessions.list', options), async (request, reply) => {
     const api = createCaller(await contextOf(request, reply))

@@ -1,7 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { issuesOf } from '../../routers/issues.ts'
 import { type Failure, failureOf } from '../failure.ts'
-import type { ContextOf } from '../request-context.ts'
 import { type FieldErrors, fieldErrors } from '../sentences.ts'
 import { isNavigation } from '../web/error-page.ts'
 
@@ -15,14 +14,10 @@ export interface Refusal {
 }
 
 /** Answers what was thrown with a body of the surface's own shape. */
-export function refusing(contextOf: ContextOf, bodyOf: (refusal: Refusal) => object) {
-  return async (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => {
+export function refusing(bodyOf: (refusal: Refusal) => object) {
+  return (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => {
     const failure = failureOf(thrown)
     const { status, code, message, error } = failure
-    if (status === 429) {
-      const { allowance } = (await contextOf(request, reply)).notes
-      reply.header('retry-after', allowance?.resetSeconds ?? 60)
-    }
     // The handler of the whole service answers with a page.
     if (isNavigation(request)) throw thrown
     if (status >= 500) request.log.error({ error: error.cause ?? error }, code)

@@ -5,7 +5,7 @@ import { refusing } from './refusal.ts'
 
 /** What there is to know of a session, and its end. */
 export async function session(app: FastifyInstance, { contextOf, peekContextOf }: ReqOptions) {
-  app.setErrorHandler(refusing(contextOf, (refusal) => refusal))
+  app.setErrorHandler(refusing((refusal) => refusal))
 
   app.get('/check-session', async (request, reply) => {
     const current = await createCaller(await peekContextOf(request, reply)).sessions.current()

@@ -9,7 +9,7 @@ type Wanted = Parameters<Api['tokens']['create']>[0]
 /** The access tokens of the person in the browser. */
 export async function tokens(app: FastifyInstance, options: ReqOptions) {
   const { contextOf } = options
-  app.setErrorHandler(refusing(contextOf, ({ message, errors }) => ({ message, ...(errors && { errors }) })))
+  app.setErrorHandler(refusing(({ message, errors }) => ({ message, ...(errors && { errors }) })))
 
   app.post<{ Body: Wanted }>('/req/profile/create-token', routeTo('tokens.create', options), async (request, reply) => {
     const api = createCaller(await contextOf(request, reply))

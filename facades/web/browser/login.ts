@@ -4,6 +4,13 @@ import { entered, onSubmit } from './form.ts'
 import { go, wayOn } from './go.ts'
 import { ask } from './server.ts'
 
+/** What a refused sign-in means, by its status: 403 says that the request came from another address. */
+const refusals: Record<number, string> = {
+  401: 'page.login.failed',
+  403: 'page.error.csrf',
+  422: 'page.login.failed',
+}
+
 /** Only the browser knows for sure by which address it came: proxies rewrite it. */
 function compareAddress(): void {
   const notice = document.getElementById('other-address')
@@ -19,8 +26,8 @@ const { say } = await boot()
 onSubmit(say, 'login', async () => {
   const credentials = { account: entered('account'), password: entered('password'), redirectUri: wayOn() }
   const { redirectUri } = await ask<{ redirectUri: string }>('POST', '/req/login', credentials).catch((error) => {
-    const isWrong = error instanceof Refused && (error.status === 401 || error.status === 422)
-    throw isWrong ? new Wrong('page.login.failed') : error
+    const key = error instanceof Refused ? refusals[error.status] : undefined
+    throw key === undefined ? error : new Wrong(key)
   })
   return go(redirectUri)
 })

@@ -23,8 +23,13 @@ async function show(say: Say): Promise<void> {
   }
   const most = Math.max(...days.map(({ requests }) => requests))
   const table = document.createElement('table')
-  const heads = ['page.profile.usageDay', 'page.profile.usageRequests', '', 'page.profile.usageTokens'].map(say)
-  table.append(rowOf('th', heads))
+  const heads = rowOf(
+    'th',
+    ['page.profile.usageDay', 'page.profile.usageRequests', 'page.profile.usageTokens'].map(say),
+  )
+  // The number of requests stands beside its bar.
+  if (heads.cells[1]) heads.cells[1].colSpan = 2
+  table.append(heads)
   for (const { day, requests, tokens } of days) {
     const meter = document.createElement('meter')
     Object.assign(meter, { min: 0, max: most, value: requests })

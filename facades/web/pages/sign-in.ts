@@ -18,13 +18,13 @@ export interface Arrival {
 }
 
 export const loginBody = (say: Say, ways: Ways, arrival: Arrival, baseUrl: string): Html => html`
-${new URL(baseUrl).port !== '0' && addressNotice(say, baseUrl)}
+${addressNotice(say, baseUrl)}
 ${arrivalNotice(say, arrival)}
 ${ways.password && passwordForm(say)}
 ${ways.elsewhere && elsewhereLink(say, arrival)}
 ${!ways.password && !ways.elsewhere && html`<p class="notice">${say('page.login.noWay')}</p>`}`
 
-/** Shown by the script where the page was opened at another address. A port 0 is chosen at the start, so the address is not known. */
+/** Shown by the script where the page was opened at another address. */
 const addressNotice = (say: Say, baseUrl: string): Html => html`
 <p id="other-address" class="notice" hidden><span>${say('page.login.otherAddress')}</span>
 <a href="${baseUrl}">${baseUrl}</a></p>`
