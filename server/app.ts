@@ -25,6 +25,7 @@ import type { Callers } from './callers.ts'
 import { createContexts } from './contexts.ts'
 import type { Drain } from './drain.ts'
 import { localeOf } from './locale.ts'
+import { createAddressCheck } from './own-address.ts'
 import { secureHeaders } from './secure-headers.ts'
 import type { Env } from './settings.ts'
 
@@ -47,9 +48,11 @@ export async function buildApp({ env, services, callers, log, drain }: AppOption
   )
 
   await secureHeaders(app)
+  const checkAddress = createAddressCheck(services.settings.baseUrl, log)
   app.addHook('onRequest', async (request, reply) => {
+    checkAddress(request)
     reply.header('x-request-id', request.id)
-    if (drain.isRefusing() && !request.url.startsWith('/health')) refuseWork(reply)
+    if (drain.isRefusing() && !request.url.startsWith('/health')) refuseWork()
     assertFewParameters(request.url)
   })
   app.addHook('onSend', async (request, reply) => {
@@ -135,8 +138,7 @@ function assertFewParameters(url: string): void {
 }
 
 /** While the service stops; another replica, or the next start, takes it. */
-function refuseWork(reply: FastifyReply): never {
-  reply.header('retry-after', RETRY_AFTER_SECONDS)
+function refuseWork(): never {
   throw new Problem('unavailable')
 }
 

@@ -13,6 +13,7 @@ import { migrate } from './migrate.ts'
 import { type ClaimedPort, claimPort, explainPort } from './port.ts'
 import { type Composition, compose } from './services.ts'
 import type { Env } from './settings.ts'
+import { warnAtStart } from './start-warnings.ts'
 
 export interface ServiceOptions {
   env: Env
@@ -104,7 +105,7 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
     log.info(await core.host.models.sync(), 'models synchronised')
     await core.host.migrations.register()
     await addAiAvatar(core.host, env)
-    await warnWithoutRedis(core, log)
+    await warnAtStart(core.services)
     const drain = createDrain()
     const { services, callers } = core
     const app = await buildApp({ env, log, services, callers, drain })
@@ -129,13 +130,6 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
 
 /** Load balancers need a moment to see that readiness is gone; in development there are none. */
 const drainDelay = ({ DRAIN_DELAY, NODE_ENV }: Env) => DRAIN_DELAY ?? (NODE_ENV === 'production' ? 5000 : 0)
-
-/** The service starts all the same: access tokens work without Redis, and it may come later. */
-async function warnWithoutRedis({ services }: Core, log: FastifyBaseLogger): Promise<void> {
-  await services.kv.ping().catch((error: unknown) => {
-    log.warn({ error }, 'Redis does not answer at the address in REDIS_URL. Until it does, nobody can sign in.')
-  })
-}
 
 /** A picture that could not be read at the first start gets its chance at the next. */
 async function addAiAvatar(host: Api, { SVC_AVATAR }: Env): Promise<void> {

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, globSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
 /** What tests talk to beyond what npm brings: the program that shows it is there, and the Debian packages that bring it. */
@@ -7,12 +7,13 @@ const parts = {
   chromium: { programs: [process.env['CHROMIUM_PATH'] ?? 'chromium'], packages: ['chromium'] },
   slapd: { programs: ['slapd', 'ldapsearch'], packages: ['slapd', 'ldap-utils'] },
   haproxy: { programs: ['haproxy'], packages: ['haproxy'] },
+  postgres: { programs: ['initdb', 'postgres'], packages: ['postgresql'] },
 } as const satisfies Record<string, { programs: string[]; packages: string[] }>
 
 type Part = keyof typeof parts
 
 /** Debian keeps servers where an ordinary user's path does not lead. */
-const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin']
+const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', ...globSync('/usr/lib/postgresql/*/bin')]
 
 /** Where a program is; undefined where this machine has none. */
 export const programPath = (program: string): string | undefined =>

@@ -97,6 +97,7 @@ describe('the first start', () => {
 
     expect(service.said.out.trimEnd().split('\n').slice(-2)).toEqual([`Listening on ${url}`, 'Next: npx svc add-user'])
     expect(await rows(database.url, 'select id from users')).toEqual([{ id: 1 }])
+    expect(service.said.out).toContain('Nobody can sign in, because AUTHENTICATION_METHOD is not set')
   })
 
   test('says at once that it waits for another process to let go of the data folder', async () => {
