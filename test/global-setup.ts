@@ -10,6 +10,7 @@ import type { TestProject } from 'vitest/node'
 import { connect } from '../server/database.ts'
 import { startCluster } from '../server/embedded-postgres.ts'
 import { migrate } from '../server/migrate.ts'
+import { startPostgres } from './fixtures/postgres.ts'
 import { freePort } from './free-port.ts'
 import { isMissing, missingPartsNote } from './parts.ts'
 
@@ -27,18 +28,31 @@ export const TEMPLATE = 'svc_template'
 /** Brings up what all tests share: one PostgreSQL with a migrated template, and a Redis. */
 export async function setup({ provide }: TestProject) {
   const folder = await mkdtemp(join(tmpdir(), 'svc-test-'))
-  const cluster = await startCluster(join(folder, 'postgres'), ['-c', 'fsync=off', '-c', 'full_page_writes=off'])
+  const cluster = await startDatabase(folder)
   await makeTemplate(cluster.url)
   const redis = await startRedis(folder)
   provide('postgresUrl', cluster.url)
   provide('redisUrl', redis?.url)
   return async () => {
     redis?.process.kill('SIGKILL')
-    await cluster.stop('fast')
+    await cluster[Symbol.asyncDispose]()
     await rm(folder, { recursive: true, force: true })
     const note = missingPartsNote()
     if (note) process.stdout.write(`\n${note}\n`)
   }
+}
+
+/** The PostgreSQL from npm, or, where `TEST_POSTGRES` is `debian`, the one of this machine. */
+async function startDatabase(folder: string): Promise<AsyncDisposable & { url: string }> {
+  if (process.env['TEST_POSTGRES'] === 'debian') {
+    const server = await startPostgres('svc', 'secret', 'svc')
+    return {
+      url: `postgresql://svc:secret@${server.address}/postgres`,
+      [Symbol.asyncDispose]: server[Symbol.asyncDispose],
+    }
+  }
+  const cluster = await startCluster(join(folder, 'postgres'), ['-c', 'fsync=off', '-c', 'full_page_writes=off'])
+  return { url: cluster.url, [Symbol.asyncDispose]: () => cluster.stop('fast') }
 }
 
 async function makeTemplate(url: string): Promise<void> {
@@ -56,7 +70,7 @@ async function startRedis(folder: string): Promise<{ url: string; process: Child
   if (isMissing('redis')) return undefined
   const port = await freePort()
   const args = ['--port', `${port}`, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', folder]
-  const server = spawn('redis-server', args, { stdio: 'ignore' })
+  const server = spawn(process.env['TEST_REDIS'] ?? 'redis-server', args, { stdio: 'ignore' })
   await once(server, 'spawn')
   const url = `redis://127.0.0.1:${port}`
   await untilAnswers(url)

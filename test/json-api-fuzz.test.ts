@@ -4,8 +4,9 @@ import { type Route, routesOf } from '../facades/json-api/routes.ts'
 import { appRouter, resources } from '../routers/index.ts'
 import { addCatalogue, type JsonApiApp, mediaType, startJsonApi } from './json-api/client.ts'
 import { bearer, type RawAnswer, raw } from './json-api/raw.ts'
+import { rounds } from './rounds.ts'
 
-const MINUTES = 180_000
+const MINUTES = rounds(180_000, 900_000)
 const routes = routesOf(appRouter)
 
 // What no test database keeps, and what no parser likes.
@@ -282,7 +283,8 @@ async function attack(
       const answer = await raw(svc.url, sent)
       judge(assertDocument(answer), answer.text)
     })
-    await fc.assert(property, { numRuns: runs, skipAllAfterTimeLimit: 20_000, endOnFailure: true })
+    const limit = { skipAllAfterTimeLimit: rounds(20_000, 60_000), endOnFailure: true }
+    await fc.assert(property, { numRuns: runs * rounds(1, 10), ...limit })
   }
 }
 
