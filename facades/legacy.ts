@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import type { AiRequest } from '../routers/ai.ts'
+import type { AiRequest } from '../routers/ai-request.ts'
 import { createCaller } from '../routers/index.ts'
 import { issuesOf } from '../routers/issues.ts'
 import type { Allowance } from '../routers/rate-limit.ts'

@@ -5,7 +5,7 @@ import { AiModelUsageRule } from '../entities/ai-model-usage-rule.ts'
 import { visibleModels, visibleTools } from '../entities/catalogue-scopes.ts'
 import { availabilities, usageTypes } from '../entities/columns.ts'
 import { isoTime } from '../entities/sql.ts'
-import { modalities } from './model-config.ts'
+import { modalities, modelSettings } from './model-config.ts'
 import { pricing as price } from './pricing.ts'
 import { reads, rowId } from './reads.ts'
 import { attribute, cataloguePage, many, one, resource, timestamps } from './resource.ts'
@@ -17,7 +17,6 @@ const distinct = <T>(list: T[]): T[] => [...new Set(list)]
 const words = z.array(z.string().trim().toLowerCase().min(1).max(80)).max(50).overwrite(distinct)
 /** Of input, output or use, also where some come twice. */
 const MAX_KINDS = 20
-const rounds = z.number().int().min(0).max(100)
 
 const modelId = z.string().trim().min(1).max(200).describe('The name that requests use, unique.')
 const upstreamId = z.string().trim().min(1).max(200).nullable().describe("The provider's own name, where it differs.")
@@ -48,16 +47,7 @@ const parameters = z
   .catchall(z.json())
   .nullable()
   .describe('Sampling values, and whatever else the provider knows; only those that are set.')
-const settings = z
-  .strictObject({
-    maxToolCallingRounds: rounds.optional(),
-    maxToolCallingRoundsStreaming: rounds.optional(),
-    fileUpload: z.boolean().optional(),
-    toolCalling: z.boolean().optional(),
-    nativeCapabilities: z.boolean().optional(),
-  })
-  .nullable()
-  .describe('How tools and files are used; only what is set.')
+const settings = modelSettings.nullable().describe('How tools and files are used; only what is set.')
 const nativeCapabilities = words.describe('What the provider itself can do for the model, such as `web_search`.')
 const flags = words.describe('Keys of `ai-model-flags`.')
 const limits = z

@@ -27,8 +27,9 @@ const mappedCapabilityKey = capability.describe(
 )
 
 const assigned = z
-  .union([z.enum(['true', 'false']), rowId])
-  .describe("A model's id, or whether it is assigned to any at all.")
+  .string()
+  .regex(/^(true|false|[1-9]\d{0,8})$/, "must be a model's id, `true` for any model, or `false` for none")
+  .describe("A model's id: tools that are assigned to it; `true`: to any model; `false`: to none.")
 const status = z
   .enum(['active', 'inactive', ...availabilities])
   .describe('Switched on or off, or how it can be reached.')

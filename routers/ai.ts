@@ -1,49 +1,22 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import { findCallableModel } from '../entities/ai-model-statements.ts'
+import { problemsOf, request, textsOf, withAllProblems } from './ai-request.ts'
 import { takes } from './body-size.ts'
 import type { Caller } from './caller.ts'
 import type { Context } from './context.ts'
 import type { FunctionTool } from './extension.ts'
 import { answer, MeteredCall } from './metered-call.ts'
-import type { CallableModel, Message, ModelCall } from './model-gateway.ts'
-import { estimateTokens } from './pricing.ts'
-import { type Issue, Problem } from './problems.ts'
+import type { CallableModel, ModelCall } from './model-gateway.ts'
+import { Problem } from './problems.ts'
 import { takeAllowance } from './rate-limit.ts'
 import { about, router, userWho } from './trpc.ts'
-
-/** More than a model is sent in one conversation. */
-const MAX_MESSAGES = 5000
-/** Beyond what a body may be set to. */
-const MAX_TEXT = 100_000_000
-
-const message = z.object({
-  role: z.enum(['system', 'user', 'assistant'], {
-    error: ({ input }) => (input === undefined ? 'is required' : undefined),
-  }),
-  content: z.object({ text: z.string().min(1).max(MAX_TEXT) }),
-})
-
-/** What is sent beside these is dropped, as it always was. */
-const request = z.object({
-  model: z
-    .string()
-    .min(1)
-    .max(200, 'is not a model that you may use')
-    .describe('The `modelId` of one of the `ai-models`.'),
-  messages: z
-    .array(message)
-    .min(1)
-    .max(MAX_MESSAGES, `must have at most ${MAX_MESSAGES} messages`)
-    .describe('The conversation so far, which ends with a message of the user.'),
-})
-export type AiRequest = z.input<typeof request>
 
 type Asking = Context & { who: Extract<Caller, { type: 'user' }> }
 
 /** A model the caller may use, asked a question it can take. */
 async function callOf(ctx: Asking, { model: modelId, messages }: z.output<typeof request>): Promise<ModelCall> {
   const [model] = await ctx.sql(findCallableModel, [modelId, ctx.usage])
-  const texts = messages.map(({ role, content }): Message => ({ role, text: content.text }))
+  const texts = textsOf(messages)
   const issues = problemsOf(texts, model)
   if (!model || issues.length > 0) throw new Problem('invalid', { issues })
   return { model, messages: texts, tools: toolsOf(ctx, model), userId: ctx.who.person.id, signal: ctx.signal }
@@ -61,6 +34,7 @@ async function takeOne(ctx: Context): Promise<void> {
 /** One step for both: each copies the whole context. */
 const asking = userWho('ai')
   .meta(takes('AI request'))
+  .use(withAllProblems)
   .input(request)
   .use(async ({ ctx, input, next }) => {
     const call = await callOf(ctx, input)
@@ -77,18 +51,6 @@ export const aiRouter = router({
     .meta(about('Ask a model for its answer as it comes: pieces of text, then the tokens it took.'))
     .mutation(({ ctx }) => new MeteredCall(ctx, ctx.who, ctx.call).parts()),
 })
-
-function problemsOf(messages: readonly Message[], model: CallableModel | undefined): Issue[] {
-  const issues: Issue[] = []
-  if (!model) issues.push({ path: ['model'], message: 'is not a model that you may use' })
-  if (messages.at(-1)?.role !== 'user')
-    issues.push({ path: ['messages'], message: 'must end with a message of the user' })
-  const most = model?.limits?.maxInputTokens
-  if (most && estimateTokens(messages.map(({ text }) => text).join('')) > most) {
-    issues.push({ path: ['messages'], message: `is more input than the model takes, which is ${most} tokens` })
-  }
-  return issues
-}
 
 const toolsOf = (ctx: Context, { tools }: CallableModel): FunctionTool[] =>
   tools.flatMap((name) => ctx.extensions.tools.get(name) ?? []).map((tool) => watched(ctx, tool))

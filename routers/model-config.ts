@@ -22,6 +22,17 @@ const providerId = identifier.max(120)
 const price = z.number().min(0)
 const tokens = z.number().int().positive()
 
+const rounds = z.number().int().min(0).max(100)
+
+/** What front ends go by: without `toolCalling` they offer no tools, without `fileUpload` no files. */
+export const modelSettings = z.strictObject({
+  toolCalling: z.boolean().optional(),
+  fileUpload: z.boolean().optional(),
+  nativeCapabilities: z.boolean().optional(),
+  maxToolCallingRounds: rounds.optional(),
+  maxToolCallingRoundsStreaming: rounds.optional(),
+})
+
 const model = z.strictObject({
   id: identifier,
   upstreamId: identifier.optional(),
@@ -47,6 +58,7 @@ const model = z.strictObject({
       maxTokens: tokens.optional(),
     })
     .optional(),
+  settings: modelSettings.optional(),
   nativeCapabilities: z.array(z.string().toLowerCase()).default([]),
   flags: z.array(z.string().toLowerCase()).default([]),
   tools: z.array(identifier).default([]),

@@ -76,9 +76,17 @@ interface Surroundings {
 
 function writeModel(em: EntityManager, entry: ModelEntry, { provider, row, tools }: Surroundings): void {
   const { id: modelId, external: _external, tools: toolNames, descriptions, label = modelId, ...rest } = entry
-  const { upstreamId = null, limits = null, pricing, parameters = null, documentationUrl = null, ...plain } = rest
+  const {
+    upstreamId = null,
+    limits = null,
+    pricing,
+    parameters = null,
+    settings = null,
+    documentationUrl = null,
+    ...plain
+  } = rest
   const prices = pricing ? pricingOf(pricing) : null
-  const wanted = { ...plain, label, upstreamId, limits, pricing: prices, parameters, documentationUrl }
+  const wanted = { ...plain, label, upstreamId, limits, pricing: prices, parameters, settings, documentationUrl }
   const written = row
     ? em.assign(row, unchangedByHand(wanted, { ...row }, row.synced))
     : em.create(AiModel, { ...wanted, modelId, provider })

@@ -8,7 +8,8 @@ type Values = Record<string, unknown>
  */
 export function unchangedByHand<T extends Values>(wanted: T, current: Values, synced: Values | null | undefined) {
   const free = Object.entries(wanted).filter(
-    ([name]) => !synced || isDeepStrictEqual(plain(current[name]), synced[name]),
+    // A column that the last synchronisation did not know yet was empty then.
+    ([name]) => !synced || isDeepStrictEqual(plain(current[name]), synced[name] ?? null),
   )
   return Object.fromEntries(free) as Partial<T>
 }

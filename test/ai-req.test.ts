@@ -166,6 +166,37 @@ describe('a body that will not do', () => {
       withMessages({ role: 'user', content: { text: 'word '.repeat(1000) } }),
       { 'payload.messages': ['The payload.messages field is more input than the model takes, which is 100 tokens.'] },
     ],
+    [
+      'another role, an unknown model and no message of the user at the end',
+      {
+        payload: {
+          model: 'gpt-99',
+          messages: [
+            { role: 'tool', content: { text: 'x' } },
+            { role: 'assistant', content: 'x' },
+          ],
+        },
+      },
+      {
+        ...notYours,
+        'payload.messages': ['The payload.messages field must end with a message of the user.'],
+        'payload.messages.0.role': ['The payload.messages.0.role field must be one of system, user, assistant.'],
+        'payload.messages.1.content': ['The payload.messages.1.content field must be an object.'],
+      },
+    ],
+    [
+      'no messages for an unknown model',
+      { payload: { model: 'gpt-99' } },
+      { ...notYours, ...required('payload.messages') },
+    ],
+    [
+      'another role and more input than the model takes',
+      withMessages({ role: 'tool', content: { text: 'word '.repeat(1000) } }),
+      {
+        'payload.messages': ['The payload.messages field is more input than the model takes, which is 100 tokens.'],
+        'payload.messages.0.role': ['The payload.messages.0.role field must be one of system, user, assistant.'],
+      },
+    ],
     ['half a document', '{"payload": {', { payload: ['The body is not valid JSON.'] }],
     ['no JSON', 'CANARY', { payload: ['The body is not valid JSON.'] }],
     ['a forbidden key', '{"__proto__": {"canary": 1}}', { payload: ['The body is not valid JSON.'] }],

@@ -117,6 +117,11 @@ systemModels: {default: mock-1}
       ['line 5, providers.0.circuit.openFor', 'must be at most 24h'],
     ],
     [
+      'settings of a model that are none',
+      yaml('    models:', '      - {id: a, settings: {toolCalling: sometimes, tools: true}}'),
+      ['line 6, providers.0.models.0.settings.toolCalling', 'providers.0.models.0.settings', 'tools'],
+    ],
+    [
       'two providers of one name',
       `${yaml()}\n${lines.slice(1).join('\n')}`,
       ['line 2', 'two providers with the id local'],
@@ -267,6 +272,34 @@ describe('a synchronisation', () => {
       { model_type: 'default', model_id: 'b' },
       { model_type: 'summary', model_id: 'b' },
     ])
+  })
+
+  test('takes the settings of models from the file, and leaves those that an administrator changed', async () => {
+    const file = (settings?: object) => ({
+      providers: [provider('p', [model('a', { settings }), model('b', { settings })])],
+    })
+    await using app = await startWith(file({ toolCalling: true, maxToolCallingRounds: 3 }))
+    const settingsOf = async () =>
+      (await app.svc.rows<{ settings: unknown }>('select settings from ai_models order by model_id')).map(
+        ({ settings }) => settings,
+      )
+    expect(await settingsOf()).toEqual(Array(2).fill({ toolCalling: true, maxToolCallingRounds: 3 }))
+
+    await app.svc.rows(`update ai_models set settings = '{"fileUpload": true}' where model_id = 'a'`)
+    await app.sync(file({ toolCalling: false }))
+    expect(await settingsOf()).toEqual([{ fileUpload: true }, { toolCalling: false }])
+    await app.sync(file())
+    expect(await settingsOf()).toEqual([{ fileUpload: true }, null])
+  })
+
+  test('takes settings of a model from the file that the last synchronisation did not know yet', async () => {
+    const file = (settings?: object) => ({ providers: [provider('p', [model('a', { settings })])] })
+    await using app = await startWith(file())
+    await app.svc.rows(`update ai_models set synced = synced - 'settings'`)
+
+    await app.sync(file({ toolCalling: true }))
+
+    expect(await app.svc.rows('select settings from ai_models')).toEqual([{ settings: { toolCalling: true } }])
   })
 
   test('switches off what is no longer in the file, and on again what returns', async () => {

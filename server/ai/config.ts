@@ -5,7 +5,12 @@ import { type ModelConfig, modelConfig } from '../../routers/model-config.ts'
 /** What serves without any configuration. */
 const demo: unknown = {
   providers: [
-    { id: 'demo', name: 'Demo', adapter: 'demo', models: [{ id: 'demo', label: 'Demo (not an AI)', external: true }] },
+    {
+      id: 'demo',
+      name: 'Demo',
+      adapter: 'demo',
+      models: [{ id: 'demo', label: 'Demo (not an AI)', external: true, settings: { toolCalling: false } }],
+    },
   ],
   systemModels: { default: 'demo', title_generation: 'demo', prompt_improvement: 'demo', summary: 'demo' },
 }

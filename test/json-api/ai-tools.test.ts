@@ -67,6 +67,9 @@ describe('tools', () => {
     for (const hidden of [model.main, model.inactive, model.orphan, model.innerOnly, '99999'])
       await expectIds(svc.ada, `filter[assigned]=${hidden}`, [])
     await expectIds(svc.ada, 'filter[assigned]=true', [search])
+    expect((await svc.ada.get('/ai-tools?filter[assigned]=external')).errors[0]?.detail).toBe(
+      "filter[assigned] must be a model's id, `true` for any model, or `false` for none.",
+    )
     await expectIds(svc.ada, 'filter[assigned]=false', [fetch, loose])
     await expectIds(svc.ada, 'filter[status]=active', all)
     await expectIds(svc.ada, 'filter[status]=inactive', [])
