@@ -39,6 +39,7 @@ export async function trpc(app: FastifyInstance, { contextOf, bodyLimits }: Door
       const limits = open.map((name) => bodyLimitOf(procedureAt(name), bodyLimits))
       return limited(body as Readable, request, Math.max(...limits))
     },
+    onSend: inOnePiece,
     handler: async (request, reply) =>
       fastifyRequestHandler({ ...handling, req: request, res: reply, path: request.params.path }),
   })
@@ -55,6 +56,17 @@ const handlingWith = (contextOf: Door['contextOf']) =>
         req.log.error({ error: error.cause ?? error, path }, 'a procedure failed')
     },
   }) satisfies FastifyHandlerOptions<AppRouter, FastifyRequest, FastifyReply>
+
+/** An answer that does not come piece by piece has a length, and can be compressed. */
+async function inOnePiece(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
+  if (!(payload instanceof Response)) return payload
+  const { status, headers } = payload
+  const isStream = headers.has('transfer-encoding') || headers.get('content-type')?.startsWith('text/event-stream')
+  if (isStream) return payload
+  reply.code(status).headers(Object.fromEntries(headers))
+  delete request.headers['x-no-compression']
+  return payload.text()
+}
 
 /** The procedures that a request calls. More than a batch may have are refused by whoever carries it out. */
 const namesOf = ({ params, query }: FastifyRequest<Called>): string[] =>

@@ -22,6 +22,7 @@ import type { Context, Notes, Services } from '../routers/context.ts'
 import { appRouter, resources } from '../routers/index.ts'
 import { Problem } from '../routers/problems.ts'
 import type { Callers } from './callers.ts'
+import { compression } from './compression.ts'
 import { createContexts } from './contexts.ts'
 import type { Drain } from './drain.ts'
 import { localeOf } from './locale.ts'
@@ -48,6 +49,7 @@ export async function buildApp({ env, services, callers, log, drain }: AppOption
   )
 
   await secureHeaders(app)
+  await compression(app)
   const checkAddress = createAddressCheck(services.settings.baseUrl, log)
   app.addHook('onRequest', async (request, reply) => {
     checkAddress(request)

@@ -40,7 +40,7 @@ async function inBrowser(...scripts: string[]): Promise<unknown> {
         .setHeader('content-type', 'text/html')
         .end(`<!doctype html><script type="module" src="${url}.js"></script>`)
     }
-    const body = page ? prelude + scripts[Number(page[1])] : modules.get(url)?.body
+    const body = page ? prelude + scripts[Number(page[1])] : modules.get(url)
     response.setHeader('content-type', 'text/javascript')
     response.statusCode = body === undefined ? 404 : 200
     response.end(body)

@@ -31,7 +31,10 @@ export async function jsonApi(app: FastifyInstance, options: JsonApiOptions) {
   readDocuments(app)
   app.addHook('onRequest', async (request, reply) => {
     // Fastify would add a charset to the media type, which may have no such parameter.
-    reply.header('vary', 'Accept').header('cache-control', 'private, no-cache').serializer(asItIs)
+    reply
+      .header('vary', [reply.getHeader('vary') ?? [], 'Accept'].flat().join(', '))
+      .header('cache-control', 'private, no-cache')
+      .serializer(asItIs)
     assertAcceptable(request.headers.accept)
     await contextOf(request, reply)
     // Whatever the body is.

@@ -1,26 +1,19 @@
-import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { transformSync } from 'amaro'
 
-interface BrowserModule {
-  body: string
-  etag: string
-}
-
 const folder = join(import.meta.dirname, 'browser')
 
 /** The browser's modules as JavaScript, by the path of their URL. Types are blanked out, so lines and columns stay. */
-export async function loadBrowserModules(): Promise<Map<string, BrowserModule>> {
+export async function loadBrowserModules(): Promise<Map<string, string>> {
   const files = (await readdir(folder, { recursive: true })).filter((file) => file.endsWith('.ts')).sort()
   return new Map(await Promise.all(files.map(async (file) => [urlOf(file), await load(file)] as const)))
 }
 
 const urlOf = (file: string) => `/assets/${file.split(sep).join('/').replace(/\.ts$/, '.js')}`
 
-async function load(file: string): Promise<BrowserModule> {
+async function load(file: string): Promise<string> {
   const source = await readFile(join(folder, file), 'utf8')
   const { code } = transformSync(source, { mode: 'strip-only', filename: file })
-  const body = code.replace(/\b(from|import)(\s*\(?\s*)'(\.[^']*)\.ts'/g, "$1$2'$3.js'")
-  return { body, etag: `"${createHash('sha256').update(body).digest('base64url')}"` }
+  return code.replace(/\b(from|import)(\s*\(?\s*)'(\.[^']*)\.ts'/g, "$1$2'$3.js'")
 }

@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../routers/context.ts'
 import { createCaller } from '../../routers/index.ts'
 import { Problem } from '../../routers/problems.ts'
+import { Asset } from '../asset.ts'
 import type { ContextOf } from '../request-context.ts'
 import { type Page, type Say, sayIn } from './layout.ts'
 import { handshakeBody, unlockBody } from './pages/keys.ts'
@@ -96,18 +96,15 @@ function serveAssets(app: FastifyInstance): void {
     assets ??= loadAssets()
     const asset = (await assets).get(request.url.split('?', 1)[0] ?? '')
     if (!asset) throw new Problem('not_found')
-    reply.header('cache-control', 'no-cache').header('etag', asset.etag)
-    if (request.headers['if-none-match'] === asset.etag) return reply.code(304).send()
-    return reply.type(asset.type).send(asset.body)
+    return asset.send(request, reply)
   })
 }
 
 async function loadAssets() {
   const { loadBrowserModules } = await import('./browser-modules.ts')
   const body = await readFile(join(import.meta.dirname, 'style.css'), 'utf8')
-  const etag = `"${createHash('sha256').update(body).digest('base64url')}"`
   const modules = [...(await loadBrowserModules())].map(
-    ([path, module]) => [path, { ...module, type: 'text/javascript; charset=utf-8' }] as const,
+    ([path, code]) => [path, new Asset('text/javascript; charset=utf-8', code)] as const,
   )
-  return new Map([['/assets/style.css', { body, etag, type: 'text/css; charset=utf-8' }], ...modules])
+  return new Map([['/assets/style.css', new Asset('text/css; charset=utf-8', body)], ...modules])
 }
