@@ -61,6 +61,8 @@ const handlingWith = (contextOf: Door['contextOf']) =>
 async function inOnePiece(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
   if (!(payload instanceof Response)) return payload
   const { status, headers } = payload
+  // Its headers replace those that the service set before.
+  for (const vary of [reply.getHeader('vary') ?? []].flat()) headers.append('vary', String(vary))
   const isStream = headers.has('transfer-encoding') || headers.get('content-type')?.startsWith('text/event-stream')
   if (isStream) return payload
   reply.code(status).headers(Object.fromEntries(headers))

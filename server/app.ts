@@ -24,6 +24,7 @@ import { Problem } from '../routers/problems.ts'
 import type { Callers } from './callers.ts'
 import { compression } from './compression.ts'
 import { createContexts } from './contexts.ts'
+import { allowOrigins } from './cors.ts'
 import type { Drain } from './drain.ts'
 import { localeOf } from './locale.ts'
 import { createAddressCheck } from './own-address.ts'
@@ -50,6 +51,7 @@ export async function buildApp({ env, services, callers, log, drain }: AppOption
 
   await secureHeaders(app)
   await compression(app)
+  await allowOrigins(app, env.CORS_ORIGINS)
   const checkAddress = createAddressCheck(services.settings.baseUrl, log)
   app.addHook('onRequest', async (request, reply) => {
     checkAddress(request)

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { timerDuration } from '../routers/duration.ts'
 import { availableLocales } from '../routers/locales.ts'
 import { loginRules, loginShape, networks } from './login/settings.ts'
-import { count, durationOrNone, flag, list } from './setting-kinds.ts'
+import { count, durationOrNone, flag, list, origins } from './setting-kinds.ts'
 
 const placeholder = /^(changeme|change-me|secret|placeholder|example|todo|xxx+|password|your[-_ ])/i
 
@@ -114,6 +114,9 @@ const shape = {
     .prefault('30s')
     .describe('How long a stop waits for requests under way, after DRAIN_DELAY'),
   TRUSTED_PROXIES: networks.describe('Addresses or networks whose X-Forwarded headers are believed, comma separated'),
+  CORS_ORIGINS: origins.describe(
+    'Origins whose pages may call the API with an access token, comma separated, such as `https://app.example.org`',
+  ),
   ...loginShape,
   SESSION_LIFETIME: z
     .union([z.number(), z.string()])
