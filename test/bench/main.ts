@@ -9,12 +9,15 @@ import { measure, type Plan } from './measure.ts'
 import { type Part, startPart } from './part.ts'
 import { reads } from './reads.ts'
 import { heading, rows, verdictLines, verdictsOf } from './report.ts'
-import type { Comparison, Suite } from './suite.ts'
+import type { Comparison, Suite, World } from './suite.ts'
+import { type Effort, measureWorst, worstHeading, worstRow } from './worst.ts'
 
 const suites: Suite[] = [aiReq, reads, identity]
 
+const known = [...suites.map(({ name }) => name), 'worst']
+
 const usage = `npm run bench -- [suite...] [--quick] [--json] [--profile folder]
-Suites: ${suites.map(({ name }) => name).join(', ')}; all of them when none is named.
+Suites: ${known.join(', ')}; all of them when none is named.
 `
 
 const { values: options, positionals: names } = parseArgs({
@@ -33,8 +36,8 @@ const plan: Plan = options.quick
 
 const say = (text: string) => void (options.json || process.stdout.write(text))
 
-/** Brings up what a suite needs, measures, and leaves nothing behind. */
-async function run(suite: Suite): Promise<Comparison[]> {
+/** Brings up what is needed to measure, and leaves nothing behind. */
+async function inWorld<Result>(work: (world: World) => Promise<Result>): Promise<Result> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'))
   const parts: Part[] = []
   // What the disk takes to sync is not what is compared; both parts share the settings.
@@ -46,14 +49,7 @@ async function run(suite: Suite): Promise<Comparison[]> {
   }
   try {
     await mkdir(join(folder, 'data'))
-    const contest = await suite.open({ databaseUrl: cluster.url, folder, start })
-    say(heading(suite))
-    const comparisons: Comparison[] = []
-    for await (const comparison of measure(suite, contest, plan)) {
-      comparisons.push(comparison)
-      say(rows(comparison))
-    }
-    return comparisons
+    return await work({ databaseUrl: cluster.url, folder, start })
   } finally {
     for (const part of parts.reverse()) await part.stop()
     await cluster.stop('fast')
@@ -61,7 +57,31 @@ async function run(suite: Suite): Promise<Comparison[]> {
   }
 }
 
-const unknown = names.filter((name) => suites.every((suite) => suite.name !== name))
+const run = (suite: Suite) =>
+  inWorld(async (world) => {
+    const contest = await suite.open(world)
+    say(heading(suite))
+    const comparisons: Comparison[] = []
+    for await (const comparison of measure(suite, contest, plan)) {
+      comparisons.push(comparison)
+      say(rows(comparison))
+    }
+    return comparisons
+  })
+
+const runWorst = () =>
+  inWorld(async (world) => {
+    say(worstHeading)
+    const efforts: Effort[] = []
+    for await (const effort of measureWorst(world)) {
+      efforts.push(effort)
+      say(worstRow(effort))
+    }
+    return efforts
+  })
+
+const isWanted = (name: string) => names.length === 0 || names.includes(name)
+const unknown = names.filter((name) => !known.includes(name))
 if (options.help || unknown.length > 0) {
   process.stdout.write(usage)
   process.exit(options.help ? 0 : 2)
@@ -69,11 +89,12 @@ if (options.help || unknown.length > 0) {
 
 const comparisons: Comparison[] = []
 const verdicts: ReturnType<typeof verdictsOf> = []
-for (const suite of suites.filter(({ name }) => names.length === 0 || names.includes(name))) {
+for (const suite of suites.filter(({ name }) => isWanted(name))) {
   const measured = await run(suite)
   const judged = verdictsOf(suite, measured)
   say(verdictLines(judged))
   comparisons.push(...measured)
   verdicts.push(...judged)
 }
-if (options.json) process.stdout.write(`${JSON.stringify({ comparisons, verdicts }, null, 2)}\n`)
+const efforts = isWanted('worst') ? await runWorst() : []
+if (options.json) process.stdout.write(`${JSON.stringify({ comparisons, verdicts, efforts }, null, 2)}\n`)

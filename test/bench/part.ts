@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { openSync } from 'node:fs'
 import { join } from 'node:path'
 import manifest from '../../package.json' with { type: 'json' }
-import type { PartUsage } from './serve.ts'
+import type { PartUsage, Seen } from './serve.ts'
 
 /** A process that is measured, or that the measured ones call. */
 export interface Part {
@@ -13,6 +13,9 @@ export interface Part {
   usage(): Promise<PartUsage>
   /** Megabytes that are still used once all else is collected. */
   heap(): Promise<number>
+  /** Begins to look at delays and memory; `seen` tells what there was. */
+  watch(): Promise<true>
+  seen(): Promise<Seen>
   stop(): Promise<void>
 }
 
@@ -45,6 +48,8 @@ export async function startPart<Input>(file: string, input: Input, { log, profil
     details,
     usage: () => ask<PartUsage>(child, 'usage'),
     heap: () => ask<number>(child, 'heap'),
+    watch: () => ask<true>(child, 'watch'),
+    seen: () => ask<Seen>(child, 'seen'),
     async stop() {
       if (child.exitCode !== null) return
       child.disconnect()

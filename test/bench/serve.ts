@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
@@ -7,6 +8,16 @@ export interface PartUsage {
   cpu: number
   /** Megabytes: the most that was held at once. */
   peak: number
+}
+
+/** What happened since it was last watched. */
+export interface Seen {
+  /** Longest time without a turn of the event loop, in milliseconds. */
+  delay: number
+  /** Megabytes that were held at most beyond those before. */
+  growth: number
+  /** Milliseconds of processor time, which other programs of the machine do not add to. */
+  cpu: number
 }
 
 interface Running {
@@ -18,7 +29,9 @@ interface Running {
 /** The child's side of a part: starts when told, tells what it has used, stops when the parent lets go. */
 export function servePart<Input>(start: (input: Input) => Promise<Running>): void {
   let running: Running | undefined
-  process.on('message', async (message: 'usage' | 'heap' | { start: Input }) => {
+  process.on('message', async (message: 'usage' | 'heap' | 'watch' | 'seen' | { start: Input }) => {
+    if (message === 'watch') return void process.send?.(watch())
+    if (message === 'seen') return void process.send?.(seen())
     if (message === 'usage') return void process.send?.(usage())
     if (message === 'heap') return void process.send?.(liveHeap())
     running = await start(message.start)
@@ -36,6 +49,28 @@ function liveHeap(): number {
   const collect = runInNewContext('gc') as () => void
   collect()
   return process.memoryUsage().heapUsed / 1_000_000
+}
+
+const delays = monitorEventLoopDelay({ resolution: 1 })
+let heldBefore = 0
+let usedBefore = 0
+
+/** Linux forgets its mark of the most memory when told so; elsewhere the growth is that over the whole run. */
+function watch(): true {
+  liveHeap()
+  try {
+    writeFileSync('/proc/self/clear_refs', '5')
+  } catch {}
+  heldBefore = process.memoryUsage.rss() / 1_000_000
+  usedBefore = usage().cpu
+  delays.enable()
+  delays.reset()
+  return true
+}
+
+function seen(): Seen {
+  delays.disable()
+  return { delay: delays.max / 1e6, growth: peakMemory() * 1.048_576 - heldBefore, cpu: usage().cpu - usedBefore }
 }
 
 function usage(): PartUsage {

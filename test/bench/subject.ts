@@ -1,3 +1,4 @@
+import { abilities } from '../../entities/access-token.ts'
 import { readEnv } from '../../server/env.ts'
 import { createLog } from '../../server/log.ts'
 import { startService } from '../../server/service.ts'
@@ -8,20 +9,24 @@ export interface SubjectInput {
   settings: Record<string, string>
   /** For files that must not be shared with a service of this machine. */
   temporaryDir: string
+  /** Whether the callers are administrators, by tokens for everything. */
+  isAdministrator?: boolean
 }
 
 /** More than are under way at once in most rounds, so that hardly any two look up the same. */
 const CALLERS = 40
 
 /** The service as `npm start` runs it, with people and tokens to call it with. */
-servePart(async ({ settings, temporaryDir }: SubjectInput) => {
+servePart(async ({ settings, temporaryDir, isAdministrator }: SubjectInput) => {
   const env = readEnv(settings)
   const service = await startService({ env, log: createLog(env.LOG_LEVEL), temporaryDir })
   const tokens: string[] = []
   for (let index = 0; index < CALLERS; index++) {
     const person = { username: `bench${index}`, email: `bench${index}@example.org`, name: 'Bench' }
     const { id } = await service.host.admin.addUser(person)
-    tokens.push((await service.host.tokens.createFor({ user: { id }, name: 'bench' })).token)
+    if (isAdministrator) await service.host.admin.setRole({ user: { id }, role: 'admin' })
+    const wanted = { user: { id }, name: 'bench', ...(isAdministrator && { abilities: [...abilities] }) }
+    tokens.push((await service.host.tokens.createFor(wanted)).token)
   }
   // In a session they are users, too.
   await service.services.sql({

@@ -1,6 +1,6 @@
 /** A JSON list or object of about so many bytes, made of the same part again and again. */
 const filled = (open: string, part: (index: number) => string, close: string, bytes: number) => {
-  const each = part(10_000).length + 1
+  const each = part(1_000_000).length + 1
   const count = Math.max(1, Math.floor((bytes - 10) / each))
   return open + Array.from({ length: count }, (_, index) => part(index)).join() + close
 }
@@ -19,7 +19,8 @@ const forEach = (names: readonly string[], bytes: number, write: (bytes: number)
 /** The worst that an input of so many bytes can be, as JSON by the kind of excess. `names` are members that a schema knows. */
 export const worstInputs = (names: readonly string[], bytes: number): Record<string, string> => ({
   'elements of every list': forEach(names, bytes, elements),
-  'elements that are few enough to be read': forEach(names, Math.min(bytes, 140_000), elements),
+  '4,900 elements in every list': forEach(names, Math.min(bytes, names.length * 14_900), elements),
+  '1,800 elements in every list': forEach(names, Math.min(bytes, names.length * 5500), elements),
   'members of every object': forEach(names, bytes, members),
   'unknown members': members(bytes),
   'a few hundred unknown members': members(Math.min(bytes, 4000)),

@@ -1,0 +1,141 @@
+import { request } from 'undici'
+import { worstInputs } from '../inputs/worst.ts'
+import type { Part } from './part.ts'
+import type { SubjectInput } from './subject.ts'
+import type { World } from './suite.ts'
+
+/** What one request of the worst kind did to the process that answered it. */
+export interface Effort {
+  what: string
+  status: number
+  /** Bytes of the answer. */
+  answer: number
+  /** Longest time that nobody else had a turn, in milliseconds. */
+  delay: number
+  /** Megabytes beyond what was held before. */
+  growth: number
+  /** Milliseconds of processor time. */
+  cpu: number
+}
+
+export const MAX_DELAY = 100
+export const MAX_GROWTH = 50
+
+const ROUNDS = 3
+
+interface Target {
+  what: string
+  method: 'POST' | 'PATCH'
+  path: string
+  type?: string
+  /** Members that the input knows. */
+  names: readonly string[]
+  bytes: number
+  bodyOf(input: string): string
+}
+
+const KB = 1024
+const bare = (input: string) => input
+const document = (type: string) => (input: string) => `{"data":{"type":"${type}","id":"2","attributes":${input}}}`
+const jsonApi = 'application/vnd.api+json'
+const base = '/api/svc/v1'
+const asking = ['model', 'messages']
+const keychain = ['clean', 'publicKey', 'set', 'remove']
+
+/** The largest bodies there are, on every surface, and the smallest. */
+const targets: Target[] = [
+  {
+    what: 'ai-req',
+    method: 'POST',
+    path: '/api/ai-req',
+    names: asking,
+    bytes: 2048 * KB,
+    bodyOf: (input) => `{"payload":${input}}`,
+  },
+  { what: 'tRPC ai.ask', method: 'POST', path: '/trpc/ai.ask', names: asking, bytes: 2048 * KB, bodyOf: bare },
+  {
+    what: 'tRPC batch',
+    method: 'POST',
+    path: `/trpc/${Array(50).fill('ai.ask').join()}?batch=1`,
+    names: asking,
+    bytes: 40 * KB,
+    bodyOf: (input) => `{${Array.from({ length: 50 }, (_, index) => `"${index}":${input}`).join()}}`,
+  },
+  {
+    what: 'keychain',
+    method: 'POST',
+    path: `${base}/user-keychain-values/actions/batch-update`,
+    names: keychain,
+    bytes: 5600 * KB,
+    bodyOf: bare,
+  },
+  {
+    what: 'user',
+    method: 'PATCH',
+    path: `${base}/users/2`,
+    type: jsonApi,
+    names: ['displayName', 'bio', 'avatar', 'role'],
+    bytes: 2900 * KB,
+    bodyOf: document('users'),
+  },
+  {
+    what: 'model',
+    method: 'POST',
+    path: `${base}/ai-models`,
+    type: jsonApi,
+    names: ['modelId', 'input', 'parameters', 'flags', 'pricing'],
+    bytes: 64 * KB,
+    bodyOf: document('ai-models'),
+  },
+  { what: 'login', method: 'POST', path: '/req/login', names: ['account', 'password'], bytes: 16 * KB, bodyOf: bare },
+]
+
+/** Sends the worst of each shape, one at a time, to a service that does nothing else. */
+export async function* measureWorst({ databaseUrl, folder, start }: World): AsyncGenerator<Effort> {
+  const settings = { DATABASE_URL: databaseUrl, DATA_DIR: `${folder}/data`, PORT: '0' }
+  const subject = await start<SubjectInput>('subject.ts', { settings, temporaryDir: folder, isAdministrator: true })
+  for (const target of targets) {
+    for (const [shape, input] of Object.entries(worstInputs(target.names, target.bytes - 200))) {
+      const body = target.bodyOf(input)
+      const efforts: Effort[] = []
+      // The first one also compiles what it runs.
+      for (let round = 0; round <= ROUNDS; round++)
+        efforts.push({ what: `${target.what}: ${shape}`, ...(await send(subject, target, body)) })
+      yield median(efforts.slice(1))
+    }
+  }
+}
+
+async function send(subject: Part, { method, path, type = 'application/json' }: Target, body: string) {
+  await subject.watch()
+  const authorization = path === '/req/login' ? {} : { authorization: `Bearer ${subject.details['token']}` }
+  const headers = { 'content-type': type, ...authorization }
+  const answer = await request(subject.url + path, { method, headers, body })
+  const text = await answer.body.text()
+  return { status: answer.statusCode, answer: text.length, ...(await subject.seen()) }
+}
+
+function median(efforts: Effort[]): Effort {
+  const middle = Math.floor(efforts.length / 2)
+  const of = (key: 'delay' | 'growth' | 'cpu') =>
+    efforts.map((effort) => effort[key]).toSorted((a, b) => a - b)[middle] ?? 0
+  return { ...(efforts[0] as Effort), delay: of('delay'), growth: of('growth'), cpu: of('cpu') }
+}
+
+const columns = (cells: readonly string[]) =>
+  `${cells.map((cell, index) => (index === 0 ? cell.padEnd(52) : cell.padStart(10))).join(' ')}\n`
+
+export const worstHeading = `\nworst: what one request of the worst shape does to everybody else\n\n${columns(['request', 'status', 'bytes', 'CPU ms', 'delay ms', 'growth MB', ''])}`
+
+export const isMet = ({ delay, growth }: Effort) => delay < MAX_DELAY && growth < MAX_GROWTH
+
+export const worstRow = (effort: Effort) =>
+  columns([
+    effort.what,
+    `${effort.status}`,
+    `${effort.answer}`,
+    effort.cpu.toFixed(1),
+    effort.delay.toFixed(1),
+    effort.growth.toFixed(1),
+    isMet(effort) ? '' : 'NOT MET',
+  ])
