@@ -7,7 +7,7 @@ import type { Issue } from './problems.ts'
 import { middleware } from './trpc.ts'
 
 /** More than a model is sent in one conversation. */
-const MAX_MESSAGES = 5000
+const MAX_MESSAGES = 2000
 /** Beyond what a body may be set to. */
 const MAX_TEXT = 100_000_000
 

@@ -80,7 +80,7 @@ describe('POST /api/ai-req', () => {
     await using config = await configFor(provider.url)
     await using svc = await startApp({ AI_CONFIG: config.file })
     const { token } = await svc.user()
-    const turns = Array.from({ length: 5000 }, (): [string, string] => ['user', 'word'])
+    const turns = Array.from({ length: 2000 }, (): [string, string] => ['user', 'word'])
 
     expect((await svc.send('POST', '/api/ai-req', { token, body: says(...turns) })).status).toBe(200)
     expect(provider.asked[0]?.body.messages).toHaveLength(1)

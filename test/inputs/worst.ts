@@ -19,8 +19,7 @@ const forEach = (names: readonly string[], bytes: number, write: (bytes: number)
 /** The worst that an input of so many bytes can be, as JSON by the kind of excess. `names` are members that a schema knows. */
 export const worstInputs = (names: readonly string[], bytes: number): Record<string, string> => ({
   'elements of every list': forEach(names, bytes, elements),
-  '4,900 elements in every list': forEach(names, Math.min(bytes, names.length * 14_900), elements),
-  '1,800 elements in every list': forEach(names, Math.min(bytes, names.length * 5500), elements),
+  '1,980 elements in every list': forEach(names, Math.min(bytes, names.length * 6030), elements),
   'members of every object': forEach(names, bytes, members),
   'unknown members': members(bytes),
   'a few hundred unknown members': members(Math.min(bytes, 4000)),
