@@ -38,7 +38,7 @@ const decoding = createBulkhead(1, 4)
 
 const reencode = (image: Uint8Array): Promise<Uint8Array> => decoding(() => squarePicture(image))
 
-/** Throws where an image can not become a picture. */
+/** Throws where an image cannot become a picture. */
 export const assertPicture = async (image: Uint8Array): Promise<void> => void (await reencode(image))
 
 /** Decoding and encoding again leaves nothing of the file but its pixels. */

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
 import fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -19,6 +20,7 @@ import { trpc } from '../facades/trpc.ts'
 import { isNavigation, sendErrorPage } from '../facades/web/error-page.ts'
 import { web } from '../facades/web/index.ts'
 import type { Context, Notes, Services } from '../routers/context.ts'
+import { inTime } from '../routers/in-time.ts'
 import { appRouter, resources } from '../routers/index.ts'
 import { Problem } from '../routers/problems.ts'
 import type { Callers } from './callers.ts'
@@ -56,7 +58,7 @@ export async function buildApp({ env, services, callers, log, drain }: AppOption
   app.addHook('onRequest', async (request, reply) => {
     checkAddress(request)
     reply.header('x-request-id', request.id)
-    if (drain.isRefusing() && !request.url.startsWith('/health')) refuseWork()
+    if (drain.isRefusing() && !request.url.startsWith('/health')) await refuseWork(request)
     assertFewParameters(request.url)
   })
   app.addHook('onSend', async (request, reply) => {
@@ -142,9 +144,14 @@ function assertFewParameters(url: string): void {
 }
 
 /** While the service stops; another replica, or the next start, takes it. */
-function refuseWork(): never {
+async function refuseWork({ raw }: FastifyRequest): Promise<never> {
+  // The connection ends with the answer, and a body that nobody read would reset it before the answer arrives.
+  raw.resume()
+  await inTime(once(raw, 'end'), BODY_TIMEOUT_MS).catch(() => {})
   throw new Problem('unavailable')
 }
+
+const BODY_TIMEOUT_MS = 1000
 
 /** Paths as they are declared: what stands in an address may be a secret. */
 function logRequest(request: FastifyRequest, reply: FastifyReply, ctx: Context | undefined): void {

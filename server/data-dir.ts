@@ -16,31 +16,38 @@ export interface EmbeddedDatabase {
 /** A command and a migration share the database of a running service; a service needs it for itself. A command makes none. */
 export type Use = 'service' | 'command' | 'migration'
 
+/** Who hears of a wait, and who ends it. */
+interface Waiting {
+  notify?: ((sentence: string) => void) | undefined
+  signal?: AbortSignal | undefined
+}
+
 const PATIENCE = 30_000
 
 /**
  * Opens the embedded database in `dataDir`. One process at a time owns the cluster, starts it and stops it; a lock file
  * that is touched every second says who is alive, so that a killed owner is replaced.
  */
-export async function openEmbedded(
-  dataDir: string,
-  use: Use,
-  notify: (sentence: string) => void = () => {},
-): Promise<EmbeddedDatabase> {
+export async function openEmbedded(dataDir: string, use: Use, waiting: Waiting = {}): Promise<EmbeddedDatabase> {
   const folder = join(dataDir, 'postgres')
   await mkdir(folder, { recursive: true })
   const started = Date.now()
   for (let tries = 0; ; tries++) {
-    const unlock = await takeLock(dataDir)
-    if (unlock) return own(folder, unlock)
-    const shared = use !== 'service' && (await share(folder))
-    if (shared) return shared
+    const opened = await tryToOpen(dataDir, folder, use)
+    if (opened) return opened
+    if (tries === 0)
+      waiting.notify?.(`Another process holds the data folder ${dataDir}. Waiting until it ends, up to 30 seconds.`)
+    if (waiting.signal?.aborted) throw new Error(`Stopped while another process held the data folder ${dataDir}.`)
     if (Date.now() - started > PATIENCE)
       throw new Error(`Another process holds the data folder ${dataDir}. Set DATA_DIR to another.`)
-    if (tries === 0)
-      notify(`Another process holds the data folder ${dataDir}. Waiting until it ends, up to 30 seconds.`)
     await pause(100)
   }
+}
+
+async function tryToOpen(dataDir: string, folder: string, use: Use): Promise<EmbeddedDatabase | undefined> {
+  const unlock = await takeLock(dataDir)
+  if (unlock) return own(folder, unlock)
+  return use === 'service' ? undefined : share(folder)
 }
 
 async function own(folder: string, unlock: () => Promise<void>): Promise<EmbeddedDatabase> {

@@ -43,7 +43,7 @@ function readDotEnv(): { added: NodeJS.Dict<string>; problems: string[] } {
     return { added, problems: Object.keys(added).flatMap(misspelling) }
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
-    return { added: {}, problems: code === 'ENOENT' ? [] : [`The file .env can not be read: ${message}`] }
+    return { added: {}, problems: code === 'ENOENT' ? [] : [`The file .env cannot be read: ${message}`] }
   }
 }
 

@@ -9,13 +9,15 @@ const asked = new Promise<NodeJS.Signals>((stop) => {
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
 })
+const stopping = new AbortController()
+asked.then(() => stopping.abort())
 
 try {
   const env = await readWholeEnv()
   // One way out, so that the welcome comes after the lines before it.
   const out = standardOutput()
   const log = createLog(env.LOG_LEVEL, out)
-  const service = await startService({ env, log, notify: (sentence) => log.warn(sentence) })
+  const service = await startService({ env, log, notify: (sentence) => log.warn(sentence), signal: stopping.signal })
   try {
     out.write(await welcome(service, env))
     // Now rather than at the end, which a kill would not reach.

@@ -21,6 +21,8 @@ export interface ServiceOptions {
   temporaryDir?: string | undefined
   /** Takes a sentence about why the start waits. */
   notify?: ((sentence: string) => void) | undefined
+  /** Ends the wait; what goes on after it is not left half way. */
+  signal?: AbortSignal | undefined
 }
 
 /** Everything up to the edge: database at its newest schema, parts composed, and a way in for the host. */
@@ -31,10 +33,10 @@ export interface Core extends Composition {
   migrated: string[]
 }
 
-export async function openCore({ env, log, temporaryDir, notify }: ServiceOptions, use: Use): Promise<Core> {
+export async function openCore({ env, log, temporaryDir, notify, signal }: ServiceOptions, use: Use): Promise<Core> {
   if (use === 'command') assertDataDir(env.DATA_DIR)
   await mkdir(env.DATA_DIR, { recursive: true })
-  const embedded = env.DATABASE_URL ? undefined : await openEmbedded(env.DATA_DIR, use, notify)
+  const embedded = env.DATABASE_URL ? undefined : await openEmbedded(env.DATA_DIR, use, { notify, signal })
   const url = env.DATABASE_URL ?? embedded?.url ?? ''
   let database: Database | undefined
   try {

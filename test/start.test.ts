@@ -115,6 +115,19 @@ describe('the first start', () => {
     await second.ready()
   })
 
+  test('that waits for the data folder can be stopped', async () => {
+    await using folder = await dataFolder()
+    await using first = startProcess({ DATA_DIR: folder.path, PORT: '0' })
+    await first.ready()
+    await using second = startProcess({ DATA_DIR: folder.path, PORT: '0' })
+    await vi.waitFor(() => expect(second.said.out).toContain('Waiting until it ends'), SLOW)
+
+    expect(await second.stop()).toBe(1)
+
+    expect(second.said.err).toBe(`Stopped while another process held the data folder ${folder.path}.\n`)
+    expect(await folder.postgres()).toBeDefined()
+  })
+
   test('tells front ends the port that was free, where PORT is 0', async () => {
     await using database = await emptyDatabase()
     await using folder = await dataFolder()
@@ -326,14 +339,14 @@ describe('a start that is refused', () => {
     expect(await readdir(cwd)).toEqual(['.env'])
   })
 
-  test('a .env that can not be read, with all else that is wrong', async () => {
+  test('a .env that cannot be read, with all else that is wrong', async () => {
     await using folder = await dataFolder()
     await mkdir(join(folder.path, '.env'))
     await using service = startProcess({ PORT: 'eighty' }, undefined, folder.path)
 
     expect(await service.ended).toBe(1)
     expect(service.said.err).toMatch(
-      /^ {2}The file \.env can not be read: EISDIR.*\n {2}PORT=eighty: must be a number$/m,
+      /^ {2}The file \.env cannot be read: EISDIR.*\n {2}PORT=eighty: must be a number$/m,
     )
   })
 
@@ -399,7 +412,12 @@ describe('a stop', () => {
 
       svc.service.kill(signal)
       await vi.waitFor(async () => expect(await readiness(svc.url)).toEqual([503, { status: 'draining' }]), SLOW)
-      const late = await ask(svc.url, svc.token, 'mock-1')
+      // A connection that was idle may end just when it is used again.
+      const late = await vi.waitFor(async () => {
+        const refused = await ask(svc.url, svc.token, 'mock-1')
+        expect(refused.status).toBe(503)
+        return refused
+      }, SLOW)
       svc.service.kill(signal)
       svc.service.kill('SIGTERM')
       svc.release()
