@@ -12,7 +12,7 @@ interface Facts {
   inputs: z.ZodObject[]
   meta: {
     audience: Audience
-    exposes: Exposure
+    exposes?: Exposure
     body?: BodySize
     /** What it does, in a sentence. */
     about?: string
@@ -26,6 +26,16 @@ export const factsOf = ({ _def }: AnyTRPCProcedure) => _def as unknown as Facts
 const procedures = new Map(Object.entries(appRouter._def.procedures as unknown as Record<string, AnyTRPCProcedure>))
 
 export const procedureAt = (name: string): AnyTRPCProcedure | undefined => procedures.get(name)
+
+/** Who may call a procedure, in a sentence. */
+export function openTo({ callers, ability, sessionOnly }: Audience): string {
+  const condition = sessionOnly
+    ? '; no token is good for it'
+    : ability
+      ? `; a token needs the ability \`${ability}\``
+      : ''
+  return `Open to ${callers}${condition}.`
+}
 
 /** Bytes of the body that a procedure may be sent; of a form where there is none of this name. */
 export function bodyLimitOf(procedure: AnyTRPCProcedure | undefined, limits: BodyLimits): number {

@@ -58,8 +58,8 @@ export const healthRouter = router({
     return health
   }),
 
-  /** Whether new work may come here. Without the store nobody can sign in, and no limit counts for all replicas. */
-  ready: anyone.query(async ({ ctx }) =>
+  /** Without the store nobody can sign in, and no limit counts for all replicas. */
+  ready: anyone.meta(about('Ask whether new work may come here.')).query(async ({ ctx }) =>
     inTime(ctx.kv.ping(), READY_TIMEOUT_MS).then(
       () => ({ status: 'ready' as const }),
       () => ({ status: 'unavailable' as const, message: 'The key-value store does not answer. Check REDIS_URL.' }),

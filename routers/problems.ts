@@ -43,6 +43,7 @@ const problems = {
 } as const satisfies Record<string, readonly [TRPC_ERROR_CODE_KEY, string]>
 
 export type ProblemName = keyof typeof problems
+export const problemNames = Object.keys(problems) as ProblemName[]
 
 /** The sentence of a problem, the same at every occurrence; undefined for other words. */
 export const sentenceOf = (name: string): string | undefined => problems[name as ProblemName]?.[1]

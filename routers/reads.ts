@@ -2,7 +2,15 @@ import { z } from 'zod'
 import type { Context } from './context.ts'
 import { Problem } from './problems.ts'
 import { type Query, RowReader, type Window } from './read-rows.ts'
-import { exposes, type Filter, type Linked, type RecordOf, type Relation, type Resource } from './resource.ts'
+import {
+  exposes,
+  type Filter,
+  type Linked,
+  type ListInput,
+  type RecordOf,
+  type Relation,
+  type Resource,
+} from './resource.ts'
 import { userWho } from './trpc.ts'
 
 export interface Page<T> {
@@ -22,7 +30,12 @@ export function reads<R extends Resource>(of: R, base = reader) {
   return {
     list: base
       .meta(exposes(of, 'list'))
-      .input(z.strictObject(collectionInput(of)).prefault({}))
+      .input(
+        z.strictObject(collectionInput(of)).prefault({}) as unknown as Taking<
+          CollectionInput,
+          ListInput<R> | undefined
+        >,
+      )
       .query(async ({ ctx, input }): Promise<Page<RecordOf<R>>> => {
         const window = windowOf(of, input.page)
         const { items, total } = await new RowReader(ctx).page(of, queryOf(of, input), window)
@@ -31,14 +44,37 @@ export function reads<R extends Resource>(of: R, base = reader) {
 
     get: base
       .meta(exposes(of, 'get'))
-      .input(z.strictObject({ id: rowId, include }))
+      .input(z.strictObject({ id: rowId, include }) as unknown as Taking<One, OneInput<R>>)
       .query(({ ctx, input }) => getRow(ctx, of, input.id, input.include)),
 
     related: base
       .meta(exposes(of, 'related'))
-      .input(z.looseObject({ id: rowId, relation: relationOf(of) }))
+      .input(z.looseObject({ id: rowId, relation: relationOf(of) }) as unknown as Taking<RelatedInput, RelatedOf<R>>)
       .query(({ ctx, input }) => related(ctx, of, input)),
   }
+}
+
+/** A schema that takes what the words of the type allow: its own type would let in every text. */
+type Taking<Output, Input> = z.ZodType<Output, Input>
+
+interface One {
+  id: string
+  include: string[]
+}
+
+interface OneInput<R extends Resource> {
+  id: string
+  include?: R['includes'][number][] | undefined
+}
+
+/** The members beside `id` and `relation` are those of a list of the type that the relation leads to. */
+interface RelatedOf<R extends Resource> {
+  id: string
+  relation: keyof R['relations'] & string
+  include?: string[] | undefined
+  sort?: string[] | undefined
+  filter?: Record<string, string> | undefined
+  page?: { number?: number | undefined; size?: number | undefined } | undefined
 }
 
 /** One record; throws where it is not there for the caller. */

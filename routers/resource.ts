@@ -96,7 +96,15 @@ export interface PageSizes {
 
 type Attributes = Record<string, Attribute>
 
-export interface Declaration<A extends Attributes = Attributes> {
+/** The words that queries of a type are made of. */
+interface QueryWords {
+  relation: string
+  include: string
+  sort: string
+  filters: Record<string, Filter>
+}
+
+export interface Declaration<A extends Attributes = Attributes, Q extends QueryWords = QueryWords> {
   type: ResourceType
   /** One sentence for the documentation. */
   about: string
@@ -105,31 +113,40 @@ export interface Declaration<A extends Attributes = Attributes> {
   /** Which rows a caller sees. It stands in every statement that reads the table, whichever way it is reached. */
   scope?: Condition
   attributes: A
-  relations?: Record<string, Relation>
+  relations?: Record<Q['relation'], Relation>
   /** Paths that `include` accepts, at most three deep: the relations unless said otherwise. */
-  includes?: readonly string[]
+  includes?: readonly Q['include'][]
   /** Attributes that `sort` accepts; `id` is always one. */
-  sorts?: readonly (keyof A & string)[]
-  filters?: Record<string, Filter>
+  sorts?: readonly (Q['sort'] & keyof A)[]
+  filters?: Q['filters']
   /** Absent where a collection always comes whole. */
   page?: PageSizes
 }
 
 /** A resource as everything derived from it sees it. */
-export interface Resource<A extends Attributes = Attributes> {
+export interface Resource<A extends Attributes = Attributes, Q extends QueryWords = QueryWords> {
   type: ResourceType
   about: string
   table: string | undefined
   scope: Condition
   attributes: A
-  relations: Record<string, Relation>
-  includes: readonly string[]
-  sorts: readonly string[]
-  filters: Record<string, Filter>
+  relations: Record<Q['relation'], Relation>
+  includes: readonly Q['include'][]
+  sorts: readonly (Q['sort'] | 'id')[]
+  filters: Q['filters']
   page: PageSizes | undefined
 }
 
-export function resource<A extends Attributes>(declared: Declaration<A>): Resource<A> {
+export function resource<
+  A extends Attributes,
+  R extends string = never,
+  I extends string = R,
+  S extends keyof A & string = never,
+  F extends Record<string, Filter> = Record<never, Filter>,
+>(
+  declared: Declaration<A, { relation: R; include: I; sort: S; filters: F }>,
+): Resource<A, { relation: R; include: I; sort: S; filters: F }>
+export function resource(declared: Declaration): Resource {
   const { relations = {}, scope = () => 'true', filters = {}, sorts = [], page, table } = declared
   return {
     ...declared,
@@ -150,6 +167,15 @@ type Hidden<T> = T extends { only: string } | { sparse: true } ? true : false
 type Values<A extends Attributes> = {
   [K in keyof A as Hidden<A[K]> extends true ? never : K]: z.output<A[K]['schema']>
 } & { [K in keyof A as Hidden<A[K]> extends true ? K : never]?: z.output<A[K]['schema']> }
+
+/** What a list of a type can be asked for. */
+export interface ListInput<R extends Resource> {
+  include?: R['includes'][number][] | undefined
+  /** A `-` in front of the name turns the order round. */
+  sort?: (R['sorts'][number] | `-${R['sorts'][number]}`)[] | undefined
+  filter?: { [Name in keyof R['filters']]?: z.input<R['filters'][Name]['schema']> | undefined } | undefined
+  page?: { number?: number | undefined; size?: number | undefined } | undefined
+}
 
 /** A row as procedures return it. Relations hold an id, or whole records where they were included. */
 export type RecordOf<R> = R extends Resource<infer A> ? Values<A> & Linked : never

@@ -5,6 +5,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { appRouter } from '../routers/index.ts'
+import type { Audience } from '../routers/trpc.ts'
 import { startApp } from './app.ts'
 import { answers, configFor, startProvider } from './provider.ts'
 
@@ -14,11 +16,20 @@ const tsc = join(root, 'node_modules/.bin/tsc')
 const SEVERAL_MINUTES = 300_000
 
 const program = `
-import { createClient, failureOf } from 'svc/client'
+import { createClient, type ErrorCode, SvcError } from 'svc/client'
 declare const process: { argv: string[] }
 
 const [url = '', token = ''] = process.argv.slice(2)
-const client = createClient({ url, token })
+const seen: string[] = []
+const client = createClient({
+  url,
+  token,
+  headers: { 'x-app-locale': 'de_DE' },
+  fetch: (input, init) => {
+    seen.push(new Headers(init?.headers).get('x-app-locale') ?? '')
+    return fetch(input, init)
+  },
+})
 
 const { text } = await client.ai.ask.mutate({
   model: 'mock-1',
@@ -35,9 +46,42 @@ for await (const part of await client.ai.stream.mutate({ model: 'mock-1', messag
 const username: string = (await client.users.me.query()).username
 const days: { day: string; model: string; inputTokens: number }[] = await client.usage.summary.query({ from: '2026-01-01' })
 
-const failure = await client.users.find.query({ user: { username: 'nobody' } }).then(() => undefined, failureOf)
-const problem: string | undefined = failure?.problem
-console.log(JSON.stringify({ whole, streamed, username, days: days.length > 0, problem, named: typeof failure?.requestId }))
+const { items } = await client.aiTools.list.query({
+  include: ['server', 'models.provider'],
+  sort: ['-name', 'id'],
+  filter: { status: 'active', assigned: 'true' },
+  page: { number: 1, size: 5 },
+})
+const names: string[] = items.map(({ name }) => name)
+
+async function codeOf(call: Promise<unknown>): Promise<ErrorCode | 'none'> {
+  try {
+    await call
+    return 'none'
+  } catch (error) {
+    if (!(error instanceof SvcError)) throw error
+    switch (error.code) {
+      case 'not_found':
+      case 'invalid':
+      case 'unreachable':
+      case 'aborted':
+      case 'missing_ability':
+        return error.code
+      default:
+        throw error
+    }
+  }
+}
+const codes = [
+  await codeOf(client.aiModels.get.query({ id: '999999' })),
+  await codeOf(client.ai.ask.mutate({ model: '', messages: [] })),
+  await codeOf(client.users.update.mutate({ id: '1', bio: 'x' })),
+  await codeOf(createClient({ url: 'http://127.0.0.1:9', token }).users.me.query()),
+  await codeOf(client.users.me.query(undefined, { signal: AbortSignal.abort() })),
+]
+const failure = await client.ai.ask.mutate({ model: '', messages: [] }).catch((error: SvcError) => error)
+const named = failure instanceof SvcError ? [failure.status, typeof failure.requestId, failure.issues[0]?.path] : []
+console.log(JSON.stringify({ whole, streamed, username, days: days.length > 0, names, codes, named, locale: seen.at(-1) }))
 `
 
 /** Each is one line that must not compile. */
@@ -49,6 +93,16 @@ const mistakes = [
   `const text: number = (await client.ai.ask.mutate({ model: 'mock-1', messages: [] })).text; void text`,
   `(await client.users.me.query()).password`,
   `createClient({ url: '' })`,
+  `client.aiModels.list.query({ sort: ['prompt'] })`,
+  `client.aiModels.list.query({ include: ['owner'] })`,
+  `client.aiTools.list.query({ filter: { status: 'broken' } })`,
+  `client.aiModels.list.query({ page: { limit: 5 } })`,
+  `client.aiModels.related.query({ id: '1', relation: 'owner' })`,
+  // Nobody can call these with a token.
+  `client.admin.addUser.mutate({ username: 'a', email: 'a@example.org', name: 'A' })`,
+  `client.users.find.query({ user: { id: 1 } })`,
+  `client.passkey.state.query()`,
+  `client.tokens.list.query()`,
 ]
 
 const strict = {
@@ -119,7 +173,8 @@ test('the package holds the client and asks for no more than it needs', async ()
 })
 
 test('packing leaves the folder as it was', async () => {
-  expect(await readFile(join(copy, 'package.json'), 'utf8')).toBe(await readFile(join(root, 'package.json'), 'utf8'))
+  for (const name of ['package.json', 'README.md'])
+    expect(await readFile(join(copy, name), 'utf8')).toBe(await readFile(join(root, name), 'utf8'))
   expect(await readdir(join(copy, 'facades/client'))).not.toContain('dist')
 })
 
@@ -127,6 +182,34 @@ test('the declarations are whole: nothing in them is left open', async () => {
   const text = await readFile(join(consumer, 'node_modules/svc/facades/client/dist/index.d.ts'), 'utf8')
 
   expect(text).not.toMatch(/\bany\b|import\(|elided/)
+})
+
+test('each procedure that a token can call has a comment of its own, and no other is there', async () => {
+  const text = await readFile(join(consumer, 'node_modules/svc/facades/client/dist/index.d.ts'), 'utf8')
+  const readme = await readFile(join(consumer, 'node_modules/svc/README.md'), 'utf8')
+  const callable = Object.entries(appRouter._def.procedures as unknown as Record<string, { _def: { meta?: object } }>)
+    .filter(([, { _def }]) => {
+      const { audience } = _def.meta as { audience: Audience }
+      return audience.callers !== 'the host' && !audience.sessionOnly
+    })
+    .map(([name]) => name.split('.')[1])
+
+  const commented = [...text.matchAll(/^ {8}\/\*\* [A-Z].*\. Open to .*\. \*\/\n {8}(\w+): \{$/gm)].map(
+    ([, name]) => name,
+  )
+
+  expect(commented.toSorted()).toEqual(callable.toSorted())
+  expect(text).toContain('/** Ask a model for its whole answer. Open to users; a token needs the ability `ai`. */')
+  expect(readme).toContain('# The typed client of svc')
+  expect(readme).toContain('| `ai.ask` | Ask a model for its whole answer.')
+})
+
+test('the example of its README compiles', async () => {
+  const readme = await readFile(join(consumer, 'node_modules/svc/README.md'), 'utf8')
+  const [, example = ''] = /```ts\n(.*?)```/s.exec(readme) ?? []
+
+  expect(example).toContain('createClient')
+  expect(await compile(example, 'example')).toBe('')
 })
 
 test(
@@ -145,8 +228,10 @@ test(
       streamed: 'Good day to you.',
       username,
       days: true,
-      problem: 'host_only',
-      named: 'string',
+      names: [],
+      codes: ['not_found', 'invalid', 'missing_ability', 'unreachable', 'aborted'],
+      named: [400, 'string', ['model']],
+      locale: 'de_DE',
     })
   },
   SEVERAL_MINUTES,

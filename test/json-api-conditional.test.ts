@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { describe, expect, test } from 'vitest'
-import { createClient, failureOf } from '../facades/client/index.ts'
+import { createClient, type SvcError } from '../facades/client/index.ts'
 import { addCatalogue, type Client, type JsonApiApp, startJsonApi, to, toMany } from './json-api/client.ts'
 
 const tagOf = ({ headers }: { headers: Headers }) => headers.get('etag') ?? ''
@@ -300,7 +300,7 @@ describe('twenty changes that insist on the same reading', () => {
     const answers = await crowd(svc, model.main, (index) =>
       client.aiModels.update.mutate({ id: model.main, label: `Label ${index}`, ifVersion: rowVersion }).then(
         ({ label }) => label,
-        (error: unknown) => failureOf(error)?.problem,
+        ({ code }: SvcError) => String(code),
       ),
     )
 

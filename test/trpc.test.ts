@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
-import { createClient, failureOf } from '../facades/client/index.ts'
+import { createClient, SvcError } from '../facades/client/index.ts'
 import { startApp, type TestApp } from './app.ts'
 import { administer, cloneDatabase } from './database.ts'
 import { answers, beginStream, chunk, configFor, stalls, startProvider } from './provider.ts'
@@ -87,8 +87,9 @@ describe('a procedure over HTTP', () => {
       for await (const _ of await clientOf(svc, token).ai.stream.mutate(ask()));
     })()
 
-    const failure = failureOf(await reading.catch((error: unknown) => error))
-    expect(failure).toMatchObject({ problem: 'provider_failed', requestId: expect.any(String) })
+    const failure = await reading.catch((error: unknown) => error)
+    expect(failure).toBeInstanceOf(SvcError)
+    expect(failure).toMatchObject({ code: 'provider_failed', requestId: expect.any(String) })
   })
 })
 
@@ -108,7 +109,7 @@ describe('calls of one moment', () => {
     expect(me).toMatchObject({ status: 'fulfilled', value: { username } })
     expect(health).toMatchObject({ status: 'fulfilled', value: { status: 'healthy' } })
     expect(found.status).toBe('rejected')
-    expect(failureOf((found as PromiseRejectedResult).reason)).toMatchObject({ problem: 'host_only', httpStatus: 403 })
+    expect((found as PromiseRejectedResult).reason).toMatchObject({ code: 'host_only', status: 403 })
     await vi.waitFor(() =>
       expect(svc.log.slice(before).filter((line) => line.includes('"msg":"request"'))).toHaveLength(1),
     )
@@ -228,7 +229,7 @@ describe('an error', () => {
 
     const error = await client.ai.ask.mutate(ask('x'.repeat(3000))).catch((thrown: unknown) => thrown)
 
-    expect(failureOf(error)).toMatchObject({ httpStatus: 413, problem: 'too_large', requestId: expect.any(String) })
+    expect(error).toMatchObject({ status: 413, code: 'too_large', requestId: expect.any(String) })
   })
 
   test('comes with 415 for another kind of body', async () => {
@@ -255,9 +256,9 @@ describe('an error', () => {
       .users.me.query()
       .catch((thrown: unknown) => thrown)
 
-    expect(failureOf(error)).toMatchObject({ httpStatus: 503, problem: 'unavailable', requestId: expect.any(String) })
+    expect(error).toMatchObject({ status: 503, code: 'unavailable', requestId: expect.any(String) })
     expect(String(error)).not.toMatch(/svc_test|database .* does not exist|postgres/i)
-    const { requestId = '' } = failureOf(error) ?? {}
+    const { requestId = '' } = error as SvcError
     expect(svc.log.some((line) => line.includes(requestId) && line.includes('3D000'))).toBe(true)
     await administer(`create database ${database.name}`)
   })
@@ -267,8 +268,8 @@ describe('an error', () => {
 
     const error = await client.users.me.query().catch((thrown: unknown) => thrown)
 
-    expect(error).toBeInstanceOf(Error)
-    expect(failureOf(error) ?? undefined).toBeUndefined()
+    expect(error).toBeInstanceOf(SvcError)
+    expect(error).toMatchObject({ code: 'unreachable', status: undefined, issues: [] })
   })
 })
 

@@ -1,5 +1,6 @@
-import { createTRPCClient, httpBatchStreamLink, TRPCClientError } from '@trpc/client'
+import { createTRPCUntypedClient, httpBatchStreamLink, type TRPCClient, TRPCClientError } from '@trpc/client'
 import type { AppRouter } from '../../routers/index.ts'
+import type { ProblemName } from '../../routers/problems.ts'
 import type { Spelled } from './spelled.ts'
 
 export interface ClientOptions {
@@ -7,6 +8,10 @@ export interface ClientOptions {
   url: string
   /** A personal access token. */
   token: string
+  /** Sent with every request beside the token, such as `x-app-locale`; a function is asked before each. */
+  headers?: Record<string, string> | (() => Record<string, string> | Promise<Record<string, string>>)
+  /** Used in place of the built-in `fetch`, for example to go through a proxy. */
+  fetch?: typeof fetch
 }
 
 /** Any value of JSON. */
@@ -19,25 +24,98 @@ export interface Linked {
   relations?: Record<string, Linked | Linked[] | null>
 }
 
+/** What went wrong; `internal` is the server's fault, `unreachable` means that nothing of it answered. */
+export type ErrorCode = ProblemName | 'bad_request' | 'internal' | 'unreachable' | 'aborted'
+
+/** One wrong place in the input. */
+export interface Issue {
+  path: readonly (string | number)[]
+  message: string
+}
+
+/** Every failure of a call, also of one that fails while its answer streams. */
+export class SvcError extends Error {
+  override readonly name = 'SvcError'
+  readonly code: ErrorCode
+  /** Of the HTTP answer; undefined where there was none. */
+  readonly status: number | undefined
+  /** Names the request in the log of the service. */
+  readonly requestId: string | undefined
+  /** What is wrong with the input, where that is the reason. */
+  readonly issues: readonly Issue[]
+
+  constructor(cause: unknown) {
+    const failure = TRPCClientError.from<AppRouter>(cause as Error)
+    const { message, data } = failure
+    super(message, { cause })
+    this.code = codeOf(failure)
+    this.status = data?.httpStatus
+    this.requestId = data?.requestId
+    this.issues = data?.issues ?? []
+  }
+}
+
 export type Client = ReturnType<typeof createClient>
 
 /**
  * The procedures of the service with their full types. Calls of one moment go out together; each takes an abort signal.
  *
  * @example const { text } = await createClient({ url, token }).ai.ask.mutate({ model, messages })
+ * @throws {SvcError} from every call that fails
  */
-export function createClient({ url, token }: ClientOptions) {
+export function createClient({ url, token, headers, fetch }: ClientOptions) {
   const link = httpBatchStreamLink<AppRouter>({
     url: `${url.replace(/\/+$/, '')}/trpc`,
-    headers: { authorization: `Bearer ${token}` },
+    headers: async () => ({
+      ...(typeof headers === 'function' ? await headers() : headers),
+      authorization: `Bearer ${token}`,
+    }),
+    ...(fetch && { fetch: fetch as never }),
     maxItems: 20,
   })
-  return spell(createTRPCClient<AppRouter>({ links: [link] }))
-}
-
-/** What the service says about a call that failed; nothing where it was never reached. */
-export function failureOf(error: unknown) {
-  return error instanceof TRPCClientError ? spell((error as TRPCClientError<AppRouter>).data) : undefined
+  const client = createTRPCUntypedClient<AppRouter>({ links: [link] })
+  const call: Call = (path, kind, input, options) =>
+    kind === 'query' ? client.query(path, input, options) : client.mutation(path, input, options)
+  return spell(procedureAt([], call) as TRPCClient<AppRouter>)
 }
 
 const spell = <T>(value: T) => value as Spelled<T>
+
+type Call = (path: string, kind: string, input: unknown, options: object | undefined) => Promise<unknown>
+
+/** Stands for whatever the names lead to: the last one says how it is called. */
+function procedureAt(names: readonly string[], call: Call): unknown {
+  return new Proxy(() => {}, {
+    // What is awaited by mistake is no promise.
+    get: (_, name) => (typeof name === 'string' && name !== 'then' ? procedureAt([...names, name], call) : undefined),
+    apply: async (_, __, [input, options]: [unknown, object | undefined]) => {
+      try {
+        return failing(await call(names.slice(0, -1).join('.'), names.at(-1) ?? '', input, options))
+      } catch (cause) {
+        throw new SvcError(cause)
+      }
+    },
+  })
+}
+
+/** An answer that streams fails as a call does. */
+function failing(answer: unknown): unknown {
+  const isStream = typeof answer === 'object' && answer !== null && Symbol.asyncIterator in answer
+  return isStream ? parts(answer as AsyncIterable<unknown>) : answer
+}
+
+async function* parts(stream: AsyncIterable<unknown>): AsyncGenerator<unknown> {
+  try {
+    yield* stream
+  } catch (cause) {
+    throw new SvcError(cause)
+  }
+}
+
+function codeOf({ data, cause }: TRPCClientError<AppRouter>): ErrorCode {
+  if (!data) return cause?.name === 'AbortError' || cause?.name === 'TimeoutError' ? 'aborted' : 'unreachable'
+  if (data.problem) return data.problem
+  if (data.issues) return 'invalid'
+  if (data.httpStatus >= 500) return 'internal'
+  return data.httpStatus === 404 ? 'not_found' : 'bad_request'
+}

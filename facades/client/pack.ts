@@ -1,41 +1,56 @@
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { type Documented, finish } from './declarations.ts'
 
-const manifest = fileURLToPath(new URL('../../package.json', import.meta.url))
 const dist = fileURLToPath(new URL('dist', import.meta.url))
-const whole = join(dist, 'package.json')
+/** What `npm pack` takes from the folder whatever it is told, and what stands there meanwhile. */
+const swapped = ['package.json', 'README.md'].map((name) => ({
+  file: fileURLToPath(new URL(`../../${name}`, import.meta.url)),
+  whole: join(dist, name),
+}))
 
 /** `npm pack` runs this with `before` and `after`: the package holds the client alone, and asks for what the client needs. */
 const steps = {
   before() {
     steps.after()
-    build()
-    cpSync(manifest, whole)
-    writeFileSync(manifest, `${JSON.stringify(slim(JSON.parse(readFileSync(whole, 'utf8'))), null, 2)}\n`)
+    const procedures = build()
+    for (const { file, whole } of swapped) cpSync(file, whole)
+    const [manifest, readme] = swapped.map(({ file }) => file) as [string, string]
+    writeFileSync(manifest, `${JSON.stringify(slim(JSON.parse(readFileSync(manifest, 'utf8'))), null, 2)}\n`)
+    writeFileSync(readme, readmeOf(procedures))
   },
   after() {
-    if (existsSync(whole)) renameSync(whole, manifest)
+    for (const { file, whole } of swapped) if (existsSync(whole)) renameSync(whole, file)
     rmSync(dist, { recursive: true, force: true })
   },
 }
 
 /** The compiler follows the types through the whole service; of what it writes, the client is two files. */
-function build(): void {
+function build(): Documented[] {
   const folder = mkdtempSync(join(tmpdir(), 'svc-client-'))
   try {
     const project = fileURLToPath(new URL('.', import.meta.url))
     const { stdout } = spawnSync('tsc', ['-p', project, '--outDir', folder], { encoding: 'utf8' })
-    const built = ['index.js', 'index.d.ts'].map((name) => join(folder, 'facades/client', name))
+    const [code, declarations] = ['index.js', 'index.d.ts'].map((name) => join(folder, 'facades/client', name))
     // Declarations that could not be written for other files are no concern of the client.
-    if (!built.every((file) => existsSync(file))) throw new Error(stdout)
+    if (!code || !declarations || !existsSync(code) || !existsSync(declarations)) throw new Error(stdout)
+    const { text, procedures } = finish(readFileSync(declarations, 'utf8'))
     mkdirSync(dist)
-    for (const file of built) cpSync(file, join(dist, basename(file)))
+    cpSync(code, join(dist, 'index.js'))
+    writeFileSync(join(dist, 'index.d.ts'), text)
+    return procedures
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+function readmeOf(procedures: readonly Documented[]): string {
+  const rows = procedures.map(({ name, sentence }) => `| \`${name}\` | ${sentence} |`)
+  const table = ['| Procedure | What it does |', '| --- | --- |', ...rows].join('\n')
+  return readFileSync(new URL('README.md', import.meta.url), 'utf8').replace('<!-- procedures -->', table)
 }
 
 interface Manifest {

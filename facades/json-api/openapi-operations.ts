@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { Relation, Resource } from '../../routers/resource.ts'
 import type { Audience } from '../../routers/trpc.ts'
+import { openTo } from '../procedures.ts'
 import type { BodySchemas } from './openapi-bodies.ts'
 import type { Components, Described } from './openapi-components.ts'
 import { insistsOn } from './openapi-inputs.ts'
@@ -46,15 +47,6 @@ export function operationOf(writing: Writing, route: ServedRoute): Described {
     }),
     responses: { ...success(writing, route, target), ...refusals(writing, route, body !== undefined) },
   }
-}
-
-export function openTo({ callers, ability, sessionOnly }: Audience): string {
-  const condition = sessionOnly
-    ? '; no token is good for it'
-    : ability
-      ? `; a token needs the ability \`${ability}\``
-      : ''
-  return `Open to ${callers}${condition}.`
 }
 
 export const securityOf = ({ callers, ability, sessionOnly }: Audience): Described[] => [

@@ -1,3 +1,4 @@
+import type { Exposure } from '../../routers/resource.ts'
 import { oneOf, sentenceFor } from '../../routers/resource-words.ts'
 import { factsOf } from '../procedures.ts'
 import type { ServedRoute } from './served-routes.ts'
@@ -5,7 +6,7 @@ import type { ServedRoute } from './served-routes.ts'
 /** What a route does, in a few words that no other route has. */
 export function summaryOf({ procedure, resource, relation, answers, method }: ServedRoute): string {
   const { about, exposes } = factsOf(procedure).meta
-  if (!relation || method !== 'GET') return (about ?? sentenceFor(exposes)).replace(/\.$/, '')
+  if (!relation || method !== 'GET') return (about ?? sentenceFor(exposes as Exposure)).replace(/\.$/, '')
   const linkage = answers === 'linkage' ? 'links to the ' : ''
   return `Read the ${linkage}${relation.name} of ${oneOf(resource.type)}`
 }
