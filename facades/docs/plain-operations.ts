@@ -87,7 +87,7 @@ function operationOf(components: Components, endpoint: Plain, procedure: AnyTRPC
   const { path, name, tag, refusals, body, answers, more } = endpoint
   const { inputs, meta } = factsOf(procedure)
   const schemaOf = (kind: string, schema: z.ZodType | undefined, io: 'input' | 'output') =>
-    schema ? components.use('schemas', `${name}.${kind}`, () => components.fromZod(name, schema, io)) : {}
+    schema ? components.use('schemas', `${name}.${kind}`, () => components.fromZod(schema, io)) : {}
   const refusal = components.use('schemas', 'refusal', () => refused)
   return {
     operationId: path.slice(1).replaceAll('/', '.'),

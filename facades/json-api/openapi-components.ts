@@ -21,11 +21,11 @@ export class Components {
     return { $ref: `#/components/${kind}/${name}` }
   }
 
-  /** What a zod schema says; its parts that refer to themselves become schemas with the owner's name in front. */
-  fromZod(owner: string, schema: z.ZodType, io: 'input' | 'output'): ObjectSchema {
+  /** What a zod schema says. Only values of any JSON refer to themselves, and not every generator of clients can follow. */
+  fromZod(schema: z.ZodType, io: 'input' | 'output'): ObjectSchema {
     const {
       $schema: _,
-      $defs = {},
+      $defs: __,
       ...own
     } = z.toJSONSchema(schema, {
       io,
@@ -35,10 +35,7 @@ export class Components {
         if (io === 'output' && jsonSchema.format) delete jsonSchema.pattern
       },
     })
-    const place = (part: unknown) =>
-      JSON.parse(JSON.stringify(part).replaceAll('"#/$defs/', `"#/components/schemas/${owner}.`)) as Described
-    for (const [name, part] of Object.entries($defs)) this.use('schemas', `${owner}.${name}`, () => place(part))
-    return place(own) as ObjectSchema
+    return JSON.parse(JSON.stringify(own), (name, value) => (name === '$ref' ? undefined : value)) as ObjectSchema
   }
 }
 

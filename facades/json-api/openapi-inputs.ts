@@ -5,9 +5,8 @@ import type { Components, ObjectSchema } from './openapi-components.ts'
 import type { ServedRoute } from './served-routes.ts'
 
 /** The input of the procedure that a route calls, as one object. */
-export function inputOf(components: Components, { name, procedure }: ServedRoute): ObjectSchema {
-  const owner = (part: number) => (part === 0 ? name : `${name}.${part}`)
-  const parts = factsOf(procedure).inputs.map((schema, part) => components.fromZod(owner(part), schema, 'input'))
+export function inputOf(components: Components, { procedure }: ServedRoute): ObjectSchema {
+  const parts = factsOf(procedure).inputs.map((schema) => components.fromZod(schema, 'input'))
   return {
     ...parts.at(-1),
     properties: Object.assign({}, ...parts.map(({ properties }) => properties)),
@@ -21,7 +20,7 @@ export const insistsOn = (components: Components, route: ServedRoute) =>
 
 /** What the query string of a route becomes part of. */
 export function queryOf(components: Components, route: ServedRoute, target: Resource): ObjectSchema {
-  const { method, name, relation } = route
+  const { method, relation } = route
   if (method !== 'GET') return {}
-  return relation ? components.fromZod(name, relatedInput(relation.of, target), 'input') : inputOf(components, route)
+  return relation ? components.fromZod(relatedInput(relation.of, target), 'input') : inputOf(components, route)
 }

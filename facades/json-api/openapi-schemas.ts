@@ -106,7 +106,7 @@ export class AnswerSchemas {
       return [memberName(name), known.optional()]
     })
     // Others may join them one day.
-    return this.#components.fromZod(type, z.looseObject(Object.fromEntries(shape)), 'output')
+    return this.#components.fromZod(z.looseObject(Object.fromEntries(shape)), 'output')
   }
 
   #relationship({ to, many }: Relation): Described {
