@@ -1,13 +1,13 @@
 import { defineConfig } from 'vitest/config'
 
 /** Tests whose outcome hangs on chance: `npm run soak` repeats them for minutes. */
-const soak = ['test/kills.test.ts', 'test/json-api-fuzz.test.ts', 'test/rolling-stop.test.ts']
+const soak = ['test/process/kills.test.ts', 'test/json-api/fuzz.test.ts', 'test/process/rolling-stop.test.ts']
 
 export default defineConfig(({ mode }) => ({
   test: {
     include: mode === 'soak' ? soak : ['test/**/*.test.ts'],
     provide: { soak: mode === 'soak' },
-    globalSetup: ['test/global-setup.ts'],
+    globalSetup: ['test/kit/global-setup.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
     maxWorkers: 4,

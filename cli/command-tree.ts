@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util'
 import { type Resolvable, renderUsage, type SubCommandsDef } from 'citty'
 import { closest } from './closest.ts'
-import { UsageError } from './refusals.ts'
+import { UsageError } from './errors.ts'
 import { wrap } from './wrap.ts'
 
 export type AnyCommand = Awaited<Exclude<SubCommandsDef[string], (...none: never[]) => unknown>>

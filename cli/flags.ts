@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import type { ArgsDef } from 'citty'
 import { closest } from './closest.ts'
-import { UsageError } from './refusals.ts'
+import { UsageError } from './errors.ts'
 
 /** The parser of the commands lets unknown flags and missing values pass. */
 export function checkFlags(args: ArgsDef, argv: string[]): void {

@@ -1,10 +1,10 @@
 import { runCommand } from 'citty'
 import manifest from '../package.json' with { type: 'json' }
+import { createSession } from './command-context.ts'
 import { assertRunnable, findCommand, resolve, usageOf } from './command-tree.ts'
+import { refusalOf } from './errors.ts'
 import { checkFlags } from './flags.ts'
 import { type Program, rootOf } from './programs.ts'
-import { refusalOf } from './refusals.ts'
-import { createSession } from './session.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Runs a command line; returns the exit code: 0 done, 1 refused, 2 the command line is wrong. */

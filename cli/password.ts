@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { newPassword } from '../routers/password.ts'
-import { UsageError } from './refusals.ts'
-import type { Session } from './session.ts'
+import { newPassword } from '../routers/identity/password.ts'
+import type { Session } from './command-context.ts'
+import { UsageError } from './errors.ts'
 
 /** The flag of commands that take a password. */
 export const passwordStdin = {

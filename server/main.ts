@@ -1,8 +1,8 @@
 import { flushCompileCache } from 'node:module'
-import { welcome } from './first-start.ts'
-import { createLog, standardOutput } from './log.ts'
-import { readWholeEnv } from './preflight.ts'
+import { readWholeEnv } from './config/preflight.ts'
+import { createLog, standardOutput } from './ops/log.ts'
 import { startService } from './service.ts'
+import { welcome } from './welcome.ts'
 
 // Heard from the first moment on, so that a start is never left half way; signals after the first change nothing.
 const asked = new Promise<NodeJS.Signals>((stop) => {

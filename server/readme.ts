@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { summaryOf } from '../facades/json-api/route-words.ts'
-import { audienceOf, servedRoutes } from '../facades/json-api/served-routes.ts'
+import { audienceOf, servedRoutes } from '../facades/json-api/exposed-routes.ts'
+import { summaryOf } from '../facades/json-api/openapi/summaries.ts'
 import { appRouter } from '../routers/index.ts'
-import { describeSettings } from './settings.ts'
+import { describeSettings } from './config/settings.ts'
 
 /** The parts of the README that are made from the code, by the name in their marker. */
 const parts: Record<string, () => string> = {

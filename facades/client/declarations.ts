@@ -1,6 +1,6 @@
-import { problemNames } from '../../routers/problems.ts'
-import { sentenceFor } from '../../routers/resource-words.ts'
-import { factsOf, openTo, procedureAt } from '../procedures.ts'
+import { problemNames } from '../../routers/core/problems.ts'
+import { sentenceFor } from '../../routers/resource/words.ts'
+import { factsOf, openTo, procedureAt } from '../http/procedures.ts'
 
 /** What to say of a procedure; nothing where no token is good for it, because the client has nothing else. */
 function sentenceOf(name: string): string | undefined {

@@ -1,6 +1,6 @@
 import { createTRPCUntypedClient, httpBatchStreamLink, type TRPCClient, TRPCClientError } from '@trpc/client'
+import type { ProblemName } from '../../routers/core/problems.ts'
 import type { AppRouter } from '../../routers/index.ts'
-import type { ProblemName } from '../../routers/problems.ts'
 import type { Spelled } from './spelled.ts'
 
 export interface ClientOptions {

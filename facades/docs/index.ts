@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { Asset } from '../asset.ts'
+import { Asset } from '../http/asset.ts'
 import { type OpenApiOptions, openApiDocument } from './document.ts'
 import { documentUrl, page, policy, readScript, scriptUrl } from './page.ts'
 

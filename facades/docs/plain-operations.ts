@@ -1,10 +1,10 @@
 import { STATUS_CODES } from 'node:http'
 import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server'
 import type { z } from 'zod'
-import { type Components, type Described, objectOf } from '../json-api/openapi-components.ts'
-import { securityOf } from '../json-api/openapi-operations.ts'
-import { legacyUser } from '../legacy-user.ts'
-import { factsOf, openTo } from '../procedures.ts'
+import { factsOf, openTo } from '../http/procedures.ts'
+import { type Components, type Described, objectOf } from '../json-api/openapi/components.ts'
+import { securityOf } from '../json-api/openapi/operations.ts'
+import { legacyUser } from '../legacy/user.ts'
 
 /** An endpoint outside JSON:API, described by the schemas of the procedure that it calls. */
 interface Plain {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { type Issue, Problem } from '../../routers/problems.ts'
-import { assertRawInput } from '../../routers/raw-input.ts'
-import type { Relation, Resource } from '../../routers/resource.ts'
+import { type Issue, Problem } from '../../routers/core/problems.ts'
+import { assertRawInput } from '../../routers/core/raw-input.ts'
+import type { Relation, Resource } from '../../routers/resource/declare.ts'
 
 /** As many as the procedures take. */
 const MAX_LINKS = 1000

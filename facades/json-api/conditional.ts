@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { Problem } from '../../routers/problems.ts'
+import { Problem } from '../../routers/core/problems.ts'
 
 /** Stands for exactly these bytes; in front of it stands the version of the row, where the answer is one. */
 export function entityTag(payload: string, version?: string): string {

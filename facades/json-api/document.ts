@@ -1,4 +1,4 @@
-import type { Linked, Relation, Resource } from '../../routers/resource.ts'
+import type { Linked, Relation, Resource } from '../../routers/resource/declare.ts'
 import { jsonapi, memberName } from './wire.ts'
 
 export interface Identifier {

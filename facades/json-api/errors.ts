@@ -1,7 +1,7 @@
-import { type DetailedIssue, fewIssues, issuesOf, UNKNOWN_MEMBER } from '../../routers/issues.ts'
-import { type Issue, Problem, sentenceOf } from '../../routers/problems.ts'
-import { failureOf } from '../failure.ts'
-import { phraseOf } from '../sentences.ts'
+import { type DetailedIssue, fewIssues, issuesOf, UNKNOWN_MEMBER } from '../../routers/core/issues.ts'
+import { type Issue, Problem, sentenceOf } from '../../routers/core/problems.ts'
+import { failureOf } from '../http/failure.ts'
+import { phraseOf } from '../http/validation-messages.ts'
 import type { Route } from './routes.ts'
 import { jsonapi, memberName } from './wire.ts'
 

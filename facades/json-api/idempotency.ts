@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import type { Caller } from '../../routers/caller.ts'
-import type { Context } from '../../routers/context.ts'
-import { Problem } from '../../routers/problems.ts'
+import type { Caller } from '../../routers/core/caller.ts'
+import type { Context } from '../../routers/core/context.ts'
+import { Problem } from '../../routers/core/problems.ts'
 import { giveKeyBack, takeKey, takeRoom } from './idempotency-quota.ts'
 import { jsonapi, syncLogMember } from './wire.ts'
 

@@ -1,4 +1,4 @@
-import { Problem } from '../../routers/problems.ts'
+import { Problem } from '../../routers/core/problems.ts'
 import { mediaType } from './wire.ts'
 
 interface MediaRange {

@@ -1,5 +1,5 @@
-import type { Page } from '../../routers/reads.ts'
-import type { Linked } from '../../routers/resource.ts'
+import type { Linked } from '../../routers/resource/declare.ts'
+import type { Page } from '../../routers/verbs/read.ts'
 
 /** The links and the numbers of one page of a collection. */
 export function pageOf({ items, total, page: { size, number } }: Page<Linked>, self: string) {

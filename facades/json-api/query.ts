@@ -1,5 +1,5 @@
-import { type Issue, Problem } from '../../routers/problems.ts'
-import type { Resource } from '../../routers/resource.ts'
+import { type Issue, Problem } from '../../routers/core/problems.ts'
+import type { Resource } from '../../routers/resource/declare.ts'
 import type { Answers, Route } from './routes.ts'
 
 /** What the query string says, in the terms of a procedure's input. Judging it is the procedure's task. */

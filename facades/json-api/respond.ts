@@ -1,5 +1,5 @@
-import type { Page } from '../../routers/reads.ts'
-import type { Linked, Resource } from '../../routers/resource.ts'
+import type { Linked, Resource } from '../../routers/resource/declare.ts'
+import type { Page } from '../../routers/verbs/read.ts'
 import { type Document, encode, identify, type Site, selfOf, type Wanted } from './document.ts'
 import { pageOf } from './page.ts'
 import type { ParsedQuery } from './query.ts'

@@ -1,5 +1,5 @@
 import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server'
-import type { Exposure, Relation, Resource } from '../../routers/resource.ts'
+import type { Exposure, Relation, Resource } from '../../routers/resource/declare.ts'
 import { memberName } from './wire.ts'
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Linked } from '../../routers/resource.ts'
+import type { Linked } from '../../routers/resource/declare.ts'
 import type { Document } from './document.ts'
 import { type Answered, documentOf } from './respond.ts'
 import { syncLogMember } from './wire.ts'

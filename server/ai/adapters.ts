@@ -4,8 +4,8 @@ import type {
   LanguageModelV4GenerateResult,
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider'
-import { type Adapter, usualAddresses } from '../../routers/model-config.ts'
-import type { Outbound } from '../outbound.ts'
+import { type Adapter, usualAddresses } from '../../routers/ports/model-config.ts'
+import type { Outbound } from '../net/http-client.ts'
 import { demoModel } from './demo.ts'
 import { compatibleModels } from './openai-compatible.ts'
 import type { Step } from './provider-stream.ts'

@@ -11,8 +11,8 @@ import {
   type IRetryBackoffContext,
   retry,
 } from 'cockatiel'
-import type { ProviderSettings } from '../../entities/ai-provider.ts'
-import { phaseOf } from '../exchange.ts'
+import type { ProviderSettings } from '../../entities/catalogue/ai-provider.ts'
+import { phaseOf } from '../net/response-stream.ts'
 
 interface Attempting {
   userId: number

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { CallableModel, Meter, ModelCall, ModelGateway } from '../../routers/model-gateway.ts'
-import { API_KEY, type Vault } from '../../routers/vault.ts'
+import type { CallableModel, Meter, ModelCall, ModelGateway } from '../../routers/ports/models.ts'
+import { API_KEY, type Vault } from '../../routers/ports/vault.ts'
 import { Conversation } from './conversation.ts'
 import { isListed } from './model-listing.ts'
 import { createLink, type ProviderLink } from './provider-link.ts'

@@ -1,6 +1,6 @@
-import type { Adapter } from '../../routers/model-config.ts'
-import type { CallableModel } from '../../routers/model-gateway.ts'
-import { createOutbound, type Outbound } from '../outbound.ts'
+import type { Adapter } from '../../routers/ports/model-config.ts'
+import type { CallableModel } from '../../routers/ports/models.ts'
+import { createOutbound, type Outbound } from '../net/http-client.ts'
 import { adapterDrivers, type ChatModel, type Connection } from './adapters.ts'
 import { createGuard, type Guard } from './circuit.ts'
 

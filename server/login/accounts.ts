@@ -5,10 +5,10 @@ import { hash, verify } from '@node-rs/argon2'
 import { lock } from 'proper-lockfile'
 import { parse, stringify } from 'yaml'
 import { z } from 'zod'
-import { createBulkhead } from '../../routers/bulkhead.ts'
-import { identity } from '../../routers/login-source.ts'
-import { Problem } from '../../routers/problems.ts'
-import type { Env } from '../settings.ts'
+import { createBulkhead } from '../../routers/core/bulkhead.ts'
+import { Problem } from '../../routers/core/problems.ts'
+import { identity } from '../../routers/ports/login.ts'
+import type { Env } from '../config/settings.ts'
 
 const account = z.strictObject({
   ...identity.shape,

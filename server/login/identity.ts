@@ -1,5 +1,5 @@
-import type { Log } from '../../routers/context.ts'
-import { type Identity, identity } from '../../routers/login-source.ts'
+import type { Log } from '../../routers/core/context.ts'
+import { type Identity, identity } from '../../routers/ports/login.ts'
 
 /** What a source tells of a person, unless it is rubbish; the log then has the places, never the values. */
 export function accept(source: string, told: unknown, log: Log): Identity | undefined {

@@ -1,14 +1,14 @@
 import { readFile } from 'node:fs/promises'
-import type { Log, Services } from '../../routers/context.ts'
-import { account as accountText, type LoginSources, type PasswordSource } from '../../routers/login-source.ts'
-import { createLoginThrottle, type LoginLimits } from '../../routers/login-throttle.ts'
-import type { RateLimiter } from '../../routers/rate-limit.ts'
-import type { Env } from '../settings.ts'
+import type { Log, Services } from '../../routers/core/context.ts'
+import type { RateLimiter } from '../../routers/core/rate-limit.ts'
+import { createLoginThrottle, type LoginLimits } from '../../routers/identity/login-throttle.ts'
+import { account as accountText, type LoginSources, type PasswordSource } from '../../routers/ports/login.ts'
+import { chosenMethods, usesLocalAccounts } from '../config/login-settings.ts'
+import type { Env } from '../config/settings.ts'
 import { accountsFile } from './accounts.ts'
 import { createLdap, type LdapOptions } from './ldap.ts'
 import { createLocalAccounts, type OpenedLocalAccounts } from './local.ts'
 import { createProxy } from './proxy.ts'
-import { chosenMethods, usesLocalAccounts } from './settings.ts'
 
 type LoginServices = Pick<Services, 'loginSources' | 'localAccounts' | 'loginThrottle'>
 

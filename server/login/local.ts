@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { stat } from 'node:fs/promises'
-import type { Log } from '../../routers/context.ts'
-import type { LocalAccounts } from '../../routers/local-accounts.ts'
-import { identity } from '../../routers/login-source.ts'
-import { Problem } from '../../routers/problems.ts'
+import type { Log } from '../../routers/core/context.ts'
+import { Problem } from '../../routers/core/problems.ts'
+import type { LocalAccounts } from '../../routers/ports/local-accounts.ts'
+import { identity } from '../../routers/ports/login.ts'
 import {
   type Account,
   AccountsError,

@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js'
-import type { Log } from '../../routers/context.ts'
-import type { DistinctHeaders, HeaderSource } from '../../routers/login-source.ts'
+import type { Log } from '../../routers/core/context.ts'
+import type { DistinctHeaders, HeaderSource } from '../../routers/ports/login.ts'
 import { accept } from './identity.ts'
 
 export interface ProxyOptions {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import fastify from 'fastify'
 import pg from 'pg'
-import { isoTime } from '../../entities/sql.ts'
+import { isoTime } from '../../entities/sql/statement.ts'
 import { servePart } from './serve.ts'
 
 interface Input {

@@ -1,6 +1,6 @@
-import { abilities } from '../../entities/access-token.ts'
-import { readEnv } from '../../server/env.ts'
-import { createLog } from '../../server/log.ts'
+import { abilities } from '../../entities/identity/access-token.ts'
+import { readEnv } from '../../server/config/env.ts'
+import { createLog } from '../../server/ops/log.ts'
 import { startService } from '../../server/service.ts'
 import { servePart } from './serve.ts'
 

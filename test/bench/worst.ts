@@ -1,5 +1,5 @@
 import { request } from 'undici'
-import { worstInputs } from '../inputs/worst.ts'
+import { worstInputs } from '../kit/inputs/worst.ts'
 import type { Part } from './part.ts'
 import type { SubjectInput } from './subject.ts'
 import type { World } from './suite.ts'

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import type { ParameterValues } from '../../entities/scope.ts'
+import type { ParameterValues } from '../../entities/sql/scope.ts'
 import { routesOf } from '../../facades/json-api/routes.ts'
+import type { Audience } from '../../routers/core/trpc.ts'
 import { appRouter, resources } from '../../routers/index.ts'
-import { type Exposure, type Relation, type Resource, resourceTypes } from '../../routers/resource.ts'
-import { createCatalogue } from '../../routers/resource-catalogue.ts'
-import type { Shape } from '../../routers/resource-statements.ts'
-import type { Audience } from '../../routers/trpc.ts'
-import { startApp, type TestApp } from '../app.ts'
+import { createCatalogue } from '../../routers/resource/catalogue.ts'
+import { type Exposure, type Relation, type Resource, resourceTypes } from '../../routers/resource/declare.ts'
+import type { Shape } from '../../routers/resource/statements.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
 
 const { of } = createCatalogue(resources)
 const types = resources.map(({ type }) => type)

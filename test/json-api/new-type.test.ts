@@ -3,17 +3,18 @@ import { MikroORM } from '@mikro-orm/postgresql'
 import fastify from 'fastify'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { timestamps as columns, id } from '../../entities/columns.ts'
+import { User } from '../../entities/identity/user.ts'
 import { entities } from '../../entities/index.ts'
-import { everyRowForAdmins } from '../../entities/scope.ts'
-import { User } from '../../entities/user.ts'
-import { bodyLimitsOf } from '../../facades/body-limits.ts'
+import { timestamps as columns, id } from '../../entities/sql/columns.ts'
+import { everyRowForAdmins } from '../../entities/sql/scope.ts'
 import { openApiDocument } from '../../facades/docs/document.ts'
+import { bodyLimitsOf } from '../../facades/http/body-limits.ts'
 import { jsonApi } from '../../facades/json-api/index.ts'
 import { basePath, mediaType } from '../../facades/json-api/wire.ts'
-import { createContext } from '../../routers/context.ts'
-import { getRow, reads, rowId } from '../../routers/reads.ts'
-import { relationshipWrites } from '../../routers/relationship-writes.ts'
+import { createContext } from '../../routers/core/context.ts'
+import { router, userWho } from '../../routers/core/trpc.ts'
+import { users } from '../../routers/identity/users.ts'
+import { createCatalogue } from '../../routers/resource/catalogue.ts'
 import {
   attribute,
   exposes,
@@ -23,13 +24,12 @@ import {
   type ResourceType,
   resource,
   timestamps,
-} from '../../routers/resource.ts'
-import { createCatalogue } from '../../routers/resource-catalogue.ts'
-import { router, userWho } from '../../routers/trpc.ts'
-import { users } from '../../routers/users.ts'
-import { writes } from '../../routers/writes.ts'
-import { startApp, type TestApp, type TestUser } from '../app.ts'
-import { to, toMany } from './client.ts'
+} from '../../routers/resource/declare.ts'
+import { getRow, reads, rowId } from '../../routers/verbs/read.ts'
+import { relationshipWrites } from '../../routers/verbs/relationship.ts'
+import { writes } from '../../routers/verbs/write.ts'
+import { startApp, type TestApp, type TestUser } from '../kit/app.ts'
+import { to, toMany } from '../kit/json-api-client.ts'
 
 const [planetType, moonType] = ['planets', 'moons'] as string[] as [ResourceType, ResourceType]
 

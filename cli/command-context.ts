@@ -1,0 +1,70 @@
+import { text } from 'node:stream/consumers'
+import { readEnv } from '../server/config/env.ts'
+import type { Use } from '../server/database/cluster-lock.ts'
+import { createLog } from '../server/ops/log.ts'
+import type { Core } from '../server/service.ts'
+import { UsageError } from './errors.ts'
+import { createQuestions, type Questions } from './prompts.ts'
+import type { Terminal } from './terminal.ts'
+
+/** What a command did: for programs, and in words. */
+interface Outcome {
+  record: unknown
+  words: string
+}
+
+/** What every command works with. */
+export interface Session {
+  /** Settings in place of those of the process. */
+  env: NodeJS.ProcessEnv | undefined
+  ask: Questions
+  /**
+   * Opens the database for one task. Never across a question: a stopped service's database runs while it is open, and
+   * somebody may take an hour to answer.
+   */
+  open<T>(task: (core: Core) => Promise<T>, use?: Use): Promise<T>
+  /** What was piped in, without the line end. */
+  piped(): Promise<string>
+  /** Says how it ended. */
+  tell(outcome: Outcome): void
+}
+
+export interface SessionOptions {
+  terminal: Terminal
+  json: boolean
+  env?: NodeJS.ProcessEnv | undefined
+}
+
+export const createSession = ({ terminal, json, env }: SessionOptions): Session => ({
+  env,
+  ask: createQuestions(terminal),
+  piped: async () => {
+    // What is typed would be seen.
+    if ('isTTY' in terminal.input && terminal.input.isTTY) throw new UsageError('Nothing is piped in.')
+    return (await text(terminal.input)).replace(/\r?\n$/, '')
+  },
+  open: (task, use = 'command') => withCore({ terminal, env, use }, task),
+  tell: ({ record, words }) => void terminal.stdout.write(`${json ? JSON.stringify(record) : words}\n`),
+})
+
+interface Opening {
+  terminal: Terminal
+  env: NodeJS.ProcessEnv | undefined
+  use: Use
+}
+
+async function withCore<T>({ terminal, env: source, use }: Opening, task: (core: Core) => Promise<T>) {
+  const env = readEnv(source)
+  // Not before it is needed: loading the whole service takes longer than `--help` should.
+  const { openCore } = await import('../server/service.ts')
+  const notify = (sentence: string) => void terminal.stderr.write(`${sentence}\n`)
+  const core = await openCore({ env, log: createLog('error', terminal.stderr), notify }, use)
+  try {
+    return await task(core)
+  } finally {
+    await core.close()
+  }
+}
+
+/** The flag that every command has. */
+export const json = { type: 'boolean', description: 'Print exactly one JSON document' } as const

@@ -1,0 +1,22 @@
+import { defineCommand } from 'citty'
+import { currentSettings } from '../../server/config/env.ts'
+import type { SettingRow } from '../../server/config/settings.ts'
+import { json, type Session } from '../command-context.ts'
+import { wrap } from '../wrap.ts'
+
+/** Needs no valid settings: it is what somebody looks at when they are not. */
+export const settings = (session: Session) =>
+  defineCommand({
+    meta: { description: 'List all settings with their type, default, current value and meaning' },
+    args: { json },
+    run() {
+      const record = currentSettings(session.env)
+      session.tell({ record, words: record.map(paragraph).join('\n\n') })
+    },
+  })
+
+/** The value as a line of `.env`, and below it what there is to know. */
+function paragraph({ name, value, type, default: fallback, meaning }: SettingRow & { value: string }): string {
+  const state = value === fallback ? ' (default)' : fallback === '' ? '' : ` (default ${fallback})`
+  return `${name}=${value}\n${wrap('    ', `${meaning}. ${type}${state}`)}`
+}

@@ -1,0 +1,57 @@
+import { TRPCError } from '@trpc/server'
+import { z } from 'zod'
+import { Problem } from '../routers/core/problems.ts'
+
+/** The command line itself is wrong. */
+export class UsageError extends Error {}
+
+/** Somebody changed their mind at a question. */
+export class Declined extends Error {}
+
+/** A failure in words, with a stable word for programs. */
+export interface Refusal {
+  exitCode: 1 | 2
+  code: string
+  message: string
+}
+
+export function refusalOf(error: unknown): Refusal {
+  if (error instanceof UsageError) return { exitCode: 2, code: 'usage', message: error.message }
+  if (error instanceof Declined) return { exitCode: 1, code: 'declined', message: 'Nothing was changed.' }
+  if (error instanceof Problem) return { exitCode: 1, code: error.problem, message: error.message }
+  if (error instanceof TRPCError && error.cause instanceof z.ZodError && error.code === 'BAD_REQUEST') {
+    return { exitCode: 2, code: 'usage', message: sentences(error.cause) }
+  }
+  return { exitCode: 1, code: 'failed', message: wordsOf(error) }
+}
+
+/** Every wrong value in a sentence that names its flag. */
+export function sentences({ issues }: z.ZodError, flag?: string): string {
+  return issues
+    .flatMap(nearest)
+    .map(({ path, message }) => `${flag ?? flagOf(path)}${/^[a-z]/.test(message) ? '' : ':'} ${message}.`)
+    .join('\n')
+}
+
+/** The first thing that is wrong, where there is no doubt which value is meant. */
+export const complaint = ({ issues }: z.ZodError) => issues.flatMap(nearest)[0]?.message
+
+/** Of a choice, the complaints of the alternative that was meant. */
+function nearest(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
+  if (issue.code !== 'invalid_union') return [issue]
+  const [closest] = issue.errors.toSorted((a, b) => a.length - b.length)
+  return closest?.flatMap(nearest) ?? [issue]
+}
+
+const otherNames: Record<string, string> = { expiresAt: '--expires', image: 'PATH' }
+
+function flagOf(path: readonly PropertyKey[]): string {
+  const name = String(path.findLast((part) => typeof part === 'string') ?? 'The input')
+  return otherNames[name] ?? `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
+}
+
+/** An address that refuses is an error of several, without a message of its own. */
+function wordsOf(error: unknown): string {
+  const { message, errors } = error as { message?: string; errors?: Error[] }
+  return message || errors?.map((each) => each.message).join('; ') || String(error)
+}

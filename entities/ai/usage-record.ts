@@ -1,0 +1,35 @@
+import { defineEntity, p } from '@mikro-orm/core'
+import { AccessToken } from '../identity/access-token.ts'
+import { User } from '../identity/user.ts'
+import { moment } from '../sql/columns.ts'
+
+export const usageContexts = ['api', 'private', 'group'] as const
+export const outcomes = ['completed', 'failed', 'aborted'] as const
+export type Outcome = (typeof outcomes)[number]
+
+/** One call of a model, without a word of what was said. It outlives the person and the token. */
+export const UsageRecord = defineEntity({
+  name: 'UsageRecord',
+  tableName: 'usage_records',
+  indexes: [{ properties: ['user', 'createdAt'] }],
+  properties: {
+    id: p.bigint('number').primary(),
+    createdAt: moment().defaultRaw('now()').index(),
+    user: () => p.manyToOne(User).deleteRule('set null').nullable().ref(),
+    token: () => p.manyToOne(AccessToken).deleteRule('set null').nullable().index().ref(),
+    context: p.enum(usageContexts),
+    provider: p.string().length(120),
+    model: p.string().length(200),
+    inputTokens: p.integer().default(0),
+    outputTokens: p.integer().default(0),
+    cachedTokens: p.integer().default(0),
+    /** Part of the output tokens. */
+    reasoningTokens: p.integer().default(0),
+    outcome: p.enum(outcomes),
+    durationMs: p.integer(),
+    /** In millionths of the currency; absent where no price is known. */
+    costMicros: p.bigint('number').nullable(),
+    currency: p.character().length(3).nullable(),
+    requestId: p.string().length(64),
+  },
+})

@@ -1,0 +1,75 @@
+import { sharedStatement, statement } from '../sql/statement.ts'
+import type { Limits, Pricing } from './ai-model.ts'
+import type { ProviderSettings } from './ai-provider.ts'
+
+export interface CallableModelRow {
+  id: number
+  modelId: string
+  upstreamId: string | null
+  parameters: { temperature?: number; topP?: number; maxTokens?: number } | null
+  limits: Limits | null
+  pricing: Pricing | null
+  providerId: string
+  adapter: string
+  apiUrl: string | null
+  /** Sealed. */
+  apiKey: string | null
+  providerSettings: ProviderSettings
+  tools: string[]
+}
+
+const columns = `m.id, m.model_id as "modelId", m.upstream_id as "upstreamId", m.parameters, m.limits, m.pricing,
+          p.provider_id as "providerId", p.adapter, p.api_url as "apiUrl", p.api_key as "apiKey",
+          p.settings as "providerSettings"`
+
+/** Values: the model's name in requests, and the usage type that must be allowed to use it. */
+export const findCallableModel = sharedStatement<CallableModelRow>(
+  'find-callable-model',
+  `select ${columns},
+          array(select t.name from ai_model_tools mt join ai_tools t on t.id = mt.tool_id
+                 where mt.model_id = m.id and t.active and t.tool_type = 'function' order by t.id) as tools
+     from ai_models m join ai_providers p on p.id = m.provider_id
+     join ai_model_usage_rules r on r.model_id = m.id and r.usage_type = $2
+    where m.model_id = $1 and m.active and p.active and m.model_type = 'chat'`,
+)
+
+/** All that are switched on, for a look at whether they answer. */
+export const listCheckableModels = statement<CallableModelRow>(
+  'list-checkable-models',
+  `select ${columns}, '{}'::text[] as tools
+     from ai_models m join ai_providers p on p.id = m.provider_id
+    where m.active and p.active order by p.id, m.id`,
+)
+
+export interface ModelSummary {
+  modelId: string
+  label: string
+  provider: string
+  adapter: string
+  active: boolean
+  status: 'online' | 'offline' | 'unknown'
+  external: boolean
+}
+
+export const listModels = statement<ModelSummary>(
+  'list-models',
+  `select m.model_id as "modelId", m.label, p.provider_id as provider, p.adapter, m.active and p.active as active,
+          m.status, exists (select from ai_model_usage_rules r where r.model_id = m.id and r.usage_type = 'external')
+            as external
+     from ai_models m join ai_providers p on p.id = m.provider_id order by p.id, m.id`,
+)
+
+/** Values: model ids and, beside them, their status. */
+export const setModelStatus = statement<never>(
+  'set-model-status',
+  `update ai_models m set status = seen.status, updated_at = now()
+     from unnest($1::int[], $2::text[]) as seen(id, status)
+    where m.id = seen.id and m.status <> seen.status`,
+)
+
+/** Small tables never reach the size at which PostgreSQL looks at them by itself; until it has, it plans for large ones. */
+export const analyseCatalogue = statement<never>(
+  'analyse-catalogue',
+  `analyze ai_providers, ai_models, ai_model_usage_rules, ai_model_descriptions, ai_tools, ai_model_tools,
+          system_models, system_prompts`,
+)

@@ -1,0 +1,58 @@
+import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
+import { availabilities, id, moment, timestamps } from '../sql/columns.ts'
+import { AiModelDescription } from './ai-model-description.ts'
+import { AiProvider } from './ai-provider.ts'
+import { AiTool } from './ai-tool.ts'
+
+export interface Limits {
+  maxInputTokens?: number | null | undefined
+  maxOutputTokens?: number | null | undefined
+}
+
+/** What a token costs, while the input has at least so many tokens and fewer than so many. */
+export interface PriceRange {
+  currency: string
+  inputCostPerToken: number | null
+  inputCostPerCachedToken: number | null
+  outputCostPerToken: number | null
+  outputCostPerReasoningToken: number | null
+  range: [from: number, to: number | null]
+}
+
+export type Pricing = { free: true } | { ranges: PriceRange[] | null; priorityRanges: PriceRange[] | null }
+
+export const demands = ['low', 'medium', 'high'] as const
+
+export const AiModel = defineEntity({
+  name: 'AiModel',
+  tableName: 'ai_models',
+  properties: {
+    id,
+    ...timestamps,
+    provider: () => p.manyToOne(AiProvider).deleteRule('cascade').index().ref(),
+    /** The name that requests use. */
+    modelId: p.string().length(200).unique(),
+    /** The provider's own name for it, where that differs. */
+    upstreamId: p.string().length(200).nullable(),
+    modelType: p.string().length(40).default('chat'),
+    label: p.string().length(200),
+    active: p.boolean().default(true),
+    status: p.enum(availabilities).default('unknown'),
+    demand: p.enum(demands).default('low'),
+    input: p.array().defaultRaw(`'{text}'`),
+    output: p.array().defaultRaw(`'{text}'`),
+    nativeCapabilities: p.array().defaultRaw(`'{}'`),
+    parameters: p.json<Record<string, unknown>>().nullable(),
+    settings: p.json<Record<string, unknown>>().nullable(),
+    limits: p.json<Limits>().nullable(),
+    pricing: p.json<Pricing>().nullable(),
+    flags: p.array().defaultRaw(`'{}'`),
+    documentationUrl: p.string().length(2048).nullable(),
+    deprecationDate: moment().nullable(),
+    synced: p.json<Record<string, unknown>>().nullable().hidden(),
+    tools: () =>
+      p.manyToMany(AiTool).pivotTable('ai_model_tools').owner().joinColumn('model_id').inverseJoinColumn('tool_id'),
+    descriptions: () => p.oneToMany(AiModelDescription).mappedBy('model'),
+  },
+})
+export type AiModel = InferEntity<typeof AiModel>

@@ -1,0 +1,32 @@
+import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
+import { id, timestamps } from '../sql/columns.ts'
+
+export interface ProviderSettings {
+  /** In milliseconds. */
+  timeouts?: { connect?: number; firstByte?: number; total?: number }
+  /** After how many failures in a row the provider is skipped, and for how many milliseconds. */
+  circuit?: { failures?: number; openFor?: number }
+}
+
+/** A service that runs AI models. */
+export const AiProvider = defineEntity({
+  name: 'AiProvider',
+  tableName: 'ai_providers',
+  properties: {
+    id,
+    ...timestamps,
+    /** The name in the configuration. */
+    providerId: p.string().length(120).unique(),
+    adapter: p.string().length(40),
+    name: p.string().length(120),
+    active: p.boolean().default(true),
+    apiUrl: p.string().length(2048).nullable(),
+    modelStatusUrl: p.string().length(2048).nullable(),
+    /** Sealed with the application key. */
+    apiKey: p.text().nullable().hidden(),
+    settings: p.json<ProviderSettings>().defaultRaw(`'{}'`),
+    /** What the last synchronisation wrote; what differs from it now was changed by an administrator. */
+    synced: p.json<Record<string, unknown>>().nullable().hidden(),
+  },
+})
+export type AiProvider = InferEntity<typeof AiProvider>

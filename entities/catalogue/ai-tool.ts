@@ -1,0 +1,29 @@
+import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
+import { id, timestamps } from '../sql/columns.ts'
+import { AiModel } from './ai-model.ts'
+import { McpServer } from './mcp-server.ts'
+
+export const toolTypes = ['function', 'mcp'] as const
+
+/** A function that a model may call: one of this service's extensions, or one that a tool server offers. */
+export const AiTool = defineEntity({
+  name: 'AiTool',
+  tableName: 'ai_tools',
+  properties: {
+    id,
+    ...timestamps,
+    name: p.string().length(120).unique(),
+    toolType: p.enum(toolTypes).default('function'),
+    description: p.text().default(''),
+    server: () => p.manyToOne(McpServer).deleteRule('set null').nullable().index().ref(),
+    mcpName: p.string().length(200).nullable(),
+    mcpConfig: p.json<Record<string, unknown>>().nullable(),
+    /** Declared by the tool itself. */
+    capability: p.string().length(80).nullable(),
+    /** An administrator's word over the declared one. */
+    mappedCapability: p.string().length(80).nullable(),
+    active: p.boolean().default(true),
+    models: () => p.manyToMany(AiModel).mappedBy('tools'),
+  },
+})
+export type AiTool = InferEntity<typeof AiTool>

@@ -1,0 +1,27 @@
+import { statement } from '../sql/statement.ts'
+
+/** Whether a migration came after the person and they have not applied it. */
+const isPending = `m.created_at > u.created_at
+      and not exists (select from applied_frontend_migrations a where a.user_id = u.id and a.migration_id = m.id)`
+
+/** Values: the user's id. The data is sealed. */
+export const listPendingMigrations = statement<{ name: string; data: string | null }>(
+  'list-pending-migrations',
+  `select m.name,
+          (select d.data from frontend_migration_userdata d where d.user_id = u.id and d.migration_id = m.id) as data
+     from frontend_migrations m join users u on u.id = $1
+    where ${isPending} order by m.name`,
+)
+
+/** How many are pending for the user `u`. */
+export const pendingCount = `(select count(*)::int from frontend_migrations m where ${isPending})`
+
+/** Values: the user's id and the name of a migration that is pending for them. The data is sealed. */
+export const findOldKeychain = statement<{ data: string; publicKey: string | null }>(
+  'find-old-keychain',
+  `select d.data, u.public_key as "publicKey"
+     from users u
+     join frontend_migration_userdata d on d.user_id = u.id
+     join frontend_migrations m on m.id = d.migration_id
+    where u.id = $1 and m.name = $2 and ${isPending}`,
+)

@@ -1,0 +1,13 @@
+import { defineEntity, p } from '@mikro-orm/core'
+import { id, timestamps } from '../sql/columns.ts'
+
+/** A change of what only browsers can read: each carries it out for its own person. */
+export const FrontendMigration = defineEntity({
+  name: 'FrontendMigration',
+  tableName: 'frontend_migrations',
+  properties: {
+    id,
+    ...timestamps,
+    name: p.string().length(200).unique(),
+  },
+})

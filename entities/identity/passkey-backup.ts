@@ -1,0 +1,26 @@
+import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
+import { id, timestamps } from '../sql/columns.ts'
+import { User } from './user.ts'
+
+/** The passkey of a person, encrypted with a code that only they have. */
+export const PasskeyBackup = defineEntity({
+  name: 'PasskeyBackup',
+  tableName: 'passkey_backups',
+  properties: {
+    id,
+    ...timestamps,
+    user: () => p.manyToOne(User).deleteRule('cascade').unique().ref(),
+    ciphertext: p.text(),
+    iv: p.string().length(64),
+    tag: p.string().length(64),
+  },
+  // As for tokens: without a viewer a query throws.
+  filters: {
+    own: {
+      name: 'own',
+      cond: ({ viewer }: { viewer: number | 'host' }) => (viewer === 'host' ? {} : { user: viewer }),
+      default: true,
+    },
+  },
+})
+export type PasskeyBackup = InferEntity<typeof PasskeyBackup>

@@ -1,0 +1,23 @@
+import { statement } from '../sql/statement.ts'
+
+/** Values: the owner's id and the entries as JSON. */
+export const upsertKeychainValues = `insert into user_keychain_values (user_id, key, key_type, value)
+  select ?, key, "keyType", value from jsonb_to_recordset(?::jsonb) as entry(key text, "keyType" text, value text)
+  on conflict (user_id, key, key_type) do update set value = excluded.value, updated_at = now()`
+
+/** Values: the owner's id and the slots as JSON. */
+export const deleteKeychainValues = `delete from user_keychain_values where user_id = ?
+  and (key, key_type) in (select key, "keyType" from jsonb_to_recordset(?::jsonb) as slot(key text, "keyType" text))`
+
+/** Values: the owner's id. The length of a long value is known without reading it. */
+export const measureKeychain = `select count(*)::int as entries,
+    coalesce(sum(octet_length(key) + octet_length(value)), 0)::int as bytes
+  from user_keychain_values where user_id = ?`
+
+/** Values: the owner's id. The entry that only the right passkey opens, and the clear key that it must hold. */
+export const findValidator = statement<{ id: string; publicKey: string | null }>(
+  'find-validator',
+  `select v.id::text as id, u.public_key as "publicKey"
+     from user_keychain_values v join users u on u.id = v.user_id
+    where v.user_id = $1 and v.key_type = 'public_key' order by v.id limit 1`,
+)

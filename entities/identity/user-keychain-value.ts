@@ -1,0 +1,29 @@
+import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
+import { id, timestamps } from '../sql/columns.ts'
+import { User } from './user.ts'
+
+export const keyTypes = ['private_key', 'public_key', 'room_key', 'room_ai', 'room_ai_legacy', 'ai_conv'] as const
+
+/** A key of a person, as their browser has encrypted it: nobody else can read it, the service neither. */
+export const UserKeychainValue = defineEntity({
+  name: 'UserKeychainValue',
+  tableName: 'user_keychain_values',
+  uniques: [{ properties: ['user', 'key', 'keyType'] }],
+  properties: {
+    id,
+    ...timestamps,
+    user: () => p.manyToOne(User).deleteRule('cascade').ref(),
+    key: p.string().length(255),
+    keyType: p.enum(keyTypes),
+    value: p.text(),
+  },
+  // As for tokens: without a viewer a query throws.
+  filters: {
+    own: {
+      name: 'own',
+      cond: ({ viewer }: { viewer: number | 'host' }) => (viewer === 'host' ? {} : { user: viewer }),
+      default: true,
+    },
+  },
+})
+export type UserKeychainValue = InferEntity<typeof UserKeychainValue>

@@ -1,0 +1,31 @@
+import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
+import { id, timestamps } from '../sql/columns.ts'
+
+export const roles = ['user', 'admin'] as const
+export type Role = (typeof roles)[number]
+
+/** The system AI user. It has no credentials and cannot be removed. */
+export const AI_USER_ID = 1
+
+/** A person, or the AI user. Names and addresses are kept in lower case, so that they are unique however typed. */
+export const User = defineEntity({
+  name: 'User',
+  tableName: 'users',
+  properties: {
+    id,
+    ...timestamps,
+    username: p.string().length(120).unique(),
+    email: p.string().length(254).unique(),
+    /** The display name. */
+    name: p.string().length(120),
+    role: p.enum(roles).default('user'),
+    bio: p.text().nullable(),
+    /** The storage key of the picture. */
+    avatar: p.string().nullable(),
+    /** Base64 of an SPKI key; nothing until the person has made their keys. */
+    publicKey: p.text().nullable(),
+    /** Sessions of an earlier count are over. */
+    sessionEpoch: p.integer().default(0),
+  },
+})
+export type User = InferEntity<typeof User>

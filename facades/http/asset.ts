@@ -1,0 +1,43 @@
+import { promisify } from 'node:util'
+import { brotliCompress, constants, gzip } from 'node:zlib'
+import { negotiate } from '@fastify/accept-negotiator'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { entityTag, isKnown } from '../json-api/conditional.ts'
+
+/** How answers are compressed, the preferred way first. */
+export const contentCodings = ['br', 'gzip'] as const
+type Coding = (typeof contentCodings)[number]
+
+const compressors: Record<Coding, (body: string) => Promise<Buffer>> = {
+  br: (body) => promisify(brotliCompress)(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 6 } }),
+  gzip: promisify<string, Buffer>(gzip),
+}
+
+/** A file that is the same for everybody; compressed when somebody first asks for it so, and then kept. */
+export class Asset {
+  readonly #type: string
+  readonly #body: string
+  readonly #etag: string
+  readonly #compressed = new Map<Coding, Promise<Buffer>>()
+
+  constructor(type: string, body: string) {
+    this.#type = type
+    this.#body = body
+    this.#etag = entityTag(body)
+  }
+
+  async send({ headers }: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    reply.headers({ etag: this.#etag, 'cache-control': 'no-cache' })
+    if (isKnown(headers['if-none-match'], this.#etag)) return reply.code(304).send()
+    reply.type(this.#type)
+    const coding = negotiate(headers['accept-encoding'] ?? '', [...contentCodings])
+    if (!coding) return reply.send(this.#body)
+    return reply.header('content-encoding', coding).send(await this.#as(coding))
+  }
+
+  #as(coding: Coding): Promise<Buffer> {
+    const known = this.#compressed.get(coding) ?? compressors[coding](this.#body)
+    this.#compressed.set(coding, known)
+    return known
+  }
+}

@@ -1,0 +1,28 @@
+import type { BodySize } from '../../routers/core/body-size.ts'
+
+export type BodyLimits = Readonly<Record<BodySize, number>>
+
+interface ConfiguredSizes {
+  AI_MAX_BODY: number
+  MAX_AVATAR_FILE_SIZE: number
+  KEYCHAIN_MAX_BYTES: number
+}
+
+const KB = 1024
+
+/** Bytes of a body, by what it carries. A character that is written as \uXXXX takes six. */
+export const bodyLimitsOf = ({
+  AI_MAX_BODY,
+  MAX_AVATAR_FILE_SIZE,
+  KEYCHAIN_MAX_BYTES,
+}: ConfiguredSizes): BodyLimits => ({
+  form: 16 * KB,
+  record: 64 * KB,
+  'long text': 384 * KB,
+  'first keys': 512 * KB,
+  // With the names around keys and values.
+  keychain: Math.ceil(KEYCHAIN_MAX_BYTES * 1.25) + 512 * KB,
+  // As base64 in a document.
+  picture: Math.ceil(MAX_AVATAR_FILE_SIZE * 1.4) + 64 * KB,
+  'AI request': AI_MAX_BODY,
+})

@@ -1,0 +1,78 @@
+import { once } from 'node:events'
+import type { FastifyReply } from 'fastify'
+import type { StreamPart } from '../../routers/ai/metered-call.ts'
+import { failureOf } from './failure.ts'
+
+interface EventStreamOptions {
+  /** Already read, so that a failure before it could still be an ordinary answer. */
+  first: IteratorResult<StreamPart, void>
+  parts: AsyncGenerator<StreamPart, void>
+  /** In milliseconds. */
+  heartbeat: number
+  requestId: string
+}
+
+/** Sends the parts of an answer as server-sent events: `delta`, `usage`, then `done` or `error`. */
+export async function eventStream(
+  reply: FastifyReply,
+  { first, parts, heartbeat, requestId }: EventStreamOptions,
+): Promise<FastifyReply> {
+  reply.hijack()
+  const { raw } = reply
+  raw.writeHead(200, {
+    ...(reply.getHeaders() as Record<string, string>),
+    'content-type': 'text/event-stream; charset=utf-8',
+    'cache-control': 'no-store',
+    'x-accel-buffering': 'no',
+  })
+  const out = gathered(raw)
+  const beat = setInterval(() => raw.writableNeedDrain || raw.write(': still here\n\n'), heartbeat)
+  const closed = closing(reply)
+  try {
+    for (let step = first; !step.done; step = await parts.next()) {
+      const { type, ...data } = step.value
+      out.say(eventOf(type, data))
+      if (raw.writableNeedDrain) await once(raw, 'drain', { signal: closed })
+    }
+    out.say(eventOf('done', {}))
+  } catch (thrown) {
+    const { code, message } = failureOf(thrown)
+    out.say(eventOf('error', { code, message, requestId }))
+  } finally {
+    clearInterval(beat)
+    await parts.return()
+    out.end()
+  }
+  return reply
+}
+
+/** Sends what is said in one turn of the event loop in one piece: each write costs more than what it carries. */
+function gathered(raw: FastifyReply['raw']) {
+  let waiting = ''
+  const flush = () => {
+    if (waiting) raw.write(waiting)
+    waiting = ''
+  }
+  return {
+    say(text: string) {
+      if (!waiting) setImmediate(flush)
+      waiting += text
+    },
+    end() {
+      raw.end(waiting)
+      waiting = ''
+    },
+  }
+}
+
+const eventOf = (type: string, data: object) => `event: ${type}\ndata: ${JSON.stringify(data)}\n\n`
+
+/** Waiting for a reader who has gone would never end. */
+function closing({ raw }: FastifyReply): AbortSignal {
+  const closed = new AbortController()
+  raw.once('close', () => {
+    if (!raw.writableFinished) closed.abort()
+  })
+  if (raw.destroyed) closed.abort()
+  return closed.signal
+}

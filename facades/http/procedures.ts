@@ -1,0 +1,59 @@
+import type { AnyTRPCProcedure } from '@trpc/server'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { z } from 'zod'
+import type { BodySize } from '../../routers/core/body-size.ts'
+import { type Audience, assertMayCall } from '../../routers/core/trpc.ts'
+import { appRouter } from '../../routers/index.ts'
+import type { Exposure } from '../../routers/resource/declare.ts'
+import type { BodyLimits } from './body-limits.ts'
+import type { ContextOf } from './request-context.ts'
+
+interface Facts {
+  inputs: z.ZodObject[]
+  meta: {
+    audience: Audience
+    exposes?: Exposure
+    body?: BodySize
+    /** What it does, in a sentence. */
+    about?: string
+    answer?: z.ZodType
+  }
+}
+
+/** What tRPC keeps of a procedure. */
+export const factsOf = ({ _def }: AnyTRPCProcedure) => _def as unknown as Facts
+
+const procedures = new Map(Object.entries(appRouter._def.procedures as unknown as Record<string, AnyTRPCProcedure>))
+
+export const procedureAt = (name: string): AnyTRPCProcedure | undefined => procedures.get(name)
+
+/** Who may call a procedure, in a sentence. */
+export function openTo({ callers, ability, sessionOnly }: Audience): string {
+  const condition = sessionOnly
+    ? '; no token is good for it'
+    : ability
+      ? `; a token needs the ability \`${ability}\``
+      : ''
+  return `Open to ${callers}${condition}.`
+}
+
+/** Bytes of the body that a procedure may be sent; of a form where there is none of this name. */
+export function bodyLimitOf(procedure: AnyTRPCProcedure | undefined, limits: BodyLimits): number {
+  return limits[(procedure && factsOf(procedure).meta.body) ?? 'form']
+}
+
+export interface Door {
+  contextOf: ContextOf
+  bodyLimits: BodyLimits
+}
+
+/** Options of a route to a procedure: who may not call it is told so before the body is read, which is bounded by what it needs. */
+export function routeTo(name: string, { contextOf, bodyLimits }: Door) {
+  const procedure = procedureAt(name)
+  if (!procedure) throw new Error(`There is no procedure ${name}.`)
+  return {
+    bodyLimit: bodyLimitOf(procedure, bodyLimits),
+    onRequest: async (request: FastifyRequest, reply: FastifyReply) =>
+      assertMayCall(await contextOf(request, reply), factsOf(procedure).meta.audience),
+  }
+}

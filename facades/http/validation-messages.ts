@@ -1,0 +1,36 @@
+import { type DetailedIssue, fewIssues } from '../../routers/core/issues.ts'
+import { MAX_ISSUES } from '../../routers/core/problems.ts'
+
+/** Per field, by its dotted path, what is wrong with it. */
+export type FieldErrors = Record<string, string[]>
+
+/** The first issues as sentences that name their fields. */
+export function fieldErrors(issues: readonly DetailedIssue[], root?: string): FieldErrors {
+  const told = fewIssues(issues).flatMap((issue) =>
+    [issue.path, ...impliedBy(issue)].map((path) => {
+      const field = [...(root === undefined ? [] : [root]), ...path].join('.')
+      return { field, sentence: sentence(field, issue) }
+    }),
+  )
+  const byField = Map.groupBy(told.slice(0, MAX_ISSUES), ({ field }) => field)
+  return Object.fromEntries([...byField].map(([field, all]) => [field, all.map(({ sentence }) => sentence)]))
+}
+
+/** Where a message has no content, its text is missing as well. */
+const impliedBy = ({ path, message }: DetailedIssue) =>
+  path.at(-1) === 'content' && message.includes('undefined') ? [[...path, 'text']] : []
+
+const kinds: Record<string, string> = { string: 'a string', array: 'an array', object: 'an object', number: 'a number' }
+
+const sentence = (field: string, issue: DetailedIssue) => `The ${field} field ${phraseOf(issue)}.`
+
+/** What is wrong, to stand behind the name of the field. */
+export function phraseOf({ code, message, expected = '', origin, values }: DetailedIssue): string {
+  // Our own schemas speak in small letters, and without the name.
+  if (/^[a-z]/.test(message)) return message
+  const missing = code === 'invalid_type' && message.includes('undefined')
+  // An empty text or list says as little as none.
+  if (missing || (code === 'too_small' && (origin === 'string' || origin === 'array'))) return 'is required'
+  if (code === 'invalid_value') return `must be one of ${(values ?? []).join(', ')}`
+  return code === 'invalid_type' ? `must be ${kinds[expected] ?? expected}` : `is not valid: ${message}`
+}

@@ -1,0 +1,14 @@
+import type { AnyTRPCRouter } from '@trpc/server'
+import type { Audience } from '../../routers/core/trpc.ts'
+import { factsOf } from '../http/procedures.ts'
+import { type Route, routesOf } from './routes.ts'
+
+/** A route that a procedure serves. */
+export type ServedRoute = Route & Required<Pick<Route, 'name' | 'procedure'>>
+
+export const isServed = (route: Route): route is ServedRoute => route.procedure !== undefined
+
+/** What there is to call: a relation that is only read refuses writes, which is nothing to describe. */
+export const servedRoutes = (router: AnyTRPCRouter): ServedRoute[] => routesOf(router).filter(isServed)
+
+export const audienceOf = ({ procedure }: ServedRoute): Audience => factsOf(procedure).meta.audience

@@ -1,0 +1,77 @@
+import type { Relation } from '../../../routers/resource/declare.ts'
+import type { ServedRoute } from '../exposed-routes.ts'
+import { memberName } from '../wire.ts'
+import { type Components, constant, listOf, nullable, type ObjectSchema, objectOf } from './components.ts'
+import { inputOf } from './inputs.ts'
+import type { AnswerSchemas } from './schemas.ts'
+
+/** Given by address and headers. */
+const elsewhere = ['id', 'ifVersion']
+
+/** Leaves out, or keeps alone, members of an object. */
+function partOf(schema: ObjectSchema, isPart: (name: string) => boolean): ObjectSchema {
+  const { properties = {}, required = [], ...rest } = schema
+  const written = Object.entries(properties).flatMap(([name, it]) => (isPart(name) ? [[memberName(name), it]] : []))
+  const needed = required.filter(isPart).map(memberName)
+  return { ...rest, ...(needed.length > 0 && { required: needed }), properties: Object.fromEntries(written) }
+}
+
+/** The bodies that are sent to a route, by media type; nothing where it takes none. */
+export class BodySchemas {
+  readonly #components: Components
+  readonly #answers: AnswerSchemas
+
+  constructor(components: Components, answers: AnswerSchemas) {
+    this.#components = components
+    this.#answers = answers
+  }
+
+  of(route: ServedRoute): { document: ObjectSchema; plain?: ObjectSchema } | undefined {
+    const { method, answers, relation } = route
+    if (method === 'GET' || answers === 'nothing') return undefined
+    if (answers === 'linkage' && relation)
+      return { document: objectOf({ data: listOf(this.#answers.identifier(relation.of.to)) }) }
+    const input = inputOf(this.#components, route)
+    return answers === 'action' ? this.#action(route, input) : { document: this.#resource(route, input) }
+  }
+
+  #action({ resource }: ServedRoute, input: ObjectSchema) {
+    const plain = partOf(input, (name) => name !== 'id')
+    return { plain, document: objectOf({ data: objectOf({ type: constant(resource.type), attributes: plain }) }) }
+  }
+
+  #resource({ resource, method }: ServedRoute, input: ObjectSchema): ObjectSchema {
+    const { type, relations } = resource
+    const attributes = partOf(input, (name) => !elsewhere.includes(name) && !(name in relations))
+    const { properties = {}, required = [] } = partOf(input, (name) => name in relations)
+    const links = Object.keys(properties).map((name) => [
+      name,
+      this.#link(relations[name] as Relation, properties[name]),
+    ])
+    const relationships = objectOf(
+      Object.fromEntries(links),
+      Object.keys(properties).filter((name) => !required.includes(name)),
+    )
+    const parts = {
+      type: constant(type),
+      ...(method === 'PATCH' && { id: { type: 'string' } }),
+      attributes,
+      ...(links.length > 0 && { relationships }),
+    }
+    const optional = Object.entries({ attributes, relationships }).filter(([, { required }]) => !required)
+    return objectOf({
+      data: objectOf(
+        parts,
+        optional.map(([name]) => name),
+      ),
+    })
+  }
+
+  #link({ to, many }: Relation, input: ObjectSchema | undefined): ObjectSchema {
+    const identifier = this.#answers.identifier(to)
+    const isNullable = JSON.stringify(input).includes('"null"')
+    const { description } = input ?? {}
+    const data = many ? listOf(identifier) : isNullable ? nullable(identifier) : identifier
+    return { ...(description !== undefined && { description }), ...objectOf({ data }) }
+  }
+}

@@ -1,0 +1,33 @@
+import type { AnyTRPCRouter } from '@trpc/server'
+import type { Resource } from '../../../routers/resource/declare.ts'
+import { servedRoutes } from '../exposed-routes.ts'
+import { basePath, sessionCookie } from '../wire.ts'
+import { BodySchemas } from './bodies.ts'
+import { Components, type Described } from './components.ts'
+import { operationOf, type Writing } from './operations.ts'
+import { AnswerSchemas } from './schemas.ts'
+
+export interface JsonApiDescription {
+  components: Components
+  tags: Described[]
+  paths: Record<string, Described>
+}
+
+/** Everything that the JSON:API surface offers, as the parts of an OpenAPI document. */
+export function describeJsonApi(router: AnyTRPCRouter, resources: readonly Resource[]): JsonApiDescription {
+  const components = new Components()
+  const byType = new Map(resources.map((resource) => [resource.type as string, resource]))
+  const answers = new AnswerSchemas(components, byType)
+  const writing: Writing = { components, resources: byType, answers, bodies: new BodySchemas(components, answers) }
+  const paths: Record<string, Described> = {}
+  for (const route of servedRoutes(router)) {
+    const path = basePath + route.url.replaceAll(/:(\w+)/g, '{$1}')
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(writing, route) }
+  }
+  return { components, tags: resources.map(({ type, about }) => ({ name: type, description: about })), paths }
+}
+
+export const securitySchemes = {
+  bearer: { type: 'http', scheme: 'bearer', description: 'A personal access token.' },
+  session: { type: 'apiKey', in: 'cookie', name: sessionCookie, description: 'The session of the browser front end.' },
+}

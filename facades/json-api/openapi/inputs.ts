@@ -1,0 +1,26 @@
+import type { Resource } from '../../../routers/resource/declare.ts'
+import { relatedInput } from '../../../routers/verbs/read.ts'
+import { factsOf } from '../../http/procedures.ts'
+import type { ServedRoute } from '../exposed-routes.ts'
+import type { Components, ObjectSchema } from './components.ts'
+
+/** The input of the procedure that a route calls, as one object. */
+export function inputOf(components: Components, { procedure }: ServedRoute): ObjectSchema {
+  const parts = factsOf(procedure).inputs.map((schema) => components.fromZod(schema, 'input'))
+  return {
+    ...parts.at(-1),
+    properties: Object.assign({}, ...parts.map(({ properties }) => properties)),
+    required: parts.flatMap(({ required = [] }) => required),
+  }
+}
+
+/** Whether a route changes a row only in the version that the caller has seen. */
+export const insistsOn = (components: Components, route: ServedRoute) =>
+  'ifVersion' in (inputOf(components, route).properties ?? {})
+
+/** What the query string of a route becomes part of. */
+export function queryOf(components: Components, route: ServedRoute, target: Resource): ObjectSchema {
+  const { method, relation } = route
+  if (method !== 'GET') return {}
+  return relation ? components.fromZod(relatedInput(relation.of, target), 'input') : inputOf(components, route)
+}

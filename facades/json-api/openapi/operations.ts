@@ -1,0 +1,111 @@
+import { STATUS_CODES } from 'node:http'
+import type { Audience } from '../../../routers/core/trpc.ts'
+import type { Relation, Resource } from '../../../routers/resource/declare.ts'
+import { openTo } from '../../http/procedures.ts'
+import { audienceOf, type ServedRoute } from '../exposed-routes.ts'
+import { isRepeatable } from '../routes.ts'
+import { mediaType } from '../wire.ts'
+import type { BodySchemas } from './bodies.ts'
+import type { Components, Described } from './components.ts'
+import { insistsOn } from './inputs.ts'
+import { parametersOf } from './parameters.ts'
+import type { AnswerSchemas } from './schemas.ts'
+import { summaryOf } from './summaries.ts'
+
+export interface Writing {
+  components: Components
+  resources: ReadonlyMap<string, Resource>
+  answers: AnswerSchemas
+  bodies: BodySchemas
+}
+
+const text = { type: 'string' }
+const header = (description: string) => ({ description, schema: text })
+
+/** A route as the document describes it. */
+export function operationOf(writing: Writing, route: ServedRoute): Described {
+  const { components, resources, bodies } = writing
+  const { resource, relation } = route
+  const audience = audienceOf(route)
+  const target = (relation && resources.get(relation.of.to)) ?? resource
+  const body = bodies.of(route)
+  return {
+    operationId: idOf(route),
+    summary: summaryOf(route),
+    description: openTo(audience),
+    tags: [resource.type],
+    security: securityOf(audience),
+    parameters: parametersOf(components, route, target, resources),
+    ...(body && {
+      requestBody: {
+        required: (body.plain ?? body.document).required !== undefined,
+        content: {
+          [mediaType]: { schema: body.document },
+          ...(body.plain && { 'application/json': { schema: body.plain } }),
+        },
+      },
+    }),
+    responses: { ...success(writing, route, target), ...refusals(writing, route, body !== undefined) },
+  }
+}
+
+export const securityOf = ({ callers, ability, sessionOnly }: Audience): Described[] => [
+  ...(sessionOnly ? [] : [{ bearer: ability ? [ability] : [] }]),
+  { session: [] },
+  ...(callers === 'anyone' ? [{}] : []),
+]
+
+/** The procedure's name, with the relation where one procedure reads all of them. */
+function idOf({ name, answers, relation, method }: ServedRoute): string {
+  const [topic] = name.split('.')
+  return relation && method === 'GET' ? `${topic}.${answers}.${relation.name}` : name
+}
+
+function success({ answers: schemas }: Writing, route: ServedRoute, target: Resource): Described {
+  const { answers, method } = route
+  const read = method === 'GET'
+  const schema = answers === 'nothing' ? undefined : schemaOf(schemas, route, target)
+  const status = answers === 'created' ? 201 : 200
+  const headers = {
+    ...(answers !== 'nothing' && { ETag: header('Stands for exactly this answer.') }),
+    ...(answers === 'created' && { Location: header('Where the new resource is.') }),
+  }
+  const content = { [mediaType]: { schema: read ? schema : schemas.changed(schema) } }
+  return {
+    [status]: { description: STATUS_CODES[status], headers, content },
+    ...(read && { 304: { description: STATUS_CODES[304] } }),
+  }
+}
+
+function schemaOf(schemas: AnswerSchemas, { answers, method, relation }: ServedRoute, target: Resource): Described {
+  const isMany = answers === 'page' || relation?.of.many
+  if (answers === 'action') return schemas.action(target)
+  if (answers === 'linkage') return schemas.linkage(relation?.of as Relation, method === 'GET')
+  if (isMany) return schemas.collection(target)
+  return answers === 'related' ? schemas.oneOrNone(target) : schemas.one(target)
+}
+
+/** The statuses of refusals that a route can give. */
+function refusals(writing: Writing, route: ServedRoute, hasBody: boolean): Described {
+  const { method, url, answers } = route
+  const statuses = [
+    ...[400, 401, 403, 406, 500, 503],
+    ...(url.includes('/:id') || hasBody || answers === 'action' ? [404] : []),
+    ...(method === 'GET' ? [] : [409]),
+    ...(insistsOn(writing.components, route) ? [412] : []),
+    ...(hasBody ? [413, 415, 422] : []),
+    ...(isRepeatable(route) ? [429] : []),
+  ]
+  return Object.fromEntries(statuses.toSorted().map((status) => [status, refusal(writing, status)]))
+}
+
+const refusalHeaders: Record<number, string> = { 401: 'WWW-Authenticate', 429: 'Retry-After', 503: 'Retry-After' }
+
+function refusal({ components, answers }: Writing, status: number): Described {
+  const name = refusalHeaders[status]
+  return components.use('responses', String(status), () => ({
+    description: STATUS_CODES[status],
+    ...(name && { headers: { [name]: { schema: text } } }),
+    content: { [mediaType]: { schema: answers.errors() } },
+  }))
+}

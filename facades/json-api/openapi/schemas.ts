@@ -1,0 +1,148 @@
+import { z } from 'zod'
+import type { Relation, Resource } from '../../../routers/resource/declare.ts'
+import { jsonapi, memberName, syncLogMember } from '../wire.ts'
+import { type Components, constant, type Described, listOf, nullable, objectOf } from './components.ts'
+
+type Resources = ReadonlyMap<string, Resource>
+
+const text = { type: 'string' }
+const whole = { type: 'integer', minimum: 0 }
+
+/** The types that include paths of a type reach. */
+export function reachedFrom(of: Resource, resources: Resources): Resource[] {
+  const reached = of.includes.flatMap((path) => {
+    const types: Resource[] = []
+    path.split('.').reduce<Resource | undefined>((from, name) => {
+      const next = resources.get(from?.relations[name]?.to ?? '')
+      if (next) types.push(next)
+      return next
+    }, of)
+    return types
+  })
+  return [...new Set(reached)]
+}
+
+/** The schemas of what goes out, by what it says. */
+export class AnswerSchemas {
+  readonly #components: Components
+  readonly #resources: Resources
+
+  constructor(components: Components, resources: Resources) {
+    this.#components = components
+    this.#resources = resources
+  }
+
+  one(of: Resource): Described {
+    return this.#document(of, 'document', this.resource(of))
+  }
+
+  oneOrNone(of: Resource): Described {
+    return this.#document(of, 'optional', nullable(this.resource(of)))
+  }
+
+  collection(of: Resource): Described {
+    return this.#document(of, 'collection', listOf(this.resource(of)))
+  }
+
+  /** Links alone, in pages where they are read. */
+  linkage({ to, many }: Relation, isRead: boolean): Described {
+    const identifier = this.identifier(to)
+    if (!many) return this.#components.use('schemas', `${to}.linkage`, () => this.#top(nullable(identifier)))
+    const kind = isRead ? 'linkage-page' : 'linkage-list'
+    const paged = isRead ? this.#resources.get(to) : undefined
+    return this.#components.use('schemas', `${to}.${kind}`, () => this.#top(listOf(identifier), paged))
+  }
+
+  /** What an action answers with is its own matter. */
+  action(of: Resource): Described {
+    const data = { anyOf: [this.resource(of), listOf(this.resource(of)), { type: 'null' }] }
+    return objectOf({ jsonapi: this.#version(), data, meta: { type: 'object' } }, ['data', 'meta'])
+  }
+
+  /** The answer to a write, whatever else is in it. */
+  changed(answer?: Described): Described {
+    const log = this.#components.use('schemas', 'changed', () =>
+      objectOf({ jsonapi: this.#version(), meta: objectOf({ [syncLogMember]: listOf({ type: 'object' }) }) }),
+    )
+    return answer ? { allOf: [answer, log] } : log
+  }
+
+  errors(): Described {
+    return this.#components.use('schemas', 'errors', () => {
+      const source = { type: 'object', properties: { pointer: text, parameter: text, header: text } }
+      const meta = objectOf({ requestId: text })
+      const error = objectOf({ status: text, code: text, title: text, detail: text, source, meta }, [
+        'detail',
+        'source',
+      ])
+      return objectOf({ jsonapi: this.#version(), errors: listOf(error) })
+    })
+  }
+
+  identifier(type: string): Described {
+    return this.#components.use('schemas', `${type}.identifier`, () => objectOf({ type: constant(type), id: text }))
+  }
+
+  resource(of: Resource): Described {
+    return this.#components.use('schemas', of.type, () => {
+      const relations = Object.entries(of.relations)
+      const links = relations.map(([name, relation]) => [memberName(name), this.#relationship(relation)])
+      // `fields` leaves out any of them.
+      const relationships = { type: 'object', properties: Object.fromEntries(links) }
+      const parts = {
+        type: constant(of.type),
+        id: text,
+        attributes: this.#attributes(of),
+        ...(relations.length > 0 && { relationships }),
+        links: objectOf({ self: text }),
+      }
+      return { description: of.about, ...objectOf(parts, ['relationships']) }
+    })
+  }
+
+  #attributes({ type, attributes }: Resource): Described {
+    const shape = Object.entries(attributes).map(([name, { schema, only }]) => {
+      const known = only ? schema.describe(`${schema.description ?? ''} Only administrators get it.`.trim()) : schema
+      return [memberName(name), known.optional()]
+    })
+    // Others may join them one day.
+    return this.#components.fromZod(z.looseObject(Object.fromEntries(shape)), 'output')
+  }
+
+  #relationship({ to, many }: Relation): Described {
+    const links = this.#components.use('schemas', 'relationship-links', () => objectOf({ self: text, related: text }))
+    const identifier = this.identifier(to)
+    return objectOf({ links, data: many ? listOf(identifier) : nullable(identifier) }, many ? ['data'] : [])
+  }
+
+  #document(of: Resource, kind: string, data: Described): Described {
+    return this.#components.use('schemas', `${of.type}.${kind}`, () => {
+      const included = reachedFrom(of, this.#resources).map((type) => this.resource(type))
+      const top = this.#top(data, kind === 'collection' ? of : undefined)
+      if (included.length > 0) top.properties['included'] = listOf({ anyOf: included })
+      return top
+    })
+  }
+
+  #top(data: Described, paged?: Resource) {
+    const { links, meta } = paged?.page ? this.#page() : { links: objectOf({ self: text }), meta: undefined }
+    const properties = { jsonapi: this.#version(), links, data, ...(meta && { meta }) }
+    return { ...objectOf(properties), properties: properties as Record<string, Described> }
+  }
+
+  #page() {
+    const links = this.#components.use('schemas', 'page-links', () =>
+      objectOf({ self: text, first: text, prev: nullable(text), next: nullable(text), last: text }),
+    )
+    const meta = this.#components.use('schemas', 'page-meta', () =>
+      objectOf({
+        page: objectOf({ currentPage: whole, from: whole, to: whole, perPage: whole, lastPage: whole, total: whole }),
+      }),
+    )
+    return { links, meta }
+  }
+
+  #version(): Described {
+    return this.#components.use('schemas', 'jsonapi', () => objectOf({ version: constant(jsonapi.version) }))
+  }
+}

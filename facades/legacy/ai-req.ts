@@ -1,0 +1,90 @@
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { AiRequest } from '../../routers/ai/ai-request.ts'
+import { issuesOf } from '../../routers/core/issues.ts'
+import type { Allowance } from '../../routers/core/rate-limit.ts'
+import { createCaller } from '../../routers/index.ts'
+import { eventStream } from '../http/event-stream.ts'
+import { type Failure, failureOf } from '../http/failure.ts'
+import { type Door, routeTo } from '../http/procedures.ts'
+import { type FieldErrors, fieldErrors } from '../http/validation-messages.ts'
+import { legacyUserOf } from './user.ts'
+
+interface LegacyOptions extends Door {
+  /** Pause between the comment lines of a silent stream, in milliseconds. */
+  heartbeat: number
+  /** When these endpoints were deprecated, in seconds since 1970. */
+  deprecatedSince?: number
+}
+
+/** The token-authenticated endpoints that predate v1. */
+export async function legacy(
+  app: FastifyInstance,
+  { contextOf, bodyLimits, heartbeat, deprecatedSince = 1_767_225_600 }: LegacyOptions,
+) {
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('cache-control', 'no-store')
+    // Who calls is settled before a byte of the body is read.
+    await contextOf(request, reply)
+  })
+  app.removeContentTypeParser('text/plain')
+
+  app.setErrorHandler((thrown, request, reply) => {
+    const failure = failureOf(thrown)
+    const { status, code, message, error } = failure
+    const errors = status === 422 ? { errors: errorsOf(failure) } : undefined
+    if (status === 401) reply.header('www-authenticate', 'Bearer')
+    if (status >= 500) request.log.error({ error: error.cause ?? error }, code)
+    const body = {
+      success: false,
+      message: errors ? 'Validation Error' : message,
+      code,
+      requestId: request.id,
+      ...errors,
+    }
+    return reply.code(status).send(body)
+  })
+
+  app.post<{ Body: { payload?: AiRequest } | null }>(
+    '/api/ai-req',
+    routeTo('ai.ask', { contextOf, bodyLimits }),
+    async (request, reply) => {
+      const ctx = await contextOf(request, reply)
+      const api = createCaller(ctx)
+      const payload = (request.body?.payload ?? {}) as AiRequest
+      try {
+        if (request.headers.accept?.includes('text/event-stream')) {
+          const parts = await api.ai.stream(payload)
+          const first = await parts.next()
+          tellAllowance(reply, ctx.notes.allowance)
+          return await eventStream(reply, { first, parts, heartbeat, requestId: request.id })
+        }
+        return { success: true, content: await api.ai.ask(payload) }
+      } finally {
+        if (!reply.sent) tellAllowance(reply, ctx.notes.allowance)
+      }
+    },
+  )
+
+  app.get('/api/user', async (request, reply) => {
+    reply.header('deprecation', `@${deprecatedSince}`)
+    reply.header('link', '</api/svc/v1/users/me>; rel="successor-version"')
+    return legacyUserOf(await createCaller(await contextOf(request, reply)).users.me())
+  })
+}
+
+function tellAllowance(reply: FastifyReply, allowance: Allowance | undefined): void {
+  if (!allowance) return
+  const { limit, remaining, resetSeconds } = allowance
+  reply.headers({
+    'ratelimit-limit': limit,
+    'ratelimit-remaining': Math.max(0, remaining),
+    'ratelimit-reset': resetSeconds,
+    ...(remaining < 0 && { 'retry-after': resetSeconds }),
+  })
+}
+
+/** The procedure's input is the payload, so its paths gain that word here. */
+function errorsOf({ error, message }: Failure): FieldErrors {
+  const issues = issuesOf(error)
+  return issues.length > 0 ? fieldErrors(issues, 'payload') : { payload: [message] }
+}

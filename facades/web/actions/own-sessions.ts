@@ -1,0 +1,31 @@
+import type { FastifyInstance } from 'fastify'
+import { type Api, createCaller } from '../../../routers/index.ts'
+import { routeTo } from '../../http/procedures.ts'
+import type { ReqOptions } from './options.ts'
+import { refusing } from './refusal.ts'
+
+type Ended = Parameters<Api['sessions']['end']>[0]
+
+/** Where the person in the browser is signed in. */
+export async function ownSessions(app: FastifyInstance, options: ReqOptions) {
+  const { contextOf } = options
+  app.setErrorHandler(refusing(({ message, errors }) => ({ message, ...(errors && { errors }) })))
+
+  app.get('/req/profile/sessions', routeTo('sessions.list', options), async (request, reply) => {
+    const api = createCaller(await contextOf(request, reply))
+    return { success: true, sessions: await api.sessions.list() }
+  })
+
+  app.post<{ Body: Ended }>('/req/profile/end-session', routeTo('sessions.end', options), async (request, reply) => {
+    const api = createCaller(await contextOf(request, reply))
+    return { success: true, ...(await api.sessions.end(request.body)) }
+  })
+
+  app.post('/req/profile/end-other-sessions', routeTo('sessions.endOthers', options), async (request, reply) => {
+    const ctx = await contextOf(request, reply)
+    await createCaller(ctx).sessions.endOthers()
+    // The page goes on with the new session.
+    reply.header('x-csrf-token', ctx.browser?.session?.csrfToken)
+    return { success: true }
+  })
+}

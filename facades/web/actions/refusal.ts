@@ -1,0 +1,32 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { issuesOf } from '../../../routers/core/issues.ts'
+import { type Failure, failureOf } from '../../http/failure.ts'
+import { type FieldErrors, fieldErrors } from '../../http/validation-messages.ts'
+import { isNavigation } from '../error-page.ts'
+
+/** What a body of a refusal is made from. */
+export interface Refusal {
+  code: string
+  message: string
+  requestId: string
+  /** What is wrong with each field, where it is the body's fault. */
+  errors?: FieldErrors
+}
+
+/** Answers what was thrown with a body of the surface's own shape. */
+export function refusing(bodyOf: (refusal: Refusal) => object) {
+  return (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => {
+    const failure = failureOf(thrown)
+    const { status, code, message, error } = failure
+    // The handler of the whole service answers with a page.
+    if (isNavigation(request)) throw thrown
+    if (status >= 500) request.log.error({ error: error.cause ?? error }, code)
+    const body = bodyOf({ code, message, requestId: request.id, ...wrongFields(failure) })
+    return reply.code(status).send({ success: false, ...body })
+  }
+}
+
+function wrongFields({ status, error }: Failure): { errors?: FieldErrors } {
+  const issues = status === 422 ? issuesOf(error) : []
+  return issues.length > 0 ? { errors: fieldErrors(issues) } : {}
+}

@@ -1,0 +1,30 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { createCaller } from '../../../routers/index.ts'
+import type { ReqOptions } from './options.ts'
+import { refusing } from './refusal.ts'
+
+/** What there is to know of a session, and its end. */
+export async function session(app: FastifyInstance, { contextOf, peekContextOf }: ReqOptions) {
+  app.setErrorHandler(refusing((refusal) => refusal))
+
+  app.get('/check-session', async (request, reply) => {
+    const current = await createCaller(await peekContextOf(request, reply)).sessions.current()
+    return current.expired ? current : { expired: false, remaining: current.remaining }
+  })
+
+  app.post('/logout', async (request, reply) => {
+    const { sessions } = createCaller(await contextOf(request, reply))
+    return signedOut(request, reply, await sessions.logout())
+  })
+
+  app.post('/req/profile/logout-everywhere', async (request, reply) => {
+    const { sessions } = createCaller(await contextOf(request, reply))
+    return signedOut(request, reply, await sessions.logoutEverywhere())
+  })
+}
+
+/** A form is sent on; a script is told where to. */
+function signedOut({ headers }: FastifyRequest, reply: FastifyReply, { redirectUri }: { redirectUri: string }) {
+  const isForm = headers.accept?.includes('text/html')
+  return isForm ? reply.redirect(redirectUri, 303) : reply.send({ success: true, redirectUri })
+}

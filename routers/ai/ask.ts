@@ -1,0 +1,72 @@
+import type { z } from 'zod'
+import { findCallableModel } from '../../entities/catalogue/ai-model.sql.ts'
+import { takes } from '../core/body-size.ts'
+import type { Caller } from '../core/caller.ts'
+import type { Context } from '../core/context.ts'
+import type { FunctionTool } from '../core/extension.ts'
+import { Problem } from '../core/problems.ts'
+import { takeAllowance } from '../core/rate-limit.ts'
+import { about, router, userWho } from '../core/trpc.ts'
+import type { CallableModel, ModelCall } from '../ports/models.ts'
+import { problemsOf, request, textsOf, withAllProblems } from './ai-request.ts'
+import { answer, MeteredCall } from './metered-call.ts'
+
+type Asking = Context & { who: Extract<Caller, { type: 'user' }> }
+
+/** A model the caller may use, asked a question it can take. */
+async function callOf(ctx: Asking, { model: modelId, messages }: z.output<typeof request>): Promise<ModelCall> {
+  const [model] = await ctx.sql(findCallableModel, [modelId, ctx.usage])
+  const texts = textsOf(messages)
+  const issues = problemsOf(texts, model)
+  if (!model || issues.length > 0) throw new Problem('invalid', { issues })
+  return { model, messages: texts, tools: toolsOf(ctx, model), userId: ctx.who.person.id, signal: ctx.signal }
+}
+
+/** Each token and each person has an allowance a minute. */
+async function takeOne(ctx: Context): Promise<void> {
+  const { current } = ctx.caller
+  const limit = ctx.settings.aiRequestsPerMinute
+  if (limit === 0 || current.type !== 'user') return
+  const { person, token } = current
+  await takeAllowance(ctx, [`ai:user:${person.id}`, ...(token ? [`ai:token:${token.id}`] : [])], limit)
+}
+
+/** One step for both: each copies the whole context. */
+const asking = userWho('ai')
+  .meta(takes('AI request'))
+  .use(withAllProblems)
+  .input(request)
+  .use(async ({ ctx, input, next }) => {
+    const call = await callOf(ctx, input)
+    await takeOne(ctx)
+    return next({ ctx: { call } })
+  })
+
+export const aiRouter = router({
+  ask: asking
+    .meta(about('Ask a model for its whole answer.', answer))
+    .mutation(({ ctx }) => new MeteredCall(ctx, ctx.who, ctx.call).answer()),
+
+  stream: asking
+    .meta(about('Ask a model for its answer as it comes: pieces of text, then the tokens it took.'))
+    .mutation(({ ctx }) => new MeteredCall(ctx, ctx.who, ctx.call).parts()),
+})
+
+const toolsOf = (ctx: Context, { tools }: CallableModel): FunctionTool[] =>
+  tools.flatMap((name) => ctx.extensions.tools.get(name) ?? []).map((tool) => watched(ctx, tool))
+
+/** A tool that fails is named in the log, without a word of what it was given. */
+const watched = ({ log, requestId }: Context, tool: FunctionTool): FunctionTool => ({
+  ...tool,
+  async run(input, signal) {
+    try {
+      return await tool.run(input, signal)
+    } catch (error) {
+      log.warn(
+        { requestId, tool: tool.name, error: error instanceof Error ? error.name : typeof error },
+        'a tool failed',
+      )
+      throw error
+    }
+  },
+})

@@ -1,0 +1,172 @@
+import { z } from 'zod'
+import type { Outcome } from '../../entities/ai/usage-record.ts'
+import { costOf, estimateTokens } from '../catalogue/pricing.ts'
+import type { Caller } from '../core/caller.ts'
+import type { Context } from '../core/context.ts'
+import { Problem } from '../core/problems.ts'
+import { withTimeLimit } from '../core/time-limit.ts'
+import type { ModelCall, TokenCounts } from '../ports/models.ts'
+
+type User = Extract<Caller, { type: 'user' }>
+type Surroundings = Pick<Context, 'models' | 'usageLog' | 'requestId' | 'log' | 'hangUp'>
+
+/** The answer of a model as a whole. */
+export const answer = z.object({ text: z.string().describe('What the model says.') })
+type Answer = z.output<typeof answer>
+
+export type StreamPart =
+  | { type: 'delta'; text: string }
+  | { type: 'usage'; inputTokens: number; outputTokens: number; cachedTokens: number; reasoningTokens: number }
+
+/** For a whole call, where the settings of the provider say nothing else. */
+const TOTAL_MS = 300_000
+
+/** How long after the end of its time a call waits for a reader who has not taken what was sent. */
+const HANG_UP_AFTER_MS = 1000
+
+/** One call of a model, which leaves exactly one usage record, however it ends. */
+export class MeteredCall {
+  readonly #ctx: Surroundings
+  readonly #who: User
+  readonly #call: ModelCall
+  readonly #started = performance.now()
+  /** What went out since the provider last counted, for a call that is broken off before it counts again. */
+  #uncounted = { text: '', pieces: 0 }
+  #tokens: TokenCounts = {}
+  /** Whether a part was handed out and the next one not asked for. */
+  #isHeld = false
+  #isRecorded = false
+
+  constructor(ctx: Surroundings, who: User, call: ModelCall) {
+    this.#ctx = ctx
+    this.#who = who
+    this.#call = call
+  }
+
+  async answer(): Promise<Answer> {
+    using time = this.#timeLimit()
+    const call = { ...this.#call, signal: time.signal }
+    try {
+      const text = await this.#ctx.models.generate(call, (tokens) => this.#count(tokens))
+      if (this.#tokens.output === undefined) this.#uncounted = { text, pieces: 1 }
+      this.#record('completed')
+      return { text }
+    } catch (error) {
+      throw this.#fail(error)
+    }
+  }
+
+  async *parts(): AsyncGenerator<StreamPart, void> {
+    let outcome: Outcome = 'aborted'
+    using time = this.#timeLimit()
+    time.signal.addEventListener('abort', this.#endUnread, { once: true })
+    try {
+      const call = { ...this.#call, signal: time.signal }
+      const steps = this.#ctx.models.stream(call, (tokens) => this.#count(tokens))
+      for await (const pieces of steps) {
+        for (const text of pieces) {
+          yield this.#deliver(text)
+          this.#isHeld = false
+        }
+      }
+      outcome = 'completed'
+      this.#record(outcome)
+      this.#isHeld = true
+      yield { type: 'usage', ...this.#counts(outcome) }
+    } catch (error) {
+      outcome = 'failed'
+      throw this.#problem(error)
+    } finally {
+      this.#isHeld = false
+      // A reader that goes away ends the generator here, too.
+      this.#record(this.#call.signal.aborted && outcome !== 'completed' ? 'aborted' : outcome)
+    }
+  }
+
+  #timeLimit() {
+    return withTimeLimit(this.#call.model.providerSettings.timeouts?.total ?? TOTAL_MS, this.#call.signal)
+  }
+
+  /** Nobody resumes a generator whose reader takes nothing, so the end of its time must end it from outside. */
+  readonly #endUnread = (): void => {
+    if (this.#call.signal.aborted || !this.#isHeld) return
+    this.#record('failed')
+    const hangUp = () => this.#isHeld && this.#ctx.hangUp()
+    setTimeout(hangUp, HANG_UP_AFTER_MS).unref()
+  }
+
+  #count(tokens: TokenCounts): void {
+    if (tokens.output !== undefined) this.#uncounted = { text: '', pieces: 0 }
+    this.#tokens = tokens
+  }
+
+  #deliver(text: string): StreamPart {
+    this.#isHeld = true
+    this.#uncounted.text += text
+    this.#uncounted.pieces += 1
+    return { type: 'delta', text }
+  }
+
+  #fail(error: unknown): Problem {
+    this.#record(this.#call.signal.aborted ? 'aborted' : 'failed')
+    return this.#problem(error)
+  }
+
+  /** What the provider said goes to the log by its kind only: it may quote the question. */
+  #problem(error: unknown): Problem {
+    if (this.#call.signal.aborted) return new Problem('client_gone', { cause: error })
+    const { name, message, statusCode, code } = describe(error)
+    const { providerId, modelId } = this.#call.model
+    const details = {
+      requestId: this.#ctx.requestId,
+      provider: providerId,
+      model: modelId,
+      error: name,
+      statusCode,
+      code,
+    }
+    this.#ctx.log.warn(details, `the AI provider failed: ${message}`)
+    return new Problem('provider_failed', { cause: error })
+  }
+
+  /** Where the provider did not count, what was sent and delivered is estimated; a call refused outright took nothing. */
+  #counts(outcome: Outcome) {
+    const { input, output = 0, cached = 0, reasoning = 0 } = this.#tokens
+    const { text, pieces } = this.#uncounted
+    const asked = outcome === 'failed' && !text ? '' : this.#call.messages.map((message) => message.text).join('')
+    return {
+      inputTokens: input ?? estimateTokens(asked),
+      outputTokens: output + (text ? Math.max(pieces, estimateTokens(text)) : 0),
+      cachedTokens: cached,
+      reasoningTokens: reasoning,
+    }
+  }
+
+  #record(outcome: Outcome): void {
+    if (this.#isRecorded) return
+    this.#isRecorded = true
+    const { pricing, providerId, modelId } = this.#call.model
+    const counts = this.#counts(outcome)
+    const { inputTokens: input, outputTokens: output, cachedTokens: cached, reasoningTokens: reasoning } = counts
+    this.#ctx.usageLog.add({
+      userId: this.#who.person.id,
+      tokenId: this.#who.token?.id ?? null,
+      context: 'api',
+      provider: providerId,
+      model: modelId,
+      ...counts,
+      outcome,
+      durationMs: Math.round(performance.now() - this.#started),
+      ...costOf(pricing, { input, output, cached, reasoning }),
+      requestId: this.#ctx.requestId,
+    })
+  }
+}
+
+/** A provider's own words are left out; only our own and the network's errors have a message worth keeping. */
+function describe(error: unknown) {
+  const { name, statusCode, code } = error as { name: string; statusCode?: number; code?: unknown }
+  const word = typeof code === 'string' && /^[A-Z_0-9]+$/.test(code) ? code : undefined
+  const message = statusCode ? `it answered with the status ${statusCode}` : (word ?? name)
+  return { name, message, statusCode, code: word }
+}

@@ -1,0 +1,54 @@
+import { z } from 'zod'
+import type { Context } from '../core/context.ts'
+import { router } from '../core/trpc.ts'
+import { attribute, type RecordOf, resource } from '../resource/declare.ts'
+import { virtualReads } from '../verbs/computed.ts'
+
+export const aiModelFlags = resource({
+  type: 'ai-model-flags',
+  about: 'What may be said of a model, with the labels to show for it.',
+  attributes: {
+    titleLabel: attribute(z.string().nullable().describe('Key of its name in `translation-labels`.')),
+    descriptionLabel: attribute(z.string().nullable().describe('Key of its explanation in `translation-labels`.')),
+    colorCode: attribute(
+      z.string().describe('`@default`, `@success`, `@warning`, `@error`, `@highlight`, or a colour.'),
+    ),
+  },
+})
+
+/** A flag of the registry: built in, or of an extension. */
+export interface ModelFlag {
+  key: string
+  titleLabel: string | null
+  descriptionLabel: string | null
+  colorCode: string
+}
+
+const builtIn = [
+  'open-weights',
+  'eco-friendly',
+  'self-hosted',
+  'multi-modal',
+  'strength-creative-writing',
+  'strength-code-generation',
+  'strength-math',
+  'strength-role-playing',
+  'strength-reasoning',
+].map((key): ModelFlag => {
+  const label = `ai.model.detail.flag.${camelCase(key)}`
+  return {
+    key,
+    titleLabel: label,
+    descriptionLabel: `${label}Tooltip`,
+    colorCode: key === 'eco-friendly' ? '@success' : '@default',
+  }
+})
+
+export function camelCase(key: string): string {
+  return key.replace(/[-_]([a-z])/g, (_, letter: string) => letter.toUpperCase())
+}
+
+const all = ({ extensions }: Context): RecordOf<typeof aiModelFlags>[] =>
+  [...builtIn, ...extensions.modelFlags].map(({ key, ...flag }) => ({ id: key, ...flag }))
+
+export const aiModelFlagsRouter = router(virtualReads(aiModelFlags, all))

@@ -1,0 +1,130 @@
+import { z } from 'zod'
+import { AiTool, toolTypes } from '../../entities/catalogue/ai-tool.ts'
+import { visibleModels, visibleTools } from '../../entities/catalogue/scopes.ts'
+import { availabilities } from '../../entities/sql/columns.ts'
+import type { Condition } from '../../entities/sql/scope.ts'
+import { router } from '../core/trpc.ts'
+import {
+  attribute,
+  cataloguePage,
+  exposes,
+  filter,
+  many,
+  one,
+  type RecordOf,
+  resource,
+  timestamps,
+} from '../resource/declare.ts'
+import { reads, rowId } from '../verbs/read.ts'
+import { relationshipWrites } from '../verbs/relationship.ts'
+import { withoutUnchanged } from '../verbs/unchanged.ts'
+import { administrator, ifVersion, type RowChange, updateRow } from '../verbs/write.ts'
+
+const capability = z.string().trim().min(1).max(80).nullable()
+const active = z.boolean().describe('Whether models may call it.')
+const mappedCapabilityKey = capability.describe(
+  "An administrator's word on what it is good for, over the declared one.",
+)
+
+const assigned = z
+  .string()
+  .regex(/^(true|false|[1-9]\d{0,8})$/, "must be a model's id, `true` for any model, or `false` for none")
+  .describe("A model's id: tools that are assigned to it; `true`: to any model; `false`: to none.")
+const status = z
+  .enum(['active', 'inactive', ...availabilities])
+  .describe('Switched on or off, or how it can be reached.')
+
+const reachability: Condition = (t) =>
+  `case when ${t}.tool_type = 'function' then 'online'
+        else coalesce((select ts.status from mcp_servers ts where ts.id = ${t}.server_id), 'unknown') end`
+
+/** Assigned to a model that the caller may see: to this one, or to any. */
+const assignedTo =
+  (which: string): Condition =>
+  (t, place) =>
+    `exists (select from ai_model_tools fm join ai_models fv on fv.id = fm.model_id
+            where fm.tool_id = ${t}.id and ${visibleModels('fv', place)}${which === '' ? '' : ` and fv.id = ${place('filter')}`})`
+
+const not =
+  (condition: Condition): Condition =>
+  (row, place) =>
+    `not ${condition(row, place)}`
+
+export const aiTools = resource({
+  type: 'ai-tools',
+  about: 'Functions that models may call.',
+  table: 'ai_tools',
+  scope: visibleTools,
+  attributes: {
+    name: attribute(z.string().describe('Unique.')),
+    description: attribute(z.string().describe('What it does, in words for a model.')),
+    capabilityKey: attribute(capability.describe('What it is good for, a key of `ai-tool-capabilities`.'), {
+      sql: (t) => `coalesce(${t}.mapped_capability, ${t}.capability)`,
+    }),
+    status: attribute(z.enum(availabilities).describe('Whether it can be reached.'), { sql: reachability }),
+    active: attribute(active, { only: 'admin' }),
+    toolType: attribute(z.enum(toolTypes).describe('A function of this service, or one of a tool server.'), {
+      only: 'admin',
+    }),
+    mcpName: attribute(z.string().nullable().describe('Its name on the tool server.'), { only: 'admin' }),
+    mcpConfig: attribute(z.record(z.string(), z.unknown()).nullable().describe('Its definition on the tool server.'), {
+      only: 'admin',
+    }),
+    serverCapabilityKey: attribute(capability.describe('What it says of itself.'), {
+      only: 'admin',
+      column: 'capability',
+    }),
+    mappedCapabilityKey: attribute(mappedCapabilityKey, { only: 'admin', column: 'mapped_capability' }),
+    ...timestamps,
+  },
+  relations: {
+    server: one('mcp-servers', { column: 'server_id', alwaysVisible: true }),
+    models: many('ai-models', { through: 'ai_model_tools', from: 'tool_id', to: 'model_id' }),
+  },
+  includes: ['server', 'models', 'models.provider'],
+  sorts: ['name', 'createdAt', 'updatedAt'],
+  filters: {
+    assigned: filter(assigned, (value) => {
+      if (value === 'true') return { shape: 'any', condition: assignedTo('') }
+      if (value === 'false') return { shape: 'none', condition: not(assignedTo('')) }
+      return { shape: 'model', condition: assignedTo('model'), value: Number(value) }
+    }),
+    status: filter(status, (value) => {
+      if (value === 'active') return { shape: value, condition: (t) => `${t}.active` }
+      if (value === 'inactive') return { shape: value, condition: (t) => `not ${t}.active` }
+      return { shape: value, condition: (t, place) => `(${reachability(t, place)}) = '${value}'` }
+    }),
+  },
+  page: cataloguePage,
+})
+
+const models = relationshipWrites(aiTools, 'models')
+
+export const aiToolsRouter = router({
+  ...reads(aiTools),
+
+  update: administrator
+    .meta(exposes(aiTools, 'update'))
+    .use(withoutUnchanged(aiTools))
+    .input(
+      z.strictObject({
+        id: rowId,
+        ifVersion,
+        active: active.optional(),
+        mappedCapabilityKey: mappedCapabilityKey.optional(),
+      }),
+    )
+    .mutation(
+      ({ ctx, input }): Promise<RecordOf<typeof aiTools>> =>
+        updateRow(ctx, aiTools, { entity: AiTool, create: {}, update: {}, columns }, input as RowChange),
+    ),
+
+  addModels: models.add,
+  replaceModels: models.replace,
+  removeModels: models.remove,
+})
+
+const columns = (_: unknown, { mappedCapabilityKey: mappedCapability, ...given }: Record<string, unknown>) => ({
+  ...given,
+  ...(mappedCapability !== undefined && { mappedCapability }),
+})

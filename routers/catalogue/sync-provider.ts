@@ -1,0 +1,72 @@
+import { createHash } from 'node:crypto'
+import type { EntityManager } from '@mikro-orm/postgresql'
+import { AiProvider } from '../../entities/catalogue/ai-provider.ts'
+import type { Context } from '../core/context.ts'
+import type { ProviderConfig } from '../ports/model-config.ts'
+import { API_KEY, type Vault } from '../ports/vault.ts'
+import { apiAddress } from './ai-providers.ts'
+import { leadingElsewhere } from './secret-address.ts'
+import { orSame, plainValues, unchangedByHand } from './sync-merge.ts'
+
+/** Writes a provider of the file to its row, or to a new one; what an administrator changed stays. */
+export function writeProvider(
+  em: EntityManager,
+  { vault, log }: Pick<Context, 'vault' | 'log'>,
+  provider: ProviderConfig,
+  row?: AiProvider,
+): AiProvider {
+  const wanted = wantedOf(provider)
+  const { id: providerId, apiKey } = provider
+  const plainKey = openKey(vault, row)
+  const current = row && { ...row, apiKey: plainKey.lost ? row.synced?.['apiKey'] : digest(plainKey.text) }
+  const { apiKey: newKey, ...values } = current ? merge(wanted, current as Current, log) : wanted
+  const written = row ? em.assign(row, values) : em.create(AiProvider, { ...wanted, apiKey: null, providerId })
+  // Sealing twice gives two texts: an unchanged key is left alone.
+  if (newKey !== undefined && (plainKey.lost || apiKey !== plainKey.text))
+    written.apiKey = apiKey ? vault.seal(apiKey, API_KEY) : null
+  written.synced = orSame(row?.synced, plainValues(wanted))
+  return written
+}
+
+/** A key stands as its digest. */
+const wantedOf = ({ id, adapter, name = id, active, apiUrl, apiKey, timeouts, circuit }: ProviderConfig) => ({
+  adapter,
+  name,
+  active,
+  apiUrl: apiUrl ?? null,
+  settings: { timeouts, ...(circuit && { circuit }) },
+  apiKey: digest(apiKey),
+})
+
+type Wanted = ReturnType<typeof wantedOf>
+type Current = Pick<AiProvider, 'providerId' | 'adapter' | 'apiUrl' | 'apiKey' | 'synced'>
+
+function merge(wanted: Wanted, current: Current, log: Context['log']): Partial<Wanted> {
+  const free = unchangedByHand(wanted, current, current.synced)
+  if (!mixesKeyAndAddress(wanted, current, free)) return free
+  log.warn(
+    { provider: current.providerId },
+    'the address and the key in the file do not take effect: an administrator set one of them',
+  )
+  const { adapter: _adapter, apiUrl: _apiUrl, apiKey: _apiKey, ...rest } = free
+  return rest
+}
+
+/** Whether the key that one of file and administrator gave would go to the server that the other named. */
+function mixesKeyAndAddress(wanted: Wanted, current: Current, free: Partial<Wanted>): boolean {
+  const giver = free.apiKey === undefined ? current : wanted
+  const [meant, led] = [giver, { ...current, ...free }].map((row) => ({ apiUrl: apiAddress(row) }))
+  return Boolean(giver.apiKey) && leadingElsewhere({ ...meant }, { ...led }).length > 0
+}
+
+/** A key that no application key opens any more is lost, and the file's takes its place. */
+function openKey(vault: Vault, row: AiProvider | undefined): { text?: string; lost?: boolean } {
+  if (!row?.apiKey) return {}
+  try {
+    return { text: vault.open(row.apiKey, API_KEY) }
+  } catch {
+    return { lost: true }
+  }
+}
+
+const digest = (secret: string | undefined) => (secret ? createHash('sha256').update(secret).digest('hex') : null)

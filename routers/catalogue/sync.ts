@@ -1,0 +1,141 @@
+import { ref } from '@mikro-orm/core'
+import type { EntityManager } from '@mikro-orm/postgresql'
+import { AiModel } from '../../entities/catalogue/ai-model.ts'
+import { AiModelDescription } from '../../entities/catalogue/ai-model-description.ts'
+import { AiProvider } from '../../entities/catalogue/ai-provider.ts'
+import { AiTool } from '../../entities/catalogue/ai-tool.ts'
+import { locks } from '../../entities/sql/locks.ts'
+import type { Context } from '../core/context.ts'
+import type { FunctionTool } from '../core/extension.ts'
+import type { ModelEntry } from '../ports/model-config.ts'
+import { addPrompts } from './default-prompts.ts'
+import { pricingOf } from './pricing.ts'
+import { renewSecrets } from './renew-secrets.ts'
+import { syncSystemModels, syncUsageRules } from './sync-assignments.ts'
+import { orSame, plainValues, unchangedByHand } from './sync-merge.ts'
+import { writeProvider } from './sync-provider.ts'
+
+export interface SyncReport {
+  providers: number
+  models: number
+  tools: number
+  deactivated: string[]
+}
+
+/**
+ * Brings the tables to what the configuration says. It asks no provider, so one that is down loses nothing; what an
+ * administrator changed stays; what is no longer in the file is switched off.
+ */
+export async function syncModels(ctx: Context): Promise<SyncReport> {
+  const config = await ctx.modelConfig()
+  return ctx.em().transactional(async (em) => {
+    // Replicas that start at once take turns.
+    await em.execute('select pg_advisory_xact_lock(?)', [locks.syncModels])
+    const tools = await syncTools(em, [...ctx.extensions.tools.values()])
+    const deactivated: string[] = []
+    const providers = new Map((await em.find(AiProvider, {})).map((row) => [row.providerId, row]))
+    const models = new Map(
+      (await em.find(AiModel, {}, { populate: ['tools', 'descriptions'] })).map((row) => [row.modelId, row]),
+    )
+    await renewSecrets(em, ctx.vault)
+    for (const provider of config.providers) {
+      const row = writeProvider(em, ctx, provider, providers.get(provider.id))
+      for (const entry of provider.models) writeModel(em, entry, { provider: row, row: models.get(entry.id), tools })
+      providers.delete(provider.id)
+    }
+    const kept = new Set(config.providers.flatMap((provider) => provider.models.map(({ id }) => id)))
+    for (const row of [...providers.values()].filter(fromFile)) deactivated.push(...switchOff(row, row.providerId))
+    for (const row of [...models.values()].filter((row) => fromFile(row) && !kept.has(row.modelId))) {
+      deactivated.push(...switchOff(row, row.modelId))
+    }
+    await em.flush()
+    await syncUsageRules(em, config)
+    await syncSystemModels(em, config)
+    await addPrompts(em)
+    return { providers: config.providers.length, models: kept.size, tools: tools.size, deactivated }
+  })
+}
+
+type Synced = Record<string, unknown>
+
+const fromFile = ({ synced }: { synced?: unknown }) => synced !== null && synced !== undefined
+
+/** Notes that it was the synchronisation, so that a return of the entry can switch it on again. */
+function switchOff(row: { active: boolean; synced?: Synced | null | undefined }, name: string): string[] {
+  if (!row.active || row.synced?.['active'] !== true) return []
+  row.active = false
+  row.synced = { ...row.synced, active: false }
+  return [name]
+}
+
+interface Surroundings {
+  provider: AiProvider
+  row: AiModel | undefined
+  tools: ReadonlyMap<string, AiTool>
+}
+
+function writeModel(em: EntityManager, entry: ModelEntry, { provider, row, tools }: Surroundings): void {
+  const { id: modelId, external: _external, tools: toolNames, descriptions, label = modelId, ...rest } = entry
+  const {
+    upstreamId = null,
+    limits = null,
+    pricing,
+    parameters = null,
+    settings = null,
+    documentationUrl = null,
+    ...plain
+  } = rest
+  const prices = pricing ? pricingOf(pricing) : null
+  const wanted = { ...plain, label, upstreamId, limits, pricing: prices, parameters, settings, documentationUrl }
+  const written = row
+    ? em.assign(row, unchangedByHand(wanted, { ...row }, row.synced))
+    : em.create(AiModel, { ...wanted, modelId, provider })
+  written.provider = ref(provider)
+  const before = written.synced ?? {}
+  const known = toolNames.filter((name) => tools.has(name))
+  assignTools(written, tools, { known, before: (before['tools'] ?? []) as string[] })
+  describe(em, written, { descriptions, before: (before['descriptions'] ?? {}) as Record<string, string> })
+  written.synced = orSame(before, { ...before, ...plainValues({ ...wanted, descriptions, tools: known }) })
+}
+
+/** Tools that an administrator assigned or took away by hand stay so. */
+function assignTools(
+  model: AiModel,
+  tools: ReadonlyMap<string, AiTool>,
+  { known, before }: { known: string[]; before: string[] },
+): void {
+  for (const [name, tool] of tools) {
+    if (known.includes(name) && !before.includes(name)) model.tools.add(tool)
+    if (!known.includes(name) && before.includes(name)) model.tools.remove(tool)
+  }
+}
+
+/** Texts that somebody rewrote stay. */
+function describe(
+  em: EntityManager,
+  model: AiModel,
+  { descriptions, before }: Record<'descriptions' | 'before', Record<string, string>>,
+): void {
+  for (const [locale, description] of Object.entries(descriptions)) {
+    const row = model.descriptions.getItems().find((known) => known.locale === locale)
+    if (row && row.description === before[locale]) row.description = description
+    if (!row && before[locale] === undefined) em.create(AiModelDescription, { model, locale, description })
+  }
+}
+
+/** Each function of an extension has a row, so that it can be switched off and assigned; the row of a lost one goes. */
+async function syncTools(em: EntityManager, declared: readonly FunctionTool[]): Promise<Map<string, AiTool>> {
+  const rows = new Map((await em.find(AiTool, { toolType: 'function' })).map((row) => [row.name, row]))
+  for (const { name, description, capability = null } of declared) {
+    const row = rows.get(name)
+    if (row) em.assign(row, { description, capability })
+    else rows.set(name, em.create(AiTool, { name, description, capability, toolType: 'function' }))
+  }
+  const names = new Set(declared.map(({ name }) => name))
+  for (const [name, row] of rows) {
+    if (names.has(name)) continue
+    em.remove(row)
+    rows.delete(name)
+  }
+  return rows
+}

@@ -1,0 +1,105 @@
+import { initTRPC } from '@trpc/server'
+import type { z } from 'zod'
+import type { Ability } from '../../entities/identity/access-token.ts'
+import type { Browser } from '../ports/session.ts'
+import type { Caller } from './caller.ts'
+import type { Context } from './context.ts'
+import { errorShape } from './error-shape.ts'
+import { unavailableOr } from './outage.ts'
+import { Problem } from './problems.ts'
+import { assertRawInput } from './raw-input.ts'
+
+const t = initTRPC.context<Context>().create({
+  errorFormatter: ({ shape, error, ctx }) => errorShape(shape, error, ctx),
+})
+
+export const { router, createCallerFactory, middleware } = t
+
+/** What every procedure is made from. */
+const procedure = t.procedure.use(async ({ next }) => {
+  const result = await next()
+  if (!result.ok) throw unavailableOr(result.error)
+  return result
+})
+
+type CallerOf<T extends Caller['type']> = Extract<Caller, { type: T }>
+
+export interface Audience {
+  callers: 'anyone' | 'users' | 'registering users' | 'administrators' | 'the host'
+  /** What a token must be good for, where one is used. */
+  ability?: Ability
+  /** No token is good for it. */
+  sessionOnly?: true
+}
+
+/** Throws where the caller may not call what is open to this audience. Facades ask before they read a body. */
+export function assertMayCall(ctx: Context, { callers, ability, sessionOnly }: Audience): void {
+  rules[callers](ctx)
+  assertAble(ctx, ability)
+  if (sessionOnly && !ctx.browser) throw new Problem('session_only')
+}
+
+const rules: Record<Audience['callers'], (ctx: Context) => void> = {
+  anyone() {},
+  users: (ctx) => assertUserType(ctx, ['user']),
+  'registering users': (ctx) => assertUserType(ctx, ['registering', 'user']),
+  administrators(ctx) {
+    const { current } = ctx.caller
+    if (ctx.origin === 'host') return
+    if (current.type === 'guest') throw new Problem('signed_out')
+    if (current.type !== 'user' || current.person.role !== 'admin') throw new Problem('admin_only')
+  },
+  'the host'({ origin }) {
+    if (origin !== 'host') throw new Problem('host_only')
+  },
+}
+
+function assertUserType({ caller: { current } }: Context, allowed: readonly Caller['type'][]): void {
+  if (allowed.includes(current.type)) return
+  throw new Problem(current.type === 'guest' ? 'signed_out' : 'wrong_user_type')
+}
+
+/** A session may do everything its person may. */
+function assertAble({ caller: { current } }: Context, needed: Ability | undefined): void {
+  if (needed === undefined || current.type !== 'user' || !current.token || current.token.abilities.includes(needed))
+    return
+  throw new Problem('missing_ability', { detail: `The access token lacks the ability '${needed}'.` })
+}
+
+/** A base procedure: lets its audience in, looks at what they send, and narrows the type of the context. */
+function openTo<Known extends object = object>(callers: Audience['callers'], how: Omit<Audience, 'callers'> = {}) {
+  const audience: Audience = { callers, ...how }
+  return procedure.meta({ audience }).use(async ({ ctx, getRawInput, next }) => {
+    assertMayCall(ctx, audience)
+    assertRawInput(await getRawInput())
+    const who = ctx.caller.current
+    // Whatever is handed on copies the whole context, so only a caller who changed meanwhile is.
+    return next<Known>((ctx.who === who ? {} : { ctx: { who } }) as { ctx?: Known })
+  })
+}
+
+type User = { who: CallerOf<'user'> }
+/** Where a session can be: not with a token, and not on the host. */
+type InBrowser = { browser: Browser }
+
+/** What a procedure does, in a sentence for documents and clients; with the shape of its answer where it is no resource. */
+export const about = (sentence: string, answer?: z.ZodType): { about: string; answer?: z.ZodType } => ({
+  about: sentence,
+  ...(answer && { answer }),
+})
+
+export const anyone = openTo('anyone')
+export const user = openTo<User>('users')
+/** A user whose token, where one is used, has the ability. */
+export const userWho = (ability: Ability) => openTo<User>('users', { ability })
+/** A user in the browser. */
+export const sessionUser = openTo<User & InBrowser>('users', { sessionOnly: true })
+/** Anybody in a browser, signed in or not. */
+export const browser = openTo<InBrowser>('anyone', { sessionOnly: true })
+/** Who has signed in and may have no keys yet. */
+export const newcomer = openTo<{ who: CallerOf<'user' | 'registering'> } & InBrowser>('registering users', {
+  sessionOnly: true,
+})
+/** An administrator of the application, whose token, where one is used, has the ability, or somebody on the host. */
+export const adminWho = (ability: Ability) => openTo('administrators', { ability })
+export const host = openTo('the host')

@@ -1,0 +1,45 @@
+import type { QueryResult } from '@mikro-orm/core'
+import type { EntityManager } from '@mikro-orm/postgresql'
+import { type EraseRule, eraseRules } from '../../entities/identity/erasure.ts'
+import { AI_USER_ID, User } from '../../entities/identity/user.ts'
+import type { Context } from '../core/context.ts'
+import { Problem } from '../core/problems.ts'
+
+/** How many rows went, and how many stayed without the person, per table. */
+export type ErasureReport = Record<string, { deleted: number; kept: number }>
+
+/** Erases a person and all they own in one transaction, once `first` agrees; their usage stays, without them. */
+export async function eraseUser(
+  { em, storage, sessionRoll, localAccounts, log }: Context,
+  user: User,
+  first: (tx: EntityManager) => Promise<void> = async () => {},
+): Promise<ErasureReport> {
+  if (user.id === AI_USER_ID) throw new Problem('invalid', { detail: 'The AI user cannot be removed.' })
+  const report: ErasureReport = {}
+  await em().transactional(async (tx) => {
+    await first(tx)
+    for (const rule of eraseRules) {
+      const { deleted = 0, kept = 0 } = report[rule.table] ?? {}
+      const count = await carryOut(tx, rule, user.id)
+      report[rule.table] = rule.rows === 'delete' ? { deleted: deleted + count, kept } : { deleted, kept: kept + count }
+    }
+    const deleted = await tx.nativeDelete(User, { id: user.id })
+    // Somebody else was faster.
+    if (!deleted) throw new Problem('not_found', { detail: `There is no user ${user.username} any more.` })
+    report['users'] = { deleted, kept: 0 }
+    // Last: where the account cannot be removed nothing else is, and where only the commit fails the next try ends it.
+    await localAccounts.remove(user.username)
+  })
+  const stays = (what: string) => (error: unknown) => log.warn({ error }, `${what} could not be deleted`)
+  // Only once nothing refers to it any more.
+  if (user.avatar) await storage.delete(user.avatar).catch(stays('an avatar'))
+  // They opened nothing from the moment on in which the person was gone.
+  await sessionRoll.clear(user.id).catch(stays('ended sessions'))
+  return report
+}
+
+async function carryOut(tx: EntityManager, { table, column, rows }: EraseRule, userId: number): Promise<number> {
+  const erase = rows === 'delete' ? `delete from ${table}` : `update ${table} set ${column} = null`
+  const { affectedRows } = await tx.execute<QueryResult>(`${erase} where ${column} = ?`, [userId], 'run')
+  return affectedRows
+}

@@ -1,0 +1,55 @@
+import { z } from 'zod'
+import { keyTypes } from '../../entities/identity/user-keychain-value.ts'
+
+const key = z.string().min(1, 'must not be empty').max(255, 'must have at most 255 characters')
+const keyType = z.enum(keyTypes)
+
+/** Base64 with padding, as browsers write it. Linear, so that a long text costs no time. */
+const segment = '(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?'
+const base64 = new RegExp(`^${segment}$`)
+
+/** Ends the judging of a text: nobody compares megabytes with a pattern. */
+const tooLong = (max: number) => ({ error: `must have at most ${max} characters`, abort: true })
+
+/** A private key of 4096 bits is below 5,000; this is room for larger ones. */
+const MAX_VALUE = 16_384
+
+/** What a browser has encrypted, as `iv|tag|ciphertext`. */
+const value = z
+  .string()
+  .max(MAX_VALUE, tooLong(MAX_VALUE))
+  .refine(isEncrypted, 'must be three base64 texts joined by |: iv, tag and ciphertext')
+
+function isEncrypted(text: string): boolean {
+  const parts = text.split('|')
+  return parts.length === 3 && parts.every((part) => part !== '' && base64.test(part))
+}
+
+/** Front ends of old call the type `type`. */
+const spelled = (input: unknown): unknown => {
+  if (typeof input !== 'object' || input === null || !('type' in input) || 'keyType' in input) return input
+  const { type, ...rest } = input
+  return { ...rest, keyType: type }
+}
+
+/** Which entry of a keychain: no two have the same. */
+export const keychainSlot = z.preprocess(spelled, z.strictObject({ key, keyType }))
+
+/** An entry of a keychain. */
+export const keychainEntry = z.preprocess(spelled, z.strictObject({ key, keyType, value }))
+
+/** More than the rooms a person is in. */
+export const MAX_ENTRIES = 2000
+
+/** No slot may come twice: which of the two would hold is not for us to choose. */
+export const distinctSlots = (entries: readonly { key: string; keyType: string }[]) =>
+  new Set(entries.map((entry) => `${entry.keyType} ${entry.key}`)).size === entries.length
+
+/** Base64 of an SPKI key; 4096 bits have 736 characters. */
+export const publicKey = z.string().min(1, 'must not be empty').max(4096, tooLong(4096)).regex(base64, 'must be base64')
+
+const encoded = (max: number) =>
+  z.string().min(1, 'must not be empty').max(max, tooLong(max)).regex(base64, 'must be base64')
+
+/** A passkey, encrypted with the code that only its person has. */
+export const passkeyBackup = z.strictObject({ ciphertext: encoded(4096), iv: encoded(64), tag: encoded(64) })

@@ -1,0 +1,53 @@
+import { z } from 'zod'
+import type { Context } from '../core/context.ts'
+import { Problem } from '../core/problems.ts'
+import type { Identity, PendingLogin, RedirectSource } from '../ports/login.ts'
+import type { Browser } from '../ports/session.ts'
+
+type BrowserContext = Context & { browser: Browser }
+
+const pendingLogin = z.object({
+  state: z.string(),
+  nonce: z.string(),
+  verifier: z.string(),
+  until: z.number(),
+  next: z.string().optional(),
+})
+
+const PENDING = 'pending login'
+
+/** Signing in at a provider: what must outlast the way there and back is kept, sealed, by the browser. */
+export const redirectLogin = {
+  /** The address of the provider. */
+  async begin(ctx: BrowserContext, next: string | undefined): Promise<string> {
+    const { url, pending } = await (await sourceOf(ctx)).begin()
+    ctx.browser.keepPending(ctx.vault.seal(JSON.stringify({ ...pending, next }), PENDING))
+    return url
+  },
+
+  async finish(
+    ctx: BrowserContext,
+    query: string,
+  ): Promise<{ identity?: Identity | undefined; next?: string | undefined }> {
+    const source = await sourceOf(ctx)
+    const pending = read(ctx)
+    // Good for one return, however it ends.
+    ctx.browser.keepPending(undefined)
+    return pending ? { identity: await source.finish(query, pending), next: pending.next } : {}
+  },
+}
+
+async function sourceOf({ loginSources }: BrowserContext): Promise<RedirectSource> {
+  const { redirect } = await loginSources()
+  if (!redirect) throw new Problem('not_found', { detail: 'Nobody signs in at a provider here.' })
+  return redirect
+}
+
+function read({ browser, vault }: BrowserContext): (PendingLogin & { next?: string | undefined }) | undefined {
+  if (!browser.pending) return undefined
+  try {
+    return pendingLogin.parse(JSON.parse(vault.open(browser.pending, PENDING)))
+  } catch {
+    return undefined
+  }
+}

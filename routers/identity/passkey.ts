@@ -1,0 +1,47 @@
+import { PasskeyBackup } from '../../entities/identity/passkey-backup.ts'
+import { findKnownUser, nextEpoch } from '../../entities/identity/session.sql.ts'
+import { User } from '../../entities/identity/user.ts'
+import { UserKeychainValue } from '../../entities/identity/user-keychain-value.ts'
+import { Problem } from '../core/problems.ts'
+import { router, sessionUser } from '../core/trpc.ts'
+import { isFresh } from '../ports/session.ts'
+import { passkeyBackup } from './keychain.ts'
+import { callerOf } from './session-caller.ts'
+
+/** What helps somebody who has lost their passkey. */
+export const passkeyRouter = router({
+  backup: sessionUser.query(async ({ ctx }) => {
+    const backup = await ctx.em().findOne(PasskeyBackup, { user: ctx.who.person.id })
+    if (!backup) throw new Problem('not_found', { detail: 'There is no backup of your passkey.' })
+    const { ciphertext, iv, tag } = backup
+    return { ciphertext, iv, tag }
+  }),
+
+  /** Takes the place of the backup before: its code opens nothing any more. */
+  renewBackup: sessionUser.input(passkeyBackup).mutation(async ({ ctx, input }) => {
+    await ctx
+      .em()
+      .upsert(
+        PasskeyBackup,
+        { user: ctx.who.person.id, ...input, updatedAt: new Date() },
+        { onConflictFields: ['user'], onConflictExcludeFields: ['createdAt'] },
+      )
+  }),
+
+  /** Deletes all keys, and what they opened is lost. The person registers anew; their other sessions are over. */
+  reset: sessionUser.mutation(async ({ ctx }) => {
+    const { session } = ctx.browser
+    if (!session || !isFresh(session)) throw new Problem('fresh_login_needed')
+    const { id, username } = ctx.who.person
+    await ctx.em().transactional(async (em) => {
+      await em.nativeUpdate(User, { id }, { publicKey: null, sessionEpoch: nextEpoch() })
+      await em.nativeDelete(UserKeychainValue, { user: id })
+      await em.nativeDelete(PasskeyBackup, { user: id })
+    })
+    const [next] = await ctx.sql(findKnownUser, [username])
+    if (!next) throw new Problem('signed_out')
+    await ctx.browser.begin({ ...session, standing: { userId: id, epoch: next.epoch } })
+    ctx.caller.become(callerOf(next))
+    return { redirectUri: '/register' }
+  }),
+})

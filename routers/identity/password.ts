@@ -1,0 +1,103 @@
+import type { EntityManager } from '@mikro-orm/postgresql'
+import { z } from 'zod'
+import { nextEpoch } from '../../entities/identity/session.sql.ts'
+import { AI_USER_ID, User } from '../../entities/identity/user.ts'
+import type { Context } from '../core/context.ts'
+import { Problem } from '../core/problems.ts'
+import { host, router, sessionUser } from '../core/trpc.ts'
+import { findUser, userChoice } from './user-selector.ts'
+
+const MAX_LENGTH = 1024
+
+export const newPassword = z
+  .string()
+  .min(8, 'must have at least 8 characters')
+  .max(MAX_LENGTH, `must have at most ${MAX_LENGTH} characters`)
+
+const passwordChange = z.strictObject({
+  currentPassword: z.string().min(1, 'must not be empty').max(MAX_LENGTH, `must have at most ${MAX_LENGTH} characters`),
+  newPassword,
+})
+
+const ATTEMPTS = 10
+const WINDOW_SECONDS = 15 * 60
+
+/** The passwords of local accounts. */
+export const passwordRouter = router({
+  /** Whether the person has a password here that they can change. */
+  state: sessionUser.query(async ({ ctx: { localAccounts, who } }) => ({
+    canChange: localAccounts.inUse && (await localAccounts.has(who.person.username)),
+  })),
+
+  /** Changes the caller's password. Their other sessions end; this one goes on under another id. */
+  change: sessionUser.input(passwordChange).mutation(async ({ ctx, input }) => {
+    const { id, username, email } = ctx.who.person
+    const { session } = ctx.browser
+    if (!session || !('userId' in session.standing)) throw new Problem('signed_out')
+    if (!ctx.localAccounts.inUse || !(await ctx.localAccounts.has(username))) throw noAccount()
+    assertNotGuessable(input.newPassword, [username, email, input.currentPassword])
+    await verifyCurrent(ctx, username, input.currentPassword, id)
+    const { epoch } = session.standing
+    await ctx.em().transactional(async (em) => {
+      // Fails where the sessions ended meanwhile: somebody else changed the password, or removed the person.
+      await endSessions(em, { id, sessionEpoch: epoch }, () => new Problem('signed_out'))
+      if (!(await ctx.localAccounts.setPassword(username, input.newPassword))) throw noAccount()
+    })
+    ctx.log.info({ userId: id, requestId: ctx.requestId }, 'a password was changed')
+    await ctx.browser.begin({ ...session, standing: { userId: id, epoch: epoch + 1 } })
+  }),
+
+  /** Gives somebody a new password, and an account if they have none. All their sessions end. */
+  set: host
+    .input(z.strictObject({ user: userChoice, password: newPassword }))
+    .mutation(async ({ ctx, input: { user: choice, password } }) => {
+      const { id, username, email, name } = await findUser(ctx, choice)
+      if (id === AI_USER_ID) throw new Problem('invalid', { detail: 'The AI user has no password.' })
+      assertLocalAccounts(ctx)
+      assertNotGuessable(password, [username, email])
+      await ctx.em().transactional(async (em) => {
+        await endSessions(
+          em,
+          { id },
+          () => new Problem('not_found', { detail: `There is no user ${username} any more.` }),
+        )
+        if (!(await ctx.localAccounts.setPassword(username, password)))
+          await ctx.localAccounts.add({ username, email, name }, password)
+      })
+      return { id, username }
+    }),
+})
+
+/** Refuses passwords where nobody could sign in with one. */
+export function assertLocalAccounts({ localAccounts }: Context): void {
+  if (localAccounts.inUse) return
+  throw new Problem('invalid', {
+    detail: 'Nobody signs in with a local account here: AUTHENTICATION_METHOD lacks local.',
+  })
+}
+
+const noAccount = () => new Problem('not_found', { detail: 'You have no password here that could be changed.' })
+
+/** The first that anybody tries. */
+export function assertNotGuessable(password: string, known: readonly string[]): void {
+  if (!known.some((text) => text.toLowerCase() === password.toLowerCase())) return
+  const message = 'must differ from username, e-mail address and current password'
+  throw new Problem('invalid', { detail: `The new password ${message}.`, issues: [{ path: ['newPassword'], message }] })
+}
+
+/** Ends all sessions once the transaction is over, and holds the row until then: nobody removes the person meanwhile. */
+async function endSessions(em: EntityManager, where: { id: number; sessionEpoch?: number }, gone: () => Problem) {
+  if (!(await em.nativeUpdate(User, where, { sessionEpoch: nextEpoch() }))) throw gone()
+}
+
+/** A session that somebody found open is not enough to guess on. */
+async function verifyCurrent(ctx: Context, username: string, password: string, id: number): Promise<void> {
+  const key = `password-change:${id}`
+  const allowance = await ctx.limiter.take(key, ATTEMPTS, WINDOW_SECONDS)
+  if (allowance.remaining < 0) {
+    ctx.notes.allowance = allowance
+    throw new Problem('too_many_requests', { detail: 'Too many tries to change the password. Try again later.' })
+  }
+  if (!(await ctx.localAccounts.verify(username, password))) throw new Problem('wrong_password')
+  await ctx.limiter.clear(key, ATTEMPTS, WINDOW_SECONDS)
+}

@@ -1,0 +1,87 @@
+import { UniqueConstraintViolationException } from '@mikro-orm/core'
+import { type EntityManager, LockMode } from '@mikro-orm/postgresql'
+import { z } from 'zod'
+import { PasskeyBackup } from '../../entities/identity/passkey-backup.ts'
+import { findKnownUser } from '../../entities/identity/session.sql.ts'
+import { User } from '../../entities/identity/user.ts'
+import { UserKeychainValue } from '../../entities/identity/user-keychain-value.ts'
+import { takes } from '../core/body-size.ts'
+import type { Newcomer } from '../core/caller.ts'
+import { Problem } from '../core/problems.ts'
+import { newcomer, router } from '../core/trpc.ts'
+import type { SessionRecord } from '../ports/session.ts'
+import { distinctSlots, keychainEntry, passkeyBackup, publicKey } from './keychain.ts'
+import { type KeychainQuota, withinQuota } from './keychain-quota.ts'
+import { callerOf } from './session-caller.ts'
+
+/** Without these nobody could tell a right passkey from a wrong one, or read what was sent. */
+const needed = ['public_key', 'private_key'] as const
+
+const firstKeychain = z
+  .array(keychainEntry)
+  .min(2)
+  .max(20, 'must have at most 20 entries')
+  .refine(distinctSlots, 'must not have two entries of one key and type')
+  .refine(
+    (entries) => needed.every((type) => entries.filter(({ keyType }) => keyType === type).length === 1),
+    'must have one public_key and one private_key',
+  )
+
+const firstKeys = z.strictObject({ publicKey, keychain: firstKeychain, passkeyBackup })
+type FirstKeys = z.output<typeof firstKeys>
+
+export const registrationRouter = router({
+  /** Makes the person, unless the host did, with keys and backup: all of it or nothing. */
+  complete: newcomer
+    .meta(takes('first keys'))
+    .input(firstKeys)
+    .mutation(async ({ ctx, input }) => {
+      const { who, browser } = ctx
+      const { session } = browser
+      if (who.type === 'user') throw new Problem('registered_already')
+      // Somebody removed the person, or ended their session, between two lines.
+      if (!session) throw new Problem('signed_out')
+      await ctx
+        .em()
+        .transactional((em) => keep(em, who, session, { ...input, quota: ctx.settings.keychain }))
+        .catch(explain)
+      const [known] = await ctx.sql(findKnownUser, [who.username])
+      if (!known) throw new Problem('signed_out')
+      const { by, signedInAt } = session
+      await browser.begin({ standing: { userId: known.id, epoch: known.epoch }, by, signedInAt })
+      ctx.caller.become(callerOf(known))
+      return { id: known.id, redirectUri: '/profile' }
+    }),
+})
+
+async function keep(
+  em: EntityManager,
+  { username, name, email }: Newcomer,
+  { standing }: SessionRecord,
+  { publicKey, keychain, passkeyBackup, quota }: FirstKeys & { quota: KeychainQuota },
+) {
+  // Only one at a time may give a person their keys.
+  const found = await em.findOne(User, { username }, { lockMode: LockMode.PESSIMISTIC_WRITE })
+  if ('userId' in standing && (found?.id !== standing.userId || found.sessionEpoch !== standing.epoch))
+    throw new Problem('signed_out')
+  const user = found ?? em.create(User, { username, name, email, publicKey: null })
+  if (user.publicKey) throw new Problem('registered_already')
+  user.publicKey = publicKey
+  await em.flush()
+  await withinQuota(quota, { em, userId: user.id, member: 'keychain' }, async () => {
+    for (const entry of keychain) em.create(UserKeychainValue, { user, ...entry })
+    await em.flush()
+  })
+  em.create(PasskeyBackup, { user, ...passkeyBackup })
+  await em.flush()
+}
+
+function explain(error: unknown): never {
+  if (!(error instanceof UniqueConstraintViolationException)) throw error
+  // Whoever came first with this name is the same person in another window.
+  if (!error.message.includes('users_email_unique')) throw new Problem('registered_already', { cause: error })
+  throw new Problem('conflict', {
+    detail: 'There is another account with your e-mail address. Please contact your administrator.',
+    cause: error,
+  })
+}

@@ -1,0 +1,99 @@
+import { z } from 'zod'
+import { findKnownUser, type KnownUser } from '../../entities/identity/session.sql.ts'
+import { AI_USER_ID } from '../../entities/identity/user.ts'
+import type { Context } from '../core/context.ts'
+import { Problem } from '../core/problems.ts'
+import { about, anyone, browser, router } from '../core/trpc.ts'
+import type { Identity } from '../ports/login.ts'
+import type { Browser, SignIn } from '../ports/session.ts'
+import { rememberBrowser } from './known-browser.ts'
+import { redirectLogin } from './oidc-login.ts'
+import { ownSessions } from './own-sessions.ts'
+import { credentials, redirectUri, verifyPassword } from './password-login.ts'
+import { onTo } from './safe-redirect.ts'
+import { callerOf } from './session-caller.ts'
+import { leave } from './sign-out.ts'
+
+type BrowserContext = Context & { browser: Browser }
+
+export const sessionsRouter = router({
+  current: anyone
+    .meta(about('Ask whether there is a session, for how many seconds, and for its CSRF token.'))
+    .query(({ ctx: { browser } }) => {
+      const { session, expiresAt = 0 } = browser ?? {}
+      if (!session) return { expired: true as const }
+      const remaining = Math.max(0, Math.floor((expiresAt - Date.now()) / 1000))
+      return { expired: false as const, remaining, csrfToken: session.csrfToken }
+    }),
+
+  ways: anyone.meta(about('Ask how people sign in here.')).query(async ({ ctx }) => {
+    const { password, redirect, header } = await ctx.loginSources()
+    return { password: password !== undefined, oidc: redirect !== undefined, proxy: header !== undefined }
+  }),
+
+  login: browser.input(credentials).mutation(async ({ ctx, input }) => {
+    const { identity, account, before } = await verifyPassword(ctx, input)
+    if (!identity) throw refused(ctx, 'password')
+    const entered = await enter(ctx, identity, { by: 'password', next: input.redirectUri, before })
+    rememberBrowser(ctx, account)
+    return entered
+  }),
+
+  /** Where to sign in elsewhere; whom the reverse proxy in front has signed in already is in at once. */
+  beginLogin: browser
+    .input(z.strictObject({ by: z.enum(['oidc', 'proxy']).optional(), redirectUri }))
+    .mutation(async ({ ctx, input: { by, redirectUri: next } }) => {
+      const { redirect } = await ctx.loginSources()
+      if (by === 'oidc' || (by === undefined && redirect)) return { redirectUri: await redirectLogin.begin(ctx, next) }
+      return throughProxy(ctx, next)
+    }),
+
+  /** `query` is what stands behind the `?` of the address that the provider sent the browser back to. */
+  finishLogin: browser.input(z.strictObject({ query: z.string().max(8192) })).mutation(async ({ ctx, input }) => {
+    const { identity, next } = await redirectLogin.finish(ctx, input.query)
+    if (!identity) throw refused(ctx, 'redirect')
+    return enter(ctx, identity, { by: 'redirect', next })
+  }),
+
+  logout: browser.mutation(({ ctx }) => leave(ctx)),
+
+  ...ownSessions,
+})
+
+async function throughProxy(ctx: BrowserContext, next: string | undefined) {
+  const { header } = await ctx.loginSources()
+  if (!header) throw new Problem('not_found', { detail: 'Nobody signs in elsewhere here.' })
+  const identity = ctx.browser.proxied()
+  if (identity) return enter(ctx, identity, { by: 'header', next })
+  if (!header.loginUrl) throw refused(ctx, 'header')
+  const url = new URL(header.loginUrl, ctx.settings.baseUrl)
+  url.searchParams.set('target', ctx.settings.baseUrl + onTo('/req/login/proxy', next))
+  return { redirectUri: url.href }
+}
+
+/** Of a refusal only how it was tried is told: an account may be somebody's password in the wrong field. */
+function refused(ctx: BrowserContext, by: SignIn): Problem {
+  ctx.log.info({ by, requestId: ctx.requestId }, 'a login was refused')
+  return new Problem('login_failed')
+}
+
+interface Entry {
+  by: SignIn
+  next: string | undefined
+  /** The person as they were before their password was compared. */
+  before?: KnownUser | undefined
+}
+
+/** Begins the session of somebody whom a source has told of: a person we know, or who is to register. */
+async function enter(ctx: BrowserContext, identity: Identity, { by, next, before }: Entry) {
+  const [known] = await ctx.sql(findKnownUser, [identity.username])
+  // Nobody is the AI user, whatever a directory says.
+  if (known?.id === AI_USER_ID) throw refused(ctx, by)
+  // The person was removed, or got another password, while this one was compared.
+  if (before && (before.id !== known?.id || before.epoch !== known.epoch)) throw refused(ctx, by)
+  const standing = known ? { userId: known.id, epoch: known.epoch } : { registering: identity }
+  await ctx.browser.begin({ standing, by, signedInAt: Date.now() })
+  ctx.caller.become(known ? callerOf(known) : { type: 'registering', ...identity })
+  ctx.log.info({ by, userId: known?.id, requestId: ctx.requestId }, 'signed in')
+  return { redirectUri: onTo(known?.hasKeys ? '/handshake' : '/register', next) }
+}

@@ -1,0 +1,87 @@
+import { z } from 'zod'
+import { listAllTokens, listTokens, type TokenRecord } from '../../entities/identity/access-token.sql.ts'
+import { type Ability, AccessToken, abilities } from '../../entities/identity/access-token.ts'
+import { AI_USER_ID, User } from '../../entities/identity/user.ts'
+import type { Context } from '../core/context.ts'
+import { Problem } from '../core/problems.ts'
+import { host, router, sessionUser } from '../core/trpc.ts'
+import { hashSecret, mintSecret, writeToken } from './token-format.ts'
+import { findUser, rowId, userChoice } from './user-selector.ts'
+
+export const tokenName = z.string().trim().min(1, 'must not be empty').max(16, 'must have at most 16 characters')
+
+/** `keychain` is for those who know what it opens: it is never given unless asked for. */
+const usualAbilities: Ability[] = ['ai', 'user', 'read']
+
+/** What a new token may do and until when. */
+const grant = {
+  name: tokenName,
+  abilities: z.array(z.enum(abilities)).min(1).max(20).default(usualAbilities),
+  expiresAt: z.coerce
+    .date()
+    .refine((moment) => moment > new Date(), 'must be in the future')
+    .optional(),
+}
+const grantSchema = z.strictObject(grant)
+type Grant = z.output<typeof grantSchema>
+/** People do not choose what their own tokens may do. */
+const ownGrant = grantSchema.omit({ abilities: true })
+
+export const tokenId = rowId
+
+/** Where people may not make tokens, they may not see or revoke them here either. */
+const selfService = sessionUser.use(({ ctx, next }) => {
+  if (!ctx.settings.allowUserTokenCreation) throw new Problem('token_creation_off')
+  return next()
+})
+
+export const tokensRouter = router({
+  create: selfService
+    .input(ownGrant)
+    .mutation(({ ctx, input }) => create(ctx, ctx.who.person.id, { ...input, abilities: usualAbilities })),
+
+  list: selfService.query(({ ctx }): Promise<TokenRecord[]> => ctx.sql(listTokens, [ctx.who.person.id])),
+
+  revoke: selfService
+    .input(z.strictObject({ tokenId }))
+    .mutation(({ ctx, input }) => revoke(ctx, { id: input.tokenId, user: ctx.who.person.id })),
+
+  createFor: host.input(z.strictObject({ user: userChoice, ...grant })).mutation(async ({ ctx, input }) => {
+    const { user: choice, ...wanted } = input
+    const user = await findUser(ctx, choice)
+    if (user.id === AI_USER_ID) throw new Problem('invalid', { detail: 'The AI user gets no token.' })
+    return create(ctx, user.id, wanted)
+  }),
+
+  listFor: host
+    .input(z.strictObject({ user: userChoice }))
+    .query(
+      async ({ ctx, input }): Promise<TokenRecord[]> => ctx.sql(listAllTokens, [(await findUser(ctx, input.user)).id]),
+    ),
+
+  revokeFor: host
+    .input(z.strictObject({ user: userChoice, tokenId }))
+    .mutation(async ({ ctx, input }) => revoke(ctx, { id: input.tokenId, user: (await findUser(ctx, input.user)).id })),
+})
+
+/** The plain token leaves here once; what is kept cannot give it back. */
+async function create(ctx: Context, userId: number, { name, abilities, expiresAt }: Grant) {
+  const em = ctx.em()
+  const secret = mintSecret()
+  const token = em.create(AccessToken, {
+    user: em.getReference(User, userId),
+    name,
+    abilities,
+    hash: hashSecret(secret),
+    expiresAt: expiresAt ?? null,
+  })
+  await em.flush()
+  return { id: token.id, name, abilities, token: writeToken({ id: token.id, secret }) }
+}
+
+/** Deleted at once: the next request with it, on whichever replica, finds nothing. */
+async function revoke(ctx: Context, where: { id: number; user: number }) {
+  const revoked = await ctx.em().nativeDelete(AccessToken, where)
+  if (!revoked) throw new Problem('not_found', { detail: `There is no token ${where.id} of this user.` })
+  return { id: where.id }
+}

@@ -1,0 +1,79 @@
+import { UniqueConstraintViolationException } from '@mikro-orm/core'
+import { z } from 'zod'
+import { epochWithRole } from '../../entities/identity/session.sql.ts'
+import { AI_USER_ID, roles, User } from '../../entities/identity/user.ts'
+import type { Context } from '../core/context.ts'
+import { Problem } from '../core/problems.ts'
+import { host, router } from '../core/trpc.ts'
+import { eraseUser } from './erase-user.ts'
+import { assertLocalAccounts, assertNotGuessable, newPassword } from './password.ts'
+import { imageBytes, storeAvatar } from './pictures.ts'
+import { email, findUser, personName, userChoice, username } from './user-selector.ts'
+
+const newUser = z.strictObject({
+  username,
+  email,
+  name: personName,
+  role: z.enum(roles).optional(),
+  password: newPassword.optional(),
+})
+
+/** What administrators do on the host. */
+export const adminRouter = router({
+  /** With a password, the person also has a local account: both or nothing. */
+  addUser: host.input(newUser).mutation(async ({ ctx, input: { password, role = 'user', ...input } }) => {
+    if (password !== undefined) {
+      assertLocalAccounts(ctx)
+      assertNotGuessable(password, [input.username, input.email])
+    }
+    const id = await ctx.em().transactional(async (em) => {
+      const user = em.create(User, { ...input, role })
+      await em.flush().catch(refuseDuplicate)
+      if (password !== undefined) await ctx.localAccounts.add(input, password)
+      return user.id
+    })
+    return { id, ...input, role }
+  }),
+
+  setRole: host
+    .input(z.strictObject({ user: userChoice, role: z.enum(roles) }))
+    .mutation(async ({ ctx, input: { user: choice, role } }) => {
+      const user = await person(ctx, choice)
+      Object.assign(user, { role, sessionEpoch: epochWithRole(role) })
+      await ctx.em().flush()
+      return { id: user.id, username: user.username, role }
+    }),
+
+  removeUser: host.input(z.strictObject({ user: userChoice })).mutation(async ({ ctx, input }) => {
+    const user = await findUser(ctx, input.user)
+    const { id, username } = user
+    return { id, username, report: await eraseUser(ctx, user) }
+  }),
+
+  /** What a start goes by. */
+  state: host.query(async ({ ctx }) => {
+    const em = ctx.em()
+    const [people, aiUser] = await Promise.all([
+      em.count(User, { id: { $ne: AI_USER_ID } }),
+      em.findOneOrFail(User, { id: AI_USER_ID }),
+    ])
+    return { hasPeople: people > 0, aiUserHasAvatar: aiUser.avatar !== null }
+  }),
+
+  /** The image as bytes in base64. */
+  updateAiAvatar: host.input(z.strictObject({ image: imageBytes })).mutation(async ({ ctx, input }) => {
+    const user = await findUser(ctx, { id: AI_USER_ID })
+    return { avatar: await storeAvatar(ctx, user, Buffer.from(input.image, 'base64')) }
+  }),
+})
+
+async function person(ctx: Context, choice: z.output<typeof userChoice>): Promise<User> {
+  const user = await findUser(ctx, choice)
+  if (user.id === AI_USER_ID) throw new Problem('invalid', { detail: 'The AI user has no role.' })
+  return user
+}
+
+function refuseDuplicate(error: unknown): never {
+  if (!(error instanceof UniqueConstraintViolationException)) throw error
+  throw new Problem('conflict', { detail: 'There is a user with this username or e-mail address already.' })
+}

@@ -1,0 +1,107 @@
+import { z } from 'zod'
+import { ownRows } from '../../entities/catalogue/scopes.ts'
+import { User } from '../../entities/identity/user.ts'
+import {
+  deleteKeychainValues,
+  findValidator,
+  upsertKeychainValues,
+} from '../../entities/identity/user-keychain-value.sql.ts'
+import { keyTypes, UserKeychainValue } from '../../entities/identity/user-keychain-value.ts'
+import { takes } from '../core/body-size.ts'
+import type { Context } from '../core/context.ts'
+import { Problem } from '../core/problems.ts'
+import { about, router, userWho } from '../core/trpc.ts'
+import { attribute, exposes, type RecordOf, resource } from '../resource/declare.ts'
+import { getRow, reads } from '../verbs/read.ts'
+import { RowReader } from '../verbs/rows.ts'
+import { distinctSlots, keychainEntry, keychainSlot, MAX_ENTRIES, publicKey } from './keychain.ts'
+import { withinQuota } from './keychain-quota.ts'
+import { oldKeychainOf } from './old-keychain.ts'
+
+export const userKeychainValues = resource({
+  type: 'user-keychain-values',
+  about: "The caller's keys, as their browser has encrypted them.",
+  table: 'user_keychain_values',
+  scope: ownRows,
+  attributes: {
+    userId: attribute(z.int().describe('Always the caller.')),
+    key: attribute(
+      z.string().describe('Its name within the type: `privateKey`, `publicKey`, `aiConvKey`, or the slug of a room.'),
+    ),
+    keyType: attribute(z.enum(keyTypes).describe('What it opens.')),
+    value: attribute(z.string().describe('`iv|tag|ciphertext`, each in base64.')),
+  },
+})
+
+type Entry = RecordOf<typeof userKeychainValues>
+
+const batch = z
+  .strictObject({
+    clean: z.union([z.boolean(), z.literal([0, 1, '0', '1']).transform((flag) => Number(flag) === 1)]).default(false),
+    publicKey: z.union([publicKey, z.literal('')]).optional(),
+    set: z.array(keychainEntry).max(MAX_ENTRIES).default([]),
+    remove: z.array(keychainSlot).max(MAX_ENTRIES).default([]),
+  })
+  .refine(({ set }) => distinctSlots(set), { path: ['set'], message: 'names an entry twice' })
+
+export const userKeychainValuesRouter = router({
+  ...reads(userKeychainValues),
+
+  /** Everything is judged before anything is changed, and changed as a whole. */
+  batchUpdate: userWho('keychain')
+    .meta({ ...exposes(userKeychainValues, { action: 'batch-update' }), ...takes('keychain') })
+    .meta(about('Set and remove several keychain values at once.'))
+    .input(batch)
+    .mutation(async ({ ctx, input }) => {
+      await update(ctx, ctx.who.person.id, input)
+      return { data: await allEntries(ctx) }
+    }),
+
+  validator: userWho('read')
+    .meta(exposes(userKeychainValues, { action: 'validator' }))
+    .meta(
+      about(
+        'Read the value on which a browser tries a passkey: an entry, or a keychain still to be split into entries.',
+      ),
+    )
+    .query(({ ctx }) => validatorOf(ctx, ctx.who.person.id)),
+})
+
+interface Validator {
+  data: Entry | null
+  meta: { publicKey: string | null; validator: string }
+}
+
+async function validatorOf(ctx: Context, userId: number): Promise<Validator> {
+  const [found] = await ctx.sql(findValidator, [userId])
+  if (found) {
+    const data = (await getRow(ctx, userKeychainValues, found.id)) as Entry
+    return { data, meta: { publicKey: found.publicKey, validator: data.value } }
+  }
+  const old = await oldKeychainOf(ctx, userId)
+  if (!old) throw new Problem('not_found', { detail: 'You have made no keys yet.' })
+  return { data: null, meta: { publicKey: old.publicKey, validator: old.blob } }
+}
+
+async function update(
+  ctx: Context,
+  userId: number,
+  { clean, publicKey, set, remove }: z.output<typeof batch>,
+): Promise<void> {
+  await ctx.em().transactional(async (em) => {
+    // Two browsers of one person take turns.
+    await em.execute('select 1 from users where id = ? for update', [userId])
+    await withinQuota(ctx.settings.keychain, { em, userId, member: 'set' }, async () => {
+      if (clean) await em.nativeDelete(UserKeychainValue, { user: userId })
+      if (set.length > 0) await em.execute(upsertKeychainValues, [userId, JSON.stringify(set)])
+      if (remove.length > 0) await em.execute(deleteKeychainValues, [userId, JSON.stringify(remove)])
+    })
+    if (publicKey) await em.nativeUpdate(User, { id: userId }, { publicKey, updatedAt: new Date() })
+  })
+}
+
+async function allEntries(ctx: Context): Promise<Entry[]> {
+  const query = { include: [], sort: [], filters: [] }
+  const { items } = await new RowReader(ctx).page(userKeychainValues, query, { number: 1, size: 10_000 })
+  return items as Entry[]
+}

@@ -1,0 +1,42 @@
+import { z } from 'zod'
+import { User } from '../../entities/identity/user.ts'
+import type { Context } from '../core/context.ts'
+import { Problem } from '../core/problems.ts'
+
+const lower = () => z.string().max(1000).trim().toLowerCase()
+
+export const username = lower().regex(
+  /^[a-z0-9][a-z0-9._@-]{0,119}$/,
+  'must start with a letter or digit and hold only letters, digits and . _ @ -, at most 120',
+)
+export const email = lower().pipe(z.email('must be an e-mail address').max(254))
+
+/** The name that others see. */
+export const personName = z
+  .string()
+  .trim()
+  .min(1, 'must not be empty')
+  .max(120, 'must have at most 120 characters')
+  .regex(/^[^\p{Cc}\p{Zl}\p{Zp}]*$/u, 'must be one line')
+
+/** The number of a row, within what its column holds. */
+export const rowId = z.coerce
+  .number('must be a number')
+  .int('must be a whole number')
+  .min(1, 'must be at least 1')
+  .max(2_147_483_647, 'is too large')
+
+/** A user by username, e-mail address or id. */
+export const userChoice = z.union([
+  z.strictObject({ username: lower().min(1, 'must not be empty') }),
+  z.strictObject({ email: lower().min(1, 'must not be empty') }),
+  z.strictObject({ id: rowId }),
+])
+export type UserChoice = z.output<typeof userChoice>
+
+export async function findUser(ctx: Context, choice: UserChoice): Promise<User> {
+  const user = await ctx.em().findOne(User, choice)
+  const [[by, value] = []] = Object.entries(choice)
+  if (!user) throw new Problem('not_found', { detail: `There is no user with the ${by} ${value}.` })
+  return user
+}

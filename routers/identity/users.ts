@@ -1,0 +1,157 @@
+import { z } from 'zod'
+import { knownUsers } from '../../entities/catalogue/scopes.ts'
+import { epochWithRole } from '../../entities/identity/session.sql.ts'
+import { describeUser, findUsers, type ListedUser } from '../../entities/identity/user.sql.ts'
+import { AI_USER_ID, type Role, roles, User } from '../../entities/identity/user.ts'
+import type { Condition } from '../../entities/sql/scope.ts'
+import { takes } from '../core/body-size.ts'
+import type { Context } from '../core/context.ts'
+import { Problem } from '../core/problems.ts'
+import { about, host, middleware, router, userWho } from '../core/trpc.ts'
+import { attribute, exposes, type RecordOf, resource, timestamps } from '../resource/declare.ts'
+import { getRow, reads, rowId } from '../verbs/read.ts'
+import { withoutUnchanged } from '../verbs/unchanged.ts'
+import { administrator, ifVersion, insistOn, type RowChange, updateRow } from '../verbs/write.ts'
+import { BUILT_IN_AI_PICTURE, readBuiltInAiPicture } from './ai-picture.ts'
+import { eraseUser } from './erase-user.ts'
+import { imageBytes, storePicture } from './pictures.ts'
+import { findUser, personName, userChoice } from './user-selector.ts'
+
+const displayName = personName.describe('The name that people see.')
+const bio = z.string().max(2000).nullable().describe('What the person says of themselves.')
+const role = z.enum(roles).describe('What the person may do.')
+
+/** A column that others than administrators see of themselves only. */
+const ofOneself =
+  (column: string): Condition =>
+  (u, place) =>
+    place.forAdmin ? `${u}.${column}` : `case when ${u}.id = ${place('viewer')} then ${u}.${column} end`
+
+/** The AI user is never without a picture. */
+const pictureOf: Condition = (u) =>
+  `case when ${u}.id = ${AI_USER_ID} then coalesce(${u}.avatar, '${BUILT_IN_AI_PICTURE}') else ${u}.avatar end`
+
+export const users = resource({
+  type: 'users',
+  about: 'The people whom the caller knows: themselves, the AI user, and whoever shares a room with them.',
+  table: 'users',
+  scope: knownUsers,
+  attributes: {
+    displayName: attribute(displayName, { column: 'name' }),
+    username: attribute(z.string().describe('Unique.')),
+    email: attribute(z.email().describe('Only of oneself; administrators see all.'), {
+      sparse: true,
+      sql: ofOneself('email'),
+    }),
+    bio: attribute(bio),
+    avatar: attribute(z.string().nullable().describe('The identifier of the picture.'), { sql: pictureOf }),
+    role: attribute(role, {
+      sparse: true,
+      sql: ofOneself('role'),
+    }),
+    ...timestamps,
+  },
+  sorts: ['username', 'displayName', 'createdAt'],
+  page: { size: 25, max: 100 },
+})
+
+/** People change themselves; administrators change the role of anybody. */
+const change = z.strictObject({
+  id: rowId,
+  ifVersion,
+  displayName: displayName.optional(),
+  bio: bio.optional(),
+  avatar: imageBytes.min(1).nullable().describe('A new picture as base64, or null for none.').optional(),
+  role: role.optional(),
+})
+
+const permitted = middleware(({ ctx, input, next }) => {
+  const { id, role, displayName, bio, avatar } = input as z.output<typeof change>
+  const { current } = ctx.caller
+  const person = current.type === 'user' ? current.person : undefined
+  const own = person?.id === Number(id)
+  if (Number(id) === AI_USER_ID) throw new Problem('read_only')
+  if (role !== undefined && person?.role !== 'admin') throw new Problem('admin_only')
+  if (!own && [displayName, bio, avatar].some((value) => value !== undefined)) throw new Problem('read_only')
+  return next()
+})
+
+export const usersRouter = router({
+  ...reads(users),
+
+  me: userWho('user')
+    .meta(exposes(users, { member: 'me' }))
+    .meta(about('Read the caller.'))
+    .input(z.strictObject({ include: z.array(z.never()).max(1).optional() }).prefault({}))
+    .query(({ ctx }): Promise<RecordOf<typeof users>> => getRow(ctx, users, String(ctx.who.person.id))),
+
+  picture: userWho('read')
+    .meta(about('Read the picture of somebody the caller knows, as WebP.'))
+    .input(z.strictObject({ id: rowId }))
+    .query(async ({ ctx, input }) => {
+      const { avatar } = await getRow(ctx, users, input.id)
+      if (!avatar) throw new Problem('not_found', { detail: 'This user has no picture.' })
+      return avatar === BUILT_IN_AI_PICTURE ? readBuiltInAiPicture() : ctx.storage.get(avatar)
+    }),
+
+  update: userWho('write')
+    .meta({ ...exposes(users, 'update'), ...takes('picture') })
+    .use(withoutUnchanged(users))
+    .input(change)
+    .use(permitted)
+    .mutation(({ ctx, input }): Promise<RecordOf<typeof users>> => updateUser(ctx, input)),
+
+  delete: administrator
+    .meta(exposes(users, 'delete'))
+    .input(z.strictObject({ id: rowId, ifVersion }))
+    .mutation(async ({ ctx, input: { id, ifVersion } }) => {
+      if (Number(id) === AI_USER_ID) throw new Problem('read_only')
+      const user = await findUser(ctx, { id: Number(id) })
+      return { id, report: await eraseUser(ctx, user, (em) => insistOn(em, users, id, ifVersion)) }
+    }),
+
+  /** Everybody whose username, name or e-mail address holds the text. */
+  search: host
+    .input(z.strictObject({ text: z.string().max(254).default('') }))
+    .query(({ ctx, input: { text } }): Promise<ListedUser[]> => ctx.sql(findUsers, [text])),
+
+  /** What an administrator wants to know of somebody who asks for help. */
+  show: host.input(z.strictObject({ user: userChoice })).query(async ({ ctx, input }) => {
+    const { id, username } = await findUser(ctx, input.user)
+    const [details] = await ctx.sql(describeUser, [id])
+    if (!details) throw new Problem('not_found')
+    return { ...details, localAccount: await ctx.localAccounts.has(username) }
+  }),
+
+  find: host.input(z.strictObject({ user: userChoice })).query(async ({ ctx, input }) => {
+    const { id, username, name } = await findUser(ctx, input.user)
+    return { id, username, name }
+  }),
+})
+
+async function updateUser(ctx: Context, { avatar, ...given }: z.output<typeof change>) {
+  const { avatar: before } = await getRow(ctx, users, given.id)
+  if (avatar === undefined) return write(ctx, given)
+  const key = avatar && (await storePicture(ctx, assertSmall(ctx, Buffer.from(avatar, 'base64'))))
+  const updated = await write(ctx, { ...given, avatar: key }).catch(async (error: unknown) => {
+    if (key) await ctx.storage.delete(key)
+    throw error
+  })
+  if (before) await ctx.storage.delete(before)
+  return updated
+}
+
+function assertSmall({ settings }: Context, image: Buffer): Buffer {
+  const { maxFileSize } = settings.public.avatars
+  if (image.length <= maxFileSize) return image
+  throw new Problem('invalid', { issues: [{ path: ['avatar'], message: `must have at most ${maxFileSize} bytes` }] })
+}
+
+const write = (ctx: Context, change: Record<string, unknown>) =>
+  updateRow(ctx, users, { entity: User, create: {}, update: {}, columns: asColumns }, change as RowChange)
+
+const asColumns = (_: Context, { displayName: name, ...given }: Record<string, unknown>) => ({
+  ...given,
+  ...(given['role'] !== undefined && { sessionEpoch: epochWithRole(given['role'] as Role) }),
+  ...(name !== undefined && { name }),
+})

@@ -1,0 +1,128 @@
+import { z } from 'zod'
+import { systemModelTypes } from '../../entities/catalogue/system-model.ts'
+import { timeLimit } from './duration.ts'
+
+export const adapters = ['openai-compatible', 'openai', 'anthropic', 'google', 'mistral', 'demo'] as const
+export type Adapter = (typeof adapters)[number]
+
+/** Where the API of a provider is that has an address of its own. */
+export const usualAddresses: Record<Adapter, string | undefined> = {
+  'openai-compatible': undefined,
+  openai: 'https://api.openai.com/v1',
+  anthropic: 'https://api.anthropic.com/v1',
+  google: 'https://generativelanguage.googleapis.com/v1beta',
+  mistral: 'https://api.mistral.ai/v1',
+  demo: undefined,
+}
+
+export const modalities = ['text', 'image', 'audio', 'video'] as const
+
+const identifier = z.string().trim().min(1).max(200)
+const providerId = identifier.max(120)
+const price = z.number().min(0)
+const tokens = z.number().int().positive()
+
+const rounds = z.number().int().min(0).max(100)
+
+/** What front ends go by: without `toolCalling` they offer no tools, without `fileUpload` no files. */
+export const modelSettings = z.strictObject({
+  toolCalling: z.boolean().optional(),
+  fileUpload: z.boolean().optional(),
+  nativeCapabilities: z.boolean().optional(),
+  maxToolCallingRounds: rounds.optional(),
+  maxToolCallingRoundsStreaming: rounds.optional(),
+})
+
+const model = z.strictObject({
+  id: identifier,
+  upstreamId: identifier.optional(),
+  label: z.string().max(200).optional(),
+  active: z.boolean().default(true),
+  modelType: z.enum(['chat', 'image_generation', 'video_generation']).default('chat'),
+  input: z.array(z.enum(modalities)).default(['text']),
+  output: z.array(z.enum([...modalities, 'thought'])).default(['text']),
+  external: z.boolean().default(false),
+  limits: z.strictObject({ maxInputTokens: tokens.optional(), maxOutputTokens: tokens.optional() }).optional(),
+  pricing: z
+    .strictObject({
+      currency: z.string().regex(/^[A-Z]{3}$/, 'must be a currency code such as EUR'),
+      inputPerMillion: price,
+      outputPerMillion: price,
+      cachedInputPerMillion: price.optional(),
+    })
+    .optional(),
+  parameters: z
+    .strictObject({
+      temperature: z.number().min(0).max(2).optional(),
+      topP: z.number().min(0).max(1).optional(),
+      maxTokens: tokens.optional(),
+    })
+    .optional(),
+  settings: modelSettings.optional(),
+  nativeCapabilities: z.array(z.string().toLowerCase()).default([]),
+  flags: z.array(z.string().toLowerCase()).default([]),
+  tools: z.array(identifier).default([]),
+  documentationUrl: z.url().optional(),
+  descriptions: z.record(z.string().regex(/^[a-z]{2}_[A-Z]{2}$/), z.string()).default({}),
+})
+
+const provider = z
+  .strictObject({
+    id: providerId,
+    adapter: z.enum(adapters),
+    name: z.string().max(120).optional(),
+    active: z.boolean().default(true),
+    apiUrl: z
+      .url({ protocol: /^https?$/ })
+      // Addresses are often copied together with the path of the one call.
+      .transform((url) => url.replace(/\/+$/, '').replace(/(\/chat)?\/completions$/, ''))
+      .optional(),
+    apiKey: z.string().min(1).optional(),
+    timeouts: z
+      .strictObject({ connect: timeLimit.optional(), firstByte: timeLimit.optional(), total: timeLimit.optional() })
+      .default({}),
+    circuit: z
+      .strictObject({ failures: z.number().int().positive().optional(), openFor: timeLimit.optional() })
+      .optional(),
+    models: z.array(model).default([]),
+  })
+  .refine(({ adapter, apiUrl }) => adapter !== 'openai-compatible' || apiUrl, {
+    path: ['apiUrl'],
+    message: 'an openai-compatible provider needs its address',
+  })
+
+const unique = (what: string, idsOf: (config: { providers: z.output<typeof provider>[] }) => string[]) =>
+  z.superRefine<{ providers: z.output<typeof provider>[] }>((config, ctx) => {
+    const ids = idsOf(config)
+    const twice = ids.find((id, index) => ids.indexOf(id) !== index)
+    if (twice)
+      ctx.addIssue({ code: 'custom', path: ['providers'], message: `there are two ${what} with the id ${twice}` })
+  })
+
+const assignments = z.partialRecord(z.enum(systemModelTypes), identifier).default({})
+
+/** The file that AI_CONFIG names. */
+export const modelConfig = z
+  .strictObject({
+    providers: z.array(provider),
+    /** Which model does which task; `external` overrides it for programs. */
+    systemModels: assignments,
+    systemModelsExternal: assignments,
+  })
+  .check(
+    unique('providers', ({ providers }) => providers.map(({ id }) => id)),
+    unique('models', ({ providers }) => providers.flatMap(({ models }) => models.map(({ id }) => id))),
+    z.superRefine((config, ctx) => {
+      const known = new Set(config.providers.flatMap(({ models }) => models.map(({ id }) => id)))
+      for (const family of ['systemModels', 'systemModelsExternal'] as const) {
+        for (const [type, id] of Object.entries(config[family])) {
+          if (known.has(id)) continue
+          ctx.addIssue({ code: 'custom', path: [family, type], message: `there is no model with the id ${id}` })
+        }
+      }
+    }),
+  )
+
+export type ModelConfig = z.output<typeof modelConfig>
+export type ProviderConfig = ModelConfig['providers'][number]
+export type ModelEntry = ProviderConfig['models'][number]

@@ -1,0 +1,40 @@
+import type { CallableModelRow } from '../../entities/catalogue/ai-model.sql.ts'
+import type { FunctionTool } from '../core/extension.ts'
+
+export interface Message {
+  role: 'system' | 'user' | 'assistant'
+  text: string
+}
+
+/** A model as a call needs it, in one row. */
+export type CallableModel = CallableModelRow
+
+export interface ModelCall {
+  model: CallableModel
+  messages: readonly Message[]
+  tools: readonly FunctionTool[]
+  /** Who asks. */
+  userId: number
+  /** Ends when the caller goes away, or the time for the whole call is up. */
+  signal: AbortSignal
+}
+
+/** Tokens as the provider counted them; undefined where it did not. Reasoning is part of the output. */
+export interface TokenCounts {
+  input?: number | undefined
+  output?: number | undefined
+  cached?: number | undefined
+  reasoning?: number | undefined
+}
+
+/** Hears after each round with the provider what the call has taken so far, so that a call which fails later is counted, too. */
+export type Meter = (tokens: TokenCounts) => void
+
+/** The AI providers behind one small interface. Failures are thrown as they came; nobody outside may see them. */
+export interface ModelGateway {
+  generate(call: ModelCall, meter: Meter): Promise<string>
+  /** The text in pieces, as they come; those that came at once together. */
+  stream(call: ModelCall, meter: Meter): AsyncIterable<readonly string[]>
+  /** Whether the provider's API offers the model now; throws where it does not answer. */
+  available(model: CallableModel): Promise<boolean>
+}

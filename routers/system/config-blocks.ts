@@ -1,0 +1,98 @@
+import { AI_USER_ID } from '../../entities/identity/user.ts'
+import { sharedStatement } from '../../entities/sql/statement.ts'
+import type { Context } from '../core/context.ts'
+import type { ConfigBlock } from '../core/extension.ts'
+import { BUILT_IN_AI_PICTURE } from '../identity/ai-picture.ts'
+import { describedLocales } from '../ports/locales.ts'
+
+/** The five salts of the browser's cryptography. */
+export interface Salts {
+  userdata: string
+  invitation: string
+  ai: string
+  passkey: string
+  backup: string
+}
+
+/** What the front end may know of how the service is set up. */
+export interface PublicSettings {
+  salts: Salts
+  passkey: { allowPaste: boolean; restrictCharacters: boolean }
+  websocket: { key: string; host: string; port: number; forceTls: boolean; path: string }
+  aiHandle: string
+  files: FileRules
+  avatars: FileRules
+  externalApps: boolean
+  aiInGroups: boolean
+}
+
+export interface FileRules {
+  /** In bytes. */
+  maxFileSize: number
+  allowedMimeTypes: readonly string[]
+  /** Of those kinds, without a dot. */
+  allowedExtensions: readonly string[]
+}
+
+const isUser = ({ caller }: Context) => caller.current.type === 'user'
+
+const findAiUser = sharedStatement<{
+  svcUserDisplayName: string
+  svcUserUsername: string
+  svcUserAvatar: string
+}>(
+  'find-ai-user',
+  `select name as "svcUserDisplayName", username as "svcUserUsername",
+     coalesce(avatar, '${BUILT_IN_AI_PICTURE}') as "svcUserAvatar" from users where id = ${AI_USER_ID}`,
+)
+
+/** Who is still registering needs what the first keys are made with, and no more. */
+export function saltsFor({ caller, settings }: Context): Partial<Salts> | undefined {
+  const { userdata, passkey, backup } = settings.public.salts
+  if (caller.current.type === 'user') return settings.public.salts
+  return caller.current.type === 'registering' ? { userdata, passkey, backup } : undefined
+}
+
+const files = (rules: FileRules) => ({ ...rules })
+
+/** The blocks that come with the service, each for those who may see it. */
+export const builtInBlocks: readonly ConfigBlock[] = [
+  { key: 'locale', of: ({ settings }) => ({ default: settings.defaultLocale, available: describedLocales }) },
+  { key: 'salts', of: (ctx) => saltsFor(ctx) as Record<string, unknown> | undefined },
+  {
+    key: 'security',
+    of: ({
+      settings: {
+        public: { passkey },
+      },
+    }) => ({
+      passkeyAllowPaste: passkey.allowPaste,
+      passkeyRestrictCharacters: passkey.restrictCharacters,
+    }),
+  },
+  {
+    key: 'transfer',
+    of: (ctx) => ({ baseUrl: ctx.settings.baseUrl, ...(isUser(ctx) && { websocket: ctx.settings.public.websocket }) }),
+  },
+  {
+    key: 'ai',
+    of: async (ctx) => {
+      if (!isUser(ctx)) return undefined
+      const [aiUser] = await ctx.sql(findAiUser)
+      return { handle: ctx.settings.public.aiHandle, ...aiUser }
+    },
+  },
+  { key: 'storage_files', of: (ctx) => (isUser(ctx) ? files(ctx.settings.public.files) : undefined) },
+  { key: 'storage_avatars', of: (ctx) => (isUser(ctx) ? files(ctx.settings.public.avatars) : undefined) },
+  {
+    key: 'extApp',
+    of: (ctx) =>
+      ctx.usage === 'external'
+        ? {
+            externalAccess: ctx.settings.allowExternalCommunication,
+            externalApps: ctx.settings.public.externalApps,
+            ...(isUser(ctx) && { aiInGroups: ctx.settings.public.aiInGroups }),
+          }
+        : undefined,
+  },
+]

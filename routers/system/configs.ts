@@ -1,0 +1,61 @@
+import { z } from 'zod'
+import type { Context } from '../core/context.ts'
+import type { ConfigBlock } from '../core/extension.ts'
+import { about, anyone, router } from '../core/trpc.ts'
+import { attribute, exposes, type RecordOf, resource } from '../resource/declare.ts'
+import { virtualReads } from '../verbs/computed.ts'
+import { builtInBlocks } from './config-blocks.ts'
+
+const block = z.record(z.string(), z.unknown())
+
+export const configs = resource({
+  type: 'configs',
+  about:
+    'How the service is set up, in blocks; the id is the key of a block. Callers get the blocks that they may see.',
+  attributes: {
+    values: attribute(block.describe('What the block says.'), { sparse: true }),
+    list: attribute(
+      z.record(z.string(), z.record(z.string(), block)).describe('Only of `public`: all blocks, by namespace and key.'),
+      {
+        sparse: true,
+      },
+    ),
+  },
+})
+
+type Config = RecordOf<typeof configs>
+
+/** The blocks of the service itself stand under this name, those of extensions under theirs. */
+const namespace = 'svc-core'
+
+/** The blocks that the caller may see, each with its key. */
+export async function readBlocks(
+  ctx: Context,
+  blocks: readonly ConfigBlock[],
+): Promise<[string, Record<string, unknown>][]> {
+  const read = await Promise.all(blocks.map(async ({ key, of }) => [key, await of(ctx)] as const))
+  return read.flatMap(([key, values]) => (values ? [[key, values]] : []))
+}
+
+const all = async (ctx: Context): Promise<Config[]> => {
+  const blocks = await readBlocks(ctx, [...builtInBlocks, ...ctx.extensions.configBlocks])
+  return blocks.map(([id, values]) => ({ id, values }))
+}
+
+export const configsRouter = router({
+  ...virtualReads(configs, all, anyone),
+
+  public: anyone
+    .meta(exposes(configs, { member: 'public' }))
+    .meta(about('Read all public blocks at once.'))
+    .input(z.strictObject({}).prefault({}))
+    .query(async ({ ctx }): Promise<Config> => {
+      const own = await readBlocks(ctx, builtInBlocks)
+      const added = await readBlocks(ctx, ctx.extensions.configBlocks)
+      const list = {
+        [namespace]: Object.fromEntries(own),
+        ...(added.length > 0 && { extensions: Object.fromEntries(added) }),
+      }
+      return { id: 'public', list }
+    }),
+})

@@ -1,0 +1,112 @@
+import { z } from 'zod'
+import { pendingCount } from '../../entities/identity/frontend-migration.sql.ts'
+import { sharedStatement } from '../../entities/sql/statement.ts'
+import type { Context } from '../core/context.ts'
+import { Problem } from '../core/problems.ts'
+import { anyone, router } from '../core/trpc.ts'
+import { keyHash } from '../identity/salts.ts'
+import { attribute, exposes, type RecordOf, resource } from '../resource/declare.ts'
+import { builtInBlocks, saltsFor } from './config-blocks.ts'
+import { readBlocks } from './configs.ts'
+
+const connectionTypes = [
+  'internal',
+  'internal_registering_user',
+  'internal_authenticated',
+  'external_app',
+  'external_app_authenticated',
+] as const
+
+const open = z.record(z.string(), z.unknown())
+const userinfo = z.strictObject({
+  id: z.int().describe('0 before registration is complete.'),
+  name: z.string(),
+  username: z.string(),
+  email: z.string(),
+  hash: z.string().describe('Changes with the public key: a front end then drops what it kept.'),
+  avatar: z.string().nullable(),
+  bio: z.string().nullable(),
+})
+
+const sparse = { sparse: true } as const
+
+export const connections = resource({
+  type: 'connections',
+  about: 'What a front end needs first. The id is `svc` for the session of the caller.',
+  attributes: {
+    connectionType: attribute(z.enum(connectionTypes).describe('How far the caller has come.')),
+    version: attribute(z.string().describe('Of this service.')),
+    locale: attribute(z.string().describe('The language of the caller, a key of `translation-labels`.')),
+    userinfo: attribute(userinfo.describe('Who the caller is, once that is known.'), sparse),
+    migrationsToApply: attribute(z.int().describe('How many `migrations` are pending.'), sparse),
+    websocket: attribute(open.describe('As in the block `transfer`.'), sparse),
+    salts: attribute(open.describe('As in the block `salts`.'), sparse),
+    configs: attribute(z.record(z.string(), open).describe('The blocks of `configs` by key.')),
+  },
+})
+
+type Connection = RecordOf<typeof connections>
+
+type KnownUser = Omit<z.output<typeof userinfo>, 'hash'> & { publicKey: string | null; pending: number }
+
+/** Values: the user's id. A page that boots asks several times at once. */
+const findKnown = sharedStatement<KnownUser>(
+  'find-connection-user',
+  `select id, name, username, email, avatar, bio, public_key as "publicKey", ${pendingCount} as pending
+     from users u where id = $1`,
+)
+
+export const connectionsRouter = router({
+  get: anyone
+    .meta(exposes(connections, 'get'))
+    .input(z.strictObject({ id: z.string().max(255) }))
+    .query(async ({ ctx, input }): Promise<Connection> => {
+      const { caller, usage, log, requestId } = ctx
+      if (input.id !== 'svc' || usage !== 'main') {
+        log.warn({ requestId, userType: caller.current.type, usage }, 'a connection was refused')
+        throw new Problem('not_found', { detail: 'There is no such connection.' })
+      }
+      const [known, configs] = await Promise.all([
+        about(ctx),
+        readBlocks(ctx, [...builtInBlocks, ...ctx.extensions.configBlocks]),
+      ])
+      const { version } = ctx.settings
+      return {
+        id: 'svc',
+        version,
+        locale: ctx.locale,
+        ...known,
+        ...withSalts(ctx),
+        configs: Object.fromEntries(configs),
+      }
+    }),
+})
+
+const withSalts = (ctx: Context) => {
+  const salts = saltsFor(ctx)
+  return salts ? { salts: { ...salts } } : {}
+}
+
+type About = Pick<Connection, 'connectionType' | 'userinfo' | 'migrationsToApply' | 'websocket'>
+
+/** What a caller may know of themselves, by how far they have come. */
+async function about(ctx: Context): Promise<About> {
+  const { current } = ctx.caller
+  if (current.type === 'user') return authenticated(ctx, current.person.id)
+  if (current.type !== 'registering') return { connectionType: 'internal' }
+  const { name, username, email } = current
+  const registering = { id: 0, name, username, email, hash: '', avatar: null, bio: null }
+  return { connectionType: 'internal_registering_user', userinfo: registering }
+}
+
+async function authenticated(ctx: Context, id: number): Promise<About> {
+  const [user] = await ctx.sql(findKnown, [id])
+  if (!user) throw new Problem('signed_out')
+  const { publicKey, pending, ...rest } = user
+  return {
+    connectionType: 'internal_authenticated',
+    userinfo: { ...rest, hash: keyHash(id, publicKey ?? '') },
+    migrationsToApply: pending,
+    websocket: { ...ctx.settings.public.websocket },
+  }
+}

@@ -1,0 +1,65 @@
+import { z } from 'zod'
+import { AppliedFrontendMigration } from '../../entities/identity/applied-frontend-migration.ts'
+import { listPendingMigrations } from '../../entities/identity/frontend-migration.sql.ts'
+import { FrontendMigration } from '../../entities/identity/frontend-migration.ts'
+import { FrontendMigrationUserdata } from '../../entities/identity/frontend-migration-userdata.ts'
+import type { Context } from '../core/context.ts'
+import { Problem } from '../core/problems.ts'
+import { about, host, router, sessionUser } from '../core/trpc.ts'
+import { attribute, exposes, type RecordOf, resource } from '../resource/declare.ts'
+import { virtualReads } from '../verbs/computed.ts'
+import { registerMigrations, USERDATA } from './register-frontend-migrations.ts'
+
+export const migrations = resource({
+  type: 'migrations',
+  about: "Changes of what only the caller's browser can read, still to be carried out by it.",
+  attributes: {
+    data: attribute(
+      z.record(z.string(), z.unknown()).nullable().describe('What the change needs to know of the caller.'),
+    ),
+  },
+})
+
+type Migration = RecordOf<typeof migrations>
+
+async function pending(ctx: Context): Promise<Migration[]> {
+  const { current } = ctx.caller
+  const rows = await ctx.sql(listPendingMigrations, [current.type === 'user' ? current.person.id : 0])
+  return rows.map(({ name, data }) => ({ id: name, data: opened(ctx, data) }))
+}
+
+const opened = ({ vault }: Context, sealed: string | null): Migration['data'] =>
+  sealed ? JSON.parse(vault.open(sealed, USERDATA)) : null
+
+/** Front ends of old write the name in their way. */
+const spelled = (input: unknown): unknown => {
+  if (typeof input !== 'object' || input === null || !('migration_name' in input)) return input
+  const { migration_name: migrationName, ...rest } = input
+  return { migrationName, ...rest }
+}
+
+export const migrationsRouter = router({
+  ...virtualReads(migrations, pending),
+
+  /** Keeps those of the configured files that are new. */
+  register: host.mutation(async ({ ctx }) => registerMigrations(ctx, await ctx.frontendMigrations())),
+
+  /** Saying so again does no harm. */
+  markApplied: sessionUser
+    .meta(exposes(migrations, { action: 'apply' }))
+    .meta(about("Record that the caller's browser has carried out a migration."))
+    .input(z.preprocess(spelled, z.strictObject({ migrationName: z.string().min(1).max(200) })))
+    .mutation(async ({ ctx, input }) => ({ data: [await markApplied(ctx, ctx.who.person.id, input.migrationName)] })),
+})
+
+async function markApplied(ctx: Context, user: number, name: string): Promise<Migration> {
+  return ctx.em().transactional(async (em) => {
+    const migration = await em.findOne(FrontendMigration, { name })
+    if (!migration) throw new Problem('not_found', { detail: 'Migration not found.' })
+    const key = { user, migration: migration.id }
+    const userdata = await em.findOne(FrontendMigrationUserdata, key)
+    await em.nativeDelete(FrontendMigrationUserdata, key)
+    await em.upsert(AppliedFrontendMigration, key, { onConflictAction: 'ignore' })
+    return { id: name, data: opened(ctx, userdata?.data ?? null) }
+  })
+}

@@ -1,0 +1,103 @@
+import { z } from 'zod'
+import type { Context } from '../core/context.ts'
+import { inTime } from '../core/timeout.ts'
+import { about, anyone, router } from '../core/trpc.ts'
+
+const result = z.object({
+  name: z.string(),
+  status: z.enum(['ok', 'error']),
+  message: z.string(),
+  response_time: z
+    .number()
+    .nullish()
+    .describe('In milliseconds; absent on failures, null for a custom check that gives none.'),
+})
+export type HealthResult = z.output<typeof result>
+
+const healthReport = z.object({
+  status: z.enum(['healthy', 'unhealthy']),
+  timestamp: z.iso.datetime({ offset: true }),
+  checks: z.array(result),
+})
+
+export const deepChecks = ['database', 'cache', 'kvstore', 'storage'] as const
+export type HealthCheckName = (typeof deepChecks)[number] | 'quick_database'
+
+/** Each throws where its part does not work. */
+export type HealthChecks = Record<HealthCheckName, () => Promise<void>>
+
+/** Outlives the failure of database and store, and is shared by all processes of the machine. */
+export interface HealthTimer {
+  /** Counts this request and says whether it is the turn of a deep check. */
+  deepIsDue(): Promise<boolean>
+  /** Keeps the outcome of a deep check: after a failure each request is deep until one succeeds. */
+  settle(failed: boolean): Promise<void>
+}
+
+/** Longer, in milliseconds, and a part counts as not answering. Both together stay under the ten seconds of a probe. */
+const PATIENCE = 4000
+
+/** Load balancers ask often, and wait for a second or two. */
+const READY_TIMEOUT_MS = 1500
+
+const messages: Record<HealthCheckName, readonly [ok: string, error: string]> = {
+  quick_database: ['The database accepts connections.', 'The database does not accept connections.'],
+  database: ['The database answers.', 'The database does not answer.'],
+  cache: ['The cache keeps values.', 'The cache does not keep values.'],
+  kvstore: ['The key-value store answers.', 'The key-value store does not answer.'],
+  storage: ['The storage directory is writable.', 'The storage directory is not writable.'],
+}
+
+export const healthRouter = router({
+  check: anyone.meta(about('Ask whether the parts of the service work.', healthReport)).query(async ({ ctx }) => {
+    const { healthTimer } = ctx
+    if (!(await healthTimer.deepIsDue())) return report([await run(ctx, 'quick_database')])
+    const builtIn = await Promise.all(deepChecks.map((name) => run(ctx, name)))
+    const health = report(await withCustom(ctx, builtIn))
+    await healthTimer.settle(health.status === 'unhealthy')
+    return health
+  }),
+
+  /** Without the store nobody can sign in, and no limit counts for all replicas. */
+  ready: anyone.meta(about('Ask whether new work may come here.')).query(async ({ ctx }) =>
+    inTime(ctx.kv.ping(), READY_TIMEOUT_MS).then(
+      () => ({ status: 'ready' as const }),
+      () => ({ status: 'unavailable' as const, message: 'The key-value store does not answer. Check REDIS_URL.' }),
+    ),
+  ),
+})
+
+async function run({ healthChecks, log }: Context, name: HealthCheckName): Promise<HealthResult> {
+  const [ok, failed] = messages[name]
+  const started = performance.now()
+  try {
+    await inTime(healthChecks[name](), PATIENCE)
+    return { name, status: 'ok', message: ok, response_time: Math.round((performance.now() - started) * 100) / 100 }
+  } catch (error) {
+    log.warn({ check: name, error }, 'a health check failed')
+    return { name, status: 'error', message: failed }
+  }
+}
+
+/** Listeners add results to the built-in ones, or replace them; one that fails or dawdles is a failure of its own. */
+async function withCustom({ events, log }: Context, builtIn: HealthResult[]): Promise<HealthResult[]> {
+  const results = new Map(builtIn.map((result) => [result.name, result]))
+  try {
+    await inTime(events.settle('health-check', { results }), PATIENCE)
+  } catch (error) {
+    log.warn({ check: 'custom', error }, 'a health check failed')
+    results.set('custom', { name: 'custom', status: 'error', message: 'A custom check failed.' })
+  }
+  return [...results].map(complete)
+}
+
+/** A custom result without a time says so with null; a failed one carries none. */
+function complete([name, { status, message, response_time = null }]: [string, HealthResult]): HealthResult {
+  return status === 'ok' ? { name, status, message, response_time } : { name, status: 'error', message }
+}
+
+function report(checks: HealthResult[]): z.output<typeof healthReport> {
+  const status = checks.some((check) => check.status === 'error') ? 'unhealthy' : 'healthy'
+  const timestamp = new Date().toISOString().replace('Z', '+00:00')
+  return { status, timestamp, checks }
+}

@@ -1,0 +1,47 @@
+import { FrontendMigration } from '../../entities/identity/frontend-migration.ts'
+import { FrontendMigrationUserdata } from '../../entities/identity/frontend-migration-userdata.ts'
+import { User } from '../../entities/identity/user.ts'
+import { locks } from '../../entities/sql/locks.ts'
+import type { Context } from '../core/context.ts'
+
+/** What a file of a frontend migration exports as `migration`; its name is that of the file. */
+export interface FrontendMigrationFile {
+  /** What the browser of this person needs to know; kept sealed until it has applied the migration. */
+  userdata?(user: {
+    id: number
+    username: string
+  }): Record<string, unknown> | undefined | Promise<Record<string, unknown> | undefined>
+}
+
+/** What the data is sealed for. */
+export const USERDATA = 'frontend_migration_userdata.data'
+
+/** `YYYY_MM_DD_HHMMSS_{run type}_{name}`. */
+export const migrationName = /^\d{4}_\d{2}_\d{2}_\d{6}_[a-z0-9_]{1,150}$/
+
+/** Keeps migrations that are new here, each with what it needs to know of the people there are. Returns their names. */
+export async function registerMigrations(
+  ctx: Context,
+  files: ReadonlyMap<string, FrontendMigrationFile>,
+): Promise<string[]> {
+  if (files.size === 0) return []
+  return ctx.em().transactional(async (em) => {
+    // Replicas that start at once take turns.
+    await em.execute('select pg_advisory_xact_lock(?)', [locks.registerFrontendMigrations])
+    const known = new Set((await em.findAll(FrontendMigration)).map(({ name }) => name))
+    const fresh = [...files].filter(([name]) => !known.has(name)).sort(([a], [b]) => a.localeCompare(b))
+    for (const [name, file] of fresh) {
+      const row = em.create(FrontendMigration, { name })
+      await em.flush()
+      const people = file.userdata ? await em.find(User, {}, { fields: ['id', 'username'] }) : []
+      const data = await Promise.all(
+        people.map(async ({ id, username }) => [id, await file.userdata?.({ id, username })] as const),
+      )
+      const sealed = data.flatMap(([user, value]) =>
+        value ? [{ user, migration: row.id, data: ctx.vault.seal(JSON.stringify(value), USERDATA) }] : [],
+      )
+      if (sealed.length > 0) await em.insertMany(FrontendMigrationUserdata, sealed)
+    }
+    return fresh.map(([name]) => name)
+  })
+}

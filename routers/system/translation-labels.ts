@@ -1,0 +1,25 @@
+import { z } from 'zod'
+import { Problem } from '../core/problems.ts'
+import { anyone, router } from '../core/trpc.ts'
+import { matchLocale } from '../ports/locales.ts'
+import { attribute, exposes, type RecordOf, resource } from '../resource/declare.ts'
+
+export const translationLabels = resource({
+  type: 'translation-labels',
+  about: 'All texts of one language; the id is its locale.',
+  attributes: {
+    locale: attribute(z.string().describe('As a page declares it, such as `en-US`.')),
+    labels: attribute(z.record(z.string(), z.string()).describe('Texts by dotted key.')),
+  },
+})
+
+export const translationLabelsRouter = router({
+  get: anyone
+    .meta(exposes(translationLabels, 'get'))
+    .input(z.strictObject({ id: z.string().max(20) }))
+    .query(({ ctx, input }): RecordOf<typeof translationLabels> => {
+      const id = matchLocale(input.id)
+      if (!id) throw new Problem('not_found', { detail: `There are no texts for the locale ${input.id}.` })
+      return { id, locale: id.replace('_', '-'), labels: { ...ctx.labels[id] } }
+    }),
+})

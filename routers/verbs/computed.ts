@@ -1,0 +1,36 @@
+import { z } from 'zod'
+import type { Context } from '../core/context.ts'
+import { Problem } from '../core/problems.ts'
+import type { anyone } from '../core/trpc.ts'
+import { exposes, type RecordOf, type Resource } from '../resource/declare.ts'
+import { nothing, type Page, reader } from './read.ts'
+
+/** `list` and `get` of a type that is no table: `all` makes the records that the caller may see. */
+export function virtualReads<R extends Resource>(
+  of: R,
+  all: (ctx: Context) => RecordOf<R>[] | Promise<RecordOf<R>[]>,
+  // A builder with more in its context is one with less, too; its type does not say so.
+  base = reader as unknown as typeof anyone,
+) {
+  return {
+    list: base
+      .meta(exposes(of, 'list'))
+      .input(z.strictObject({ filter: nothing, page: nothing }).prefault({}))
+      .query(async ({ ctx }): Promise<Page<RecordOf<R>>> => {
+        const items = await all(ctx)
+        return { items, total: items.length, page: { number: 1, size: Math.max(1, items.length) } }
+      }),
+
+    get: base
+      .meta(exposes(of, 'get'))
+      .input(z.strictObject({ id: z.string().max(200) }))
+      .query(async ({ ctx, input }): Promise<RecordOf<R>> => {
+        const found = (await all(ctx)).find((record) => (record as { id: string }).id === input.id)
+        if (!found)
+          throw new Problem('not_found', {
+            detail: `There is no resource of the type ${of.type} with the id ${input.id}.`,
+          })
+        return found
+      }),
+  }
+}

@@ -1,0 +1,163 @@
+import { z } from 'zod'
+import type { Context } from '../core/context.ts'
+import { Problem } from '../core/problems.ts'
+import { userWho } from '../core/trpc.ts'
+import {
+  exposes,
+  type Filter,
+  type Linked,
+  type ListInput,
+  type RecordOf,
+  type Relation,
+  type Resource,
+} from '../resource/declare.ts'
+import { type Query, RowReader, type Window } from './rows.ts'
+
+export interface Page<T> {
+  items: T[]
+  total: number
+  page: Window
+}
+
+/** An id that could be one: anything else is not there. */
+export const rowId = z.string().regex(/^[1-9]\d{0,8}$/)
+
+export const reader = userWho('read')
+
+/** `list`, `get` and the relations of a type that is one table. Who may see a row is the type's scope. */
+export function reads<R extends Resource>(of: R, base = reader) {
+  const include = includeOf(of)
+  return {
+    list: base
+      .meta(exposes(of, 'list'))
+      .input(
+        z.strictObject(collectionInput(of)).prefault({}) as unknown as Taking<
+          CollectionInput,
+          ListInput<R> | undefined
+        >,
+      )
+      .query(async ({ ctx, input }): Promise<Page<RecordOf<R>>> => {
+        const window = windowOf(of, input.page)
+        const { items, total } = await new RowReader(ctx).page(of, queryOf(of, input), window)
+        return { items: items as RecordOf<R>[], total, page: window }
+      }),
+
+    get: base
+      .meta(exposes(of, 'get'))
+      .input(z.strictObject({ id: rowId, include }) as unknown as Taking<One, OneInput<R>>)
+      .query(({ ctx, input }) => getRow(ctx, of, input.id, input.include)),
+
+    related: base
+      .meta(exposes(of, 'related'))
+      .input(z.looseObject({ id: rowId, relation: relationOf(of) }) as unknown as Taking<RelatedInput, RelatedOf<R>>)
+      .query(({ ctx, input }) => related(ctx, of, input)),
+  }
+}
+
+/** A schema that takes what the words of the type allow: its own type would let in every text. */
+type Taking<Output, Input> = z.ZodType<Output, Input>
+
+interface One {
+  id: string
+  include: string[]
+}
+
+interface OneInput<R extends Resource> {
+  id: string
+  include?: R['includes'][number][] | undefined
+}
+
+/** The members beside `id` and `relation` are those of a list of the type that the relation leads to. */
+interface RelatedOf<R extends Resource> {
+  id: string
+  relation: keyof R['relations'] & string
+  include?: string[] | undefined
+  sort?: string[] | undefined
+  filter?: Record<string, string> | undefined
+  page?: { number?: number | undefined; size?: number | undefined } | undefined
+}
+
+/** One record; throws where it is not there for the caller. */
+export async function getRow<R extends Resource>(ctx: Context, of: R, id: string, include: readonly string[] = []) {
+  const record = await new RowReader(ctx).byId(of, Number(id), include)
+  if (!record)
+    throw new Problem('not_found', { detail: `There is no resource of the type ${of.type} with the id ${id}.` })
+  return record as RecordOf<R>
+}
+
+const relationOf = ({ relations }: Resource) => z.enum(Object.keys(relations))
+
+/** More paths than any type has. */
+const MAX_INCLUDES = 50
+
+const includeOf = ({ includes }: Resource) =>
+  z
+    .array(z.enum(includes as string[]))
+    .max(MAX_INCLUDES)
+    .default([])
+
+/** What a collection of a type accepts. */
+function collectionInput({ includes, sorts, filters, page }: Resource) {
+  const keys = [...new Set(sorts)].flatMap((name) => [name, `-${name}`])
+  const whole = z.coerce.number().int().min(1)
+  const window = page ? { number: whole.max(1_000_000).optional(), size: whole.max(page.max).optional() } : {}
+  const shapes = Object.fromEntries(Object.entries(filters).map(([name, { schema }]) => [name, schema.optional()]))
+  return {
+    include: z
+      .array(z.enum(includes as string[]))
+      .max(MAX_INCLUDES)
+      .default([]),
+    sort: z.array(z.enum(keys)).max(3).default([]),
+    filter: z.strictObject(shapes).default({}),
+    page: z.strictObject(window).optional() as z.ZodOptional<z.ZodType<Partial<Window>>>,
+  }
+}
+
+/** Knows no member, so that a wrong one is named. */
+export const nothing = z.strictObject({}).optional()
+
+/** What the address of a relation accepts beside the id of the row it starts from. */
+export const relatedInput = ({ many }: Relation, of: Resource) =>
+  many
+    ? z.strictObject(collectionInput(of))
+    : z.strictObject({ include: includeOf(of), filter: nothing, page: nothing })
+
+interface CollectionInput {
+  include: string[]
+  sort: string[]
+  filter: Record<string, unknown>
+  page?: Partial<Window> | undefined
+}
+
+/** What does not come in pages comes as one. */
+const windowOf = ({ page }: Resource, { number = 1, size = page?.size ?? 10_000 }: Partial<Window> = {}): Window => ({
+  number,
+  size,
+})
+
+function queryOf({ filters }: Resource, { include, sort, filter }: CollectionInput): Query {
+  const chosen = Object.entries(filter).filter(([, value]) => value !== undefined)
+  const conditions = chosen.map(([name, value]) => (filters[name] as Filter).where(value as never))
+  return { include, sort, filters: conditions, filterValue: conditions.find(({ value }) => value !== undefined)?.value }
+}
+
+type RelatedInput = { id: string; relation: string } & Record<string, unknown>
+
+async function related(ctx: Context, parent: Resource, input: RelatedInput): Promise<Page<Linked> | Linked | null> {
+  const { id, relation: name, ...rest } = input
+  const relation = parent.relations[name] as Relation
+  const of = ctx.resources.of(relation.to)
+  const parsed = relatedInput(relation, of).safeParse(rest)
+  if (!parsed.success) throw new Problem('invalid_query', { issues: parsed.error.issues as never })
+  const query = parsed.data as unknown as CollectionInput
+  const found = (await getRow(ctx, parent, id)) as Linked
+  if (relation.many) {
+    const window = windowOf(of, query.page)
+    return {
+      ...(await new RowReader(ctx).relatedPage(parent, name, Number(id), queryOf(of, query), window)),
+      page: window,
+    }
+  }
+  const link = found.relations?.[name] as Linked | null
+  return link && ((await new RowReader(ctx).byId(of, Number(link.id), query.include)) ?? null)
+}

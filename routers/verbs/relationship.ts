@@ -1,0 +1,87 @@
+import type { SqlEntityManager } from '@mikro-orm/postgresql'
+import { z } from 'zod'
+import { takes } from '../core/body-size.ts'
+import type { Context } from '../core/context.ts'
+import { Problem } from '../core/problems.ts'
+import { exposes, type Linked, type Relation, type Resource } from '../resource/declare.ts'
+import { getRow, rowId } from './read.ts'
+import { administrator, ifVersion, insistOn, refuse } from './write.ts'
+
+type Change = 'add' | 'replace' | 'remove'
+
+const linkage = z.strictObject({ id: rowId, ids: z.array(rowId).max(1000), ifVersion })
+
+/** Changes of a relation that is joined through a table, for administrators: as a whole or not at all. */
+export function relationshipWrites(of: Resource, name: string) {
+  const change = (kind: Change) =>
+    administrator
+      .meta({ ...exposes(of, { relationship: name, change: kind }), ...takes('record') })
+      .input(linkage)
+      .mutation(({ ctx, input }) => changeLinks(ctx, of, name, { ...input, kind }))
+  return { add: change('add'), replace: change('replace'), remove: change('remove') }
+}
+
+type Joined = Extract<Relation['path'], { through: string }>
+
+async function changeLinks(
+  ctx: Context,
+  of: Resource,
+  name: string,
+  { id, ids, kind, ifVersion }: z.output<typeof linkage> & { kind: Change },
+) {
+  const { path, to } = of.relations[name] as Relation
+  if (!('through' in path)) throw new Problem('read_only')
+  const other = ctx.resources.of(to)
+  const wanted = [...new Set(ids.map(Number))]
+  await ctx
+    .em()
+    .transactional(async (em) => {
+      // Who changes the same links waits here.
+      await insistOn(em, of, id, ifVersion)
+      const before = kind === 'replace' ? await linked(em, path, Number(id)) : []
+      await lockAll(em, other, [...wanted, ...before], kind === 'remove' ? [] : ids.map(Number))
+      await write(em, path, Number(id), wanted, kind)
+      // Both sides show the links.
+      await em.execute(`update ${of.table} set updated_at = now() where id = ?`, [Number(id)])
+      await em.execute(`update ${other.table} set updated_at = now() where id = any(?::int[])`, [
+        arrayOf([...wanted, ...before]),
+      ])
+    })
+    .catch(refuse)
+  const { relations } = await getRow(ctx, of, id, [name])
+  return relations?.[name] as Linked[]
+}
+
+/** As the database writes an array: the ORM would make a list of parameters of it. */
+const arrayOf = (ids: readonly number[]) => `{${ids.join()}}`
+
+async function linked(em: SqlEntityManager, { through, from, to }: Joined, id: number): Promise<number[]> {
+  const rows = await em.execute<{ id: number }[]>(`select ${to} as id from ${through} where ${from} = ?`, [id])
+  return rows.map(({ id }) => id)
+}
+
+/** In one order, so that two who lock the same rows wait for each other only once. A missing row gets a word of ours. */
+async function lockAll(em: SqlEntityManager, of: Resource, ids: readonly number[], needed: readonly number[]) {
+  const rows = await em.execute<{ id: number }[]>(
+    `select id from ${of.table} where id = any(?::int[]) order by id for no key update`,
+    [arrayOf(ids)],
+  )
+  const found = new Set(rows.map(({ id }) => id))
+  const issues = needed.flatMap((id, index) =>
+    found.has(id)
+      ? []
+      : [{ path: ['ids', index], message: `there is no resource of the type ${of.type} with this id` }],
+  )
+  if (issues.length > 0) throw new Problem('not_found', { issues })
+}
+
+async function write(em: SqlEntityManager, { through, from, to }: Joined, id: number, ids: number[], kind: Change) {
+  if (kind === 'remove')
+    await em.execute(`delete from ${through} where ${from} = ? and ${to} = any(?::int[])`, [id, arrayOf(ids)])
+  if (kind === 'replace') await em.execute(`delete from ${through} where ${from} = ?`, [id])
+  if (kind === 'remove') return
+  await em.execute(`insert into ${through} (${from}, ${to}) select ?, unnest(?::int[]) on conflict do nothing`, [
+    id,
+    arrayOf(ids),
+  ])
+}

@@ -1,0 +1,35 @@
+import { isDeepStrictEqual } from 'node:util'
+import { z } from 'zod'
+import { middleware } from '../core/trpc.ts'
+import type { Linked, Resource, Whole } from '../resource/declare.ts'
+import { rowId } from './read.ts'
+import { RowReader } from './rows.ts'
+
+const change = z.looseObject({ id: rowId })
+
+/**
+ * Drops the members of an update that equal what the caller reads, before the input is judged. A record sent back as it
+ * was read is thus a valid update, although some of its members are read-only and others, such as secrets, are masked.
+ */
+export const withoutUnchanged = (of: Resource) =>
+  middleware(async ({ ctx, getRawInput, next }) => {
+    const { data } = change.safeParse(await getRawInput())
+    if (!data) return next()
+    const lists = Object.keys(data).filter((name) => Object.hasOwn(of.relations, name) && of.relations[name]?.many)
+    const record = await new RowReader(ctx).byId(of, Number(data.id), lists)
+    if (!record) return next()
+    const changed = Object.entries(data).filter(([name, value]) => !isUnchanged(of, record, name, value))
+    return next({ getRawInput: async () => Object.fromEntries(changed) })
+  })
+
+function isUnchanged(of: Resource, record: Whole, name: string, value: unknown): boolean {
+  if (Object.hasOwn(of.relations, name)) return isDeepStrictEqual(idsOf(record.relations[name]), inOrder(value))
+  const isAttribute = Object.hasOwn(of.attributes, name)
+  return isAttribute && isDeepStrictEqual((record as unknown as Record<string, unknown>)[name], value)
+}
+
+/** The linkage as an input has it: the related id, or the sorted ids of a to-many relation. */
+const idsOf = (linked: Linked | Linked[] | null | undefined) =>
+  Array.isArray(linked) ? linked.map(({ id }) => id).sort() : (linked?.id ?? null)
+
+const inOrder = (value: unknown) => (Array.isArray(value) ? value.toSorted() : value)

@@ -1,0 +1,149 @@
+import { FilterParser } from 'ldapts'
+import { z } from 'zod'
+import { timerDuration } from '../../routers/ports/duration.ts'
+import { networkOf } from '../login/proxy.ts'
+import { count, flag, list } from './setting-kinds.ts'
+
+const methods = ['local', 'ldap', 'oidc', 'proxy'] as const
+type Method = (typeof methods)[number]
+
+const text = z.string().min(1).optional()
+const webAddress = z.url({ protocol: /^https?$/, error: 'must begin with https:// or http://' }).optional()
+const headerName = z
+  .string()
+  .regex(/^[A-Za-z0-9-]+$/, 'must be the exact name of a header: letters, digits and -')
+  .toLowerCase()
+  .optional()
+const passes = (check: (value: string) => unknown) => (value: string) => {
+  try {
+    check(value)
+    return true
+  } catch {
+    return false
+  }
+}
+
+export const networks = list.refine(
+  (all) => all.every(passes(networkOf)),
+  'must be addresses or networks such as 10.0.0.5 or 10.0.0.0/24',
+)
+
+/** The settings of logging in, part of the table of all settings. */
+export const loginShape = {
+  AUTHENTICATION_METHOD: list
+    .transform((names) => names.map((name) => name.toLowerCase()))
+    .pipe(z.array(z.enum(methods)))
+    .describe(
+      'Who knows the people, comma separated: `local`, `ldap`, `oidc`, `proxy`; each is believed every username. `local` in development and none in production when absent',
+    ),
+  LOGIN_ATTEMPTS_PER_ACCOUNT: count(10, 1).describe(
+    'Failed tries to sign in to one account in a LOGIN_WINDOW; a browser that signed in before counts for itself',
+  ),
+  LOGIN_ATTEMPTS_PER_ADDRESS: count(300, 1).describe('Failed tries to sign in from one address in a LOGIN_WINDOW'),
+  LOGIN_WINDOW: timerDuration.prefault('15m').describe('Time in which failed tries to sign in are counted'),
+  ACCOUNTS_FILE: text.describe(
+    'JSON or YAML file of the local accounts, which all replicas share; `accounts.json` in DATA_DIR when absent',
+  ),
+  LDAP_HOST: z
+    .string()
+    .transform((hosts) => hosts.split(/[\s,]+/).filter(Boolean))
+    .pipe(z.array(z.string().regex(/^ldaps?:\/\/[^\s/?#@]+$/i, 'must be ldaps://HOST or ldap://HOST')).min(1))
+    .optional()
+    .describe('LDAP servers, tried in order: `ldaps://HOST` or `ldap://HOST`, separated by blanks'),
+  LDAP_PORT: z.coerce.number().int().min(1).max(65_535).optional().describe('Port of LDAP servers that name none'),
+  LDAP_START_TLS: flag(false).describe('Whether `ldap://` connections are secured by StartTLS before anything is sent'),
+  LDAP_CA_FILE: text.describe(
+    'PEM file of the authorities that LDAP certificates come from; those of the system when absent',
+  ),
+  LDAP_ALLOW_PLAIN: flag(false).describe('Whether passwords may go to `ldap://` servers unencrypted'),
+  LDAP_BIND_DN: text.describe('Whom to search as, or `anonymous`; LDAP_BASE_DN when absent and LDAP_SEARCH_DN is set'),
+  LDAP_BIND_PW: text.describe('Password of LDAP_BIND_DN').meta({ secret: true }),
+  LDAP_SEARCH_DN: text.describe('Where to search; LDAP_BASE_DN when absent'),
+  LDAP_BASE_DN: text.describe('Where to search when LDAP_SEARCH_DN is absent'),
+  LDAP_FILTER: z
+    .string()
+    .refine((filter) => /=username\)/.test(filter), 'must hold `=username)`, for example `(uid=username)`')
+    .refine((filter) => filter.split('(').length === filter.split(')').length, 'has brackets that do not match')
+    .refine(passes(FilterParser.parseString), 'is not an LDAP filter')
+    .optional()
+    .describe('Filter that finds one entry; the account is put where it says `=username`'),
+  LDAP_ATTR_USERNAME: z.string().default('cn').describe('Attribute of the username'),
+  LDAP_ATTR_EMAIL: z.string().default('mail').describe('Attribute of the e-mail address'),
+  LDAP_ATTR_NAME: list.prefault('displayname').describe('Attributes of the display name, joined by blanks'),
+  LDAP_INVERT_NAME: flag(true).describe('Whether `Last, First` in a single LDAP_ATTR_NAME becomes `First Last`'),
+  LDAP_TIMEOUT: timerDuration.prefault('5s').describe('How long to wait for each step of an LDAP server'),
+  OIDC_IDP: webAddress.describe('Issuer of the OpenID provider; its addresses are found by discovery'),
+  OIDC_CLIENT_ID: text.describe('Our name at the OpenID provider'),
+  OIDC_CLIENT_SECRET: text
+    .describe('Our secret at the OpenID provider; absent for a public client')
+    .meta({ secret: true }),
+  OIDC_SCOPES: list.prefault('profile,email').describe('Scopes to ask for beside `openid`'),
+  OIDC_USERNAME_VAR: z.string().default('preferred_username').describe('Claim of the username'),
+  OIDC_EMAIL_VAR: z.string().default('email').describe('Claim of the e-mail address'),
+  OIDC_NAME_VAR: text.describe('Claim of the display name; first and last name, else `name`, when absent'),
+  OIDC_FIRSTNAME_VAR: text.describe('Claim of the first name'),
+  OIDC_LASTNAME_VAR: text.describe('Claim of the last name'),
+  OIDC_LOGOUT_URI: webAddress.describe('Where to sign out at the provider; what it names itself when absent'),
+  OIDC_ALLOW_HTTP: flag(false).describe('Whether the OpenID provider may be reached unencrypted'),
+  PROXY_ADDRESSES: networks.describe('Addresses or networks of the reverse proxy whose login headers are believed'),
+  PROXY_USERNAME_HEADER: headerName.describe('Header of the login proxy with the username'),
+  PROXY_EMAIL_HEADER: headerName.describe('Header of the login proxy with the e-mail address'),
+  PROXY_NAME_HEADER: headerName.describe('Header of the login proxy with the display name'),
+  PROXY_LOGIN_URL: text.describe('Where the login proxy signs people in, where it does so on demand'),
+  PROXY_LOGOUT_URL: text.describe('Where the login proxy signs people out'),
+}
+
+interface Choice {
+  AUTHENTICATION_METHOD: readonly Method[]
+  NODE_ENV: 'development' | 'production'
+}
+
+export function chosenMethods({ AUTHENTICATION_METHOD: chosen, NODE_ENV }: Choice): readonly Method[] {
+  if (chosen.length > 0) return [...new Set(chosen)]
+  return NODE_ENV === 'development' ? ['local'] : []
+}
+
+export const usesLocalAccounts = (env: Choice) => chosenMethods(env).includes('local')
+
+type Values = Record<string, unknown>
+
+const chooses = (env: Values, method: Method) => [env['AUTHENTICATION_METHOD']].flat().includes(method)
+const isPlain = (url: unknown) => /^(ldap|http):/i.test(String(url))
+
+/** A rule runs beside other problems, so that all are listed at once. */
+const rule = (method: Method, path: string, message: string, holds: (env: Values) => boolean) =>
+  z.refine<Values>((env) => !chooses(env, method) || holds(env), { path: [path], message, when: () => true })
+
+const needs = (method: Method, path: string, also = '') =>
+  rule(method, path, `is needed for the login method ${method}${also}`, (env) => [env[path]].flat()[0] !== undefined)
+
+/** What a chosen method cannot do without. */
+export const loginRules = [
+  rule('local', 'ACCOUNTS_FILE', 'production needs an accounts file of its own', (env) =>
+    Boolean(env['NODE_ENV'] !== 'production' || env['ACCOUNTS_FILE']),
+  ),
+  needs('ldap', 'LDAP_HOST'),
+  needs('ldap', 'LDAP_FILTER'),
+  rule('ldap', 'LDAP_SEARCH_DN', 'this or LDAP_BASE_DN is needed for the login method ldap', (env) =>
+    Boolean(env['LDAP_SEARCH_DN'] ?? env['LDAP_BASE_DN']),
+  ),
+  rule('ldap', 'LDAP_BIND_DN', 'is needed for the login method ldap; it may be `anonymous`', (env) =>
+    Boolean(env['LDAP_BIND_DN'] ?? (env['LDAP_SEARCH_DN'] && env['LDAP_BASE_DN'])),
+  ),
+  rule('ldap', 'LDAP_BIND_PW', 'is needed unless LDAP_BIND_DN is `anonymous`', (env) =>
+    Boolean(env['LDAP_BIND_PW'] ?? env['LDAP_BIND_DN'] === 'anonymous'),
+  ),
+  rule('ldap', 'LDAP_HOST', 'sends passwords unencrypted: use ldaps://, LDAP_START_TLS or LDAP_ALLOW_PLAIN', (env) =>
+    Boolean(env['LDAP_START_TLS'] || env['LDAP_ALLOW_PLAIN'] || ![env['LDAP_HOST']].flat().some(isPlain)),
+  ),
+  needs('oidc', 'BASE_URL', ', which sends the browser back there'),
+  needs('oidc', 'OIDC_IDP'),
+  needs('oidc', 'OIDC_CLIENT_ID'),
+  rule('oidc', 'OIDC_IDP', 'is not encrypted: use https:// or set OIDC_ALLOW_HTTP', (env) =>
+    Boolean(env['OIDC_ALLOW_HTTP'] || !isPlain(env['OIDC_IDP'])),
+  ),
+  needs('proxy', 'PROXY_ADDRESSES'),
+  needs('proxy', 'PROXY_USERNAME_HEADER'),
+  needs('proxy', 'PROXY_EMAIL_HEADER'),
+  needs('proxy', 'PROXY_NAME_HEADER'),
+]

@@ -1,0 +1,51 @@
+import { access, readFile } from 'node:fs/promises'
+import { assertPicture } from '../../routers/identity/pictures.ts'
+import { readAccounts } from '../login/accounts.ts'
+import { readModelConfig } from './ai-config.ts'
+import { processEnv, readEnv } from './env.ts'
+import { loadExtensions } from './extensions.ts'
+import { loadFrontendMigrations } from './frontend-migrations.ts'
+import { loadLabels } from './labels.ts'
+import { list } from './setting-kinds.ts'
+import type { Env } from './settings.ts'
+
+/**
+ * The settings of a service that is about to start, with a look into every file they name: throws one list of all that
+ * is wrong, before anything is made.
+ */
+export async function readWholeEnv(source?: NodeJS.ProcessEnv): Promise<Env> {
+  const values = source ?? processEnv().values
+  const outcomes = await Promise.allSettled([(async () => readEnv(source))(), ...looks(values)])
+  const problems = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason as Error] : []))
+  const [settings] = outcomes
+  if (problems.length > 0 || settings.status === 'rejected')
+    throw new Error(problems.map(({ message }) => message).join('\n'))
+  return settings.value
+}
+
+/** Each setting that names a file or a folder, with what reads it later. */
+const readers: Record<string, (path: string, values: NodeJS.ProcessEnv) => Promise<unknown>> = {
+  AI_CONFIG: (path, values) => readModelConfig(path, values, { demo: values['NODE_ENV'] !== 'production' }),
+  SVC_AVATAR: async (path) => assertPicture(await readFile(path)),
+  EXTENSIONS: (paths) => loadExtensions(list.parse(paths)),
+  LABELS_DIR: async (path) => {
+    await access(path)
+    await loadLabels(path)
+  },
+  FRONTEND_MIGRATIONS: loadFrontendMigrations,
+  LDAP_CA_FILE: async (path) => {
+    if (!(await readFile(path, 'utf8')).includes('BEGIN CERTIFICATE')) throw new Error(`${path} holds no certificate.`)
+  },
+  ACCOUNTS_FILE: readAccounts,
+}
+
+function looks(values: NodeJS.ProcessEnv): Promise<unknown>[] {
+  return Object.entries(readers).map(async ([setting, read]) => {
+    const path = values[setting]
+    if (!path) return
+    await read(path, values).catch((cause: Error) => {
+      const known = cause.message.startsWith(setting) ? '' : `${setting}: `
+      throw new Error(`${known}${cause.message}`, { cause })
+    })
+  })
+}

@@ -1,0 +1,62 @@
+import { fileURLToPath } from 'node:url'
+import { Migrator } from '@mikro-orm/migrations'
+import { type EntityManager, MikroORM, type PostgreSqlConnection } from '@mikro-orm/postgresql'
+import { types as driverTypes, type Pool } from 'pg'
+import { entities } from '../../entities/index.ts'
+import type { Sql, Statement } from '../../entities/sql/statement.ts'
+import { shareTurns } from '../../routers/resource/turns.ts'
+import { withLists } from './array-types.ts'
+import { releaseLostConnections } from './lost-connections.ts'
+
+/** The connection to PostgreSQL: entities for writing, named statements for reading. */
+export interface Database {
+  em: EntityManager
+  sql: Sql
+  orm: MikroORM
+  pool: Pool
+  close(): Promise<void>
+}
+
+interface DatabaseOptions {
+  url: string
+  poolSize?: number
+}
+
+/** Connects; throws where the server does not answer. */
+export async function connect({ url, poolSize = 10 }: DatabaseOptions): Promise<Database> {
+  const orm = new MikroORM({
+    clientUrl: url,
+    entities,
+    extensions: [Migrator],
+    // One stays open: to sign in anew takes a thread of the pool, which a health check should not have to wait for.
+    pool: { min: 1, max: poolSize },
+    forceUtcTimezone: true,
+    logger: () => {},
+    migrations: {
+      path: fileURLToPath(new URL('../../entities/migrations', import.meta.url)),
+      glob: '!(*.d).ts',
+      snapshot: false,
+      emit: 'ts',
+    },
+    driverOptions: {
+      connectionTimeoutMillis: 10_000,
+      application_name: 'svc',
+      // Scopes look cheaper with their values in them, and PostgreSQL would plan the same statement anew each time.
+      options: '-c plan_cache_mode=force_generic_plan',
+    },
+  })
+  const connection = orm.em.getConnection() as PostgreSqlConnection
+  releaseLostConnections(connection)
+  await orm.connect()
+  const pool = await connection.getNativeClient()
+  return { em: orm.em, sql: runOn(pool), orm, pool, close: () => orm.close() }
+}
+
+/** Named statements over the pool: PostgreSQL parses and plans each once per connection. */
+function runOn(pool: Pool): Sql {
+  const types = withLists(pool.options.types ?? driverTypes)
+  const run: Sql = async <Row>({ name, text }: Statement<Row>, values: readonly unknown[] = []) =>
+    (await pool.query({ name, text, values: values as unknown[], types })).rows as Row[]
+  const share = shareTurns(run)
+  return (statement, values) => (statement.shared ? share(statement, values) : run(statement, values))
+}

@@ -1,0 +1,34 @@
+import pg from 'pg'
+import { AI_USER_ID, User } from '../../entities/identity/user.ts'
+import { locks } from '../../entities/sql/locks.ts'
+import type { Database } from './database.ts'
+
+/** The AI user as the settings name it. */
+export interface AiUser {
+  name: string
+  username: string
+}
+
+/** Brings the schema up to date and creates the AI user; replicas that start at once take turns. Returns what was missing. */
+export async function migrate(database: Database, url: string, aiUser: AiUser): Promise<string[]> {
+  const turn = new pg.Client({ connectionString: url })
+  // A server that goes away is told by the statement under way.
+  turn.on('error', () => {})
+  await turn.connect()
+  try {
+    await turn.query('select pg_advisory_lock($1)', [locks.migrateSchema])
+    const applied = await database.orm.migrator.up()
+    await createAiUser(database, aiUser)
+    return applied.map(({ name }) => name)
+  } finally {
+    await turn.end()
+  }
+}
+
+/** Fixed from then on: later settings do not change it. */
+async function createAiUser({ em }: Database, { name, username }: AiUser): Promise<void> {
+  const fork = em.fork()
+  if (await fork.count(User, { id: AI_USER_ID })) return
+  await fork.insert(User, { id: AI_USER_ID, username, email: `${username}@ai.invalid`, name, role: 'user' })
+  await fork.execute(`select setval('users_id_seq', greatest((select max(id) from users), ?))`, [AI_USER_ID])
+}

@@ -1,0 +1,19 @@
+import type { FastifyRequest } from 'fastify'
+import { Problem } from '../../routers/core/problems.ts'
+import { hasCsrfToken, type SessionRecord } from '../../routers/ports/session.ts'
+
+/** Whether the browser says that the request comes from our own pages. */
+export function isOwn({ headers }: FastifyRequest, origin: string): boolean {
+  return headers['sec-fetch-site'] === 'same-origin' || headers.origin === origin
+}
+
+const harmless = ['GET', 'HEAD', 'OPTIONS']
+
+/** Refuses what another site could make a browser send. Without a session only what surely comes from elsewhere. */
+export function assertOwn(request: FastifyRequest, origin: string, session: SessionRecord | undefined): void {
+  if (harmless.includes(request.method) || isOwn(request, origin)) return
+  const { 'x-csrf-token': token, 'sec-fetch-site': site, origin: from } = request.headers
+  if (session && typeof token === 'string' && hasCsrfToken(session, token)) return
+  if (!session && from === undefined && (site === undefined || site === 'none')) return
+  throw new Problem('csrf')
+}

@@ -1,0 +1,32 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import type { Env } from '../config/settings.ts'
+
+/** A port that no other process gets until it is released. */
+export interface ClaimedPort {
+  port: number
+  release(): Promise<void>
+}
+
+/** Takes the port of the settings, or a free one for 0; throws in words of the settings where that is not possible. */
+export async function claimPort({ PORT, HOST }: Pick<Env, 'PORT' | 'HOST'>): Promise<ClaimedPort> {
+  // Nobody is served here yet.
+  const holder = createServer((socket) => socket.destroy())
+  holder.listen(PORT, HOST)
+  await once(holder, 'listening').catch((error: NodeJS.ErrnoException) => explainPort(error, { PORT, HOST }))
+  const { port } = holder.address() as AddressInfo
+  return { port, release: () => new Promise((done) => holder.close(() => done())) }
+}
+
+/** Says which setting to change. */
+export function explainPort(error: NodeJS.ErrnoException, { PORT, HOST }: Pick<Env, 'PORT' | 'HOST'>): never {
+  const sentence = sentences(PORT, HOST)[error.code ?? '']
+  throw sentence ? new Error(sentence, { cause: error }) : error
+}
+
+const sentences = (port: number, host: string): Record<string, string> => ({
+  EADDRINUSE: `Port ${port} of ${host} is taken. Set PORT to another.`,
+  EACCES: `Port ${port} is open to administrators of this machine only. Set PORT to 1024 or more.`,
+  EADDRNOTAVAIL: `${host} is no address of this machine. Set HOST to one, or to 0.0.0.0 for all.`,
+  ENOTFOUND: `${host} is no address of this machine. Set HOST to one, or to 0.0.0.0 for all.`,
+})

@@ -1,0 +1,37 @@
+import type { FastifyRequest } from 'fastify'
+import { type Locale, matchLocale } from '../../routers/ports/locales.ts'
+import { readCookie } from './cookies.ts'
+
+/** Where a browser keeps the language that was chosen in it. */
+export const LOCALE_COOKIE = 'locale'
+
+/** The first wish of a request that names a language we speak: header, query, session, cookie, then what the browser prefers. */
+export function localeOf({ headers, query }: FastifyRequest, remembered?: string): Locale | undefined {
+  const { locale, lang } = (query ?? {}) as { locale?: unknown; lang?: unknown }
+  const wishes = [
+    headers['x-app-locale'],
+    lang,
+    locale,
+    remembered,
+    readCookie(headers.cookie, LOCALE_COOKIE),
+    ...preferred(headers['accept-language']),
+  ]
+  for (const wish of wishes) {
+    const found = typeof wish === 'string' ? matchLocale(wish) : undefined
+    if (found) return found
+  }
+  return undefined
+}
+
+/** `de;q=0.8, en` as `['en', 'de']`. */
+function preferred(acceptLanguage: string | undefined): string[] {
+  const ranges = (acceptLanguage ?? '')
+    .slice(0, 500)
+    .split(',')
+    .map((range) => {
+      const [, tag = '', quality = '1'] = /^\s*([\w-]+)\s*(?:;\s*q=([\d.]+))?/.exec(range) ?? []
+      return { tag, quality: Number(quality) || 0 }
+    })
+    .filter(({ quality }) => quality > 0)
+  return ranges.sort((a, b) => b.quality - a.quality).map(({ tag }) => tag)
+}

@@ -1,0 +1,127 @@
+import { lookup } from 'node:dns'
+import { isIP, type LookupFunction } from 'node:net'
+import { Readable } from 'node:stream'
+import { arrayBuffer, json, text } from 'node:stream/consumers'
+import ipaddr from 'ipaddr.js'
+import { Agent, type Dispatcher } from 'undici'
+import { type Answer, Exchange } from './response-stream.ts'
+
+/** The one way out: pooled connections, time limits, size limit, no redirects, and a say on which addresses are reached. */
+export interface Outbound {
+  /** As much of `fetch` as SDKs use. */
+  fetch: typeof globalThis.fetch
+  /** What `fetch` is made of; its answer costs less. */
+  send(url: string, init: OutboundRequest): Promise<Answer>
+  close(): Promise<void>
+}
+
+export interface OutboundRequest {
+  method: Dispatcher.HttpMethod
+  headers: Record<string, string>
+  body: string | null
+  signal: AbortSignal | null
+}
+
+export interface OutboundOptions {
+  /** In milliseconds: to connect, and to wait for the first and for each further byte. */
+  connectTimeout?: number | undefined
+  byteTimeout?: number | undefined
+  maxBytes?: number
+  /** `configured` trusts addresses an operator wrote down; `public` reaches no private network. */
+  reach: 'configured' | 'public'
+}
+
+export function createOutbound(options: OutboundOptions): Outbound {
+  const { connectTimeout = 10_000, byteTimeout = 120_000, maxBytes = 64 * 1024 * 1024, reach } = options
+  const agent = new Agent({
+    connect: { timeout: connectTimeout, ...(reach === 'public' && { lookup: publicOnly }) },
+    headersTimeout: byteTimeout,
+    bodyTimeout: byteTimeout,
+    maxResponseSize: maxBytes,
+    pipelining: 1,
+    keepAliveTimeout: 30_000,
+  })
+
+  async function send(address: string, { method, headers, body, signal }: OutboundRequest) {
+    const url = new URL(address)
+    assertAllowed(url, reach)
+    signal?.throwIfAborted()
+    const exchange = new Exchange(signal)
+    agent.dispatch({ origin: url.origin, path: url.pathname + url.search, method, headers, body }, exchange)
+    return exchange.answer
+  }
+
+  async function outboundFetch(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
+    const answer = await send(input instanceof Request ? input.url : String(input), {
+      method: (init.method ?? 'GET') as Dispatcher.HttpMethod,
+      headers: init.headers as Record<string, string>,
+      body: (init.body ?? null) as string | null,
+      signal: init.signal ?? null,
+    })
+    return new FetchAnswer(answer) as unknown as Response
+  }
+
+  return { fetch: outboundFetch, send, close: () => agent.destroy() }
+}
+
+function assertAllowed({ protocol, username, password, hostname }: URL, reach: OutboundOptions['reach']): void {
+  if (protocol !== 'https:' && protocol !== 'http:') throw new OutboundError('only http and https are spoken')
+  if (username || password) throw new OutboundError('an address carries no credentials')
+  // A literal address is not looked up, so it is judged here.
+  const literal = hostname.replace(/^\[|\]$/g, '')
+  if (reach === 'public' && isIP(literal) && !isPublic(literal)) throw new OutboundError('not a public address')
+}
+
+export class OutboundError extends Error {
+  override name = 'OutboundError'
+}
+
+/** As much of a `Response` as clients read; making a whole one costs more than the rest of a call. */
+class FetchAnswer {
+  readonly status: number
+  readonly ok: boolean
+  readonly statusText: string
+  readonly headers: Headers
+  readonly #body: Readable
+  #web: ReturnType<typeof Readable.toWeb> | undefined
+
+  constructor({ statusCode, headers, body }: Answer) {
+    this.status = statusCode
+    this.ok = statusCode >= 200 && statusCode < 300
+    this.statusText = String(statusCode)
+    this.headers = new Headers(headers as Record<string, string>)
+    this.#body = body
+  }
+
+  /** Always the same one: a second would hold all that the first reads. */
+  get body() {
+    this.#web ??= Readable.toWeb(this.#body)
+    return this.#web
+  }
+
+  text() {
+    return text(this.#body)
+  }
+
+  json() {
+    return json(this.#body)
+  }
+
+  arrayBuffer() {
+    return arrayBuffer(this.#body)
+  }
+}
+
+/** Resolves a name to public addresses only, and connects to just those: a name cannot change its mind in between. */
+const publicOnly: LookupFunction = (hostname, options, done) => {
+  lookup(hostname, { ...options, all: true }, (error, addresses) => {
+    if (error) return done(error, [])
+    const open = addresses.filter(({ address }) => isPublic(address))
+    if (open.length === 0) return done(new OutboundError('not a public address'), [])
+    return done(null, open)
+  })
+}
+
+function isPublic(address: string): boolean {
+  return ipaddr.process(address).range() === 'unicast'
+}

@@ -1,0 +1,64 @@
+import { LRUCache } from 'lru-cache'
+import type { RateLimiter } from '../../routers/core/rate-limit.ts'
+import type { AnswerStore, KeyValueStore } from '../../routers/ports/key-value-store.ts'
+import { memberSetsInProcess } from './member-sets.ts'
+import { limiterInProcess } from './rate-limiter.ts'
+
+/** The key-value stores and what counts in them. In process each purpose has room of its own, and pushes out no other. */
+export interface KeyValue {
+  kv: KeyValueStore
+  answers: AnswerStore
+  limiter: RateLimiter
+  close(): Promise<void>
+}
+
+/** In Redis where there is an address, else in this process. */
+export async function createKeyValue(redisUrl: string | undefined): Promise<KeyValue> {
+  // Its client is loaded only where there is a server to talk to.
+  return redisUrl ? (await import('./redis.ts')).inRedis(redisUrl) : inProcess()
+}
+
+/** Characters of all keys and values of a store: what was not used for longest goes first. */
+const MAX_SIZE = 64 * 1024 * 1024
+const MOST_SETS = 100_000
+
+function inProcess(): KeyValue {
+  const sets = memberSetsInProcess(MOST_SETS)
+  const values = valuesInProcess()
+  return {
+    kv: {
+      ...values,
+      ...sets,
+      delete: async (key) => {
+        await values.delete(key)
+        await sets.delete(key)
+      },
+      ping: async () => {},
+    },
+    answers: valuesInProcess(),
+    limiter: limiterInProcess(),
+    close: async () => {},
+  }
+}
+
+function valuesInProcess(): AnswerStore & Pick<KeyValueStore, 'setIfPresent'> {
+  const values = new LRUCache<string, string>({
+    maxSize: MAX_SIZE,
+    sizeCalculation: (value, key) => key.length + value.length,
+  })
+  return {
+    get: async (key) => values.get(key),
+    set: async (key, value, ttlMs) => void values.set(key, value, { ttl: ttlMs }),
+    setIfAbsent: async (key, value, ttlMs) => {
+      if (values.has(key)) return false
+      values.set(key, value, { ttl: ttlMs })
+      return true
+    },
+    setIfPresent: async (key, value, ttlMs) => {
+      if (!values.has(key)) return false
+      values.set(key, value, { ttl: ttlMs })
+      return true
+    },
+    delete: async (key) => void values.delete(key),
+  }
+}

@@ -1,0 +1,76 @@
+import { Redis } from 'ioredis'
+import { Problem } from '../../routers/core/problems.ts'
+import type { KeyValueStore } from '../../routers/ports/key-value-store.ts'
+import type { KeyValue } from './key-value.ts'
+import { memberSetsInRedis } from './member-sets.ts'
+import { limiterInRedis } from './rate-limiter.ts'
+
+const PREFIX = 'svc:'
+
+/** The key-value store in Redis, shared by all replicas. */
+export function inRedis(url: string): KeyValue {
+  const redis = openClient(url)
+  const ready = new Promise<void>((done) => redis.once('ready', done))
+  const connected = async () => {
+    if (redis.status === 'connecting' || redis.status === 'connect') await Promise.race([ready, pauseAtMost(3000)])
+  }
+  const values: KeyValueStore = namingRedis({
+    ...memberSetsInRedis(redis, connected),
+    get: async (key) => {
+      await connected()
+      return (await redis.get(key)) ?? undefined
+    },
+    set: async (key, value, ttlMs) => {
+      await connected()
+      await redis.set(key, value, 'PX', ttlMs)
+    },
+    setIfAbsent: async (key, value, ttlMs) => {
+      await connected()
+      return (await redis.set(key, value, 'PX', ttlMs, 'NX')) === 'OK'
+    },
+    setIfPresent: async (key, value, ttlMs) => {
+      await connected()
+      return (await redis.set(key, value, 'PX', ttlMs, 'XX')) === 'OK'
+    },
+    delete: async (key) => {
+      await connected()
+      await redis.del(key)
+    },
+    ping: async () => {
+      await connected()
+      await redis.ping()
+    },
+  })
+  return {
+    kv: values,
+    answers: values,
+    limiter: limiterInRedis(redis, connected),
+    close: async () => void redis.disconnect(),
+  }
+}
+
+/** A command that fails says which setting to look at, to the caller and in the log. */
+function namingRedis(store: KeyValueStore): KeyValueStore {
+  const failed = (error: unknown): never => {
+    const cause = new Error('Redis does not answer. REDIS_URL says where it is looked for.', { cause: error })
+    throw new Problem('unavailable', { detail: 'The key-value store does not answer. Check REDIS_URL.', cause })
+  }
+  const commands = Object.entries(store) as [string, (...args: unknown[]) => Promise<unknown>][]
+  const named = commands.map(([name, command]) => [name, (...args: unknown[]) => command(...args).catch(failed)])
+  return Object.fromEntries(named)
+}
+
+function openClient(url: string): Redis {
+  // Without an offline queue a command fails at once while Redis is away, instead of holding its request.
+  const redis = new Redis(url, {
+    keyPrefix: PREFIX,
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 1,
+    commandTimeout: 3000,
+  })
+  // Each command reports its own failure; without a listener the reconnecting would end the process.
+  redis.on('error', () => {})
+  return redis
+}
+
+const pauseAtMost = (ms: number) => new Promise<void>((done) => setTimeout(done, ms).unref())

@@ -1,0 +1,107 @@
+import { describe, expect, test } from 'vitest'
+import { startApp } from '../kit/app.ts'
+import { eventsIn, textOf } from '../kit/event-stream.ts'
+import { key, type Protocol, protocols } from '../kit/protocols.ts'
+import { type Behaviour, beginStream, canary, configFor, json, question, startProvider } from '../kit/provider.ts'
+
+const streaming = { accept: 'text/event-stream' }
+
+/** A provider that speaks the protocol under a path of its own; `cut` ends its stream early, in whichever way. */
+function speaks(protocol: Protocol, cut?: 'end' | 'reset' | 'error'): Behaviour {
+  const [start, end] = protocol.events
+  return ({ path, body }, response) => {
+    if (!body.stream && !path.includes('stream')) return json(response, protocol.answer)
+    beginStream(response)
+    response.write(start)
+    if (cut === 'reset') return void setTimeout(() => response.destroy(), 50)
+    response.end({ end: '', error: protocol.error, none: end }[cut ?? 'none'])
+  }
+}
+
+async function startWith(protocol: Protocol, behave: Behaviour) {
+  await using resources = new AsyncDisposableStack()
+  const upstream = resources.use(await startProvider(behave))
+  upstream.listing = protocol.listing
+  const config = resources.use(
+    await configFor(upstream.url, {
+      provider: { adapter: protocol.adapter, apiUrl: `${upstream.url}/proxy`, apiKey: key },
+      model: { upstreamId: 'up-1', pricing: { currency: 'EUR', inputPerMillion: 1, outputPerMillion: 2 } },
+    }),
+  )
+  const svc = resources.use(await startApp({ AI_CONFIG: config.file }))
+  const { token } = await svc.user()
+  const kept = resources.move()
+  return {
+    svc,
+    upstream,
+    ask: (headers: Record<string, string> = {}) =>
+      svc.send('POST', '/api/ai-req', { token, headers, body: question('How do you do?') }),
+    async records() {
+      await svc.services.usageLog.flush()
+      return svc.rows(
+        `select outcome, input_tokens as input, output_tokens as output, cached_tokens as cached,
+                cost_micros::int as cost from usage_records`,
+      )
+    },
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  }
+}
+
+const whole = { outcome: 'completed', input: 7, output: 3, cached: 2, cost: 13 }
+
+describe.for(protocols.map((protocol): [string, Protocol] => [protocol.adapter, protocol]))(
+  'a provider of the kind %s',
+  ([, protocol]) => {
+    test('is asked in its own terms at the address that was set', async () => {
+      await using app = await startWith(protocol, speaks(protocol))
+
+      const response = await app.ask()
+
+      expect(await response.json()).toEqual({ success: true, content: { text: 'Hello there.' } })
+      expect(app.upstream.asked).toHaveLength(1)
+      expect(app.upstream.asked[0]?.path).toBe(`/v1/proxy${protocol.path}`)
+      const [name, value] = protocol.header
+      expect(app.upstream.asked[0]?.headers[name]).toBe(value)
+      expect(JSON.stringify(app.upstream.asked[0]?.body)).toContain('How do you do?')
+      expect(await app.records()).toEqual([whole])
+    })
+
+    test('streams', async () => {
+      await using app = await startWith(protocol, speaks(protocol))
+
+      const events = eventsIn(await (await app.ask(streaming)).text())
+
+      expect(app.upstream.asked[0]?.path).toBe(`/v1/proxy${protocol.streamPath}`)
+      expect(textOf(events)).toBe('Hello there.')
+      expect(events.map(({ event }) => event)).toEqual(['delta', 'delta', 'usage', 'done'])
+      expect(await app.records()).toEqual([whole])
+    })
+
+    test.for(['end', 'reset', 'error'] as const)(
+      'does not pass for complete when its stream is cut (%s)',
+      async (cut) => {
+        await using app = await startWith(protocol, speaks(protocol, cut))
+
+        const text = await (await app.ask(streaming)).text()
+
+        const events = eventsIn(text)
+        expect(textOf(events)).toBe('Hello there.')
+        expect(events.at(-1)).toMatchObject({ event: 'error', data: { code: 'provider_failed' } })
+        expect(text + app.svc.log.join('')).not.toContain(canary)
+        expect(await app.records()).toMatchObject([{ outcome: 'failed' }])
+      },
+    )
+
+    test('tells which models it has', async () => {
+      await using app = await startWith(protocol, speaks(protocol))
+      const check = async () => (await app.svc.host.models.check()).map(({ status }) => status)
+
+      expect(await check()).toEqual(['online'])
+      app.upstream.listing = { data: [{ id: 'up-11' }], models: [{ name: 'models/up-11' }] }
+      expect(await check()).toEqual(['offline'])
+      app.upstream.listing = 'rubbish'
+      expect(await check()).toEqual(['unknown'])
+      expect(await app.svc.rows('select status, active from ai_models')).toEqual([{ status: 'unknown', active: true }])
+    })
+  },
+)

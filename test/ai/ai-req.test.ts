@@ -1,0 +1,336 @@
+import { describe, expect, test } from 'vitest'
+import { startApp } from '../kit/app.ts'
+import { answers, configFor, question, startProvider } from '../kit/provider.ts'
+
+const says = (...turns: [role: string, text: string][]) => ({
+  payload: { model: 'mock-1', messages: turns.map(([role, text]) => ({ role, content: { text } })) },
+})
+
+describe('POST /api/ai-req', () => {
+  test('answers with the text of the model', async () => {
+    await using provider = await startProvider(answers('Good day to you.'))
+    await using config = await configFor(provider.url)
+    await using svc = await startApp({ AI_CONFIG: config.file })
+    const { token } = await svc.user()
+
+    const response = await svc.send('POST', '/api/ai-req', { token, body: question('How do you do?') })
+
+    expect(response.status).toBe(200)
+    expect(response.headers.get('content-type')).toMatch(/^application\/json/)
+    expect(await response.json()).toEqual({ success: true, content: { text: 'Good day to you.' } })
+    expect(provider.asked).toMatchObject([
+      {
+        path: '/v1/chat/completions',
+        body: { model: 'mock-1', messages: [{ role: 'user', content: 'How do you do?' }] },
+      },
+    ])
+    expect(provider.asked[0]?.headers.authorization).toBe('Bearer provider-key')
+  })
+
+  test('answers from the demo model without any configuration, and always the same', async () => {
+    await using svc = await startApp()
+    const { token } = await svc.user()
+    const ask = async () => (await svc.send('POST', '/api/ai-req', { token, body: question('Hello', 'demo') })).json()
+
+    expect(await ask()).toEqual({ success: true, content: { text: expect.stringContaining('not an AI') } })
+    expect(await ask()).toEqual(await ask())
+  })
+
+  test('takes conversations without a system message, with a late one, and with turns in a row', async () => {
+    await using provider = await startProvider()
+    await using config = await configFor(provider.url)
+    await using svc = await startApp({ AI_CONFIG: config.file })
+    const { token } = await svc.user()
+    const sent = async (body: object) => {
+      const response = await svc.send('POST', '/api/ai-req', { token, body })
+      expect(response.status).toBe(200)
+      return provider.asked.at(-1)?.body.messages.map(({ role, content }) => `${role}: ${content}`)
+    }
+
+    expect(await sent(says(['user', 'A']))).toEqual(['user: A'])
+    expect(await sent(says(['system', 'S'], ['user', 'A']))).toEqual(['system: S', 'user: A'])
+    expect(await sent(says(['user', 'A'], ['user', 'B']))).toEqual(['user: A\n\nB'])
+    expect(
+      await sent(says(['user', 'A'], ['assistant', 'B'], ['assistant', 'C'], ['user', 'D'], ['user', 'E'])),
+    ).toEqual(['user: A', 'assistant: B\n\nC', 'user: D\n\nE'])
+    expect(await sent(says(['user', 'A'], ['system', 'S'], ['user', 'B'], ['system', 'T'], ['user', 'C']))).toEqual([
+      'system: S\n\nT',
+      'user: A\n\nB\n\nC',
+    ])
+  })
+
+  test('drops what is sent beside model and messages', async () => {
+    await using provider = await startProvider()
+    await using config = await configFor(provider.url, { model: { parameters: { temperature: 0.5, maxTokens: 100 } } })
+    await using svc = await startApp({ AI_CONFIG: config.file })
+    const { token } = await svc.user()
+    const { payload } = question()
+    const body = { version: 'x', payload: { ...payload, stream: true, tools: [{}], params: { temperature: 2 } } }
+
+    expect((await svc.send('POST', '/api/ai-req', { token, body })).status).toBe(200)
+
+    const asked = provider.asked[0]?.body
+    expect(asked).toMatchObject({ temperature: 0.5, max_tokens: 100 })
+    expect(asked).not.toHaveProperty('tools')
+    expect(asked?.stream).toBeFalsy()
+  })
+
+  test('takes a long conversation in many messages', async () => {
+    await using provider = await startProvider()
+    await using config = await configFor(provider.url)
+    await using svc = await startApp({ AI_CONFIG: config.file })
+    const { token } = await svc.user()
+    const turns = Array.from({ length: 2000 }, (): [string, string] => ['user', 'word'])
+
+    expect((await svc.send('POST', '/api/ai-req', { token, body: says(...turns) })).status).toBe(200)
+    expect(provider.asked[0]?.body.messages).toHaveLength(1)
+  })
+})
+
+describe('a body that will not do', () => {
+  const required = (...fields: string[]) =>
+    Object.fromEntries(fields.map((field) => [field, [`The ${field} field is required.`]]))
+  const user = { role: 'user', content: { text: 'Hello' } }
+  const withMessages = (...messages: unknown[]) => ({ payload: { model: 'mock-1', messages } })
+  const tooDeep = { payload: ['The body nests deeper than 50 levels.'] }
+  const notYours = { 'payload.model': ['The payload.model field is not a model that you may use.'] }
+
+  const bodies: [name: string, body: unknown, errors: Record<string, unknown>][] = [
+    ['none', undefined, required('payload.model', 'payload.messages')],
+    ['an empty object', {}, required('payload.model', 'payload.messages')],
+    ['null', 'null', required('payload.model', 'payload.messages')],
+    ['a list', [], required('payload.model', 'payload.messages')],
+    ['a text', '"hello"', required('payload.model', 'payload.messages')],
+    ['an empty payload', { payload: {} }, required('payload.model', 'payload.messages')],
+    ['a payload of null', { payload: null }, required('payload.model', 'payload.messages')],
+    ['a payload of text', { payload: 'x' }, { payload: ['The payload field must be an object.'] }],
+    ['no model', { payload: { messages: [user] } }, required('payload.model')],
+    ['an empty model', { payload: { model: '', messages: [user] } }, required('payload.model')],
+    [
+      'a number as model',
+      { payload: { model: 1, messages: [user] } },
+      { 'payload.model': ['The payload.model field must be a string.'] },
+    ],
+    ['an unknown model', { payload: { model: 'gpt-99', messages: [user] } }, notYours],
+    [
+      'a model with a forbidden character',
+      { payload: { model: 'mock-1\u0000', messages: [user] } },
+      { 'payload.model': ['The payload.model field must not contain a NUL character.'] },
+    ],
+    ['a very long model', { payload: { model: 'x'.repeat(100_000), messages: [user] } }, notYours],
+    ['an SQL model', { payload: { model: "' or 1=1 --", messages: [user] } }, notYours],
+    ['no messages', { payload: { model: 'mock-1' } }, required('payload.messages')],
+    ['an empty list', withMessages(), required('payload.messages')],
+    [
+      'messages of text',
+      { payload: { model: 'mock-1', messages: 'Hello' } },
+      { 'payload.messages': ['The payload.messages field must be an array.'] },
+    ],
+    [
+      'an empty message',
+      withMessages({}),
+      required('payload.messages.0.role', 'payload.messages.0.content', 'payload.messages.0.content.text'),
+    ],
+    [
+      'an empty text',
+      withMessages({ role: 'user', content: { text: '' } }),
+      required('payload.messages.0.content.text'),
+    ],
+    [
+      'a content of text',
+      withMessages({ role: 'user', content: 'Hello' }),
+      { 'payload.messages.0.content': ['The payload.messages.0.content field must be an object.'] },
+    ],
+    [
+      'a number as text',
+      withMessages({ role: 'user', content: { text: 1 } }),
+      { 'payload.messages.0.content.text': ['The payload.messages.0.content.text field must be a string.'] },
+    ],
+    [
+      'another role',
+      withMessages(user, { role: 'tool', content: { text: 'x' } }, user),
+      { 'payload.messages.1.role': ['The payload.messages.1.role field must be one of system, user, assistant.'] },
+    ],
+    [
+      'the last message of the assistant',
+      withMessages(user, { role: 'assistant', content: { text: 'x' } }),
+      { 'payload.messages': ['The payload.messages field must end with a message of the user.'] },
+    ],
+    [
+      'the last message of the system',
+      withMessages(user, { role: 'system', content: { text: 'x' } }),
+      { 'payload.messages': ['The payload.messages field must end with a message of the user.'] },
+    ],
+    [
+      'more input than the model takes',
+      withMessages({ role: 'user', content: { text: 'word '.repeat(1000) } }),
+      { 'payload.messages': ['The payload.messages field is more input than the model takes, which is 100 tokens.'] },
+    ],
+    [
+      'another role, an unknown model and no message of the user at the end',
+      {
+        payload: {
+          model: 'gpt-99',
+          messages: [
+            { role: 'tool', content: { text: 'x' } },
+            { role: 'assistant', content: 'x' },
+          ],
+        },
+      },
+      {
+        ...notYours,
+        'payload.messages': ['The payload.messages field must end with a message of the user.'],
+        'payload.messages.0.role': ['The payload.messages.0.role field must be one of system, user, assistant.'],
+        'payload.messages.1.content': ['The payload.messages.1.content field must be an object.'],
+      },
+    ],
+    [
+      'no messages for an unknown model',
+      { payload: { model: 'gpt-99' } },
+      { ...notYours, ...required('payload.messages') },
+    ],
+    [
+      'another role and more input than the model takes',
+      withMessages({ role: 'tool', content: { text: 'word '.repeat(1000) } }),
+      {
+        'payload.messages': ['The payload.messages field is more input than the model takes, which is 100 tokens.'],
+        'payload.messages.0.role': ['The payload.messages.0.role field must be one of system, user, assistant.'],
+      },
+    ],
+    ['half a document', '{"payload": {', { payload: ['The body is not valid JSON.'] }],
+    ['no JSON', 'CANARY', { payload: ['The body is not valid JSON.'] }],
+    ['a forbidden key', '{"__proto__": {"canary": 1}}', { payload: ['The body is not valid JSON.'] }],
+    [
+      'a forbidden key within',
+      '{"payload": {"constructor": {"prototype": {"canary": 1}}}}',
+      { payload: ['The body is not valid JSON.'] },
+    ],
+    ['100,000 open brackets', '['.repeat(100_000), tooDeep],
+    ['a list 100,000 deep', `${'['.repeat(100_000)}${']'.repeat(100_000)}`, tooDeep],
+    ['a payload 100,000 deep', `{"payload":${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}}`, tooDeep],
+  ]
+
+  test('is a 422 that names the field, costs nothing and asks nobody', async () => {
+    await using provider = await startProvider()
+    await using config = await configFor(provider.url, { model: { limits: { maxInputTokens: 100 } } })
+    await using svc = await startApp({ AI_CONFIG: config.file })
+    const { token } = await svc.user()
+
+    for (const [name, body, errors] of bodies) {
+      const response = await svc.send('POST', '/api/ai-req', { token, body })
+      const text = await response.text()
+      const requestId = response.headers.get('x-request-id')
+
+      expect.soft(response.status, name).toBe(422)
+      expect
+        .soft(JSON.parse(text), name)
+        .toEqual({ success: false, message: 'Validation Error', code: 'invalid', requestId, errors })
+      expect.soft(text + svc.log.join(''), name).not.toMatch(/canary/i)
+      expect.soft(svc.log.join(''), name).toContain(requestId)
+    }
+    expect(provider.asked).toEqual([])
+    await svc.services.usageLog.flush()
+    expect(await svc.rows('select id from usage_records')).toEqual([])
+    expect(Object.hasOwn(Object.prototype, 'canary')).toBe(false)
+  })
+
+  test.for<[string, string, object]>([
+    ['switched off', 'update ai_models set active = false', notYours],
+    ['of a provider that is switched off', 'update ai_providers set active = false', notYours],
+    ['not for programs', "delete from ai_model_usage_rules where usage_type = 'external'", notYours],
+    ['not for talking', "update ai_models set model_type = 'image_generation'", notYours],
+  ])('is one with a model that is %s', async ([, change, errors]) => {
+    await using provider = await startProvider()
+    await using config = await configFor(provider.url)
+    await using svc = await startApp({ AI_CONFIG: config.file })
+    const { token } = await svc.user()
+    expect((await svc.send('POST', '/api/ai-req', { token, body: question() })).status).toBe(200)
+
+    await svc.rows(change)
+
+    const response = await svc.send('POST', '/api/ai-req', { token, body: question() })
+    expect(response.status).toBe(422)
+    expect(await response.json()).toMatchObject({ errors })
+    expect(provider.asked).toHaveLength(1)
+  })
+})
+
+describe('what is no body for it at all', () => {
+  test('is 413 beyond the limit, and that can be set', async () => {
+    await using svc = await startApp({ AI_MAX_BODY: '2048' })
+    const { token } = await svc.user()
+
+    const fits = await svc.send('POST', '/api/ai-req', { token, body: question('x'.repeat(1500), 'demo') })
+    const large = await svc.send('POST', '/api/ai-req', { token, body: question('x'.repeat(3000), 'demo') })
+
+    expect(fits.status).toBe(200)
+    expect(large.status).toBe(413)
+    expect(await large.json()).toEqual({
+      success: false,
+      message: 'The body is too large.',
+      code: 'too_large',
+      requestId: large.headers.get('x-request-id'),
+    })
+  })
+
+  test('is 413 beyond two mebibytes where nothing else is set', async () => {
+    await using svc = await startApp()
+    const { token } = await svc.user()
+    const ask = (length: number) =>
+      svc.send('POST', '/api/ai-req', { token, body: question('x'.repeat(length), 'demo') })
+
+    expect((await ask(2 * 1024 * 1024 - 1000)).status).toBe(200)
+    expect((await ask(2 * 1024 * 1024)).status).toBe(413)
+  })
+
+  test('is 413 without being read whole, also when its length is not announced', async () => {
+    await using svc = await startApp({ AI_MAX_BODY: '2048' })
+    const { token } = await svc.user()
+    const pieces = new ReadableStream<Uint8Array>({
+      pull: (controller) => controller.enqueue(new TextEncoder().encode(' '.repeat(1024))),
+    })
+
+    const response = await fetch(`${svc.url}/api/ai-req`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: pieces,
+      duplex: 'half',
+    } as RequestInit).catch(() => undefined)
+
+    // The connection may be cut before the answer is read.
+    expect(response?.status ?? 413).toBe(413)
+    expect((await svc.send('GET', '/api/user', { token })).status).toBe(200)
+  })
+
+  test('is 415 as anything but JSON', async () => {
+    await using svc = await startApp()
+    const { token } = await svc.user()
+
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'x/y']) {
+      const headers = { 'content-type': type }
+      const response = await svc.send('POST', '/api/ai-req', { token, headers, body: question('Hello', 'demo') })
+
+      expect.soft(response.status, type).toBe(415)
+      expect.soft(await response.json(), type).toMatchObject({ success: false, code: 'unsupported_media_type' })
+    }
+  })
+
+  test('asks for the token before it reads a byte', async () => {
+    await using svc = await startApp({ AI_MAX_BODY: '2048' })
+
+    expect((await svc.send('POST', '/api/ai-req', { body: 'x'.repeat(100_000) })).status).toBe(401)
+    expect(
+      (await svc.send('POST', '/api/ai-req', { headers: { 'content-type': 'text/plain' }, body: 'x' })).status,
+    ).toBe(401)
+  })
+
+  test('may carry a charset', async () => {
+    await using svc = await startApp()
+    const { token } = await svc.user()
+
+    const headers = { 'content-type': 'application/json; charset=utf-8' }
+    expect((await svc.send('POST', '/api/ai-req', { token, headers, body: question('Hallo', 'demo') })).status).toBe(
+      200,
+    )
+  })
+})

@@ -1,0 +1,331 @@
+import { describe, expect, test } from 'vitest'
+import { createContext } from '../../routers/core/context.ts'
+import { createCaller } from '../../routers/index.ts'
+import { addCatalogue, idsOf, pointersOf, startJsonApi, to, toMany } from '../kit/json-api-client.ts'
+
+describe('models', () => {
+  test('programs find the models that are active, of an active provider and enabled for them', async () => {
+    await using svc = await startJsonApi()
+    const { model } = await addCatalogue(svc)
+    const { external, ...hidden } = model
+    for (const who of [svc.ada, svc.adminReading]) {
+      const { list, total } = await who.get('/ai-models')
+      expect([idsOf(list), total]).toEqual([[external], 1])
+      expect((await who.get(`/ai-models/${external}`)).status).toBe(200)
+      const parts = ['', '/provider', '/tools', '/descriptions']
+      const paths = [...parts, ...parts.slice(1).map((part) => `/relationships${part}`)]
+      for (const path of Object.values(hidden).flatMap((id) => paths.map((rest) => `/ai-models/${id}${rest}`)))
+        expect([path, (await who.get(path)).status]).toEqual([path, 404])
+    }
+  })
+
+  test('programs find no other models by way of other resources', async () => {
+    await using svc = await startJsonApi()
+    const { provider, model, tool, server } = await addCatalogue(svc)
+    const related = [
+      `/ai-providers/${provider.open}/models`,
+      `/ai-providers/${provider.open}/relationships/models`,
+      `/ai-tools/${tool.search}/models`,
+      `/ai-tools/${tool.fetch}/relationships/models`,
+    ]
+    const including = [
+      '/ai-providers?include=models,models.tools,models.descriptions,models.provider',
+      '/ai-tools?include=models,models.provider',
+      '/mcp-servers?include=tools,tools.models',
+      `/mcp-servers/${server.up}?include=tools.models`,
+      `/ai-models/${model.external}?include=tools,provider`,
+    ]
+    for (const who of [svc.ada, svc.adminReading]) {
+      for (const path of related) {
+        const { list, total } = await who.get(path)
+        expect([path, idsOf(list), total]).toEqual([path, [model.external], 1])
+      }
+      for (const path of including) {
+        const { text } = await who.get(path)
+        expect([path, new Set(text.match(/Label \w+/g))]).toEqual([path, new Set(['Label external'])])
+      }
+    }
+  })
+
+  test('the front end finds those that are enabled for it', async () => {
+    await using svc = await startJsonApi()
+    const { model } = await addCatalogue(svc)
+    const { id, username, name, email } = svc.people.ada
+    const person = { id, username, name, email, role: 'user' as const }
+    const call = { caller: { type: 'user' as const, person }, requestId: 'test' }
+    const api = createCaller(() => createContext(svc.services, call))
+    const { items, total } = await api.aiModels.list()
+    expect(items.map((item) => item.id)).toEqual([model.external, model.main, model.innerOnly])
+    expect(total).toBe(3)
+  })
+
+  test('what is hidden cannot be told from what is not there', async () => {
+    await using svc = await startJsonApi()
+    const { model } = await addCatalogue(svc)
+    const say = async (id: string) => {
+      const { status, errors } = await svc.ada.get(`/ai-models/${id}?include=provider`)
+      const [{ detail, code, title } = {}] = errors
+      return { status, code, title, detail: detail?.replaceAll(id, 'N') }
+    }
+    expect(await say(model.main)).toEqual(await say('99999'))
+    for (const id of ['0', '-1', 'abc', '1.5', '99999999999', '%00', 'null'])
+      expect((await svc.ada.get(`/ai-models/${id}`)).status).toBe(404)
+  })
+
+  test('guests are told to sign in before a word on what they asked for', async () => {
+    await using svc = await startJsonApi()
+    const { model } = await addCatalogue(svc)
+    const paths = ['', '?include=nonsense', '?filter[x]=1', `/${model.external}`, '/99999', '/abc']
+    const related = ['provider', 'tools', 'relationships/tools', 'relationships/provider']
+    for (const path of [...paths, ...related.map((name) => `/${model.external}/${name}`)]) {
+      const { status, errors, headers } = await svc.guest.get(`/ai-models${path}`)
+      expect([path, status, errors.map(({ code }) => code)]).toEqual([path, 401, ['signed_out']])
+      expect(headers.get('www-authenticate')).toBe('Bearer')
+    }
+    for (const [method, path] of [
+      ['POST', ''],
+      ['PATCH', `/${model.external}`],
+      ['DELETE', `/${model.external}`],
+      ['PATCH', `/${model.external}/relationships/tools`],
+    ] as const) {
+      for (const body of [{ data: null }, '{"broken', undefined]) {
+        const { status, errors } = await svc.guest.send(method, `/ai-models${path}`, body)
+        expect([method, path, body, status, errors[0]?.code]).toEqual([method, path, body, 401, 'signed_out'])
+      }
+    }
+  })
+
+  test('only administrators with a token that can write change models, and others hear nothing about their body', async () => {
+    await using svc = await startJsonApi()
+    const { model } = await addCatalogue(svc)
+    for (const [who, code] of [
+      [svc.ada, 'admin_only'],
+      [svc.adminReading, 'missing_ability'],
+    ] as const) {
+      for (const [method, path] of [
+        ['POST', '/ai-models'],
+        ['PATCH', `/ai-models/${model.external}`],
+        ['PATCH', '/ai-models/99999'],
+        ['DELETE', `/ai-models/${model.external}`],
+        ['DELETE', '/ai-models/99999'],
+      ] as const) {
+        for (const body of [{ data: { type: 'nonsense' } }, '{"broken', undefined]) {
+          const refused = await who.send(method, path, body)
+          expect([method, path, refused.status, refused.errors[0]?.code]).toEqual([method, path, 403, code])
+          expect(pointersOf(refused)).toEqual([undefined])
+        }
+      }
+    }
+  })
+
+  test('administrators see every model with what concerns them', async () => {
+    await using svc = await startJsonApi()
+    const { provider, model, tool } = await addCatalogue(svc)
+    const { list, total } = await svc.admin.get('/ai-models?sort=id')
+    expect([idsOf(list), total]).toEqual([Object.values(model), 5])
+    expect(list.map(({ attributes }) => attributes['usageTypes'])).toEqual([
+      ['main', 'external'],
+      ['main'],
+      ['main', 'external'],
+      ['main', 'external'],
+      ['main'],
+    ])
+    expect((await svc.admin.get(`/ai-providers/${provider.off}/models`)).total).toBe(1)
+    const { one } = await svc.ada.get(`/ai-models/${model.external}`)
+    expect(one.attributes).not.toHaveProperty('usageTypes')
+    expect(one.attributes).not.toHaveProperty('upstreamId')
+    expect(one.attributes['toolIds']).toEqual([Number(tool.search), Number(tool.fetch)])
+  })
+
+  test('an administrator creates, changes and deletes a model', async () => {
+    await using svc = await startJsonApi()
+    const { provider, tool } = await addCatalogue(svc)
+    const attributes = {
+      modelId: 'new-1',
+      label: 'New one',
+      input: ['text', 'image', 'text'],
+      output: ['text'],
+      parameters: { temperature: 0.5 },
+      settings: { toolCalling: true },
+      nativeCapabilities: ['Web_Search', 'web_search'],
+      flags: ['Open-Weights'],
+      limits: { maxInputTokens: 1000 },
+      pricing: { free: true },
+      documentationUrl: 'https://example.org/new-1',
+      deprecationDate: '2027-01-01T00:00:00.000Z',
+      usageTypes: ['external'],
+    }
+    const relations = {
+      provider: to('ai-providers', provider.open),
+      tools: toMany('ai-tools', [tool.search, tool.search]),
+    }
+    const created = await svc.admin.create('ai-models', attributes, relations)
+    expect(created.status).toBe(201)
+    expect(created.headers.get('location')).toBe(created.one.links['self'])
+    expect(created.meta).toEqual({ _svc_sync_log: [] })
+    expect(created.one.attributes).toMatchObject({
+      ...attributes,
+      ...{ input: ['text', 'image'], nativeCapabilities: ['web_search'], flags: ['open-weights'] },
+      ...{ modelType: 'chat', active: true, status: 'unknown', demand: 'low', upstreamId: null },
+      toolIds: [Number(tool.search)],
+    })
+    const { id } = created.one
+    expect((await svc.ada.get(`/ai-models/${id}`)).status).toBe(200)
+
+    const changed = await svc.admin.update('ai-models', id, { label: 'Newer', usageTypes: ['main'], limits: null })
+    expect([changed.status, changed.meta]).toEqual([200, { _svc_sync_log: [] }])
+    expect(changed.one.attributes).toMatchObject({
+      label: 'Newer',
+      modelId: 'new-1',
+      usageTypes: ['main'],
+      limits: null,
+    })
+    expect((await svc.ada.get(`/ai-models/${id}`)).status).toBe(404)
+
+    const moved = await svc.admin.update(
+      'ai-models',
+      id,
+      {},
+      {
+        provider: to('ai-providers', provider.inner),
+        tools: toMany('ai-tools', [tool.fetch]),
+      },
+    )
+    expect(moved.one.relationships?.['provider']?.data).toEqual({ type: 'ai-providers', id: provider.inner })
+    expect(moved.one.attributes['toolIds']).toEqual([Number(tool.fetch)])
+
+    const deleted = await svc.admin.delete(`/ai-models/${id}`)
+    expect([deleted.status, deleted.meta, deleted.one]).toEqual([200, { _svc_sync_log: [] }, undefined])
+    expect((await svc.admin.delete(`/ai-models/${id}`)).status).toBe(404)
+    expect((await svc.admin.update('ai-models', id, { label: 'x' })).status).toBe(404)
+  })
+
+  test('says where a body is wrong, at a place that the body has', async () => {
+    await using svc = await startJsonApi()
+    const { provider, model } = await addCatalogue(svc)
+    const provided = { provider: to('ai-providers', provider.open) }
+    const fine = { modelId: 'fine', label: 'Fine' }
+    const refused = async (attributes: object, relationships: object | undefined, status: number, ...at: string[]) => {
+      const answer = await svc.admin.create('ai-models', attributes, relationships)
+      expect([answer.status, pointersOf(answer)]).toEqual([status, at])
+    }
+    await refused({ ...fine, label: '' }, provided, 422, '/data/attributes/label')
+    await refused(
+      { ...fine, label: 7, active: 'yes' },
+      provided,
+      422,
+      '/data/attributes/label',
+      '/data/attributes/active',
+    )
+    await refused({ ...fine, nonsense: 1 }, provided, 422, '/data/attributes/nonsense')
+    await refused({ ...fine, constructor: 1 }, provided, 422, '/data/attributes/constructor')
+    await refused({ ...fine, status: 'online' }, provided, 403, '/data/attributes/status')
+    await refused({ ...fine, id: '5' }, provided, 422, '/data/attributes/id')
+    await refused({ ...fine, ifVersion: '5' }, provided, 422, '/data/attributes/ifVersion')
+    await refused({ ...fine, provider: '5' }, provided, 422, '/data/attributes/provider')
+    await refused({ ...fine, tools: ['5'] }, provided, 422, '/data/attributes/tools')
+    await refused({ ...fine, limits: { maxInputTokens: 0 } }, provided, 422, '/data/attributes/limits/maxInputTokens')
+    await refused({ ...fine, settings: { nonsense: 1 } }, provided, 422, '/data/attributes/settings/nonsense')
+    await refused(
+      { ...fine, parameters: { temperature: 'hot' } },
+      provided,
+      422,
+      '/data/attributes/parameters/temperature',
+    )
+    await refused({ ...fine, documentationUrl: 'javascript:1' }, provided, 422, '/data/attributes/documentationUrl')
+    await refused({ ...fine, label: 'a\u0000b' }, provided, 422, '/data/attributes/label')
+    await refused({ ...fine, parameters: { a: 'a\u0000b' } }, provided, 422, '/data/attributes/parameters/a')
+    await refused({ ...fine, parameters: { a: '\ud800' } }, provided, 422, '/data/attributes/parameters/a')
+    await refused(fine, undefined, 422, '/data')
+    await refused(fine, { provider: { data: null } }, 422, '/data/relationships/provider/data')
+    await refused(fine, { provider: toMany('ai-providers', [provider.open]) }, 422, '/data/relationships/provider/data')
+    await refused(fine, { provider: to('ai-tools', provider.open) }, 422, '/data/relationships/provider/data')
+    await refused(fine, { provider: to('ai-providers', 'abc') }, 422, '/data/relationships/provider/data')
+    await refused(fine, { ...provided, nonsense: to('ai-tools', 1) }, 422, '/data/relationships/nonsense')
+    await refused(
+      fine,
+      { ...provided, descriptions: toMany('ai-model-descriptions', [1]) },
+      403,
+      '/data/relationships/descriptions/data',
+    )
+    await refused(fine, { provider: to('ai-providers', 99999) }, 404, undefined as unknown as string)
+    await refused(fine, { ...provided, tools: toMany('ai-tools', [99999]) }, 404, undefined as unknown as string)
+    await refused({ ...fine, modelId: 'external' }, provided, 409, undefined as unknown as string)
+    expect((await svc.admin.update('ai-models', model.main, { modelId: 'external' })).status).toBe(409)
+    expect((await svc.admin.get('/ai-models')).total).toBe(5)
+  })
+
+  test('type and id must be those of the address, and the server gives ids', async () => {
+    await using svc = await startJsonApi()
+    const { model } = await addCatalogue(svc)
+    const at = `/ai-models/${model.main}`
+    const send = async (method: 'POST' | 'PATCH', path: string, data: unknown) => {
+      const answer = await svc.admin.send(method, path, { data })
+      return [answer.status, pointersOf(answer)[0]]
+    }
+    expect(await send('PATCH', at, { type: 'ai-tools', id: model.main })).toEqual([409, '/data/type'])
+    expect(await send('PATCH', at, { type: 'ai-models', id: '99' })).toEqual([409, '/data/id'])
+    expect(await send('PATCH', at, { type: 'ai-models' })).toEqual([422, '/data'])
+    expect(await send('PATCH', at, { type: 'ai-models', id: 5 })).toEqual([422, '/data/id'])
+    expect(await send('PATCH', at, [{ type: 'ai-models', id: model.main }])).toEqual([422, '/data'])
+    expect(await send('POST', '/ai-models', { type: 'ai-models', id: '7', attributes: {} })).toEqual([403, '/data/id'])
+    expect(await send('POST', '/ai-models', { type: 'ai-tools', attributes: {} })).toEqual([409, '/data/type'])
+    expect((await svc.admin.send('POST', '/ai-models', 'null')).status).toBe(422)
+    expect((await svc.admin.send('POST', '/ai-models', '{"data": ')).status).toBe(422)
+    expect(
+      (await svc.admin.send('PATCH', `${at}?include=provider`, { data: { type: 'ai-models', id: model.main } })).status,
+    ).toBe(400)
+  })
+
+  test('a model that does a task of the service cannot be deleted, nor can its provider', async () => {
+    await using svc = await startJsonApi()
+    const { provider, model } = await addCatalogue(svc)
+    await svc.admin.create('system-models', { modelType: 'default' }, { model: to('ai-models', model.main) })
+    for (const path of [`/ai-models/${model.main}`, `/ai-providers/${provider.open}`]) {
+      const { status, errors } = await svc.admin.delete(path)
+      expect([status, errors[0]?.code]).toEqual([409, 'conflict'])
+    }
+    expect((await svc.admin.get('/ai-models')).total).toBe(5)
+  })
+
+  test('relations that cannot be written on their own say so', async () => {
+    await using svc = await startJsonApi()
+    const { model } = await addCatalogue(svc)
+    for (const name of ['provider', 'tools', 'descriptions'])
+      for (const method of ['POST', 'PATCH', 'DELETE']) {
+        const { status, errors } = await svc.admin.send(method, `/ai-models/${model.main}/relationships/${name}`, {
+          data: [],
+        })
+        expect([name, method, status, errors[0]?.code]).toEqual([name, method, 403, 'read_only'])
+      }
+  })
+
+  test('sorts by what it says and by nothing else; knows no filter', async () => {
+    await using svc = await startJsonApi()
+    await addCatalogue(svc)
+    const labels = async (sort: string) =>
+      (await svc.admin.get(`/ai-models?sort=${sort}`)).list.map(({ attributes }) => attributes['modelId'])
+    expect(await labels('modelId')).toEqual((await labels('-modelId')).toReversed())
+    for (const key of ['modelId', 'label', 'createdAt', 'updatedAt', 'id', '-id'])
+      expect((await svc.ada.get(`/ai-models?sort=${key}`)).status).toBe(200)
+    for (const [query, parameter] of [
+      ['sort=usageTypes', 'sort'],
+      ['sort=provider_id', 'sort'],
+      ['filter[active]=true', 'filter[active]'],
+      ['filter[id]=1', 'filter[id]'],
+      ['filter=1', 'filter'],
+      ['include=nonsense', 'include'],
+      ['include=provider.models', 'include'],
+      ['page[size]=1001', 'page[size]'],
+      ['page[number]=0', 'page[number]'],
+      ['page[offset]=0', 'page[offset]'],
+      ['fields[ai-models]=nonsense', 'fields[ai-models]'],
+      ['fields[ai-models]=constructor', 'fields[ai-models]'],
+      ['fields[nonsense]=x', 'fields[nonsense]'],
+      ['withCount=tools', 'withCount'],
+    ]) {
+      const { status, errors } = await svc.ada.get(`/ai-models?${query}`)
+      expect([query, status, errors[0]?.source]).toEqual([query, 400, { parameter }])
+    }
+  })
+})

@@ -1,0 +1,168 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test, vi } from 'vitest'
+import { ada, type Ended } from '../kit/command-line.ts'
+
+// Each test starts several processes, some of which make a database first.
+vi.setConfig({ testTimeout: 180_000 })
+
+const file = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url))
+const token = ['token', '--username', 'ada', '--name', 'laptop']
+
+describe('while the service is stopped', () => {
+  test('the three commands make a user and a token, and the service that starts then takes it', async () => {
+    await using machine = await dataFolder()
+
+    expect(await machine.svc('migrate')).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(await machine.svc('add-user', ...ada, '--json')).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(await machine.svc('set-role', '--username', 'ada', '--role', 'admin', '--json')).toMatchObject({
+      exitCode: 0,
+    })
+    const made = await machine.svc(...token, '--abilities', 'ai,user,read', '--expires', '90d', '--json')
+
+    expect(made.exitCode).toBe(0)
+    expect(JSON.parse(made.stdout)).toEqual({ id: 1, name: 'laptop', token: expect.any(String) })
+    await using service = await machine.start()
+    expect(await service.who(JSON.parse(made.stdout).token)).toBe(200)
+  })
+
+  test('a data folder that is not there is refused, and not made', async () => {
+    await using machine = await dataFolder()
+
+    const refused = [await machine.svc(...token), await machine.svc('models', 'list')]
+
+    for (const { exitCode, stdout, stderr } of refused) {
+      expect([exitCode, stdout]).toEqual([1, ''])
+      expect(stderr).toMatch(/^There is no data folder .*data here\..*set DATA_DIR.*\n$/)
+    }
+    expect(existsSync(machine.dataDir)).toBe(false)
+  })
+
+  test('commands started at once all succeed, on an empty folder and again', async () => {
+    await using machine = await dataFolder()
+    await mkdir(machine.dataDir)
+    const add = (name: string) =>
+      machine.svc('add-user', '--username', name, '--email', `${name}@example.org`, '--name', name, '--json')
+
+    const first = await Promise.all(['ada', 'bob'].map(add))
+    const second = await Promise.all(['eve', 'dan', 'kim'].map(add))
+
+    expect([...first, ...second]).toMatchObject(Array.from({ length: 5 }, () => ({ exitCode: 0 })))
+    const ids = [...first, ...second].map(({ stdout }) => JSON.parse(stdout).id)
+    expect(ids.toSorted()).toEqual([2, 3, 4, 5, 6])
+  })
+
+  test('a service that is started while a command runs waits for it', async () => {
+    await using machine = await dataFolder()
+    await mkdir(machine.dataDir)
+
+    const adding = machine.svc('add-user', ...ada)
+    await using service = await machine.start()
+
+    expect(await adding).toMatchObject({ exitCode: 0 })
+    expect((await machine.svc(...token)).exitCode).toBe(0)
+    expect(service.process.exitCode).toBe(null)
+  })
+})
+
+describe('while the service runs', () => {
+  test('a new token works at once, and a revoked one no longer', async () => {
+    await using machine = await dataFolder()
+    await using service = await machine.start()
+
+    await machine.svc('add-user', ...ada)
+    const { id, token: plain } = JSON.parse((await machine.svc(...token, '--json')).stdout)
+    expect(await service.who(plain)).toBe(200)
+    await machine.svc('token', '--revoke', '--username', 'ada', '--token-id', `${id}`, '--yes')
+
+    expect(await service.who(plain)).toBe(401)
+  })
+
+  test('the tokens of a removed user stop working at once', async () => {
+    await using machine = await dataFolder()
+    await using service = await machine.start()
+    await machine.svc('add-user', ...ada)
+    const { token: plain } = JSON.parse((await machine.svc(...token, '--json')).stdout)
+    expect(await service.who(plain)).toBe(200)
+
+    const removed = await machine.svc('remove-user', '--username', 'ada', '--yes', '--json')
+
+    expect(await service.who(plain)).toBe(401)
+    expect(JSON.parse(removed.stdout)).toMatchObject({ username: 'ada', report: { access_tokens: { deleted: 1 } } })
+  })
+
+  test('commands leave the service and its database running', async () => {
+    await using machine = await dataFolder()
+    await using service = await machine.start()
+
+    await Promise.all([machine.svc('models', 'list'), machine.svc('usage'), machine.svc('migrate')])
+
+    expect((await fetch(`${service.url}/health`)).status).toBe(200)
+  })
+})
+
+describe('the programs', () => {
+  test('run by their files, as npx runs them, and ask nobody who is not there', async () => {
+    await using machine = await dataFolder()
+
+    const help = await machine.execute(file('cli/svc.ts'), ['--help'])
+    const asking = await machine.execute(file('cli/svc-console.ts'), ['app:token'])
+
+    expect(help).toMatchObject({ exitCode: 0, stderr: '', stdout: expect.stringContaining('update-avatar') })
+    expect(asking).toEqual({ exitCode: 2, stdout: '', stderr: '--username, --email or --id is missing.\n' })
+  })
+})
+
+/** A data folder with an embedded database, and processes on it that see no other setting. */
+async function dataFolder() {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-process-'))
+  const env = { PATH: process.env['PATH'], DATA_DIR: join(folder, 'data'), PORT: '0' }
+  const launch = (command: string, argv: string[]) =>
+    spawn(command, argv, { env, cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] })
+  const execute = (command: string, argv: string[]) => end(launch(command, argv))
+  return {
+    dataDir: env.DATA_DIR,
+    execute,
+    svc: (...argv: string[]) => execute(process.execPath, [file('cli/svc.ts'), ...argv]),
+    start: () => listening(launch(process.execPath, [file('server/main.ts')])),
+    [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
+  }
+}
+
+async function end(child: ChildProcess): Promise<Ended> {
+  const stdout = read(child, 'stdout')
+  const stderr = read(child, 'stderr')
+  const [exitCode] = await once(child, 'close')
+  return { exitCode, stdout: stdout(), stderr: stderr() }
+}
+
+async function listening(child: ChildProcess) {
+  const stdout = read(child, 'stdout')
+  const stderr = read(child, 'stderr')
+  const address = () => /Listening on (http:\S+)/.exec(stdout())?.[1]
+  while (!address() && child.exitCode === null) await pause(50)
+  const url = address()
+  if (!url) throw new Error(`The service did not start: ${stderr()}`)
+  return {
+    process: child,
+    url,
+    who: async (bearer: string) =>
+      (await fetch(`${url}/api/user`, { headers: { authorization: `Bearer ${bearer}` } })).status,
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGTERM')
+      if (child.exitCode === null) await once(child, 'exit')
+    },
+  }
+}
+
+function read(child: ChildProcess, stream: 'stdout' | 'stderr'): () => string {
+  const chunks: string[] = []
+  child[stream]?.setEncoding('utf8').on('data', (chunk: string) => chunks.push(chunk))
+  return () => chunks.join('')
+}

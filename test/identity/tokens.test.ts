@@ -1,0 +1,276 @@
+import { randomBytes } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { hashSecret, mintSecret, writeToken } from '../../routers/identity/token-format.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { administer } from '../kit/database.ts'
+import { question } from '../kit/provider.ts'
+
+const ask = (svc: TestApp, token: string | undefined, headers: Record<string, string> = {}) =>
+  svc.send('POST', '/api/ai-req', { token, headers, body: question('Hello', 'demo') })
+
+const secretOf = (token: string) => token.split('_')[2] ?? ''
+
+describe('a personal access token', () => {
+  test('opens the AI request and the profile', async () => {
+    await using svc = await startApp()
+    const { token } = await svc.user()
+
+    expect((await ask(svc, token)).status).toBe(200)
+    expect((await svc.send('GET', '/api/user', { token })).status).toBe(200)
+  })
+
+  const spoiled: [name: string, spoil: (token: string) => string][] = [
+    ['another secret', (token) => writeToken({ id: Number(token.split('_')[1]), secret: mintSecret() })],
+    ['another id', (token) => token.replace(/^svc_\d+/, 'svc_999999')],
+    ['an id beyond all ids', (token) => token.replace(/^svc_\d+/, 'svc_9999999999')],
+    ['a letter changed', (token) => token.replace(/.$/, (last) => (last === 'x' ? 'y' : 'x'))],
+    ['a letter missing', (token) => token.slice(0, -1)],
+    ['a letter more', (token) => `${token}0`],
+    ['nothing but its id', () => 'svc_1_'],
+    ['some other text', () => 'let-me-in'],
+    ['a quotation mark', () => "svc_1_'; drop table users; --"],
+    ['the imported form and another secret', (token) => `${token.split('_')[1]}|${randomBytes(20).toString('hex')}`],
+    ['very much text', () => 'x'.repeat(10_000)],
+  ]
+
+  test('is refused when anything about it is wrong', async () => {
+    await using svc = await startApp()
+    const { token } = await svc.user()
+
+    for (const [name, spoil] of spoiled) {
+      const response = await ask(svc, spoil(token))
+
+      expect.soft(response.status, name).toBe(401)
+      expect.soft(response.headers.get('www-authenticate'), name).toBe('Bearer')
+      expect.soft(await response.json(), name).toEqual({
+        success: false,
+        message: 'The access token is not valid.',
+        code: 'invalid_token',
+        requestId: response.headers.get('x-request-id'),
+      })
+    }
+    expect((await ask(svc, token)).status).toBe(200)
+  })
+
+  test('is refused in any other kind of header', async () => {
+    await using svc = await startApp()
+    const { token } = await svc.user()
+
+    for (const authorization of [`Basic ${token}`, 'Bearer', 'Bearer ', 'bearer  ', `Token ${token}`, token, '']) {
+      expect.soft((await ask(svc, undefined, { authorization })).status, authorization).toBe(401)
+    }
+  })
+
+  test('is asked for when there is none', async () => {
+    await using svc = await startApp()
+
+    const response = await ask(svc, undefined)
+
+    expect(response.status).toBe(401)
+    expect(await response.json()).toMatchObject({ success: false, code: 'signed_out' })
+  })
+
+  test('is no longer valid once it has expired', async () => {
+    await using svc = await startApp()
+    const { id, token } = await svc.user()
+    await svc.rows("update access_tokens set expires_at = now() - interval '1 second' where user_id = $1", [id])
+
+    expect((await ask(svc, token)).status).toBe(401)
+  })
+
+  test('is no longer valid on any replica once it is revoked', async () => {
+    const key = { APP_KEY: randomBytes(32).toString('base64') }
+    await using svc = await startApp(key)
+    await using replica = await startApp({ ...key, DATABASE_URL: svc.env.DATABASE_URL ?? '' })
+    const { id, token } = await svc.user()
+    expect((await ask(replica, token)).status).toBe(200)
+
+    await svc.host.tokens.revokeFor({ user: { id }, tokenId: Number(token.split('_')[1]) })
+
+    expect((await ask(svc, token)).status).toBe(401)
+    expect((await ask(replica, token)).status).toBe(401)
+  })
+
+  test('dies with the user', async () => {
+    await using svc = await startApp()
+    const { id, token } = await svc.user()
+
+    await svc.host.admin.removeUser({ user: { id } })
+
+    expect((await ask(svc, token)).status).toBe(401)
+  })
+
+  test('of another installation is refused', async () => {
+    await using svc = await startApp()
+    await using other = await startApp()
+    await svc.user()
+    const { token } = await other.user()
+
+    expect((await ask(svc, token)).status).toBe(401)
+  })
+
+  test('that was imported works in its own form', async () => {
+    await using svc = await startApp()
+    const { id } = await svc.user()
+    const secret = randomBytes(20).toString('hex')
+    const [row] = await svc.rows<{ id: number }>(
+      `insert into access_tokens (user_id, name, hash, abilities) values ($1, 'imported', $2, '{ai}') returning id`,
+      [id, hashSecret(secret)],
+    )
+
+    expect((await ask(svc, `${row?.id}|${secret}`)).status).toBe(200)
+    expect((await ask(svc, `${row?.id}|${secret}x`)).status).toBe(401)
+  })
+
+  test('keeps only the hash of its secret in the database', async () => {
+    await using svc = await startApp()
+    const { token } = await svc.user()
+
+    const [row] = await svc.rows<{ row: string }>('select t::text as row from access_tokens t')
+
+    expect(row?.row).toContain(hashSecret(secretOf(token).slice(0, 40)))
+    expect(row?.row).not.toContain(secretOf(token))
+    expect(row?.row).not.toContain(secretOf(token).slice(0, 40))
+  })
+
+  test('with a wrong checksum is refused without the database', async () => {
+    await using svc = await startApp()
+    const { token } = await svc.user()
+    const spoiled = token.replace(/.$/, (last) => (last === 'x' ? 'y' : 'x'))
+    await administer(`alter database ${nameOf(svc)} with allow_connections false`)
+    await administer(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${nameOf(svc)}'`)
+
+    expect((await ask(svc, spoiled)).status).toBe(401)
+    expect((await ask(svc, 'garbage')).status).toBe(401)
+    expect((await ask(svc, token)).status).toBe(503)
+  })
+
+  test('remembers when it was last used, though not on the way of the request', async () => {
+    await using svc = await startApp()
+    const { token } = await svc.user()
+    await ask(svc, token)
+
+    await svc.callers.flush()
+
+    expect(await svc.rows('select id from access_tokens where last_used_at is not null')).toHaveLength(1)
+  })
+})
+
+describe('the checks before a model is asked', () => {
+  const bodies = { fine: question('Hello', 'demo'), wrong: {} }
+
+  test('begin with the external switch: off is 403, whatever else is wrong', async () => {
+    await using svc = await startApp({ ALLOW_EXTERNAL_COMMUNICATION: 'false' })
+    const { token } = await svc.user()
+
+    for (const bearer of [undefined, 'bad', token]) {
+      for (const body of [bodies.fine, bodies.wrong, '{"']) {
+        const response = await svc.send('POST', '/api/ai-req', { token: bearer, body })
+
+        expect(response.status).toBe(403)
+        expect(await response.json()).toMatchObject({ success: false, code: 'external_communication_off' })
+      }
+    }
+  })
+
+  test('refuse the profile as well while the switch is off', async () => {
+    await using svc = await startApp({ ALLOW_EXTERNAL_COMMUNICATION: 'false' })
+    const { token } = await svc.user()
+
+    expect((await svc.send('GET', '/api/user', { token })).status).toBe(403)
+    expect((await svc.send('GET', '/api/user')).status).toBe(403)
+  })
+
+  test('go on with the token, then its ability, then the body, then the limit', async () => {
+    await using svc = await startApp({ RATE_LIMIT_AI_PER_MINUTE: '1' })
+    const { token } = await svc.user()
+    const { token: reader } = await svc.user({ abilities: ['read', 'user'] })
+    const statusOf = async (bearer: string | undefined, body: unknown) =>
+      (await svc.send('POST', '/api/ai-req', { token: bearer, body })).status
+
+    expect(await statusOf(undefined, bodies.wrong)).toBe(401)
+    expect(await statusOf('bad', '{"')).toBe(401)
+    expect(await statusOf(reader, bodies.wrong)).toBe(403)
+    expect(await statusOf(reader, bodies.fine)).toBe(403)
+    expect(await statusOf(token, bodies.wrong)).toBe(422)
+    expect(await statusOf(token, bodies.fine)).toBe(200)
+    expect(await statusOf(token, bodies.wrong)).toBe(422)
+    expect(await statusOf(token, bodies.fine)).toBe(429)
+  })
+
+  test('name the ability that a token lacks', async () => {
+    await using svc = await startApp()
+    const { token } = await svc.user({ abilities: ['read'] })
+
+    const asking = await ask(svc, token)
+    const profile = await svc.send('GET', '/api/user', { token })
+
+    expect(asking.status).toBe(403)
+    expect(await asking.json()).toMatchObject({
+      code: 'missing_ability',
+      message: "The access token lacks the ability 'ai'.",
+    })
+    expect(profile.status).toBe(403)
+    expect(await profile.json()).toMatchObject({ message: "The access token lacks the ability 'user'." })
+  })
+
+  test('leave no usage record of anything they refuse', async () => {
+    await using svc = await startApp({ RATE_LIMIT_AI_PER_MINUTE: '1' })
+    const { token } = await svc.user()
+    const { token: reader } = await svc.user({ abilities: ['read'] })
+    for (const bearer of [undefined, 'bad', reader]) await ask(svc, bearer)
+    await svc.send('POST', '/api/ai-req', { token, body: bodies.wrong })
+    await svc.send('POST', '/api/ai-req', { token, body: question('Hello', 'unknown') })
+    expect((await ask(svc, token)).status).toBe(200)
+    expect((await ask(svc, token)).status).toBe(429)
+
+    await svc.services.usageLog.flush()
+
+    expect(await svc.rows('select outcome from usage_records')).toEqual([{ outcome: 'completed' }])
+  })
+})
+
+describe('GET /api/user', () => {
+  test('tells who the token belongs to, and where this is going', async () => {
+    await using svc = await startApp()
+    const { id, token } = await svc.user({ username: 'ada' })
+
+    const response = await svc.send('GET', '/api/user', { token })
+
+    expect(response.status).toBe(200)
+    expect(await response.json()).toEqual({
+      id,
+      username: 'ada',
+      name: 'The ada',
+      email: 'ada@example.org',
+      role: 'user',
+      bio: null,
+      avatar: null,
+      createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      updatedAt: expect.stringMatching(/Z$/),
+    })
+    expect(response.headers.get('deprecation')).toMatch(/^@\d{10}$/)
+    expect(response.headers.get('link')).toBe('</api/svc/v1/users/me>; rel="successor-version"')
+    expect(response.headers.get('cache-control')).toBe('no-store')
+  })
+
+  test('has no neighbours that answer', async () => {
+    await using svc = await startApp()
+    const { token } = await svc.user()
+    const paths = ['GET /api/ai-req', 'PUT /api/ai-req', 'PATCH /api/ai-req', 'DELETE /api/ai-req', 'POST /api/user']
+
+    for (const request of [...paths, 'PATCH /api/user', 'GET /api/no-such-thing']) {
+      const [method = '', path = ''] = request.split(' ')
+      const response = await svc.send(method, path, { token, ...(method !== 'GET' && { body: { canary: 'CANARY' } }) })
+      const text = await response.text()
+
+      expect.soft([404, 405], request).toContain(response.status)
+      expect
+        .soft(JSON.parse(text), request)
+        .toMatchObject({ success: false, requestId: response.headers.get('x-request-id') })
+      expect.soft(text, request).not.toMatch(/canary|fastify|route/i)
+    }
+  })
+})
+
+const nameOf = (svc: TestApp) => new URL(svc.env.DATABASE_URL ?? '').pathname.slice(1)

@@ -1,0 +1,210 @@
+import { describe, expect, test } from 'vitest'
+import { type Ability, abilities } from '../../entities/identity/access-token.ts'
+import type { Call } from '../../routers/core/context.ts'
+import { createContext } from '../../routers/core/context.ts'
+import { appRouter, createCaller } from '../../routers/index.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { addAccount, openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
+
+const kinds = [
+  'guest',
+  'registering',
+  'user',
+  'administrator',
+  'token of a user',
+  'token of an admin',
+  'external app',
+  'host',
+] as const
+type Kind = (typeof kinds)[number]
+
+/**
+ * What each kind of caller is told, by the kind of procedure. Tokens have all abilities here, and somebody on the host is
+ * nobody in particular.
+ */
+const [columns = [], ...lines] = `
+                          | guest      | registering     | user         | administrator | token of a user | token of an admin | external app    | host
+  anyone                  | let in     | let in          | let in       | let in        | let in          | let in            | let in          | let in
+  anyone in a browser     | let in     | let in          | let in       | let in        | session_only    | session_only      | session_only    | session_only
+  signed in, in a browser | signed_out | let in          | let in       | let in        | session_only    | session_only      | wrong_user_type | signed_out
+  a user in a browser     | signed_out | wrong_user_type | let in       | let in        | session_only    | session_only      | wrong_user_type | signed_out
+  a user                  | signed_out | wrong_user_type | let in       | let in        | let in          | let in            | wrong_user_type | signed_out
+  an administrator        | signed_out | admin_only      | admin_only   | let in        | admin_only      | let in            | admin_only      | let in
+  the host                | host_only  | host_only       | host_only    | host_only     | host_only       | host_only         | host_only       | let in
+`
+  .trim()
+  .split('\n')
+  .map((line) => line.split('|').map((cell) => cell.trim()))
+
+const LET_IN = 'let in'
+
+const answersTo = (open: string): Record<string, string> => {
+  const line = lines.find(([group]) => group === open) ?? []
+  return Object.fromEntries(kinds.map((kind) => [kind, line[columns.indexOf(kind)] ?? 'not in the table']))
+}
+
+/** Which procedures are open to whom, and by a token with which ability. */
+const table: { open: string; by?: Ability; to: string }[] = [
+  { open: 'anyone', to: 'configs.list configs.get configs.public connections.get health.check health.ready' },
+  { open: 'anyone', to: 'sessions.current sessions.ways translationLabels.get' },
+  { open: 'anyone in a browser', to: 'sessions.login sessions.beginLogin sessions.finishLogin sessions.logout' },
+  { open: 'anyone in a browser', to: 'language.change' },
+  { open: 'signed in, in a browser', to: 'registration.complete' },
+  { open: 'a user in a browser', to: 'sessions.list sessions.end sessions.endOthers sessions.logoutEverywhere' },
+  { open: 'a user in a browser', to: 'migrations.markApplied' },
+  { open: 'a user in a browser', to: 'passkey.backup passkey.renewBackup passkey.reset' },
+  { open: 'a user in a browser', to: 'password.state password.change' },
+  { open: 'a user in a browser', to: 'tokens.create tokens.list tokens.revoke' },
+  { open: 'a user', by: 'ai', to: 'ai.ask ai.stream' },
+  { open: 'a user', by: 'user', to: 'users.me' },
+  { open: 'a user', by: 'write', to: 'users.update' },
+  { open: 'a user', by: 'keychain', to: 'userKeychainValues.batchUpdate' },
+  { open: 'a user', by: 'read', to: 'userKeychainValues.list userKeychainValues.get userKeychainValues.related' },
+  { open: 'a user', by: 'read', to: 'userKeychainValues.validator usage.summary' },
+  { open: 'a user', by: 'read', to: 'users.list users.get users.related users.picture' },
+  { open: 'a user', by: 'read', to: 'migrations.list migrations.get' },
+  { open: 'a user', by: 'read', to: 'aiModelFlags.list aiModelFlags.get' },
+  { open: 'a user', by: 'read', to: 'aiToolCapabilities.list aiToolCapabilities.get' },
+  { open: 'a user', by: 'read', to: 'aiModels.list aiModels.get aiModels.related' },
+  { open: 'a user', by: 'read', to: 'aiModelDescriptions.list aiModelDescriptions.get aiModelDescriptions.related' },
+  { open: 'a user', by: 'read', to: 'aiProviders.list aiProviders.get aiProviders.related' },
+  { open: 'a user', by: 'read', to: 'aiTools.list aiTools.get aiTools.related' },
+  { open: 'a user', by: 'read', to: 'mcpServers.list mcpServers.get mcpServers.related' },
+  { open: 'a user', by: 'read', to: 'systemModels.list systemModels.get systemModels.related' },
+  { open: 'a user', by: 'read', to: 'systemPrompts.list systemPrompts.get systemPrompts.related' },
+  { open: 'an administrator', by: 'read', to: 'usage.report' },
+  { open: 'an administrator', by: 'write', to: 'users.delete' },
+  { open: 'an administrator', by: 'write', to: 'aiModels.create aiModels.update aiModels.delete' },
+  { open: 'an administrator', by: 'write', to: 'aiModelDescriptions.create aiModelDescriptions.update' },
+  { open: 'an administrator', by: 'write', to: 'aiModelDescriptions.delete' },
+  { open: 'an administrator', by: 'write', to: 'aiProviders.create aiProviders.update aiProviders.delete' },
+  { open: 'an administrator', by: 'write', to: 'aiTools.update aiTools.addModels aiTools.replaceModels' },
+  { open: 'an administrator', by: 'write', to: 'aiTools.removeModels' },
+  { open: 'an administrator', by: 'write', to: 'mcpServers.create mcpServers.update mcpServers.delete' },
+  { open: 'an administrator', by: 'write', to: 'systemModels.create systemModels.update systemModels.delete' },
+  { open: 'an administrator', by: 'write', to: 'systemPrompts.create systemPrompts.update systemPrompts.delete' },
+  { open: 'the host', to: 'admin.addUser admin.setRole admin.removeUser admin.updateAiAvatar migrations.register' },
+  { open: 'the host', to: 'password.set' },
+  { open: 'the host', to: 'models.list models.sync models.check admin.state' },
+  { open: 'the host', to: 'users.find users.search users.show' },
+  { open: 'the host', to: 'tokens.createFor tokens.listFor tokens.revokeFor' },
+]
+
+const rows = table.flatMap(({ to, ...row }) => to.split(' ').map((name) => ({ name, ...row })))
+const declared = Object.entries(appRouter._def.procedures as unknown as Record<string, { _def: { type: string } }>)
+const typeOf = new Map(declared.map(([name, { _def }]) => [name, _def.type]))
+
+/** The words for being kept out; with everything else a caller was let in. */
+const refusals = [
+  'signed_out',
+  'wrong_user_type',
+  'session_only',
+  'admin_only',
+  'host_only',
+  'missing_ability',
+  'external_communication_off',
+]
+
+/** An input that fits nothing, so that who is let in changes nothing. */
+const NONSENSE = 'nonsense'
+
+const told = (problem: unknown) => (refusals.includes(String(problem)) ? String(problem) : LET_IN)
+
+/** What a procedure says over HTTP. */
+async function overHttp(send: TestBrowser['send'], name: string): Promise<string> {
+  const input = JSON.stringify(NONSENSE)
+  const isQuery = typeOf.get(name) === 'query'
+  const path = `/trpc/${name}${isQuery ? `?input=${encodeURIComponent(input)}` : ''}`
+  const { body } = isQuery ? await send('GET', path) : await send('POST', path, { body: input })
+  return told((body as { error?: { data: { problem?: string } } } | undefined)?.error?.data.problem)
+}
+
+/** What a procedure says to callers whom no request can be yet. */
+async function inProcess(svc: TestApp, name: string, call: Partial<Call>): Promise<string> {
+  const api = createCaller(() => createContext(svc.services, { ...call, requestId: 'test' }))
+  const [part = '', verb = ''] = name.split('.')
+  const procedure = (api as unknown as Record<string, Record<string, (input: unknown) => Promise<unknown>>>)[part]?.[
+    verb
+  ]
+  const thrown = await procedure?.(NONSENSE).then(
+    () => undefined,
+    (error: { problem?: string }) => error,
+  )
+  return told(thrown?.problem)
+}
+
+const bearer =
+  (url: string, token: string): TestBrowser['send'] =>
+  (method, path, sending) =>
+    openBrowser(url).send(method, path, { ...sending, headers: { authorization: `Bearer ${token}` } })
+
+/** Callers of every kind, each of whom can be asked about a procedure again and again. */
+async function everybody(svc: TestApp) {
+  await addAccount(svc, 'newcomer', { known: false })
+  const { token } = await addAccount(svc, 'ada')
+  const { token: rootToken } = await addAccount(svc, 'root')
+  await svc.host.admin.setRole({ user: { username: 'root' }, role: 'admin' })
+  const all = [...abilities]
+  await svc.rows('update access_tokens set abilities = $1', [all])
+  const signedIn = (account: string) => {
+    const browser = openBrowser(svc.url)
+    return async (name: string) => {
+      // One of the procedures throws the caller's keys away, and they would be registering from then on.
+      await svc.rows(`update users set public_key = 'a2V5' where public_key is null and id > 1`)
+      if (!browser.session) await browser.login(account)
+      return overHttp(browser.send, name)
+    }
+  }
+  const app = { caller: { type: 'external-app', appId: 1 }, usage: 'external' } as const
+  const callers: Record<Kind, (name: string) => Promise<string>> = {
+    guest: (name) => overHttp(openBrowser(svc.url).send, name),
+    registering: signedIn('newcomer'),
+    user: signedIn('ada'),
+    administrator: signedIn('root'),
+    'token of a user': (name) => overHttp(bearer(svc.url, token), name),
+    'token of an admin': (name) => overHttp(bearer(svc.url, rootToken), name),
+    'external app': (name) => inProcess(svc, name, app),
+    host: (name) => inProcess(svc, name, { origin: 'host' }),
+  }
+  return { callers, rootToken }
+}
+
+describe('who may call', () => {
+  test('is written down for every procedure, once', () => {
+    expect(rows.map(({ name }) => name).sort()).toEqual([...typeOf.keys()].sort())
+  })
+
+  test('is told by each procedure as it is written down', { timeout: 240_000 }, async () => {
+    await using svc = await startApp()
+    const { callers } = await everybody(svc)
+
+    for (const { name, open } of rows) {
+      const outcomes = await Promise.all(kinds.map(async (kind) => [kind, await callers[kind](name)] as const))
+      expect(Object.fromEntries(outcomes), name).toEqual(answersTo(open))
+    }
+  })
+
+  test('a token may call only with the ability that is written down, and needs no other', async () => {
+    await using svc = await startApp()
+    const { rootToken } = await everybody(svc)
+
+    for (const { name, by } of rows) {
+      if (!by) continue
+      const outcomes = []
+      for (const has of [[by], abilities.filter((ability) => ability !== by)]) {
+        await svc.rows('update access_tokens set abilities = $1', [has])
+        outcomes.push(await overHttp(bearer(svc.url, rootToken), name))
+      }
+      expect(outcomes, name).toEqual([LET_IN, 'missing_ability'])
+    }
+  })
+
+  test('by a token nobody, while the switch is off', async () => {
+    await using svc = await startApp({ ALLOW_EXTERNAL_COMMUNICATION: 'false' })
+    const { browser, token } = await signIn(svc)
+
+    for (const { name } of rows)
+      expect(await overHttp(bearer(svc.url, token), name), name).toBe('external_communication_off')
+    expect(await browser.standing()).toBe('internal_authenticated')
+  })
+})

@@ -1,0 +1,276 @@
+import { Redis } from 'ioredis'
+import { describe, expect, inject, test } from 'vitest'
+import { startApp } from '../kit/app.ts'
+import { cloneDatabase } from '../kit/database.ts'
+import { freePort } from '../kit/free-port.ts'
+import { type Client, clientOf, startJsonApi, to } from '../kit/json-api-client.ts'
+import { isMissing } from '../kit/parts.ts'
+
+const provider = (providerId: string, name = 'Name') => ({
+  data: { type: 'ai-providers', attributes: { providerId, name, adapter: 'demo', apiKey: 'a-very-secret-key' } },
+})
+
+const create = (client: Client, key: string, body: unknown = provider('p'), path = '/ai-providers') =>
+  client.send('POST', path, body, { 'idempotency-key': key })
+
+const headersOf = ({ headers }: { headers: Headers }) =>
+  ['location', 'etag', 'content-type'].map((name) => headers.get(name))
+
+const redisUrl = inject('redisUrl')
+
+describe('a creation with a key', () => {
+  test('gives its first answer again, letter by letter, and creates nothing more', async () => {
+    await using svc = await startJsonApi()
+
+    const first = await create(svc.admin, 'one')
+    await svc.admin.update('ai-providers', first.one.id, { name: 'Changed since' })
+    const again = await create(svc.admin, 'one')
+
+    expect([first.status, again.status]).toEqual([201, 201])
+    expect(again.text).toBe(first.text)
+    expect(headersOf(again)).toEqual(headersOf(first))
+    expect(headersOf(again)).toEqual([first.one.links['self'], expect.stringMatching(/^"/), 'application/vnd.api+json'])
+    expect(again.headers.get('x-request-id')).not.toBe(first.headers.get('x-request-id'))
+    expect(await svc.rows('select name from ai_providers')).toEqual([{ name: 'Changed since' }])
+  })
+
+  test('is refused with another body, another address or another query under the same key', async () => {
+    await using svc = await startJsonApi()
+    await create(svc.admin, 'one')
+    const server = { data: { type: 'mcp-servers', attributes: { serverLabel: 's', url: 'u' } } }
+
+    const refused = [
+      await create(svc.admin, 'one', provider('other')),
+      await create(svc.admin, 'one', server, '/mcp-servers'),
+      await create(svc.admin, 'one', provider('p'), '/ai-providers?fields[ai-providers]=name'),
+    ]
+
+    for (const { status, errors } of refused) {
+      expect(status).toBe(409)
+      expect(errors).toMatchObject([
+        { status: '409', code: 'idempotency_conflict', source: { header: 'Idempotency-Key' } },
+      ])
+    }
+    expect(await svc.rows('select 1 from ai_providers union all select 1 from mcp_servers')).toHaveLength(1)
+  })
+
+  test('has nothing to do with the same key of another person, or of another token', async () => {
+    await using svc = await startJsonApi()
+    const other = await svc.user({ role: 'admin', abilities: ['read', 'write'] })
+    await create(svc.admin, 'one')
+
+    const byOther = await create(clientOf(svc, other.token), 'one', provider('other'))
+    const byReading = await create(svc.adminReading, 'one')
+    const byGuest = await create(svc.guest, 'one')
+    const byUser = await create(svc.ada, 'one')
+
+    expect([byOther.status, byReading.status, byGuest.status, byUser.status]).toEqual([201, 403, 401, 403])
+    expect(byReading.text).not.toContain('ai-providers/')
+  })
+
+  test('that is sent many times at once happens once', async () => {
+    await using svc = await startJsonApi()
+
+    const answers = await Promise.all(Array.from({ length: 12 }, () => create(svc.admin, 'one')))
+
+    const done = answers.filter(({ status }) => status === 201)
+    expect(new Set(done.map(({ text }) => text)).size).toBe(1)
+    for (const { status, errors } of answers.filter(({ status }) => status !== 201))
+      expect([status, errors[0]?.code]).toEqual([409, 'idempotency_conflict'])
+    expect(await svc.rows('select 1 from ai_providers')).toHaveLength(1)
+  })
+
+  test('that was refused may be put right under the same key', async () => {
+    await using svc = await startJsonApi()
+
+    const wrong = await create(svc.admin, 'one', provider('', 'Name'))
+    const right = await create(svc.admin, 'one', provider('p'))
+    const again = await create(svc.admin, 'one', provider('p'))
+    const taken = await create(svc.admin, 'two', provider('p'))
+    const other = await create(svc.admin, 'two', provider('q'))
+
+    expect([wrong.status, right.status, again.status]).toEqual([422, 201, 201])
+    expect(again.text).toBe(right.text)
+    expect([taken.status, other.status]).toEqual([409, 201])
+    expect(taken.errors[0]?.code).toBe('conflict')
+  })
+
+  test('that failed by our fault may be tried again', async () => {
+    await using svc = await startJsonApi()
+    await svc.rows('alter table ai_providers rename to elsewhere')
+    const failed = await create(svc.admin, 'one')
+    await svc.rows('alter table elsewhere rename to ai_providers')
+
+    const again = await create(svc.admin, 'one')
+
+    expect([failed.status, again.status]).toEqual([500, 201])
+  })
+
+  test('needs a key that is one', async () => {
+    await using svc = await startJsonApi()
+    for (const key of ['', 'two words', 'tab\tin', 'x'.repeat(256), 'ä']) {
+      const { status, errors } = await create(svc.admin, key)
+      expect([key.slice(0, 9), status]).toEqual([key.slice(0, 9), 400])
+      expect(errors).toMatchObject([{ code: 'idempotency_key', source: { header: 'Idempotency-Key' } }])
+    }
+    expect(await svc.rows('select 1 from ai_providers')).toEqual([])
+    expect((await create(svc.admin, 'x'.repeat(255))).status).toBe(201)
+    expect((await create(svc.admin, '"8e03978e-40d5-43dd-bc93-6894a57f9324"', provider('q'))).status).toBe(201)
+  })
+
+  test('is as many creations as keys', async () => {
+    await using svc = await startJsonApi()
+
+    const answers = await Promise.all(['a', 'b', 'c'].map((key) => create(svc.admin, key, provider(key))))
+
+    expect(answers.map(({ status }) => status)).toEqual([201, 201, 201])
+  })
+})
+
+test('a key does nothing for what may be repeated anyway', async () => {
+  await using svc = await startJsonApi()
+  const { one } = await svc.admin.create('ai-providers', provider('p').data.attributes)
+  const rename = (name: string) =>
+    svc.admin.send(
+      'PATCH',
+      `/ai-providers/${one.id}`,
+      { data: { type: 'ai-providers', id: one.id, attributes: { name } } },
+      { 'idempotency-key': 'one' },
+    )
+
+  expect([(await rename('A')).status, (await rename('B')).one.attributes['name']]).toEqual([200, 'B'])
+  expect((await svc.admin.get('/ai-providers', { 'idempotency-key': 'one' })).list).toHaveLength(1)
+})
+
+test('a creation with a key waits for better days while nobody can tell whether it happened', async () => {
+  const nowhere = `redis://127.0.0.1:${await freePort()}`
+  await using svc = await startApp({ REDIS_URL: nowhere })
+  const { token } = await svc.user({ role: 'admin', abilities: ['read', 'write'] })
+  const admin = clientOf(svc, token)
+
+  const keyed = await create(admin, 'one')
+  const plain = await admin.post('/ai-providers', provider('q'))
+
+  expect([keyed.status, keyed.errors[0]?.code, plain.status]).toEqual([503, 'unavailable', 201])
+  expect(await svc.rows(`select 1 from ai_providers where provider_id = 'p'`)).toEqual([])
+})
+
+describe.skipIf(isMissing('redis'))('over two replicas', () => {
+  async function startTwo() {
+    const database = await cloneDatabase()
+    const settings = { DATABASE_URL: database.url, REDIS_URL: redisUrl ?? '', APP_KEY: appKey }
+    const [one, two] = [await startApp(settings), await startApp(settings)]
+    const admin = await one.user({ role: 'admin', abilities: ['read', 'write'] })
+    const models = await clientOf(one, admin.token).get('/ai-models')
+    return {
+      one: clientOf(one, admin.token),
+      two: clientOf(two, admin.token),
+      model: models.list[0]?.id ?? '',
+      count: async (name: string) => one.rows('select 1 from ai_providers where provider_id = $1', [name]),
+      async [Symbol.asyncDispose]() {
+        await one[Symbol.asyncDispose]()
+        await two[Symbol.asyncDispose]()
+        await database[Symbol.asyncDispose]()
+      },
+    }
+  }
+  const appKey = 'base64:MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE='
+
+  test('a replay arrives at the other one and is the same', async () => {
+    await using replicas = await startTwo()
+    const key = crypto.randomUUID()
+
+    const first = await create(replicas.one, key, provider(key.slice(0, 8)))
+    const again = await create(replicas.two, key, provider(key.slice(0, 8)))
+    const other = await create(replicas.two, key, provider('other'))
+
+    expect([first.status, again.status, other.status]).toEqual([201, 201, 409])
+    expect(again.text).toBe(first.text)
+    expect(headersOf(again)).toEqual(headersOf(first))
+    expect(await replicas.count(key.slice(0, 8))).toHaveLength(1)
+  })
+
+  test('what arrives at both at once happens once', async () => {
+    await using replicas = await startTwo()
+    const key = crypto.randomUUID()
+    const body = {
+      data: {
+        type: 'system-models',
+        attributes: { modelType: key.slice(0, 8), usageType: 'external' },
+        relationships: { model: to('ai-models', replicas.model) },
+      },
+    }
+
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, (_, index) =>
+        create(index % 2 ? replicas.one : replicas.two, key, body, '/system-models'),
+      ),
+    )
+
+    const done = answers.filter(({ status }) => status === 201)
+    expect(done.length).toBeGreaterThan(0)
+    expect(new Set(done.map(({ text }) => text)).size).toBe(1)
+    expect(answers.every(({ status }) => status === 201 || status === 409)).toBe(true)
+  })
+
+  test('what is kept between them can be read by nobody else, and not for ever', async () => {
+    await using replicas = await startTwo()
+    const redis = new Redis(redisUrl ?? '')
+    const before = new Set(await redis.keys('svc:idempotency:*'))
+    const key = crypto.randomUUID()
+
+    const { text } = await create(replicas.one, key, provider(key.slice(0, 8), 'Name that nobody may read'))
+
+    const [place = ''] = (await redis.keys('svc:idempotency:*')).filter((name) => !before.has(name))
+    const kept = (await redis.get(place)) ?? ''
+    expect(kept).not.toBe('')
+    expect(`${place}${kept}`).not.toContain(key)
+    for (const secret of ['nobody may read', 'a-very-secret-key', 'ai-providers', 'location'])
+      expect(kept).not.toContain(secret)
+    expect(text).toContain('nobody may read')
+    const left = await redis.pttl(place)
+    expect(left).toBeGreaterThan(0)
+    expect(left).toBeLessThanOrEqual(24 * 60 * 60_000)
+    redis.disconnect()
+  })
+
+  test('a replica that dies at work blocks its key for some minutes and no longer', async () => {
+    await using replicas = await startTwo()
+    const redis = new Redis(redisUrl ?? '')
+    const before = new Set(await redis.keys('svc:idempotency:*'))
+    const key = crypto.randomUUID()
+    const body = provider(key.slice(0, 8))
+    await create(replicas.one, key, body)
+    const [place = ''] = (await redis.keys('svc:idempotency:*')).filter((name) => !before.has(name))
+    const { print } = JSON.parse((await redis.get(place)) ?? '{}')
+
+    // What a replica leaves that was killed before it could answer.
+    await redis.set(place, JSON.stringify({ print }), 'PX', 700)
+    const blocked = await create(replicas.two, key, body)
+    await expect.poll(() => redis.exists(place), { timeout: 10_000 }).toBe(0)
+    const after = await create(replicas.two, key, provider(`${key.slice(0, 8)}-2`))
+
+    expect([blocked.status, blocked.errors[0]?.detail]).toEqual([409, expect.stringContaining('under way')])
+    expect(after.status).toBe(201)
+    redis.disconnect()
+  })
+
+  test('the mark of a request under way has an end from the start', async () => {
+    await using replicas = await startTwo()
+    const redis = new Redis(redisUrl ?? '')
+    const monitor = await redis.monitor()
+    const marks: string[][] = []
+    monitor.on('monitor', (_: string, args: string[]) => {
+      if (args[0]?.toLowerCase() === 'set' && args[1]?.startsWith('svc:idempotency:')) marks.push(args)
+    })
+
+    await create(replicas.one, crypto.randomUUID(), provider(crypto.randomUUID().slice(0, 8)))
+
+    await expect.poll(() => marks.length, { timeout: 10_000 }).toBeGreaterThanOrEqual(2)
+    const [mark = []] = marks
+    expect(mark.map((word) => word.toUpperCase())).toContain('NX')
+    expect(Number(mark[mark.findIndex((word) => word.toUpperCase() === 'PX') + 1])).toBe(5 * 60_000)
+    monitor.disconnect()
+    redis.disconnect()
+  })
+})

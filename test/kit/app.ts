@@ -1,0 +1,110 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Writable } from 'node:stream'
+import type { Ability } from '../../entities/identity/access-token.ts'
+import type { Role } from '../../entities/identity/user.ts'
+import { readEnv } from '../../server/config/env.ts'
+import { createLog } from '../../server/ops/log.ts'
+import { startService } from '../../server/service.ts'
+import { cloneDatabase } from './database.ts'
+
+export interface TestUser {
+  id: number
+  username: string
+  email: string
+  name: string
+  /** A bearer token with the usual abilities. */
+  token: string
+}
+
+interface UserOptions {
+  username?: string
+  role?: Role
+  abilities?: Ability[]
+  /** Whether they have made their keys, and so are users in the browser, too. */
+  keys?: boolean
+}
+
+/** The service on a port of its own, in this process, with a database of its own. Settings as in the environment. */
+export async function startApp(settings: Record<string, string> = {}) {
+  const database = settings['DATABASE_URL'] ? undefined : await cloneDatabase()
+  const folder = await mkdtemp(join(tmpdir(), 'svc-app-'))
+  const lines: string[] = []
+  const sink = new Writable({
+    write(chunk, _, done) {
+      lines.push(String(chunk))
+      done()
+    },
+  })
+  const env = readEnv({
+    DATA_DIR: folder,
+    DATABASE_URL: database?.url,
+    DATABASE_POOL: '5',
+    PORT: '0',
+    ALLOW_USER_TOKEN_CREATION: 'true',
+    ...settings,
+  })
+  const service = await startService({ env, log: createLog(env.LOG_LEVEL, sink), temporaryDir: folder })
+  let counter = 0
+
+  async function user({
+    username = `user${++counter}`,
+    role,
+    abilities,
+    keys = true,
+  }: UserOptions = {}): Promise<TestUser> {
+    const person = { username, email: `${username}@example.org`, name: `The ${username}` }
+    const { id } = await service.host.admin.addUser(person)
+    if (role) await service.host.admin.setRole({ user: { id }, role })
+    if (keys)
+      await service.services.sql({ name: '', text: 'update users set public_key = $1 where id = $2' }, ['a2V5', id])
+    const { token } = await service.host.tokens.createFor({
+      user: { id },
+      name: 'test',
+      ...(abilities && { abilities }),
+    })
+    return { id, ...person, token }
+  }
+
+  return {
+    ...service,
+    env,
+    folder,
+    /** Everything that was logged, as the lines that were written. */
+    log: lines,
+    user,
+    /** Sends a request; a body that is not text goes as JSON. */
+    send: (method: string, path: string, options: SendOptions = {}) => send(service.url, method, path, options),
+    /** Rows of the database, by a statement. */
+    rows: async <Row>(text: string, values: unknown[] = []): Promise<Row[]> =>
+      service.services.sql<Row>({ name: '', text }, values),
+    async [Symbol.asyncDispose]() {
+      await service.stop()
+      await database?.[Symbol.asyncDispose]()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+export type TestApp = Awaited<ReturnType<typeof startApp>>
+
+export interface SendOptions {
+  token?: string | undefined
+  body?: unknown
+  headers?: Record<string, string>
+  signal?: AbortSignal
+}
+
+async function send(url: string, method: string, path: string, { token, body, headers, signal }: SendOptions) {
+  return fetch(url + path, {
+    method,
+    headers: {
+      ...(token && { authorization: `Bearer ${token}` }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    ...(signal && { signal }),
+  })
+}

@@ -1,0 +1,108 @@
+import { accountsFile, putAccount } from '../../server/login/accounts.ts'
+import type { TestApp } from './app.ts'
+
+export interface Sending {
+  body?: unknown
+  /** Sent as it is, instead of what a browser says of its own pages. */
+  headers?: Record<string, string>
+  form?: Record<string, string>
+}
+
+/** A browser with the pages of a service: it keeps cookies, and says where its requests come from. */
+export function openBrowser(url: string) {
+  const cookies = new Map<string, string>()
+
+  async function send(method: string, path: string, sending: Sending = {}) {
+    const answer = await fetch(url + path, { method, redirect: 'manual', ...requestOf(cookies, sending) })
+    keep(cookies, answer.headers)
+    const { status, headers } = answer
+    const text = await answer.text()
+    const isJson = headers.get('content-type')?.includes('json')
+    return { status, headers, text, body: (isJson ? JSON.parse(text) : undefined) as Record<string, unknown> }
+  }
+
+  return {
+    cookies,
+    send,
+    get session() {
+      return cookies.get('svc_session')
+    },
+    login: (account: string, password = PASSWORD) => send('POST', '/req/login', { body: { account, password } }),
+    /** How far the service says that this browser has come. */
+    async standing(): Promise<string> {
+      const { body } = await send('GET', '/api/svc/v1/connections/svc')
+      return (body as { data: { attributes: { connectionType: string } } }).data.attributes.connectionType
+    },
+    /** What a browser makes of it: another one with the same cookies. */
+    copy() {
+      const other = openBrowser(url)
+      for (const [name, value] of cookies) other.cookies.set(name, value)
+      return other
+    },
+  }
+}
+
+function requestOf(cookies: Map<string, string>, { body, form, headers }: Sending) {
+  const sent = typeof body === 'string' || form ? body : JSON.stringify(body)
+  return {
+    headers: {
+      ...(cookies.size > 0 && { cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; ') }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(headers ?? { 'sec-fetch-site': 'same-origin' }),
+    },
+    ...(sent !== undefined && { body: sent as string }),
+    ...(form && { body: new URLSearchParams(form) }),
+  }
+}
+
+function keep(cookies: Map<string, string>, headers: Headers): void {
+  for (const line of headers.getSetCookie()) {
+    const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
+    if (value) cookies.set(name, value)
+    else cookies.delete(name)
+  }
+}
+
+export type TestBrowser = ReturnType<typeof openBrowser>
+
+export const PASSWORD = 'correct horse battery'
+
+export const identityOf = (username: string) => ({
+  username,
+  email: `${username}@example.org`,
+  name: `The ${username}`,
+})
+
+/** A local account, and a person where `known`, who has made their keys unless told otherwise. */
+export async function addAccount(svc: TestApp, username: string, { known = true, keys = true } = {}) {
+  const person = identityOf(username)
+  await putAccount(accountsFile(svc.env), person, PASSWORD)
+  if (!known) return { id: 0, ...person, token: '' }
+  return svc.user({ username, keys })
+}
+
+/** A browser in which somebody has signed in. */
+export async function signIn(svc: TestApp, username = 'ada', options = {}) {
+  const person = await addAccount(svc, username, options)
+  const browser = openBrowser(svc.url)
+  const { status, text } = await browser.login(username)
+  if (status !== 200) throw new Error(text)
+  return { browser, ...person }
+}
+
+const sealed = (text: string) => ['iv', 'tag', text].map((part) => Buffer.from(part).toString('base64')).join('|')
+
+/** What the handshake of a browser sends; for the service its values are any texts. */
+export const firstKeys = (name = 'first') => ({
+  publicKey: Buffer.from(`public key ${name}`).toString('base64'),
+  keychain: [
+    { key: 'privateKey', keyType: 'private_key', value: sealed(`private ${name}`) },
+    { key: 'publicKey', keyType: 'public_key', value: sealed(`public ${name}`) },
+    { key: 'aiConvKey', keyType: 'ai_conv', value: sealed(`conversations ${name}`) },
+  ],
+  passkeyBackup: {
+    ciphertext: Buffer.from(`passkey ${name}`).toString('base64'),
+    iv: Buffer.from('iv').toString('base64'),
+    tag: Buffer.from('tag').toString('base64'),
+  },
+})

@@ -1,0 +1,94 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PassThrough, Writable } from 'node:stream'
+import { stripVTControlCharacters } from 'node:util'
+import pg from 'pg'
+import { expect, vi } from 'vitest'
+import { main } from '../../cli/main.ts'
+import { type Program, svc } from '../../cli/programs.ts'
+import { cloneDatabase } from './database.ts'
+
+export interface Ended {
+  exitCode: number
+  stdout: string
+  stderr: string
+}
+
+/** What somebody at the terminal waits to see, and types then. */
+export type Typing = readonly [sees: string, types: string | (() => Promise<string>)]
+
+interface RunOptions {
+  env: Record<string, string>
+  program?: Program
+  /** Without it nobody is at the terminal. */
+  typing?: readonly Typing[]
+  /** What is piped in, where nobody is at the terminal. */
+  piped?: string
+}
+
+/** Runs a command line in this process, with somebody at its keyboard or nobody. */
+export async function run(argv: string[], { env, program = svc, typing, piped }: RunOptions): Promise<Ended> {
+  const input = new PassThrough()
+  const stdout = collector()
+  const stderr = collector()
+  const terminal = { input, stdout, stderr, interactive: typing !== undefined }
+  const ended = main(program, argv, terminal, env)
+  if (piped !== undefined) input.end(piped)
+  await type(typing ?? [], stderr, input)
+  const exitCode = await ended
+  return { exitCode, stdout: stdout.text(), stderr: stderr.text() }
+}
+
+async function type(typing: readonly Typing[], seen: Collector, input: PassThrough): Promise<void> {
+  let read = 0
+  for (const [sees, types] of typing) {
+    const shown = () => seen.text().indexOf(sees, read)
+    await vi.waitFor(() => expect(shown(), `${sees} in ${seen.text()}`).toBeGreaterThanOrEqual(0), { timeout: 20_000 })
+    read = shown() + sees.length
+    input.write(typeof types === 'string' ? types : await types())
+  }
+}
+
+type Collector = Writable & { text(): string }
+
+function collector(): Collector {
+  const chunks: string[] = []
+  const sink = new Writable({
+    write(chunk, _, done) {
+      chunks.push(String(chunk))
+      done()
+    },
+  })
+  return Object.assign(sink, { text: () => stripVTControlCharacters(chunks.join('')) })
+}
+
+export const keys = { enter: '\r', down: '\x1b[B', ctrlC: '\x03' }
+
+/** Command lines over a database and a data folder of their own. */
+export async function host(settings: Record<string, string> = {}) {
+  const database = await cloneDatabase()
+  const folder = await mkdtemp(join(tmpdir(), 'svc-cli-'))
+  const env = { DATABASE_URL: database.url, DATA_DIR: folder, DATABASE_POOL: '2', ...settings }
+  return {
+    env,
+    folder,
+    run: (argv: string[], options: Omit<RunOptions, 'env'> = {}) => run(argv, { env, ...options }),
+    rows: (text: string) => rowsOf(database.url, text),
+    /** The document that a command printed, and nothing else may have been printed. */
+    json: async (...argv: string[]) => JSON.parse((await run([...argv, '--json'], { env })).stdout),
+    async [Symbol.asyncDispose]() {
+      await database[Symbol.asyncDispose]()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+async function rowsOf(url: string, text: string): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  const { rows } = await client.query(text).finally(() => client.end())
+  return rows
+}
+
+export const ada = ['--username', 'ada', '--email', 'ada@example.org', '--name', 'Ada Example']

@@ -1,0 +1,85 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+import pg from 'pg'
+import type { TestProject } from 'vitest/node'
+import { connect } from '../../server/database/database.ts'
+import { startCluster } from '../../server/database/embedded-postgres.ts'
+import { migrate } from '../../server/database/migrate.ts'
+import { freePort } from './free-port.ts'
+import { isMissing, missingPartsNote } from './parts.ts'
+import { startPostgres } from './postgres.ts'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** The PostgreSQL server of this run, at its maintenance database. */
+    postgresUrl: string
+    /** The Redis of this run; undefined where the machine has none. */
+    redisUrl: string | undefined
+  }
+}
+
+export const TEMPLATE = 'svc_template'
+
+/** Brings up what all tests share: one PostgreSQL with a migrated template, and a Redis. */
+export async function setup({ provide }: TestProject) {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-test-'))
+  const cluster = await startDatabase(folder)
+  await makeTemplate(cluster.url)
+  const redis = await startRedis(folder)
+  provide('postgresUrl', cluster.url)
+  provide('redisUrl', redis?.url)
+  return async () => {
+    redis?.process.kill('SIGKILL')
+    await cluster[Symbol.asyncDispose]()
+    await rm(folder, { recursive: true, force: true })
+    const note = missingPartsNote()
+    if (note) process.stdout.write(`\n${note}\n`)
+  }
+}
+
+/** The PostgreSQL from npm, or, where `TEST_POSTGRES` is `debian`, the one of this machine. */
+async function startDatabase(folder: string): Promise<AsyncDisposable & { url: string }> {
+  if (process.env['TEST_POSTGRES'] === 'debian') {
+    const server = await startPostgres('svc', 'secret', 'svc')
+    return {
+      url: `postgresql://svc:secret@${server.address}/postgres`,
+      [Symbol.asyncDispose]: server[Symbol.asyncDispose],
+    }
+  }
+  const cluster = await startCluster(join(folder, 'postgres'), ['-c', 'fsync=off', '-c', 'full_page_writes=off'])
+  return { url: cluster.url, [Symbol.asyncDispose]: () => cluster.stop('fast') }
+}
+
+async function makeTemplate(url: string): Promise<void> {
+  const admin = new pg.Client({ connectionString: url })
+  await admin.connect()
+  await admin.query(`create database ${TEMPLATE}`)
+  await admin.end()
+  const templateUrl = url.replace(/\/postgres$/, `/${TEMPLATE}`)
+  const database = await connect({ url: templateUrl, poolSize: 2 })
+  await migrate(database, templateUrl, { name: 'svc', username: 'svc' })
+  await database.close()
+}
+
+async function startRedis(folder: string): Promise<{ url: string; process: ChildProcess } | undefined> {
+  if (isMissing('redis')) return undefined
+  const port = await freePort()
+  const args = ['--port', `${port}`, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', folder]
+  const server = spawn(process.env['TEST_REDIS'] ?? 'redis-server', args, { stdio: 'ignore' })
+  await once(server, 'spawn')
+  const url = `redis://127.0.0.1:${port}`
+  await untilAnswers(url)
+  return { url, process: server }
+}
+
+async function untilAnswers(url: string): Promise<void> {
+  const redis = new Redis(url, { retryStrategy: () => 50, maxRetriesPerRequest: 100 })
+  redis.on('error', () => pause(10))
+  await redis.ping()
+  redis.disconnect()
+}

@@ -1,0 +1,50 @@
+import { expect } from 'vitest'
+import { abilities } from '../../../entities/identity/access-token.ts'
+import { bodyLimitsOf } from '../../../facades/http/body-limits.ts'
+import { bodyLimitOf, procedureAt } from '../../../facades/http/procedures.ts'
+import { startApp } from '../app.ts'
+import { signIn, type TestBrowser } from '../browser.ts'
+import { countJudged } from './judged.ts'
+
+const MAX_ANSWER = 64 * 1024
+/** Of all shapes of one input together: the longest lists there are, nearly full, and what stands beside them. */
+const MAX_JUDGED = 5000
+
+interface Answer {
+  status: number
+  text: string
+}
+
+/** The service with an administrator in a browser and one with a token for everything, to send the worst to. */
+export async function startAttacked() {
+  const svc = await startApp()
+  const { browser } = await signIn(svc, 'ada')
+  await svc.host.admin.setRole({ user: { username: 'ada' }, role: 'admin' })
+  await browser.login('ada')
+  const wanted = { user: { username: 'ada' }, name: 'all', abilities: [...abilities] }
+  const { token } = await svc.host.tokens.createFor(wanted)
+  const judged = countJudged()
+
+  const asGuest: TestBrowser['send'] = async (method, path, { body } = {}) => {
+    const answer = await svc.send(method, path, body === undefined ? {} : { body })
+    return { status: answer.status, headers: answer.headers, text: await answer.text(), body: {} }
+  }
+
+  return {
+    ...svc,
+    browser,
+    token,
+    judged,
+    asGuest,
+    /** Bytes of a body for a procedure. */
+    limitOf: (name: string) => bodyLimitOf(procedureAt(name), bodyLimitsOf(svc.env)),
+    /** Holds what was answered, and how much was judged for it. */
+    assertModest({ status, text }: Answer, what: string): void {
+      expect(status, `${what}: ${text.slice(0, 200)}`).toBeLessThan(500)
+      if (status >= 400) expect(text.length, `${what}: length of the answer`).toBeLessThanOrEqual(MAX_ANSWER)
+      expect(judged.take(), `${what}: elements that were judged`).toBeLessThanOrEqual(MAX_JUDGED)
+    },
+  }
+}
+
+export type Attacked = Awaited<ReturnType<typeof startAttacked>>

@@ -1,0 +1,74 @@
+import type { AnyTRPCProcedure } from '@trpc/server'
+import type { z } from 'zod'
+import { factsOf } from '../../../facades/http/procedures.ts'
+import type { Audience } from '../../../routers/core/trpc.ts'
+import { appRouter, resources } from '../../../routers/index.ts'
+import type { Relation, Resource } from '../../../routers/resource/declare.ts'
+import { relatedInput } from '../../../routers/verbs/read.ts'
+
+export interface TestedProcedure {
+  name: string
+  isQuery: boolean
+  audience: Audience
+  inputs: z.ZodType[]
+}
+
+const declared = Object.entries(appRouter._def.procedures as unknown as Record<string, AnyTRPCProcedure>)
+
+/** Every procedure there is, with the schemas of its input. */
+export const procedures: TestedProcedure[] = declared.map(([name, procedure]) => {
+  const { inputs, meta } = factsOf(procedure)
+  return { name, isQuery: procedure._def.type === 'query', audience: meta.audience, inputs }
+})
+
+const relationOf = (from: Resource, { to, ...relation }: Relation) => ({
+  name: `${from.type} to ${to}`,
+  schema: relatedInput({ to, ...relation }, resources.find(({ type }) => type === to) as Resource) as z.ZodType,
+})
+
+/** Every schema that an input is judged by, with a name for messages. */
+export const schemas: { name: string; schema: z.ZodType }[] = [
+  ...procedures.flatMap(({ name, inputs }) => inputs.map((schema) => ({ name, schema }))),
+  ...resources.flatMap((from) => Object.values(from.relations).map((relation) => relationOf(from, relation))),
+]
+
+/** What zod knows of a schema, by its kind; of a schema around others, they are in here. */
+export interface Definition {
+  type: string
+  checks?: { _zod: { def: { check: string; maximum?: number; length?: number } } }[]
+  format?: string
+  pattern?: RegExp
+  shape?: Record<string, z.ZodType>
+  options?: z.ZodType[]
+  items?: z.ZodType[]
+  entries?: Record<string, unknown>
+  values?: unknown[]
+  element?: z.ZodType
+  valueType?: z.ZodType
+  innerType?: z.ZodType
+  catchall?: z.ZodType
+  in?: z.ZodType
+  out?: z.ZodType
+}
+
+export const definitionOf = (schema: z.ZodType) => schema._zod.def as unknown as Definition
+
+/** The schemas directly within another, each with the step that leads there. Free JSON has no parts of its own. */
+export function partsOf(schema: z.ZodType): [step: string, part: z.ZodType][] {
+  const { shape = {}, options = [], items = [], ...def } = definitionOf(schema)
+  if (def.type === 'lazy') return []
+  const wrapped = [def.innerType, def.in, def.out, ...options].flatMap((part) => (part ? [part] : []))
+  return [
+    ...Object.entries(shape).map(([name, part]): [string, z.ZodType] => [`.${name}`, part]),
+    ...wrapped.map((part): [string, z.ZodType] => ['', part]),
+    ...[def.element, def.valueType, def.catchall, ...items].flatMap((part): [string, z.ZodType][] =>
+      part ? [['[]', part]] : [],
+    ),
+  ]
+}
+
+/** Every schema in another, itself first, with the path to it. */
+export function* nodesOf(schema: z.ZodType, path = ''): Generator<{ path: string; schema: z.ZodType }> {
+  yield { path, schema }
+  for (const [step, part] of partsOf(schema)) yield* nodesOf(part, path + step)
+}

@@ -1,0 +1,79 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, vi } from 'vitest'
+import { startCluster } from '../../server/database/embedded-postgres.ts'
+
+export const root = fileURLToPath(new URL('..', import.meta.url))
+const SLOW = { timeout: 60_000, interval: 20 }
+
+/** A folder that a service may fill. What a killed one left running in it is stopped at the end. */
+export async function dataFolder() {
+  const path = await mkdtemp(join(tmpdir(), 'svc-start-'))
+  return {
+    path,
+    /** The process of the PostgreSQL that runs in it, by what the process table says. */
+    postgres: () => postgresIn(path),
+    async [Symbol.asyncDispose]() {
+      if (await postgresIn(path)) await (await startCluster(join(path, 'postgres'))).stop('fast')
+      await rm(path, { recursive: true, force: true })
+    },
+  }
+}
+
+async function postgresIn(path: string): Promise<number | undefined> {
+  const file = await readFile(join(path, 'postgres/data/postmaster.pid'), 'utf8').catch(() => '')
+  const pid = Number(file.split('\n')[0])
+  return pid > 0 && existsSync(`/proc/${pid}`) ? pid : undefined
+}
+
+type Settings = Record<string, string | undefined>
+
+/** The service as a process of its own, the way a person starts it; nothing of this process's environment but the path. */
+export function startProcess(
+  settings: Settings,
+  command = [process.execPath, join(root, 'server/main.ts')],
+  cwd = root,
+) {
+  const [program = '', ...args] = command
+  const env = { PATH: `${dirname(process.execPath)}:${process.env['PATH']}`, HOME: tmpdir(), ...settings }
+  const child = spawn(program, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+  const said = { out: '', err: '' }
+  child.stdout.on('data', (text) => {
+    said.out += text
+  })
+  child.stderr.on('data', (text) => {
+    said.err += text
+  })
+  const ended = once(child, 'close').then(([code]) => code as number | null)
+  return {
+    child,
+    said,
+    ended,
+    /** The address, once it listens. */
+    async ready(): Promise<string> {
+      const isReady = () => /Next:.*\n$/s.test(said.out)
+      await vi.waitFor(() => expect(isReady() || child.exitCode !== null).toBe(true), SLOW)
+      const url = isReady() && said.out.match(/Server listening at ([^"]+)"/)?.[1]
+      return url || Promise.reject(new Error(`The service did not start.\n${said.out}${said.err}`))
+    },
+    kill: (signal: NodeJS.Signals) => child.kill(signal),
+    /** As Ctrl-C does it: everything that was started from the terminal hears it. */
+    interrupt: () => process.kill(-(child.pid ?? 0), 'SIGINT'),
+    stop: async () => {
+      child.kill('SIGTERM')
+      return ended
+    },
+    [Symbol.asyncDispose]: () => end(child, ended),
+  }
+}
+
+async function end(child: ChildProcess, ended: Promise<unknown>): Promise<void> {
+  if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM')
+  await Promise.race([ended, new Promise((late) => setTimeout(late, 40_000).unref())])
+  child.kill('SIGKILL')
+}

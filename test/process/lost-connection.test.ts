@@ -1,0 +1,172 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { routesOf } from '../../facades/json-api/routes.ts'
+import { appRouter } from '../../routers/index.ts'
+import { type BehindRelay, type Call, nameOf, problemOf, startBehindRelay } from '../kit/behind-relay.ts'
+import { firstKeys } from '../kit/browser.ts'
+import { base } from '../kit/json-api-client.ts'
+import { question } from '../kit/provider.ts'
+
+let app: BehindRelay
+let session: Record<string, string>
+beforeAll(async () => {
+  app = await startBehindRelay()
+  session = await app.session('eve')
+})
+afterAll(() => app[Symbol.asyncDispose]())
+afterEach(() => {
+  app.watch(undefined)
+  app.relay.mend()
+})
+
+type Headers = Record<string, string>
+
+/** Makes the calls differ, where what they write must be unique. */
+let counter = 0
+
+/**
+ * Cuts the connections to the database at each piece that a call sends it, one after the other, until the call sends no
+ * more: before and after each statement, and while a connection is made. Each answer is 503, and the last is as ever.
+ */
+async function cutEverywhere(makeCall: (n: number) => Call, headersOf: Headers | ((n: number) => Promise<Headers>)) {
+  for (let cutAt = 1; cutAt < 100; cutAt++) {
+    const call = makeCall(++counter)
+    const headers = typeof headersOf === 'function' ? await headersOf(counter) : headersOf
+    let pieces = 0
+    app.watch(() => {
+      if (++pieces === cutAt) app.relay.cut()
+      return undefined
+    })
+    const answer = await app.send(headers, call)
+    app.watch(undefined)
+    app.relay.mend()
+    if (pieces < cutAt) {
+      expect(`${nameOf(call)}: ${answer.status} ${answer.text}`).toMatch(/^\S+ \S+: 20[01]/)
+      return cutAt - 1
+    }
+    // Where the connection is lost behind the last answer of the database, the call does not notice.
+    if (answer.status >= 300) expect([nameOf(call), problemOf(call, answer)]).toEqual([nameOf(call), 'unavailable'])
+  }
+  throw new Error('the call sends for ever')
+}
+
+const document = (type: string, attributes: object, relationships?: object) => ({
+  data: { type, attributes, ...(relationships && { relationships }) },
+})
+const post = (type: string, attributes: object, relationships?: object): Call => ({
+  method: 'POST',
+  path: `${base}/${type}`,
+  body: document(type, attributes, relationships),
+})
+const patch = (type: string, id: string | number, attributes: object): Call => ({
+  method: 'PATCH',
+  path: `${base}/${type}/${id}`,
+  body: { data: { type, id: String(id), attributes } },
+})
+const change = (method: string): Call => ({
+  method,
+  path: `${base}/ai-tools/${app.catalogue.tool.search}/relationships/models`,
+  body: { data: [{ type: 'ai-models', id: app.catalogue.model.main }] },
+})
+const to = (type: string, id: string) => ({ data: { type, id } })
+const trpc = (path: string, body: object): Call => ({ method: 'POST', path: `/trpc/${path}`, body })
+const even = <T>(n: number, first: T, second: T) => (n % 2 ? first : second)
+
+const byToken: [string, (n: number) => Call][] = [
+  ['the creation of a provider', (n) => post('ai-providers', { providerId: `p${n}`, name: 'P', adapter: 'demo' })],
+  [
+    'the creation of a model',
+    (n) =>
+      post(
+        'ai-models',
+        { modelId: `m${n}`, label: 'M' },
+        { provider: to('ai-providers', app.catalogue.provider.open) },
+      ),
+  ],
+  ['the change of a provider', (n) => patch('ai-providers', app.catalogue.provider.open, { name: `Name ${n}` })],
+  [
+    'the change of a model',
+    (n) =>
+      patch('ai-models', app.catalogue.model.external, {
+        label: `Label ${n}`,
+        usageTypes: even(n, ['main'], ['main', 'external']),
+      }),
+  ],
+  ['the change of a tool', (n) => patch('ai-tools', app.catalogue.tool.search, { active: even(n, true, false) })],
+  ['the change of a tool server', (n) => patch('mcp-servers', app.catalogue.server.up, { serverLabel: `Label ${n}` })],
+  ['the change of a role', (n) => patch('users', app.svc.people.ada.id, { role: even(n, 'admin', 'user') })],
+  ['the change of oneself', (n) => patch('users', app.svc.people.admin.id, { bio: `Bio ${n}` })],
+  ['a removal from a relationship', () => change('DELETE')],
+  ['an addition to a relationship', () => change('POST')],
+  ['a replacement of a relationship', () => change('PATCH')],
+  ['a change over tRPC', (n) => trpc('aiProviders.update', { id: app.catalogue.provider.open, name: `Name ${n}` })],
+  ['the summary of usage', () => ({ method: 'GET', path: '/trpc/usage.summary' })],
+  ['the older address of oneself', () => ({ method: 'GET', path: '/api/user' })],
+]
+
+const bySession: [string, (n: number) => Call][] = [
+  ['the creation of a token', (n) => ({ method: 'POST', path: '/req/profile/create-token', body: { name: `t${n}` } })],
+  ['the list of tokens', () => ({ method: 'GET', path: '/req/profile/fetch-tokens' })],
+  [
+    'a change of the passkey backup',
+    () => ({ method: 'POST', path: '/req/profile/passkey-backup', body: firstKeys().passkeyBackup }),
+  ],
+  [
+    'a change of the keychain',
+    (n) => ({
+      method: 'POST',
+      path: `${base}/user-keychain-values/actions/batch-update`,
+      body: { set: [{ key: `key${n}`, keyType: 'room_key', value: firstKeys().keychain[0]?.value }] },
+    }),
+  ],
+]
+
+/** Every address of a resource or a list of them. */
+const reading = routesOf(appRouter)
+  .filter(({ method, procedure, url }) => method === 'GET' && procedure && !url.includes('/actions/'))
+  .map(({ url }) => url)
+
+describe('a call that loses its connection to the database answers 503, and the service goes on:', () => {
+  test.for(byToken)('%s', async ([, makeCall]) => {
+    expect(await cutEverywhere(makeCall, app.token)).toBeGreaterThan(1)
+  })
+
+  test.for(bySession)('%s', async ([, makeCall]) => {
+    expect(await cutEverywhere(makeCall, session)).toBeGreaterThan(1)
+  })
+
+  test('the first keys of a person', async () => {
+    // Each try may have made the keys, so each is another person's.
+    const headers = (n: number) => app.session(`new${n}`, { hasKeys: false })
+    const handshake = () => ({ method: 'POST', path: '/handshake', body: firstKeys() })
+    expect(await cutEverywhere(handshake, headers)).toBeGreaterThan(1)
+  })
+
+  test('a question to a model', async () => {
+    const { token } = app.svc.people.ada
+    const ask = () => ({ method: 'POST', path: '/api/ai-req', body: question('Hello', 'external') })
+    await app.send(app.token, patch('ai-models', app.catalogue.model.external, { usageTypes: ['external'] }))
+    expect(await cutEverywhere(ask, { authorization: `Bearer ${token}` })).toBeGreaterThan(1)
+  })
+
+  test('every address that is read', async () => {
+    expect(reading.length).toBeGreaterThan(30)
+    let cuts = 0
+    for (const url of reading) {
+      const [, type] = url.split('/')
+      const [row] = await app.svc.rows<{ id: string }>(idsOf[type ?? ''] ?? `select '1' as id where false`)
+      if (!row && url.includes(':id')) continue
+      cuts += await cutEverywhere(() => ({ method: 'GET', path: base + url.replace(':id', row?.id ?? '') }), app.token)
+    }
+    expect(cuts).toBeGreaterThan(50)
+  })
+})
+
+/** A row of each type that has some, as an administrator sees it. */
+const idsOf: Record<string, string> = {
+  'ai-models': 'select min(id)::text as id from ai_models',
+  'ai-providers': 'select min(id)::text as id from ai_providers',
+  'ai-tools': 'select min(id)::text as id from ai_tools',
+  'mcp-servers': 'select min(id)::text as id from mcp_servers',
+  'system-prompts': 'select min(id)::text as id from system_prompts',
+  users: 'select min(id)::text as id from users',
+}

@@ -1,0 +1,86 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { describe, expect, test, vi } from 'vitest'
+import { emptyDatabase } from '../kit/database.ts'
+import { freePort } from '../kit/free-port.ts'
+import { startHaproxy } from '../kit/haproxy.ts'
+import { isMissing } from '../kit/parts.ts'
+import { answers, configFor, question, startProvider } from '../kit/provider.ts'
+import { rounds } from '../kit/rounds.ts'
+import { dataFolder, startProcess } from '../kit/service-process.ts'
+
+vi.setConfig({ testTimeout: 15 * 60_000 })
+
+const SLOW = { timeout: 60_000, interval: 20 }
+
+describe.skipIf(isMissing('haproxy'))('two replicas behind a load balancer', () => {
+  test('are restarted one after the other under load, and no request fails', async () => {
+    await using database = await emptyDatabase()
+    await using folder = await dataFolder()
+    await using provider = await startProvider(async (asked, response) => {
+      await pause(100)
+      await answers('Good day.')(asked, response)
+    })
+    await using config = await configFor(provider.url)
+    const ports = [await freePort(), await freePort()]
+    const start = async (port = 0) => {
+      const settings = {
+        DATABASE_URL: database.url,
+        DATA_DIR: folder.path,
+        AI_CONFIG: config.file,
+        DRAIN_DELAY: '3s',
+      }
+      const replica = startProcess({ ...settings, PORT: String(port), HOST: '127.0.0.1' })
+      await replica.ready()
+      return replica
+    }
+    await using stack = new AsyncDisposableStack()
+    const replicas = [stack.use(await start(ports[0])), stack.use(await start(ports[1]))]
+    await using balancer = await startHaproxy(ports)
+    await vi.waitFor(async () => expect(await balancer.up()).toBe(2), SLOW)
+    const [token = ''] = replicas.flatMap(({ said }) => said.out.match(/^ {4}(svc_\S+)$/m)?.[1] ?? [])
+    const load = startLoad(balancer.url, token)
+
+    for (let round = 0; round < rounds(2, 12); round++) {
+      const index = round % 2
+      await pause(500)
+      expect(await replicas[index]?.stop()).toBe(0)
+      await vi.waitFor(async () => expect(await balancer.up()).toBe(1), SLOW)
+      const restarted = stack.use(await start(ports[index]))
+      replicas[index] = restarted
+      await vi.waitFor(async () => expect(await balancer.up()).toBe(2), SLOW)
+      await vi.waitFor(() => expect(restarted.said.out).toContain('/api/ai-req'), SLOW)
+    }
+    const outcomes = await load.stop()
+
+    expect(outcomes).toEqual({ 'GET 200': expect.any(Number), 'POST 200': expect.any(Number) })
+  })
+})
+
+/** Eight clients that ask without a pause until they are stopped; then how often what was answered. */
+function startLoad(url: string, token: string) {
+  const outcomes: Record<string, number> = {}
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+  const body = JSON.stringify(question('Hello', 'mock-1'))
+  let going = true
+  const client = async (method: string, path: string) => {
+    while (going) {
+      const outcome = await fetch(url + path, { method, headers, ...(method === 'POST' && { body }) }).then(
+        async (response) => {
+          const text = await response.text()
+          return response.ok ? response.status : `${response.status} ${text}`
+        },
+        (error: Error) => String(error.cause ?? error),
+      )
+      const name = `${method} ${outcome}`
+      outcomes[name] = (outcomes[name] ?? 0) + 1
+    }
+  }
+  const clients = [0, 1, 2, 3].flatMap(() => [client('POST', '/api/ai-req'), client('GET', '/api/svc/v1/users/me')])
+  return {
+    async stop() {
+      going = false
+      await Promise.all(clients)
+      return outcomes
+    },
+  }
+}

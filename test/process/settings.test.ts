@@ -1,0 +1,189 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { currentSettings, readEnv } from '../../server/config/env.ts'
+import { readWholeEnv } from '../../server/config/preflight.ts'
+import { describeSettings, required } from '../../server/config/settings.ts'
+
+const key = 'q8Zt3vLr0XwYb5Nc7HdJf2KgMs9PaEuT4iVo6'
+/** Everything that production insists on. */
+const production = {
+  NODE_ENV: 'production',
+  ...Object.fromEntries(Object.keys(required).map((name) => [name, key])),
+  DATABASE_URL: 'postgresql://svc:pw@db.example.org/svc',
+}
+
+/** A line about a setting, with its value or without. */
+const namedBy = (name: string) => new RegExp(`^  ${name}[=:]`, 'm')
+
+const complaints = (settings: Record<string, string>) => {
+  try {
+    readEnv(settings)
+    return ''
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+
+describe('settings', () => {
+  test('are complete without any', () => {
+    expect(readEnv({})).toMatchObject({ NODE_ENV: 'development', PORT: 3000, HOST: '127.0.0.1', DATA_DIR: '.data' })
+  })
+
+  test('that are empty count as absent', () => {
+    expect(readEnv({ PORT: '', DATABASE_URL: '', HEALTH_DEEP_EVERY: '' })).toEqual({ ...readEnv({}), variables: {} })
+  })
+
+  test.for([
+    ['on', true],
+    ['1', true],
+    ['TRUE', true],
+    ['yes', true],
+    ['off', false],
+    ['0', false],
+    ['False', false],
+    ['no', false],
+  ] as const)('a switch may say %s', ([said, means]) => {
+    expect(readEnv({ ALLOW_USER_TOKEN_CREATION: said }).ALLOW_USER_TOKEN_CREATION).toBe(means)
+  })
+
+  test.for([
+    ['500ms', 500],
+    ['30s', 30_000],
+    ['5m', 300_000],
+    ['1500', 1500],
+  ] as const)('a duration may say %s', ([said, means]) => {
+    expect(readEnv({ SHUTDOWN_TIMEOUT: said }).SHUTDOWN_TIMEOUT).toBe(means)
+  })
+
+  test('a list may hold blanks and empty places', () => {
+    expect(readEnv({ EXTENSIONS: ' a.ts, ,b.ts,' }).EXTENSIONS).toEqual(['a.ts', 'b.ts'])
+  })
+
+  test('an address loses the slash at its end', () => {
+    expect(readEnv({ BASE_URL: 'https://svc.example.org/' }).BASE_URL).toBe('https://svc.example.org')
+  })
+
+  test.for([
+    ['PORT', '65536'],
+    ['PORT', '-1'],
+    ['PORT', '80.5'],
+    ['BASE_URL', 'svc.example.org'],
+    ['BASE_URL', 'ftp://svc.example.org'],
+    ['DATABASE_URL', 'redis://127.0.0.1'],
+    ['REDIS_URL', 'http://127.0.0.1'],
+    ['DATABASE_POOL', '1'],
+    ['ALLOW_EXTERNAL_COMMUNICATION', 'perhaps'],
+    ['SHUTDOWN_TIMEOUT', '-5s'],
+    ['SHUTDOWN_TIMEOUT', 'soon'],
+    ['SHUTDOWN_TIMEOUT', '2147483648'],
+    ['AI_HEARTBEAT', '25d'],
+    ['LDAP_TIMEOUT', '30d'],
+    ['SESSION_LIFETIME', '1y'],
+    ['HEALTH_DEEP_EVERY', '0'],
+    ['AI_MAX_BODY', 'big'],
+    ['LOG_LEVEL', 'chatty'],
+    ['NODE_ENV', 'staging'],
+  ] as const)('%s=%s is refused by name', ([name, value]) => {
+    expect(complaints({ [name]: value })).toMatch(namedBy(name))
+  })
+
+  test.for([
+    [{ PORT: 'eighty' }, 'PORT=eighty: must be a number'],
+    [{ PORT: '65536' }, 'PORT=65536: must be at most 65535'],
+    [{ HEALTH_DEEP_EVERY: '0' }, 'HEALTH_DEEP_EVERY=0: must be at least 1'],
+    [{ LOG_LEVEL: 'loud' }, 'LOG_LEVEL=loud: must be one of trace, debug, info, warn, error, fatal, silent'],
+    [{ BASE_URL: 'svc.example.org' }, 'BASE_URL=svc.example.org: must begin with https:// or http://'],
+    [{ ALLOW_EXTERNAL_APPS: 'perhaps' }, 'ALLOW_EXTERNAL_APPS=perhaps: must be true or false'],
+    [{ TRUSTED_PROXIES: 'abc' }, 'TRUSTED_PROXIES=abc: must be addresses or networks such as 10.0.0.5 or 10.0.0.0/24'],
+    [{ DRAIN_DELAY: 'soon' }, "DRAIN_DELAY=soon: 'soon' is not a length of time such as 500ms, 30s or 5m"],
+    [{ APP_KEY: 'CANARY' }, 'APP_KEY: must have at least 32 characters; `openssl rand -base64 48` makes a good one'],
+    [{ DATABASE_URL: 'mysql://svc:CANARY@db/svc' }, 'DATABASE_URL: must begin with postgresql://'],
+  ] as const)('say what is wrong in their own words, with what was given unless it is secret: %j', ([given, says]) => {
+    expect(complaints(given as Record<string, string>).split('\n')).toContain(`  ${says}`)
+    expect(complaints(given as Record<string, string>)).not.toContain('CANARY')
+  })
+
+  test('that are wrong are listed at once', () => {
+    const list = complaints({ PORT: 'x', LOG_LEVEL: 'y', NODE_ENV: 'production', APP_KEY: 'changeme' })
+
+    const named = [...list.matchAll(/^ {2}(\w+)/gm)].map(([, name]) => name)
+    expect(named).toEqual(expect.arrayContaining(['PORT', 'LOG_LEVEL', ...Object.keys(required)]))
+  })
+})
+
+describe('production', () => {
+  test('starts with everything of its own', () => {
+    expect(complaints(production)).toBe('')
+  })
+
+  test.for(Object.keys(required))('insists on %s', (name) => {
+    const { [name as keyof typeof production]: _, ...without } = production
+
+    expect(complaints(without)).toMatch(namedBy(name))
+  })
+
+  test.for([
+    'changeme',
+    'secret-secret-secret-secret-secret-secret',
+    'your-key-here-your-key-here-your-key',
+    'a'.repeat(64),
+  ])('takes no placeholder such as %s', (APP_KEY) => {
+    const list = complaints({ ...production, APP_KEY })
+
+    expect(list).toMatch(namedBy('APP_KEY'))
+    expect(list).not.toContain(APP_KEY)
+  })
+
+  test('takes no demo model, wherever it stands in the file, and development does', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'svc-settings-'))
+    const file = join(folder, 'ai.json')
+    const real = { id: 'a', adapter: 'openai', models: [{ id: 'm' }] }
+    await writeFile(file, JSON.stringify({ providers: [real, { id: 'b', adapter: 'demo', active: false }] }, null, 1))
+
+    await expect(readWholeEnv({ ...production, AI_CONFIG: file })).rejects.toThrow(/providers\.1\.adapter/)
+    await expect(readWholeEnv({ AI_CONFIG: file })).resolves.toMatchObject({ AI_CONFIG: file })
+    await rm(folder, { recursive: true })
+  })
+})
+
+describe('the table of settings', () => {
+  test('says of each a type and a meaning', () => {
+    const kinds = /^(string|integer|boolean|list|duration|URL|\w+( \| \w+)+)$/
+
+    for (const { name, type, meaning } of describeSettings()) {
+      expect(type, name).toMatch(kinds)
+      expect(meaning.length, name).toBeGreaterThan(10)
+    }
+  })
+
+  test.for([
+    ['PORT', 'integer', '3000'],
+    ['LOG_LEVEL', 'trace | debug | info | warn | error | fatal | silent', 'info'],
+    ['SHUTDOWN_TIMEOUT', 'duration', '30s'],
+    ['ALLOW_EXTERNAL_COMMUNICATION', 'boolean', ''],
+    ['EXTENSIONS', 'list', ''],
+    ['DATABASE_URL', 'URL', ''],
+  ] as const)('has a row for %s', ([name, type, fallback]) => {
+    expect(describeSettings().find((row) => row.name === name)).toMatchObject({ type, default: fallback })
+  })
+
+  test('gives a default that the setting itself takes', () => {
+    const defaults = describeSettings().filter((row) => row.default !== '')
+
+    expect(complaints(Object.fromEntries(defaults.map((row) => [row.name, row.default])))).toBe('')
+  })
+
+  test('hides what is secret', () => {
+    const secret = describeSettings().filter((row) => row.secret)
+    const now = currentSettings(Object.fromEntries(secret.map(({ name }) => [name, 'CANARY'])))
+
+    expect(JSON.stringify(now)).not.toContain('CANARY')
+    const names = secret.map(({ name }) => name)
+    expect(names).toEqual(expect.arrayContaining(['DATABASE_URL', 'REDIS_URL', 'APP_KEY', 'APP_PREVIOUS_KEYS']))
+    expect(
+      describeSettings().filter(({ name, secret }) => /_(KEY|KEYS|PW|SECRET|SALT)$/.test(name) && !secret),
+    ).toEqual([expect.objectContaining({ name: 'WEBSOCKET_KEY' })])
+  })
+})

@@ -1,0 +1,157 @@
+import { describe, expect, test } from 'vitest'
+import type { Caller, UsageType } from '../../routers/core/caller.ts'
+import { createContext } from '../../routers/core/context.ts'
+import { createCaller } from '../../routers/index.ts'
+import { idsOf, type JsonApiApp, startJsonApi } from '../kit/json-api-client.ts'
+
+const extension = 'test/fixtures/public-extension.ts'
+
+type Blocks = Record<string, Record<string, unknown>>
+
+/** The blocks that a caller gets over each of the three addresses, which must be the same. */
+async function blocksFor({ services }: JsonApiApp, caller: Caller, usage: UsageType, origin?: 'host'): Promise<Blocks> {
+  const api = createCaller(() => createContext(services, { caller, usage, origin, requestId: 'test' }))
+  const { items } = await api.configs.list()
+  const blocks = Object.fromEntries(items.map(({ id, values = {} }) => [id, values]))
+  for (const [id, values] of Object.entries(blocks)) expect(await api.configs.get({ id })).toEqual({ id, values })
+  const { list } = await api.configs.public()
+  expect({ ...list?.['svc-core'], ...list?.['extensions'] }).toEqual(blocks)
+  return blocks
+}
+
+const guest: Caller = { type: 'guest' }
+const registering: Caller = { type: 'registering', username: 'new', name: 'New', email: 'new@example.org' }
+const userOf = ({ people: { ada } }: JsonApiApp): Caller => ({ type: 'user', person: { ...ada, role: 'user' } })
+
+const everybody = ['locale', 'security', 'transfer']
+const signedIn = ['locale', 'salts', 'security', 'transfer', 'ai', 'storage_files', 'storage_avatars']
+
+describe('blocks of configuration', () => {
+  test.for<[string, (svc: JsonApiApp) => [Caller, UsageType, 'host'?], string[]]>([
+    ['a guest', () => [guest, 'main'], everybody],
+    ['who is registering', () => [registering, 'main'], ['locale', 'salts', 'security', 'transfer']],
+    ['a user in the browser', (svc) => [userOf(svc), 'main'], signedIn],
+    ['a user by token', (svc) => [userOf(svc), 'external'], [...signedIn, 'extApp']],
+    ['an external app', () => [{ type: 'external-app', appId: 1 }, 'external'], [...everybody, 'extApp']],
+    ['the host', () => [guest, 'main', 'host'], everybody],
+  ])('%s gets those that are for them', async ([, of, keys]) => {
+    await using svc = await startJsonApi()
+    const blocks = await blocksFor(svc, ...of(svc))
+    expect(Object.keys(blocks)).toEqual(keys)
+    const [{ type }] = of(svc)
+    expect(blocks['transfer']).toHaveProperty('baseUrl')
+    expect('websocket' in (blocks['transfer'] ?? {})).toBe(type === 'user')
+    const salts = {
+      user: ['userdata', 'invitation', 'ai', 'passkey', 'backup'],
+      registering: ['userdata', 'passkey', 'backup'],
+    }
+    expect(Object.keys(blocks['salts'] ?? {})).toEqual(type === 'user' || type === 'registering' ? salts[type] : [])
+    if (blocks['extApp']) expect('aiInGroups' in blocks['extApp']).toBe(type === 'user')
+  })
+
+  test('say what front ends need to know', async () => {
+    await using svc = await startJsonApi({
+      BASE_URL: 'https://svc.example.org:8443/base',
+      APP_LOCALE: 'de_DE',
+      AI_MENTION_HANDLE: 'helper',
+      USERDATA_ENCRYPTION_SALT: 'a salt of sixteen',
+      APP_SECURITY_PASSKEY_ALLOW_PASTE: 'false',
+      MAX_FILE_SIZE: '1000',
+      ALLOWED_FILE_MIME_TYPES: 'text/plain,image/png',
+    })
+    const blocks = await blocksFor(svc, userOf(svc), 'main')
+    expect(blocks['locale']).toEqual({
+      default: 'de_DE',
+      available: [
+        { lang: 'de_DE', htmlLang: 'de-DE', nameInLanguage: 'Deutsch', shortName: 'DE' },
+        { lang: 'en_US', htmlLang: 'en-US', nameInLanguage: 'English', shortName: 'EN' },
+      ],
+    })
+    expect(blocks['security']).toEqual({ passkeyAllowPaste: false, passkeyRestrictCharacters: true })
+    expect(blocks['transfer']).toEqual({
+      baseUrl: 'https://svc.example.org:8443/base',
+      websocket: { key: 'svc', host: 'svc.example.org', port: 8443, forceTls: true, path: '/base/ws/transfer' },
+    })
+    expect(blocks['ai']).toEqual({
+      handle: '@helper',
+      svcUserDisplayName: 'svc',
+      svcUserUsername: 'svc',
+      svcUserAvatar: 'built-in/ai-user.webp',
+    })
+    expect(blocks['storage_files']).toEqual({
+      maxFileSize: 1000,
+      allowedMimeTypes: ['text/plain', 'image/png'],
+      allowedExtensions: expect.arrayContaining(['txt', 'png']),
+    })
+    expect(blocks['storage_avatars']).toMatchObject({ allowedExtensions: expect.arrayContaining(['png', 'jpg']) })
+    expect(blocks['salts']).toMatchObject({
+      userdata: 'a salt of sixteen',
+      passkey: expect.stringMatching(/^[0-9a-f]{64}$/),
+    })
+  })
+
+  test('are served to guests and to programs over the wire', async () => {
+    await using svc = await startJsonApi()
+    const { list, status } = await svc.guest.get('/configs')
+    expect([status, idsOf(list)]).toEqual([200, everybody])
+    expect(idsOf((await svc.ada.get('/configs')).list)).toEqual([...signedIn, 'extApp'])
+    const locale = await svc.guest.get('/configs/locale')
+    expect(locale.one).toMatchObject({
+      type: 'configs',
+      id: 'locale',
+      attributes: { values: { default: 'en_US' } },
+      links: { self: '/api/svc/v1/configs/locale' },
+    })
+    const all = await svc.guest.get('/configs/public')
+    expect([all.one.id, all.links['self'], Object.keys(all.one.attributes)]).toEqual([
+      'public',
+      '/api/svc/v1/configs/public',
+      ['list'],
+    ])
+    expect(Object.keys((all.one.attributes['list'] as Record<string, Blocks>)['svc-core'] ?? {})).toEqual(everybody)
+    for (const path of ['/configs', '/configs/public', '/configs/transfer'])
+      expect((await svc.guest.get(path)).text).not.toMatch(/websocket|salt|aiInGroups/)
+  })
+
+  test('that one may not see are not there, like those that there are not', async () => {
+    await using svc = await startJsonApi({ EXTENSIONS: extension })
+    const say = async (key: string) => {
+      const { status, errors } = await svc.guest.get(`/configs/${key}`)
+      const [{ detail, code } = {}] = errors
+      return [status, code, detail?.replaceAll(key, 'KEY')]
+    }
+    const missing = await say('nonsense')
+    expect(missing[0]).toBe(404)
+    for (const key of ['salts', 'ai', 'storage_files', 'storage_avatars', 'extApp', 'campus_staff', '__proto__'])
+      expect(await say(key)).toEqual(missing)
+    expect((await svc.ada.get('/configs/campus_staff')).status).toBe(200)
+    const change = async (method: string, path: string) => (await svc.admin.send(method, path, { data: {} })).status
+    expect(await change('POST', '/configs')).toBe(405)
+    expect(await change('PATCH', '/configs/locale')).toBe(403)
+    expect(await change('DELETE', '/configs/locale')).toBe(405)
+    expect((await svc.guest.get('/configs/public?nonsense=1')).errors[0]?.source).toEqual({ parameter: 'nonsense' })
+    expect((await svc.guest.get('/configs/public?fields[configs]=values')).one.attributes).toEqual({})
+  })
+
+  test('are added by modules of the operator, which decide for whom', async () => {
+    await using svc = await startJsonApi({ EXTENSIONS: extension })
+    const asGuest = await svc.guest.get('/configs')
+    expect(idsOf(asGuest.list)).toEqual([...everybody, 'campus', 'campus_later'])
+    expect((await svc.guest.get('/configs/campus')).one.attributes['values']).toEqual({
+      motto: 'Read more.',
+      for: 'guest',
+      usage: 'main',
+    })
+    expect((await svc.ada.get('/configs/campus')).one.attributes['values']).toMatchObject({
+      for: 'user',
+      usage: 'external',
+    })
+    const { one } = await svc.ada.get('/configs/public')
+    expect(Object.keys((one.attributes['list'] as Record<string, Blocks>)['extensions'] ?? {})).toEqual([
+      'campus',
+      'campus_staff',
+      'campus_later',
+    ])
+    expect((await svc.guest.get('/configs/campus_later')).one.attributes['values']).toEqual({ open: true })
+  })
+})

@@ -1,0 +1,138 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import { describe, expect, test } from 'vitest'
+import { builtInLabels } from '../../routers/system/labels/index.ts'
+import { startApp } from '../kit/app.ts'
+import { addAccount } from '../kit/browser.ts'
+import { openPage } from '../kit/chromium.ts'
+import { openProfile, signIn } from '../kit/pages.ts'
+import { isMissing } from '../kit/parts.ts'
+
+const { de_DE: german, en_US: english } = builtInLabels
+const placeholders = (text: string) => [...text.matchAll(/:[a-z]+\b/g)].map(([name]) => name).sort()
+
+/** The source of every page and browser module. */
+async function sources(): Promise<string> {
+  const folder = join(import.meta.dirname, '../../facades/web')
+  const files = (await readdir(folder, { recursive: true })).filter((file) => file.endsWith('.ts'))
+  return (await Promise.all(files.map((file) => readFile(join(folder, file), 'utf8')))).join('\n')
+}
+
+describe('the labels', () => {
+  test('have the same keys in both languages, each with a text and the same placeholders', () => {
+    expect(Object.keys(german)).toEqual(Object.keys(english))
+    for (const [key, text] of Object.entries(english)) {
+      expect([key, german[key]?.trim(), text.trim()]).toEqual([
+        key,
+        expect.stringMatching(/./),
+        expect.stringMatching(/./),
+      ])
+      expect([key, placeholders(german[key] ?? '')]).toEqual([key, placeholders(text)])
+    }
+  })
+
+  test('are there for every key that a page names', async () => {
+    const named = [...(await sources()).matchAll(/'(page\.[\w.]+)'/g)].map(([, key]) => key!)
+
+    expect(named.length).toBeGreaterThan(80)
+    expect(named.filter((key) => english[key] === undefined)).toEqual([])
+  })
+
+  test('are all named by a page, or made of the word for what went wrong', async () => {
+    const text = await sources()
+    const made = /^page\.(error|profile\.ability|notFound|forbidden|unavailable|failed|refused)\b/
+
+    const unused = Object.keys(english).filter(
+      (key) => key.startsWith('page.') && !made.test(key) && !text.includes(`'${key}'`),
+    )
+
+    expect(unused).toEqual([])
+  })
+})
+
+/** A folder where the text of each label is its key in brackets. */
+async function bracketedLabels() {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-labels-'))
+  const labels = Object.fromEntries(Object.keys(german).map((key) => [key, `[${key}]`]))
+  await writeFile(join(folder, 'de_DE.json'), JSON.stringify(labels))
+  return { folder, [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) }
+}
+
+/** The words of a page that come from no label, but for those that have one form in all languages. */
+async function foreignWords(page: Page): Promise<string[]> {
+  // What only shows without scripts is text to a browser with scripts; ids and addresses are no words.
+  await page.evaluate("for (const part of document.querySelectorAll('noscript, code, #other-address a')) part.remove()")
+  const spoken = `[...document.querySelectorAll('[aria-label], [alt], [title], [placeholder]')]
+    .flatMap((element) => ['aria-label', 'alt', 'title', 'placeholder'].map((name) => element.getAttribute(name) ?? ''))`
+  const texts = (await page.evaluate(`[document.title, document.body.textContent, ...${spoken}].join(' ')`)) as string
+  const rest = texts.replace(/\[page\.[\w.]+\]/g, ' ')
+  return (rest.match(/\p{L}{2,}/gu) ?? []).filter((word) => !['svc', 'Deutsch', 'English'].includes(word))
+}
+
+describe.skipIf(isMissing('chromium'))('with labels that give their keys', () => {
+  test('every page shows nothing but labels, also when something goes wrong', async () => {
+    await using labels = await bracketedLabels()
+    await using svc = await startApp({ LABELS_DIR: labels.folder, LOGIN_ATTEMPTS_PER_ACCOUNT: '3' })
+    await using chromium = await openProfile(svc, 'ada', { locale: 'de-DE' })
+    await using guest = await openPage(svc.url, { locale: 'de-DE' })
+    const { page } = chromium
+
+    for (const path of ['/nope', '/login?error=unavailable', '/login?error=x', '/login?ended=1', '/login']) {
+      await guest.page.goto(path)
+      expect(await foreignWords(guest.page), path).toEqual([])
+    }
+    for (const expected of [
+      'page.login.failed',
+      'page.login.failed',
+      'page.login.failed',
+      'page.error.too_many_requests',
+    ]) {
+      await guest.page.fill('#account', 'bob')
+      await guest.page.fill('#password', 'wrong')
+      await guest.page.click('#login button')
+      await guest.page.locator('#login:not([aria-busy]) .outcome.wrong').waitFor()
+      expect(await guest.page.textContent('#login .outcome')).toBe(`[${expected}]`)
+    }
+
+    for (const path of ['/handshake', '/logout']) {
+      await page.goto(path)
+      expect(await foreignWords(page), path).toEqual([])
+    }
+    await page.goto('/profile')
+    await page.locator('#sessions:not([aria-busy])').waitFor()
+    await page.locator('#usage:not([aria-busy])').waitFor()
+    expect(await foreignWords(page)).toEqual([])
+    await page.fill('#token-name', '7')
+    await page.click('#create button')
+    await page.locator('#tokens button').click()
+    await page.waitForSelector('dialog')
+    await page.evaluate("document.querySelector('#token').remove()")
+    expect(await foreignWords(page)).toEqual([])
+  })
+
+  test('whoever registers sees nothing but labels', async () => {
+    await using labels = await bracketedLabels()
+    await using svc = await startApp({ LABELS_DIR: labels.folder })
+    await addAccount(svc, 'eve', { known: false })
+    await using chromium = await openPage(svc.url, { locale: 'de-DE' })
+    const { page } = chromium
+    await signIn(page, 'eve')
+
+    expect(await foreignWords(page)).toEqual([])
+    await page.goto('/handshake')
+    for (const [passkey, repeated, key] of [
+      ['short', 'short', 'page.handshake.weak'],
+      ['Correct-Horse-7!', 'Correct-Horse-8!', 'page.handshake.differ'],
+    ] as const) {
+      await page.fill('#passkey', passkey)
+      await page.fill('#repeat', repeated)
+      await page.click('#handshake button')
+      await page.locator('#handshake:not([aria-busy]) .outcome.wrong').waitFor()
+      expect(await page.textContent('#handshake .outcome')).toBe(`[${key}]`)
+    }
+    // The hint names the characters by themselves, and is a label, too.
+    expect(await foreignWords(page)).toEqual([])
+  })
+})

@@ -1,0 +1,58 @@
+import { afterAll, describe, expect, test } from 'vitest'
+import { startApp } from '../kit/app.ts'
+import { expectAccessible, openPage } from '../kit/chromium.ts'
+import { openProfile } from '../kit/pages.ts'
+import { isMissing } from '../kit/parts.ts'
+
+const svc = await startApp()
+afterAll(() => svc[Symbol.asyncDispose]())
+
+const phone = { viewport: { width: 390, height: 844 } }
+
+/** Some tokens and some use of models, so that the page is full. */
+async function fillProfile(userId: number): Promise<void> {
+  await svc.rows(
+    `insert into access_tokens (user_id, name, hash, abilities, created_at)
+     values ($1, 'x', repeat('0', 64), '{ai,user,read,write,keychain}', now()), ($1, repeat('W', 16), repeat('1', 64), '{ai}', now())`,
+    [userId],
+  )
+  await svc.rows(
+    `insert into usage_records (request_id, user_id, model, provider, input_tokens, output_tokens, context, outcome, duration_ms, created_at)
+     select gen_random_uuid()::text, $1, 'm', 'p', 1200 * n, 340, 'api', 'completed', 10, now() - n * interval '1 day'
+       from generate_series(1, 5) n`,
+    [userId],
+  )
+}
+
+describe.skipIf(isMissing('chromium'))('on a phone', () => {
+  test.for([
+    ['en-US', 'light'],
+    ['en-US', 'dark'],
+    ['de-DE', 'light'],
+    ['de-DE', 'dark'],
+  ] as const)('every page in %s and %s fits and keeps nobody out', async ([locale, colorScheme]) => {
+    await using person = await openProfile(svc, `person-${locale}-${colorScheme}`, { ...phone, locale, colorScheme })
+    await using guest = await openPage(svc.url, { ...phone, locale, colorScheme })
+    await fillProfile(person.id)
+
+    for (const [{ page }, path] of [
+      [guest, '/login?ended=1'],
+      [guest, '/login?error=x'],
+      [guest, '/nope'],
+      [person, '/handshake'],
+      [person, '/profile'],
+      [person, '/logout'],
+    ] as const) {
+      await page.goto(path)
+      await page.locator('#languages button:not([disabled])').waitFor()
+      if (path === '/handshake') await page.click('summary')
+      if (path === '/profile') await page.locator('#usage table').waitFor()
+      expect([path, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([path, 390])
+      await expectAccessible(page)
+    }
+    await person.page.goto('/profile')
+    await person.page.locator('#tokens button').first().click()
+    await person.page.waitForSelector('dialog')
+    await expectAccessible(person.page)
+  })
+})

@@ -1,0 +1,360 @@
+import type { Page } from 'playwright-core'
+import sharp from 'sharp'
+import { describe, expect, test } from 'vitest'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { addAccount, openBrowser, PASSWORD, signIn as signInBy } from '../kit/browser.ts'
+import { expectAccessible, openPage } from '../kit/chromium.ts'
+import { signIn } from '../kit/pages.ts'
+import { isMissing } from '../kit/parts.ts'
+
+const PASSKEY = 'Correct-Horse-7!'
+
+/** Makes the first keys; returns the recovery code. */
+async function makeKeys(page: Page, passkey = PASSKEY): Promise<string> {
+  await page.goto('/handshake')
+  await page.fill('#passkey', passkey)
+  await page.fill('#repeat', passkey)
+  await page.click('#handshake button')
+  await page.waitForSelector('#kept:not([hidden])')
+  return (await page.textContent('#code')) ?? ''
+}
+
+/** Waits until something stands in an element. */
+const filled = (page: Page, selector: string) => page.locator(selector).filter({ hasText: /./ }).waitFor()
+
+async function signOut(page: Page): Promise<void> {
+  await page.goto('/logout')
+  await page.click('#logout button')
+  await page.waitForURL(/login/)
+}
+
+async function newcomer(settings: Record<string, string> = {}): Promise<TestApp> {
+  const svc = await startApp(settings)
+  await addAccount(svc, 'ada', { known: false })
+  return svc
+}
+
+describe.skipIf(isMissing('chromium'))('in a real browser', () => {
+  test('somebody comes from the first sign-in to their profile, and is known from then on', async () => {
+    await using svc = await newcomer()
+    await using chromium = await openPage(svc.url)
+    const { page, requests, complaints } = chromium
+
+    await page.goto('/profile')
+    expect(page.url()).toContain('/login')
+    await expectAccessible(page)
+    await signIn(page)
+    expect(page.url()).toContain('/register')
+    await expectAccessible(page)
+    await page.click('a.button')
+    await page.waitForURL(/handshake/)
+    await expectAccessible(page)
+    const code = await makeKeys(page)
+    expect(await page.textContent('h1')).toBe('Your recovery code')
+    await expectAccessible(page)
+    await page.click('#on')
+    await page.waitForURL(/profile/)
+    await filled(page, '#usage')
+
+    expect(code).toMatch(/^[0-9a-f]{4}(-[0-9a-f]{4}){3}$/)
+    expect(await page.inputValue('#name')).toBe('The ada')
+    expect(await page.isVisible('#locked')).toBe(false)
+    await expectAccessible(page)
+    expect(await svc.rows('select username, length(public_key) as key from users where id > 1')).toEqual([
+      { username: 'ada', key: 736 },
+    ])
+    expect(requests.filter(({ url }) => !url.startsWith(svc.url) && !url.startsWith('data:'))).toEqual([])
+    expect(requests.filter(({ url, body }) => `${url} ${body}`.includes(PASSKEY) || body.includes(code))).toEqual([])
+    expect(complaints).toEqual([])
+  })
+
+  test('the front end boots in the specified order', async () => {
+    await using svc = await newcomer()
+    await using chromium = await openPage(svc.url)
+
+    await signIn(chromium.page)
+    await makeKeys(chromium.page)
+    await svc.rows(
+      "insert into frontend_migrations (name, created_at) values ('2030_01_01_000000_after_login_x', now() + interval '1 minute')",
+    )
+    chromium.requests.length = 0
+    await chromium.page.goto('/profile')
+    await filled(chromium.page, '#usage')
+
+    const asked = chromium.requests.map(({ url }) => new URL(url).pathname).filter((path) => path.startsWith('/api/'))
+    expect(asked.slice(0, 2).sort()).toEqual(['/api/svc/v1/configs', '/api/svc/v1/connections/svc'])
+    expect(asked.slice(2, 4)).toEqual(['/api/svc/v1/translation-labels/en_US', '/api/svc/v1/migrations'])
+  })
+
+  test('the keys stay locked until the right passkey is entered', async () => {
+    await using svc = await newcomer()
+    await using chromium = await openPage(svc.url)
+    const { page } = chromium
+    await signIn(page)
+    await makeKeys(page)
+    await signOut(page)
+
+    await signIn(page)
+    await page.goto('/profile')
+    await page.waitForSelector('#locked:not([hidden])')
+    await page.goto('/handshake')
+    await expectAccessible(page)
+    await page.fill('#passkey', 'Another-Horse-7!')
+    await page.click('#unlock button')
+    await page.waitForSelector('#unlock .outcome.wrong')
+    await page.fill('#passkey', PASSKEY)
+    await page.click('#unlock button')
+    await page.waitForURL(/profile/)
+    await filled(page, '#usage')
+
+    expect(await page.isVisible('#locked')).toBe(false)
+  })
+
+  test('the recovery code gives the passkey back, and a renewed one takes its place', async () => {
+    await using svc = await newcomer()
+    await using chromium = await openPage(svc.url)
+    const { page } = chromium
+    await signIn(page)
+    const first = await makeKeys(page)
+
+    const recover = async (code: string) => {
+      await page.goto('/handshake')
+      await page.click('summary')
+      await page.fill('#code', code)
+      await page.click('#recover button')
+      await page.locator('#recover:not([aria-busy]) .outcome').filter({ hasText: /./ }).waitFor()
+      return page.textContent('#recovered')
+    }
+    expect(await recover(first)).toBe(PASSKEY)
+    await page.goto('/profile')
+    await page.fill('#renew #passkey', PASSKEY)
+    await page.click('#renew button')
+    await filled(page, '#renew #code')
+    const second = (await page.textContent('#renew #code')) ?? ''
+
+    expect(second).not.toBe(first)
+    expect(await recover(first)).toBe('')
+    expect(await recover(second)).toBe(PASSKEY)
+  })
+
+  test('who has lost both may start anew, with a fresh sign-in', async () => {
+    await using svc = await newcomer()
+    await using chromium = await openPage(svc.url)
+    const { page } = chromium
+    await signIn(page)
+    await makeKeys(page)
+
+    await page.goto('/handshake')
+    await page.click('summary')
+    await page.click('#reset button')
+    await page.click('dialog .danger')
+    await page.waitForURL(/register/)
+    await makeKeys(page, 'Quite-Another-8')
+
+    expect(await svc.rows('select count(*)::int as entries from user_keychain_values')).toEqual([{ entries: 3 }])
+  })
+
+  test('people change their name and picture, and make and revoke tokens', async () => {
+    await using svc = await newcomer()
+    await using chromium = await openPage(svc.url)
+    const { page } = chromium
+    await signIn(page)
+    await makeKeys(page)
+    const picture = await sharp({ create: { width: 40, height: 30, channels: 3, background: '#369' } })
+      .png()
+      .toBuffer()
+
+    await page.goto('/profile')
+    await filled(page, '#usage')
+    await page.fill('#name', '<b>Ada</b>')
+    await page.setInputFiles('#avatar', { name: 'me.png', mimeType: 'image/png', buffer: picture })
+    await page.click('#about button')
+    await page.waitForSelector('#picture:not([hidden])')
+    await page.fill('#token-name', 'laptop')
+    await page.click('#create button')
+    await filled(page, '#token')
+    const token = (await page.textContent('#token')) ?? ''
+    const works = await svc.send('GET', '/api/user', { token })
+    await page.click('#tokens button')
+    await page.click('dialog .danger')
+    await page.waitForSelector('#tokens button', { state: 'detached' })
+    const gone = await svc.send('GET', '/api/user', { token })
+
+    expect([works.status, gone.status]).toEqual([200, 401])
+    expect(await works.json()).toMatchObject({ name: '<b>Ada</b>' })
+    expect(await page.evaluate("document.querySelector('#picture').naturalWidth")).toBe(256)
+  })
+
+  test('people see where they are signed in, and end one session or all others', async () => {
+    await using svc = await newcomer()
+    await using chromium = await openPage(svc.url)
+    const { page, complaints } = chromium
+    await signIn(page)
+    await makeKeys(page)
+    const come = async (userAgent: string) => {
+      const browser = openBrowser(svc.url)
+      const body = { account: 'ada', password: PASSWORD }
+      await browser.send('POST', '/req/login', {
+        body,
+        headers: { 'user-agent': userAgent, 'sec-fetch-site': 'same-origin' },
+      })
+      return browser
+    }
+    const phone = await come('Mozilla/5.0 (Android 15; Mobile; rv:142.0) Gecko/142.0 Firefox/142.0')
+    const program = await come('curl/8.14.1')
+    const lines = page.locator('#sessions li')
+
+    await page.goto('/profile')
+    await lines.nth(2).waitFor()
+    await expectAccessible(page)
+    const [here, ...others] = (await lines.locator('strong').allTextContents()).sort()
+    expect(here).toMatch(/^Chrome on \w+ \(this one\)$/)
+    expect(others).toEqual(['Firefox on Android', 'Unknown browser'])
+    expect(await lines.locator('p').allTextContents()).toEqual(
+      Array(3).fill(expect.stringMatching(/^Since .+, last used .+/)),
+    )
+    expect(await lines.locator('button').count()).toBe(2)
+
+    await page.getByRole('button', { name: 'End: Firefox on Android' }).click()
+    await lines.nth(2).waitFor({ state: 'detached' })
+    expect([await phone.standing(), await program.standing()]).toEqual(['internal', 'internal_authenticated'])
+
+    await page.click('#others button')
+    await lines.nth(1).waitFor({ state: 'detached' })
+    expect(await program.standing()).toBe('internal')
+    expect(await page.isVisible('#others')).toBe(false)
+    await page.reload()
+    expect(await page.textContent('h1')).toBe('Your profile')
+    expect(complaints).toEqual([])
+  })
+
+  test('tells people to ask an administrator where they may not make tokens', async () => {
+    await using svc = await newcomer({ ALLOW_USER_TOKEN_CREATION: 'false' })
+    await using chromium = await openPage(svc.url)
+    const { page } = chromium
+    await signIn(page)
+    await makeKeys(page)
+
+    await page.goto('/profile')
+
+    expect(await page.textContent('#tokens-off')).toContain('administrator')
+    expect(await page.$('#create')).toBeNull()
+  })
+
+  test.for([
+    ['is pasted into its fields', 'true', PASSKEY, 0],
+    ['is typed into its fields, not pasted, and a sentence says so,', 'false', '', 1],
+  ] as const)('a passkey %s where the setting wants that', async ([, setting, pasted, sentences]) => {
+    await using svc = await newcomer({ APP_SECURITY_PASSKEY_ALLOW_PASTE: setting })
+    await using chromium = await openPage(svc.url, { permissions: ['clipboard-read', 'clipboard-write'] })
+    const { page, complaints } = chromium
+    const tryToPaste = async (selector: string) => {
+      await page.evaluate(`navigator.clipboard.writeText(${JSON.stringify(PASSKEY)})`)
+      await page.locator(selector).press('Control+V')
+      return page.inputValue(selector)
+    }
+    const said = (id: string) => page.locator(`${id} p`, { hasText: 'pasting is switched off' }).count()
+    await signIn(page)
+
+    await page.goto('/handshake')
+    await page.locator('#handshake button:not([disabled])').waitFor()
+    expect(await page.locator('#passkey-typed').count()).toBe(sentences)
+    expect([await tryToPaste('#passkey'), await tryToPaste('#repeat')]).toEqual([pasted, pasted])
+    // Below both fields, and where the form says how it went.
+    expect(await said('#handshake')).toBe(3 * sentences)
+    await page.fill('#passkey', '')
+    await page.fill('#repeat', '')
+    await page.locator('#passkey').pressSequentially(PASSKEY)
+    await page.locator('#repeat').pressSequentially(PASSKEY)
+    await page.click('#handshake button')
+    await page.waitForSelector('#kept:not([hidden])')
+
+    await page.goto('/handshake')
+    await page.locator('#unlock button:not([disabled])').waitFor()
+    expect(await tryToPaste('#passkey')).toBe(pasted)
+    await page.click('summary')
+    expect(await tryToPaste('#code')).toBe(PASSKEY)
+    await page.goto('/profile')
+    await filled(page, '#usage')
+    expect(await tryToPaste('#passkey')).toBe(pasted)
+    expect(await said('#renew')).toBe(2 * sentences)
+    await expectAccessible(page)
+    expect(complaints).toEqual([])
+  })
+
+  test('a passkey is not dropped into its field, either, where it may not be pasted', async () => {
+    await using svc = await newcomer({ APP_SECURITY_PASSKEY_ALLOW_PASTE: 'false' })
+    await using chromium = await openPage(svc.url)
+    const { page } = chromium
+    await signIn(page)
+    await page.goto('/handshake')
+    await page.locator('#handshake button:not([disabled])').waitFor()
+
+    const dragTo = async (selector: string) => {
+      const hint = page.locator('#passkey-hint')
+      await hint.click({ clickCount: 3 })
+      await hint.hover({ position: { x: 20, y: 8 } })
+      await page.mouse.down()
+      await page.locator(selector).hover()
+      await page.locator(selector).hover({ position: { x: 30, y: 10 } })
+      await page.mouse.up()
+      return page.inputValue(selector)
+    }
+    expect(await dragTo('#repeat')).toBe('')
+    await page.evaluate("document.querySelector('#repeat').replaceWith(document.createElement('textarea'))")
+    expect(await dragTo('textarea')).toContain('At least 8')
+  })
+
+  test('speaks German where the browser prefers it, dark where it is dark, and fits a phone', async () => {
+    await using svc = await newcomer()
+    await using chromium = await openPage(svc.url, {
+      locale: 'de-DE',
+      colorScheme: 'dark',
+      viewport: { width: 360, height: 740 },
+    })
+    const { page } = chromium
+
+    await signIn(page)
+    const title = await page.textContent('h1')
+    await makeKeys(page)
+    await page.goto('/profile')
+    await filled(page, '#usage')
+
+    expect(title).toBe('Willkommen')
+    expect(await page.textContent('h1')).toBe('Ihr Profil')
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360)
+    await expectAccessible(page)
+  })
+})
+
+describe('the pages', () => {
+  test('let no form be sent before its script carries it out, or a passkey would leave the browser', async () => {
+    await using svc = await newcomer()
+    const { browser } = await signInBy(svc, 'bea', { known: false })
+
+    const { text } = await browser.send('GET', '/handshake')
+
+    expect(text).toContain('<button disabled>')
+    expect(text).not.toMatch(/<button(?! disabled)/)
+  })
+
+  test('send everybody to where they belong', async () => {
+    await using svc = await startApp()
+
+    for (const path of ['/register', '/handshake', '/profile', '/logout']) {
+      const answer = await fetch(svc.url + path, { redirect: 'manual' })
+      expect([path, answer.status, answer.headers.get('location')]).toEqual([path, 302, '/login'])
+    }
+  })
+
+  test('run nothing that stands in them, and nothing from elsewhere', async () => {
+    await using svc = await startApp()
+
+    const answer = await fetch(`${svc.url}/login?error=%3Cscript%3E`)
+    const text = (await answer.text()).replaceAll(svc.url, '')
+
+    expect(answer.headers.get('content-security-policy')).toContain("default-src 'none'; script-src 'self'")
+    expect(answer.headers.get('cache-control')).toBe('no-store')
+    expect(text).not.toMatch(/<script(?! type="module" src="\/assets\/)|\sstyle=|\son\w+=|https?:\/\//)
+  })
+})
