@@ -19,9 +19,11 @@ import { trpc } from '../facades/trpc.ts'
 import { req } from '../facades/web/actions/index.ts'
 import { isNavigation, sendErrorPage } from '../facades/web/error-page.ts'
 import { web } from '../facades/web/index.ts'
-import type { Context, Notes, Services } from '../routers/core/context.ts'
+import type { Context } from '../routers/core/context.ts'
+import type { ResponseHints } from '../routers/core/hooks.ts'
 import { Problem } from '../routers/core/problems.ts'
 import { inTime } from '../routers/core/timeout.ts'
+import type { Services } from '../routers/core/services.ts'
 import { appRouter, resources } from '../routers/index.ts'
 import type { Env } from './config/settings.ts'
 import { compression } from './http/compression.ts'
@@ -62,9 +64,9 @@ export async function buildApp({ env, services, callers, log, drain }: AppOption
     assertFewParameters(request.url)
   })
   app.addHook('onSend', async (request, reply) => {
-    const notes = (await made(request))?.notes
-    if (notes?.forget) reply.header('clear-site-data', '"cache", "storage"')
-    if (!reply.hasHeader('retry-after')) tellWhenToRetry(reply, notes)
+    const hints = (await made(request))?.hints
+    if (hints?.clearSiteData) reply.header('clear-site-data', '"cache", "storage"')
+    if (!reply.hasHeader('retry-after')) tellWhenToRetry(reply, hints)
   })
   app.addHook('onResponse', async (request, reply) => {
     logRequest(request, reply, await made(request))
@@ -103,9 +105,9 @@ function createServer(env: Env, log: FastifyBaseLogger, bodyLimits: BodyLimits) 
 /** When to try again what cannot be served now. */
 const RETRY_AFTER_SECONDS = 5
 
-function tellWhenToRetry(reply: FastifyReply, notes: Notes | undefined): void {
+function tellWhenToRetry(reply: FastifyReply, hints: ResponseHints | undefined): void {
   if (reply.statusCode === 503) reply.header('retry-after', RETRY_AFTER_SECONDS)
-  if (reply.statusCode === 429) reply.header('retry-after', notes?.allowance?.resetSeconds ?? 60)
+  if (reply.statusCode === 429) reply.header('retry-after', hints?.rateLimit?.resetSeconds ?? 60)
 }
 
 /** What no surface answers in its own shape: browsers get a page in their language, programs get JSON. */

@@ -1,8 +1,9 @@
 import type { FastifyBaseLogger } from 'fastify'
 import manifest from '../package.json' with { type: 'json' }
-import type { Services, Settings } from '../routers/core/context.ts'
-import { createEvents } from '../routers/core/events.ts'
 import { extend } from '../routers/core/extension.ts'
+import { createHooks } from '../routers/core/hooks.ts'
+import type { Services } from '../routers/core/services.ts'
+import type { Settings } from '../routers/core/settings.ts'
 import { lockKeychain } from '../routers/identity/keychain-lock.ts'
 import { resources } from '../routers/index.ts'
 import { createCatalogue } from '../routers/resource/catalogue.ts'
@@ -46,9 +47,9 @@ export async function compose({ env, database, log, temporaryDir }: Parts): Prom
   const appKey = env.APP_KEY ?? (await generatedKey(env.DATA_DIR))
   const settings = settingsOf(env, appKey)
   const vault = createVault(appKey, env.APP_PREVIOUS_KEYS)
-  const events = createEvents()
-  events.on('user-type-changed', lockKeychain)
-  const extensions = extend(events, await loadExtensions(env.EXTENSIONS), log)
+  const hooks = createHooks()
+  hooks.on('user-type-changed', lockKeychain)
+  const extensions = extend(hooks, await loadExtensions(env.EXTENSIONS), log)
   const { kv, answers, limiter, close: closeKeyValue } = await createKeyValue(env.REDIS_URL)
   const models = createGateway(vault)
   const usageLog = createUsageLog(sql, log)
@@ -56,7 +57,7 @@ export async function compose({ env, database, log, temporaryDir }: Parts): Prom
   const services: Services = {
     em,
     sql,
-    events,
+    hooks,
     settings,
     kv,
     answers,

@@ -10,10 +10,10 @@ const MAX_KEYS = 5000
 const MAX_KEPT = 2 * 1024 * 1024
 
 /** A key that could not be remembered for a day would promise too much: the request is refused before it is carried out. */
-export async function takeKey({ limiter, notes }: Context, owner: string): Promise<void> {
+export async function takeKey({ limiter, hints }: Context, owner: string): Promise<void> {
   const allowance = await limiter.take(keysOf(owner), MAX_KEYS, DAY_SECONDS)
   if (allowance.remaining >= 0) return
-  notes.allowance = allowance
+  hints.rateLimit = allowance
   throw new Problem('too_many_requests', { detail: `At most ${MAX_KEYS} idempotency keys are kept for you in a day.` })
 }
 

@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { AiRequest } from '../../routers/ai/ai-request.ts'
 import { issuesOf } from '../../routers/core/issues.ts'
-import type { Allowance } from '../../routers/core/rate-limit.ts'
 import { createCaller } from '../../routers/index.ts'
+import type { RateLimitStatus } from '../../routers/ports/rate-limiter.ts'
 import { eventStream } from '../http/event-stream.ts'
 import { type Failure, failureOf } from '../http/failure.ts'
 import { type Door, routeTo } from '../http/procedures.ts'
@@ -55,12 +55,12 @@ export async function legacy(
         if (request.headers.accept?.includes('text/event-stream')) {
           const parts = await api.ai.stream(payload)
           const first = await parts.next()
-          tellAllowance(reply, ctx.notes.allowance)
+          setRateLimitHeaders(reply, ctx.hints.rateLimit)
           return await eventStream(reply, { first, parts, heartbeat, requestId: request.id })
         }
         return { success: true, content: await api.ai.ask(payload) }
       } finally {
-        if (!reply.sent) tellAllowance(reply, ctx.notes.allowance)
+        if (!reply.sent) setRateLimitHeaders(reply, ctx.hints.rateLimit)
       }
     },
   )
@@ -72,7 +72,7 @@ export async function legacy(
   })
 }
 
-function tellAllowance(reply: FastifyReply, allowance: Allowance | undefined): void {
+function setRateLimitHeaders(reply: FastifyReply, allowance: RateLimitStatus | undefined): void {
   if (!allowance) return
   const { limit, remaining, resetSeconds } = allowance
   reply.headers({

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Labels } from '../../routers/system/labels/index.ts'
+import type { Labels } from '../../routers/ports/locales.ts'
 import { html } from './html.ts'
 import { sayIn } from './layout.ts'
 import { sendPage } from './send-page.ts'

@@ -1,5 +1,5 @@
+import type { Labels } from '../../routers/ports/locales.ts'
 import { describedLocales } from '../../routers/ports/locales.ts'
-import type { Labels } from '../../routers/system/labels/index.ts'
 import { type Html, html } from './html.ts'
 
 /** A text by its key. */

@@ -3,11 +3,10 @@ import { findCallableModel } from '../../entities/catalogue/ai-model.sql.ts'
 import { takes } from '../core/body-size.ts'
 import type { Caller } from '../core/caller.ts'
 import type { Context } from '../core/context.ts'
-import type { FunctionTool } from '../core/extension.ts'
 import { Problem } from '../core/problems.ts'
-import { takeAllowance } from '../core/rate-limit.ts'
+import { consumeRateLimit } from '../core/rate-limit.ts'
 import { about, router, userWho } from '../core/trpc.ts'
-import type { CallableModel, ModelCall } from '../ports/models.ts'
+import type { CallableModel, FunctionTool, ModelCall } from '../ports/models.ts'
 import { problemsOf, request, textsOf, withAllProblems } from './ai-request.ts'
 import { answer, MeteredCall } from './metered-call.ts'
 
@@ -28,7 +27,7 @@ async function takeOne(ctx: Context): Promise<void> {
   const limit = ctx.settings.aiRequestsPerMinute
   if (limit === 0 || current.type !== 'user') return
   const { person, token } = current
-  await takeAllowance(ctx, [`ai:user:${person.id}`, ...(token ? [`ai:token:${token.id}`] : [])], limit)
+  await consumeRateLimit(ctx, [`ai:user:${person.id}`, ...(token ? [`ai:token:${token.id}`] : [])], limit)
 }
 
 /** One step for both: each copies the whole context. */

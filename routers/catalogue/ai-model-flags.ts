@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Context } from '../core/context.ts'
+import type { ModelFlag } from '../core/extension.ts'
 import { router } from '../core/trpc.ts'
 import { attribute, type RecordOf, resource } from '../resource/declare.ts'
 import { virtualReads } from '../verbs/computed.ts'
@@ -15,14 +16,6 @@ export const aiModelFlags = resource({
     ),
   },
 })
-
-/** A flag of the registry: built in, or of an extension. */
-export interface ModelFlag {
-  key: string
-  titleLabel: string | null
-  descriptionLabel: string | null
-  colorCode: string
-}
 
 const builtIn = [
   'open-weights',

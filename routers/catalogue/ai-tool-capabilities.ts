@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Context } from '../core/context.ts'
+import type { ToolCapability } from '../core/extension.ts'
 import { router } from '../core/trpc.ts'
 import { attribute, type RecordOf, resource } from '../resource/declare.ts'
 import { virtualReads } from '../verbs/computed.ts'
@@ -14,14 +15,6 @@ export const aiToolCapabilities = resource({
     iconPath: attribute(z.string().nullable().describe('Its icon as a data URL.')),
   },
 })
-
-/** A capability of the registry: built in, or of an extension. */
-export interface ToolCapability {
-  key: string
-  titleLabel: string | null
-  descriptionLabel: string | null
-  iconPath: string | null
-}
 
 /** The lines of an icon of 24 by 24. */
 const icons: Record<string, string> = {

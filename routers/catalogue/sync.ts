@@ -6,8 +6,8 @@ import { AiProvider } from '../../entities/catalogue/ai-provider.ts'
 import { AiTool } from '../../entities/catalogue/ai-tool.ts'
 import { locks } from '../../entities/sql/locks.ts'
 import type { Context } from '../core/context.ts'
-import type { FunctionTool } from '../core/extension.ts'
 import type { ModelEntry } from '../ports/model-config.ts'
+import type { FunctionTool } from '../ports/models.ts'
 import { addPrompts } from './default-prompts.ts'
 import { pricingOf } from './pricing.ts'
 import { renewSecrets } from './renew-secrets.ts'
@@ -60,7 +60,7 @@ type Synced = Record<string, unknown>
 
 const fromFile = ({ synced }: { synced?: unknown }) => synced !== null && synced !== undefined
 
-/** Notes that it was the synchronisation, so that a return of the entry can switch it on again. */
+/** ResponseHints that it was the synchronisation, so that a return of the entry can switch it on again. */
 function switchOff(row: { active: boolean; synced?: Synced | null | undefined }, name: string): string[] {
   if (!row.active || row.synced?.['active'] !== true) return []
   row.active = false

@@ -1,8 +1,6 @@
 import type { Ability } from '../../entities/identity/access-token.ts'
 import type { Role } from '../../entities/identity/user.ts'
 import type { UsageType } from '../../entities/sql/columns.ts'
-import type { Notes } from './context.ts'
-import type { Events } from './events.ts'
 
 export interface Person {
   id: number
@@ -36,27 +34,3 @@ export type Caller =
 export type UserType = Caller['type']
 
 export type { UsageType }
-
-/** Holds the caller of one request. Each change of user type is announced at once. */
-export class CallerContext {
-  #caller: Caller = { type: 'guest' }
-  readonly #events: Events
-  readonly #notes: Notes
-
-  constructor(events: Events, notes: Notes) {
-    this.#events = events
-    this.#notes = notes
-  }
-
-  get current(): Caller {
-    return this.#caller
-  }
-
-  become(to: Caller): void {
-    const from = this.#caller
-    this.#caller = to
-    const userId = [to, from].find((caller) => caller.type === 'user')?.person.id
-    if (from.type === to.type) return
-    this.#events.emit('user-type-changed', { from: from.type, to: to.type, userId, notes: this.#notes })
-  }
-}

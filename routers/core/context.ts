@@ -1,80 +1,10 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import type { UsageType } from '../../entities/sql/columns.ts'
-import type { Sql } from '../../entities/sql/statement.ts'
-import type { KeychainQuota } from '../identity/keychain-quota.ts'
-import type { LoginThrottle } from '../identity/login-throttle.ts'
-import type { AnswerStore, KeyValueStore } from '../ports/key-value-store.ts'
-import type { LocalAccounts } from '../ports/local-accounts.ts'
-import type { Locale } from '../ports/locales.ts'
-import type { LoginSources } from '../ports/login.ts'
-import type { ModelConfig } from '../ports/model-config.ts'
-import type { ModelGateway } from '../ports/models.ts'
 import type { Browser } from '../ports/session.ts'
-import type { SessionRoll } from '../ports/session-roll.ts'
-import type { Storage } from '../ports/storage.ts'
-import type { UsageLog } from '../ports/usage-log.ts'
-import type { Vault } from '../ports/vault.ts'
-import type { ResourceCatalogue } from '../resource/catalogue.ts'
-import type { RowLoader } from '../resource/row-loader.ts'
-import type { PublicSettings } from '../system/config-blocks.ts'
-import type { HealthChecks, HealthTimer } from '../system/health.ts'
-import type { Labels } from '../system/labels/index.ts'
-import type { FrontendMigrationFile } from '../system/register-frontend-migrations.ts'
 import type { Caller } from './caller.ts'
-import { CallerContext } from './caller.ts'
-import type { Events } from './events.ts'
-import type { Extensions } from './extension.ts'
-import type { Allowance, RateLimiter } from './rate-limit.ts'
-
-/** The part of the settings that rules depend on. */
-export interface Settings {
-  /** Of this service. */
-  version: string
-  baseUrl: string
-  allowExternalCommunication: boolean
-  allowUserTokenCreation: boolean
-  aiRequestsPerMinute: number
-  defaultLocale: string
-  keychain: KeychainQuota
-  aiUser: { name: string; username: string }
-  public: PublicSettings
-}
-
-/** Takes a line for the operator: never a word that a person wrote, never a secret. */
-export interface Log {
-  info(details: object, message: string): void
-  warn(details: object, message: string): void
-  error(details: object, message: string): void
-}
-
-/** What the process gives to every call. */
-export interface Services {
-  em: EntityManager
-  sql: Sql
-  events: Events
-  settings: Settings
-  kv: KeyValueStore
-  answers: AnswerStore
-  limiter: RateLimiter
-  /** Opened when first needed, which is before the first request. */
-  loginSources: () => Promise<LoginSources>
-  localAccounts: LocalAccounts
-  loginThrottle: LoginThrottle
-  sessionRoll: SessionRoll
-  models: ModelGateway
-  modelConfig: () => Promise<ModelConfig>
-  frontendMigrations: () => Promise<ReadonlyMap<string, FrontendMigrationFile>>
-  usageLog: UsageLog
-  vault: Vault
-  storage: Storage
-  healthChecks: HealthChecks
-  healthTimer: HealthTimer
-  extensions: Extensions
-  resources: ResourceCatalogue
-  rows: RowLoader
-  labels: Readonly<Record<Locale, Labels>>
-  log: Log
-}
+import { CallerContext } from './caller-context.ts'
+import type { ResponseHints } from './hooks.ts'
+import type { Services } from './services.ts'
 
 /** What is known of one call before it is handled. */
 export interface Call {
@@ -107,16 +37,7 @@ export interface Context extends Omit<Services, 'em'> {
   hangUp(): void
   browser: Browser | undefined
   /** What a facade tells beside the result. */
-  notes: Notes
-}
-
-export interface Notes {
-  /** What is left of a rate limit, once one was counted. */
-  allowance?: Allowance
-  /** How many wrong places of its input the answer tells of already. */
-  told?: number
-  /** Set where the browser must forget all it kept of a person. */
-  forget?: true
+  hints: ResponseHints
 }
 
 const never = new AbortController().signal
@@ -125,8 +46,8 @@ export function createContext(services: Services, call: Call): Context {
   const { em, ...rest } = services
   const { caller, usage = 'main', origin = 'wire', requestId, browser, signal = never, hangUp = () => {} } = call
   const { locale = services.settings.defaultLocale } = call
-  const notes: Notes = {}
-  const callerContext = new CallerContext(services.events, notes)
+  const hints: ResponseHints = {}
+  const callerContext = new CallerContext(services.hooks, hints)
   if (caller) callerContext.become(caller)
   let own: EntityManager | undefined
   return {
@@ -141,7 +62,7 @@ export function createContext(services: Services, call: Call): Context {
     signal,
     hangUp,
     browser,
-    notes,
+    hints,
   }
 }
 

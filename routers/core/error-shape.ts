@@ -27,9 +27,9 @@ export function errorShape(shape: TRPCDefaultErrorShape, error: TRPCError, ctx: 
 
 /** The calls of a batch share one answer, and so what it has room for. */
 function toldOf(issues: readonly Issue[], ctx: Context | undefined): Issue[] {
-  const { told = 0 } = ctx?.notes ?? {}
+  const { told = 0 } = ctx?.hints ?? {}
   const few = fewIssues(issues, MAX_ISSUES - told).map(({ path, message }) => ({ path, message }))
-  if (ctx) ctx.notes.told = told + few.length
+  if (ctx) ctx.hints.told = told + few.length
   return few
 }
 

@@ -1,31 +1,48 @@
-import type { z } from 'zod'
-import type { ModelFlag } from '../catalogue/ai-model-flags.ts'
-import type { ToolCapability } from '../catalogue/ai-tool-capabilities.ts'
-import type { HealthResult } from '../system/health.ts'
-import type { Context, Log } from './context.ts'
-import type { DomainEvents, Events, Listener } from './events.ts'
+import type { UsageType } from '../../entities/sql/columns.ts'
+import type { Sql } from '../../entities/sql/statement.ts'
+import type { HealthResult } from '../ports/health.ts'
+import type { Log } from '../ports/log.ts'
+import type { FunctionTool } from '../ports/models.ts'
+import type { Caller } from './caller.ts'
+import type { HookRegistry, Hooks, Listener } from './hooks.ts'
+import type { Settings } from './settings.ts'
 import { inTime } from './timeout.ts'
 
-/** A function that models may call. Its result goes back to the model as JSON. */
-export interface FunctionTool<Input extends z.ZodType = z.ZodType> {
-  name: string
-  description: string
-  /** The arguments; what a model sends is parsed with it before `run` sees it. */
-  input: Input
-  capability?: string
-  run(input: z.output<Input>, signal: AbortSignal): unknown
+/** What a block of public configuration may look at. */
+export interface BlockContext {
+  readonly caller: { readonly current: Caller }
+  readonly usage: UsageType
+  readonly locale: string
+  readonly settings: Settings
+  readonly sql: Sql
 }
 
 /** A block of public configuration; a caller who may not see it gets nothing. */
 export interface ConfigBlock {
   key: string
-  of(ctx: Context): Record<string, unknown> | undefined | Promise<Record<string, unknown> | undefined>
+  of(ctx: BlockContext): Record<string, unknown> | undefined | Promise<Record<string, unknown> | undefined>
+}
+
+/** A flag of the registry: built in, or of an extension. */
+export interface ModelFlag {
+  key: string
+  titleLabel: string | null
+  descriptionLabel: string | null
+  colorCode: string
+}
+
+/** A capability of the registry: built in, or of an extension. */
+export interface ToolCapability {
+  key: string
+  titleLabel: string | null
+  descriptionLabel: string | null
+  iconPath: string | null
 }
 
 /** What an operator's module exports as `extension`. */
 export interface Extension {
   name: string
-  listeners?: { [K in keyof DomainEvents]?: Listener<DomainEvents[K]> }
+  listeners?: { [K in keyof Hooks]?: Listener<Hooks[K]> }
   /** Custom health checks by name; one that throws counts as an error. */
   healthChecks?: Record<string, () => HealthOutcome | Promise<HealthOutcome>>
   configBlocks?: readonly ConfigBlock[]
@@ -45,16 +62,16 @@ export interface Extensions {
 }
 
 /** Registers listeners and health checks, and gathers the rest; throws on a tool or block that is there twice. */
-export function extend(events: Events, extensions: readonly Extension[], log: Log): Extensions {
+export function extend(hooks: HookRegistry, extensions: readonly Extension[], log: Log): Extensions {
   for (const { name: extension, listeners = {}, healthChecks = {} } of extensions) {
     for (const [event, listener] of Object.entries(listeners)) {
       const failed = (error: unknown) => log.error({ extension, event, error }, 'a listener failed')
       // A failing listener of the health check is itself a result, which that check reports.
       const hears = listener as Listener<unknown>
-      events.on(event as keyof DomainEvents, event === 'health-check' ? hears : contained(hears, failed))
+      hooks.on(event as keyof Hooks, event === 'health-check' ? hears : contained(hears, failed))
     }
     for (const [name, check] of Object.entries(healthChecks)) {
-      events.on('health-check', async ({ results }) => {
+      hooks.on('health-check', async ({ results }) => {
         const failed = (error: unknown) => log.warn({ extension, check: name, error }, 'a health check failed')
         results.set(name, { name, ...(await outcomeOf(check, failed)) })
       })

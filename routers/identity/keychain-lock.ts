@@ -1,6 +1,6 @@
-import type { DomainEvents } from '../core/events.ts'
+import type { Hooks } from '../core/hooks.ts'
 
 /** The service holds no open key. What it can lock is the browser that did, by having it forget all it kept. */
-export function lockKeychain({ from, to, notes }: DomainEvents['user-type-changed']): void {
-  if (from !== 'guest' && to === 'guest') notes.forget = true
+export function lockKeychain({ from, to, hints }: Hooks['user-type-changed']): void {
+  if (from !== 'guest' && to === 'guest') hints.clearSiteData = true
 }

@@ -1,13 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { measureKeychain } from '../../entities/identity/user-keychain-value.sql.ts'
 import { Problem } from '../core/problems.ts'
-
-/** How large a person's keychain may be. */
-export interface KeychainQuota {
-  maxEntries: number
-  /** Of all keys and values. */
-  maxBytes: number
-}
+import type { KeychainQuota } from '../core/settings.ts'
 
 /** Where a change is carried out: in a transaction that holds the row of the person. */
 export interface KeychainChange {

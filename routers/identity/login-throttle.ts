@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import ipaddr from 'ipaddr.js'
-import type { Allowance, RateLimiter } from '../core/rate-limit.ts'
+import type { LoginAttempt, LoginThrottle } from '../ports/login.ts'
+import type { RateLimiter, RateLimitStatus } from '../ports/rate-limiter.ts'
 
 export interface LoginLimits {
   /** Failed attempts on one account in a window, wherever they come from. */
@@ -10,27 +11,10 @@ export interface LoginLimits {
   windowSeconds: number
 }
 
-export interface LoginAttempt {
-  /** As the schema of the login sources spells it. */
-  account: string
-  address: string
-  /** Set where the account signed in before in this browser, which then has a count of its own: others cannot lock it. */
-  browserId?: string | undefined
-}
-
-export interface LoginThrottle {
-  /** Counts an attempt before it is made, so that no more are made at once. Refused where `remaining` is negative. */
-  take(attempt: LoginAttempt): Promise<Allowance>
-  /** Uncounts an attempt on which no source gave an opinion. */
-  giveBack(attempt: LoginAttempt): Promise<void>
-  /** Uncounts an attempt that was right, and forgets the failures on its account. */
-  succeed(attempt: LoginAttempt): Promise<void>
-}
-
 export function createLoginThrottle(limiter: RateLimiter, limits: LoginLimits): LoginThrottle {
   const { perAccount, perAddress, windowSeconds } = limits
 
-  async function takeStranger({ account, address }: LoginAttempt): Promise<Allowance> {
+  async function takeStranger({ account, address }: LoginAttempt): Promise<RateLimitStatus> {
     const byAddress = await limiter.take(addressKey(address), perAddress, windowSeconds)
     // An address that is shut out cannot shut out accounts any more.
     if (byAddress.remaining < 0) return byAddress

@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { findKnownUser, type KnownUser } from '../../entities/identity/session.sql.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
+import type { LoginAttempt } from '../ports/login.ts'
 import { account, type Identity } from '../ports/login.ts'
 import type { Browser } from '../ports/session.ts'
 import { browserIdFor } from './known-browser.ts'
-import type { LoginAttempt } from './login-throttle.ts'
 import { ownPath } from './safe-redirect.ts'
 
 type BrowserContext = Context & { browser: Browser }
@@ -48,6 +48,6 @@ export async function verifyPassword(ctx: BrowserContext, typed: Credentials): P
 async function take(ctx: BrowserContext, attempt: LoginAttempt): Promise<void> {
   const allowance = await ctx.loginThrottle.take(attempt)
   if (allowance.remaining >= 0) return
-  ctx.notes.allowance = allowance
+  ctx.hints.rateLimit = allowance
   throw new Problem('too_many_requests', { detail: 'Too many tries to sign in. Try again later.' })
 }

@@ -95,7 +95,7 @@ async function verifyCurrent(ctx: Context, username: string, password: string, i
   const key = `password-change:${id}`
   const allowance = await ctx.limiter.take(key, ATTEMPTS, WINDOW_SECONDS)
   if (allowance.remaining < 0) {
-    ctx.notes.allowance = allowance
+    ctx.hints.rateLimit = allowance
     throw new Problem('too_many_requests', { detail: 'Too many tries to change the password. Try again later.' })
   }
   if (!(await ctx.localAccounts.verify(username, password))) throw new Problem('wrong_password')

@@ -8,10 +8,11 @@ import { UserKeychainValue } from '../../entities/identity/user-keychain-value.t
 import { takes } from '../core/body-size.ts'
 import type { Newcomer } from '../core/caller.ts'
 import { Problem } from '../core/problems.ts'
+import type { KeychainQuota } from '../core/settings.ts'
 import { newcomer, router } from '../core/trpc.ts'
 import type { SessionRecord } from '../ports/session.ts'
 import { distinctSlots, keychainEntry, passkeyBackup, publicKey } from './keychain.ts'
-import { type KeychainQuota, withinQuota } from './keychain-quota.ts'
+import { withinQuota } from './keychain-quota.ts'
 import { callerOf } from './session-caller.ts'
 
 /** Without these nobody could tell a right passkey from a wrong one, or read what was sent. */

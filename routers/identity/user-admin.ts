@@ -5,10 +5,11 @@ import { AI_USER_ID, roles, User } from '../../entities/identity/user.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { host, router } from '../core/trpc.ts'
+import { email, personName, username } from '../ports/login.ts'
 import { eraseUser } from './erase-user.ts'
 import { assertLocalAccounts, assertNotGuessable, newPassword } from './password.ts'
 import { imageBytes, storeAvatar } from './pictures.ts'
-import { email, findUser, personName, userChoice, username } from './user-selector.ts'
+import { findUser, userChoice } from './user-selector.ts'
 
 const newUser = z.strictObject({
   username,

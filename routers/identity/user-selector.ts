@@ -2,22 +2,7 @@ import { z } from 'zod'
 import { User } from '../../entities/identity/user.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-
-const lower = () => z.string().max(1000).trim().toLowerCase()
-
-export const username = lower().regex(
-  /^[a-z0-9][a-z0-9._@-]{0,119}$/,
-  'must start with a letter or digit and hold only letters, digits and . _ @ -, at most 120',
-)
-export const email = lower().pipe(z.email('must be an e-mail address').max(254))
-
-/** The name that others see. */
-export const personName = z
-  .string()
-  .trim()
-  .min(1, 'must not be empty')
-  .max(120, 'must have at most 120 characters')
-  .regex(/^[^\p{Cc}\p{Zl}\p{Zp}]*$/u, 'must be one line')
+import { lower } from '../ports/login.ts'
 
 /** The number of a row, within what its column holds. */
 export const rowId = z.coerce

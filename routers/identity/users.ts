@@ -8,6 +8,7 @@ import { takes } from '../core/body-size.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { about, host, middleware, router, userWho } from '../core/trpc.ts'
+import { personName } from '../ports/login.ts'
 import { attribute, exposes, type RecordOf, resource, timestamps } from '../resource/declare.ts'
 import { getRow, reads, rowId } from '../verbs/read.ts'
 import { withoutUnchanged } from '../verbs/unchanged.ts'
@@ -15,7 +16,7 @@ import { administrator, ifVersion, insistOn, type RowChange, updateRow } from '.
 import { BUILT_IN_AI_PICTURE, readBuiltInAiPicture } from './ai-picture.ts'
 import { eraseUser } from './erase-user.ts'
 import { imageBytes, storePicture } from './pictures.ts'
-import { findUser, personName, userChoice } from './user-selector.ts'
+import { findUser, userChoice } from './user-selector.ts'
 
 const displayName = personName.describe('The name that people see.')
 const bio = z.string().max(2000).nullable().describe('What the person says of themselves.')

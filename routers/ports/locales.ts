@@ -29,3 +29,6 @@ export function matchLocale(wish: string): Locale | undefined {
     availableLocales.find((known) => language && known.startsWith(`${language.toLowerCase()}_`))
   )
 }
+
+/** Texts by dotted key. */
+export type Labels = Readonly<Record<string, string>>

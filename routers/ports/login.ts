@@ -1,5 +1,22 @@
 import { z } from 'zod'
-import { email, personName, username } from '../identity/user-selector.ts'
+import type { RateLimitStatus } from './rate-limiter.ts'
+
+export const lower = () => z.string().max(1000).trim().toLowerCase()
+
+export const username = lower().regex(
+  /^[a-z0-9][a-z0-9._@-]{0,119}$/,
+  'must start with a letter or digit and hold only letters, digits and . _ @ -, at most 120',
+)
+
+export const email = lower().pipe(z.email('must be an e-mail address').max(254))
+
+/** The name that others see. */
+export const personName = z
+  .string()
+  .trim()
+  .min(1, 'must not be empty')
+  .max(120, 'must have at most 120 characters')
+  .regex(/^[^\p{Cc}\p{Zl}\p{Zp}]*$/u, 'must be one line')
 
 /** Who somebody is, as a source says that has checked it. What they may do is never taken from there. */
 export const identity = z.object({
@@ -52,4 +69,21 @@ export interface LoginSources {
   password?: PasswordSource
   redirect?: RedirectSource
   header?: HeaderSource
+}
+
+export interface LoginAttempt {
+  /** As the schema of the login sources spells it. */
+  account: string
+  address: string
+  /** Set where the account signed in before in this browser, which then has a count of its own: others cannot lock it. */
+  browserId?: string | undefined
+}
+
+export interface LoginThrottle {
+  /** Counts an attempt before it is made, so that no more are made at once. Refused where `remaining` is negative. */
+  take(attempt: LoginAttempt): Promise<RateLimitStatus>
+  /** Uncounts an attempt on which no source gave an opinion. */
+  giveBack(attempt: LoginAttempt): Promise<void>
+  /** Uncounts an attempt that was right, and forgets the failures on its account. */
+  succeed(attempt: LoginAttempt): Promise<void>
 }

@@ -1,5 +1,15 @@
+import type { z } from 'zod'
 import type { CallableModelRow } from '../../entities/catalogue/ai-model.sql.ts'
-import type { FunctionTool } from '../core/extension.ts'
+
+/** A function that models may call. Its result goes back to the model as JSON. */
+export interface FunctionTool<Input extends z.ZodType = z.ZodType> {
+  name: string
+  description: string
+  /** The arguments; what a model sends is parsed with it before `run` sees it. */
+  input: Input
+  capability?: string
+  run(input: z.output<Input>, signal: AbortSignal): unknown
+}
 
 export interface Message {
   role: 'system' | 'user' | 'assistant'

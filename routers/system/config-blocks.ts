@@ -1,40 +1,11 @@
 import { AI_USER_ID } from '../../entities/identity/user.ts'
 import { sharedStatement } from '../../entities/sql/statement.ts'
-import type { Context } from '../core/context.ts'
-import type { ConfigBlock } from '../core/extension.ts'
+import type { BlockContext, ConfigBlock } from '../core/extension.ts'
+import type { FileRules, Salts } from '../core/settings.ts'
 import { BUILT_IN_AI_PICTURE } from '../identity/ai-picture.ts'
 import { describedLocales } from '../ports/locales.ts'
 
-/** The five salts of the browser's cryptography. */
-export interface Salts {
-  userdata: string
-  invitation: string
-  ai: string
-  passkey: string
-  backup: string
-}
-
-/** What the front end may know of how the service is set up. */
-export interface PublicSettings {
-  salts: Salts
-  passkey: { allowPaste: boolean; restrictCharacters: boolean }
-  websocket: { key: string; host: string; port: number; forceTls: boolean; path: string }
-  aiHandle: string
-  files: FileRules
-  avatars: FileRules
-  externalApps: boolean
-  aiInGroups: boolean
-}
-
-export interface FileRules {
-  /** In bytes. */
-  maxFileSize: number
-  allowedMimeTypes: readonly string[]
-  /** Of those kinds, without a dot. */
-  allowedExtensions: readonly string[]
-}
-
-const isUser = ({ caller }: Context) => caller.current.type === 'user'
+const isUser = ({ caller }: BlockContext) => caller.current.type === 'user'
 
 const findAiUser = sharedStatement<{
   svcUserDisplayName: string
@@ -47,7 +18,7 @@ const findAiUser = sharedStatement<{
 )
 
 /** Who is still registering needs what the first keys are made with, and no more. */
-export function saltsFor({ caller, settings }: Context): Partial<Salts> | undefined {
+export function saltsFor({ caller, settings }: BlockContext): Partial<Salts> | undefined {
   const { userdata, passkey, backup } = settings.public.salts
   if (caller.current.type === 'user') return settings.public.salts
   return caller.current.type === 'registering' ? { userdata, passkey, backup } : undefined

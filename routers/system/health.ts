@@ -2,37 +2,13 @@ import { z } from 'zod'
 import type { Context } from '../core/context.ts'
 import { inTime } from '../core/timeout.ts'
 import { about, anyone, router } from '../core/trpc.ts'
-
-const result = z.object({
-  name: z.string(),
-  status: z.enum(['ok', 'error']),
-  message: z.string(),
-  response_time: z
-    .number()
-    .nullish()
-    .describe('In milliseconds; absent on failures, null for a custom check that gives none.'),
-})
-export type HealthResult = z.output<typeof result>
+import { deepChecks, type HealthCheckName, type HealthResult, healthResult } from '../ports/health.ts'
 
 const healthReport = z.object({
   status: z.enum(['healthy', 'unhealthy']),
   timestamp: z.iso.datetime({ offset: true }),
-  checks: z.array(result),
+  checks: z.array(healthResult),
 })
-
-export const deepChecks = ['database', 'cache', 'kvstore', 'storage'] as const
-export type HealthCheckName = (typeof deepChecks)[number] | 'quick_database'
-
-/** Each throws where its part does not work. */
-export type HealthChecks = Record<HealthCheckName, () => Promise<void>>
-
-/** Outlives the failure of database and store, and is shared by all processes of the machine. */
-export interface HealthTimer {
-  /** Counts this request and says whether it is the turn of a deep check. */
-  deepIsDue(): Promise<boolean>
-  /** Keeps the outcome of a deep check: after a failure each request is deep until one succeeds. */
-  settle(failed: boolean): Promise<void>
-}
 
 /** Longer, in milliseconds, and a part counts as not answering. Both together stay under the ten seconds of a probe. */
 const PATIENCE = 4000
@@ -80,10 +56,10 @@ async function run({ healthChecks, log }: Context, name: HealthCheckName): Promi
 }
 
 /** Listeners add results to the built-in ones, or replace them; one that fails or dawdles is a failure of its own. */
-async function withCustom({ events, log }: Context, builtIn: HealthResult[]): Promise<HealthResult[]> {
+async function withCustom({ hooks, log }: Context, builtIn: HealthResult[]): Promise<HealthResult[]> {
   const results = new Map(builtIn.map((result) => [result.name, result]))
   try {
-    await inTime(events.settle('health-check', { results }), PATIENCE)
+    await inTime(hooks.settle('health-check', { results }), PATIENCE)
   } catch (error) {
     log.warn({ check: 'custom', error }, 'a health check failed')
     results.set('custom', { name: 'custom', status: 'error', message: 'A custom check failed.' })

@@ -3,15 +3,7 @@ import { FrontendMigrationUserdata } from '../../entities/identity/frontend-migr
 import { User } from '../../entities/identity/user.ts'
 import { locks } from '../../entities/sql/locks.ts'
 import type { Context } from '../core/context.ts'
-
-/** What a file of a frontend migration exports as `migration`; its name is that of the file. */
-export interface FrontendMigrationFile {
-  /** What the browser of this person needs to know; kept sealed until it has applied the migration. */
-  userdata?(user: {
-    id: number
-    username: string
-  }): Record<string, unknown> | undefined | Promise<Record<string, unknown> | undefined>
-}
+import type { FrontendMigrationFile } from '../ports/frontend-migrations.ts'
 
 /** What the data is sealed for. */
 export const USERDATA = 'frontend_migration_userdata.data'

@@ -7,8 +7,7 @@ import type {
   LanguageModelV4Usage,
 } from '@ai-sdk/provider'
 import { z } from 'zod'
-import type { FunctionTool } from '../../routers/core/extension.ts'
-import type { Message, Meter, ModelCall, TokenCounts } from '../../routers/ports/models.ts'
+import type { FunctionTool, Message, Meter, ModelCall, TokenCounts } from '../../routers/ports/models.ts'
 
 /** One question with its rounds of tool calls, in the terms of the AI SDK. */
 export class Conversation {

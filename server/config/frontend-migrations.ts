@@ -1,7 +1,8 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { basename, extname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { type FrontendMigrationFile, migrationName } from '../../routers/system/register-frontend-migrations.ts'
+import type { FrontendMigrationFile } from '../../routers/ports/frontend-migrations.ts'
+import { migrationName } from '../../routers/system/register-frontend-migrations.ts'
 
 /** Loads the modules in a folder, by their names; throws on a file whose name is none, or that exports no `migration`. */
 export async function loadFrontendMigrations(folder: string | undefined): Promise<Map<string, FrontendMigrationFile>> {

@@ -2,8 +2,9 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
+import type { Labels } from '../../routers/ports/locales.ts'
 import { availableLocales, type Locale } from '../../routers/ports/locales.ts'
-import { builtInLabels, type Labels } from '../../routers/system/labels/index.ts'
+import { builtInLabels } from '../../routers/system/labels/index.ts'
 
 const overrides = z.record(z.string(), z.string())
 

@@ -1,6 +1,6 @@
 import mime from 'mime'
+import type { FileRules, PublicSettings, Salts } from '../../routers/core/settings.ts'
 import { fallbackSalt, saltSettings } from '../../routers/identity/salts.ts'
-import type { FileRules, PublicSettings, Salts } from '../../routers/system/config-blocks.ts'
 import type { Env } from './settings.ts'
 
 const pictures = ['image/png', 'image/jpeg', 'image/webp', 'image/gif', 'image/avif']

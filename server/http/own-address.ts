@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { isNavigation } from '../../facades/web/error-page.ts'
-import type { Log } from '../../routers/core/context.ts'
+import type { Log } from '../../routers/ports/log.ts'
 
 const MAX_HOSTS = 5
 

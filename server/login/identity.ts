@@ -1,4 +1,4 @@
-import type { Log } from '../../routers/core/context.ts'
+import type { Log } from '../../routers/ports/log.ts'
 import { type Identity, identity } from '../../routers/ports/login.ts'
 
 /** What a source tells of a person, unless it is rubbish; the log then has the places, never the values. */

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { stat } from 'node:fs/promises'
-import type { Log } from '../../routers/core/context.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { LocalAccounts } from '../../routers/ports/local-accounts.ts'
+import type { Log } from '../../routers/ports/log.ts'
 import { identity } from '../../routers/ports/login.ts'
 import {
   type Account,

@@ -1,6 +1,6 @@
 import * as client from 'openid-client'
-import type { Log } from '../../routers/core/context.ts'
 import { Problem } from '../../routers/core/problems.ts'
+import type { Log } from '../../routers/ports/log.ts'
 import type { PendingLogin, RedirectSource } from '../../routers/ports/login.ts'
 import { accept } from './identity.ts'
 import { type Claims, type OidcClaims, personOf } from './oidc-claims.ts'

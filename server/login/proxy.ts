@@ -1,5 +1,5 @@
 import ipaddr from 'ipaddr.js'
-import type { Log } from '../../routers/core/context.ts'
+import type { Log } from '../../routers/ports/log.ts'
 import type { DistinctHeaders, HeaderSource } from '../../routers/ports/login.ts'
 import { accept } from './identity.ts'
 

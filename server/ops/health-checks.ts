@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Sql, statement } from '../../entities/sql/statement.ts'
+import type { HealthChecks } from '../../routers/ports/health.ts'
 import type { KeyValueStore } from '../../routers/ports/key-value-store.ts'
-import type { HealthChecks } from '../../routers/system/health.ts'
 
 const trivial = statement<{ one: number }>('trivial', 'select 1 as one')
 

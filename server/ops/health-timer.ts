@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { lockSync } from 'proper-lockfile'
 import { z } from 'zod'
-import type { HealthTimer } from '../../routers/system/health.ts'
+import type { HealthTimer } from '../../routers/ports/health.ts'
 
 const marker = z.object({ failed: z.boolean(), quickChecks: z.number().int().min(0) })
 type Marker = z.output<typeof marker>

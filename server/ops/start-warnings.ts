@@ -1,4 +1,4 @@
-import type { Services } from '../../routers/core/context.ts'
+import type { Services } from '../../routers/core/services.ts'
 
 /** Tells the log what a service that has started cannot do, and which setting changes it. */
 export async function warnAtStart({ kv, loginSources, log }: Services): Promise<void> {

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
-import type { RateLimiter } from '../../routers/core/rate-limit.ts'
 import type { AnswerStore, KeyValueStore } from '../../routers/ports/key-value-store.ts'
+import type { RateLimiter } from '../../routers/ports/rate-limiter.ts'
 import { memberSetsInProcess } from './member-sets.ts'
 import { limiterInProcess } from './rate-limiter.ts'
 

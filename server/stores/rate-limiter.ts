@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import { LRUCache } from 'lru-cache'
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
-import type { RateLimiter } from '../../routers/core/rate-limit.ts'
+import type { RateLimiter } from '../../routers/ports/rate-limiter.ts'
 
 interface Window {
   taken: number

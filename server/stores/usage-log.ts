@@ -1,6 +1,6 @@
 import { insertUsage } from '../../entities/ai/usage-record.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
-import type { Log } from '../../routers/core/context.ts'
+import type { Log } from '../../routers/ports/log.ts'
 import type { UsageEntry, UsageLog } from '../../routers/ports/usage-log.ts'
 import { createBatch } from './write-behind.ts'
 

@@ -1,4 +1,4 @@
-import type { Log } from '../../routers/core/context.ts'
+import type { Log } from '../../routers/ports/log.ts'
 
 /** Collects items and writes them behind the answers: one write at a time takes all that came during the last. */
 export interface Batch<Item> {

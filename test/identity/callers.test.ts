@@ -196,7 +196,7 @@ describe('the contexts of a request', () => {
     await using svc = await startApp()
     const { id } = await addAccount(svc, 'ada')
     const heard: unknown[] = []
-    svc.services.events.on('user-type-changed', ({ notes: _, ...change }) => void heard.push(change))
+    svc.services.hooks.on('user-type-changed', ({ hints: _, ...change }) => void heard.push(change))
     const during = async (act: () => Promise<unknown>) => {
       heard.length = 0
       await act()

@@ -20,7 +20,7 @@ describe('the first keys', () => {
     await using svc = await startApp()
     const { browser } = await signIn(svc, 'ada', { known: false })
     const heard: unknown[] = []
-    svc.services.events.on('user-type-changed', ({ from, to }) => void (from !== 'guest' && heard.push([from, to])))
+    svc.services.hooks.on('user-type-changed', ({ from, to }) => void (from !== 'guest' && heard.push([from, to])))
     const keys = firstKeys()
 
     const { status, body, headers } = await complete(browser)

@@ -190,7 +190,7 @@ describe('signing out', () => {
     const { browser, id } = await signIn(svc)
     const copy = browser.copy()
     const heard: unknown[] = []
-    svc.services.events.on('user-type-changed', ({ from, to, userId }) => {
+    svc.services.hooks.on('user-type-changed', ({ from, to, userId }) => {
       if (from !== 'guest') heard.push({ from, to, userId })
     })
 

@@ -7,7 +7,7 @@ export interface Seen {
   values?: unknown[]
 }
 
-/** Notes every statement of the process during each test of a file, whoever sends it: `taken` gives those since the last look. */
+/** ResponseHints every statement of the process during each test of a file, whoever sends it: `taken` gives those since the last look. */
 export function watchStatements() {
   let seen: Seen[] = []
   beforeEach(() => {

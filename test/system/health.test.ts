@@ -214,12 +214,9 @@ describe('custom checks', () => {
 
   test('stand after the built-in ones, without a time where they give none', async () => {
     await using svc = await startApp({ HEALTH_DEEP_EVERY: '1' })
-    const { events } = svc.services
-    events.on('health-check', ({ results }) => void results.set('queue', { name: 'queue', ...ok }))
-    events.on(
-      'health-check',
-      async ({ results }) => void results.set('mail', { name: 'mail', ...ok, response_time: 3 }),
-    )
+    const { hooks } = svc.services
+    hooks.on('health-check', ({ results }) => void results.set('queue', { name: 'queue', ...ok }))
+    hooks.on('health-check', async ({ results }) => void results.set('mail', { name: 'mail', ...ok, response_time: 3 }))
 
     const report = await health(svc)
 
@@ -231,7 +228,7 @@ describe('custom checks', () => {
   test('see the results before them, and overwrite by name', async () => {
     await using svc = await startApp({ HEALTH_DEEP_EVERY: '1' })
     let seen: string[] = []
-    svc.services.events.on('health-check', ({ results }) => {
+    svc.services.hooks.on('health-check', ({ results }) => {
       seen = [...results.keys()]
       results.set('cache', { name: 'cache', status: 'error', message: 'Too slow.', response_time: 900 })
     })
@@ -247,7 +244,7 @@ describe('custom checks', () => {
   test('that fail make the next request deep, until one succeeds', async () => {
     await using svc = await startApp({ HEALTH_DEEP_EVERY: '2' })
     let status: 'ok' | 'error' = 'error'
-    svc.services.events.on('health-check', ({ results }) => void results.set('queue', { name: 'queue', ...ok, status }))
+    svc.services.hooks.on('health-check', ({ results }) => void results.set('queue', { name: 'queue', ...ok, status }))
 
     const before = [await health(svc), await health(svc), await health(svc)]
     status = 'ok'
@@ -266,14 +263,14 @@ describe('custom checks', () => {
 
   test('that throw or never end are failures, not a failed answer', async () => {
     await using svc = await startApp({ HEALTH_DEEP_EVERY: '1' })
-    const { events } = svc.services
-    const stop = events.on('health-check', () => {
+    const { hooks } = svc.services
+    const stop = hooks.on('health-check', () => {
       throw new Error('CANARY')
     })
 
     const thrown = await health(svc)
     stop()
-    events.on('health-check', () => new Promise(() => {}))
+    hooks.on('health-check', () => new Promise(() => {}))
     const endless = await health(svc)
 
     for (const report of [thrown, endless]) {

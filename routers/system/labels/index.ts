@@ -1,9 +1,6 @@
-import type { Locale } from '../../ports/locales.ts'
+import type { Labels, Locale } from '../../ports/locales.ts'
 import german from './de_DE.json' with { type: 'json' }
 import english from './en_US.json' with { type: 'json' }
-
-/** Texts by dotted key. */
-export type Labels = Readonly<Record<string, string>>
 
 /** The texts that come with the service. */
 export const builtInLabels: Record<Locale, Labels> = { de_DE: german, en_US: english }

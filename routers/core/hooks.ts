@@ -1,0 +1,48 @@
+import type { HealthResult } from '../ports/health.ts'
+import type { RateLimitStatus } from '../ports/rate-limiter.ts'
+import type { UserType } from './caller.ts'
+
+/** What a facade says beside the result of a call. */
+export interface ResponseHints {
+  /** What is left of a rate limit, once one was counted. */
+  rateLimit?: RateLimitStatus
+  /** Set where the browser must delete all it kept of a person. */
+  clearSiteData?: true
+  /** How many issues were told of so far: the calls of a batch share one answer. */
+  told?: number
+}
+
+/** Every hook with its payload. A hook runs in the request, and its listeners may change what happens by the payload. */
+export interface Hooks {
+  'user-type-changed': { from: UserType; to: UserType; userId?: number | undefined; hints: ResponseHints }
+  'health-check': { results: Map<string, HealthResult> }
+}
+
+export type Listener<Payload> = (payload: Payload) => unknown
+
+export interface HookRegistry {
+  /** Returns the way to stop listening. */
+  on<K extends keyof Hooks>(name: K, listener: Listener<Hooks[K]>): () => void
+  /** Calls every listener in order, and waits for none. */
+  emit<K extends keyof Hooks>(name: K, payload: Hooks[K]): void
+  /** Calls every listener in order, and waits for each before the next. */
+  settle<K extends keyof Hooks>(name: K, payload: Hooks[K]): Promise<void>
+}
+
+export function createHooks(): HookRegistry {
+  const listeners: { [K in keyof Hooks]?: Listener<Hooks[K]>[] } = {}
+  const of = <K extends keyof Hooks>(name: K) => (listeners[name] ?? []) as Listener<Hooks[K]>[]
+
+  return {
+    on(name, listener) {
+      Object.assign(listeners, { [name]: [...of(name), listener] })
+      return () => Object.assign(listeners, { [name]: of(name).filter((other) => other !== listener) })
+    },
+    emit(name, payload) {
+      for (const listener of of(name)) listener(payload)
+    },
+    async settle(name, payload) {
+      for (const listener of of(name)) await listener(payload)
+    },
+  }
+}

@@ -1,0 +1,50 @@
+import type { EntityManager } from '@mikro-orm/postgresql'
+import type { Sql } from '../../entities/sql/statement.ts'
+import type { FrontendMigrationFile } from '../ports/frontend-migrations.ts'
+import type { HealthChecks, HealthTimer } from '../ports/health.ts'
+import type { AnswerStore, KeyValueStore } from '../ports/key-value-store.ts'
+import type { LocalAccounts } from '../ports/local-accounts.ts'
+import type { Labels, Locale } from '../ports/locales.ts'
+import type { Log } from '../ports/log.ts'
+import type { LoginSources, LoginThrottle } from '../ports/login.ts'
+import type { ModelConfig } from '../ports/model-config.ts'
+import type { ModelGateway } from '../ports/models.ts'
+import type { RateLimiter } from '../ports/rate-limiter.ts'
+import type { SessionRoll } from '../ports/session-roll.ts'
+import type { Storage } from '../ports/storage.ts'
+import type { UsageLog } from '../ports/usage-log.ts'
+import type { Vault } from '../ports/vault.ts'
+import type { ResourceCatalogue } from '../resource/catalogue.ts'
+import type { RowLoader } from '../resource/row-loader.ts'
+import type { Extensions } from './extension.ts'
+import type { HookRegistry } from './hooks.ts'
+import type { Settings } from './settings.ts'
+
+/** What the process gives to every call. */
+export interface Services {
+  em: EntityManager
+  sql: Sql
+  hooks: HookRegistry
+  settings: Settings
+  kv: KeyValueStore
+  answers: AnswerStore
+  limiter: RateLimiter
+  /** Opened when first needed, which is before the first request. */
+  loginSources: () => Promise<LoginSources>
+  localAccounts: LocalAccounts
+  loginThrottle: LoginThrottle
+  sessionRoll: SessionRoll
+  models: ModelGateway
+  modelConfig: () => Promise<ModelConfig>
+  frontendMigrations: () => Promise<ReadonlyMap<string, FrontendMigrationFile>>
+  usageLog: UsageLog
+  vault: Vault
+  storage: Storage
+  healthChecks: HealthChecks
+  healthTimer: HealthTimer
+  extensions: Extensions
+  resources: ResourceCatalogue
+  rows: RowLoader
+  labels: Readonly<Record<Locale, Labels>>
+  log: Log
+}

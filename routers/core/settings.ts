@@ -1,0 +1,49 @@
+/** The part of the settings that rules depend on. */
+export interface Settings {
+  /** Of this service. */
+  version: string
+  baseUrl: string
+  allowExternalCommunication: boolean
+  allowUserTokenCreation: boolean
+  aiRequestsPerMinute: number
+  defaultLocale: string
+  keychain: KeychainQuota
+  aiUser: { name: string; username: string }
+  public: PublicSettings
+}
+
+/** How large a person's keychain may be. */
+export interface KeychainQuota {
+  maxEntries: number
+  /** Of all keys and values. */
+  maxBytes: number
+}
+
+/** The five salts of the browser's cryptography. */
+export interface Salts {
+  userdata: string
+  invitation: string
+  ai: string
+  passkey: string
+  backup: string
+}
+
+/** What the front end may know of how the service is set up. */
+export interface PublicSettings {
+  salts: Salts
+  passkey: { allowPaste: boolean; restrictCharacters: boolean }
+  websocket: { key: string; host: string; port: number; forceTls: boolean; path: string }
+  aiHandle: string
+  files: FileRules
+  avatars: FileRules
+  externalApps: boolean
+  aiInGroups: boolean
+}
+
+export interface FileRules {
+  /** In bytes. */
+  maxFileSize: number
+  allowedMimeTypes: readonly string[]
+  /** Of those kinds, without a dot. */
+  allowedExtensions: readonly string[]
+}
