@@ -75,6 +75,9 @@ export const resources: readonly Resource[] = [
   users,
 ]
 
+/** The older surfaces show people by the same declaration. */
+export { users }
+
 export type AppRouter = typeof appRouter
 
 /** Calls procedures in process, with the context of one call. */

@@ -1,6 +1,6 @@
 import { flushCompileCache } from 'node:module'
-import { readWholeEnv } from './config/preflight.ts'
 import { createLog, standardOutput } from './ops/log.ts'
+import { readWholeEnv } from './preflight.ts'
 import { startService } from './service.ts'
 import { welcome } from './welcome.ts'
 

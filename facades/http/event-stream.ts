@@ -1,7 +1,9 @@
 import { once } from 'node:events'
 import type { FastifyReply } from 'fastify'
-import type { StreamPart } from '../../routers/ai/metered-call.ts'
+import type { Api } from '../../routers/index.ts'
 import { failureOf } from './failure.ts'
+
+type StreamPart = Awaited<ReturnType<Api['ai']['stream']>> extends AsyncGenerator<infer Part> ? Part : never
 
 interface EventStreamOptions {
   /** Already read, so that a failure before it could still be an ordinary answer. */

@@ -1,13 +1,14 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import type { AiRequest } from '../../routers/ai/ai-request.ts'
 import { issuesOf } from '../../routers/core/issues.ts'
-import { createCaller } from '../../routers/index.ts'
+import { type Api, createCaller } from '../../routers/index.ts'
 import type { RateLimitStatus } from '../../routers/ports/rate-limiter.ts'
 import { eventStream } from '../http/event-stream.ts'
 import { type Failure, failureOf } from '../http/failure.ts'
 import { type Door, routeTo } from '../http/procedures.ts'
 import { type FieldErrors, fieldErrors } from '../http/validation-messages.ts'
 import { legacyUserOf } from './user.ts'
+
+type AiRequest = Parameters<Api['ai']['ask']>[0]
 
 interface LegacyOptions extends Door {
   /** Pause between the comment lines of a silent stream, in milliseconds. */

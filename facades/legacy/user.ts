@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { users } from '../../routers/identity/users.ts'
+import { users } from '../../routers/index.ts'
 import type { RecordOf } from '../../routers/resource/declare.ts'
 
 const { username, displayName, email, role, bio, avatar, createdAt, updatedAt } = users.attributes

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { findOldKeychain } from '../../entities/identity/frontend-migration.sql.ts'
 import type { Context } from '../core/context.ts'
-import { USERDATA } from '../system/register-frontend-migrations.ts'
+import { USERDATA } from '../ports/vault.ts'
 
 /** Splits the one blob that a keychain was into its entries; until a browser has done so, the passkey is tried on the blob. */
 const KEYCHAIN_MIGRATION = '2026_06_07_215609_after_passkey_upgrade_to_user_keychain_values'

@@ -6,9 +6,10 @@ import { FrontendMigrationUserdata } from '../../entities/identity/frontend-migr
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { about, host, router, sessionUser } from '../core/trpc.ts'
+import { USERDATA } from '../ports/vault.ts'
 import { attribute, exposes, type RecordOf, resource } from '../resource/declare.ts'
 import { virtualReads } from '../verbs/computed.ts'
-import { registerMigrations, USERDATA } from './register-frontend-migrations.ts'
+import { registerMigrations } from './register-frontend-migrations.ts'
 
 export const migrations = resource({
   type: 'migrations',

@@ -4,9 +4,7 @@ import { User } from '../../entities/identity/user.ts'
 import { locks } from '../../entities/sql/locks.ts'
 import type { Context } from '../core/context.ts'
 import type { FrontendMigrationFile } from '../ports/frontend-migrations.ts'
-
-/** What the data is sealed for. */
-export const USERDATA = 'frontend_migration_userdata.data'
+import { USERDATA } from '../ports/vault.ts'
 
 /** `YYYY_MM_DD_HHMMSS_{run type}_{name}`. */
 export const migrationName = /^\d{4}_\d{2}_\d{2}_\d{6}_[a-z0-9_]{1,150}$/

@@ -1,31 +1,9 @@
-import type {
-  LanguageModelV4,
-  LanguageModelV4CallOptions,
-  LanguageModelV4GenerateResult,
-  LanguageModelV4StreamPart,
-} from '@ai-sdk/provider'
+import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { type Adapter, usualAddresses } from '../../routers/ports/model-config.ts'
-import type { Outbound } from '../net/http-client.ts'
+import type { ChatModel, Connection } from './chat-model.ts'
 import { demoModel } from './demo.ts'
 import { compatibleModels } from './openai-compatible.ts'
 import type { Step } from './provider-stream.ts'
-
-/** What it takes to reach a provider. */
-export interface Connection {
-  name: string
-  apiUrl?: string | undefined
-  apiKey?: string | undefined
-  fetch: Outbound['fetch']
-  send: Outbound['send']
-}
-
-/** As much of an AI SDK model as is called. */
-export interface ChatModel {
-  doGenerate(
-    options: LanguageModelV4CallOptions,
-  ): PromiseLike<Pick<LanguageModelV4GenerateResult, 'content' | 'usage' | 'finishReason'>>
-  doStream(options: LanguageModelV4CallOptions): PromiseLike<{ stream: AsyncIterable<Step> }>
-}
 
 interface AdapterDriver {
   /** The model of this name at the provider. */

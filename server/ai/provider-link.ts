@@ -1,7 +1,8 @@
 import type { Adapter } from '../../routers/ports/model-config.ts'
 import type { CallableModel } from '../../routers/ports/models.ts'
 import { createOutbound, type Outbound } from '../net/http-client.ts'
-import { adapterDrivers, type ChatModel, type Connection } from './adapters.ts'
+import { adapterDrivers } from './adapters.ts'
+import type { ChatModel, Connection } from './chat-model.ts'
 import { createGuard, type Guard } from './circuit.ts'
 
 /** The standing connection to one provider: its models, its pool, and what is known of its health. */

@@ -1,7 +1,7 @@
 import { FilterParser } from 'ldapts'
 import { z } from 'zod'
 import { timerDuration } from '../../routers/ports/duration.ts'
-import { networkOf } from '../login/proxy.ts'
+import { networkOf } from './addresses.ts'
 import { count, flag, list } from './setting-kinds.ts'
 
 const methods = ['local', 'ldap', 'oidc', 'proxy'] as const

@@ -1,6 +1,7 @@
 import ipaddr from 'ipaddr.js'
 import type { Log } from '../../routers/ports/log.ts'
 import type { DistinctHeaders, HeaderSource } from '../../routers/ports/login.ts'
+import { networkOf } from '../config/addresses.ts'
 import { accept } from './identity.ts'
 
 export interface ProxyOptions {
@@ -57,11 +58,4 @@ function trustOf(addresses: readonly string[]): (address: string | undefined) =>
     const parsed = ipaddr.process(address)
     return networks.some(([network, bits]) => network.kind() === parsed.kind() && parsed.match(network, bits))
   }
-}
-
-/** An address, or a network such as `10.0.0.0/8`; throws for anything else. */
-export function networkOf(text: string): [ipaddr.IPv4 | ipaddr.IPv6, number] {
-  if (text.includes('/')) return ipaddr.parseCIDR(text)
-  const address = ipaddr.process(text)
-  return [address, address.kind() === 'ipv4' ? 32 : 128]
 }

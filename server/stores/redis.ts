@@ -1,14 +1,13 @@
 import { Redis } from 'ioredis'
 import { Problem } from '../../routers/core/problems.ts'
 import type { KeyValueStore } from '../../routers/ports/key-value-store.ts'
-import type { KeyValue } from './key-value.ts'
 import { memberSetsInRedis } from './member-sets.ts'
 import { limiterInRedis } from './rate-limiter.ts'
 
 const PREFIX = 'svc:'
 
 /** The key-value store in Redis, shared by all replicas. */
-export function inRedis(url: string): KeyValue {
+export function inRedis(url: string) {
   const redis = openClient(url)
   const ready = new Promise<void>((done) => redis.once('ready', done))
   const connected = async () => {

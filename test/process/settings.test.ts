@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { currentSettings, readEnv } from '../../server/config/env.ts'
-import { readWholeEnv } from '../../server/config/preflight.ts'
 import { describeSettings, required } from '../../server/config/settings.ts'
+import { readWholeEnv } from '../../server/preflight.ts'
 
 const key = 'q8Zt3vLr0XwYb5Nc7HdJf2KgMs9PaEuT4iVo6'
 /** Everything that production insists on. */

@@ -1,13 +1,13 @@
 import { access, readFile } from 'node:fs/promises'
-import { assertPicture } from '../../routers/identity/pictures.ts'
-import { readAccounts } from '../login/accounts.ts'
-import { readModelConfig } from './ai-config.ts'
-import { processEnv, readEnv } from './env.ts'
-import { loadExtensions } from './extensions.ts'
-import { loadFrontendMigrations } from './frontend-migrations.ts'
-import { loadLabels } from './labels.ts'
-import { list } from './setting-kinds.ts'
-import type { Env } from './settings.ts'
+import { assertPicture } from '../routers/identity/pictures.ts'
+import { readModelConfig } from './config/ai-config.ts'
+import { processEnv, readEnv } from './config/env.ts'
+import { loadExtensions } from './config/extensions.ts'
+import { loadFrontendMigrations } from './config/frontend-migrations.ts'
+import { loadLabels } from './config/labels.ts'
+import { list } from './config/setting-kinds.ts'
+import type { Env } from './config/settings.ts'
+import { readAccounts } from './login/accounts.ts'
 
 /**
  * The settings of a service that is about to start, with a look into every file they name: throws one list of all that

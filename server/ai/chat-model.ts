@@ -1,0 +1,20 @@
+import type { LanguageModelV4CallOptions, LanguageModelV4GenerateResult } from '@ai-sdk/provider'
+import type { Outbound } from '../net/http-client.ts'
+import type { Step } from './provider-stream.ts'
+
+/** What it takes to reach a provider. */
+export interface Connection {
+  name: string
+  apiUrl?: string | undefined
+  apiKey?: string | undefined
+  fetch: Outbound['fetch']
+  send: Outbound['send']
+}
+
+/** As much of an AI SDK model as is called. */
+export interface ChatModel {
+  doGenerate(
+    options: LanguageModelV4CallOptions,
+  ): PromiseLike<Pick<LanguageModelV4GenerateResult, 'content' | 'usage' | 'finishReason'>>
+  doStream(options: LanguageModelV4CallOptions): PromiseLike<{ stream: AsyncIterable<Step> }>
+}
