@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util'
 import { type Resolvable, renderUsage, type SubCommandsDef } from 'citty'
-import { closest } from './closest.ts'
+import { nearestOf } from '../server/config/spelling.ts'
 import { UsageError } from './errors.ts'
 import { wrap } from './wrap.ts'
 
@@ -49,7 +49,7 @@ export function assertRunnable({ path, command, rest: [word] }: Found): void {
 }
 
 function unknown(path: string[], word: string, commands: string[]): string {
-  const meant = closest(word, commands)
+  const meant = nearestOf(word, commands)
   const hint = meant === undefined ? '' : ` Did you mean '${meant}'?`
   return `There is no command '${word}'.${hint} ${helpOn(path)}`
 }

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import type { ArgsDef } from 'citty'
-import { closest } from './closest.ts'
+import { nearestOf } from '../server/config/spelling.ts'
 import { UsageError } from './errors.ts'
 
 /** The parser of the commands lets unknown flags and missing values pass. */
@@ -24,7 +24,7 @@ function strictly<T>(parse: () => T, names: readonly string[]): T {
   } catch (error) {
     const [sentence = ''] = (error as Error).message.split(/\.\s/)
     const [, unknown] = /^Unknown option '--([^']+)'/.exec(sentence) ?? []
-    const meant = unknown && closest(unknown, [...names, 'help'])
+    const meant = unknown && nearestOf(unknown, [...names, 'help'])
     throw new UsageError(meant ? `${sentence}. Did you mean '--${meant}'?` : `${sentence}.`)
   }
 }

@@ -12,7 +12,7 @@ import { ada, type Ended } from '../kit/command-line.ts'
 // Each test starts several processes, some of which make a database first.
 vi.setConfig({ testTimeout: 180_000 })
 
-const file = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url))
+const file = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 const token = ['token', '--username', 'ada', '--name', 'laptop']
 
 describe('while the service is stopped', () => {

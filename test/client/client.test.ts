@@ -11,7 +11,7 @@ import { startApp } from '../kit/app.ts'
 import { answers, configFor, startProvider } from '../kit/provider.ts'
 
 const run = promisify(execFile)
-const root = fileURLToPath(new URL('..', import.meta.url))
+const root = fileURLToPath(new URL('../..', import.meta.url))
 const tsc = join(root, 'node_modules/.bin/tsc')
 const SEVERAL_MINUTES = 300_000
 

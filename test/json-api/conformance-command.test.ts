@@ -111,7 +111,7 @@ const watching =
 
 /** Runs the command as a person would. */
 async function conformance(...args: string[]) {
-  const main = fileURLToPath(new URL('conformance/main.ts', import.meta.url))
+  const main = fileURLToPath(new URL('../conformance/main.ts', import.meta.url))
   const child = spawn(process.execPath, [main, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
   const [output, errors, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')])
   return { code: code as number | null, output, errors }

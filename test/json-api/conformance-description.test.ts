@@ -189,7 +189,7 @@ test.each([
 })
 
 test('the descriptions of foreign servers that come with the suite can be read', async () => {
-  const folder = fileURLToPath(new URL('conformance/descriptions/', import.meta.url))
+  const folder = fileURLToPath(new URL('../conformance/descriptions/', import.meta.url))
   const files = await readdir(folder)
   const read = await Promise.all(files.map((file) => readServerDescription(join(folder, file))))
   expect(read.map(({ server }) => server.split(' ')[0]).sort()).toEqual([

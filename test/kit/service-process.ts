@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, vi } from 'vitest'
 import { startCluster } from '../../server/database/embedded-postgres.ts'
 
-export const root = fileURLToPath(new URL('..', import.meta.url))
+export const root = fileURLToPath(new URL('../..', import.meta.url))
 const SLOW = { timeout: 60_000, interval: 20 }
 
 /** A folder that a service may fill. What a killed one left running in it is stopped at the end. */

@@ -8,7 +8,7 @@ import { modelConfig } from '../../routers/ports/model-config.ts'
 import { describeSettings, required } from '../../server/config/settings.ts'
 import { renew } from '../../server/readme.ts'
 
-const root = fileURLToPath(new URL('..', import.meta.url))
+const root = fileURLToPath(new URL('../..', import.meta.url))
 const readme = await readFile(`${root}README.md`, 'utf8')
 const { scripts } = JSON.parse(await readFile(`${root}package.json`, 'utf8')) as { scripts: Record<string, string> }
 

@@ -121,8 +121,9 @@ test('a body has the size that its calls need, announced or not', async () => {
 
 /** The older endpoints that take a body, as their files name them. */
 async function olderEndpoints(): Promise<string[]> {
-  const facades = join(import.meta.dirname, '..', 'facades')
-  const files = [...(await readdir(join(facades, 'req'))).map((file) => join('req', file)), 'legacy.ts']
+  const facades = join(import.meta.dirname, '../../facades')
+  const actions = (await readdir(join(facades, 'web/actions'))).map((file) => join('web/actions', file))
+  const files = [...actions, 'legacy/ai-req.ts']
   const texts = await Promise.all(files.map((file) => readFile(join(facades, file), 'utf8')))
   return texts.flatMap((text) =>
     [...text.matchAll(/app\.post(?:<[^(]*>)?\(\s*'([^']+)'/g)].map(([, path = '']) => path),

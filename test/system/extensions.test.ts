@@ -8,7 +8,7 @@ import { cloneDatabase } from '../kit/database.ts'
 import { eventsIn, textOf } from '../kit/event-stream.ts'
 import { answers, type Behaviour, callsTool, configFor, inTurn, question, startProvider } from '../kit/provider.ts'
 
-const fixture = (name: string) => fileURLToPath(new URL(`fixtures/${name}.ts`, import.meta.url))
+const fixture = (name: string) => fileURLToPath(new URL(`../fixtures/${name}.ts`, import.meta.url))
 const example = { EXTENSIONS: fixture('extension') }
 const streaming = { accept: 'text/event-stream' }
 
