@@ -282,7 +282,7 @@ describe('a database that is gone', () => {
     )
   })
 
-  test('before a request is a clean 500, and the service recovers', async () => {
+  test('before a request is a clean 503, and the service recovers', async () => {
     await using provider = await startProvider()
     await using config = await configFor(provider.url)
     await using svc = await startApp({ AI_CONFIG: config.file })
@@ -291,7 +291,7 @@ describe('a database that is gone', () => {
 
     const response = await ask(svc, token)
 
-    expect(response.status).toBe(500)
+    expect(response.status).toBe(503)
     const text = await response.text()
     expect(JSON.parse(text)).toEqual({
       success: false,
@@ -299,7 +299,7 @@ describe('a database that is gone', () => {
       code: 'unavailable',
       requestId: response.headers.get('x-request-id'),
     })
-    expect((await svc.send('GET', '/api/user', { token })).status).toBe(500)
+    expect((await svc.send('GET', '/api/user', { token })).status).toBe(503)
     expect((await fetch(`${svc.url}/health/live`)).status).toBe(200)
 
     await restore(svc)

@@ -107,9 +107,14 @@ async function byDocument(client: Client, route: Route, input: Input): Promise<O
   const path = `${url.replace(':id', input.id ?? '')}${search && `?${search}`}`
   const hasBody = method === 'DELETE' ? relation !== undefined : method !== 'GET'
   const { status, errors, text } = await client.send(method, path, hasBody ? bodyFor(route, input) : undefined)
+  if (isReadOnlyMember(errors[0])) return { refused: 'invalid' }
   if (status >= 400) return { refused: refusalByDocument(errors[0]?.code ?? '') }
   return documentToOutcome(answers, JSON.parse(text))
 }
+
+/** A document may name a read-only member, and is told so; to a procedure it is a member that its input does not have. */
+const isReadOnlyMember = (error?: { code: string; source?: { pointer?: string } }) =>
+  error?.code === 'read_only' && error.source?.pointer !== undefined
 
 interface Document {
   data?: ResourceObject | ResourceObject[] | null

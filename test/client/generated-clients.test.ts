@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startApp, type TestApp } from './app.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
 
 const run = promisify(execFile)
-const inModules = (path: string) => fileURLToPath(new URL(`../node_modules/${path}`, import.meta.url))
+const inModules = (path: string) => fileURLToPath(new URL(`../../node_modules/${path}`, import.meta.url))
 
 /** The generator still asks for the programming interface of TypeScript 5. */
 const typescript5 = `import { registerHooks } from 'node:module'
