@@ -100,7 +100,7 @@ export class AnswerSchemas {
     })
   }
 
-  #attributes({ type, attributes }: Resource): Described {
+  #attributes({ attributes }: Resource): Described {
     const shape = Object.entries(attributes).map(([name, { schema, only }]) => {
       const known = only ? schema.describe(`${schema.description ?? ''} Only administrators get it.`.trim()) : schema
       return [memberName(name), known.optional()]
