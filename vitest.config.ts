@@ -11,5 +11,7 @@ export default defineConfig(({ mode }) => ({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     maxWorkers: 4,
+    // Browsers and servers of a busy machine now and then take longer than a test waits; the log says what was repeated.
+    retry: process.env['CI'] ? 1 : 0,
   },
 }))
