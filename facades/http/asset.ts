@@ -2,7 +2,7 @@ import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { negotiate } from '@fastify/accept-negotiator'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { entityTag, isKnown } from '../json-api/conditional.ts'
+import { entityTag, isKnown } from './conditional.ts'
 
 /** How answers are compressed, the preferred way first. */
 export const contentCodings = ['br', 'gzip'] as const
