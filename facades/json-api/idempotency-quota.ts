@@ -10,20 +10,20 @@ const MAX_KEYS = 5000
 const MAX_KEPT = 2 * 1024 * 1024
 
 /** A key that could not be remembered for a day would promise too much: the request is refused before it is carried out. */
-export async function takeKey({ limiter, hints }: Context, owner: string): Promise<void> {
-  const allowance = await limiter.take(keysOf(owner), MAX_KEYS, DAY_SECONDS)
+export async function takeKey({ services, hints }: Context, owner: string): Promise<void> {
+  const allowance = await services.limiter.take(keysOf(owner), MAX_KEYS, DAY_SECONDS)
   if (allowance.remaining >= 0) return
   hints.rateLimit = allowance
   throw new Problem('too_many_requests', { detail: `At most ${MAX_KEYS} idempotency keys are kept for you in a day.` })
 }
 
-export const giveKeyBack = ({ limiter }: Context, owner: string): Promise<void> =>
-  limiter.giveBack(keysOf(owner), MAX_KEYS, DAY_SECONDS)
+export const giveKeyBack = ({ services }: Context, owner: string): Promise<void> =>
+  services.limiter.giveBack(keysOf(owner), MAX_KEYS, DAY_SECONDS)
 
 /** Whether the body of an answer may be kept, which then counts. */
-export async function takeRoom({ limiter }: Context, owner: string, payload: string): Promise<boolean> {
+export async function takeRoom({ services }: Context, owner: string, payload: string): Promise<boolean> {
   if (payload.length > MAX_PAYLOAD) return false
-  const allowance = await limiter.take(`idempotency:kept:${owner}`, MAX_KEPT, DAY_SECONDS, payload.length)
+  const allowance = await services.limiter.take(`idempotency:kept:${owner}`, MAX_KEPT, DAY_SECONDS, payload.length)
   return allowance.remaining >= 0
 }
 

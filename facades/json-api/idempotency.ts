@@ -45,7 +45,11 @@ export async function once(ctx: Context, { key, request }: Attempt, run: () => P
 }
 
 /** The answer that was kept; nothing where this request is the first, which it then is for everybody. */
-async function replay({ answers, vault }: Context, place: string, print: string): Promise<Sent | undefined> {
+async function replay(
+  { services: { answers, vault } }: Context,
+  place: string,
+  print: string,
+): Promise<Sent | undefined> {
   // What is gone between the two looks was a failure, and its place is free.
   for (;;) {
     const isFirst = await answers
@@ -74,7 +78,7 @@ interface Claim {
 async function first(ctx: Context, claim: Claim, run: () => Promise<Sent>): Promise<Sent> {
   // What was refused changed nothing and may be tried again.
   const release = async (error: unknown): Promise<never> => {
-    await ctx.answers.delete(claim.place)
+    await ctx.services.answers.delete(claim.place)
     throw error
   }
   await takeKey(ctx, claim.owner).catch(release)
@@ -83,7 +87,7 @@ async function first(ctx: Context, claim: Claim, run: () => Promise<Sent>): Prom
     return release(error)
   })
   // It has happened; that it could not be kept is no reason to say otherwise.
-  await keep(ctx, claim, sent).catch((error: unknown) => ctx.log.warn({ error }, 'an answer was not kept'))
+  await keep(ctx, claim, sent).catch((error: unknown) => ctx.services.log.warn({ error }, 'an answer was not kept'))
   return sent
 }
 
@@ -92,8 +96,8 @@ async function keep(ctx: Context, { place, print, owner }: Claim, sent: Sent): P
   const { location } = headers
   const brief: KeptAnswer = { status, headers: location === undefined ? {} : { location } }
   const answer = (await takeRoom(ctx, owner, payload)) ? sent : brief
-  const kept: Kept = { print, sent: ctx.vault.seal(JSON.stringify(answer), PURPOSE) }
-  await ctx.answers.set(place, JSON.stringify(kept), KEPT)
+  const kept: Kept = { print, sent: ctx.services.vault.seal(JSON.stringify(answer), PURPOSE) }
+  await ctx.services.answers.set(place, JSON.stringify(kept), KEPT)
 }
 
 /** The body of a repeat where that of the first answer is not kept. */

@@ -24,13 +24,13 @@ export async function web(app: FastifyInstance, { contextOf }: WebOptions) {
   const page = (path: string, write: (ctx: Context, say: Say, request: FastifyRequest) => Promise<Shown>) =>
     app.get(path, async (request, reply) => {
       const ctx = await contextOf(request, reply)
-      const say = sayIn(ctx.labels[ctx.locale as keyof typeof ctx.labels] ?? {})
+      const say = sayIn(ctx.services.labels[ctx.locale as keyof typeof ctx.services.labels] ?? {})
       return show(reply, ctx, say, await write(ctx, say, request))
     })
 
   page('/', async ({ caller }) => (caller.current.type === 'guest' ? '/login' : '/profile'))
 
-  page('/login', async ({ caller, loginSources, settings }, say, { query }) => {
+  page('/login', async ({ caller, services: { loginSources, settings } }, say, { query }) => {
     if (caller.current.type === 'user') return '/profile'
     if (caller.current.type === 'registering') return '/register'
     const { password, redirect, header } = await loginSources()
@@ -46,7 +46,7 @@ export async function web(app: FastifyInstance, { contextOf }: WebOptions) {
 
   page('/handshake', async (ctx, say) => {
     if (ctx.caller.current.type === 'guest') return '/login'
-    const mayPaste = ctx.settings.public.passkey.allowPaste
+    const mayPaste = ctx.services.settings.public.passkey.allowPaste
     if (hasKeys(ctx)) return { title: say('page.unlock.title'), module: 'unlock', body: unlockBody(say, mayPaste) }
     return { title: say('page.handshake.title'), module: 'handshake', body: handshakeBody(say, mayPaste) }
   })
@@ -54,7 +54,7 @@ export async function web(app: FastifyInstance, { contextOf }: WebOptions) {
   page('/profile', async (ctx, say) => {
     if (ctx.caller.current.type === 'guest') return '/login'
     if (!hasKeys(ctx)) return '/register'
-    const { allowUserTokenCreation: tokens, public: settings } = ctx.settings
+    const { allowUserTokenCreation: tokens, public: settings } = ctx.services.settings
     const { canChange: password } = await createCaller(ctx).password.state()
     const { passkey, avatars } = settings
     const allowed = { tokens, password, paste: passkey.allowPaste, pictureBytes: avatars.maxFileSize }

@@ -65,7 +65,7 @@ export const withAllProblems = middleware(async ({ ctx, getRawInput, next }) => 
   const result = await next()
   if (result.ok || result.error.code !== 'BAD_REQUEST' || !(result.error.cause instanceof z.ZodError)) return result
   const { model: modelId, messages } = readable.parse(await getRawInput())
-  const [model] = modelId === undefined ? [] : await ctx.sql(findCallableModel, [modelId, ctx.usage])
+  const [model] = modelId === undefined ? [] : await ctx.services.sql(findCallableModel, [modelId, ctx.usage])
   const further = problemsOf(textsOf(messages), model)
     .filter(({ path }) => path[0] !== 'model' || modelId !== undefined)
     .map((issue) => ({ code: 'custom' as const, input: undefined, ...issue, path: [...issue.path] }))

@@ -14,7 +14,7 @@ type Asking = Context & { who: Extract<Caller, { type: 'user' }> }
 
 /** A model the caller may use, asked a question it can take. */
 async function callOf(ctx: Asking, { model: modelId, messages }: z.output<typeof request>): Promise<ModelCall> {
-  const [model] = await ctx.sql(findCallableModel, [modelId, ctx.usage])
+  const [model] = await ctx.services.sql(findCallableModel, [modelId, ctx.usage])
   const texts = textsOf(messages)
   const issues = problemsOf(texts, model)
   if (!model || issues.length > 0) throw new Problem('invalid', { issues })
@@ -24,13 +24,12 @@ async function callOf(ctx: Asking, { model: modelId, messages }: z.output<typeof
 /** Each token and each person has an allowance a minute. */
 async function takeOne(ctx: Context): Promise<void> {
   const { current } = ctx.caller
-  const limit = ctx.settings.aiRequestsPerMinute
+  const limit = ctx.services.settings.aiRequestsPerMinute
   if (limit === 0 || current.type !== 'user') return
   const { person, token } = current
   await consumeRateLimit(ctx, [`ai:user:${person.id}`, ...(token ? [`ai:token:${token.id}`] : [])], limit)
 }
 
-/** One step for both: each copies the whole context. */
 const asking = userWho('ai')
   .meta(takes('AI request'))
   .use(withAllProblems)
@@ -52,10 +51,10 @@ export const aiRouter = router({
 })
 
 const toolsOf = (ctx: Context, { tools }: CallableModel): FunctionTool[] =>
-  tools.flatMap((name) => ctx.extensions.tools.get(name) ?? []).map((tool) => watched(ctx, tool))
+  tools.flatMap((name) => ctx.services.extensions.tools.get(name) ?? []).map((tool) => watched(ctx, tool))
 
 /** A tool that fails is named in the log, without a word of what it was given. */
-const watched = ({ log, requestId }: Context, tool: FunctionTool): FunctionTool => ({
+const watched = ({ services: { log }, requestId }: Context, tool: FunctionTool): FunctionTool => ({
   ...tool,
   async run(input, signal) {
     try {

@@ -8,7 +8,7 @@ import { withTimeLimit } from '../core/time-limit.ts'
 import type { ModelCall, TokenCounts } from '../ports/models.ts'
 
 type User = Extract<Caller, { type: 'user' }>
-type Surroundings = Pick<Context, 'models' | 'usageLog' | 'requestId' | 'log' | 'hangUp'>
+type Surroundings = Pick<Context, 'services' | 'requestId' | 'hangUp'>
 
 /** The answer of a model as a whole. */
 export const answer = z.object({ text: z.string().describe('What the model says.') })
@@ -47,7 +47,7 @@ export class MeteredCall {
     using time = this.#timeLimit()
     const call = { ...this.#call, signal: time.signal }
     try {
-      const text = await this.#ctx.models.generate(call, (tokens) => this.#count(tokens))
+      const text = await this.#ctx.services.models.generate(call, (tokens) => this.#count(tokens))
       if (this.#tokens.output === undefined) this.#uncounted = { text, pieces: 1 }
       this.#record('completed')
       return { text }
@@ -62,7 +62,7 @@ export class MeteredCall {
     time.signal.addEventListener('abort', this.#endUnread, { once: true })
     try {
       const call = { ...this.#call, signal: time.signal }
-      const steps = this.#ctx.models.stream(call, (tokens) => this.#count(tokens))
+      const steps = this.#ctx.services.models.stream(call, (tokens) => this.#count(tokens))
       for await (const pieces of steps) {
         for (const text of pieces) {
           yield this.#deliver(text)
@@ -125,7 +125,7 @@ export class MeteredCall {
       statusCode,
       code,
     }
-    this.#ctx.log.warn(details, `the AI provider failed: ${message}`)
+    this.#ctx.services.log.warn(details, `the AI provider failed: ${message}`)
     return new Problem('provider_failed', { cause: error })
   }
 
@@ -148,7 +148,7 @@ export class MeteredCall {
     const { pricing, providerId, modelId } = this.#call.model
     const counts = this.#counts(outcome)
     const { inputTokens: input, outputTokens: output, cachedTokens: cached, reasoningTokens: reasoning } = counts
-    this.#ctx.usageLog.add({
+    this.#ctx.services.usageLog.add({
       userId: this.#who.person.id,
       tokenId: this.#who.token?.id ?? null,
       context: 'api',

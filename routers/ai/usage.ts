@@ -15,10 +15,10 @@ export const usageRouter = router({
   summary: userWho('read')
     .meta(about("Sum up the caller's own AI calls by day, model and context."))
     .input(period)
-    .query(({ ctx, input }) => ctx.sql(summariseUsage, [ctx.who.person.id, input.from, input.to])),
+    .query(({ ctx, input }) => ctx.services.sql(summariseUsage, [ctx.who.person.id, input.from, input.to])),
 
   report: adminWho('read')
     .meta(about("Sum up everybody's AI calls by person, model, context and outcome."))
     .input(period)
-    .query(({ ctx, input }) => ctx.sql(reportUsage, [input.from, input.to])),
+    .query(({ ctx, input }) => ctx.services.sql(reportUsage, [input.from, input.to])),
 })

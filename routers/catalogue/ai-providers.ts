@@ -110,7 +110,7 @@ export const aiProvidersRouter = router({
     },
     update: { providerId, ...members },
     check: (row, change) => [...addressMissing(row), ...keyStays(row, change)],
-    columns: ({ vault }, { apiKey, ...given }) => ({
+    columns: ({ services: { vault } }, { apiKey, ...given }) => ({
       ...given,
       ...(apiKey !== undefined && { apiKey: apiKey === null ? null : vault.seal(String(apiKey), API_KEY) }),
     }),

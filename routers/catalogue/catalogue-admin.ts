@@ -16,25 +16,28 @@ export interface ModelCheck {
 }
 
 export const modelsRouter = router({
-  list: host.query(({ ctx }) => ctx.sql(listModels)),
+  list: host.query(({ ctx }) => ctx.services.sql(listModels)),
 
   sync: host.mutation(async ({ ctx }) => {
     const report = await syncModels(ctx)
-    await ctx.sql(analyseCatalogue)
+    await ctx.services.sql(analyseCatalogue)
     return report
   }),
 
   /** Asks every provider which models it offers now, and keeps the answer as the models' status. */
   check: host.mutation(async ({ ctx }): Promise<ModelCheck[]> => {
-    const models = await ctx.sql(listCheckableModels)
+    const models = await ctx.services.sql(listCheckableModels)
     const checks = await Promise.all(models.map(async (model) => ({ model, status: await statusOf(ctx, model) })))
-    await ctx.sql(setModelStatus, [checks.map(({ model }) => model.id), checks.map(({ status }) => status)])
+    await ctx.services.sql(setModelStatus, [checks.map(({ model }) => model.id), checks.map(({ status }) => status)])
     return checks.map(({ model, status }) => ({ modelId: model.modelId, provider: model.providerId, status }))
   }),
 })
 
 /** A provider that does not answer says nothing about its models. */
-async function statusOf({ models, log }: Context, model: CallableModelRow): Promise<ModelCheck['status']> {
+async function statusOf(
+  { services: { models, log } }: Context,
+  model: CallableModelRow,
+): Promise<ModelCheck['status']> {
   try {
     return (await models.available(model)) ? 'online' : 'offline'
   } catch (error) {

@@ -95,7 +95,7 @@ export const mcpServersRouter = router({
       secrets: ['apiKey', 'additionalConfig'],
       addresses: ({ url, transport }) => ({ url: transport === 'stdio' ? `command ${url}` : String(url) }),
     }),
-    columns: ({ vault }, { apiKey, additionalConfig, ...given }) => ({
+    columns: ({ services: { vault } }, { apiKey, additionalConfig, ...given }) => ({
       ...given,
       ...(apiKey !== undefined && { apiKey: sealed(vault, apiKey, SERVER_KEY) }),
       ...(additionalConfig !== undefined && {

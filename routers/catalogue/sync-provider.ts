@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { AiProvider } from '../../entities/catalogue/ai-provider.ts'
-import type { Context } from '../core/context.ts'
+import type { Services } from '../core/services.ts'
+import type { Log } from '../ports/log.ts'
 import type { ProviderConfig } from '../ports/model-config.ts'
 import { API_KEY, type Vault } from '../ports/vault.ts'
 import { apiAddress } from './ai-providers.ts'
@@ -11,7 +12,7 @@ import { orSame, plainValues, unchangedByHand } from './sync-merge.ts'
 /** Writes a provider of the file to its row, or to a new one; what an administrator changed stays. */
 export function writeProvider(
   em: EntityManager,
-  { vault, log }: Pick<Context, 'vault' | 'log'>,
+  { vault, log }: Pick<Services, 'vault' | 'log'>,
   provider: ProviderConfig,
   row?: AiProvider,
 ): AiProvider {
@@ -41,7 +42,7 @@ const wantedOf = ({ id, adapter, name = id, active, apiUrl, apiKey, timeouts, ci
 type Wanted = ReturnType<typeof wantedOf>
 type Current = Pick<AiProvider, 'providerId' | 'adapter' | 'apiUrl' | 'apiKey' | 'synced'>
 
-function merge(wanted: Wanted, current: Current, log: Context['log']): Partial<Wanted> {
+function merge(wanted: Wanted, current: Current, log: Log): Partial<Wanted> {
   const free = unchangedByHand(wanted, current, current.synced)
   if (!mixesKeyAndAddress(wanted, current, free)) return free
   log.warn(

@@ -27,19 +27,19 @@ export interface SyncReport {
  * administrator changed stays; what is no longer in the file is switched off.
  */
 export async function syncModels(ctx: Context): Promise<SyncReport> {
-  const config = await ctx.modelConfig()
+  const config = await ctx.services.modelConfig()
   return ctx.em().transactional(async (em) => {
     // Replicas that start at once take turns.
     await em.execute('select pg_advisory_xact_lock(?)', [locks.syncModels])
-    const tools = await syncTools(em, [...ctx.extensions.tools.values()])
+    const tools = await syncTools(em, [...ctx.services.extensions.tools.values()])
     const deactivated: string[] = []
     const providers = new Map((await em.find(AiProvider, {})).map((row) => [row.providerId, row]))
     const models = new Map(
       (await em.find(AiModel, {}, { populate: ['tools', 'descriptions'] })).map((row) => [row.modelId, row]),
     )
-    await renewSecrets(em, ctx.vault)
+    await renewSecrets(em, ctx.services.vault)
     for (const provider of config.providers) {
-      const row = writeProvider(em, ctx, provider, providers.get(provider.id))
+      const row = writeProvider(em, ctx.services, provider, providers.get(provider.id))
       for (const entry of provider.models) writeModel(em, entry, { provider: row, row: models.get(entry.id), tools })
       providers.delete(provider.id)
     }

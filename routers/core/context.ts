@@ -23,7 +23,9 @@ export interface Call {
   hangUp?: (() => void) | undefined
 }
 
-export interface Context extends Omit<Services, 'em'> {
+export interface Context {
+  /** What the process gives, but its entity manager, which sees every row. */
+  services: Omit<Services, 'em'>
   /** The entity manager of this call, made when first needed and set to the rows its caller may see. */
   em(): EntityManager
   caller: CallerContext
@@ -43,7 +45,6 @@ export interface Context extends Omit<Services, 'em'> {
 const never = new AbortController().signal
 
 export function createContext(services: Services, call: Call): Context {
-  const { em, ...rest } = services
   const { caller, usage = 'main', origin = 'wire', requestId, browser, signal = never, hangUp = () => {} } = call
   const { locale = services.settings.defaultLocale } = call
   const hints: ResponseHints = {}
@@ -51,8 +52,8 @@ export function createContext(services: Services, call: Call): Context {
   if (caller) callerContext.become(caller)
   let own: EntityManager | undefined
   return {
-    ...rest,
-    em: () => (own ??= scoped(em, callerContext.current, origin)),
+    services,
+    em: () => (own ??= scoped(services.em, callerContext.current, origin)),
     caller: callerContext,
     who: callerContext.current,
     usage,

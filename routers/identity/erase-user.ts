@@ -10,7 +10,7 @@ export type ErasureReport = Record<string, { deleted: number; kept: number }>
 
 /** Erases a person and all they own in one transaction, once `first` agrees; their usage stays, without them. */
 export async function eraseUser(
-  { em, storage, sessionRoll, localAccounts, log }: Context,
+  { em, services: { storage, sessionRoll, localAccounts, log } }: Context,
   user: User,
   first: (tx: EntityManager) => Promise<void> = async () => {},
 ): Promise<ErasureReport> {

@@ -21,7 +21,7 @@ export const redirectLogin = {
   /** The address of the provider. */
   async begin(ctx: BrowserContext, next: string | undefined): Promise<string> {
     const { url, pending } = await (await sourceOf(ctx)).begin()
-    ctx.browser.keepPending(ctx.vault.seal(JSON.stringify({ ...pending, next }), PENDING))
+    ctx.browser.keepPending(ctx.services.vault.seal(JSON.stringify({ ...pending, next }), PENDING))
     return url
   },
 
@@ -37,16 +37,16 @@ export const redirectLogin = {
   },
 }
 
-async function sourceOf({ loginSources }: BrowserContext): Promise<RedirectSource> {
-  const { redirect } = await loginSources()
+async function sourceOf({ services }: BrowserContext): Promise<RedirectSource> {
+  const { redirect } = await services.loginSources()
   if (!redirect) throw new Problem('not_found', { detail: 'Nobody signs in at a provider here.' })
   return redirect
 }
 
-function read({ browser, vault }: BrowserContext): (PendingLogin & { next?: string | undefined }) | undefined {
+function read({ browser, services }: BrowserContext): (PendingLogin & { next?: string | undefined }) | undefined {
   if (!browser.pending) return undefined
   try {
-    return pendingLogin.parse(JSON.parse(vault.open(browser.pending, PENDING)))
+    return pendingLogin.parse(JSON.parse(services.vault.open(browser.pending, PENDING)))
   } catch {
     return undefined
   }

@@ -10,8 +10,8 @@ const userdata = z.object({ blob: z.string().min(1) })
 
 /** The keychain of somebody for whom that migration is pending, as their browser has encrypted it, with their public key. */
 export async function oldKeychainOf(ctx: Context, userId: number) {
-  const [found] = await ctx.sql(findOldKeychain, [userId, KEYCHAIN_MIGRATION])
+  const [found] = await ctx.services.sql(findOldKeychain, [userId, KEYCHAIN_MIGRATION])
   if (!found) return undefined
-  const kept = userdata.safeParse(JSON.parse(ctx.vault.open(found.data, USERDATA)))
+  const kept = userdata.safeParse(JSON.parse(ctx.services.vault.open(found.data, USERDATA)))
   return kept.success ? { publicKey: found.publicKey, blob: kept.data.blob } : undefined
 }

@@ -19,9 +19,9 @@ interface OwnSession extends Device {
 /** What people do with their own sessions. */
 export const ownSessions = {
   /** Where the person is signed in, the last used first. */
-  list: sessionUser.query(async ({ ctx: { browser, sessionRoll, who } }): Promise<OwnSession[]> => {
+  list: sessionUser.query(async ({ ctx: { browser, services, who } }): Promise<OwnSession[]> => {
     const { session, handle } = browser
-    const all = await sessionRoll.list(who.person.id)
+    const all = await services.sessionRoll.list(who.person.id)
     return all
       .filter(({ record }) => session && isSameStanding(record.standing, session.standing))
       .sort((one, other) => other.record.renewedAt - one.record.renewedAt)
@@ -33,7 +33,7 @@ export const ownSessions = {
     .input(z.strictObject({ handle: z.string().max(64) }))
     .mutation(async ({ ctx, input: { handle } }): Promise<{ redirectUri?: string }> => {
       if (handle === ctx.browser.handle) return leave(ctx)
-      const ended = await ctx.sessionRoll.end(ctx.who.person.id, handle)
+      const ended = await ctx.services.sessionRoll.end(ctx.who.person.id, handle)
       if (!ended) throw new Problem('not_found', { detail: 'You have no such session.' })
       return {}
     }),
@@ -42,7 +42,7 @@ export const ownSessions = {
   endOthers: sessionUser.mutation(async ({ ctx }) => {
     const { session } = ctx.browser
     const { id } = ctx.who.person
-    const [next] = await ctx.sql(endSessions, [id])
+    const [next] = await ctx.services.sql(endSessions, [id])
     // Somebody removed the person, or ended their session, between two lines.
     if (!next || !session) throw new Problem('signed_out')
     await ctx.browser.begin({ ...session, standing: { userId: id, epoch: next.epoch } })
@@ -50,7 +50,7 @@ export const ownSessions = {
 
   /** Ends all sessions of the person, this one too. */
   logoutEverywhere: sessionUser.mutation(async ({ ctx }) => {
-    await ctx.sql(endSessions, [ctx.who.person.id])
+    await ctx.services.sql(endSessions, [ctx.who.person.id])
     return leave(ctx)
   }),
 }

@@ -38,7 +38,7 @@ export const passkeyRouter = router({
       await em.nativeDelete(UserKeychainValue, { user: id })
       await em.nativeDelete(PasskeyBackup, { user: id })
     })
-    const [next] = await ctx.sql(findKnownUser, [username])
+    const [next] = await ctx.services.sql(findKnownUser, [username])
     if (!next) throw new Problem('signed_out')
     await ctx.browser.begin({ ...session, standing: { userId: id, epoch: next.epoch } })
     ctx.caller.become(callerOf(next))

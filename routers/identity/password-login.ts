@@ -31,22 +31,22 @@ interface Verified {
 
 /** Compares a password; only failures count against the account and the address. */
 export async function verifyPassword(ctx: BrowserContext, typed: Credentials): Promise<Verified> {
-  const { password } = await ctx.loginSources()
+  const { password } = await ctx.services.loginSources()
   if (!password) throw new Problem('not_found', { detail: 'Nobody signs in with a password here.' })
   const name = account.safeParse(typed.account).data ?? typed.account.toLowerCase()
   const attempt = { account: name, address: ctx.browser.address, browserId: browserIdFor(ctx, name) }
   await take(ctx, attempt)
-  const [before] = await ctx.sql(findKnownUser, [name])
+  const [before] = await ctx.services.sql(findKnownUser, [name])
   const identity = await password.verify(typed.account, typed.password).catch(async (error: unknown) => {
-    await ctx.loginThrottle.giveBack(attempt)
+    await ctx.services.loginThrottle.giveBack(attempt)
     throw error
   })
-  if (identity) await ctx.loginThrottle.succeed(attempt)
+  if (identity) await ctx.services.loginThrottle.succeed(attempt)
   return { identity, account: name, before }
 }
 
 async function take(ctx: BrowserContext, attempt: LoginAttempt): Promise<void> {
-  const allowance = await ctx.loginThrottle.take(attempt)
+  const allowance = await ctx.services.loginThrottle.take(attempt)
   if (allowance.remaining >= 0) return
   ctx.hints.rateLimit = allowance
   throw new Problem('too_many_requests', { detail: 'Too many tries to sign in. Try again later.' })

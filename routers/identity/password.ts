@@ -25,25 +25,32 @@ const WINDOW_SECONDS = 15 * 60
 /** The passwords of local accounts. */
 export const passwordRouter = router({
   /** Whether the person has a password here that they can change. */
-  state: sessionUser.query(async ({ ctx: { localAccounts, who } }) => ({
-    canChange: localAccounts.inUse && (await localAccounts.has(who.person.username)),
-  })),
+  state: sessionUser.query(
+    async ({
+      ctx: {
+        services: { localAccounts },
+        who,
+      },
+    }) => ({
+      canChange: localAccounts.inUse && (await localAccounts.has(who.person.username)),
+    }),
+  ),
 
   /** Changes the caller's password. Their other sessions end; this one goes on under another id. */
   change: sessionUser.input(passwordChange).mutation(async ({ ctx, input }) => {
     const { id, username, email } = ctx.who.person
     const { session } = ctx.browser
     if (!session || !('userId' in session.standing)) throw new Problem('signed_out')
-    if (!ctx.localAccounts.inUse || !(await ctx.localAccounts.has(username))) throw noAccount()
+    if (!ctx.services.localAccounts.inUse || !(await ctx.services.localAccounts.has(username))) throw noAccount()
     assertNotGuessable(input.newPassword, [username, email, input.currentPassword])
     await verifyCurrent(ctx, username, input.currentPassword, id)
     const { epoch } = session.standing
     await ctx.em().transactional(async (em) => {
       // Fails where the sessions ended meanwhile: somebody else changed the password, or removed the person.
       await endSessions(em, { id, sessionEpoch: epoch }, () => new Problem('signed_out'))
-      if (!(await ctx.localAccounts.setPassword(username, input.newPassword))) throw noAccount()
+      if (!(await ctx.services.localAccounts.setPassword(username, input.newPassword))) throw noAccount()
     })
-    ctx.log.info({ userId: id, requestId: ctx.requestId }, 'a password was changed')
+    ctx.services.log.info({ userId: id, requestId: ctx.requestId }, 'a password was changed')
     await ctx.browser.begin({ ...session, standing: { userId: id, epoch: epoch + 1 } })
   }),
 
@@ -61,16 +68,16 @@ export const passwordRouter = router({
           { id },
           () => new Problem('not_found', { detail: `There is no user ${username} any more.` }),
         )
-        if (!(await ctx.localAccounts.setPassword(username, password)))
-          await ctx.localAccounts.add({ username, email, name }, password)
+        if (!(await ctx.services.localAccounts.setPassword(username, password)))
+          await ctx.services.localAccounts.add({ username, email, name }, password)
       })
       return { id, username }
     }),
 })
 
 /** Refuses passwords where nobody could sign in with one. */
-export function assertLocalAccounts({ localAccounts }: Context): void {
-  if (localAccounts.inUse) return
+export function assertLocalAccounts({ services }: Context): void {
+  if (services.localAccounts.inUse) return
   throw new Problem('invalid', {
     detail: 'Nobody signs in with a local account here: AUTHENTICATION_METHOD lacks local.',
   })
@@ -93,11 +100,11 @@ async function endSessions(em: EntityManager, where: { id: number; sessionEpoch?
 /** A session that somebody found open is not enough to guess on. */
 async function verifyCurrent(ctx: Context, username: string, password: string, id: number): Promise<void> {
   const key = `password-change:${id}`
-  const allowance = await ctx.limiter.take(key, ATTEMPTS, WINDOW_SECONDS)
+  const allowance = await ctx.services.limiter.take(key, ATTEMPTS, WINDOW_SECONDS)
   if (allowance.remaining < 0) {
     ctx.hints.rateLimit = allowance
     throw new Problem('too_many_requests', { detail: 'Too many tries to change the password. Try again later.' })
   }
-  if (!(await ctx.localAccounts.verify(username, password))) throw new Problem('wrong_password')
-  await ctx.limiter.clear(key, ATTEMPTS, WINDOW_SECONDS)
+  if (!(await ctx.services.localAccounts.verify(username, password))) throw new Problem('wrong_password')
+  await ctx.services.limiter.clear(key, ATTEMPTS, WINDOW_SECONDS)
 }

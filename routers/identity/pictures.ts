@@ -17,19 +17,19 @@ export const imageBytes = z.base64().max(40_000_000)
 
 /** Gives a user a square picture made of an image, judged by its content, or none; the one before is deleted. */
 export async function storeAvatar(ctx: Context, user: User, image: Uint8Array | null): Promise<string | null> {
-  const { em, storage } = ctx
+  const { storage } = ctx.services
   const key = image && (await storePicture(ctx, image))
   const before = user.avatar
   user.avatar = key
-  await em().flush()
+  await ctx.em().flush()
   if (before) await storage.delete(before)
   return key
 }
 
 /** Keeps a picture that nobody has yet. */
-export async function storePicture({ storage }: Context, image: Uint8Array): Promise<string> {
+export async function storePicture({ services }: Context, image: Uint8Array): Promise<string> {
   const key = `avatars/${randomUUID()}.webp`
-  await storage.put(key, await reencode(image))
+  await services.storage.put(key, await reencode(image))
   return key
 }
 

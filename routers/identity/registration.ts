@@ -44,9 +44,9 @@ export const registrationRouter = router({
       if (!session) throw new Problem('signed_out')
       await ctx
         .em()
-        .transactional((em) => keep(em, who, session, { ...input, quota: ctx.settings.keychain }))
+        .transactional((em) => keep(em, who, session, { ...input, quota: ctx.services.settings.keychain }))
         .catch(explain)
-      const [known] = await ctx.sql(findKnownUser, [who.username])
+      const [known] = await ctx.services.sql(findKnownUser, [who.username])
       if (!known) throw new Problem('signed_out')
       const { by, signedInAt } = session
       await browser.begin({ standing: { userId: known.id, epoch: known.epoch }, by, signedInAt })

@@ -27,7 +27,7 @@ export const sessionsRouter = router({
     }),
 
   ways: anyone.meta(about('Ask how people sign in here.')).query(async ({ ctx }) => {
-    const { password, redirect, header } = await ctx.loginSources()
+    const { password, redirect, header } = await ctx.services.loginSources()
     return { password: password !== undefined, oidc: redirect !== undefined, proxy: header !== undefined }
   }),
 
@@ -43,7 +43,7 @@ export const sessionsRouter = router({
   beginLogin: browser
     .input(z.strictObject({ by: z.enum(['oidc', 'proxy']).optional(), redirectUri }))
     .mutation(async ({ ctx, input: { by, redirectUri: next } }) => {
-      const { redirect } = await ctx.loginSources()
+      const { redirect } = await ctx.services.loginSources()
       if (by === 'oidc' || (by === undefined && redirect)) return { redirectUri: await redirectLogin.begin(ctx, next) }
       return throughProxy(ctx, next)
     }),
@@ -61,19 +61,19 @@ export const sessionsRouter = router({
 })
 
 async function throughProxy(ctx: BrowserContext, next: string | undefined) {
-  const { header } = await ctx.loginSources()
+  const { header } = await ctx.services.loginSources()
   if (!header) throw new Problem('not_found', { detail: 'Nobody signs in elsewhere here.' })
   const identity = ctx.browser.proxied()
   if (identity) return enter(ctx, identity, { by: 'header', next })
   if (!header.loginUrl) throw refused(ctx, 'header')
-  const url = new URL(header.loginUrl, ctx.settings.baseUrl)
-  url.searchParams.set('target', ctx.settings.baseUrl + onTo('/req/login/proxy', next))
+  const url = new URL(header.loginUrl, ctx.services.settings.baseUrl)
+  url.searchParams.set('target', ctx.services.settings.baseUrl + onTo('/req/login/proxy', next))
   return { redirectUri: url.href }
 }
 
 /** Of a refusal only how it was tried is told: an account may be somebody's password in the wrong field. */
 function refused(ctx: BrowserContext, by: SignIn): Problem {
-  ctx.log.info({ by, requestId: ctx.requestId }, 'a login was refused')
+  ctx.services.log.info({ by, requestId: ctx.requestId }, 'a login was refused')
   return new Problem('login_failed')
 }
 
@@ -86,7 +86,7 @@ interface Entry {
 
 /** Begins the session of somebody whom a source has told of: a person we know, or who is to register. */
 async function enter(ctx: BrowserContext, identity: Identity, { by, next, before }: Entry) {
-  const [known] = await ctx.sql(findKnownUser, [identity.username])
+  const [known] = await ctx.services.sql(findKnownUser, [identity.username])
   // Nobody is the AI user, whatever a directory says.
   if (known?.id === AI_USER_ID) throw refused(ctx, by)
   // The person was removed, or got another password, while this one was compared.
@@ -94,6 +94,6 @@ async function enter(ctx: BrowserContext, identity: Identity, { by, next, before
   const standing = known ? { userId: known.id, epoch: known.epoch } : { registering: identity }
   await ctx.browser.begin({ standing, by, signedInAt: Date.now() })
   ctx.caller.become(known ? callerOf(known) : { type: 'registering', ...identity })
-  ctx.log.info({ by, userId: known?.id, requestId: ctx.requestId }, 'signed in')
+  ctx.services.log.info({ by, userId: known?.id, requestId: ctx.requestId }, 'signed in')
   return { redirectUri: onTo(known?.hasKeys ? '/handshake' : '/register', next) }
 }

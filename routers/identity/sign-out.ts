@@ -10,8 +10,8 @@ export async function leave(ctx: Context & { browser: Browser }): Promise<{ redi
 }
 
 /** Where to go so that signing in again takes more than a click. */
-async function signOutUri({ loginSources }: Context, by: SignIn | undefined): Promise<string | undefined> {
+async function signOutUri({ services }: Context, by: SignIn | undefined): Promise<string | undefined> {
   if (by === undefined || by === 'password') return undefined
-  const { redirect, header } = await loginSources()
+  const { redirect, header } = await services.loginSources()
   return by === 'redirect' ? redirect?.logoutUrl() : header?.logoutUrl
 }

@@ -31,7 +31,7 @@ export const tokenId = rowId
 
 /** Where people may not make tokens, they may not see or revoke them here either. */
 const selfService = sessionUser.use(({ ctx, next }) => {
-  if (!ctx.settings.allowUserTokenCreation) throw new Problem('token_creation_off')
+  if (!ctx.services.settings.allowUserTokenCreation) throw new Problem('token_creation_off')
   return next()
 })
 
@@ -40,7 +40,7 @@ export const tokensRouter = router({
     .input(ownGrant)
     .mutation(({ ctx, input }) => create(ctx, ctx.who.person.id, { ...input, abilities: usualAbilities })),
 
-  list: selfService.query(({ ctx }): Promise<TokenRecord[]> => ctx.sql(listTokens, [ctx.who.person.id])),
+  list: selfService.query(({ ctx }): Promise<TokenRecord[]> => ctx.services.sql(listTokens, [ctx.who.person.id])),
 
   revoke: selfService
     .input(z.strictObject({ tokenId }))
@@ -56,7 +56,8 @@ export const tokensRouter = router({
   listFor: host
     .input(z.strictObject({ user: userChoice }))
     .query(
-      async ({ ctx, input }): Promise<TokenRecord[]> => ctx.sql(listAllTokens, [(await findUser(ctx, input.user)).id]),
+      async ({ ctx, input }): Promise<TokenRecord[]> =>
+        ctx.services.sql(listAllTokens, [(await findUser(ctx, input.user)).id]),
     ),
 
   revokeFor: host

@@ -30,7 +30,7 @@ export const adminRouter = router({
     const id = await ctx.em().transactional(async (em) => {
       const user = em.create(User, { ...input, role })
       await em.flush().catch(refuseDuplicate)
-      if (password !== undefined) await ctx.localAccounts.add(input, password)
+      if (password !== undefined) await ctx.services.localAccounts.add(input, password)
       return user.id
     })
     return { id, ...input, role }

@@ -73,7 +73,7 @@ interface Validator {
 }
 
 async function validatorOf(ctx: Context, userId: number): Promise<Validator> {
-  const [found] = await ctx.sql(findValidator, [userId])
+  const [found] = await ctx.services.sql(findValidator, [userId])
   if (found) {
     const data = (await getRow(ctx, userKeychainValues, found.id)) as Entry
     return { data, meta: { publicKey: found.publicKey, validator: data.value } }
@@ -91,7 +91,7 @@ async function update(
   await ctx.em().transactional(async (em) => {
     // Two browsers of one person take turns.
     await em.execute('select 1 from users where id = ? for update', [userId])
-    await withinQuota(ctx.settings.keychain, { em, userId, member: 'set' }, async () => {
+    await withinQuota(ctx.services.settings.keychain, { em, userId, member: 'set' }, async () => {
       if (clean) await em.nativeDelete(UserKeychainValue, { user: userId })
       if (set.length > 0) await em.execute(upsertKeychainValues, [userId, JSON.stringify(set)])
       if (remove.length > 0) await em.execute(deleteKeychainValues, [userId, JSON.stringify(remove)])

@@ -92,7 +92,7 @@ export const usersRouter = router({
     .query(async ({ ctx, input }) => {
       const { avatar } = await getRow(ctx, users, input.id)
       if (!avatar) throw new Problem('not_found', { detail: 'This user has no picture.' })
-      return avatar === BUILT_IN_AI_PICTURE ? readBuiltInAiPicture() : ctx.storage.get(avatar)
+      return avatar === BUILT_IN_AI_PICTURE ? readBuiltInAiPicture() : ctx.services.storage.get(avatar)
     }),
 
   update: userWho('write')
@@ -114,14 +114,14 @@ export const usersRouter = router({
   /** Everybody whose username, name or e-mail address holds the text. */
   search: host
     .input(z.strictObject({ text: z.string().max(254).default('') }))
-    .query(({ ctx, input: { text } }): Promise<ListedUser[]> => ctx.sql(findUsers, [text])),
+    .query(({ ctx, input: { text } }): Promise<ListedUser[]> => ctx.services.sql(findUsers, [text])),
 
   /** What an administrator wants to know of somebody who asks for help. */
   show: host.input(z.strictObject({ user: userChoice })).query(async ({ ctx, input }) => {
     const { id, username } = await findUser(ctx, input.user)
-    const [details] = await ctx.sql(describeUser, [id])
+    const [details] = await ctx.services.sql(describeUser, [id])
     if (!details) throw new Problem('not_found')
-    return { ...details, localAccount: await ctx.localAccounts.has(username) }
+    return { ...details, localAccount: await ctx.services.localAccounts.has(username) }
   }),
 
   find: host.input(z.strictObject({ user: userChoice })).query(async ({ ctx, input }) => {
@@ -135,15 +135,15 @@ async function updateUser(ctx: Context, { avatar, ...given }: z.output<typeof ch
   if (avatar === undefined) return write(ctx, given)
   const key = avatar && (await storePicture(ctx, assertSmall(ctx, Buffer.from(avatar, 'base64'))))
   const updated = await write(ctx, { ...given, avatar: key }).catch(async (error: unknown) => {
-    if (key) await ctx.storage.delete(key)
+    if (key) await ctx.services.storage.delete(key)
     throw error
   })
-  if (before) await ctx.storage.delete(before)
+  if (before) await ctx.services.storage.delete(before)
   return updated
 }
 
-function assertSmall({ settings }: Context, image: Buffer): Buffer {
-  const { maxFileSize } = settings.public.avatars
+function assertSmall({ services }: Context, image: Buffer): Buffer {
+  const { maxFileSize } = services.settings.public.avatars
   if (image.length <= maxFileSize) return image
   throw new Problem('invalid', { issues: [{ path: ['avatar'], message: `must have at most ${maxFileSize} bytes` }] })
 }

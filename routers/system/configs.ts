@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Context } from '../core/context.ts'
-import type { ConfigBlock } from '../core/extension.ts'
+import type { BlockContext, ConfigBlock } from '../core/extension.ts'
 import { about, anyone, router } from '../core/trpc.ts'
 import { attribute, exposes, type RecordOf, resource } from '../resource/declare.ts'
 import { virtualReads } from '../verbs/computed.ts'
@@ -28,17 +28,23 @@ type Config = RecordOf<typeof configs>
 /** The blocks of the service itself stand under this name, those of extensions under theirs. */
 const namespace = 'svc-core'
 
+/** What a block may look at. */
+export function blockContext({ caller, usage, locale, services: { settings, sql } }: Context): BlockContext {
+  return { caller, usage, locale, settings, sql }
+}
+
 /** The blocks that the caller may see, each with its key. */
 export async function readBlocks(
   ctx: Context,
   blocks: readonly ConfigBlock[],
 ): Promise<[string, Record<string, unknown>][]> {
-  const read = await Promise.all(blocks.map(async ({ key, of }) => [key, await of(ctx)] as const))
+  const given = blockContext(ctx)
+  const read = await Promise.all(blocks.map(async ({ key, of }) => [key, await of(given)] as const))
   return read.flatMap(([key, values]) => (values ? [[key, values]] : []))
 }
 
 const all = async (ctx: Context): Promise<Config[]> => {
-  const blocks = await readBlocks(ctx, [...builtInBlocks, ...ctx.extensions.configBlocks])
+  const blocks = await readBlocks(ctx, [...builtInBlocks, ...ctx.services.extensions.configBlocks])
   return blocks.map(([id, values]) => ({ id, values }))
 }
 
@@ -51,7 +57,7 @@ export const configsRouter = router({
     .input(z.strictObject({}).prefault({}))
     .query(async ({ ctx }): Promise<Config> => {
       const own = await readBlocks(ctx, builtInBlocks)
-      const added = await readBlocks(ctx, ctx.extensions.configBlocks)
+      const added = await readBlocks(ctx, ctx.services.extensions.configBlocks)
       const list = {
         [namespace]: Object.fromEntries(own),
         ...(added.length > 0 && { extensions: Object.fromEntries(added) }),

@@ -7,7 +7,7 @@ import { anyone, router } from '../core/trpc.ts'
 import { keyHash } from '../identity/salts.ts'
 import { attribute, exposes, type RecordOf, resource } from '../resource/declare.ts'
 import { builtInBlocks, saltsFor } from './config-blocks.ts'
-import { readBlocks } from './configs.ts'
+import { blockContext, readBlocks } from './configs.ts'
 
 const connectionTypes = [
   'internal',
@@ -61,16 +61,16 @@ export const connectionsRouter = router({
     .meta(exposes(connections, 'get'))
     .input(z.strictObject({ id: z.string().max(255) }))
     .query(async ({ ctx, input }): Promise<Connection> => {
-      const { caller, usage, log, requestId } = ctx
+      const { caller, usage, requestId } = ctx
       if (input.id !== 'svc' || usage !== 'main') {
-        log.warn({ requestId, userType: caller.current.type, usage }, 'a connection was refused')
+        ctx.services.log.warn({ requestId, userType: caller.current.type, usage }, 'a connection was refused')
         throw new Problem('not_found', { detail: 'There is no such connection.' })
       }
       const [known, configs] = await Promise.all([
         about(ctx),
-        readBlocks(ctx, [...builtInBlocks, ...ctx.extensions.configBlocks]),
+        readBlocks(ctx, [...builtInBlocks, ...ctx.services.extensions.configBlocks]),
       ])
-      const { version } = ctx.settings
+      const { version } = ctx.services.settings
       return {
         id: 'svc',
         version,
@@ -83,7 +83,7 @@ export const connectionsRouter = router({
 })
 
 const withSalts = (ctx: Context) => {
-  const salts = saltsFor(ctx)
+  const salts = saltsFor(blockContext(ctx))
   return salts ? { salts: { ...salts } } : {}
 }
 
@@ -100,13 +100,13 @@ async function about(ctx: Context): Promise<About> {
 }
 
 async function authenticated(ctx: Context, id: number): Promise<About> {
-  const [user] = await ctx.sql(findKnown, [id])
+  const [user] = await ctx.services.sql(findKnown, [id])
   if (!user) throw new Problem('signed_out')
   const { publicKey, pending, ...rest } = user
   return {
     connectionType: 'internal_authenticated',
     userinfo: { ...rest, hash: keyHash(id, publicKey ?? '') },
     migrationsToApply: pending,
-    websocket: { ...ctx.settings.public.websocket },
+    websocket: { ...ctx.services.settings.public.websocket },
   }
 }

@@ -25,12 +25,12 @@ type Migration = RecordOf<typeof migrations>
 
 async function pending(ctx: Context): Promise<Migration[]> {
   const { current } = ctx.caller
-  const rows = await ctx.sql(listPendingMigrations, [current.type === 'user' ? current.person.id : 0])
+  const rows = await ctx.services.sql(listPendingMigrations, [current.type === 'user' ? current.person.id : 0])
   return rows.map(({ name, data }) => ({ id: name, data: opened(ctx, data) }))
 }
 
-const opened = ({ vault }: Context, sealed: string | null): Migration['data'] =>
-  sealed ? JSON.parse(vault.open(sealed, USERDATA)) : null
+const opened = ({ services }: Context, sealed: string | null): Migration['data'] =>
+  sealed ? JSON.parse(services.vault.open(sealed, USERDATA)) : null
 
 /** Front ends of old write the name in their way. */
 const spelled = (input: unknown): unknown => {
@@ -43,7 +43,7 @@ export const migrationsRouter = router({
   ...virtualReads(migrations, pending),
 
   /** Keeps those of the configured files that are new. */
-  register: host.mutation(async ({ ctx }) => registerMigrations(ctx, await ctx.frontendMigrations())),
+  register: host.mutation(async ({ ctx }) => registerMigrations(ctx, await ctx.services.frontendMigrations())),
 
   /** Saying so again does no harm. */
   markApplied: sessionUser

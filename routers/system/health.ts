@@ -26,7 +26,7 @@ const messages: Record<HealthCheckName, readonly [ok: string, error: string]> = 
 
 export const healthRouter = router({
   check: anyone.meta(about('Ask whether the parts of the service work.', healthReport)).query(async ({ ctx }) => {
-    const { healthTimer } = ctx
+    const { healthTimer } = ctx.services
     if (!(await healthTimer.deepIsDue())) return report([await run(ctx, 'quick_database')])
     const builtIn = await Promise.all(deepChecks.map((name) => run(ctx, name)))
     const health = report(await withCustom(ctx, builtIn))
@@ -36,14 +36,14 @@ export const healthRouter = router({
 
   /** Without the store nobody can sign in, and no limit counts for all replicas. */
   ready: anyone.meta(about('Ask whether new work may come here.')).query(async ({ ctx }) =>
-    inTime(ctx.kv.ping(), READY_TIMEOUT_MS).then(
+    inTime(ctx.services.kv.ping(), READY_TIMEOUT_MS).then(
       () => ({ status: 'ready' as const }),
       () => ({ status: 'unavailable' as const, message: 'The key-value store does not answer. Check REDIS_URL.' }),
     ),
   ),
 })
 
-async function run({ healthChecks, log }: Context, name: HealthCheckName): Promise<HealthResult> {
+async function run({ services: { healthChecks, log } }: Context, name: HealthCheckName): Promise<HealthResult> {
   const [ok, failed] = messages[name]
   const started = performance.now()
   try {
@@ -56,7 +56,7 @@ async function run({ healthChecks, log }: Context, name: HealthCheckName): Promi
 }
 
 /** Listeners add results to the built-in ones, or replace them; one that fails or dawdles is a failure of its own. */
-async function withCustom({ hooks, log }: Context, builtIn: HealthResult[]): Promise<HealthResult[]> {
+async function withCustom({ services: { hooks, log } }: Context, builtIn: HealthResult[]): Promise<HealthResult[]> {
   const results = new Map(builtIn.map((result) => [result.name, result]))
   try {
     await inTime(hooks.settle('health-check', { results }), PATIENCE)

@@ -28,7 +28,7 @@ export async function registerMigrations(
         people.map(async ({ id, username }) => [id, await file.userdata?.({ id, username })] as const),
       )
       const sealed = data.flatMap(([user, value]) =>
-        value ? [{ user, migration: row.id, data: ctx.vault.seal(JSON.stringify(value), USERDATA) }] : [],
+        value ? [{ user, migration: row.id, data: ctx.services.vault.seal(JSON.stringify(value), USERDATA) }] : [],
       )
       if (sealed.length > 0) await em.insertMany(FrontendMigrationUserdata, sealed)
     }

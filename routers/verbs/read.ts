@@ -146,7 +146,7 @@ type RelatedInput = { id: string; relation: string } & Record<string, unknown>
 async function related(ctx: Context, parent: Resource, input: RelatedInput): Promise<Page<Linked> | Linked | null> {
   const { id, relation: name, ...rest } = input
   const relation = parent.relations[name] as Relation
-  const of = ctx.resources.of(relation.to)
+  const of = ctx.services.resources.of(relation.to)
   const parsed = relatedInput(relation, of).safeParse(rest)
   if (!parsed.success) throw new Problem('invalid_query', { issues: parsed.error.issues as never })
   const query = parsed.data as unknown as CollectionInput

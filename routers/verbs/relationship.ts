@@ -31,7 +31,7 @@ async function changeLinks(
 ) {
   const { path, to } = of.relations[name] as Relation
   if (!('through' in path)) throw new Problem('read_only')
-  const other = ctx.resources.of(to)
+  const other = ctx.services.resources.of(to)
   const wanted = [...new Set(ids.map(Number))]
   await ctx
     .em()

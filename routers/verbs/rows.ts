@@ -44,7 +44,7 @@ export class RowReader {
   /** A page of what a to-many relation of one parent leads to. */
   async relatedPage(parent: Resource, name: string, id: number, query: Query, { size, number }: Window) {
     const relation = parent.relations[name] as Relation
-    const [of, shape] = [this.#ctx.resources.of(relation.to), { ...query, admin: this.#admin }]
+    const [of, shape] = [this.#ctx.services.resources.of(relation.to), { ...query, admin: this.#admin }]
     const statements = this.#statements(relation.to)
     const key = `${parent.type}.${name}`
     const given = { ...this.#viewer, ids: [id], limit: size, offset: (number - 1) * size, filter: query.filterValue }
@@ -54,23 +54,26 @@ export class RowReader {
 
   /** Each row knows the total; where there is none, because the page lies behind the last, it is counted. */
   async #page(of: Resource, query: Query, given: ParameterValues, compiled: Compiled, counting: () => Compiled) {
-    const read = await this.#ctx.rows.all({ statements: this.#statements(of.type), compiled, given })
+    const read = await this.#ctx.services.rows.all({ statements: this.#statements(of.type), compiled, given })
     const items = await this.#including(of, recordsOf(read), query.include)
     return { items, total: read[0]?.total ?? (given.offset === 0 ? 0 : await this.#count(counting(), given)) }
   }
 
   async #count({ statement, values }: Compiled, given: ParameterValues): Promise<number> {
-    const [counted] = await this.#ctx.sql(statement, values(given))
+    const [counted] = await this.#ctx.services.sql(statement, values(given))
     return counted?.['total'] as number
   }
 
   #byIds(type: ResourceType, ids: readonly number[]) {
     const statements = this.#statements(type)
-    return this.#ctx.rows.byIds({ statements, compiled: statements.byIds(this.#admin), given: this.#viewer }, ids)
+    return this.#ctx.services.rows.byIds(
+      { statements, compiled: statements.byIds(this.#admin), given: this.#viewer },
+      ids,
+    )
   }
 
   #statements(type: ResourceType) {
-    return this.#ctx.resources.statementsOf(type)
+    return this.#ctx.services.resources.statementsOf(type)
   }
 
   /** The records with what the paths lead to; others may hold them without, so these are new ones. */
@@ -96,7 +99,7 @@ export class RowReader {
     const ids = [...new Set(from.flatMap(({ relations }) => relations[name] ?? []).map(({ id }) => id))]
     const rows = await this.#byIds(to, ids.map(Number))
     const own = ids.flatMap((id) => rows.get(id) ?? [])
-    const records = await this.#including(this.#ctx.resources.of(to), recordsOf(own), deeper)
+    const records = await this.#including(this.#ctx.services.resources.of(to), recordsOf(own), deeper)
     const byId = new Map(records.map((record) => [record.id, record]))
     return ({ relations }) => byId.get((relations?.[name] as Linked | null)?.id ?? '') ?? null
   }
@@ -105,9 +108,9 @@ export class RowReader {
     const statements = this.#statements(relation.to)
     const compiled = statements.related(key, relation, plainShape(this.#admin), false)
     const ids = from.map(({ id }) => Number(id))
-    const rows = await this.#ctx.rows.byIds({ statements, compiled, given: this.#viewer }, ids)
+    const rows = await this.#ctx.services.rows.byIds({ statements, compiled, given: this.#viewer }, ids)
     const own = from.flatMap(({ id }) => rows.get(id) ?? [])
-    const records = await this.#including(this.#ctx.resources.of(relation.to), recordsOf(own), deeper)
+    const records = await this.#including(this.#ctx.services.resources.of(relation.to), recordsOf(own), deeper)
     const byParent = Map.groupBy(records, (_, index) => own[index]?.belongsTo)
     return ({ id }: Linked) => byParent.get(id) ?? []
   }
@@ -116,7 +119,7 @@ export class RowReader {
 const recordsOf = (read: readonly Read[]) => read.map(({ record }) => record)
 
 /** What the statements may know of a caller. */
-function viewerOf({ caller: { current }, usage, locale, settings }: Context): Viewer {
+function viewerOf({ caller: { current }, usage, locale, services: { settings } }: Context): Viewer {
   const viewer = current.type === 'user' ? current.person.id : 0
   return { viewer, usage, locale, defaultLocale: settings.defaultLocale }
 }
