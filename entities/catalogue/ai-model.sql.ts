@@ -1,12 +1,13 @@
 import { sharedStatement, statement } from '../sql/statement.ts'
-import type { Limits, Pricing } from './ai-model.ts'
+import type { Limits, ModelParameters, ModelSettings, Pricing } from './ai-model.ts'
 import type { ProviderSettings } from './ai-provider.ts'
 
 export interface CallableModelRow {
   id: number
   modelId: string
   upstreamId: string | null
-  parameters: { temperature?: number; topP?: number; maxTokens?: number } | null
+  parameters: ModelParameters | null
+  settings: ModelSettings | null
   limits: Limits | null
   pricing: Pricing | null
   providerId: string
@@ -18,7 +19,8 @@ export interface CallableModelRow {
   tools: string[]
 }
 
-const columns = `m.id, m.model_id as "modelId", m.upstream_id as "upstreamId", m.parameters, m.limits, m.pricing,
+const columns = `m.id, m.model_id as "modelId", m.upstream_id as "upstreamId", m.parameters, m.settings, m.limits,
+          m.pricing,
           p.provider_id as "providerId", p.adapter, p.api_url as "apiUrl", p.api_key as "apiKey",
           p.settings as "providerSettings"`
 

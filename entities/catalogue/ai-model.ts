@@ -4,6 +4,23 @@ import { AiModelDescription } from './ai-model-description.ts'
 import { AiProvider } from './ai-provider.ts'
 import { AiTool } from './ai-tool.ts'
 
+/** Those with a name here are the service's; every other member belongs to the provider's API. */
+export interface ModelParameters {
+  temperature?: number | undefined
+  topP?: number | undefined
+  maxTokens?: number | undefined
+  maxThinkingTokens?: number | undefined
+  [name: string]: unknown
+}
+
+export interface ModelSettings {
+  toolCalling?: boolean | undefined
+  fileUpload?: boolean | undefined
+  nativeCapabilities?: boolean | undefined
+  maxToolCallingRounds?: number | undefined
+  maxToolCallingRoundsStreaming?: number | undefined
+}
+
 export interface Limits {
   maxInputTokens?: number | null | undefined
   maxOutputTokens?: number | null | undefined
@@ -42,8 +59,8 @@ export const AiModel = defineEntity({
     input: p.array().defaultRaw(`'{text}'`),
     output: p.array().defaultRaw(`'{text}'`),
     nativeCapabilities: p.array().defaultRaw(`'{}'`),
-    parameters: p.json<Record<string, unknown>>().nullable(),
-    settings: p.json<Record<string, unknown>>().nullable(),
+    parameters: p.json<ModelParameters>().nullable(),
+    settings: p.json<ModelSettings>().nullable(),
     limits: p.json<Limits>().nullable(),
     pricing: p.json<Pricing>().nullable(),
     flags: p.array().defaultRaw(`'{}'`),

@@ -50,8 +50,10 @@ export const aiRouter = router({
     .mutation(({ ctx }) => new MeteredCall(ctx, ctx.who, ctx.call).parts()),
 })
 
-const toolsOf = (ctx: Context, { tools }: CallableModel): FunctionTool[] =>
-  tools.flatMap((name) => ctx.services.extensions.tools.get(name) ?? []).map((tool) => watched(ctx, tool))
+const toolsOf = (ctx: Context, { tools, settings }: CallableModel): FunctionTool[] =>
+  (settings?.toolCalling === false ? [] : tools)
+    .flatMap((name) => ctx.services.extensions.tools.get(name) ?? [])
+    .map((tool) => watched(ctx, tool))
 
 /** A tool that fails is named in the log, without a word of what it was given. */
 const watched = ({ services: { log }, requestId }: Context, tool: FunctionTool): FunctionTool => ({

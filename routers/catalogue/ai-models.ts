@@ -6,7 +6,7 @@ import { visibleModels, visibleTools } from '../../entities/catalogue/scopes.ts'
 import { availabilities, usageTypes } from '../../entities/sql/columns.ts'
 import { isoTime } from '../../entities/sql/statement.ts'
 import { router } from '../core/trpc.ts'
-import { modalities, modelSettings } from '../ports/model-config.ts'
+import { modalities, modelParameters, modelSettings } from '../ports/model-config.ts'
 import { attribute, cataloguePage, many, one, resource, timestamps } from '../resource/declare.ts'
 import { reads, rowId } from '../verbs/read.ts'
 import { writes } from '../verbs/write.ts'
@@ -37,23 +37,25 @@ const output = z
   .max(MAX_KINDS)
   .overwrite(distinct)
   .describe('What it gives.')
-const parameters = z
-  .object({
-    temperature: z.number().min(0).max(2).optional(),
-    topP: z.number().min(0).max(1).optional(),
-    maxTokens: tokens.optional(),
-    maxThinkingTokens: tokens.optional(),
-  })
-  .catchall(z.json())
+const parameters = modelParameters
   .nullable()
-  .describe('Sampling values, and whatever else the provider knows; only those that are set.')
-const settings = modelSettings.nullable().describe('How tools and files are used; only what is set.')
+  .describe(
+    'What each request to the provider says; only what is set. `maxThinkingTokens` lets models of the kinds `anthropic` and `google` think, ' +
+      'at most so much and for at most half of the answer; `anthropic` only where no tools are offered. ' +
+      "Any other member goes into the body of the request as it is, in the spelling of the provider's API: `seed`, `top_k`, `reasoning_effort`.",
+  )
+const settings = modelSettings
+  .nullable()
+  .describe(
+    'How tools and files are used; only what is set. No tools are offered where `toolCalling` is false, and a model must answer after 5 rounds ' +
+      'of tool calls, or as many as are set here. `fileUpload` and `nativeCapabilities` tell front ends what to offer.',
+  )
 const nativeCapabilities = words.describe('What the provider itself can do for the model, such as `web_search`.')
 const flags = words.describe('Keys of `ai-model-flags`.')
 const limits = z
   .strictObject({ maxInputTokens: tokens.nullish(), maxOutputTokens: tokens.nullish() })
   .nullable()
-  .describe('How much it takes and gives at most.')
+  .describe('How much it takes and gives at most; no request asks for a longer answer.')
 const pricing = price.nullable().describe('Costs per token, by the length of the input; null where nothing is known.')
 const documentationUrl = z
   .url({ protocol: /^https?$/ })

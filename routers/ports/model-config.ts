@@ -24,7 +24,33 @@ const tokens = z.number().int().positive()
 
 const rounds = z.number().int().min(0).max(100)
 
-/** What front ends go by: without `toolCalling` they offer no tools, without `fileUpload` no files. */
+/** Members of a request that the service writes itself, and what it calls those that can be set. */
+const ownNames: Record<string, string | undefined> = {
+  ...{ top_p: 'topP', max_tokens: 'maxTokens', max_completion_tokens: 'maxTokens', max_output_tokens: 'maxTokens' },
+  ...{ model: undefined, messages: undefined, input: undefined, contents: undefined, prompt: undefined },
+  ...{ system: undefined, instructions: undefined, systemInstruction: undefined, n: undefined, stream: undefined },
+  ...{ stream_options: undefined, tools: undefined, tool_choice: undefined, toolConfig: undefined },
+  ...{ background: undefined, conversation: undefined, previous_response_id: undefined },
+}
+
+/** A member that is not named here goes into the body of each request as it is, so it is spelled as the provider's API spells it. */
+export const modelParameters = z
+  .object({
+    temperature: z.number().min(0).max(2).optional(),
+    topP: z.number().min(0).max(1).optional(),
+    maxTokens: tokens.optional(),
+    maxThinkingTokens: tokens.optional(),
+  })
+  .catchall(z.json())
+  .superRefine((parameters, ctx) => {
+    for (const name of Object.keys(parameters).filter((name) => Object.hasOwn(ownNames, name))) {
+      const ours = ownNames[name]
+      const message = ours ? `is called ${ours} here` : 'is written by the service itself'
+      ctx.addIssue({ code: 'custom', path: [name], message })
+    }
+  })
+
+/** Front ends go by `fileUpload` and `nativeCapabilities`; without `toolCalling` they offer no tools either. */
 export const modelSettings = z.strictObject({
   toolCalling: z.boolean().optional(),
   fileUpload: z.boolean().optional(),
@@ -51,13 +77,7 @@ const model = z.strictObject({
       cachedInputPerMillion: price.optional(),
     })
     .optional(),
-  parameters: z
-    .strictObject({
-      temperature: z.number().min(0).max(2).optional(),
-      topP: z.number().min(0).max(1).optional(),
-      maxTokens: tokens.optional(),
-    })
-    .optional(),
+  parameters: modelParameters.optional(),
   settings: modelSettings.optional(),
   nativeCapabilities: z.array(z.string().toLowerCase()).default([]),
   flags: z.array(z.string().toLowerCase()).default([]),

@@ -1,13 +1,14 @@
 import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { type Adapter, usualAddresses } from '../../routers/ports/model-config.ts'
-import type { ChatModel, Connection } from './chat-model.ts'
+import type { ChatModel, Connection, ModelConnection } from './chat-model.ts'
 import { demoModel } from './demo.ts'
-import { compatibleModels } from './openai-compatible.ts'
+import { fetchWithMembers } from './extra-members.ts'
+import { compatibleModel } from './openai-compatible.ts'
 import type { Step } from './provider-stream.ts'
 
 interface AdapterDriver {
   /** The model of this name at the provider. */
-  model(connection: Connection): (modelId: string) => ChatModel
+  model(modelId: string, connection: ModelConnection): ChatModel
   /** Where the provider lists its models, and what a request for it carries; undefined where there is no such list. */
   listing(connection: Connection): { url: string; headers: Record<string, string> } | undefined
 }
@@ -16,24 +17,22 @@ const bearer = (apiKey: string | undefined): Record<string, string> =>
   apiKey ? { authorization: `Bearer ${apiKey}` } : {}
 
 /** The AI SDK's models have one part in each step. An SDK is loaded for the first call of a model: most services need one or two. */
-const stepwise =
-  (load: () => Promise<(modelId: string) => LanguageModelV4>) =>
-  (modelId: string): ChatModel => {
-    let made: Promise<LanguageModelV4> | undefined
-    const model = () => (made ??= load().then((make) => make(modelId)))
-    return {
-      doGenerate: async (options) => (await model()).doGenerate(options),
-      doStream: async (options) => ({ stream: oneByOne((await (await model()).doStream(options)).stream) }),
-    }
+function stepwise(load: () => Promise<LanguageModelV4>): ChatModel {
+  let made: Promise<LanguageModelV4> | undefined
+  const model = () => (made ??= load())
+  return {
+    doGenerate: async (options) => (await model()).doGenerate(options),
+    doStream: async (options) => ({ stream: oneByOne((await (await model()).doStream(options)).stream) }),
   }
+}
 
 async function* oneByOne(parts: AsyncIterable<LanguageModelV4StreamPart>): AsyncGenerator<Step, void> {
   for await (const part of parts) yield [part]
 }
 
 /** The settings of an SDK, without the members that are not set. */
-const given = ({ apiUrl, apiKey, fetch }: Connection) => ({
-  fetch,
+const given = ({ apiUrl, apiKey, fetch, extraMembers }: ModelConnection) => ({
+  fetch: fetchWithMembers(fetch, extraMembers),
   ...(apiUrl && { baseURL: apiUrl }),
   ...(apiKey && { apiKey }),
 })
@@ -47,15 +46,17 @@ const listAt =
 
 export const adapterDrivers: Record<Adapter, AdapterDriver> = {
   'openai-compatible': {
-    model: compatibleModels,
+    model: compatibleModel,
     listing: listAt('openai-compatible', bearer),
   },
   openai: {
-    model: (connection) => stepwise(async () => (await import('@ai-sdk/openai')).createOpenAI(given(connection))),
+    model: (id, connection) =>
+      stepwise(async () => (await import('@ai-sdk/openai')).createOpenAI(given(connection))(id)),
     listing: listAt('openai', bearer),
   },
   anthropic: {
-    model: (connection) => stepwise(async () => (await import('@ai-sdk/anthropic')).createAnthropic(given(connection))),
+    model: (id, connection) =>
+      stepwise(async () => (await import('@ai-sdk/anthropic')).createAnthropic(given(connection))(id)),
     listing: listAt(
       'anthropic',
       (key = '') => ({ 'x-api-key': key, 'anthropic-version': '2023-06-01' }),
@@ -63,12 +64,14 @@ export const adapterDrivers: Record<Adapter, AdapterDriver> = {
     ),
   },
   google: {
-    model: (connection) => stepwise(async () => (await import('@ai-sdk/google')).createGoogle(given(connection))),
+    model: (id, connection) =>
+      stepwise(async () => (await import('@ai-sdk/google')).createGoogle(given(connection))(id)),
     listing: listAt('google', (key = '') => ({ 'x-goog-api-key': key }), '?pageSize=1000'),
   },
   mistral: {
-    model: (connection) => stepwise(async () => (await import('@ai-sdk/mistral')).createMistral(given(connection))),
+    model: (id, connection) =>
+      stepwise(async () => (await import('@ai-sdk/mistral')).createMistral(given(connection))(id)),
     listing: listAt('mistral', bearer),
   },
-  demo: { model: () => stepwise(async () => demoModel), listing: () => undefined },
+  demo: { model: (id) => stepwise(async () => demoModel(id)), listing: () => undefined },
 }

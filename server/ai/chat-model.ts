@@ -11,6 +11,11 @@ export interface Connection {
   send: Outbound['send']
 }
 
+/** A connection for requests of one model, and what their bodies have beside what the AI SDK writes. */
+export interface ModelConnection extends Connection {
+  extraMembers: Readonly<Record<string, unknown>>
+}
+
 /** As much of an AI SDK model as is called. */
 export interface ChatModel {
   doGenerate(

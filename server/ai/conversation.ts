@@ -8,12 +8,14 @@ import type {
 } from '@ai-sdk/provider'
 import { z } from 'zod'
 import type { FunctionTool, Message, Meter, ModelCall, TokenCounts } from '../../routers/ports/models.ts'
+import { type CallParameters, callParameters } from './parameters.ts'
 
 /** One question with its rounds of tool calls, in the terms of the AI SDK. */
 export class Conversation {
   readonly #prompt: LanguageModelV4Prompt
   readonly #call: ModelCall
   readonly #tools: LanguageModelV4FunctionTool[]
+  readonly #parameters: CallParameters
   readonly #meter: Meter
   #tokens: TokenCounts = {}
 
@@ -22,17 +24,15 @@ export class Conversation {
     this.#meter = meter
     this.#prompt = inTurns(call.messages).map(asPrompt)
     this.#tools = call.tools.map(declare)
+    this.#parameters = callParameters(call.model, call.tools.length > 0)
   }
 
   /** In its last round the model is told to call no more tools. */
   options(abortSignal: AbortSignal, last: boolean): LanguageModelV4CallOptions {
-    const { temperature, topP, maxTokens } = this.#call.model.parameters ?? {}
     return {
       prompt: this.#prompt,
       abortSignal,
-      ...(temperature !== undefined && { temperature }),
-      ...(topP !== undefined && { topP }),
-      ...(maxTokens !== undefined && { maxOutputTokens: maxTokens }),
+      ...this.#parameters,
       ...(this.#tools.length > 0 && { tools: this.#tools }),
       ...(this.#tools.length > 0 && last && { toolChoice: { type: 'none' } }),
     }

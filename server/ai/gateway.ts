@@ -3,11 +3,12 @@ import type { CallableModel, Meter, ModelCall, ModelGateway } from '../../router
 import { API_KEY, type Vault } from '../../routers/ports/vault.ts'
 import { Conversation } from './conversation.ts'
 import { isListed } from './model-listing.ts'
+import { extraMembers } from './parameters.ts'
 import { createLink, type ProviderLink } from './provider-link.ts'
 import { beginStream, relay } from './provider-stream.ts'
 
-/** How often a model may call tools before it must answer. */
-const MOST_ROUNDS = 5
+/** How often a model may call tools before it must answer, where its settings say nothing else. */
+const MAX_TOOL_ROUNDS = 5
 
 /** Providers through the AI SDK. One link per provider is kept until what it was made from changes. */
 export function createGateway(vault: Vault): ModelGateway & { close(): Promise<void> } {
@@ -49,12 +50,13 @@ const isSame = (a: LinkSource, b: LinkSource) =>
 const upstreamName = ({ upstreamId, modelId }: CallableModel) => upstreamId ?? modelId
 
 async function generate(link: ProviderLink, call: ModelCall, meter: Meter): Promise<string> {
-  const model = link.model(upstreamName(call.model))
+  const model = link.model(upstreamName(call.model), extraMembers(call.model))
   const conversation = new Conversation(call, meter)
   const { signal } = call
+  const lastRound = call.model.settings?.maxToolCallingRounds ?? MAX_TOOL_ROUNDS
   let said = ''
-  for (let round = 0; round <= MOST_ROUNDS; round++) {
-    const options = conversation.options(signal, round === MOST_ROUNDS)
+  for (let round = 0; round <= lastRound; round++) {
+    const options = conversation.options(signal, round === lastRound)
     const { content, usage } = await link.guarded(async () => model.doGenerate(options), call)
     conversation.count(usage)
     const text = content.map((part) => (part.type === 'text' ? part.text : '')).join('')
@@ -67,11 +69,12 @@ async function generate(link: ProviderLink, call: ModelCall, meter: Meter): Prom
 }
 
 async function* stream(link: ProviderLink, call: ModelCall, meter: Meter): AsyncGenerator<readonly string[], void> {
-  const model = link.model(upstreamName(call.model))
+  const model = link.model(upstreamName(call.model), extraMembers(call.model))
   const conversation = new Conversation(call, meter)
   const { signal } = call
-  for (let round = 0; round <= MOST_ROUNDS; round++) {
-    const options = conversation.options(signal, round === MOST_ROUNDS)
+  const lastRound = call.model.settings?.maxToolCallingRoundsStreaming ?? MAX_TOOL_ROUNDS
+  for (let round = 0; round <= lastRound; round++) {
+    const options = conversation.options(signal, round === lastRound)
     const parts = await link.guarded(() => beginStream(async () => (await model.doStream(options)).stream), call)
     const { text, calls } = yield* relay(parts, conversation)
     if (calls.length === 0) return

@@ -4,46 +4,47 @@ import { OpenAICompatibleChatLanguageModel } from '@ai-sdk/openai-compatible'
 import { APICallError, type LanguageModelV4CallOptions, type LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { Outbound } from '../net/http-client.ts'
 import type { Answer } from '../net/response-stream.ts'
-import type { ChatModel, Connection } from './chat-model.ts'
+import type { ChatModel, ModelConnection } from './chat-model.ts'
 import { type CompletionChunk, CompletionParts } from './completion-parts.ts'
 import { eventData } from './event-data.ts'
+import { addMembers } from './extra-members.ts'
 import type { Step } from './provider-stream.ts'
 
 /**
  * The AI SDK writes the request and reads the answer; only what lies between is ours, because the SDK's chain of web
  * streams takes longer for a stream than all the rest of a call.
  */
-export function compatibleModels({ name, apiUrl = '', apiKey, fetch, send }: Connection): (id: string) => ChatModel {
+export function compatibleModel(id: string, connection: ModelConnection): ChatModel {
+  const { name, apiUrl = '', apiKey, fetch, send, extraMembers } = connection
   const url = `${apiUrl}/chat/completions`
   const headers = { 'content-type': 'application/json', ...(apiKey && { authorization: `Bearer ${apiKey}` }) }
 
-  async function post(body: object, { abortSignal }: LanguageModelV4CallOptions): ReturnType<Outbound['send']> {
-    const answer = await send(url, { method: 'POST', headers, body: JSON.stringify(body), signal: abortSignal ?? null })
+  async function post(written: object, { abortSignal }: LanguageModelV4CallOptions): ReturnType<Outbound['send']> {
+    const body = JSON.stringify(addMembers(written, extraMembers))
+    const answer = await send(url, { method: 'POST', headers, body, signal: abortSignal ?? null })
     if (answer.statusCode >= 200 && answer.statusCode < 300) return answer
     // Read to its end, so that the connection can be used again.
     await finished(answer.body.resume()).catch(() => {})
     throw refusal(url, answer)
   }
 
-  return (id) => {
-    const model = new OpenAICompatibleChatLanguageModel(id, {
-      provider: `${name}.chat`,
-      url: () => url,
-      headers: () => headers,
-      fetch,
-    })
-    return {
-      async doGenerate(options) {
-        const { body } = await model.prepareRequest(options)
-        const answer = await post(body, options)
-        return model.convertResponse({ body: await json(answer.body) })
-      },
-      async doStream(options) {
-        const { body } = await model.prepareRequest(options)
-        const answer = await post({ ...body, stream: true, stream_options: { include_usage: true } }, options)
-        return { stream: partsOf(model, answer.body) }
-      },
-    }
+  const model = new OpenAICompatibleChatLanguageModel(id, {
+    provider: `${name}.chat`,
+    url: () => url,
+    headers: () => headers,
+    fetch,
+  })
+  return {
+    async doGenerate(options) {
+      const { body } = await model.prepareRequest(options)
+      const answer = await post(body, options)
+      return model.convertResponse({ body: await json(answer.body) })
+    },
+    async doStream(options) {
+      const { body } = await model.prepareRequest(options)
+      const answer = await post({ ...body, stream: true, stream_options: { include_usage: true } }, options)
+      return { stream: partsOf(model, answer.body) }
+    },
   }
 }
 

@@ -1,13 +1,19 @@
+import { LRUCache } from 'lru-cache'
 import type { Adapter } from '../../routers/ports/model-config.ts'
 import type { CallableModel } from '../../routers/ports/models.ts'
 import { createOutbound, type Outbound } from '../net/http-client.ts'
 import { adapterDrivers } from './adapters.ts'
-import type { ChatModel, Connection } from './chat-model.ts'
+import type { ChatModel, Connection, ModelConnection } from './chat-model.ts'
 import { createGuard, type Guard } from './circuit.ts'
+
+type ExtraMembers = ModelConnection['extraMembers']
+
+/** Models that are kept for one provider, each with the parameters of the moment. */
+const MAX_MODELS = 200
 
 /** The standing connection to one provider: its models, its pool, and what is known of its health. */
 export interface ProviderLink {
-  model(modelId: string): ChatModel
+  model(modelId: string, extraMembers: ExtraMembers): ChatModel
   guarded: Guard
   connection: Connection
   adapter: Adapter
@@ -22,7 +28,7 @@ export function createLink(model: CallableModel, apiKey: string | undefined): Pr
   const { fetch, send } = outbound
   const connection: Connection = { name: providerId, apiUrl: apiUrl ?? undefined, apiKey, fetch, send }
   return {
-    model: kept(adapterDrivers[adapter].model(connection)),
+    model: memoize((modelId, extraMembers) => adapterDrivers[adapter].model(modelId, { ...connection, extraMembers })),
     guarded: createGuard(providerSettings.circuit),
     connection,
     adapter,
@@ -30,12 +36,13 @@ export function createLink(model: CallableModel, apiKey: string | undefined): Pr
   }
 }
 
-/** Makes a model once per name: an SDK builds its schemas each time, which costs more than a call. */
-function kept(make: (modelId: string) => ChatModel): (modelId: string) => ChatModel {
-  const models = new Map<string, ChatModel>()
-  return (modelId) => {
-    const model = models.get(modelId) ?? make(modelId)
-    models.set(modelId, model)
+/** An SDK builds its schemas for each model it makes, which costs more than a call. */
+function memoize(make: ProviderLink['model']): ProviderLink['model'] {
+  const models = new LRUCache<string, ChatModel>({ max: MAX_MODELS })
+  return (modelId, extraMembers) => {
+    const key = `${modelId} ${JSON.stringify(extraMembers)}`
+    const model = models.get(key) ?? make(modelId, extraMembers)
+    models.set(key, model)
     return model
   }
 }

@@ -1,0 +1,161 @@
+import { describe, expect, test } from 'vitest'
+import { startApp } from '../kit/app.ts'
+import { eventsIn, textOf } from '../kit/event-stream.ts'
+import { clientOf } from '../kit/json-api-client.ts'
+import { key, type Protocol, protocols } from '../kit/protocols.ts'
+import { type Behaviour, beginStream, callsTool, configFor, json, question, startProvider } from '../kit/provider.ts'
+
+const toolSettings = { EXTENSIONS: 'test/fixtures/extension.ts' }
+
+const speaks =
+  ({ answer, events }: Protocol): Behaviour =>
+  ({ path, body }, response) => {
+    if (!body.stream && !path.includes('stream')) return json(response, answer)
+    beginStream(response)
+    response.end(events.join(''))
+  }
+
+/** What a provider of this kind is asked for a model, whole and streamed. */
+async function bodiesAsked(protocol: Protocol, model: object, settings: Record<string, string> = {}) {
+  await using upstream = await startProvider(speaks(protocol))
+  const provider = { adapter: protocol.adapter, apiUrl: upstream.url, apiKey: key }
+  await using config = await configFor(upstream.url, { provider, model: { upstreamId: 'up-1', ...model } })
+  await using svc = await startApp({ AI_CONFIG: config.file, ...settings })
+  const { token } = await svc.user()
+  for (const accept of ['application/json', 'text/event-stream']) {
+    const response = await svc.send('POST', '/api/ai-req', { token, headers: { accept }, body: question() })
+    const text = await response.text()
+    expect(accept === 'application/json' ? JSON.parse(text).content.text : textOf(eventsIn(text))).toBe('Hello there.')
+  }
+  return upstream.asked.map(({ body }) => body)
+}
+
+const protocolOf = (adapter: Protocol['adapter']) => {
+  const found = protocols.find((protocol) => protocol.adapter === adapter)
+  if (!found) throw new Error(`no protocol ${adapter}`)
+  return found
+}
+
+const thinks = { temperature: 0.5, topP: 0.75, maxTokens: 6000, maxThinkingTokens: 2000 }
+const completions = { temperature: 0.5, top_p: 0.75, max_tokens: 5000 }
+const extra = { seed: 7, nested: { one: [1], two: { three: null } } }
+
+/** What each kind of provider is told about a model that may answer with 5000 tokens. */
+const told: [Protocol['adapter'], parameters: object, body: object][] = [
+  ['openai-compatible', { ...thinks, ...extra }, { ...completions, ...extra }],
+  ['mistral', { ...thinks, ...extra }, { ...completions, ...extra }],
+  ['openai', { ...thinks, ...extra }, { temperature: 0.5, top_p: 0.75, max_output_tokens: 5000, ...extra }],
+  [
+    'anthropic',
+    { ...thinks, ...extra },
+    { max_tokens: 5000, thinking: { type: 'enabled', budget_tokens: 2000 }, ...extra },
+  ],
+  ['anthropic', { temperature: 0.5, ...extra }, { temperature: 0.5, max_tokens: 5000, ...extra }],
+  ['anthropic', { maxThinkingTokens: 1023 }, { max_tokens: 5000, messages: expect.any(Array) }],
+  [
+    'google',
+    { ...thinks, ...extra, generationConfig: { seed: 7, thinkingConfig: { includeThoughts: true } } },
+    {
+      generationConfig: {
+        temperature: 0.5,
+        topP: 0.75,
+        maxOutputTokens: 5000,
+        seed: 7,
+        thinkingConfig: { thinkingBudget: 2000, includeThoughts: true },
+      },
+      ...extra,
+    },
+  ],
+  [
+    'google',
+    { maxThinkingTokens: 4000, generationConfig: { maxOutputTokens: 9000 } },
+    { generationConfig: { maxOutputTokens: 5000, thinkingConfig: { thinkingBudget: 2500 } } },
+  ],
+]
+
+test.for(told)('a provider of the kind %s receives the parameters %j', async ([adapter, parameters, body]) => {
+  const asked = await bodiesAsked(protocolOf(adapter), { parameters, limits: { maxOutputTokens: 5000 } })
+
+  expect(asked).toHaveLength(2)
+  expect(asked[0]).toMatchObject(body)
+  expect(asked[1]).toMatchObject(body)
+  expect(asked.map(({ thinking }) => thinking)).toEqual(Array(2).fill((body as { thinking?: object }).thinking))
+})
+
+test('a bound of the answer that is below the limit of the model is kept', async () => {
+  const model = { parameters: { maxTokens: 100 }, limits: { maxOutputTokens: 5000 } }
+
+  const asked = await bodiesAsked(protocolOf('openai-compatible'), model)
+
+  expect(asked.map((body) => body['max_tokens'])).toEqual([100, 100])
+})
+
+test('a model without parameters and limits has none in its requests', async () => {
+  const [asked] = await bodiesAsked(protocolOf('openai-compatible'), {})
+
+  expect(Object.keys(asked ?? {}).sort()).toEqual(['messages', 'model'])
+})
+
+test('a change of parameters takes effect with the next request', async () => {
+  await using upstream = await startProvider(speaks(protocolOf('mistral')))
+  const provider = { adapter: 'mistral', apiUrl: upstream.url, apiKey: key }
+  await using config = await configFor(upstream.url, { provider, model: { parameters: { seed: 1 } } })
+  await using svc = await startApp({ AI_CONFIG: config.file })
+  const { token } = await svc.user({ role: 'admin', abilities: ['ai', 'read', 'write'] })
+  const ask = () => svc.send('POST', '/api/ai-req', { token, body: question() })
+
+  await ask()
+  const [model] = await svc.rows<{ id: number }>('select id from ai_models')
+  const changed = await clientOf(svc, token).update('ai-models', String(model?.id), { parameters: { seed: 2 } })
+  await ask()
+
+  expect(changed.status).toBe(200)
+  expect(upstream.asked.map(({ body }) => body['seed'])).toEqual([1, 2])
+})
+
+describe('tools of a model', () => {
+  const asTool = { parameters: {}, tools: ['weather'] }
+
+  async function rounds(settings: object, accept: string) {
+    await using upstream = await startProvider(({ body }, response) => {
+      const isTold = body['tool_choice'] === 'none' || !body.tools
+      const behave = isTold ? speaks(protocolOf('openai-compatible')) : callsTool('weather', '{"city":"Bonn"}')
+      // Whatever it was told by the tool, it asks again.
+      const messages = body.messages.filter(({ role }) => role !== 'tool')
+      return behave({ path: '', headers: {}, body: { ...body, messages } }, response)
+    })
+    await using config = await configFor(upstream.url, { model: { ...asTool, settings } })
+    await using svc = await startApp({ AI_CONFIG: config.file, ...toolSettings })
+    const { token } = await svc.user()
+    const response = await svc.send('POST', '/api/ai-req', { token, headers: { accept }, body: question() })
+    await response.text()
+    return upstream.asked.map(({ body }) => (body.tools ? (body['tool_choice'] ?? 'auto') : 'none offered'))
+  }
+
+  const settings = { maxToolCallingRounds: 1, maxToolCallingRoundsStreaming: 2 }
+
+  test('are asked for as many rounds as the settings of the model say', async () => {
+    expect(await rounds(settings, 'application/json')).toEqual(['auto', 'none'])
+    expect(await rounds(settings, 'text/event-stream')).toEqual(['auto', 'auto', 'none'])
+    expect(await rounds({}, 'application/json')).toEqual([...Array(5).fill('auto'), 'none'])
+  })
+
+  test('are not offered where its settings say that it calls none', async () => {
+    expect(await rounds({ toolCalling: false }, 'application/json')).toEqual(['none offered'])
+  })
+})
+
+test('a parameter that the service writes itself is refused by its name', async () => {
+  await using svc = await startApp()
+  const { token } = await svc.user({ role: 'admin', abilities: ['write'] })
+  const [model] = await svc.rows<{ id: number }>('select id from ai_models')
+  const parameters = { messages: [], top_p: 1, seed: 1 }
+
+  const refused = await clientOf(svc, token).update('ai-models', String(model?.id), { parameters })
+
+  expect(refused.status).toBe(422)
+  expect(refused.errors.map(({ source, detail }) => [source?.pointer, detail])).toEqual([
+    ['/data/attributes/parameters/messages', 'parameters.messages is written by the service itself.'],
+    ['/data/attributes/parameters/top_p', 'parameters.top_p is called topP here.'],
+  ])
+})
