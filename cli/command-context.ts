@@ -4,20 +4,20 @@ import type { Use } from '../server/database/cluster-lock.ts'
 import { createLog } from '../server/ops/log.ts'
 import type { Core } from '../server/service.ts'
 import { UsageError } from './errors.ts'
-import { createQuestions, type Questions } from './prompts.ts'
+import { createPrompts, type Prompts } from './prompts.ts'
 import type { Terminal } from './terminal.ts'
 
-/** What a command did: for programs, and in words. */
+/** The result of a command: a record for programs, a text for people. */
 interface Outcome {
   record: unknown
-  words: string
+  text: string
 }
 
 /** What every command works with. */
-export interface Session {
+export interface CommandContext {
   /** Settings in place of those of the process. */
   env: NodeJS.ProcessEnv | undefined
-  ask: Questions
+  prompts: Prompts
   /**
    * Opens the database for one task. Never across a question: a stopped service's database runs while it is open, and
    * somebody may take an hour to answer.
@@ -25,26 +25,26 @@ export interface Session {
   open<T>(task: (core: Core) => Promise<T>, use?: Use): Promise<T>
   /** What was piped in, without the line end. */
   piped(): Promise<string>
-  /** Says how it ended. */
-  tell(outcome: Outcome): void
+  /** Prints the result, as JSON with --json. */
+  print(outcome: Outcome): void
 }
 
-export interface SessionOptions {
+export interface CommandContextOptions {
   terminal: Terminal
   json: boolean
   env?: NodeJS.ProcessEnv | undefined
 }
 
-export const createSession = ({ terminal, json, env }: SessionOptions): Session => ({
+export const createCommandContext = ({ terminal, json, env }: CommandContextOptions): CommandContext => ({
   env,
-  ask: createQuestions(terminal),
+  prompts: createPrompts(terminal),
   piped: async () => {
     // What is typed would be seen.
     if ('isTTY' in terminal.input && terminal.input.isTTY) throw new UsageError('Nothing is piped in.')
     return (await text(terminal.input)).replace(/\r?\n$/, '')
   },
   open: (task, use = 'command') => withCore({ terminal, env, use }, task),
-  tell: ({ record, words }) => void terminal.stdout.write(`${json ? JSON.stringify(record) : words}\n`),
+  print: (outcome) => void terminal.stdout.write(`${json ? JSON.stringify(outcome.record) : outcome.text}\n`),
 })
 
 interface Opening {

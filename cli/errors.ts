@@ -6,23 +6,23 @@ import { Problem } from '../routers/core/problems.ts'
 export class UsageError extends Error {}
 
 /** Somebody changed their mind at a question. */
-export class Declined extends Error {}
+export class Cancelled extends Error {}
 
-/** A failure in words, with a stable word for programs. */
-export interface Refusal {
+/** How a failed command ends: its exit code, a stable code for programs, a message for people. */
+export interface ExitError {
   exitCode: 1 | 2
   code: string
   message: string
 }
 
-export function refusalOf(error: unknown): Refusal {
+export function exitErrorOf(error: unknown): ExitError {
   if (error instanceof UsageError) return { exitCode: 2, code: 'usage', message: error.message }
-  if (error instanceof Declined) return { exitCode: 1, code: 'declined', message: 'Nothing was changed.' }
+  if (error instanceof Cancelled) return { exitCode: 1, code: 'declined', message: 'Nothing was changed.' }
   if (error instanceof Problem) return { exitCode: 1, code: error.problem, message: error.message }
   if (error instanceof TRPCError && error.cause instanceof z.ZodError && error.code === 'BAD_REQUEST') {
     return { exitCode: 2, code: 'usage', message: sentences(error.cause) }
   }
-  return { exitCode: 1, code: 'failed', message: wordsOf(error) }
+  return { exitCode: 1, code: 'failed', message: messageOf(error) }
 }
 
 /** Every wrong value in a sentence that names its flag. */
@@ -34,7 +34,7 @@ export function sentences({ issues }: z.ZodError, flag?: string): string {
 }
 
 /** The first thing that is wrong, where there is no doubt which value is meant. */
-export const complaint = ({ issues }: z.ZodError) => issues.flatMap(nearest)[0]?.message
+export const firstIssue = ({ issues }: z.ZodError) => issues.flatMap(nearest)[0]?.message
 
 /** Of a choice, the complaints of the alternative that was meant. */
 function nearest(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
@@ -51,7 +51,7 @@ function flagOf(path: readonly PropertyKey[]): string {
 }
 
 /** An address that refuses is an error of several, without a message of its own. */
-function wordsOf(error: unknown): string {
+function messageOf(error: unknown): string {
   const { message, errors } = error as { message?: string; errors?: Error[] }
   return message || errors?.map((each) => each.message).join('; ') || String(error)
 }

@@ -1,8 +1,8 @@
 import { runCommand } from 'citty'
 import manifest from '../package.json' with { type: 'json' }
-import { createSession } from './command-context.ts'
+import { createCommandContext } from './command-context.ts'
 import { assertRunnable, findCommand, resolve, usageOf } from './command-tree.ts'
-import { refusalOf } from './errors.ts'
+import { exitErrorOf } from './errors.ts'
 import { checkFlags } from './flags.ts'
 import { type Program, rootOf } from './programs.ts'
 import type { Terminal } from './terminal.ts'
@@ -15,13 +15,13 @@ export async function main(
   env?: NodeJS.ProcessEnv,
 ): Promise<number> {
   const json = argv.includes('--json')
-  const session = createSession({ terminal, json, env })
+  const context = createCommandContext({ terminal, json, env })
   try {
     if (argv[0] === '--version') {
-      session.tell({ record: { name: program.name, version: manifest.version }, words: manifest.version })
+      context.print({ record: { name: program.name, version: manifest.version }, text: manifest.version })
       return 0
     }
-    const found = await findCommand(rootOf(program, session), [program.name], helpFirst(argv))
+    const found = await findCommand(rootOf(program, context), [program.name], helpFirst(argv))
     const { command, rest } = found
     if (rest.includes('--help') || rest.includes('-h')) {
       terminal.stdout.write(await usageOf(found))
@@ -34,7 +34,7 @@ export async function main(
     await runCommand(alone, { rawArgs: rest })
     return 0
   } catch (error) {
-    const { exitCode, code, message } = refusalOf(error)
+    const { exitCode, code, message } = exitErrorOf(error)
     if (json) terminal.stdout.write(`${JSON.stringify({ error: { code, message } })}\n`)
     terminal.stderr.write(`${message}\n`)
     return exitCode

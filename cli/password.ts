@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { newPassword } from '../routers/identity/password.ts'
-import type { Session } from './command-context.ts'
+import type { CommandContext } from './command-context.ts'
 import { UsageError } from './errors.ts'
 
 /** The flag of commands that take a password. */
@@ -9,7 +9,10 @@ export const passwordStdin = {
 } as const
 
 /** A new password: typed twice where somebody is at the terminal, who may type none where it is optional; else piped in. */
-export async function readPassword({ ask, piped }: Session, { optional = false } = {}): Promise<string> {
+export async function readPassword(
+  { prompts: ask, piped }: CommandContext,
+  { optional = false } = {},
+): Promise<string> {
   if (ask.interactive && !optional) return ask.newPassword('New password', newPassword)
   if (ask.interactive)
     return ask.newPassword('Password; none for somebody who only uses tokens', z.union([newPassword, z.literal('')]))

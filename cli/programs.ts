@@ -1,5 +1,5 @@
 import { defineCommand, type SubCommandsDef } from 'citty'
-import type { Session } from './command-context.ts'
+import type { CommandContext } from './command-context.ts'
 import { updateAvatar } from './commands/avatar.ts'
 import { users } from './commands/list-users.ts'
 import { makeMigration } from './commands/make-migration.ts'
@@ -14,25 +14,25 @@ import { addUser, removeUser, setPassword, setRole } from './commands/users.ts'
 export interface Program {
   name: string
   description: string
-  commands(session: Session): SubCommandsDef
+  commands(context: CommandContext): SubCommandsDef
 }
 
 export const svc: Program = {
   name: 'svc',
   description: 'Administration on the host',
-  commands: (session) => ({
-    token: token(session),
-    'add-user': addUser(session),
-    users: users(session),
-    'set-role': setRole(session),
-    'set-password': setPassword(session),
-    'remove-user': removeUser(session),
-    'update-avatar': updateAvatar(session),
-    models: models(session),
-    usage: usage(session),
-    settings: settings(session),
-    migrate: migrate(session),
-    'migration:make': makeMigration(session),
+  commands: (context) => ({
+    token: token(context),
+    'add-user': addUser(context),
+    users: users(context),
+    'set-role': setRole(context),
+    'set-password': setPassword(context),
+    'remove-user': removeUser(context),
+    'update-avatar': updateAvatar(context),
+    models: models(context),
+    usage: usage(context),
+    settings: settings(context),
+    migrate: migrate(context),
+    'migration:make': makeMigration(context),
   }),
 }
 
@@ -40,12 +40,12 @@ export const svc: Program = {
 export const svcConsole: Program = {
   name: 'svc-console',
   description: 'Administration on the host',
-  commands: (session) => ({
-    'app:token': token(session),
-    'app:removeuser': removeUser(session),
-    'hawki:update-avatar': updateAvatar(session),
+  commands: (context) => ({
+    'app:token': token(context),
+    'app:removeuser': removeUser(context),
+    'hawki:update-avatar': updateAvatar(context),
   }),
 }
 
-export const rootOf = ({ name, description, commands }: Program, session: Session) =>
-  defineCommand({ meta: { name, description }, subCommands: commands(session) })
+export const rootOf = ({ name, description, commands }: Program, context: CommandContext) =>
+  defineCommand({ meta: { name, description }, subCommands: commands(context) })

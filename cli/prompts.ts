@@ -1,6 +1,6 @@
 import { confirm, isCancel, log, password, select, text } from '@clack/prompts'
 import type { z } from 'zod'
-import { complaint, Declined, sentences, UsageError } from './errors.ts'
+import { Cancelled, firstIssue, sentences, UsageError } from './errors.ts'
 import type { Terminal } from './terminal.ts'
 
 /** A value that a flag gives, or somebody at the terminal. */
@@ -15,7 +15,7 @@ interface Choice<S extends z.ZodType> extends Question<S> {
   options: readonly { value: string; label: string }[]
 }
 
-export interface Questions {
+export interface Prompts {
   /** Whether somebody is there to answer. */
   readonly interactive: boolean
   text<S extends z.ZodType>(question: Question<S>): Promise<z.output<S>>
@@ -30,7 +30,7 @@ export interface Questions {
   show(lines: string): void
 }
 
-export function createQuestions({ input, stderr: output, interactive }: Terminal): Questions {
+export function createPrompts({ input, stderr: output, interactive }: Terminal): Prompts {
   function expect(flag: string): void {
     if (!interactive) throw new UsageError(`${flag} is missing.`)
   }
@@ -39,24 +39,24 @@ export function createQuestions({ input, stderr: output, interactive }: Terminal
   async function answer<T>(flag: string, prompt: () => Promise<T | symbol>): Promise<T> {
     expect(flag)
     const answered = await prompt()
-    if (isCancel(answered)) throw new Declined()
+    if (isCancel(answered)) throw new Cancelled()
     return answered as T
   }
 
   return {
     interactive,
     async text({ flag, given, message, schema }) {
-      const validate = complaintOf(schema)
-      return read(schema, given ?? (await answer(flag, () => text({ message, validate, input, output }))), flag)
+      const validate = validatorOf(schema)
+      return parseFlag(schema, given ?? (await answer(flag, () => text({ message, validate, input, output }))), flag)
     },
     async choice({ flag, given, message, schema, options }) {
       const ask = () => select({ message, options: [...options], input, output })
-      return read(schema, given ?? (await answer(flag, ask)), flag)
+      return parseFlag(schema, given ?? (await answer(flag, ask)), flag)
     },
     async newPassword(message, schema) {
       const hidden = (question: string, validate: (value?: string) => string | undefined) =>
         answer<string>('--password-stdin', () => password({ message: question, validate, input, output }))
-      const first = await hidden(message, complaintOf(schema))
+      const first = await hidden(message, validatorOf(schema))
       if (first === '') return first
       const again = await hidden('The same again', () => undefined)
       if (first === again) return first
@@ -65,22 +65,22 @@ export function createQuestions({ input, stderr: output, interactive }: Terminal
     },
     async consent(flag, message) {
       const yes = await answer(flag, () => confirm({ message, initialValue: false, input, output }))
-      if (!yes) throw new Declined()
+      if (!yes) throw new Cancelled()
     },
     expect,
     show: (lines) => log.message(lines, { output }),
   }
 }
 
-const complaintOf =
+const validatorOf =
   (schema: z.ZodType) =>
   (value = '') => {
     const { error } = schema.safeParse(value)
-    return error && complaint(error)
+    return error && firstIssue(error)
   }
 
-/** The value of a flag by its schema; what is wrong with it is told in the schema's words. */
-export function read<S extends z.ZodType>(schema: S, given: unknown, flag: string): z.output<S> {
+/** Parses the value of a flag by its schema; throws a UsageError with the messages of the schema. */
+export function parseFlag<S extends z.ZodType>(schema: S, given: unknown, flag: string): z.output<S> {
   const parsed = schema.safeParse(given)
   if (!parsed.success) throw new UsageError(sentences(parsed.error, flag))
   return parsed.data

@@ -1,16 +1,16 @@
 import { z } from 'zod'
 import { type UserChoice, userChoice } from '../routers/identity/user-selector.ts'
-import type { Session } from './command-context.ts'
+import type { CommandContext } from './command-context.ts'
 import { UsageError } from './errors.ts'
 
 /** The ways to say who is meant. */
-export const whoFlags = {
+export const userFlags = {
   username: { type: 'string', description: 'The user by username' },
   email: { type: 'string', description: 'The user by e-mail address' },
   id: { type: 'string', description: 'The user by id' },
 } as const
 
-export type WhoFlags = { [way in keyof typeof whoFlags]?: string | undefined }
+export type UserFlags = { [way in keyof typeof userFlags]?: string | undefined }
 
 const ways = z.enum(['username', 'email', 'id'])
 const labels = { username: 'username', email: 'email address', id: 'user id' }
@@ -19,15 +19,15 @@ const labels = { username: 'username', email: 'email address', id: 'user id' }
  * Who is meant; `missing` are the flags of questions that follow. Somebody who does not exist is told before they answer
  * those.
  */
-export async function chooseKnownUser(session: Session, flags: WhoFlags, missing: readonly string[]) {
-  const user = await chooseUser(session, flags)
-  for (const flag of missing) session.ask.expect(flag)
-  if (missing.length > 0) await session.open(({ host }) => host.users.find({ user }))
+export async function chooseKnownUser(context: CommandContext, flags: UserFlags, missing: readonly string[]) {
+  const user = await chooseUser(context, flags)
+  for (const flag of missing) context.prompts.expect(flag)
+  if (missing.length > 0) await context.open(({ host }) => host.users.find({ user }))
   return user
 }
 
 /** Who is meant, by a flag or by asking for the way and the value. */
-export async function chooseUser({ ask }: Session, flags: WhoFlags): Promise<UserChoice> {
+export async function chooseUser({ prompts: ask }: CommandContext, flags: UserFlags): Promise<UserChoice> {
   const given = ways.options.filter((way) => flags[way] !== undefined)
   if (given.length > 1) throw new UsageError('Give only one of --username, --email and --id.')
   const way = await ask.choice({

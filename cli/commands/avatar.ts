@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { defineCommand } from 'citty'
 import { z } from 'zod'
-import { json, type Session } from '../command-context.ts'
+import { type CommandContext, json } from '../command-context.ts'
 
-export const updateAvatar = (session: Session) =>
+export const updateAvatar = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Replace the avatar of the AI user by an image' },
     args: {
@@ -11,14 +11,14 @@ export const updateAvatar = (session: Session) =>
       json,
     },
     async run({ args }) {
-      const path = await session.ask.text({
+      const path = await context.prompts.text({
         flag: 'PATH',
         given: args.path,
         message: 'Path of the image',
         schema: z.string().min(1, 'must not be empty'),
       })
       const image = await readFile(path, 'base64')
-      const record = await session.open(({ host }) => host.admin.updateAiAvatar({ image }))
-      session.tell({ record, words: 'The avatar of the AI user is replaced.' })
+      const record = await context.open(({ host }) => host.admin.updateAiAvatar({ image }))
+      context.print({ record, text: 'The avatar of the AI user is replaced.' })
     },
   })

@@ -1,35 +1,36 @@
 import { defineCommand } from 'citty'
-import { json, type Session } from '../command-context.ts'
+import { type CommandContext, json } from '../command-context.ts'
 import { properties, table } from '../table.ts'
-import { chooseUser, whoFlags } from '../user-flags.ts'
+import { chooseUser, userFlags } from '../user-flags.ts'
 
-export const users = (session: Session) =>
+export const users = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'List the users, or show one' },
-    ...listing(session),
-    subCommands: { list: list(session), show: show(session) },
+    ...listing(context),
+    subCommands: { list: list(context), show: show(context) },
   })
 
-const listing = (session: Session) => ({
+const listing = (context: CommandContext) => ({
   args: {
     search: { type: 'string', description: 'Only whose username, name or e-mail address holds this' },
     json,
   } as const,
   async run({ args: { search } }: { args: { search?: string | undefined } }) {
-    const record = await session.open(({ host }) => host.users.search(search === undefined ? {} : { text: search }))
-    session.tell({ record, words: table(record, 'There is no such user.') })
+    const record = await context.open(({ host }) => host.users.search(search === undefined ? {} : { text: search }))
+    context.print({ record, text: table(record, 'There is no such user.') })
   },
 })
 
-const list = (session: Session) => defineCommand({ meta: { description: 'List the users' }, ...listing(session) })
+const list = (context: CommandContext) =>
+  defineCommand({ meta: { description: 'List the users' }, ...listing(context) })
 
-const show = (session: Session) =>
+const show = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Show a user: role, keys, account and tokens' },
-    args: { ...whoFlags, json },
+    args: { ...userFlags, json },
     async run({ args }) {
-      const user = await chooseUser(session, args)
-      const record = await session.open(({ host }) => host.users.show({ user }))
-      session.tell({ record, words: properties(record) })
+      const user = await chooseUser(context, args)
+      const record = await context.open(({ host }) => host.users.show({ user }))
+      context.print({ record, text: properties(record) })
     },
   })

@@ -2,7 +2,7 @@ import { defineCommand } from 'citty'
 import { z } from 'zod'
 import { readEnv } from '../../server/config/env.ts'
 import { makeFrontendMigration } from '../../server/config/frontend-migrations.ts'
-import { json, type Session } from '../command-context.ts'
+import { type CommandContext, json } from '../command-context.ts'
 import { UsageError } from '../errors.ts'
 
 const migration = z
@@ -10,7 +10,7 @@ const migration = z
   .regex(/^[a-z][a-z0-9_]{0,149}$/, 'must hold only small letters, digits and _, as after_passkey_new_keys')
 
 /** Needs no database: the next start of the service registers what stands in the folder. */
-export const makeMigration = (session: Session) =>
+export const makeMigration = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Write the file of a new frontend migration into FRONTEND_MIGRATIONS' },
     args: {
@@ -22,11 +22,11 @@ export const makeMigration = (session: Session) =>
       json,
     },
     async run({ args }) {
-      const folder = readEnv(session.env).FRONTEND_MIGRATIONS
+      const folder = readEnv(context.env).FRONTEND_MIGRATIONS
       if (!folder) throw new UsageError('Set FRONTEND_MIGRATIONS to the folder of the files.')
       const message = 'When it runs and what it does, as after_passkey_new_keys'
-      const name = await session.ask.text({ flag: 'NAME', given: args.name, message, schema: migration })
+      const name = await context.prompts.text({ flag: 'NAME', given: args.name, message, schema: migration })
       const file = await makeFrontendMigration(folder, name)
-      session.tell({ record: { file }, words: `Written: ${file}.` })
+      context.print({ record: { file }, text: `Written: ${file}.` })
     },
   })

@@ -1,44 +1,44 @@
 import { defineCommand } from 'citty'
-import { json, type Session } from '../command-context.ts'
+import { type CommandContext, json } from '../command-context.ts'
 import { table } from '../table.ts'
 
-export const models = (session: Session) =>
+export const models = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'The AI models of this installation' },
-    subCommands: { list: list(session), sync: sync(session), check: check(session) },
+    subCommands: { list: list(context), sync: sync(context), check: check(context) },
   })
 
-const list = (session: Session) =>
+const list = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'List the models' },
     args: { json },
     async run() {
-      const record = await session.open(({ host }) => host.models.list())
-      session.tell({
+      const record = await context.open(({ host }) => host.models.list())
+      context.print({
         record,
-        words: table(record, 'There are no models. `svc models sync` reads them from AI_CONFIG.'),
+        text: table(record, 'There are no models. `svc models sync` reads them from AI_CONFIG.'),
       })
     },
   })
 
-const sync = (session: Session) =>
+const sync = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Bring providers and models to what AI_CONFIG says' },
     args: { json },
     async run() {
-      const record = await session.open(({ host }) => host.models.sync())
+      const record = await context.open(({ host }) => host.models.sync())
       const { providers, models, tools, deactivated } = record
       const off = deactivated.length > 0 ? ` Switched off: ${deactivated.join(', ')}.` : ''
-      session.tell({ record, words: `Providers: ${providers}, models: ${models}, tools: ${tools}.${off}` })
+      context.print({ record, text: `Providers: ${providers}, models: ${models}, tools: ${tools}.${off}` })
     },
   })
 
-const check = (session: Session) =>
+const check = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Ask every provider which models it offers now' },
     args: { json },
     async run() {
-      const record = await session.open(({ host }) => host.models.check())
-      session.tell({ record, words: table(record, 'There are no models that are switched on.') })
+      const record = await context.open(({ host }) => host.models.check())
+      context.print({ record, text: table(record, 'There are no models that are switched on.') })
     },
   })

@@ -1,17 +1,17 @@
 import { defineCommand } from 'citty'
 import { currentSettings } from '../../server/config/env.ts'
 import type { SettingRow } from '../../server/config/settings.ts'
-import { json, type Session } from '../command-context.ts'
+import { type CommandContext, json } from '../command-context.ts'
 import { wrap } from '../wrap.ts'
 
 /** Needs no valid settings: it is what somebody looks at when they are not. */
-export const settings = (session: Session) =>
+export const settings = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'List all settings with their type, default, current value and meaning' },
     args: { json },
     run() {
-      const record = currentSettings(session.env)
-      session.tell({ record, words: record.map(paragraph).join('\n\n') })
+      const record = currentSettings(context.env)
+      context.print({ record, text: record.map(paragraph).join('\n\n') })
     },
   })
 

@@ -5,13 +5,13 @@ import { Problem } from '../../routers/core/problems.ts'
 import { tokenId, tokenName } from '../../routers/identity/tokens.ts'
 import type { UserChoice } from '../../routers/identity/user-selector.ts'
 import { duration } from '../../routers/ports/duration.ts'
-import { json, type Session } from '../command-context.ts'
+import { type CommandContext, json } from '../command-context.ts'
 import { UsageError } from '../errors.ts'
-import { read } from '../prompts.ts'
+import { parseFlag } from '../prompts.ts'
 import { table } from '../table.ts'
-import { chooseKnownUser, chooseUser, type WhoFlags, whoFlags } from '../user-flags.ts'
+import { chooseKnownUser, chooseUser, type UserFlags, userFlags } from '../user-flags.ts'
 
-interface TokenFlags extends WhoFlags {
+interface TokenFlags extends UserFlags {
   name?: string | undefined
   abilities?: string | undefined
   expires?: string | undefined
@@ -20,13 +20,13 @@ interface TokenFlags extends WhoFlags {
   revoke?: boolean | undefined
 }
 
-export const token = (session: Session) =>
+export const token = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Create, list or revoke the access tokens of a user' },
     args: {
       list: { type: 'boolean', description: 'List instead of create, expired tokens too' },
       revoke: { type: 'boolean', description: 'Revoke instead of create' },
-      ...whoFlags,
+      ...userFlags,
       name: { type: 'string', description: 'Name of the new token, at most 16 characters' },
       abilities: { type: 'string', description: `What it may do: ${abilities.join(',')}; ai,user,read when absent` },
       expires: { type: 'string', description: 'How long it works, such as 12h, 90d or 1y; for ever when absent' },
@@ -35,8 +35,8 @@ export const token = (session: Session) =>
       json,
     },
     run: ({ args }) => {
-      if (args.list) return listAll(session, args)
-      return args.revoke ? revoke(session, args) : create(session, args)
+      if (args.list) return listAll(context, args)
+      return args.revoke ? revoke(context, args) : create(context, args)
     },
   })
 
@@ -56,52 +56,52 @@ const lifetime = z
   .refine((length) => length <= CENTURY, 'must be at most a hundred years')
   .transform((length) => new Date(Date.now() + length))
 
-async function create(session: Session, flags: TokenFlags): Promise<void> {
+async function create(context: CommandContext, flags: TokenFlags): Promise<void> {
   only(flags, ['token-id', 'yes'], 'goes with --revoke')
-  const granted = flags.abilities === undefined ? {} : { abilities: read(list, flags.abilities, '--abilities') }
-  const limited = flags.expires === undefined ? {} : { expiresAt: read(lifetime, flags.expires, '--expires') }
-  const user = await chooseKnownUser(session, flags, flags.name === undefined ? ['--name'] : [])
-  const wanted = await session.ask.text({
+  const granted = flags.abilities === undefined ? {} : { abilities: parseFlag(list, flags.abilities, '--abilities') }
+  const limited = flags.expires === undefined ? {} : { expiresAt: parseFlag(lifetime, flags.expires, '--expires') }
+  const user = await chooseKnownUser(context, flags, flags.name === undefined ? ['--name'] : [])
+  const wanted = await context.prompts.text({
     flag: '--name',
     given: flags.name,
     message: 'Enter a token name of at most 16 characters',
     schema: tokenName,
   })
-  const made = await session.open(({ host }) => host.tokens.createFor({ user, name: wanted, ...granted, ...limited }))
+  const made = await context.open(({ host }) => host.tokens.createFor({ user, name: wanted, ...granted, ...limited }))
   const { id, name, token } = made
-  session.tell({ record: { id, name, token }, words: `Token ${id}. Copy it now, it is not shown again:\n\n${token}\n` })
+  context.print({ record: { id, name, token }, text: `Token ${id}. Copy it now, it is not shown again:\n\n${token}\n` })
 }
 
-async function listAll(session: Session, flags: TokenFlags): Promise<void> {
+async function listAll(context: CommandContext, flags: TokenFlags): Promise<void> {
   only(flags, ['revoke', 'name', 'abilities', 'expires', 'token-id', 'yes'], 'does not go with --list')
-  const user = await chooseUser(session, flags)
-  const record = await session.open(({ host }) => host.tokens.listFor({ user }))
-  session.tell({ record, words: table(record, NO_TOKENS) })
+  const user = await chooseUser(context, flags)
+  const record = await context.open(({ host }) => host.tokens.listFor({ user }))
+  context.print({ record, text: table(record, NO_TOKENS) })
 }
 
 const NO_TOKENS = 'This user has no tokens.'
 
-async function revoke(session: Session, flags: TokenFlags): Promise<void> {
+async function revoke(context: CommandContext, flags: TokenFlags): Promise<void> {
   only(flags, ['name', 'abilities', 'expires'], 'does not go with --revoke')
   const asksConsent = flags['token-id'] !== undefined && !flags.yes
-  const user = await chooseKnownUser(session, flags, asksConsent ? ['--yes'] : [])
-  if (flags['token-id'] === undefined) await showTokens(session, user)
-  const id = await session.ask.text({
+  const user = await chooseKnownUser(context, flags, asksConsent ? ['--yes'] : [])
+  if (flags['token-id'] === undefined) await showTokens(context, user)
+  const id = await context.prompts.text({
     flag: '--token-id',
     given: flags['token-id'],
     message: 'Enter the id of the token to revoke',
     schema: tokenId,
   })
-  if (!flags.yes) await session.ask.consent('--yes', `Revoke token ${id}? It stops working at once.`)
-  const revoked = await session.open(({ host }) => host.tokens.revokeFor({ user, tokenId: id }))
-  session.tell({ record: { id: revoked.id, revoked: true }, words: `Token ${revoked.id} is revoked.` })
+  if (!flags.yes) await context.prompts.consent('--yes', `Revoke token ${id}? It stops working at once.`)
+  const revoked = await context.open(({ host }) => host.tokens.revokeFor({ user, tokenId: id }))
+  context.print({ record: { id: revoked.id, revoked: true }, text: `Token ${revoked.id} is revoked.` })
 }
 
-async function showTokens(session: Session, user: UserChoice): Promise<void> {
-  session.ask.expect('--token-id')
-  const tokens = await session.open(({ host }) => host.tokens.listFor({ user }))
+async function showTokens(context: CommandContext, user: UserChoice): Promise<void> {
+  context.prompts.expect('--token-id')
+  const tokens = await context.open(({ host }) => host.tokens.listFor({ user }))
   if (tokens.length === 0) throw new Problem('not_found', { detail: NO_TOKENS })
-  session.ask.show(table(tokens, ''))
+  context.prompts.show(table(tokens, ''))
 }
 
 /** A flag of the other half would be left without effect, and somebody believes that it had one. */

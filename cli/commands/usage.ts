@@ -1,8 +1,8 @@
 import { defineCommand } from 'citty'
-import { json, type Session } from '../command-context.ts'
+import { type CommandContext, json } from '../command-context.ts'
 import { table } from '../table.ts'
 
-export const usage = (session: Session) =>
+export const usage = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Report the use of models, by user, model, context and outcome' },
     args: {
@@ -12,7 +12,7 @@ export const usage = (session: Session) =>
     },
     async run({ args: { from, to } }) {
       const period = { ...(from !== undefined && { from }), ...(to !== undefined && { to }) }
-      const record = await session.open(({ host }) => host.usage.report(period))
-      session.tell({ record, words: table(record, 'No model was used in this time.') })
+      const record = await context.open(({ host }) => host.usage.report(period))
+      context.print({ record, text: table(record, 'No model was used in this time.') })
     },
   })

@@ -5,13 +5,13 @@ import type { UserChoice } from '../../routers/identity/user-selector.ts'
 import { email, personName, username } from '../../routers/ports/login.ts'
 import { readEnv } from '../../server/config/env.ts'
 import { usesLocalAccounts } from '../../server/config/login-settings.ts'
-import { json, type Session } from '../command-context.ts'
+import { type CommandContext, json } from '../command-context.ts'
 import { passwordStdin, readPassword } from '../password.ts'
-import { read } from '../prompts.ts'
+import { parseFlag } from '../prompts.ts'
 import { table } from '../table.ts'
-import { chooseKnownUser, chooseUser, whoFlags } from '../user-flags.ts'
+import { chooseKnownUser, chooseUser, userFlags } from '../user-flags.ts'
 
-export const addUser = (session: Session) =>
+export const addUser = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Add a user' },
     args: {
@@ -23,75 +23,75 @@ export const addUser = (session: Session) =>
       json,
     },
     async run({ args }) {
-      const { ask } = session
+      const { prompts: ask } = context
       const person = {
         username: await ask.text({ flag: '--username', given: args.username, message: 'Username', schema: username }),
         email: await ask.text({ flag: '--email', given: args.email, message: 'Email address', schema: email }),
         name: await ask.text({ flag: '--name', given: args.name, message: 'Display name', schema: personName }),
-        ...(args.role !== undefined && { role: read(z.enum(roles), args.role, '--role') }),
+        ...(args.role !== undefined && { role: parseFlag(z.enum(roles), args.role, '--role') }),
       }
-      const password = args['password-stdin'] ? await readPassword(session) : await offerPassword(session)
-      const record = await session.open(({ host }) =>
+      const password = args['password-stdin'] ? await readPassword(context) : await offerPassword(context)
+      const record = await context.open(({ host }) =>
         host.admin.addUser({ ...person, ...(password !== '' && { password }) }),
       )
-      session.tell({ record, words: `User ${record.username} is added, with the id ${record.id}.` })
+      context.print({ record, text: `User ${record.username} is added, with the id ${record.id}.` })
     },
   })
 
 /** Asks for a password where somebody could sign in with it and is there to type it; they may type none. */
-async function offerPassword(session: Session): Promise<string> {
-  if (!session.ask.interactive || !usesLocalAccounts(readEnv(session.env))) return ''
-  return readPassword(session, { optional: true })
+async function offerPassword(context: CommandContext): Promise<string> {
+  if (!context.prompts.interactive || !usesLocalAccounts(readEnv(context.env))) return ''
+  return readPassword(context, { optional: true })
 }
 
-export const setPassword = (session: Session) =>
+export const setPassword = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Give a user a new password for the local accounts; their sessions end' },
-    args: { ...whoFlags, ...passwordStdin, json },
+    args: { ...userFlags, ...passwordStdin, json },
     async run({ args }) {
       const user = await chooseKnownUser(
-        session,
+        context,
         args,
-        args['password-stdin'] && !session.ask.interactive ? [] : ['--password-stdin'],
+        args['password-stdin'] && !context.prompts.interactive ? [] : ['--password-stdin'],
       )
-      const password = await readPassword(session)
-      const record = await session.open(({ host }) => host.password.set({ user, password }))
-      session.tell({ record, words: `User ${record.username} has a new password and is signed out everywhere.` })
+      const password = await readPassword(context)
+      const record = await context.open(({ host }) => host.password.set({ user, password }))
+      context.print({ record, text: `User ${record.username} has a new password and is signed out everywhere.` })
     },
   })
 
-export const setRole = (session: Session) =>
+export const setRole = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Make a user an administrator, or an ordinary user again' },
-    args: { ...whoFlags, role: { type: 'string', description: `The role: ${roles.join(' or ')}` }, json },
+    args: { ...userFlags, role: { type: 'string', description: `The role: ${roles.join(' or ')}` }, json },
     async run({ args }) {
-      const user = await chooseKnownUser(session, args, args.role === undefined ? ['--role'] : [])
-      const role = await session.ask.choice({
+      const user = await chooseKnownUser(context, args, args.role === undefined ? ['--role'] : [])
+      const role = await context.prompts.choice({
         flag: '--role',
         given: args.role,
         message: 'Choose the role',
         schema: z.enum(roles),
         options: roles.map((value) => ({ value, label: value })),
       })
-      const record = await session.open(({ host }) => host.admin.setRole({ user, role }))
-      session.tell({ record, words: `User ${record.username} has the role ${record.role}.` })
+      const record = await context.open(({ host }) => host.admin.setRole({ user, role }))
+      context.print({ record, text: `User ${record.username} has the role ${record.role}.` })
     },
   })
 
-export const removeUser = (session: Session) =>
+export const removeUser = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Remove a user with everything they own; usage records stay without the person' },
-    args: { ...whoFlags, yes: { type: 'boolean', description: 'Remove without asking' }, json },
+    args: { ...userFlags, yes: { type: 'boolean', description: 'Remove without asking' }, json },
     async run({ args }) {
-      const user = await chooseUser(session, args)
-      if (!args.yes) await consent(session, user)
-      const record = await session.open(({ host }) => host.admin.removeUser({ user }))
+      const user = await chooseUser(context, args)
+      if (!args.yes) await consent(context, user)
+      const record = await context.open(({ host }) => host.admin.removeUser({ user }))
       const rows = Object.entries(record.report).map(([name, counts]) => ({ table: name, ...counts }))
-      session.tell({ record, words: `User ${record.username} is removed.\n\n${table(rows, '')}` })
+      context.print({ record, text: `User ${record.username} is removed.\n\n${table(rows, '')}` })
     },
   })
 
-async function consent({ ask, open }: Session, user: UserChoice): Promise<void> {
+async function consent({ prompts: ask, open }: CommandContext, user: UserChoice): Promise<void> {
   ask.expect('--yes')
   const { id, username, name } = await open(({ host }) => host.users.find({ user }))
   await ask.consent('--yes', `Remove ${username} (${name}, id ${id}) and everything they own?`)
