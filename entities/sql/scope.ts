@@ -18,44 +18,92 @@ const types = {
   ids: 'int[]',
   limit: 'int',
   offset: 'int',
-  filter: 'int',
 } as const
 
 export type ParameterName = keyof typeof types
-export type ParameterValues = Partial<Record<ParameterName, unknown>>
-
-/** The place of a value in a statement. What a caller sent never becomes text of the statement. */
-export interface Place {
-  (name: ParameterName): string
-  /** Whether the statement is written for those who may administer, and so see every row. */
-  readonly forAdmin: boolean
+export type ParameterValues = Partial<Record<ParameterName, unknown>> & {
+  /** The values of filters, by the name of the filter. */
+  filters?: Readonly<Record<string, unknown>>
 }
 
+/** The types of PostgreSQL that the value of a filter can have. */
+export type ValueType = 'int' | 'int[]' | 'text' | 'text[]' | 'boolean' | 'timestamptz'
+
 /** SQL for a row under an alias. */
-export type Condition = (row: string, place: Place) => string
+export type SqlPredicate = (row: string, sql: ParameterBinder) => string
+/** SQL for a row under an alias and the value of a filter, which `value` binds: whole, or one member of it. */
+export type FilterPredicate = (row: string, sql: ParameterBinder, value: BindValue) => string
+export type BindValue = (type: ValueType, member?: string) => string
+
+/** Writes one statement: gives values their places and tables their aliases. What a caller sent never becomes text. */
+export class ParameterBinder {
+  /** Whether the statement is written for those who may administer, and so see every row. */
+  readonly unrestricted: boolean
+  readonly #readers = new Map<string, (given: ParameterValues) => unknown>()
+  #aliases = 0
+
+  constructor(unrestricted: boolean) {
+    this.unrestricted = unrestricted
+  }
+
+  /** The place of a value that every statement may use. */
+  param(name: ParameterName): string {
+    return `${this.#place(name, (given) => given[name])}::${types[name]}`
+  }
+
+  /** Binds the value of one filter, apart from those of all others. */
+  valueOf(filter: string): BindValue {
+    return (type, member) => {
+      const read = ({ filters }: ParameterValues) => {
+        const value = filters?.[filter]
+        return member === undefined ? value : (value as Record<string, unknown>)[member]
+      }
+      return `${this.#place(`filter ${filter} ${member ?? ''}`, read)}::${type}`
+    }
+  }
+
+  /** A name for a table that no other part of the statement has, however deep the scopes are nested. */
+  alias(): string {
+    this.#aliases += 1
+    return `t${this.#aliases}`
+  }
+
+  /** Whether the table has a row like that. */
+  exists(table: string, where: (row: string) => string): string {
+    const row = this.alias()
+    return `exists (select from ${table} ${row} where ${where(row)})`
+  }
+
+  /** What reads each value, in the order of their places. */
+  get readers(): ((given: ParameterValues) => unknown)[] {
+    return [...this.#readers.values()]
+  }
+
+  #place(key: string, read: (given: ParameterValues) => unknown): string {
+    if (!this.#readers.has(key)) this.#readers.set(key, read)
+    return `$${[...this.#readers.keys()].indexOf(key) + 1}`
+  }
+}
 
 /** A statement whose values are given by name. */
-export interface Compiled {
+export interface CompiledStatement {
   statement: Statement<Record<string, unknown>>
   values(given: ParameterValues): unknown[]
 }
 
 /** Writes a statement once, for as many calls as come. The name follows from the text, so equal texts share one plan. */
-export function compile(forAdmin: boolean, write: (place: Place) => string): Compiled {
-  const names: ParameterName[] = []
-  const place = (name: ParameterName) => {
-    if (!names.includes(name)) names.push(name)
-    return `$${names.indexOf(name) + 1}::${types[name]}`
-  }
-  const text = write(Object.assign(place, { forAdmin }))
+export function compile(unrestricted: boolean, write: (sql: ParameterBinder) => string): CompiledStatement {
+  const binder = new ParameterBinder(unrestricted)
+  const text = write(binder)
   const name = createHash('sha1').update(text).digest('base64url')
-  return { statement: { name, text }, values: (given) => names.map((parameter) => given[parameter]) }
+  const { readers } = binder
+  return { statement: { name, text }, values: (given) => readers.map((read) => read(given)) }
 }
 
-export const everyRow: Condition = () => 'true'
+export const everyRow: SqlPredicate = () => 'true'
 
 /** Texts of their own for administrators and for others let PostgreSQL join what it would else look up row by row. */
 export const everyRowForAdmins =
-  (others: Condition): Condition =>
-  (row, place) =>
-    place.forAdmin ? 'true' : others(row, place)
+  (others: SqlPredicate): SqlPredicate =>
+  (row, sql) =>
+    sql.unrestricted ? 'true' : others(row, sql)

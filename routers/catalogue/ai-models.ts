@@ -94,12 +94,17 @@ export const aiModels = resource({
     deprecationDate: attribute(deprecationDate, { sql: (m) => isoTime(`${m}.deprecation_date`) }),
     usageTypes: attribute(usage, {
       only: 'admin',
-      sql: (m) => `array(select u.usage_type from ai_model_usage_rules u where u.model_id = ${m}.id order by 1 desc)`,
+      sql: (m, sql) => {
+        const rule = sql.alias()
+        return `array(select ${rule}.usage_type from ai_model_usage_rules ${rule} where ${rule}.model_id = ${m}.id order by 1 desc)`
+      },
     }),
     toolIds: attribute(z.array(z.int()).describe('The ids of its tools that are active.'), {
-      sql: (m, place) =>
-        `array(select mt.tool_id from ai_model_tools mt join ai_tools at on at.id = mt.tool_id
-                where mt.model_id = ${m}.id and ${visibleTools('at', place)} order by 1)`,
+      sql: (m, sql) => {
+        const [link, tool] = [sql.alias(), sql.alias()]
+        return `array(select ${link}.tool_id from ai_model_tools ${link} join ai_tools ${tool} on ${tool}.id = ${link}.tool_id
+                where ${link}.model_id = ${m}.id and ${visibleTools(tool, sql)} order by 1)`
+      },
     }),
     ...timestamps,
   },

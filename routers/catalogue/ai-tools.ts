@@ -2,13 +2,14 @@ import { z } from 'zod'
 import { AiTool, toolTypes } from '../../entities/catalogue/ai-tool.ts'
 import { visibleModels, visibleTools } from '../../entities/catalogue/scopes.ts'
 import { availabilities } from '../../entities/sql/columns.ts'
-import type { Condition } from '../../entities/sql/scope.ts'
+import type { ParameterBinder, SqlPredicate } from '../../entities/sql/scope.ts'
 import { router } from '../core/trpc.ts'
 import {
   attribute,
   cataloguePage,
+  choice,
   exposes,
-  filter,
+  filterByVariant,
   many,
   one,
   type RecordOf,
@@ -30,25 +31,24 @@ const assigned = z
   .string()
   .regex(/^(true|false|[1-9]\d{0,8})$/, "must be a model's id, `true` for any model, or `false` for none")
   .describe("A model's id: tools that are assigned to it; `true`: to any model; `false`: to none.")
-const status = z
-  .enum(['active', 'inactive', ...availabilities])
-  .describe('Switched on or off, or how it can be reached.')
 
-const reachability: Condition = (t) =>
-  `case when ${t}.tool_type = 'function' then 'online'
-        else coalesce((select ts.status from mcp_servers ts where ts.id = ${t}.server_id), 'unknown') end`
+const reachability: SqlPredicate = (tool, sql) => {
+  const server = sql.alias()
+  return `case when ${tool}.tool_type = 'function' then 'online'
+        else coalesce((select ${server}.status from mcp_servers ${server} where ${server}.id = ${tool}.server_id), 'unknown') end`
+}
 
-/** Assigned to a model that the caller may see: to this one, or to any. */
-const assignedTo =
-  (which: string): Condition =>
-  (t, place) =>
-    `exists (select from ai_model_tools fm join ai_models fv on fv.id = fm.model_id
-            where fm.tool_id = ${t}.id and ${visibleModels('fv', place)}${which === '' ? '' : ` and fv.id = ${place('filter')}`})`
+/** Assigned to a model that the caller may see, and of which this is true. */
+const assignedTo = (tool: string, sql: ParameterBinder, which = (_model: string) => 'true') =>
+  sql.exists('ai_model_tools', (link) => {
+    const isMeant = (m: string) => `${m}.id = ${link}.model_id and ${which(m)} and ${visibleModels(m, sql)}`
+    return `${link}.tool_id = ${tool}.id and ${sql.exists('ai_models', isMeant)}`
+  })
 
-const not =
-  (condition: Condition): Condition =>
-  (row, place) =>
-    `not ${condition(row, place)}`
+const isReachable =
+  (word: (typeof availabilities)[number]): SqlPredicate =>
+  (tool, sql) =>
+    `(${reachability(tool, sql)}) = '${word}'`
 
 export const aiTools = resource({
   type: 'ai-tools',
@@ -84,15 +84,21 @@ export const aiTools = resource({
   includes: ['server', 'models', 'models.provider'],
   sorts: ['name', 'createdAt', 'updatedAt'],
   filters: {
-    assigned: filter(assigned, (value) => {
-      if (value === 'true') return { shape: 'any', condition: assignedTo('') }
-      if (value === 'false') return { shape: 'none', condition: not(assignedTo('')) }
-      return { shape: 'model', condition: assignedTo('model'), value: Number(value) }
-    }),
-    status: filter(status, (value) => {
-      if (value === 'active') return { shape: value, condition: (t) => `${t}.active` }
-      if (value === 'inactive') return { shape: value, condition: (t) => `not ${t}.active` }
-      return { shape: value, condition: (t, place) => `(${reachability(t, place)}) = '${value}'` }
+    assigned: filterByVariant(
+      assigned,
+      {
+        any: (tool, sql) => assignedTo(tool, sql),
+        none: (tool, sql) => `not ${assignedTo(tool, sql)}`,
+        one: (tool, sql, value) => assignedTo(tool, sql, (model) => `${model}.id = ${value('int')}`),
+      },
+      (value) => (value === 'true' ? 'any' : value === 'false' ? 'none' : 'one'),
+    ),
+    status: choice('Switched on or off, or how it can be reached.', {
+      active: (tool) => `${tool}.active`,
+      inactive: (tool) => `not ${tool}.active`,
+      online: isReachable('online'),
+      offline: isReachable('offline'),
+      unknown: isReachable('unknown'),
     }),
   },
   page: cataloguePage,

@@ -27,8 +27,10 @@ export const systemModels = resource({
     modelId: attribute(
       z.string().nullable().describe('The name of the model in requests; null where the caller may not use it.'),
       {
-        sql: (s, place) =>
-          `(select sm.model_id from ai_models sm where sm.id = ${s}.model_id and ${visibleModels('sm', place)})`,
+        sql: (assignment, sql) => {
+          const m = sql.alias()
+          return `(select ${m}.model_id from ai_models ${m} where ${m}.id = ${assignment}.model_id and ${visibleModels(m, sql)})`
+        },
       },
     ),
     ...timestamps,

@@ -3,7 +3,7 @@ import { knownUsers } from '../../entities/catalogue/scopes.ts'
 import { epochWithRole } from '../../entities/identity/session.sql.ts'
 import { describeUser, findUsers, type ListedUser } from '../../entities/identity/user.sql.ts'
 import { AI_USER_ID, type Role, roles, User } from '../../entities/identity/user.ts'
-import type { Condition } from '../../entities/sql/scope.ts'
+import type { SqlPredicate } from '../../entities/sql/scope.ts'
 import { takes } from '../core/body-size.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
@@ -24,12 +24,12 @@ const role = z.enum(roles).describe('What the person may do.')
 
 /** A column that others than administrators see of themselves only. */
 const ofOneself =
-  (column: string): Condition =>
-  (u, place) =>
-    place.forAdmin ? `${u}.${column}` : `case when ${u}.id = ${place('viewer')} then ${u}.${column} end`
+  (column: string): SqlPredicate =>
+  (u, sql) =>
+    sql.unrestricted ? `${u}.${column}` : `case when ${u}.id = ${sql.param('viewer')} then ${u}.${column} end`
 
 /** The AI user is never without a picture. */
-const pictureOf: Condition = (u) =>
+const pictureOf: SqlPredicate = (u) =>
   `case when ${u}.id = ${AI_USER_ID} then coalesce(${u}.avatar, '${BUILT_IN_AI_PICTURE}') else ${u}.avatar end`
 
 export const users = resource({

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Condition } from '../../entities/sql/scope.ts'
+import type { FilterPredicate, SqlPredicate } from '../../entities/sql/scope.ts'
 import { isoTime } from '../../entities/sql/statement.ts'
 
 /** The v1 resource types. A relation may name only these. */
@@ -26,7 +26,7 @@ interface AttributeOptions {
   /** The column, where it is not the attribute's name in snake case. */
   column?: string
   /** Its value for a row, where it is not just the column. */
-  sql?: Condition
+  sql?: SqlPredicate
   /** Left out for everybody else. */
   only?: 'admin'
   /** Left out where there is no value, rather than sent as null. */
@@ -73,21 +73,31 @@ export const one = (to: ResourceType, path: { column: string; alwaysVisible?: tr
 /** Many rows, which refer back by a column or are joined through a table. */
 export const many = (to: ResourceType, path: Exclude<Path, { column: string }>): Relation => ({ to, many: true, path })
 
-/** A filter is the shape of its value and, for a value, the condition it stands for. */
+/** A filter: which values it takes, and the SQL for them, whose text knows a value by its variant alone. */
 export interface Filter<S extends z.ZodType = z.ZodType> {
   schema: S
-  where(value: z.output<S>): FilterCondition
+  /** Which of the texts stands for a value. */
+  variantOf(value: z.output<S>): string
+  texts: Readonly<Record<string, FilterPredicate>>
 }
 
-export interface FilterCondition {
-  /** Tells conditions of different text apart. */
-  shape: string
-  condition: Condition
-  /** Stands in the statement at the place `filter`. */
-  value?: number
-}
+/** A filter whose text is the same for all values. */
+export const filter = <S extends z.ZodType>(schema: S, text: FilterPredicate): Filter<S> => ({
+  schema,
+  variantOf: () => 'any',
+  texts: { any: text },
+})
 
-export const filter = <S extends z.ZodType>(schema: S, where: Filter<S>['where']): Filter<S> => ({ schema, where })
+/** A filter with a text for each kind of value. */
+export const filterByVariant = <S extends z.ZodType, V extends string>(
+  schema: S,
+  texts: Readonly<Record<V, FilterPredicate>>,
+  variantOf: (value: z.output<S>) => NoInfer<V>,
+): Filter<S> => ({ schema, variantOf, texts })
+
+/** A filter that takes one of a few words, each with its text. */
+export const choice = <V extends string>(description: string, texts: Readonly<Record<V, FilterPredicate>>) =>
+  filterByVariant(z.enum(Object.keys(texts) as V[]).describe(description), texts, (word) => word as V)
 
 export interface PageSizes {
   size: number
@@ -111,7 +121,7 @@ export interface Declaration<A extends Attributes = Attributes, Q extends QueryW
   /** Absent on a virtual resource. */
   table?: string
   /** Which rows a caller sees. It stands in every statement that reads the table, whichever way it is reached. */
-  scope?: Condition
+  scope?: SqlPredicate
   attributes: A
   relations?: Record<Q['relation'], Relation>
   /** Paths that `include` accepts, at most three deep: the relations unless said otherwise. */
@@ -128,7 +138,7 @@ export interface Resource<A extends Attributes = Attributes, Q extends QueryWord
   type: ResourceType
   about: string
   table: string | undefined
-  scope: Condition
+  scope: SqlPredicate
   attributes: A
   relations: Record<Q['relation'], Relation>
   includes: readonly Q['include'][]

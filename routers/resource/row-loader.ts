@@ -1,4 +1,4 @@
-import type { Compiled, ParameterValues } from '../../entities/sql/scope.ts'
+import type { CompiledStatement, ParameterValues } from '../../entities/sql/scope.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
 import type { Read, ResourceStatements } from './statements.ts'
 import { questionOf, Turns } from './turns.ts'
@@ -6,7 +6,7 @@ import { questionOf, Turns } from './turns.ts'
 /** What reads rows, and with which values. */
 export interface Question {
   statements: ResourceStatements
-  compiled: Compiled
+  compiled: CompiledStatement
   given: ParameterValues
 }
 

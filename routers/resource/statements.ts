@@ -1,14 +1,20 @@
-import { type Compiled, type Condition, compile, type Place } from '../../entities/sql/scope.ts'
+import { type CompiledStatement, compile, type ParameterBinder } from '../../entities/sql/scope.ts'
 import { columnOf, type Linked, type Relation, type Resource, type Whole } from './declare.ts'
 
 /** What makes two queries of a type differ in their text. */
-export interface Shape {
-  admin: boolean
+export interface QueryShape {
+  unrestricted: boolean
   sort: readonly string[]
-  filters: readonly { shape: string; condition: Condition }[]
+  filters: readonly FilterUse[]
 }
 
-export const plainShape = (admin: boolean): Shape => ({ admin, sort: [], filters: [] })
+/** One of the texts of a filter. */
+export interface FilterUse {
+  name: string
+  variant: string
+}
+
+export const plainShape = (unrestricted: boolean): QueryShape => ({ unrestricted, sort: [], filters: [] })
 
 /** What a row says beside its record. */
 export interface Read {
@@ -23,7 +29,7 @@ export interface Read {
 export class ResourceStatements {
   readonly #of: Resource
   readonly #resourceOf: (type: string) => Resource
-  readonly #written = new Map<string, Compiled>()
+  readonly #written = new Map<string, CompiledStatement>()
   readonly #links: [name: string, Relation][]
   readonly #sparse: string[]
 
@@ -50,83 +56,91 @@ export class ResourceStatements {
   }
 
   /** A page whose rows know how many there are in all. */
-  page(shape: Shape): Compiled {
-    return this.#once('page', shape, (place) => {
-      const from = this.#from(shape, place)
-      return `select ${this.#columns(place, { total: countOf(from) })} ${from} ${this.#window(shape, place)}`
+  page(shape: QueryShape): CompiledStatement {
+    return this.#once('page', shape, (sql) => {
+      const from = this.#from(shape, sql)
+      return `select ${this.#columns(sql, { total: countOf(from) })} ${from} ${this.#window(shape, sql)}`
     })
   }
 
   /** How many there are in all, where a page has no row to say so. */
-  count(shape: Shape): Compiled {
-    return this.#once('count', { ...shape, sort: [] }, (place) => countOf(this.#from(shape, place)))
+  count(shape: QueryShape): CompiledStatement {
+    return this.#once('count', { ...shape, sort: [] }, (sql) => countOf(this.#from(shape, sql)))
   }
 
-  byIds(admin: boolean): Compiled {
-    const shape = plainShape(admin)
-    return this.#once('byIds', shape, (place) => `${this.#rows(shape, place)} and t.id = any(${place('ids')})`)
+  byIds(unrestricted: boolean): CompiledStatement {
+    const shape = plainShape(unrestricted)
+    return this.#once('byIds', shape, (sql) => `${this.#rows(shape, sql)} and t.id = any(${sql.param('ids')})`)
   }
 
   /** Rows of this type that the relation of a parent leads to, each with the parent's id; whole, or a page of one parent's. */
-  related(name: string, relation: Relation, shape: Shape, paged: boolean): Compiled {
-    return this.#once(`related:${name}:${paged}`, shape, (place) => {
-      const { parent, join, where } = pathOf(relation, place)
-      const from = `${this.#from(shape, place, join)} and ${where}`
-      if (paged) return `select ${this.#columns(place, { total: countOf(from) })} ${from} ${this.#window(shape, place)}`
-      return `select ${this.#columns(place, { parent })} ${from} order by ${parent}, t.id`
+  related(name: string, relation: Relation, shape: QueryShape, paged: boolean): CompiledStatement {
+    return this.#once(`related:${name}:${paged}`, shape, (sql) => {
+      const { parent, join, where } = pathOf(relation, sql)
+      const from = `${this.#from(shape, sql, join)} and ${where}`
+      if (paged) return `select ${this.#columns(sql, { total: countOf(from) })} ${from} ${this.#window(shape, sql)}`
+      return `select ${this.#columns(sql, { parent })} ${from} order by ${parent}, t.id`
     })
   }
 
-  countRelated(name: string, relation: Relation, shape: Shape): Compiled {
-    return this.#once(`countRelated:${name}`, { ...shape, sort: [] }, (place) => {
-      const { join, where } = pathOf(relation, place)
-      return countOf(`${this.#from(shape, place, join)} and ${where}`)
+  countRelated(name: string, relation: Relation, shape: QueryShape): CompiledStatement {
+    return this.#once(`countRelated:${name}`, { ...shape, sort: [] }, (sql) => {
+      const { join, where } = pathOf(relation, sql)
+      return countOf(`${this.#from(shape, sql, join)} and ${where}`)
     })
   }
 
-  #once(kind: string, shape: Shape, write: (place: Place) => string): Compiled {
-    const key = [kind, shape.admin, shape.sort.join(), ...shape.filters.map((filter) => filter.shape)].join('|')
+  #once(kind: string, shape: QueryShape, write: (sql: ParameterBinder) => string): CompiledStatement {
+    const filters = shape.filters.map(({ name, variant }) => [name, variant])
+    const key = JSON.stringify([kind, shape.unrestricted, shape.sort, filters])
     const known = this.#written.get(key)
     if (known) return known
-    const compiled = compile(shape.admin, write)
+    const compiled = compile(shape.unrestricted, write)
     // Rare orders are many: PostgreSQL keeps no plan of theirs, and we keep no text.
     if (shape.sort.length > 1) return { ...compiled, statement: { ...compiled.statement, name: '' } }
     this.#written.set(key, compiled)
     return compiled
   }
 
-  #rows(shape: Shape, place: Place): string {
-    return `select ${this.#columns(place)} ${this.#from(shape, place)}`
+  #rows(shape: QueryShape, sql: ParameterBinder): string {
+    return `select ${this.#columns(sql)} ${this.#from(shape, sql)}`
   }
 
-  #columns(place: Place, { total = `'${NOTHING}'`, parent = `'${NOTHING}'` } = {}): string {
-    const visible = Object.entries(this.#of.attributes).filter(([, { only }]) => !only || place.forAdmin)
+  #columns(sql: ParameterBinder, { total = `'${NOTHING}'`, parent = `'${NOTHING}'` } = {}): string {
+    const visible = Object.entries(this.#of.attributes).filter(([, { only }]) => !only || sql.unrestricted)
     const values = visible.map(([name, attribute]) => {
-      const value = attribute.sql?.('t', place) ?? `t.${columnOf(name, attribute)}`
+      const value = attribute.sql?.('t', sql) ?? `t.${columnOf(name, attribute)}`
       return `${value} as "${name}"`
     })
-    const links = this.#links.map(([, relation]) => `coalesce(${this.#link(relation, place)}, '${NOTHING}')`)
+    const links = this.#links.map(([, relation]) => `coalesce(${this.#link(relation, sql)}, '${NOTHING}')`)
     const beside = `concat_ws(' ', (${total}), ${[parent, ...links].join(', ')}) as relations`
     return ['t.id::text as id', 't.xmin::text as "rowVersion"', beside, ...values].join(', ')
   }
 
   /** The id of a to-one relation; null where the caller may not see what it leads to. */
-  #link({ to, path }: Relation, place: Place): string {
+  #link({ to, path }: Relation, sql: ParameterBinder): string {
     if (!('column' in path)) throw new Error('a to-many relation has no column')
     if (path.alwaysVisible) return `t.${path.column}::text`
     const { table, scope } = this.#resourceOf(to)
-    return `(select l.id::text from ${table} l where l.id = t.${path.column} and ${scope('l', place)})`
+    const row = sql.alias()
+    return `(select ${row}.id::text from ${table} ${row} where ${row}.id = t.${path.column} and ${scope(row, sql)})`
   }
 
-  #from({ filters }: Shape, place: Place, join = ''): string {
-    const conditions = [this.#of.scope, ...filters.map(({ condition }) => condition)]
-    return `from ${this.#of.table} t ${join} where ${conditions.map((condition) => condition('t', place)).join(' and ')}`
+  #from({ filters }: QueryShape, sql: ParameterBinder, join = ''): string {
+    const conditions = [this.#of.scope('t', sql), ...filters.map((filter) => this.#filterText(filter, sql))]
+    return `from ${this.#of.table} t ${join} where ${conditions.join(' and ')}`
   }
 
-  #window({ sort }: Shape, place: Place): string {
+  #filterText({ name, variant }: FilterUse, sql: ParameterBinder): string {
+    const text = this.#of.filters[name]?.texts[variant]
+    if (!text) throw new Error(`the filter ${name} has no text for ${variant}`)
+    return `(${text('t', sql, sql.valueOf(name))})`
+  }
+
+  #window({ sort }: QueryShape, sql: ParameterBinder): string {
     const keys = sort.map((key) => `${this.#sortColumn(key.replace(/^-/, ''))} ${key.startsWith('-') ? 'desc' : 'asc'}`)
     // Equal values come in one order on every page.
-    return `order by ${[...keys, 't.id'].join(', ')} limit ${place('limit')} offset ${place('offset')}`
+    return `order by ${[...keys, 't.id'].join(', ')} limit ${sql.param('limit')} offset ${sql.param('offset')}`
   }
 
   #sortColumn(name: string): string {
@@ -141,9 +155,9 @@ const NOTHING = '-'
 const countOf = (from: string) => `select count(*)::int as total ${from}`
 
 /** How the rows of a relation hang together with their parents. */
-function pathOf({ path }: Relation, place: Place): { parent: string; join: string; where: string } {
+function pathOf({ path }: Relation, sql: ParameterBinder): { parent: string; join: string; where: string } {
   if ('column' in path) throw new Error('a to-one relation is read by its id')
   const parent = 'through' in path ? `j.${path.from}` : `t.${path.inverse}`
   const join = 'through' in path ? `join ${path.through} j on j.${path.to} = t.id` : ''
-  return { parent, join, where: `${parent} = any(${place('ids')})` }
+  return { parent, join, where: `${parent} = any(${sql.param('ids')})` }
 }

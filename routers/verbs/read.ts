@@ -4,7 +4,6 @@ import { Problem } from '../core/problems.ts'
 import { userWho } from '../core/trpc.ts'
 import {
   exposes,
-  type Filter,
   type Linked,
   type ListInput,
   type RecordOf,
@@ -135,10 +134,12 @@ const windowOf = ({ page }: Resource, { number = 1, size = page?.size ?? 10_000 
   size,
 })
 
-function queryOf({ filters }: Resource, { include, sort, filter }: CollectionInput): Query {
-  const chosen = Object.entries(filter).filter(([, value]) => value !== undefined)
-  const conditions = chosen.map(([name, value]) => (filters[name] as Filter).where(value as never))
-  return { include, sort, filters: conditions, filterValue: conditions.find(({ value }) => value !== undefined)?.value }
+function queryOf({ filters: declared }: Resource, { include, sort, filter: filterValues }: CollectionInput): Query {
+  const filters = Object.entries(declared).flatMap(([name, { variantOf }]) => {
+    const value = filterValues[name]
+    return value === undefined ? [] : [{ name, variant: variantOf(value) }]
+  })
+  return { include, sort, filters, filterValues }
 }
 
 type RelatedInput = { id: string; relation: string } & Record<string, unknown>

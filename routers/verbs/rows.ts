@@ -1,16 +1,17 @@
-import type { Compiled, ParameterValues, Viewer } from '../../entities/sql/scope.ts'
+import type { CompiledStatement, ParameterValues, Viewer } from '../../entities/sql/scope.ts'
 import type { Context } from '../core/context.ts'
 import type { Linked, Relation, Resource, ResourceType, Whole } from '../resource/declare.ts'
-import { plainShape, type Read, type Shape } from '../resource/statements.ts'
+import { plainShape, type QueryShape, type Read } from '../resource/statements.ts'
 
 export interface Window {
   size: number
   number: number
 }
 
-export interface Query extends Omit<Shape, 'admin'> {
+export interface Query extends Omit<QueryShape, 'unrestricted'> {
   include: readonly string[]
-  filterValue?: number | undefined
+  /** By the name of the filter. */
+  filterValues?: Readonly<Record<string, unknown>>
 }
 
 /** What a relation leads to from one record. */
@@ -20,12 +21,12 @@ type Found = (from: Linked) => Linked | Linked[] | null
 export class RowReader {
   readonly #ctx: Context
   readonly #viewer: Viewer
-  readonly #admin: boolean
+  readonly #unrestricted: boolean
 
   constructor(ctx: Context) {
     this.#ctx = ctx
     this.#viewer = viewerOf(ctx)
-    this.#admin = isAdmin(ctx)
+    this.#unrestricted = seesAll(ctx)
   }
 
   async byId(of: Resource, id: number, include: readonly string[]): Promise<Whole | undefined> {
@@ -35,31 +36,43 @@ export class RowReader {
   }
 
   async page(of: Resource, query: Query, { size, number }: Window) {
-    const shape = { ...query, admin: this.#admin }
+    const shape = { ...query, unrestricted: this.#unrestricted }
     const statements = this.#statements(of.type)
-    const given = { ...this.#viewer, limit: size, offset: (number - 1) * size, filter: query.filterValue }
+    const given = { ...this.#viewer, limit: size, offset: (number - 1) * size, filters: query.filterValues ?? {} }
     return this.#page(of, query, given, statements.page(shape), () => statements.count(shape))
   }
 
   /** A page of what a to-many relation of one parent leads to. */
   async relatedPage(parent: Resource, name: string, id: number, query: Query, { size, number }: Window) {
     const relation = parent.relations[name] as Relation
-    const [of, shape] = [this.#ctx.services.resources.of(relation.to), { ...query, admin: this.#admin }]
+    const [of, shape] = [this.#ctx.services.resources.of(relation.to), { ...query, unrestricted: this.#unrestricted }]
     const statements = this.#statements(relation.to)
     const key = `${parent.type}.${name}`
-    const given = { ...this.#viewer, ids: [id], limit: size, offset: (number - 1) * size, filter: query.filterValue }
+    const given = {
+      ...this.#viewer,
+      ids: [id],
+      limit: size,
+      offset: (number - 1) * size,
+      filters: query.filterValues ?? {},
+    }
     const page = statements.related(key, relation, shape, true)
     return this.#page(of, query, given, page, () => statements.countRelated(key, relation, shape))
   }
 
   /** Each row knows the total; where there is none, because the page lies behind the last, it is counted. */
-  async #page(of: Resource, query: Query, given: ParameterValues, compiled: Compiled, counting: () => Compiled) {
+  async #page(
+    of: Resource,
+    query: Query,
+    given: ParameterValues,
+    compiled: CompiledStatement,
+    counting: () => CompiledStatement,
+  ) {
     const read = await this.#ctx.services.rows.all({ statements: this.#statements(of.type), compiled, given })
     const items = await this.#including(of, recordsOf(read), query.include)
     return { items, total: read[0]?.total ?? (given.offset === 0 ? 0 : await this.#count(counting(), given)) }
   }
 
-  async #count({ statement, values }: Compiled, given: ParameterValues): Promise<number> {
+  async #count({ statement, values }: CompiledStatement, given: ParameterValues): Promise<number> {
     const [counted] = await this.#ctx.services.sql(statement, values(given))
     return counted?.['total'] as number
   }
@@ -67,7 +80,7 @@ export class RowReader {
   #byIds(type: ResourceType, ids: readonly number[]) {
     const statements = this.#statements(type)
     return this.#ctx.services.rows.byIds(
-      { statements, compiled: statements.byIds(this.#admin), given: this.#viewer },
+      { statements, compiled: statements.byIds(this.#unrestricted), given: this.#viewer },
       ids,
     )
   }
@@ -106,7 +119,7 @@ export class RowReader {
 
   async #followMany(key: string, relation: Relation, from: readonly Whole[], deeper: readonly string[]) {
     const statements = this.#statements(relation.to)
-    const compiled = statements.related(key, relation, plainShape(this.#admin), false)
+    const compiled = statements.related(key, relation, plainShape(this.#unrestricted), false)
     const ids = from.map(({ id }) => Number(id))
     const rows = await this.#ctx.services.rows.byIds({ statements, compiled, given: this.#viewer }, ids)
     const own = from.flatMap(({ id }) => rows.get(id) ?? [])
@@ -125,7 +138,7 @@ function viewerOf({ caller: { current }, usage, locale, services: { settings } }
 }
 
 /** Whether the caller sees every row. An administrator who calls by a token that cannot write sees what others see. */
-function isAdmin({ caller: { current }, origin }: Context): boolean {
+function seesAll({ caller: { current }, origin }: Context): boolean {
   if (current.type !== 'user') return origin === 'host'
   const { person, token } = current
   return origin === 'host' || (person.role === 'admin' && (!token || token.abilities.includes('write')))

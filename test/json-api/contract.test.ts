@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import type { ParameterValues } from '../../entities/sql/scope.ts'
+import { ParameterBinder, type ParameterValues } from '../../entities/sql/scope.ts'
 import { routesOf } from '../../facades/json-api/routes.ts'
 import type { Audience } from '../../routers/core/trpc.ts'
 import { appRouter, resources } from '../../routers/index.ts'
 import { createCatalogue } from '../../routers/resource/catalogue.ts'
 import { type Exposure, type Relation, type Resource, resourceTypes } from '../../routers/resource/declare.ts'
-import type { Shape } from '../../routers/resource/statements.ts'
+import type { QueryShape } from '../../routers/resource/statements.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 
 const { of } = createCatalogue(resources)
@@ -79,19 +79,24 @@ function leadsSomewhere({ relations }: Resource, [first = '', ...rest]: string[]
 
 const values: ParameterValues = {
   ...{ viewer: 1, admin: false, usage: 'external', locale: 'de_DE', defaultLocale: 'en_US' },
-  ...{ id: 1, ids: [1, 2], limit: 10, offset: 0, filter: 1 },
+  ...{ id: 1, ids: [1, 2], limit: 10, offset: 0 },
 }
 
 /** Everything that a query of a type can be shaped by. */
-function shapesOf({ sorts, filters }: Resource): Omit<Shape, 'admin'>[] {
+function shapesOf({
+  sorts,
+  filters,
+}: Resource): { shape: Omit<QueryShape, 'unrestricted'>; filters: Record<string, unknown> }[] {
   const sorted = sorts.flatMap((name) => [[name], [`-${name}`]])
   const tries = ['true', 'false', '1', 'active', 'inactive', 'online', 'offline', 'unknown']
-  const filtered = Object.values(filters).flatMap(({ schema, where }) =>
-    tries.filter((value) => schema.safeParse(value).success).map((value) => [where(value as never)]),
+  const filtered = Object.entries(filters).flatMap(([name, { schema, variantOf }]) =>
+    tries
+      .filter((value) => schema.safeParse(value).success)
+      .map((value) => ({ filters: [{ name, variant: variantOf(value) }], values: { [name]: value } })),
   )
   return [
-    ...[[], ...sorted].map((sort) => ({ sort, filters: [] })),
-    ...filtered.map((filters) => ({ sort: [], filters })),
+    ...[[], ...sorted].map((sort) => ({ shape: { sort, filters: [] }, filters: {} })),
+    ...filtered.map(({ filters, values }) => ({ shape: { sort: [], filters }, filters: values })),
   ]
 }
 
@@ -101,9 +106,10 @@ describe('every statement', () => {
     let count = 0
     for (const resource of tables)
       for (const admin of [true, false])
-        for (const { statement, values: valuesOf } of statementsOf(svc, resource, admin)) {
+        for (const { compiled, filters } of statementsOf(svc, resource, admin)) {
           count++
-          await svc.services.sql(statement, valuesOf(values)).catch((cause: unknown) => {
+          const { statement, values: valuesOf } = compiled
+          await svc.services.sql(statement, valuesOf({ ...values, ...filters })).catch((cause: unknown) => {
             throw new Error(`${resource.type}: ${statement.text}`, { cause })
           })
         }
@@ -113,37 +119,46 @@ describe('every statement', () => {
   test('of a type that hides rows has its scope in it, whichever way the rows are reached', async () => {
     await using svc = await startApp()
     for (const resource of tables) {
-      const scope = resource.scope(
-        't',
-        Object.assign(() => '', { forAdmin: false }),
-      )
+      const scope = resource.scope('t', new ParameterBinder(false))
       if (scope === 'true') continue
-      for (const { statement } of statementsOf(svc, resource, false))
-        expect(withoutPlaces(statement.text)).toContain(withoutPlaces(scope))
+      for (const { compiled } of statementsOf(svc, resource, false))
+        expect(withoutPlaces(compiled.statement.text)).toContain(withoutPlaces(scope))
+    }
+  })
+
+  test('gives each table of a scope a name of its own, however deep the scopes are nested', async () => {
+    await using svc = await startApp()
+    for (const { type } of tables) {
+      const { text } = svc.services.resources.statementsOf(type).byIds(false).statement
+      const aliases = [...text.matchAll(/\b(?:from|join) [a-z_]+ (\w+)/g)].map(([, alias]) => alias)
+      expect([text, aliases.length === new Set(aliases).size]).toEqual([text, true])
     }
   })
 })
 
-const withoutPlaces = (text: string) => text.replaceAll(/\$\d+::[\w[\]]+/g, '')
+const withoutPlaces = (text: string) => text.replaceAll(/\$\d+::[\w[\]]+/g, '').replaceAll(/\bt\d+\b/g, 'alias')
 
-function statementsOf({ services }: TestApp, resource: Resource, admin: boolean) {
+function statementsOf({ services }: TestApp, resource: Resource, unrestricted: boolean) {
   const statements = services.resources.statementsOf(resource.type)
-  const shapes = shapesOf(resource).map((shape) => ({ ...shape, admin }))
   const towards = resources.flatMap(({ type, relations }) =>
     Object.entries(relations)
       .filter(([, { many, to }]) => many && to === resource.type)
       .map(([name, relation]): [string, Relation] => [`${type}.${name}`, relation]),
   )
   return [
-    statements.byIds(admin),
-    ...shapes.flatMap((shape) => [statements.page(shape), statements.count(shape)]),
-    ...towards.flatMap(([name, relation]) =>
-      shapes.flatMap((shape) => [
-        statements.related(name, relation, shape, true),
-        statements.related(name, relation, { ...shape, sort: [] }, false),
-        statements.countRelated(name, relation, shape),
-      ]),
-    ),
+    { compiled: statements.byIds(unrestricted), filters: {} },
+    ...shapesOf(resource).flatMap(({ shape: query, filters }) => {
+      const shape = { ...query, unrestricted }
+      return [
+        statements.page(shape),
+        statements.count(shape),
+        ...towards.flatMap(([name, relation]) => [
+          statements.related(name, relation, shape, true),
+          statements.related(name, relation, { ...shape, sort: [] }, false),
+          statements.countRelated(name, relation, shape),
+        ]),
+      ].map((compiled) => ({ compiled, filters: { filters } }))
+    }),
   ]
 }
 

@@ -17,6 +17,7 @@ import { users } from '../../routers/identity/users.ts'
 import { createCatalogue } from '../../routers/resource/catalogue.ts'
 import {
   attribute,
+  choice,
   exposes,
   filter,
   many,
@@ -31,7 +32,11 @@ import { writes } from '../../routers/verbs/write.ts'
 import { startApp, type TestApp, type TestUser } from '../kit/app.ts'
 import { to, toMany } from '../kit/json-api-client.ts'
 
-const [planetType, moonType] = ['planets', 'moons'] as string[] as [ResourceType, ResourceType]
+const [planetType, moonType, craterType] = ['planets', 'moons', 'craters'] as string[] as [
+  ResourceType,
+  ResourceType,
+  ResourceType,
+]
 
 /** What it takes to add a type: its entity ... */
 const Planet = defineEntity({
@@ -47,6 +52,11 @@ const Planet = defineEntity({
       p.manyToMany(User).pivotTable('planet_visitors').owner().joinColumn('planet_id').inverseJoinColumn('user_id'),
   },
 })
+const Crater = defineEntity({
+  name: 'Crater',
+  tableName: 'craters',
+  properties: { id, ...columns, name: p.string(), moon: () => p.manyToOne(Moon).deleteRule('cascade').ref() },
+})
 const Moon = defineEntity({
   name: 'Moon',
   tableName: 'moons',
@@ -54,9 +64,15 @@ const Moon = defineEntity({
 })
 
 /** ... and its declaration, with the verbs below. */
-const ownPlanets = everyRowForAdmins((row, place) => `${row}.owner_id = ${place('viewer')}`)
+const ownPlanets = everyRowForAdmins((row, sql) => `${row}.owner_id = ${sql.param('viewer')}`)
 const name = z.string().trim().min(1).max(80).describe('Unique.')
 const mass = z.number().int().min(1).nullable().describe('In tons.')
+
+const tons = z.coerce.number().int().min(0).describe('Tons.')
+const span = z
+  .string()
+  .regex(/^\d+-\d+$/)
+  .transform((text) => ({ from: Number(text.split('-')[0]), to: Number(text.split('-')[1]) }))
 
 const planets = resource({
   type: planetType,
@@ -67,7 +83,10 @@ const planets = resource({
     name: attribute(name),
     mass: attribute(mass, { only: 'admin' }),
     moonCount: attribute(z.int().describe('How many moons it has.'), {
-      sql: (row) => `(select count(*)::int from moons cm where cm.planet_id = ${row}.id)`,
+      sql: (row, sql) => {
+        const moon = sql.alias()
+        return `(select count(*)::int from moons ${moon} where ${moon}.planet_id = ${row}.id)`
+      },
     }),
     ...timestamps,
   },
@@ -79,11 +98,15 @@ const planets = resource({
   includes: ['owner', 'moons', 'moons.planet', 'visitors'],
   sorts: ['name'],
   filters: {
-    heavierThan: filter(z.coerce.number().int().min(0).describe('Tons.'), (value) => ({
-      shape: 'heavier',
-      condition: (row, place) => `${row}.mass > ${place('filter')}`,
-      value: Number(value),
-    })),
+    heavierThan: filter(tons, (row, _, value) => `${row}.mass > ${value('int')}`),
+    lighterThan: filter(tons, (row, _, value) => `${row}.mass < ${value('int')}`),
+    madeBefore: filter(z.iso.datetime(), (row, _, value) => `${row}.created_at < ${value('timestamptz')}`),
+    between: filter(span, (row, _, value) => `${row}.mass between ${value('int', 'from')} and ${value('int', 'to')}`),
+    letter: choice('How the name begins.', {
+      p: (row) => `${row}.name like 'P%'`,
+      m: (row) => `${row}.name like 'M%'`,
+    }),
+    last: choice('How the name ends.', { p: (row) => `${row}.name like '%p'`, m: (row) => `${row}.name like '%m'` }),
   },
   page: { size: 2, max: 3 },
 })
@@ -92,10 +115,20 @@ const moons = resource({
   type: moonType,
   about: 'Moons of planets.',
   table: 'moons',
-  scope: (row, place) =>
-    `exists (select from planets sp where sp.id = ${row}.planet_id and ${ownPlanets('sp', place)})`,
+  scope: (row, sql) =>
+    sql.exists('planets', (planet) => `${planet}.id = ${row}.planet_id and ${ownPlanets(planet, sql)}`),
   attributes: { name: attribute(name) },
   relations: { planet: one(planetType, { column: 'planet_id', alwaysVisible: true }) },
+})
+
+/** Three deep: seen by whoever sees the moon, and that is whoever sees the planet. */
+const craters = resource({
+  type: craterType,
+  about: 'Craters of moons.',
+  table: 'craters',
+  scope: (row, sql) => sql.exists('moons', (moon) => `${moon}.id = ${row}.moon_id and ${moons.scope(moon, sql)}`),
+  attributes: { name: attribute(name) },
+  relations: { moon: one(moonType, { column: 'moon_id' }) },
 })
 
 const owner = rowId.describe('Whose it is.')
@@ -126,6 +159,7 @@ const app = router({
       .query(({ ctx }) => getRow(ctx, planets, '1')),
   }),
   moons: router(reads(moons)),
+  craters: router(reads(craters)),
 })
 
 const tables = [
@@ -133,6 +167,8 @@ const tables = [
      name varchar(80) not null unique, mass int, owner_id int not null references users on delete cascade)`,
   `create table moons (id serial primary key, created_at timestamptz(3) default now(), updated_at timestamptz(3) default now(),
      name text not null, planet_id int not null references planets on delete cascade)`,
+  `create table craters (id serial primary key, created_at timestamptz(3) default now(), updated_at timestamptz(3) default now(),
+     name text not null, moon_id int not null references moons on delete cascade)`,
   `create table planet_visitors (planet_id int references planets on delete cascade, user_id int references users on delete cascade,
      primary key (planet_id, user_id))`,
 ]
@@ -142,10 +178,10 @@ async function serveNewTypes(svc: TestApp) {
   for (const text of tables) await svc.rows(text)
   const orm = await MikroORM.init({
     clientUrl: svc.env.DATABASE_URL ?? '',
-    entities: [...entities, Planet, Moon],
+    entities: [...entities, Planet, Moon, Crater],
     logger: () => {},
   })
-  const resources = [planets, moons, users]
+  const resources = [planets, moons, craters, users]
   const services = { ...svc.services, em: orm.em, resources: createCatalogue(resources) }
   const server = fastify()
   await server.register(jsonApi, {
@@ -235,6 +271,60 @@ describe('a new type, by its entity and its declaration alone', () => {
     expect((await as.ada('GET', '/planets/1')).status).toBe(404)
   })
 
+  test('is filtered by several values of several types at once, each by its own', async () => {
+    await using space = await startPlanets()
+    const { as, create, people } = space
+    for (const [name, mass] of [
+      ['Pump', 1],
+      ['Prism', 2],
+      ['Map', 3],
+      ['Maelstrom', 4],
+    ] as const)
+      await create({ name, mass }, people.ada)
+    const found = async (query: string) => {
+      const { data, errors, meta } = await as.admin('GET', `/planets?sort=name&page[size]=3&${query}`)
+      expect(errors).toBeUndefined()
+      return [data.map(({ attributes }: { attributes: { name: string } }) => attributes.name).join(), meta.page.total]
+    }
+
+    expect(await found('filter[heavierThan]=1&filter[lighterThan]=4')).toEqual(['Map,Prism', 2])
+    expect(await found('filter[lighterThan]=3&filter[heavierThan]=1')).toEqual(['Prism', 1])
+    expect(await found('filter[between]=2-3')).toEqual(['Map,Prism', 2])
+    expect(await found('filter[between]=1-4&filter[heavierThan]=2&filter[madeBefore]=2999-01-01T00:00:00Z')).toEqual([
+      'Maelstrom,Map',
+      2,
+    ])
+    expect(await found('filter[between]=1-4&filter[madeBefore]=1999-01-01T00:00:00Z')).toEqual(['', 0])
+  })
+
+  test('is filtered by that of two filters which is meant, where both take the same words', async () => {
+    await using space = await startPlanets()
+    const { as, create, people } = space
+    for (const name of ['Pump', 'Prism', 'Map']) await create({ name }, people.ada)
+    const found = async (query: string) =>
+      (await as.ada('GET', `/planets?sort=name&page[size]=3&${query}`)).data.map(
+        ({ attributes }: { attributes: { name: string } }) => attributes.name,
+      )
+
+    expect(await found('filter[letter]=p')).toEqual(['Prism', 'Pump'])
+    expect(await found('filter[last]=p')).toEqual(['Map', 'Pump'])
+    expect(await found('filter[last]=m')).toEqual(['Prism'])
+    expect(await found('filter[letter]=m')).toEqual(['Map'])
+    expect(await found('filter[letter]=p&filter[last]=m')).toEqual(['Prism'])
+  })
+
+  test('is seen through scopes that nest three deep', async () => {
+    await using space = await startPlanets()
+    const { svc, as, create, people } = space
+    await create({ name: 'Terra' }, people.ada)
+    await svc.rows(`insert into moons (name, planet_id) values ('Luna', 1)`)
+    await svc.rows(`insert into craters (name, moon_id) values ('Tycho', 1)`)
+
+    expect((await as.ada('GET', '/craters?include=moon')).included).toMatchObject([{ attributes: { name: 'Luna' } }])
+    expect((await as.bob('GET', '/craters')).data).toEqual([])
+    expect((await as.admin('GET', '/craters')).data).toHaveLength(1)
+  })
+
   test('is hidden from others and from guests', async () => {
     await using space = await startPlanets()
     const { svc, as, create, people } = space
@@ -303,7 +393,7 @@ describe('a new type, by its entity and its declaration alone', () => {
   })
 
   test('is documented', () => {
-    const { paths } = openApiDocument({ router: app, resources: [planets, moons, users], baseUrl: '' }) as {
+    const { paths } = openApiDocument({ router: app, resources: [planets, moons, craters, users], baseUrl: '' }) as {
       paths: Record<string, object>
     }
     const has = (path: string) =>
