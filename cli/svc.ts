@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import './compile-cache.ts'
+import '../server/compile-cache.ts'
 
 const { run } = await import('./run.ts')
 await run('svc')

@@ -26,21 +26,23 @@ export interface PartOptions {
   profile?: string | undefined
 }
 
-/** The service is measured as `npm start` runs it. */
-const startWords = manifest.scripts.start.split(' ')
-const startFlags = startWords.filter((word) => word.startsWith('--'))
-const startEnv = Object.fromEntries(startWords.filter((word) => /^\w+=/.test(word)).map((word) => word.split('=')))
+/** As `npm start` runs the service; the floor is run the same way. */
+const startFlags = manifest.scripts.start.split(' ').filter((word) => word.startsWith('--'))
 
 /** Starts a module of this folder in a process of its own; it talks through `servePart`. */
 export async function startPart<Input>(file: string, input: Input, { log, profile }: PartOptions): Promise<Part> {
   const child = fork(join(import.meta.dirname, file), {
     stdio: ['ignore', openSync(log, 'a'), 'inherit', 'ipc'],
     execArgv: [
-      ...(file === 'subject.ts' ? startFlags : []),
+      ...startFlags,
       ...(profile ? ['--cpu-prof', `--cpu-prof-dir=${profile}`, `--cpu-prof-name=${file}.cpuprofile`] : []),
     ],
     // Settings of whoever runs this must not reach the service.
-    env: { PATH: process.env['PATH'], NODE_ENV: 'development', ...startEnv },
+    env: {
+      PATH: process.env['PATH'],
+      NODE_ENV: 'development',
+      NODE_COMPILE_CACHE: join(import.meta.dirname, '../../node_modules/.cache/svc'),
+    },
   })
   const { url, ...details } = await ask<Record<string, string>>(child, { start: input })
   return {

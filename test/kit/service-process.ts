@@ -36,7 +36,7 @@ type Settings = Record<string, string | undefined>
 /** The service as a process of its own, the way a person starts it; nothing of this process's environment but the path. */
 export function startProcess(
   settings: Settings,
-  command = [process.execPath, join(root, 'server/main.ts')],
+  command = [process.execPath, join(root, 'server/start.ts')],
   cwd = root,
 ) {
   const [program = '', ...args] = command

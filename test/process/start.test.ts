@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -159,6 +159,17 @@ describe('the first start', () => {
     await service.ready()
 
     expect(await rows(database.url, 'select 1 as one from users where id = 1 and avatar is not null')).toHaveLength(1)
+  })
+
+  test('has a thread pool of eight, so that what keeps some of them for long leaves others free', async () => {
+    await using folder = await dataFolder()
+    await using service = startProcess({ DATA_DIR: folder.path, PORT: '0' })
+    await service.ready()
+    const tasks = `/proc/${service.child.pid}/task`
+
+    const names = await Promise.all((await readdir(tasks)).map((id) => readFile(`${tasks}/${id}/comm`, 'utf8')))
+
+    expect(names.filter((name) => name.trim() === 'libuv-worker')).toHaveLength(8)
   })
 
   test('two services run on one machine with a port and a folder each', async () => {
