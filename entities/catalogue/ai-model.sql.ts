@@ -1,4 +1,4 @@
-import { sharedStatement, statement } from '../sql/statement.ts'
+import { coalescedStatement, statement } from '../sql/statement.ts'
 import type { Limits, ModelParameters, ModelSettings, Pricing } from './ai-model.ts'
 import type { ProviderSettings } from './ai-provider.ts'
 
@@ -25,7 +25,7 @@ const columns = `m.id, m.model_id as "modelId", m.upstream_id as "upstreamId", m
           p.settings as "providerSettings"`
 
 /** Values: the model's name in requests, and the usage type that must be allowed to use it. */
-export const findCallableModel = sharedStatement<CallableModelRow>(
+export const findCallableModel = coalescedStatement<CallableModelRow>(
   'find-callable-model',
   `select ${columns},
           array(select t.name from ai_model_tools mt join ai_tools t on t.id = mt.tool_id

@@ -1,4 +1,4 @@
-import { isoTime, statement } from '../sql/statement.ts'
+import { coalescedStatement, isoTime, statement } from '../sql/statement.ts'
 import type { Ability } from './access-token.ts'
 import type { Role } from './user.ts'
 
@@ -14,11 +14,12 @@ export interface TokenOwner {
 }
 
 /** Values: the ids of tokens. Expired ones are not found. */
-export const findTokenOwners = statement<TokenOwner>(
+export const findTokenOwners = coalescedStatement<TokenOwner>(
   'find-token-owners',
   `select t.id as "tokenId", t.hash, t.abilities, u.id as "userId", u.username, u.name, u.email, u.role
      from access_tokens t join users u on u.id = t.user_id
     where t.id = any($1::int[]) and (t.expires_at is null or t.expires_at > now())`,
+  { idsAt: 0 },
 )
 
 export interface TokenRecord {

@@ -1,5 +1,5 @@
 import { raw } from '@mikro-orm/core'
-import { statement } from '../sql/statement.ts'
+import { coalescedStatement, statement } from '../sql/statement.ts'
 import type { Role } from './user.ts'
 
 export interface SessionUser {
@@ -20,7 +20,11 @@ const knownUser = `select id, username, name, email, role, session_epoch as epoc
      from users`
 
 /** Values: the ids of users. A session of an earlier epoch was ended. */
-export const findSessionUsers = statement<KnownUser>('find-session-users', `${knownUser} where id = any($1::int[])`)
+export const findSessionUsers = coalescedStatement<KnownUser>(
+  'find-session-users',
+  `${knownUser} where id = any($1::int[])`,
+  { idsAt: 0 },
+)
 
 /** Values: a username. */
 export const findKnownUser = statement<KnownUser>('find-known-user', `${knownUser} where username = $1`)

@@ -2,8 +2,13 @@
 export interface Statement<Row> {
   readonly name: string
   readonly text: string
-  /** Asked for by many at once with the same values: whoever asks in one turn of the event loop gets the same rows. */
-  readonly shared?: boolean
+  /** Callers with equal values in one turn of the event loop share one run and its rows. */
+  readonly coalesced?: true
+  /**
+   * The position of a list of ids among the values of a coalesced statement: callers who differ in nothing else share one
+   * run for the ids of all, and each gets the rows of all.
+   */
+  readonly idsAt?: number
   /** Only carries the type. */
   readonly row?: Row
 }
@@ -13,7 +18,11 @@ export type Sql = <Row>(statement: Statement<Row>, values?: readonly unknown[]) 
 
 export const statement = <Row>(name: string, text: string): Statement<Row> => ({ name, text })
 
-export const sharedStatement = <Row>(name: string, text: string): Statement<Row> => ({ name, text, shared: true })
+export const coalescedStatement = <Row>(
+  name: string,
+  text: string,
+  options: Pick<Statement<Row>, 'idsAt'> = {},
+): Statement<Row> => ({ name, text, coalesced: true, ...options })
 
 /** Selects a point in time as RFC 3339 text in UTC with milliseconds. */
 export const isoTime = (column: string) => `to_char(${column} at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { listAllTokens, listTokens, type TokenRecord } from '../../entities/identity/access-token.sql.ts'
 import { type Ability, AccessToken, abilities } from '../../entities/identity/access-token.ts'
+import { hashSecret, mintSecret, writeToken } from '../../entities/identity/token-format.ts'
 import { AI_USER_ID, User } from '../../entities/identity/user.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { host, router, sessionUser } from '../core/trpc.ts'
-import { hashSecret, mintSecret, writeToken } from './token-format.ts'
 import { findUser, rowId, userChoice } from './user-selector.ts'
 
 export const tokenName = z.string().trim().min(1, 'must not be empty').max(16, 'must have at most 16 characters')

@@ -1,5 +1,5 @@
 import { setImmediate as endOfTurn } from 'node:timers/promises'
-import type { Sql, Statement } from '../../entities/sql/statement.ts'
+import type { Statement } from '../../entities/sql/statement.ts'
 
 interface Asked<Item, Found> {
   items: Set<Item>
@@ -39,19 +39,6 @@ export class Turns<Item, Found> {
 function begun<Item, Found>(over: Promise<void>, find: (items: Item[]) => Promise<Found>): Asked<Item, Found> {
   const items = new Set<Item>()
   return { items, found: over.then(() => find([...items])) }
-}
-
-/** Looks up all that is asked for in one turn together. */
-export function lookUpByTurns<Key, Found>(find: (keys: Key[]) => Promise<Map<Key, Found>>) {
-  const turns = new Turns<Key, Map<Key, Found>>()
-  return async (key: Key): Promise<Found | undefined> => (await turns.ask('', [key], find)).get(key)
-}
-
-/** Runs a statement once for all who ask with the same values in one turn. */
-export function shareTurns(run: Sql): Sql {
-  const turns = new Turns<never, unknown[]>()
-  return <Row>(...[statement, values = []]: Parameters<Sql>) =>
-    turns.ask(questionOf(statement, values), [], () => run(statement, values)) as Promise<Row[]>
 }
 
 /** Equal for the same statement with the same values. */

@@ -1,5 +1,5 @@
 import { AI_USER_ID } from '../../entities/identity/user.ts'
-import { sharedStatement } from '../../entities/sql/statement.ts'
+import { coalescedStatement } from '../../entities/sql/statement.ts'
 import type { BlockContext, ConfigBlock } from '../core/extension.ts'
 import type { FileRules, Salts } from '../core/settings.ts'
 import { BUILT_IN_AI_PICTURE } from '../identity/ai-picture.ts'
@@ -7,7 +7,7 @@ import { describedLocales } from '../ports/locales.ts'
 
 const isUser = ({ caller }: BlockContext) => caller.current.type === 'user'
 
-const findAiUser = sharedStatement<{
+const findAiUser = coalescedStatement<{
   svcUserDisplayName: string
   svcUserUsername: string
   svcUserAvatar: string

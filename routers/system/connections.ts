@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { pendingCount } from '../../entities/identity/frontend-migration.sql.ts'
-import { sharedStatement } from '../../entities/sql/statement.ts'
+import { coalescedStatement } from '../../entities/sql/statement.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { anyone, router } from '../core/trpc.ts'
@@ -50,7 +50,7 @@ type Connection = RecordOf<typeof connections>
 type KnownUser = Omit<z.output<typeof userinfo>, 'hash'> & { publicKey: string | null; pending: number }
 
 /** Values: the user's id. A page that boots asks several times at once. */
-const findKnown = sharedStatement<KnownUser>(
+const findKnown = coalescedStatement<KnownUser>(
   'find-connection-user',
   `select id, name, username, email, avatar, bio, public_key as "publicKey", ${pendingCount} as pending
      from users u where id = $1`,

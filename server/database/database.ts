@@ -4,8 +4,8 @@ import { type EntityManager, MikroORM, type PostgreSqlConnection } from '@mikro-
 import { types as driverTypes, type Pool } from 'pg'
 import { entities } from '../../entities/index.ts'
 import type { Sql, Statement } from '../../entities/sql/statement.ts'
-import { shareTurns } from '../../routers/resource/turns.ts'
 import { withLists } from './array-types.ts'
+import { coalesce } from './coalesce.ts'
 import { releaseLostConnections } from './lost-connections.ts'
 
 /** The connection to PostgreSQL: entities for writing, named statements for reading. */
@@ -57,6 +57,6 @@ function runOn(pool: Pool): Sql {
   const types = withLists(pool.options.types ?? driverTypes)
   const run: Sql = async <Row>({ name, text }: Statement<Row>, values: readonly unknown[] = []) =>
     (await pool.query({ name, text, values: values as unknown[], types })).rows as Row[]
-  const share = shareTurns(run)
-  return (statement, values) => (statement.shared ? share(statement, values) : run(statement, values))
+  const runCoalesced = coalesce(run)
+  return (statement, values) => (statement.coalesced ? runCoalesced(statement, values) : run(statement, values))
 }

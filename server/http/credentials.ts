@@ -1,14 +1,13 @@
 import { findTokenOwners, touchTokens } from '../../entities/identity/access-token.sql.ts'
 import { findSessionUsers } from '../../entities/identity/session.sql.ts'
+import { matchesHash, readToken, type TokenText } from '../../entities/identity/token-format.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
 import type { Caller, UsageType } from '../../routers/core/caller.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { Settings } from '../../routers/core/settings.ts'
 import { callerOf } from '../../routers/identity/session-caller.ts'
-import { matchesHash, readToken, type TokenText } from '../../routers/identity/token-format.ts'
 import type { Log } from '../../routers/ports/log.ts'
 import type { SessionRecord } from '../../routers/ports/session.ts'
-import { lookUpByTurns } from '../../routers/resource/turns.ts'
 import { type Batch, createBatch } from '../stores/write-behind.ts'
 
 export interface Identity {
@@ -31,15 +30,8 @@ const guest: Identity = { caller: { type: 'guest' }, usage: 'main' }
 
 export function createCallers(sql: Sql, settings: Settings, log: Log): Callers {
   const used = tokenUse(sql, log)
-  const ownerOf = lookUpByTurns(async (ids: number[]) => {
-    const owners = await sql(findTokenOwners, [ids])
-    return new Map(owners.map((owner) => [owner.tokenId, owner]))
-  })
-
-  const personOf = lookUpByTurns(async (ids: number[]) => {
-    const people = await sql(findSessionUsers, [ids])
-    return new Map(people.map((person) => [person.id, person]))
-  })
+  const ownerOf = async (id: number) => (await sql(findTokenOwners, [[id]])).find(({ tokenId }) => tokenId === id)
+  const personOf = async (id: number) => (await sql(findSessionUsers, [[id]])).find((person) => person.id === id)
 
   async function byTokenOnly(authorization: string | undefined): Promise<Identity> {
     // Before the token is looked up: a switch that is off tells nothing about tokens.

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { hashSecret, mintSecret, writeToken } from '../../routers/identity/token-format.ts'
+import { hashSecret, mintSecret, writeToken } from '../../entities/identity/token-format.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { administer } from '../kit/database.ts'
 import { question } from '../kit/provider.ts'
