@@ -90,7 +90,7 @@ function settingsOf(env: Env, appKey: string): Settings {
   return {
     version: manifest.version,
     baseUrl,
-    public: publicSettings(env, appKey, baseUrl),
+    public: publicSettings(env, appKey),
     allowExternalCommunication: env.ALLOW_EXTERNAL_COMMUNICATION ?? env.NODE_ENV === 'development',
     allowUserTokenCreation: env.ALLOW_USER_TOKEN_CREATION,
     aiRequestsPerMinute: env.RATE_LIMIT_AI_PER_MINUTE,

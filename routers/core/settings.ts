@@ -32,12 +32,7 @@ export interface Salts {
 export interface PublicSettings {
   salts: Salts
   passkey: { allowPaste: boolean; restrictCharacters: boolean }
-  websocket: { key: string; host: string; port: number; forceTls: boolean; path: string }
-  aiHandle: string
-  files: FileRules
   avatars: FileRules
-  externalApps: boolean
-  aiInGroups: boolean
 }
 
 export interface FileRules {

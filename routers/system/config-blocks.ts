@@ -24,7 +24,11 @@ export function saltsFor({ caller, settings }: BlockContext): Partial<Salts> | u
   return caller.current.type === 'registering' ? { userdata, passkey, backup } : undefined
 }
 
-const files = (rules: FileRules) => ({ ...rules })
+/** Messages carry no files yet, so none are taken. */
+const noFiles: FileRules = { maxFileSize: 0, allowedMimeTypes: [], allowedExtensions: [] }
+
+/** What calls the AI user in a text. */
+const AI_HANDLE = '@svc'
 
 /** The blocks that come with the service, each for those who may see it. */
 export const builtInBlocks: readonly ConfigBlock[] = [
@@ -42,27 +46,29 @@ export const builtInBlocks: readonly ConfigBlock[] = [
     }),
   },
   {
+    // Its `websocket` is absent where nothing listens for one.
     key: 'transfer',
-    of: (ctx) => ({ baseUrl: ctx.settings.baseUrl, ...(isUser(ctx) && { websocket: ctx.settings.public.websocket }) }),
+    of: ({ settings }) => ({ baseUrl: settings.baseUrl }),
   },
   {
     key: 'ai',
     of: async (ctx) => {
       if (!isUser(ctx)) return undefined
       const [aiUser] = await ctx.sql(findAiUser)
-      return { handle: ctx.settings.public.aiHandle, ...aiUser }
+      return { handle: AI_HANDLE, ...aiUser }
     },
   },
-  { key: 'storage_files', of: (ctx) => (isUser(ctx) ? files(ctx.settings.public.files) : undefined) },
-  { key: 'storage_avatars', of: (ctx) => (isUser(ctx) ? files(ctx.settings.public.avatars) : undefined) },
+  { key: 'storage_files', of: (ctx) => (isUser(ctx) ? { ...noFiles } : undefined) },
+  { key: 'storage_avatars', of: (ctx) => (isUser(ctx) ? { ...ctx.settings.public.avatars } : undefined) },
   {
     key: 'extApp',
     of: (ctx) =>
       ctx.usage === 'external'
         ? {
             externalAccess: ctx.settings.allowExternalCommunication,
-            externalApps: ctx.settings.public.externalApps,
-            ...(isUser(ctx) && { aiInGroups: ctx.settings.public.aiInGroups }),
+            // No app can register, and there are no rooms to ask models in.
+            externalApps: false,
+            ...(isUser(ctx) && { aiInGroups: false }),
           }
         : undefined,
   },

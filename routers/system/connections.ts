@@ -39,7 +39,10 @@ export const connections = resource({
     locale: attribute(z.string().describe('The language of the caller, a key of `translation-labels`.')),
     userinfo: attribute(userinfo.describe('Who the caller is, once that is known.'), sparse),
     migrationsToApply: attribute(z.int().describe('How many `migrations` are pending.'), sparse),
-    websocket: attribute(open.describe('As in the block `transfer`.'), sparse),
+    websocket: attribute(
+      open.describe('Where to listen for changes, as in the block `transfer`; absent as long as they are not sent.'),
+      sparse,
+    ),
     salts: attribute(open.describe('As in the block `salts`.'), sparse),
     configs: attribute(z.record(z.string(), open).describe('The blocks of `configs` by key.')),
   },
@@ -87,7 +90,7 @@ const withSalts = (ctx: Context) => {
   return salts ? { salts: { ...salts } } : {}
 }
 
-type About = Pick<Connection, 'connectionType' | 'userinfo' | 'migrationsToApply' | 'websocket'>
+type About = Pick<Connection, 'connectionType' | 'userinfo' | 'migrationsToApply'>
 
 /** What a caller may know of themselves, by how far they have come. */
 async function about(ctx: Context): Promise<About> {
@@ -107,6 +110,5 @@ async function authenticated(ctx: Context, id: number): Promise<About> {
     connectionType: 'internal_authenticated',
     userinfo: { ...rest, hash: keyHash(id, publicKey ?? '') },
     migrationsToApply: pending,
-    websocket: { ...ctx.services.settings.public.websocket },
   }
 }

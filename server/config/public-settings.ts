@@ -4,31 +4,16 @@ import { fallbackSalt, saltSettings } from '../../routers/identity/salts.ts'
 import type { Env } from './settings.ts'
 
 const pictures = ['image/png', 'image/jpeg', 'image/webp', 'image/gif', 'image/avif']
-const texts = ['text/plain', 'text/markdown', 'text/csv', 'text/html', 'application/json', 'application/xml']
 
 /** What the front end may know of the settings. */
-export function publicSettings(env: Env, appKey: string, baseUrl: string): PublicSettings {
-  const { hostname: host, port, protocol, pathname } = new URL(baseUrl)
-  const forceTls = protocol === 'https:'
-  const allowed = env.ALLOWED_FILE_MIME_TYPES
+export function publicSettings(env: Env, appKey: string): PublicSettings {
   return {
     salts: saltsOf(env, appKey),
     passkey: {
       allowPaste: env.APP_SECURITY_PASSKEY_ALLOW_PASTE,
       restrictCharacters: env.APP_SECURITY_PASSKEY_CHAR_LIMITATION,
     },
-    websocket: {
-      key: env.WEBSOCKET_KEY,
-      host,
-      port: Number(port) || (forceTls ? 443 : 80),
-      forceTls,
-      path: `${pathname.replace(/\/$/, '')}/ws/transfer`,
-    },
-    aiHandle: `@${env.AI_MENTION_HANDLE.replace(/^@/, '')}`,
-    files: rulesOf(env.MAX_FILE_SIZE, allowed.length > 0 ? allowed : [...pictures, ...texts]),
     avatars: rulesOf(env.MAX_AVATAR_FILE_SIZE, pictures),
-    externalApps: env.ALLOW_EXTERNAL_APPS,
-    aiInGroups: env.ALLOW_EXTERNAL_APPS_GROUPS_AI,
   }
 }
 

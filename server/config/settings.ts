@@ -63,10 +63,6 @@ const shape = {
     .optional()
     .describe('Whether bearer tokens work at all; off in production, on in development, when absent'),
   ALLOW_USER_TOKEN_CREATION: flag(false).describe('Whether people make their own access tokens'),
-  ALLOW_EXTERNAL_APPS: flag(false).describe(
-    'Whether external apps may connect; needs ALLOW_EXTERNAL_COMMUNICATION, too',
-  ),
-  ALLOW_EXTERNAL_APPS_GROUPS_AI: flag(true).describe('Whether external apps may ask models in rooms'),
   USERDATA_ENCRYPTION_SALT: salt('of the keychain'),
   INVITATION_SALT: salt('of invitations'),
   AI_CRYPTO_SALT: salt('of what models write in rooms'),
@@ -76,17 +72,11 @@ const shape = {
   APP_SECURITY_PASSKEY_CHAR_LIMITATION: flag(true).describe(
     'Whether a passkey keeps to letters, digits and !@#$%^&*()_+-',
   ),
-  WEBSOCKET_KEY: z.string().min(1).max(80).default('svc').describe('Name of this service to WebSocket clients'),
-  MAX_FILE_SIZE: count(10 * 1024 * 1024, 1).describe('Largest file, in bytes'),
-  ALLOWED_FILE_MIME_TYPES: list.describe(
-    'Kinds of files that are taken, comma separated; images and plain text when empty',
-  ),
   MAX_AVATAR_FILE_SIZE: count(2 * 1024 * 1024, 1).describe('Largest picture of a person, in bytes'),
   KEYCHAIN_MAX_ENTRIES: count(5000, 20, 10_000).describe("Largest number of entries of a person's keychain"),
   KEYCHAIN_MAX_BYTES: count(4 * 1024 * 1024, 65_536, 64 * 1024 * 1024).describe(
     "Largest size of all keys and values of a person's keychain, in bytes",
   ),
-  AI_MENTION_HANDLE: z.string().min(1).max(40).default('svc').describe('Word that calls the AI user in a room'),
   SVC_NAME: z.string().max(120).default('svc').describe('Display name of the AI user, fixed when the database is made'),
   SVC_USERNAME: z
     .string()

@@ -40,7 +40,6 @@ describe('blocks of configuration', () => {
     expect(Object.keys(blocks)).toEqual(keys)
     const [{ type }] = of(svc)
     expect(blocks['transfer']).toHaveProperty('baseUrl')
-    expect('websocket' in (blocks['transfer'] ?? {})).toBe(type === 'user')
     const salts = {
       user: ['userdata', 'invitation', 'ai', 'passkey', 'backup'],
       registering: ['userdata', 'passkey', 'backup'],
@@ -53,11 +52,9 @@ describe('blocks of configuration', () => {
     await using svc = await startJsonApi({
       BASE_URL: 'https://svc.example.org:8443/base',
       APP_LOCALE: 'de_DE',
-      AI_MENTION_HANDLE: 'helper',
       USERDATA_ENCRYPTION_SALT: 'a salt of sixteen',
       APP_SECURITY_PASSKEY_ALLOW_PASTE: 'false',
-      MAX_FILE_SIZE: '1000',
-      ALLOWED_FILE_MIME_TYPES: 'text/plain,image/png',
+      MAX_AVATAR_FILE_SIZE: '1000',
     })
     const blocks = await blocksFor(svc, userOf(svc), 'main')
     expect(blocks['locale']).toEqual({
@@ -68,22 +65,18 @@ describe('blocks of configuration', () => {
       ],
     })
     expect(blocks['security']).toEqual({ passkeyAllowPaste: false, passkeyRestrictCharacters: true })
-    expect(blocks['transfer']).toEqual({
-      baseUrl: 'https://svc.example.org:8443/base',
-      websocket: { key: 'svc', host: 'svc.example.org', port: 8443, forceTls: true, path: '/base/ws/transfer' },
-    })
+    expect(blocks['transfer']).toEqual({ baseUrl: 'https://svc.example.org:8443/base' })
     expect(blocks['ai']).toEqual({
-      handle: '@helper',
+      handle: '@svc',
       svcUserDisplayName: 'svc',
       svcUserUsername: 'svc',
       svcUserAvatar: 'built-in/ai-user.webp',
     })
-    expect(blocks['storage_files']).toEqual({
+    expect(blocks['storage_files']).toEqual({ maxFileSize: 0, allowedMimeTypes: [], allowedExtensions: [] })
+    expect(blocks['storage_avatars']).toMatchObject({
       maxFileSize: 1000,
-      allowedMimeTypes: ['text/plain', 'image/png'],
-      allowedExtensions: expect.arrayContaining(['txt', 'png']),
+      allowedExtensions: expect.arrayContaining(['png', 'jpg']),
     })
-    expect(blocks['storage_avatars']).toMatchObject({ allowedExtensions: expect.arrayContaining(['png', 'jpg']) })
     expect(blocks['salts']).toMatchObject({
       userdata: 'a salt of sixteen',
       passkey: expect.stringMatching(/^[0-9a-f]{64}$/),

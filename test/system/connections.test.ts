@@ -63,8 +63,8 @@ describe('the connection', () => {
       connectionType: 'internal_authenticated',
       migrationsToApply: 0,
       userinfo: { id, username: 'ada', hash: createHash('md5').update(`${id}-${keys.publicKey}`).digest('hex') },
-      websocket: { key: 'svc', path: '/ws/transfer' },
     })
+    expect(attributes).not.toHaveProperty('websocket')
     expect(Object.keys(attributes['userinfo'] as object).sort()).toEqual([
       'avatar',
       'bio',
@@ -78,8 +78,8 @@ describe('the connection', () => {
     expect(attributes['configs']).toMatchObject({
       ai: { handle: '@svc' },
       salts: attributes['salts'],
-      transfer: { websocket: attributes['websocket'] },
-      storage_files: { maxFileSize: expect.any(Number) },
+      transfer: { baseUrl: svc.url },
+      storage_files: { maxFileSize: 0, allowedMimeTypes: [] },
     })
   })
 
