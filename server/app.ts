@@ -23,7 +23,7 @@ import type { Context } from '../routers/core/context.ts'
 import type { ResponseHints } from '../routers/core/hooks.ts'
 import { Problem } from '../routers/core/problems.ts'
 import type { Services } from '../routers/core/services.ts'
-import { inTime } from '../routers/core/timeout.ts'
+import { withTimeout } from '../routers/core/timeout.ts'
 import { appRouter, resources } from '../routers/index.ts'
 import type { Env } from './config/settings.ts'
 import { compression } from './http/compression.ts'
@@ -149,7 +149,7 @@ function assertFewParameters(url: string): void {
 async function refuseWork({ raw }: FastifyRequest): Promise<never> {
   // The connection ends with the answer, and a body that nobody read would reset it before the answer arrives.
   raw.resume()
-  await inTime(once(raw, 'end'), BODY_TIMEOUT_MS).catch(() => {})
+  await withTimeout(once(raw, 'end'), BODY_TIMEOUT_MS).catch(() => {})
   throw new Problem('unavailable')
 }
 

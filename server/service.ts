@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import { createContext } from '../routers/core/context.ts'
 import type { Services } from '../routers/core/services.ts'
-import { inTime } from '../routers/core/timeout.ts'
+import { withTimeout } from '../routers/core/timeout.ts'
 import { type Api, createCaller } from '../routers/index.ts'
 import { buildApp } from './app.ts'
 import type { Env } from './config/settings.ts'
@@ -76,7 +76,7 @@ function assertDataDir(path: string): void {
 
 /** A part that cannot be closed must not keep the others open. */
 async function patiently(closing: Promise<void> | undefined, log: FastifyBaseLogger): Promise<void> {
-  await inTime(closing, 10_000).catch((error: unknown) => log.error({ error }, 'a part did not close'))
+  await withTimeout(closing, 10_000).catch((error: unknown) => log.error({ error }, 'a part did not close'))
 }
 
 /** Each call has a context of its own: what one leaves in its entity manager is no concern of the next. */
@@ -89,7 +89,7 @@ export interface Service extends Core {
   stop(): Promise<void>
 }
 
-const WIND_UP = 250
+const CLOSING_INTERVAL_MS = 250
 
 /** The port comes first: whoever finds it taken has no database made, and a free one is known to all parts. */
 export async function startService(options: ServiceOptions): Promise<Service> {
@@ -121,7 +121,7 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
       app.server.closeAllConnections()
       await closed
       // What was cut still puts down what it took.
-      if (!finished) await pause(WIND_UP)
+      if (!finished) await pause(CLOSING_INTERVAL_MS)
       await core.close()
     }
     return { ...core, url, stop }

@@ -11,10 +11,10 @@ type Part = Html | string | number | false | undefined | readonly Html[]
 
 /** Markup with values in it; a value that is no markup itself is escaped. */
 export function html(strings: TemplateStringsArray, ...parts: Part[]): Html {
-  return new Html(strings.reduce((text, string, index) => text + written(parts[index - 1]) + string))
+  return new Html(strings.reduce((text, string, index) => text + render(parts[index - 1]) + string))
 }
 
-function written(part: Part): string {
+function render(part: Part): string {
   if (part === false || part === undefined) return ''
   if (part instanceof Html) return part.text
   if (Array.isArray(part)) return part.map((each) => each.text).join('\n')

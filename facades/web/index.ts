@@ -6,7 +6,7 @@ import { Problem } from '../../routers/core/problems.ts'
 import { createCaller } from '../../routers/index.ts'
 import { Asset } from '../http/asset.ts'
 import type { ContextOf } from '../http/request-context.ts'
-import { type Page, type Say, sayIn } from './layout.ts'
+import { type Page, type Translate, translator } from './layout.ts'
 import { handshakeBody, unlockBody } from './pages/keys.ts'
 import { profileBody } from './pages/profile.ts'
 import { type Arrival, loginBody, logoutBody, registerBody } from './pages/sign-in.ts'
@@ -21,51 +21,52 @@ export async function web(app: FastifyInstance, { contextOf }: WebOptions) {
   serveAssets(app)
   await servePictures(app, contextOf)
 
-  const page = (path: string, write: (ctx: Context, say: Say, request: FastifyRequest) => Promise<Shown>) =>
+  const page = (path: string, write: (ctx: Context, translate: Translate, request: FastifyRequest) => Promise<Shown>) =>
     app.get(path, async (request, reply) => {
       const ctx = await contextOf(request, reply)
-      const say = sayIn(ctx.services.labels[ctx.locale as keyof typeof ctx.services.labels] ?? {})
-      return show(reply, ctx, say, await write(ctx, say, request))
+      const translate = translator(ctx.services.labels[ctx.locale as keyof typeof ctx.services.labels] ?? {})
+      return show(reply, ctx, translate, await write(ctx, translate, request))
     })
 
   page('/', async ({ caller }) => (caller.current.type === 'guest' ? '/login' : '/profile'))
 
-  page('/login', async ({ caller, services: { loginSources, settings } }, say, { query }) => {
+  page('/login', async ({ caller, services: { loginSources, settings } }, translate, { query }) => {
     if (caller.current.type === 'user') return '/profile'
     if (caller.current.type === 'registering') return '/register'
     const { password, redirect, header } = await loginSources()
     const ways = { password: password !== undefined, elsewhere: redirect !== undefined || header !== undefined }
-    const body = loginBody(say, ways, query as Arrival, settings.baseUrl)
-    return { title: say('page.login.title'), module: 'login', body }
+    const body = loginBody(translate, ways, query as Arrival, settings.baseUrl)
+    return { title: translate('page.login.title'), module: 'login', body }
   })
 
-  page('/register', async (ctx, say) => {
+  page('/register', async (ctx, translate) => {
     if (ctx.caller.current.type === 'guest') return '/login'
-    return hasKeys(ctx) ? '/profile' : { title: say('page.register.title'), body: registerBody(say) }
+    return hasKeys(ctx) ? '/profile' : { title: translate('page.register.title'), body: registerBody(translate) }
   })
 
-  page('/handshake', async (ctx, say) => {
+  page('/handshake', async (ctx, translate) => {
     if (ctx.caller.current.type === 'guest') return '/login'
     const mayPaste = ctx.services.settings.public.passkey.allowPaste
-    if (hasKeys(ctx)) return { title: say('page.unlock.title'), module: 'unlock', body: unlockBody(say, mayPaste) }
-    return { title: say('page.handshake.title'), module: 'handshake', body: handshakeBody(say, mayPaste) }
+    if (hasKeys(ctx))
+      return { title: translate('page.unlock.title'), module: 'unlock', body: unlockBody(translate, mayPaste) }
+    return { title: translate('page.handshake.title'), module: 'handshake', body: handshakeBody(translate, mayPaste) }
   })
 
-  page('/profile', async (ctx, say) => {
+  page('/profile', async (ctx, translate) => {
     if (ctx.caller.current.type === 'guest') return '/login'
     if (!hasKeys(ctx)) return '/register'
     const { allowUserTokenCreation: tokens, public: settings } = ctx.services.settings
     const { canChange: password } = await createCaller(ctx).password.state()
     const { passkey, avatars } = settings
     const allowed = { tokens, password, paste: passkey.allowPaste, pictureBytes: avatars.maxFileSize }
-    const body = profileBody(say, allowed)
-    return { title: say('page.profile.title'), module: 'profile', body, wide: true }
+    const body = profileBody(translate, allowed)
+    return { title: translate('page.profile.title'), module: 'profile', body, wide: true }
   })
 
-  page('/logout', async ({ caller }, say) =>
+  page('/logout', async ({ caller }, translate) =>
     caller.current.type === 'guest'
       ? '/login'
-      : { title: say('page.logout.title'), module: 'logout', body: logoutBody(say) },
+      : { title: translate('page.logout.title'), module: 'logout', body: logoutBody(translate) },
   )
 }
 
@@ -81,9 +82,9 @@ async function servePictures(app: FastifyInstance, contextOf: ContextOf): Promis
 /** A page, or the address of another one. */
 type Shown = Omit<Page, 'signedIn'> | string
 
-function show(reply: FastifyReply, ctx: Context, say: Say, shown: Shown): FastifyReply {
+function show(reply: FastifyReply, ctx: Context, translate: Translate, shown: Shown): FastifyReply {
   if (typeof shown === 'string') return reply.header('cache-control', 'no-store').redirect(shown)
-  return sendPage(reply, say, ctx.locale, { ...shown, signedIn: ctx.caller.current.type !== 'guest' })
+  return sendPage(reply, translate, ctx.locale, { ...shown, signedIn: ctx.caller.current.type !== 'guest' })
 }
 
 /** Without them a session is still registering. */

@@ -3,10 +3,10 @@ import { describedLocales } from '../../routers/ports/locales.ts'
 import { type Html, html } from './html.ts'
 
 /** A text by its key. */
-export type Say = (key: string) => string
+export type Translate = (key: string) => string
 
-export const sayIn =
-  (labels: Labels): Say =>
+export const translator =
+  (labels: Labels): Translate =>
   (key) =>
     labels[key] ?? key
 
@@ -22,7 +22,11 @@ export interface Page {
 }
 
 /** The frame of every page. Scripts and styles are files of ours; nothing stands inline. */
-export function layout(say: Say, locale: string, { title, module, body, signedIn, wide = false }: Page): string {
+export function layout(
+  translate: Translate,
+  locale: string,
+  { title, module, body, signedIn, wide = false }: Page,
+): string {
   const document = html`<!doctype html>
 <html lang="${locale.slice(0, 2)}">
 <head>
@@ -36,15 +40,15 @@ export function layout(say: Say, locale: string, { title, module, body, signedIn
 ${module !== undefined && html`<script type="module" src="/assets/${module}.js"></script>`}
 </head>
 <body${wide && html` class="wide"`}>
-<a class="skip" href="#main">${say('page.skip')}</a>
-<header><a class="brand" href="/">svc</a>${signedIn && html`<a href="/logout">${say('page.signOut')}</a>`}</header>
+<a class="skip" href="#main">${translate('page.skip')}</a>
+<header><a class="brand" href="/">svc</a>${signedIn && html`<a href="/logout">${translate('page.signOut')}</a>`}</header>
 <main id="main">
 <h1>${title}</h1>
-<p id="page-failed" class="notice wrong" role="alert" hidden>${say('page.error')}</p>
-<noscript><p class="notice wrong">${say('page.noScript')}</p></noscript>
+<p id="page-failed" class="notice wrong" role="alert" hidden>${translate('page.error')}</p>
+<noscript><p class="notice wrong">${translate('page.noScript')}</p></noscript>
 ${body}
 </main>
-<footer>${languages(say, locale)}</footer>
+<footer>${languages(translate, locale)}</footer>
 </body>
 </html>
 `
@@ -52,7 +56,10 @@ ${body}
 }
 
 /** The languages of the pages, each by its own name; a script keeps the choice. */
-const languages = (say: Say, locale: string): Html => html`<nav id="languages" aria-label="${say('page.language')}">
+const languages = (
+  translate: Translate,
+  locale: string,
+): Html => html`<nav id="languages" aria-label="${translate('page.language')}">
 ${describedLocales.map(({ lang, nameInLanguage }) =>
   lang === locale
     ? html`<span aria-current="true">${nameInLanguage}</span>`
@@ -80,14 +87,15 @@ ${hints.map(([name, text]) => html`<p class="hint" id="${id}-${name}">${text}</p
 }
 
 /** What a field for a passkey says where passkeys are not to be pasted. */
-export const typedOnly = (say: Say, mayPaste: boolean) => (mayPaste ? undefined : say('page.handshake.noPaste'))
+export const typedOnly = (translate: Translate, mayPaste: boolean) =>
+  mayPaste ? undefined : translate('page.handshake.noPaste')
 
 /** Where a form says how it went. */
 export const outcome = html`<p class="outcome" role="status"></p>`
 
 /** Where a script shows what must be kept, with a button that copies it. */
-export const secret = (say: Say, id: string): Html => html`<div class="secret" hidden>
+export const secret = (translate: Translate, id: string): Html => html`<div class="secret" hidden>
 <output id="${id}"></output>
-<button disabled type="button" class="quiet" data-copies="${id}">${say('page.copy')}</button>
+<button disabled type="button" class="quiet" data-copies="${id}">${translate('page.copy')}</button>
 ${outcome}
 </div>`

@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import { layout, type Page, type Say } from './layout.ts'
+import { layout, type Page, type Translate } from './layout.ts'
 
 /** Everything comes from here, and nothing runs that stands in the page. */
 const policy = [
@@ -13,7 +13,7 @@ const policy = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-export function sendPage(reply: FastifyReply, say: Say, locale: string, page: Page): FastifyReply {
+export function sendPage(reply: FastifyReply, translate: Translate, locale: string, page: Page): FastifyReply {
   reply.header('cache-control', 'no-store').header('content-security-policy', policy)
-  return reply.type('text/html; charset=utf-8').send(layout(say, locale, page))
+  return reply.type('text/html; charset=utf-8').send(layout(translate, locale, page))
 }

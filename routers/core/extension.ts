@@ -6,7 +6,7 @@ import type { FunctionTool } from '../ports/models.ts'
 import type { Caller } from './caller.ts'
 import type { HookRegistry, Hooks, Listener } from './hooks.ts'
 import type { Settings } from './settings.ts'
-import { inTime } from './timeout.ts'
+import { withTimeout } from './timeout.ts'
 
 /** What a block of public configuration may look at. */
 export interface BlockContext {
@@ -99,14 +99,14 @@ const contained =
   }
 
 /** In milliseconds, and less than all custom checks have together: so the name of the one that hangs is known. */
-const PATIENCE = 3000
+const CHECK_TIMEOUT_MS = 3000
 
 async function outcomeOf(
   check: () => HealthOutcome | Promise<HealthOutcome>,
   failed: (error: unknown) => void,
 ): Promise<HealthOutcome> {
   try {
-    return await inTime(check(), PATIENCE)
+    return await withTimeout(check(), CHECK_TIMEOUT_MS)
   } catch (error) {
     failed(error)
     return { status: 'error', message: 'The check failed.' }

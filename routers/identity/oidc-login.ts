@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import type { Identity, PendingLogin, RedirectSource } from '../ports/login.ts'
+import type { AuthorizationState, Identity, RedirectSource } from '../ports/login.ts'
 import type { Browser } from '../ports/session.ts'
 
 type BrowserContext = Context & { browser: Browser }
@@ -43,7 +43,7 @@ async function sourceOf({ services }: BrowserContext): Promise<RedirectSource> {
   return redirect
 }
 
-function read({ browser, services }: BrowserContext): (PendingLogin & { next?: string | undefined }) | undefined {
+function read({ browser, services }: BrowserContext): (AuthorizationState & { next?: string | undefined }) | undefined {
   if (!browser.pending) return undefined
   try {
     return pendingLogin.parse(JSON.parse(services.vault.open(browser.pending, PENDING)))

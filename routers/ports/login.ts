@@ -36,7 +36,7 @@ export interface PasswordSource {
 }
 
 /** What the session keeps between leaving for a provider and coming back; good for one return only. */
-export interface PendingLogin {
+export interface AuthorizationState {
   state: string
   nonce: string
   verifier: string
@@ -46,9 +46,9 @@ export interface PendingLogin {
 
 /** Sends the browser elsewhere to sign in. */
 export interface RedirectSource {
-  begin(): Promise<{ url: string; pending: PendingLogin }>
+  begin(): Promise<{ url: string; pending: AuthorizationState }>
   /** `query` is what stands behind the `?` of the address the browser came back to. */
-  finish(query: string, pending: PendingLogin): Promise<Identity | undefined>
+  finish(query: string, pending: AuthorizationState): Promise<Identity | undefined>
   /** Where to sign out at the provider, if it offers that. Never throws. */
   logoutUrl(): Promise<string | undefined>
 }

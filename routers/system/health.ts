@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Context } from '../core/context.ts'
-import { inTime } from '../core/timeout.ts'
+import { withTimeout } from '../core/timeout.ts'
 import { about, anyone, router } from '../core/trpc.ts'
 import { deepChecks, type HealthCheckName, type HealthResult, healthResult } from '../ports/health.ts'
 
@@ -11,7 +11,7 @@ const healthReport = z.object({
 })
 
 /** Longer, in milliseconds, and a part counts as not answering. Both together stay under the ten seconds of a probe. */
-const PATIENCE = 4000
+const CHECK_TIMEOUT_MS = 4000
 
 /** Load balancers ask often, and wait for a second or two. */
 const READY_TIMEOUT_MS = 1500
@@ -36,7 +36,7 @@ export const healthRouter = router({
 
   /** Without the store nobody can sign in, and no limit counts for all replicas. */
   ready: anyone.meta(about('Ask whether new work may come here.')).query(async ({ ctx }) =>
-    inTime(ctx.services.kv.ping(), READY_TIMEOUT_MS).then(
+    withTimeout(ctx.services.kv.ping(), READY_TIMEOUT_MS).then(
       () => ({ status: 'ready' as const }),
       () => ({ status: 'unavailable' as const, message: 'The key-value store does not answer. Check REDIS_URL.' }),
     ),
@@ -47,7 +47,7 @@ async function run({ services: { healthChecks, log } }: Context, name: HealthChe
   const [ok, failed] = messages[name]
   const started = performance.now()
   try {
-    await inTime(healthChecks[name](), PATIENCE)
+    await withTimeout(healthChecks[name](), CHECK_TIMEOUT_MS)
     return { name, status: 'ok', message: ok, response_time: Math.round((performance.now() - started) * 100) / 100 }
   } catch (error) {
     log.warn({ check: name, error }, 'a health check failed')
@@ -59,7 +59,7 @@ async function run({ services: { healthChecks, log } }: Context, name: HealthChe
 async function withCustom({ services: { hooks, log } }: Context, builtIn: HealthResult[]): Promise<HealthResult[]> {
   const results = new Map(builtIn.map((result) => [result.name, result]))
   try {
-    await inTime(hooks.settle('health-check', { results }), PATIENCE)
+    await withTimeout(hooks.settle('health-check', { results }), CHECK_TIMEOUT_MS)
   } catch (error) {
     log.warn({ check: 'custom', error }, 'a health check failed')
     results.set('custom', { name: 'custom', status: 'error', message: 'A custom check failed.' })

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { adapterDrivers } from './adapters.ts'
 import type { ProviderLink } from './provider-link.ts'
 
-const PATIENCE = 10_000
+const LISTING_TIMEOUT_MS = 10_000
 
 /** The lists of models that the providers' APIs give, as names. */
 const listing = z.union([
@@ -17,7 +17,7 @@ export async function isListed(link: ProviderLink, name: string): Promise<boolea
   const source = adapterDrivers[link.adapter].listing(link.connection)
   if (!source) return true
   const { url, headers } = source
-  const response = await link.connection.fetch(url, { headers, signal: AbortSignal.timeout(PATIENCE) })
+  const response = await link.connection.fetch(url, { headers, signal: AbortSignal.timeout(LISTING_TIMEOUT_MS) })
   if (!response.ok) {
     await response.body?.cancel()
     throw new Error(`the list of models was answered with ${response.status}`)

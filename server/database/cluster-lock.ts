@@ -22,7 +22,7 @@ interface Waiting {
   signal?: AbortSignal | undefined
 }
 
-const PATIENCE = 30_000
+const LOCK_TIMEOUT_MS = 30_000
 
 /**
  * Opens the embedded database in `dataDir`. One process at a time owns the cluster, starts it and stops it; a lock file
@@ -38,7 +38,7 @@ export async function openEmbedded(dataDir: string, use: Use, waiting: Waiting =
     if (tries === 0)
       waiting.notify?.(`Another process holds the data folder ${dataDir}. Waiting until it ends, up to 30 seconds.`)
     if (waiting.signal?.aborted) throw new Error(`Stopped while another process held the data folder ${dataDir}.`)
-    if (Date.now() - started > PATIENCE)
+    if (Date.now() - started > LOCK_TIMEOUT_MS)
       throw new Error(`Another process holds the data folder ${dataDir}. Set DATA_DIR to another.`)
     await pause(100)
   }

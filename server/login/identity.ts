@@ -2,7 +2,7 @@ import type { Log } from '../../routers/ports/log.ts'
 import { type Identity, identity } from '../../routers/ports/login.ts'
 
 /** What a source tells of a person, unless it is rubbish; the log then has the places, never the values. */
-export function accept(source: string, told: unknown, log: Log): Identity | undefined {
+export function parseIdentity(source: string, told: unknown, log: Log): Identity | undefined {
   const parsed = identity.safeParse(told)
   if (parsed.success) return parsed.data
   const fields = parsed.error.issues.map(({ path }) => path.join('.'))

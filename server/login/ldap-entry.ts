@@ -11,7 +11,7 @@ export interface LdapAttributes {
 }
 
 /** What an entry of a directory tells of a person, still to be checked. */
-export function personOf(entry: Entry, { username, email, name, invertName }: LdapAttributes) {
+export function identityOfEntry(entry: Entry, { username, email, name, invertName }: LdapAttributes) {
   const usernames = valuesOf(entry, username)
   const names = name.flatMap((attribute) => valuesOf(entry, attribute)[0] ?? [])
   return {

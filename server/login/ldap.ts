@@ -3,10 +3,11 @@ import { isIP } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
 import { Client, type Entry, Filter, ResultCodeError } from 'ldapts'
 import { Problem } from '../../routers/core/problems.ts'
+import { withTimeout } from '../../routers/core/timeout.ts'
 import type { Log } from '../../routers/ports/log.ts'
 import type { PasswordSource } from '../../routers/ports/login.ts'
-import { accept } from './identity.ts'
-import { type LdapAttributes, personOf } from './ldap-entry.ts'
+import { parseIdentity } from './identity.ts'
+import { identityOfEntry, type LdapAttributes } from './ldap-entry.ts'
 
 export interface LdapOptions {
   /** Tried in this order: `ldap://` or `ldaps://`, with the port where it is not the usual one. */
@@ -34,7 +35,7 @@ export function createLdap(options: LdapOptions, log: Log): PasswordSource {
       for (const url of options.urls) {
         try {
           const entry = await withClient(url, options, (steps) => authenticate(steps, options, account, password, log))
-          return entry && accept('ldap', personOf(entry, options.attributes), log)
+          return entry && parseIdentity('ldap', identityOfEntry(entry, options.attributes), log)
         } catch (error) {
           cause = error
           log.warn({ server: url, error }, 'an LDAP server failed')
@@ -62,7 +63,7 @@ async function withClient<Result>(
     // The library would connect again by itself, and after StartTLS send a password in the clear.
     if (begun && !client.isConnected) throw new Error('The connection was lost.')
     begun = true
-    return inTime(step(client), timeout * 2)
+    return withTimeout(step(client), timeout * 2)
   }
   try {
     if (startTls && !secure) await steps((fresh) => fresh.startTLS(tls))
@@ -115,11 +116,3 @@ async function binds(steps: Steps, dn: string, password: string): Promise<boolea
 
 /** Result codes that say nothing about the password: time and size limits, stronger security wanted, busy, unavailable. */
 const serverTrouble = new Set([1, 2, 3, 7, 8, 11, 13, 51, 52])
-
-async function inTime<Result>(work: Promise<Result>, ms: number): Promise<Result> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('The server took too long.')), ms)
-  })
-  return Promise.race([work, late]).finally(() => clearTimeout(timer))
-}

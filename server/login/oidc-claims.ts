@@ -11,7 +11,7 @@ export interface OidcClaims {
 export type Claims = Record<string, unknown>
 
 /** What claims tell of a person, still to be checked. */
-export function personOf(claims: Claims, names: OidcClaims) {
+export function identityOfClaims(claims: Claims, names: OidcClaims) {
   const username = claims[names.username]
   return { username, email: claims[names.email], name: nameOf(claims, names) ?? username }
 }

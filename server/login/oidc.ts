@@ -1,9 +1,9 @@
 import * as client from 'openid-client'
 import { Problem } from '../../routers/core/problems.ts'
 import type { Log } from '../../routers/ports/log.ts'
-import type { PendingLogin, RedirectSource } from '../../routers/ports/login.ts'
-import { accept } from './identity.ts'
-import { type Claims, type OidcClaims, personOf } from './oidc-claims.ts'
+import type { AuthorizationState, RedirectSource } from '../../routers/ports/login.ts'
+import { parseIdentity } from './identity.ts'
+import { type Claims, identityOfClaims, type OidcClaims } from './oidc-claims.ts'
 import { codeOf, isRefusal } from './oidc-failure.ts'
 
 export interface OidcOptions {
@@ -50,7 +50,7 @@ export function createOidc(options: OidcOptions, log: Log): RedirectSource {
       back.search = query
       try {
         const claims = await claimsOf(await provider(), back, pending)
-        return accept('oidc', personOf(claims, names), log)
+        return parseIdentity('oidc', identityOfClaims(claims, names), log)
       } catch (error) {
         if (!isRefusal(error)) fail(error, log)
         log.info({ source: 'oidc', code: codeOf(error) }, 'a login at the provider was refused')
@@ -97,7 +97,7 @@ const inHeaderOrBody =
     way(secret)(server, ...request)
   }
 
-const newPending = (): PendingLogin => ({
+const newPending = (): AuthorizationState => ({
   state: client.randomState(),
   nonce: client.randomNonce(),
   verifier: client.randomPKCECodeVerifier(),
@@ -105,7 +105,7 @@ const newPending = (): PendingLogin => ({
 })
 
 /** Swaps the code for what the provider tells of the person, in the signed token and at its userinfo address. */
-async function claimsOf(config: client.Configuration, back: URL, pending: PendingLogin): Promise<Claims> {
+async function claimsOf(config: client.Configuration, back: URL, pending: AuthorizationState): Promise<Claims> {
   const tokens = await client.authorizationCodeGrant(config, back, {
     expectedState: pending.state,
     expectedNonce: pending.nonce,

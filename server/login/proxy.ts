@@ -2,7 +2,7 @@ import ipaddr from 'ipaddr.js'
 import type { Log } from '../../routers/ports/log.ts'
 import type { DistinctHeaders, HeaderSource } from '../../routers/ports/login.ts'
 import { networkOf } from '../config/addresses.ts'
-import { accept } from './identity.ts'
+import { parseIdentity } from './identity.ts'
 
 export interface ProxyOptions {
   /** Addresses and networks of the reverse proxy. */
@@ -30,7 +30,7 @@ export function createProxy({ addresses, headers: names, loginUrl, logoutUrl }: 
         email: single(headers, names.email),
         name: single(headers, names.name),
       }
-      return accept('proxy', told, log)
+      return parseIdentity('proxy', told, log)
     },
   }
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { PendingLogin, RedirectSource } from '../../routers/ports/login.ts'
+import type { AuthorizationState, RedirectSource } from '../../routers/ports/login.ts'
 import { readEnv } from '../../server/config/env.ts'
 import { openLoginSources } from '../../server/login/index.ts'
 import { freePort } from '../kit/free-port.ts'
@@ -32,7 +32,7 @@ async function open(more: Record<string, string> = {}) {
 }
 
 /** Goes to the provider and comes back as somebody. */
-async function goAs(source: RedirectSource, login: string): Promise<{ query: string; pending: PendingLogin }> {
+async function goAs(source: RedirectSource, login: string): Promise<{ query: string; pending: AuthorizationState }> {
   const { url, pending } = await source.begin()
   return { query: new URL(await openBrowser().signIn(url, SVC, login)).search, pending }
 }

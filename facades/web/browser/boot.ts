@@ -1,5 +1,5 @@
 import type { Salts } from './derive.ts'
-import type { Say } from './errors.ts'
+import type { Translate } from './errors.ts'
 import { element } from './form.ts'
 import { api, ask, resource } from './server.ts'
 
@@ -23,7 +23,7 @@ export interface Connection {
 export interface Booted {
   connection: Connection
   /** In the language of the page. */
-  say: Say
+  translate: Translate
 }
 
 /** A change that this front end knows how to carry out, by the name of its migration. */
@@ -45,7 +45,7 @@ async function connect(): Promise<Booted> {
   const [connection] = await Promise.all([resource<Connection>('connections/svc'), ask('GET', `${api}/configs`)])
   const { labels } = await resource<{ labels: Record<string, string> }>(`translation-labels/${connection.locale}`)
   if ((connection.migrationsToApply ?? 0) > 0) await migrate()
-  return { connection, say: (key) => labels[key] ?? key }
+  return { connection, translate: (key) => labels[key] ?? key }
 }
 
 interface Pending {

@@ -1,5 +1,5 @@
 /** A text by its key. */
-export type Say = (key: string) => string
+export type Translate = (key: string) => string
 
 /** What a step of a page cannot go on with, by the key of the text that says so. */
 export class Wrong extends Error {
@@ -40,12 +40,12 @@ const byStatus: Record<number, string> = {
 }
 
 /** What went wrong in the language of the page. The server's own sentences are for programs and stay unseen. */
-export function explain(say: Say, error: unknown): string {
-  if (error instanceof Wrong) return say(error.key)
-  if (!(error instanceof Refused)) return say('page.error')
+export function explain(translate: Translate, error: unknown): string {
+  if (error instanceof Wrong) return translate(error.key)
+  if (!(error instanceof Refused)) return translate('page.error')
   const { status, code, field } = error
   const names = [status === 422 && `field.${field}`, code, byStatus[status]]
   const keys = names.filter((name) => name).map((name) => `page.error.${name}`)
-  const key = keys.find((key) => say(key) !== key)
-  return say(key ?? 'page.error')
+  const key = keys.find((key) => translate(key) !== key)
+  return translate(key ?? 'page.error')
 }

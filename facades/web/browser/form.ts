@@ -1,4 +1,4 @@
-import { explain, type Say } from './errors.ts'
+import { explain, type Translate } from './errors.ts'
 
 /** An element that the page has for sure. */
 export function element<E extends HTMLElement = HTMLElement>(id: string): E {
@@ -24,17 +24,17 @@ interface Place {
 }
 
 /** Carries out a step, and says so from its beginning to its end. One that has begun is not begun again. */
-export async function work(say: Say, { busy, button, outcome }: Place, step: Step): Promise<void> {
+export async function work(translate: Translate, { busy, button, outcome }: Place, step: Step): Promise<void> {
   if (busy.ariaBusy === 'true') return
   for (const old of document.querySelectorAll('.outcome')) tell(old, '')
   busy.ariaBusy = 'true'
   // Not `disabled`: that would take the focus away.
   button?.setAttribute('aria-disabled', 'true')
-  tell(outcome, say('page.working'))
+  tell(outcome, translate('page.working'))
   try {
     tell(outcome, (await step()) ?? '')
   } catch (error) {
-    tell(outcome, explain(say, error), true)
+    tell(outcome, explain(translate, error), true)
   } finally {
     busy.ariaBusy = null
     button?.removeAttribute('aria-disabled')
@@ -51,24 +51,24 @@ export function tell(outcome: Element | null, text: string, wrong = false): void
  * Carries out a form in place of the browser. Pages come with their buttons off: sent by the browser itself, a passkey
  * would leave it.
  */
-export function onSubmit(say: Say, id: string, step: Step, sure: Sure = always): void {
+export function onSubmit(translate: Translate, id: string, step: Step, sure: Sure = always): void {
   const form = document.getElementById(id)
   const button = form?.querySelector('button') ?? null
   button?.removeAttribute('disabled')
   form?.addEventListener('submit', async (event) => {
     event.preventDefault()
-    if (await sure()) await work(say, { busy: form, button, outcome: form.querySelector('.outcome') }, step)
+    if (await sure()) await work(translate, { busy: form, button, outcome: form.querySelector('.outcome') }, step)
   })
 }
 
 /** Fills a part of the page that comes empty, or says there why it could not. */
-export async function fill(say: Say, id: string, step: () => Promise<void>): Promise<void> {
+export async function fill(translate: Translate, id: string, step: () => Promise<void>): Promise<void> {
   const part = element(id)
   try {
     await step()
   } catch (error) {
     const line = document.createElement(part.tagName === 'UL' ? 'li' : 'p')
-    tell(line, explain(say, error), true)
+    tell(line, explain(translate, error), true)
     part.replaceChildren(line)
   } finally {
     part.ariaBusy = null

@@ -9,10 +9,10 @@ import { ask, resource } from './server.ts'
 import { refusePaste } from './typed.ts'
 
 refusePaste()
-const { connection, say } = await boot()
+const { connection, translate } = await boot()
 const { salts, userinfo, configs } = connection
 
-onSubmit(say, 'handshake', async () => {
+onSubmit(translate, 'handshake', async () => {
   const passkey = entered('passkey')
   if (!crypto.subtle) throw new Wrong('page.insecure')
   const isPlain = !configs.security.passkeyRestrictCharacters || plainPasskey.test(passkey)
@@ -23,9 +23,9 @@ onSubmit(say, 'handshake', async () => {
   const { redirectUri } = await ask<{ redirectUri: string }>('POST', '/handshake', handshake)
   await keep(ownerOf(await resource<Connection>('connections/svc')), key)
   element<HTMLAnchorElement>('on').href = redirectUri
-  document.querySelector('h1')?.replaceChildren(say('page.handshake.codeTitle'))
+  document.querySelector('h1')?.replaceChildren(translate('page.handshake.codeTitle'))
   element('make').hidden = true
   element('kept').hidden = false
-  showSecret(say, 'code', backupCode)
+  showSecret(translate, 'code', backupCode)
   return undefined
 })

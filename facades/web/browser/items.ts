@@ -1,4 +1,4 @@
-import type { Say } from './errors.ts'
+import type { Translate } from './errors.ts'
 import { always, element, type Step, type Sure, work } from './form.ts'
 
 /** One line of a list: a name, what else there is to say, and a button that does something about it. */
@@ -22,13 +22,16 @@ interface ItemButton {
 }
 
 /** A button of a line. When it is done the line may be gone, so the title of the list takes the focus. */
-export function itemButton(say: Say, { list, label, of, press, sure = always }: ItemButton): HTMLButtonElement {
+export function itemButton(
+  translate: Translate,
+  { list, label, of, press, sure = always }: ItemButton,
+): HTMLButtonElement {
   const button = Object.assign(document.createElement('button'), { type: 'button', textContent: label })
   button.className = 'quiet'
   button.setAttribute('aria-label', `${label}: ${of}`)
   const place = { busy: element(list), button, outcome: element(`${list}-outcome`) }
   button.addEventListener('click', async () => {
-    if (await sure()) await work(say, place, press)
+    if (await sure()) await work(translate, place, press)
     if (!button.isConnected) element(`${list}-title`).focus()
   })
   return button

@@ -21,9 +21,9 @@ function compareAddress(): void {
 }
 
 compareAddress()
-const { say } = await boot()
+const { translate } = await boot()
 
-onSubmit(say, 'login', async () => {
+onSubmit(translate, 'login', async () => {
   const credentials = { account: entered('account'), password: entered('password'), redirectUri: wayOn() }
   const { redirectUri } = await ask<{ redirectUri: string }>('POST', '/req/login', credentials).catch((error) => {
     const key = error instanceof Refused ? refusals[error.status] : undefined

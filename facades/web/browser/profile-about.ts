@@ -1,6 +1,6 @@
 import type { Connection } from './boot.ts'
 import { toBase64 } from './encoding.ts'
-import { type Say, Wrong } from './errors.ts'
+import { type Translate, Wrong } from './errors.ts'
 import { element, entered, onSubmit } from './form.ts'
 import { api, ask } from './server.ts'
 
@@ -9,7 +9,7 @@ interface Saved {
 }
 
 /** How the person is shown to others. */
-export function showAbout(say: Say, { userinfo }: Connection): void {
+export function showAbout(translate: Translate, { userinfo }: Connection): void {
   const id = String(userinfo?.id)
   showPicture(id, userinfo?.avatar ?? null)
   prefill('name', userinfo?.name)
@@ -19,13 +19,13 @@ export function showAbout(say: Say, { userinfo }: Connection): void {
   const nameFile = () => element('avatar-name').replaceChildren(input.files?.[0]?.name ?? '')
   input.addEventListener('change', nameFile)
 
-  onSubmit(say, 'about', async () => {
+  onSubmit(translate, 'about', async () => {
     const attributes = { displayName: entered('name'), bio: entered('bio') || null, ...(await chosenPicture(input)) }
     const { data } = await ask<Saved>('PATCH', `${api}/users/${id}`, { data: { type: 'users', id, attributes } })
     input.value = ''
     nameFile()
     showPicture(id, data.attributes.avatar)
-    return say('page.profile.saved')
+    return translate('page.profile.saved')
   })
 }
 

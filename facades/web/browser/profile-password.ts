@@ -1,4 +1,4 @@
-import { type Say, Wrong } from './errors.ts'
+import { type Translate, Wrong } from './errors.ts'
 import { element, entered, onSubmit } from './form.ts'
 import { listSessions } from './profile-sessions.ts'
 import { ask } from './server.ts'
@@ -6,13 +6,13 @@ import { ask } from './server.ts'
 const fields = ['current-password', 'new-password', 'repeat-password'] as const
 
 /** Changes the password of a local account; the page of others has no such form. */
-export function offerPasswordChange(say: Say): void {
-  onSubmit(say, 'password', async () => {
+export function offerPasswordChange(translate: Translate): void {
+  onSubmit(translate, 'password', async () => {
     const [currentPassword, newPassword, repeated] = fields.map(entered)
     if (newPassword !== repeated) throw new Wrong('page.profile.passwordDiffer')
     await ask('POST', '/req/profile/change-password', { currentPassword, newPassword })
     for (const id of fields) element<HTMLInputElement>(id).value = ''
-    await listSessions(say)
-    return say('page.profile.passwordChanged')
+    await listSessions(translate)
+    return translate('page.profile.passwordChanged')
   })
 }

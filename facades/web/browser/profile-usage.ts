@@ -1,4 +1,4 @@
-import type { Say } from './errors.ts'
+import type { Translate } from './errors.ts'
 import { element, fill } from './form.ts'
 import { writtenDay, writtenNumber } from './moments.ts'
 import { ask } from './server.ts'
@@ -11,21 +11,21 @@ interface Sum {
 }
 
 /** What the person asked models in the last thirty days, as a table whose bars are meters. */
-export const showUsage = (say: Say) => fill(say, 'usage', () => show(say))
+export const showUsage = (translate: Translate) => fill(translate, 'usage', () => show(translate))
 
-async function show(say: Say): Promise<void> {
+async function show(translate: Translate): Promise<void> {
   const { result } = await ask<{ result: { data: Sum[] } }>('GET', '/trpc/usage.summary')
   const days = byDay(result.data)
   const place = element('usage')
   if (days.length === 0) {
-    place.textContent = say('page.profile.usageNone')
+    place.textContent = translate('page.profile.usageNone')
     return
   }
   const most = Math.max(...days.map(({ requests }) => requests))
   const table = document.createElement('table')
   const heads = rowOf(
     'th',
-    ['page.profile.usageDay', 'page.profile.usageRequests', 'page.profile.usageTokens'].map(say),
+    ['page.profile.usageDay', 'page.profile.usageRequests', 'page.profile.usageTokens'].map(translate),
   )
   // The number of requests stands beside its bar.
   if (heads.cells[1]) heads.cells[1].colSpan = 2

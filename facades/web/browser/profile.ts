@@ -15,14 +15,14 @@ import { api, ask } from './server.ts'
 import { refusePaste } from './typed.ts'
 
 refusePaste()
-const { connection, say } = await boot()
+const { connection, translate } = await boot()
 const { userinfo, salts } = connection
 
 element('locked').hidden = (await find(ownerOf(connection))) !== undefined
-showAbout(say, connection)
-offerPasswordChange(say)
+showAbout(translate, connection)
+offerPasswordChange(translate)
 
-onSubmit(say, 'renew', async () => {
+onSubmit(translate, 'renew', async () => {
   hideSecret('code')
   if (!crypto.subtle) throw new Wrong('page.insecure')
   const { meta } = await ask<{ meta: { publicKey: string; validator: string } }>(
@@ -34,8 +34,8 @@ onSubmit(say, 'renew', async () => {
   const { backupCode, passkeyBackup } = await makeBackup(entered('passkey'), userinfo.username, salts)
   await ask('POST', '/req/profile/passkey-backup', passkeyBackup)
   element<HTMLInputElement>('passkey').value = ''
-  showSecret(say, 'code', backupCode)
-  return say('page.handshake.codeIntro')
+  showSecret(translate, 'code', backupCode)
+  return translate('page.handshake.codeIntro')
 })
 
 const everywhere = async () => {
@@ -43,13 +43,13 @@ const everywhere = async () => {
   const { redirectUri } = await ask<{ redirectUri: string }>('POST', '/req/profile/logout-everywhere')
   return go(redirectUri)
 }
-onSubmit(say, 'everywhere', everywhere, () =>
+onSubmit(translate, 'everywhere', everywhere, () =>
   confirmed({
-    title: say('page.profile.everywhereSure'),
-    text: say('page.profile.everywhereText'),
-    yes: say('page.profile.everywhere'),
-    no: say('page.cancel'),
+    title: translate('page.profile.everywhereSure'),
+    text: translate('page.profile.everywhereText'),
+    yes: translate('page.profile.everywhere'),
+    no: translate('page.cancel'),
   }),
 )
 
-await Promise.all([showTokens(say), showUsage(say), showSessions(say)])
+await Promise.all([showTokens(translate), showUsage(translate), showSessions(translate)])

@@ -1,8 +1,8 @@
-import type { Say } from './errors.ts'
+import type { Translate } from './errors.ts'
 import { element, tell } from './form.ts'
 
 /** Shows what must be kept. Where the browser lets pages write to the clipboard, a button copies it. */
-export function showSecret(say: Say, id: string, text: string): void {
+export function showSecret(translate: Translate, id: string, text: string): void {
   const output = element(id)
   output.textContent = text
   output.parentElement?.removeAttribute('hidden')
@@ -10,15 +10,15 @@ export function showSecret(say: Say, id: string, text: string): void {
   if (!button) return
   button.hidden = navigator.clipboard === undefined
   button.disabled = false
-  button.onclick = () => copy(say, text, button.parentElement?.querySelector('.outcome') ?? null)
+  button.onclick = () => copy(translate, text, button.parentElement?.querySelector('.outcome') ?? null)
 }
 
-async function copy(say: Say, text: string, outcome: Element | null): Promise<void> {
+async function copy(translate: Translate, text: string, outcome: Element | null): Promise<void> {
   const copied = await navigator.clipboard.writeText(text).then(
     () => true,
     () => false,
   )
-  tell(outcome, say(copied ? 'page.copied' : 'page.copyFailed'), !copied)
+  tell(outcome, translate(copied ? 'page.copied' : 'page.copyFailed'), !copied)
 }
 
 export function hideSecret(id: string): void {

@@ -10,7 +10,7 @@ import { api, ask } from './server.ts'
 import { refusePaste } from './typed.ts'
 
 refusePaste()
-const { connection, say } = await boot()
+const { connection, translate } = await boot()
 const next = wayOn()
 // Whoever only signed in again finds their keys as they left them.
 if (next !== undefined && (await find(ownerOf(connection)))) await go(next)
@@ -26,12 +26,12 @@ async function open(passkey: string): Promise<boolean> {
   return key !== undefined
 }
 
-onSubmit(say, 'unlock', async () => {
+onSubmit(translate, 'unlock', async () => {
   if (!(await open(entered('passkey')))) throw new Wrong('page.unlock.wrong')
   return go(next ?? '/profile')
 })
 
-onSubmit(say, 'recover', async () => {
+onSubmit(translate, 'recover', async () => {
   hideSecret('recovered')
   const { salts, userinfo } = connection
   if (!crypto.subtle) throw new Wrong('page.insecure')
@@ -41,8 +41,8 @@ onSubmit(say, 'recover', async () => {
     throw new Wrong('page.unlock.wrongCode')
   })
   await open(passkey)
-  showSecret(say, 'recovered', passkey)
-  return say('page.unlock.recovered')
+  showSecret(translate, 'recovered', passkey)
+  return translate('page.unlock.recovered')
 })
 
 const reset = async () => {
@@ -51,11 +51,11 @@ const reset = async () => {
   })
   return go(redirectUri)
 }
-onSubmit(say, 'reset', reset, () =>
+onSubmit(translate, 'reset', reset, () =>
   confirmed({
-    title: say('page.unlock.resetSure'),
-    text: say('page.unlock.resetIntro'),
-    yes: say('page.unlock.reset'),
-    no: say('page.cancel'),
+    title: translate('page.unlock.resetSure'),
+    text: translate('page.unlock.resetIntro'),
+    yes: translate('page.unlock.reset'),
+    no: translate('page.cancel'),
   }),
 )

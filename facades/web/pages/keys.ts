@@ -1,41 +1,41 @@
 import { type Html, html } from '../html.ts'
-import { field, outcome, type Say, secret, typedOnly } from '../layout.ts'
+import { field, outcome, secret, type Translate, typedOnly } from '../layout.ts'
 
 /** Where the first keys are made. */
-export const handshakeBody = (say: Say, mayPaste: boolean): Html => html`
+export const handshakeBody = (translate: Translate, mayPaste: boolean): Html => html`
 <section id="make">
-<p>${say('page.handshake.intro')}</p>
-<p class="notice">${say('page.passkey.what')}</p>
+<p>${translate('page.handshake.intro')}</p>
+<p class="notice">${translate('page.passkey.what')}</p>
 <form id="handshake">
-${field({ id: 'passkey', label: say('page.handshake.passkey'), type: 'password', autocomplete: 'new-password', hint: say('page.handshake.hint'), typed: typedOnly(say, mayPaste) })}
-${field({ id: 'repeat', label: say('page.handshake.repeat'), type: 'password', autocomplete: 'new-password', typed: typedOnly(say, mayPaste) })}
-<button disabled>${say('page.handshake.submit')}</button>
+${field({ id: 'passkey', label: translate('page.handshake.passkey'), type: 'password', autocomplete: 'new-password', hint: translate('page.handshake.hint'), typed: typedOnly(translate, mayPaste) })}
+${field({ id: 'repeat', label: translate('page.handshake.repeat'), type: 'password', autocomplete: 'new-password', typed: typedOnly(translate, mayPaste) })}
+<button disabled>${translate('page.handshake.submit')}</button>
 ${outcome}
 </form>
 </section>
 <section id="kept" hidden>
-<p>${say('page.handshake.codeIntro')}</p>
-${secret(say, 'code')}
-<p class="actions"><a class="button" id="on" href="/profile">${say('page.handshake.done')}</a></p>
+<p>${translate('page.handshake.codeIntro')}</p>
+${secret(translate, 'code')}
+<p class="actions"><a class="button" id="on" href="/profile">${translate('page.handshake.done')}</a></p>
 </section>`
 
 /** Where somebody who has keys opens them, gets the passkey back, or starts anew. */
-export const unlockBody = (say: Say, mayPaste: boolean): Html => html`
-<p>${say('page.unlock.intro')}</p>
+export const unlockBody = (translate: Translate, mayPaste: boolean): Html => html`
+<p>${translate('page.unlock.intro')}</p>
 <form id="unlock">
-${field({ id: 'passkey', label: say('page.handshake.passkey'), type: 'password', autocomplete: 'current-password', hint: say('page.passkey.what'), typed: typedOnly(say, mayPaste) })}
-<button disabled>${say('page.unlock.submit')}</button>
+${field({ id: 'passkey', label: translate('page.handshake.passkey'), type: 'password', autocomplete: 'current-password', hint: translate('page.passkey.what'), typed: typedOnly(translate, mayPaste) })}
+<button disabled>${translate('page.unlock.submit')}</button>
 ${outcome}
 </form>
 <details>
-<summary>${say('page.unlock.recoverTitle')}</summary>
+<summary>${translate('page.unlock.recoverTitle')}</summary>
 <form id="recover">
-${field({ id: 'code', label: say('page.unlock.code'), autocomplete: 'off', max: 40 })}
-<button disabled>${say('page.unlock.recover')}</button>
+${field({ id: 'code', label: translate('page.unlock.code'), autocomplete: 'off', max: 40 })}
+<button disabled>${translate('page.unlock.recover')}</button>
 ${outcome}
-${secret(say, 'recovered')}
+${secret(translate, 'recovered')}
 </form>
-<h2>${say('page.unlock.resetTitle')}</h2>
-<p>${say('page.unlock.resetIntro')}</p>
-<form id="reset"><button disabled class="danger">${say('page.unlock.reset')}</button>${outcome}</form>
+<h2>${translate('page.unlock.resetTitle')}</h2>
+<p>${translate('page.unlock.resetIntro')}</p>
+<form id="reset"><button disabled class="danger">${translate('page.unlock.reset')}</button>${outcome}</form>
 </details>`

@@ -1,5 +1,5 @@
 import { type Html, html } from '../html.ts'
-import { field, outcome, type Say, secret, typedOnly } from '../layout.ts'
+import { field, outcome, secret, type Translate, typedOnly } from '../layout.ts'
 
 /** What the person may do here. */
 interface Allowed {
@@ -11,14 +11,14 @@ interface Allowed {
   pictureBytes: number
 }
 
-export const profileBody = (say: Say, allowed: Allowed): Html => html`
-<p id="locked" class="notice" hidden>${say('page.profile.locked')} <a href="/handshake">${say('page.profile.unlock')}</a></p>
-${section('about', say('page.profile.aboutTitle'), aboutForm(say, allowed.pictureBytes))}
-${section('tokens', say('page.profile.tokensTitle'), allowed.tokens ? tokenForms(say) : html`<p id="tokens-off">${say('page.profile.tokensOff')}</p>`)}
-${allowed.password && section('password', say('page.profile.passwordTitle'), passwordForm(say))}
-${section('code', say('page.profile.codeTitle'), codeForm(say, allowed.paste))}
-${section('usage', say('page.profile.usageTitle'), html`<div id="usage" aria-busy="true"></div>`)}
-${section('sessions', say('page.profile.sessionsTitle'), sessionForms(say))}`
+export const profileBody = (translate: Translate, allowed: Allowed): Html => html`
+<p id="locked" class="notice" hidden>${translate('page.profile.locked')} <a href="/handshake">${translate('page.profile.unlock')}</a></p>
+${section('about', translate('page.profile.aboutTitle'), aboutForm(translate, allowed.pictureBytes))}
+${section('tokens', translate('page.profile.tokensTitle'), allowed.tokens ? tokenForms(translate) : html`<p id="tokens-off">${translate('page.profile.tokensOff')}</p>`)}
+${allowed.password && section('password', translate('page.profile.passwordTitle'), passwordForm(translate))}
+${section('code', translate('page.profile.codeTitle'), codeForm(translate, allowed.paste))}
+${section('usage', translate('page.profile.usageTitle'), html`<div id="usage" aria-busy="true"></div>`)}
+${section('sessions', translate('page.profile.sessionsTitle'), sessionForms(translate))}`
 
 /** Its title takes the focus when what had it is gone. */
 const section = (name: string, title: string, body: Html): Html => html`<section aria-labelledby="${name}-title">
@@ -33,20 +33,20 @@ const MB = 1024 * KB
 const sizeOf = (bytes: number) => (bytes < MB ? `${Math.floor(bytes / KB)} KB` : `${Math.floor(bytes / MB)} MB`)
 
 /** The browser writes its own words beside a file field, in its own language, so a label stands in for the field. */
-const aboutForm = (say: Say, pictureBytes: number): Html => html`
+const aboutForm = (translate: Translate, pictureBytes: number): Html => html`
 <img id="picture" alt="" width="96" height="96" hidden>
 <form id="about">
-${field({ id: 'name', label: say('page.profile.name'), autocomplete: 'name', max: 120 })}
-<label for="bio">${say('page.profile.bio')}</label>
+${field({ id: 'name', label: translate('page.profile.name'), autocomplete: 'name', max: 120 })}
+<label for="bio">${translate('page.profile.bio')}</label>
 <textarea id="bio" name="bio" rows="3" maxlength="2000"></textarea>
-<label for="avatar">${say('page.profile.avatar')}</label>
+<label for="avatar">${translate('page.profile.avatar')}</label>
 <div class="file">
 <input id="avatar" name="avatar" type="file" accept="${pictureTypes.join()}" aria-describedby="avatar-hint" data-max="${pictureBytes}">
-<label for="avatar" class="button quiet">${say('page.profile.avatarChoose')}</label>
+<label for="avatar" class="button quiet">${translate('page.profile.avatarChoose')}</label>
 <span id="avatar-name"></span>
 </div>
-<p class="hint" id="avatar-hint">${say('page.profile.avatarHint').replace(':size', sizeOf(pictureBytes))}</p>
-<button disabled>${say('page.profile.save')}</button>
+<p class="hint" id="avatar-hint">${translate('page.profile.avatarHint').replace(':size', sizeOf(pictureBytes))}</p>
+<button disabled>${translate('page.profile.save')}</button>
 ${outcome}
 </form>`
 
@@ -54,48 +54,48 @@ ${outcome}
 const lifetimes = [7, 30, 90, 365]
 const usualDays = 90
 
-const tokenForms = (say: Say): Html => html`
-<p>${say('page.profile.tokensIntro')}</p>
+const tokenForms = (translate: Translate): Html => html`
+<p>${translate('page.profile.tokensIntro')}</p>
 <ul id="tokens" aria-busy="true"></ul>
 <p id="tokens-outcome" class="outcome" role="status"></p>
 <form id="create">
 <div class="pair">
-<div>${field({ id: 'token-name', label: say('page.profile.tokenName'), autocomplete: 'off', max: 16, hint: say('page.profile.tokenNameHint') })}</div>
-<div><label for="token-days">${say('page.profile.tokenDays')}</label>
+<div>${field({ id: 'token-name', label: translate('page.profile.tokenName'), autocomplete: 'off', max: 16, hint: translate('page.profile.tokenNameHint') })}</div>
+<div><label for="token-days">${translate('page.profile.tokenDays')}</label>
 <select id="token-days" name="token-days">
-${lifetimes.map((days) => html`<option value="${days}"${days === usualDays && html` selected`}>${say('page.profile.tokenForDays').replace(':days', String(days))}</option>`)}
-<option value="">${say('page.profile.tokenForever')}</option>
+${lifetimes.map((days) => html`<option value="${days}"${days === usualDays && html` selected`}>${translate('page.profile.tokenForDays').replace(':days', String(days))}</option>`)}
+<option value="">${translate('page.profile.tokenForever')}</option>
 </select></div>
 </div>
-<button disabled>${say('page.profile.tokenMake')}</button>
+<button disabled>${translate('page.profile.tokenMake')}</button>
 ${outcome}
-${secret(say, 'token')}
+${secret(translate, 'token')}
 </form>`
 
-const passwordForm = (say: Say): Html => html`
-<p>${say('page.profile.passwordIntro')}</p>
+const passwordForm = (translate: Translate): Html => html`
+<p>${translate('page.profile.passwordIntro')}</p>
 <form id="password">
-${field({ id: 'current-password', label: say('page.profile.passwordCurrent'), type: 'password', autocomplete: 'current-password', max: 1024 })}
-${field({ id: 'new-password', label: say('page.profile.passwordNew'), type: 'password', autocomplete: 'new-password', max: 1024, hint: say('page.profile.passwordHint') })}
-${field({ id: 'repeat-password', label: say('page.profile.passwordRepeat'), type: 'password', autocomplete: 'new-password', max: 1024 })}
-<button disabled>${say('page.profile.passwordChange')}</button>
+${field({ id: 'current-password', label: translate('page.profile.passwordCurrent'), type: 'password', autocomplete: 'current-password', max: 1024 })}
+${field({ id: 'new-password', label: translate('page.profile.passwordNew'), type: 'password', autocomplete: 'new-password', max: 1024, hint: translate('page.profile.passwordHint') })}
+${field({ id: 'repeat-password', label: translate('page.profile.passwordRepeat'), type: 'password', autocomplete: 'new-password', max: 1024 })}
+<button disabled>${translate('page.profile.passwordChange')}</button>
 ${outcome}
 </form>`
 
-const codeForm = (say: Say, mayPaste: boolean): Html => html`
-<p>${say('page.profile.codeIntro')}</p>
+const codeForm = (translate: Translate, mayPaste: boolean): Html => html`
+<p>${translate('page.profile.codeIntro')}</p>
 <form id="renew">
-${field({ id: 'passkey', label: say('page.handshake.passkey'), type: 'password', autocomplete: 'current-password', hint: say('page.passkey.what'), typed: typedOnly(say, mayPaste) })}
-<button disabled>${say('page.profile.codeMake')}</button>
+${field({ id: 'passkey', label: translate('page.handshake.passkey'), type: 'password', autocomplete: 'current-password', hint: translate('page.passkey.what'), typed: typedOnly(translate, mayPaste) })}
+<button disabled>${translate('page.profile.codeMake')}</button>
 ${outcome}
-${secret(say, 'code')}
+${secret(translate, 'code')}
 </form>`
 
-const sessionForms = (say: Say): Html => html`
-<p>${say('page.profile.sessionsIntro')}</p>
+const sessionForms = (translate: Translate): Html => html`
+<p>${translate('page.profile.sessionsIntro')}</p>
 <ul id="sessions" aria-busy="true"></ul>
 <p id="sessions-outcome" class="outcome" role="status"></p>
 <div class="actions">
-<form id="others" hidden><button disabled class="quiet">${say('page.profile.sessionOthers')}</button>${outcome}</form>
-<form id="everywhere"><button disabled class="danger">${say('page.profile.everywhere')}</button>${outcome}</form>
+<form id="others" hidden><button disabled class="quiet">${translate('page.profile.sessionOthers')}</button>${outcome}</form>
+<form id="everywhere"><button disabled class="danger">${translate('page.profile.everywhere')}</button>${outcome}</form>
 </div>`

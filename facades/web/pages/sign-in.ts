@@ -1,8 +1,8 @@
 import { type Html, html } from '../html.ts'
-import { field, outcome, type Say } from '../layout.ts'
+import { field, outcome, type Translate } from '../layout.ts'
 
 /** Which ways of signing in there are. */
-interface Ways {
+interface LoginMethods {
   password: boolean
   elsewhere: boolean
 }
@@ -17,21 +17,22 @@ export interface Arrival {
   redirectUri?: string
 }
 
-export const loginBody = (say: Say, ways: Ways, arrival: Arrival, baseUrl: string): Html => html`
-${addressNotice(say, baseUrl)}
-${arrivalNotice(say, arrival)}
-${ways.password && passwordForm(say)}
-${ways.elsewhere && elsewhereLink(say, arrival)}
-${!ways.password && !ways.elsewhere && html`<p class="notice">${say('page.login.noWay')}</p>`}`
+export const loginBody = (translate: Translate, ways: LoginMethods, arrival: Arrival, baseUrl: string): Html => html`
+${addressNotice(translate, baseUrl)}
+${arrivalNotice(translate, arrival)}
+${ways.password && passwordForm(translate)}
+${ways.elsewhere && elsewhereLink(translate, arrival)}
+${!ways.password && !ways.elsewhere && html`<p class="notice">${translate('page.login.noWay')}</p>`}`
 
 /** Shown by the script where the page was opened at another address. */
-const addressNotice = (say: Say, baseUrl: string): Html => html`
-<p id="other-address" class="notice" hidden><span>${say('page.login.otherAddress')}</span>
+const addressNotice = (translate: Translate, baseUrl: string): Html => html`
+<p id="other-address" class="notice" hidden><span>${translate('page.login.otherAddress')}</span>
 <a href="${baseUrl}">${baseUrl}</a></p>`
 
-function arrivalNotice(say: Say, { error, ended }: Arrival): Html {
-  if (error !== undefined) return html`<p class="outcome notice wrong" role="alert">${failureText(say, error)}</p>`
-  return html`${ended !== undefined && html`<p class="outcome notice" role="status">${say('page.login.ended')}</p>`}`
+function arrivalNotice(translate: Translate, { error, ended }: Arrival): Html {
+  if (error !== undefined)
+    return html`<p class="outcome notice wrong" role="alert">${failureText(translate, error)}</p>`
+  return html`${ended !== undefined && html`<p class="outcome notice" role="status">${translate('page.login.ended')}</p>`}`
 }
 
 /** Where signing in elsewhere was refused, nobody typed a password here. */
@@ -39,27 +40,27 @@ const failures: Record<string, string> = {
   too_many_requests: 'page.error.too_many_requests',
   unavailable: 'page.error.unavailable',
 }
-const failureText = (say: Say, code: string) =>
-  say(Object.hasOwn(failures, code) ? (failures[code] ?? '') : 'page.login.elsewhereFailed')
+const failureText = (translate: Translate, code: string) =>
+  translate(Object.hasOwn(failures, code) ? (failures[code] ?? '') : 'page.login.elsewhereFailed')
 
-const passwordForm = (say: Say): Html => html`<form id="login" method="post" action="/req/login">
-${field({ id: 'account', label: say('page.login.account'), autocomplete: 'username' })}
-${field({ id: 'password', label: say('page.login.password'), type: 'password', autocomplete: 'current-password', max: 1024 })}
-<button disabled>${say('page.login.submit')}</button>
+const passwordForm = (translate: Translate): Html => html`<form id="login" method="post" action="/req/login">
+${field({ id: 'account', label: translate('page.login.account'), autocomplete: 'username' })}
+${field({ id: 'password', label: translate('page.login.password'), type: 'password', autocomplete: 'current-password', max: 1024 })}
+<button disabled>${translate('page.login.submit')}</button>
 ${outcome}
 </form>`
 
-function elsewhereLink(say: Say, { redirectUri }: Arrival): Html {
+function elsewhereLink(translate: Translate, { redirectUri }: Arrival): Html {
   const search = redirectUri === undefined ? '' : `?redirectUri=${encodeURIComponent(redirectUri)}`
-  return html`<p class="actions"><a class="button" href="/req/login${search}">${say('page.login.oidc')}</a></p>`
+  return html`<p class="actions"><a class="button" href="/req/login${search}">${translate('page.login.oidc')}</a></p>`
 }
 
-export const registerBody = (say: Say): Html => html`
-<p>${say('page.register.intro')}</p>
-<h2>${say('page.register.policyTitle')}</h2>
-<p>${say('page.register.policy')}</p>
-<p class="actions"><a class="button" href="/handshake">${say('page.register.submit')}</a></p>`
+export const registerBody = (translate: Translate): Html => html`
+<p>${translate('page.register.intro')}</p>
+<h2>${translate('page.register.policyTitle')}</h2>
+<p>${translate('page.register.policy')}</p>
+<p class="actions"><a class="button" href="/handshake">${translate('page.register.submit')}</a></p>`
 
-export const logoutBody = (say: Say): Html => html`
-<p>${say('page.logout.question')}</p>
-<form id="logout" method="post" action="/logout"><button>${say('page.signOut')}</button></form>`
+export const logoutBody = (translate: Translate): Html => html`
+<p>${translate('page.logout.question')}</p>
+<form id="logout" method="post" action="/logout"><button>${translate('page.signOut')}</button></form>`
