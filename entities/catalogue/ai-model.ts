@@ -36,7 +36,7 @@ export interface PriceRange {
   range: [from: number, to: number | null]
 }
 
-export type Pricing = { free: true } | { ranges: PriceRange[] | null; priorityRanges: PriceRange[] | null }
+export type Pricing = { free: true } | { ranges: PriceRange[] | null; priorityRanges: null }
 
 export const demands = ['low', 'medium', 'high'] as const
 

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/core'
 import { z } from 'zod'
-import { AiModel, demands } from '../../entities/catalogue/ai-model.ts'
+import { AiModel } from '../../entities/catalogue/ai-model.ts'
 import { AiModelUsageRule } from '../../entities/catalogue/ai-model-usage-rule.ts'
 import { visibleModels, visibleTools } from '../../entities/catalogue/scopes.ts'
 import { availabilities, usageTypes } from '../../entities/sql/columns.ts'
@@ -84,7 +84,6 @@ export const aiModels = resource({
     output: attribute(output),
     parameters: attribute(parameters),
     status: attribute(z.enum(availabilities).describe('What the last status check found.')),
-    demand: attribute(z.enum(demands).describe('How busy it is.')),
     nativeCapabilities: attribute(nativeCapabilities),
     settings: attribute(settings),
     limits: attribute(limits),

@@ -15,16 +15,11 @@ const providerId = z.string().trim().min(1).max(120).describe('The name in the c
 const name = z.string().trim().min(1).max(120).describe('The name that people see.')
 const adapter = z.enum(adapters).describe('The protocol the provider speaks.')
 const active = z.boolean().describe('Whether its models can be used.')
-const url = z
+const apiUrl = z
   .url({ protocol: /^https?$/ })
   .max(2048)
   .nullable()
-const apiUrl = url.describe(
-  "Where its API is; null for the provider's usual address. Another server needs the key again.",
-)
-const modelStatusUrl = url.describe(
-  'Where it says whether its models are available. Another server needs the key again.',
-)
+  .describe("Where its API is; null for the provider's usual address. Another server needs the key again.")
 /** Stand for a secret, and are taken for none. */
 const stars = '********'
 export const secret = z
@@ -65,7 +60,6 @@ export const aiProviders = resource({
     adapter: attribute(adapter, { only: 'admin' }),
     active: attribute(active, { only: 'admin' }),
     apiUrl: attribute(apiUrl, { only: 'admin' }),
-    modelStatusUrl: attribute(modelStatusUrl, { only: 'admin' }),
     apiKey: attribute(apiKey, { only: 'admin', sql: masked('api_key') }),
     settings: attribute(settings, { only: 'admin' }),
     ...timestamps,
@@ -87,13 +81,10 @@ export const apiAddress = ({ adapter, apiUrl }: { adapter: string; apiUrl?: stri
 
 const keyStays = secretsStay({
   secrets: ['apiKey'],
-  addresses: (row) => {
-    const provider = row as { adapter: string; apiUrl: string | null; modelStatusUrl: string | null }
-    return { apiUrl: apiAddress(provider), modelStatusUrl: provider.modelStatusUrl }
-  },
+  addresses: (row) => ({ apiUrl: apiAddress(row as { adapter: string; apiUrl: string | null }) }),
 })
 
-const members = { name, adapter, active, apiUrl, modelStatusUrl, apiKey, settings }
+const members = { name, adapter, active, apiUrl, apiKey, settings }
 
 export const aiProvidersRouter = router({
   ...reads(aiProviders),
@@ -104,7 +95,6 @@ export const aiProvidersRouter = router({
       ...members,
       active: active.default(true),
       apiUrl: apiUrl.default(null),
-      modelStatusUrl: modelStatusUrl.default(null),
       apiKey: apiKey.default(null),
       settings: settings.default({}),
     },

@@ -66,10 +66,6 @@ export const aiTools = resource({
     toolType: attribute(z.enum(toolTypes).describe('A function of this service, or one of a tool server.'), {
       only: 'admin',
     }),
-    mcpName: attribute(z.string().nullable().describe('Its name on the tool server.'), { only: 'admin' }),
-    mcpConfig: attribute(z.record(z.string(), z.unknown()).nullable().describe('Its definition on the tool server.'), {
-      only: 'admin',
-    }),
     serverCapabilityKey: attribute(capability.describe('What it says of itself.'), {
       only: 'admin',
       column: 'capability',

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { McpServer, mcpTransports } from '../../entities/catalogue/mcp-server.ts'
-import { availabilities } from '../../entities/sql/columns.ts'
 import { everyRow } from '../../entities/sql/scope.ts'
 import { router } from '../core/trpc.ts'
 import { timeLimitMs } from '../ports/duration.ts'
@@ -42,13 +41,10 @@ export const mcpServers = resource({
   scope: everyRow,
   attributes: {
     serverLabel: attribute(serverLabel),
-    status: attribute(z.enum(availabilities).describe('What the last status check found.')),
     description: attribute(description),
     requireApproval: attribute(requireApproval),
     transport: attribute(transport, { only: 'admin' }),
     url: attribute(url, { only: 'admin' }),
-    version: attribute(z.string().nullable().describe('As the server says.'), { only: 'admin' }),
-    protocolVersion: attribute(z.string().nullable().describe('As agreed with the server.'), { only: 'admin' }),
     timeouts: attribute(timeouts, { only: 'admin' }),
     apiKey: attribute(apiKey, { only: 'admin', sql: masked('api_key') }),
     additionalConfig: attribute(

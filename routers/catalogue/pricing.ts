@@ -17,7 +17,7 @@ export const pricing = z.union([
   z.strictObject({ free: z.literal(true) }),
   z.strictObject({
     ranges: z.array(range).min(1).max(20).nullable(),
-    priorityRanges: z.array(range).max(20).nullable(),
+    priorityRanges: z.null().describe('No request is sent with priority.'),
   }),
 ])
 

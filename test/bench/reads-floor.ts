@@ -14,7 +14,7 @@ const base = '/api/svc/v1'
 const findToken = { name: 'token', text: 'select user_id, hash from access_tokens where id = $1' }
 
 const columns = `m.id::text as id, m.provider_id::text as provider, m.active, m.model_id as "modelId", m.model_type as "modelType",
-  m.label, m.input, m.output, m.parameters, m.status, m.demand, m.native_capabilities as "nativeCapabilities", m.settings,
+  m.label, m.input, m.output, m.parameters, m.status, m.native_capabilities as "nativeCapabilities", m.settings,
   m.limits, m.pricing, m.flags, m.documentation_url as "documentationUrl",
   ${isoTime('m.deprecation_date')} as "deprecationDate",
   array(select t.tool_id from ai_model_tools t where t.model_id = m.id order by 1) as "toolIds",

@@ -166,7 +166,7 @@ describe('models', () => {
     expect(created.one.attributes).toMatchObject({
       ...attributes,
       ...{ input: ['text', 'image'], nativeCapabilities: ['web_search'], flags: ['open-weights'] },
-      ...{ modelType: 'chat', active: true, status: 'unknown', demand: 'low', upstreamId: null },
+      ...{ modelType: 'chat', active: true, status: 'unknown', upstreamId: null },
       toolIds: [Number(tool.search)],
     })
     const { id } = created.one

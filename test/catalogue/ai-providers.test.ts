@@ -107,7 +107,7 @@ describe('providers', () => {
     expect(new URL(created.headers.get('location') ?? '', svc.url).pathname).toBe(
       `/api/svc/v1/ai-providers/${created.one.id}`,
     )
-    expect(created.one.attributes).toMatchObject({ ...provided, active: true, apiKey: null, modelStatusUrl: null })
+    expect(created.one.attributes).toMatchObject({ ...provided, active: true, apiKey: null })
     expect((await svc.admin.create('ai-providers', provided)).status).toBe(409)
     const wrong = await svc.admin.create('ai-providers', {
       ...provided,

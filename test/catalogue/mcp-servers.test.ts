@@ -15,7 +15,7 @@ describe('tool servers', () => {
       ['ai-tools', tool.loose],
     ])
     expect(Object.keys(list[0]?.attributes ?? {}).sort()).toEqual(
-      ['createdAt', 'description', 'requireApproval', 'serverLabel', 'status', 'updatedAt'].sort(),
+      ['createdAt', 'description', 'requireApproval', 'serverLabel', 'updatedAt'].sort(),
     )
     expect(idsOf((await svc.admin.get(`/mcp-servers/${server.up}/tools`)).list)).toEqual([tool.fetch, tool.off])
     for (const path of ['', '?include=tools', `/${server.up}`, `/${server.up}/tools`])
@@ -77,7 +77,6 @@ describe('tool servers', () => {
     expect(created.one.attributes).toMatchObject({
       ...given,
       transport: 'http',
-      status: 'unknown',
       requireApproval: 'never',
       description: null,
       timeouts: { read: 500 },

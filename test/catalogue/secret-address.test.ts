@@ -27,7 +27,6 @@ const elsewhere: [string, object, object, string][] = [
   ['another host', {}, { apiUrl: 'https://evil.example/v1' }, 'apiUrl'],
   ['another port', {}, { apiUrl: 'https://ai.example.org:8443/v1' }, 'apiUrl'],
   ['another protocol', {}, { apiUrl: 'http://ai.example.org/v1' }, 'apiUrl'],
-  ['a status address elsewhere', {}, { modelStatusUrl: 'https://evil.example/models' }, 'modelStatusUrl'],
   ['the usual address', { adapter: 'openai' }, { apiUrl: null }, 'apiUrl'],
   ['an address instead of the usual one', { adapter: 'openai', apiUrl: null }, { apiUrl }, 'apiUrl'],
   ['the usual address of another adapter', { adapter: 'openai', apiUrl: null }, { adapter: 'mistral' }, 'apiUrl'],
@@ -69,7 +68,7 @@ describe('the key of a provider', () => {
 
   test('stays where the server stays, and is no matter where there is none', async () => {
     const [id, without] = [await addProvider(), await addProvider({ apiKey: null })]
-    const same = { apiUrl: 'https://AI.example.org:443/other/path', modelStatusUrl: 'https://ai.example.org/status' }
+    const same = { apiUrl: 'https://AI.example.org:443/other/path' }
 
     expect((await svc.admin.update('ai-providers', id, same)).status).toBe(200)
     expect((await svc.admin.update('ai-providers', id, { adapter: 'openai' })).status).toBe(200)
