@@ -5,11 +5,11 @@ import { getHTTPStatusCodeFromError } from '@trpc/server/http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../routers/core/context.ts'
 import { Problem } from '../routers/core/problems.ts'
-import { assertMayCall } from '../routers/core/trpc.ts'
+import { accessOf, assertMayCall } from '../routers/core/trpc.ts'
 import { type AppRouter, appRouter } from '../routers/index.ts'
 import { failureOf } from './http/failure.ts'
 import { excessOf } from './http/json-text.ts'
-import { bodyLimitOf, type Door, factsOf, procedureAt } from './http/procedures.ts'
+import { bodyLimitOf, type Door, procedureAt } from './http/procedures.ts'
 
 const MAX_CALLS = 50
 
@@ -83,7 +83,7 @@ function assertMayCallAny(ctx: Context, names: readonly string[]): void {
 function refusalOf(ctx: Context, name: string): unknown {
   const procedure = procedureAt(name)
   try {
-    if (procedure) assertMayCall(ctx, factsOf(procedure).meta.audience)
+    if (procedure) assertMayCall(ctx, accessOf(procedure))
     return undefined
   } catch (refusal) {
     return refusal

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { audienceOf, servedRoutes } from '../facades/json-api/exposed-routes.ts'
+import { routeAccess, servedRoutes } from '../facades/json-api/exposed-routes.ts'
 import { summaryOf } from '../facades/json-api/openapi/summaries.ts'
 import { appRouter } from '../routers/index.ts'
 import { describeSettings } from './config/settings.ts'
@@ -21,7 +21,7 @@ const parts: Record<string, () => string> = {
     tableOf(
       ['Route', 'What it does', 'Open to', 'Ability of the token'],
       servedRoutes(appRouter).map((route) => {
-        const { callers, ability = '', sessionOnly } = audienceOf(route)
+        const { callers, ability = '', sessionOnly } = routeAccess(route)
         return [
           code(`${route.method} ${route.url}`),
           summaryOf(route),

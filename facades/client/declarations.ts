@@ -1,16 +1,18 @@
-import { problemNames } from '../../routers/core/problems.ts'
+import { errorCodes } from '../../routers/core/problems.ts'
+import { accessOf, metaOf } from '../../routers/core/trpc.ts'
 import { sentenceFor } from '../../routers/resource/words.ts'
-import { factsOf, openTo, procedureAt } from '../http/procedures.ts'
+import { openTo, procedureAt } from '../http/procedures.ts'
 
 /** What to say of a procedure; nothing where no token is good for it, because the client has nothing else. */
 function sentenceOf(name: string): string | undefined {
   const procedure = procedureAt(name)
   if (!procedure) throw new Error(`There is no procedure ${name}.`)
-  const { audience, about, exposes } = factsOf(procedure).meta
-  if (audience.callers === 'the host' || audience.sessionOnly) return undefined
+  const { about, exposes } = metaOf(procedure)
+  const access = accessOf(procedure)
+  if (access.callers === 'the host' || access.sessionOnly) return undefined
   const sentence = about ?? (exposes && sentenceFor(exposes))
   if (!sentence) throw new Error(`Nobody said what ${name} does.`)
-  return `${sentence} ${openTo(audience)}`
+  return `${sentence} ${openTo(access)}`
 }
 
 export interface Documented {
@@ -26,7 +28,7 @@ export function finish(declarations: string): { text: string; procedures: Docume
   const procedures: Documented[] = []
   const spelled = declarations
     .replace(/^import type .* from '\.\.\/.*;\n/gm, '')
-    .replaceAll('ProblemName', problemNames.map((name) => `'${name}'`).join(' | '))
+    .replaceAll('ServiceErrorCode', errorCodes.map((name) => `'${name}'`).join(' | '))
   const text = spelled.replace(/^ {4}(\w+): \{\n((?: {8}.*\n)*) {4}\};\n/gm, (_, router: string, members: string) => {
     const kept = members.replace(/^ {8}(\w+): \{\n(?: {9,}.*\n)* {8}\};\n/gm, (whole, procedure: string) => {
       const name = `${router}.${procedure}`

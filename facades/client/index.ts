@@ -1,5 +1,5 @@
 import { createTRPCUntypedClient, httpBatchStreamLink, type TRPCClient, TRPCClientError } from '@trpc/client'
-import type { ProblemName } from '../../routers/core/problems.ts'
+import type { ErrorCode as ServiceErrorCode } from '../../routers/core/problems.ts'
 import type { AppRouter } from '../../routers/index.ts'
 import type { Spelled } from './spelled.ts'
 
@@ -25,7 +25,7 @@ export interface Linked {
 }
 
 /** What went wrong; `internal` is the server's fault, `unreachable` means that nothing of it answered. */
-export type ErrorCode = ProblemName | 'bad_request' | 'internal' | 'unreachable' | 'aborted'
+export type ErrorCode = ServiceErrorCode | 'unreachable' | 'aborted'
 
 /** One wrong place in the input. */
 export interface Issue {

@@ -1,7 +1,8 @@
 import { STATUS_CODES } from 'node:http'
 import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server'
 import type { z } from 'zod'
-import { factsOf, openTo } from '../http/procedures.ts'
+import { accessOf, metaOf } from '../../routers/core/trpc.ts'
+import { inputsOf, openTo } from '../http/procedures.ts'
 import { type Components, type Described, objectOf } from '../json-api/openapi/components.ts'
 import { securityOf } from '../json-api/openapi/operations.ts'
 import { legacyUser } from '../legacy/user.ts'
@@ -85,18 +86,20 @@ export function describePlain(router: AnyTRPCRouter, components: Components) {
 
 function operationOf(components: Components, endpoint: Plain, procedure: AnyTRPCProcedure): Described {
   const { path, name, tag, refusals, body, answers, more } = endpoint
-  const { inputs, meta } = factsOf(procedure)
+  const [meta, access] = [metaOf(procedure), accessOf(procedure)]
   const schemaOf = (kind: string, schema: z.ZodType | undefined, io: 'input' | 'output') =>
     schema ? components.use('schemas', `${name}.${kind}`, () => components.fromZod(schema, io)) : {}
   const refusal = components.use('schemas', 'refusal', () => refused)
   return {
     operationId: path.slice(1).replaceAll('/', '.'),
     summary: meta.about?.replace(/\.$/, ''),
-    description: openTo(meta.audience),
+    description: openTo(access),
     tags: [tag],
-    security: securityOf(meta.audience),
+    security: securityOf(access),
     ...more,
-    ...(body && { requestBody: { required: true, content: json(body(schemaOf('input', inputs[0], 'input'))) } }),
+    ...(body && {
+      requestBody: { required: true, content: json(body(schemaOf('input', inputsOf(procedure)[0], 'input'))) },
+    }),
     responses: {
       ...answers(schemaOf('answer', translated[name] ?? meta.answer, 'output')),
       ...Object.assign({}, ...refusals.map((status) => answered(status, json(refusal)))),

@@ -1,34 +1,20 @@
 import type { AnyTRPCProcedure } from '@trpc/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
-import type { BodySize } from '../../routers/core/body-size.ts'
-import { type Audience, assertMayCall } from '../../routers/core/trpc.ts'
+import { type Access, accessOf, assertMayCall, metaOf } from '../../routers/core/trpc.ts'
 import { appRouter } from '../../routers/index.ts'
-import type { Exposure } from '../../routers/resource/declare.ts'
 import type { BodyLimits } from './body-limits.ts'
 import type { ContextOf } from './request-context.ts'
 
-interface Facts {
-  inputs: z.ZodObject[]
-  meta: {
-    audience: Audience
-    exposes?: Exposure
-    body?: BodySize
-    /** What it does, in a sentence. */
-    about?: string
-    answer?: z.ZodType
-  }
-}
-
-/** What tRPC keeps of a procedure. */
-export const factsOf = ({ _def }: AnyTRPCProcedure) => _def as unknown as Facts
+/** The schemas that the input of a procedure passes, which are objects. */
+export const inputsOf = ({ _def }: AnyTRPCProcedure) => _def.inputs as unknown as z.ZodObject[]
 
 const procedures = new Map(Object.entries(appRouter._def.procedures as unknown as Record<string, AnyTRPCProcedure>))
 
 export const procedureAt = (name: string): AnyTRPCProcedure | undefined => procedures.get(name)
 
 /** Who may call a procedure, in a sentence. */
-export function openTo({ callers, ability, sessionOnly }: Audience): string {
+export function openTo({ callers, ability, sessionOnly }: Access): string {
   const condition = sessionOnly
     ? '; no token is good for it'
     : ability
@@ -39,7 +25,7 @@ export function openTo({ callers, ability, sessionOnly }: Audience): string {
 
 /** Bytes of the body that a procedure may be sent; of a form where there is none of this name. */
 export function bodyLimitOf(procedure: AnyTRPCProcedure | undefined, limits: BodyLimits): number {
-  return limits[(procedure && factsOf(procedure).meta.body) ?? 'form']
+  return limits[(procedure && metaOf(procedure).body) ?? 'form']
 }
 
 export interface Door {
@@ -54,6 +40,6 @@ export function routeTo(name: string, { contextOf, bodyLimits }: Door) {
   return {
     bodyLimit: bodyLimitOf(procedure, bodyLimits),
     onRequest: async (request: FastifyRequest, reply: FastifyReply) =>
-      assertMayCall(await contextOf(request, reply), factsOf(procedure).meta.audience),
+      assertMayCall(await contextOf(request, reply), accessOf(procedure)),
   }
 }

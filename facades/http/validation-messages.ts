@@ -17,18 +17,17 @@ export function fieldErrors(issues: readonly DetailedIssue[], root?: string): Fi
 }
 
 /** Where a message has no content, its text is missing as well. */
-const impliedBy = ({ path, message }: DetailedIssue) =>
-  path.at(-1) === 'content' && message.includes('undefined') ? [[...path, 'text']] : []
+const impliedBy = ({ path, missing }: DetailedIssue) =>
+  path.at(-1) === 'content' && missing ? [[...path, 'text']] : []
 
 const kinds: Record<string, string> = { string: 'a string', array: 'an array', object: 'an object', number: 'a number' }
 
 const sentence = (field: string, issue: DetailedIssue) => `The ${field} field ${phraseOf(issue)}.`
 
 /** What is wrong, to stand behind the name of the field. */
-export function phraseOf({ code, message, expected = '', origin, values }: DetailedIssue): string {
+export function phraseOf({ code, message, missing, expected = '', origin, values }: DetailedIssue): string {
   // Our own schemas speak in small letters, and without the name.
   if (/^[a-z]/.test(message)) return message
-  const missing = code === 'invalid_type' && message.includes('undefined')
   // An empty text or list says as little as none.
   if (missing || (code === 'too_small' && (origin === 'string' || origin === 'array'))) return 'is required'
   if (code === 'invalid_value') return `must be one of ${(values ?? []).join(', ')}`

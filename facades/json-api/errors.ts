@@ -1,5 +1,5 @@
-import { type DetailedIssue, fewIssues, issuesOf, UNKNOWN_MEMBER } from '../../routers/core/issues.ts'
-import { type Issue, Problem, sentenceOf } from '../../routers/core/problems.ts'
+import { type DetailedIssue, fewIssues, issuesOf, isUnknownMember } from '../../routers/core/issues.ts'
+import { type ErrorCode, errorKind, type Issue, Problem } from '../../routers/core/problems.ts'
 import { failureOf } from '../http/failure.ts'
 import { phraseOf } from '../http/validation-messages.ts'
 import type { Route } from './routes.ts'
@@ -7,7 +7,7 @@ import { jsonapi, memberName } from './wire.ts'
 
 export interface ErrorObject {
   status: string
-  code: string
+  code: ErrorCode
   title: string
   detail?: string
   source?: { parameter: string } | { pointer: string } | { header: string }
@@ -24,28 +24,6 @@ export interface Failed {
   requestId: string
   route?: Route | undefined
   body?: unknown
-}
-
-/** One sentence per code: it does not change from one occurrence to the next. */
-const titles: Record<string, string> = {
-  unsupported_include: 'This include path is not supported.',
-  unsupported_sort: 'This order is not supported.',
-  unsupported_filter: 'This filter is not supported.',
-  unsupported_fields: 'This field does not exist.',
-  unsupported_parameter: 'This parameter is not supported.',
-  invalid_page: 'This page is not valid.',
-  invalid_attribute: 'An attribute is not valid.',
-  invalid_relationship: 'A relationship is not valid.',
-  invalid_document: 'The document is not valid.',
-  internal: 'Something went wrong on the server.',
-}
-
-const headerOf: Record<string, string> = {
-  unsupported_media_type: 'Content-Type',
-  not_acceptable: 'Accept',
-  precondition_failed: 'If-Match',
-  idempotency_key: 'Idempotency-Key',
-  idempotency_conflict: 'Idempotency-Key',
 }
 
 /** The document for whatever was thrown: one entry per problem, and nothing of the server's inside. */
@@ -75,44 +53,51 @@ const distinct = (issues: readonly DetailedIssue[]) =>
   )
 
 /** An attribute or a relation of the type that the procedure does not take. */
-const isReadOnly = ({ path: [name = '', ...below], message }: DetailedIssue, route: Route | undefined) =>
-  message === UNKNOWN_MEMBER &&
-  below.length === 0 &&
-  route !== undefined &&
-  route.answers !== 'action' &&
-  (Object.hasOwn(route.resource.attributes, name) || Object.hasOwn(route.resource.relations, name))
+function isReadOnly(issue: DetailedIssue, route: Route | undefined): boolean {
+  const [name = '', ...below] = issue.path
+  return (
+    isUnknownMember(issue) &&
+    below.length === 0 &&
+    route !== undefined &&
+    route.answers !== 'action' &&
+    (Object.hasOwn(route.resource.attributes, name) || Object.hasOwn(route.resource.relations, name))
+  )
+}
 
 type Entry = Omit<ErrorObject, 'status' | 'meta'>
 
-function whole(code: string, message: string): Entry {
-  const title = titleOf(code)
-  const header = headerOf[code]
+function whole(code: ErrorCode, message: string): Entry {
+  const { title, header } = errorKind(code)
   return { code, title, ...(message !== title && { detail: message }), ...(header && { source: { header } }) }
 }
 
-const titleOf = (code: string) => titles[code] ?? sentenceOf(code) ?? 'The request could not be understood.'
+const titleOf = (code: ErrorCode) => errorKind(code).title
+
+/** What is wrong with a parameter, by its family. */
+const parameterCodes = new Map<string, ErrorCode>([
+  ['include', 'unsupported_include'],
+  ['sort', 'unsupported_sort'],
+  ['filter', 'unsupported_filter'],
+  ['fields', 'unsupported_fields'],
+  ['page', 'invalid_page'],
+])
 
 function parameter(issue: DetailedIssue): Entry {
   const { path } = issue
   const [first = '', second] = path.map(String)
   const family = /^\w+/.exec(first)?.[0] ?? first
   const name = second !== undefined && (family === 'page' || family === 'filter') ? `${family}[${second}]` : first
-  const code =
-    family === 'page'
-      ? 'invalid_page'
-      : `unsupported_${family}` in titles
-        ? `unsupported_${family}`
-        : 'unsupported_parameter'
+  const code = parameterCodes.get(family) ?? 'unsupported_parameter'
   return { code, title: titleOf(code), detail: `${name} ${phraseOf(issue)}.`, source: { parameter: name } }
 }
 
 /** A member of the body, or the nearest one above it that is there. */
-function member(issue: DetailedIssue, code: string, { route, body }: Failed): Entry {
+function member(issue: DetailedIssue, code: ErrorCode, { route, body }: Failed): Entry {
   const { path } = issue
   const full = path[0] === 'data' || route?.answers === 'action' ? path : inDocument(path, route)
   const name = path.join('.') || 'The document'
   const isClosed = isReadOnly(issue, route)
-  const named = isClosed
+  const named: ErrorCode = isClosed
     ? 'read_only'
     : code.startsWith('invalid')
       ? (kinds[String(full[1])] ?? 'invalid_document')
@@ -121,7 +106,10 @@ function member(issue: DetailedIssue, code: string, { route, body }: Failed): En
   return { code: named, title: titleOf(named), detail: `${name} ${phrase}.`, source: { pointer: existing(body, full) } }
 }
 
-const kinds: Record<string, string> = { attributes: 'invalid_attribute', relationships: 'invalid_relationship' }
+const kinds: Partial<Record<string, ErrorCode>> = {
+  attributes: 'invalid_attribute',
+  relationships: 'invalid_relationship',
+}
 
 function inDocument([name, ...rest]: Issue['path'], route: Route | undefined): (string | number)[] {
   if (name === undefined) return ['data']

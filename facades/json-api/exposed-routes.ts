@@ -1,6 +1,5 @@
 import type { AnyTRPCRouter } from '@trpc/server'
-import type { Audience } from '../../routers/core/trpc.ts'
-import { factsOf } from '../http/procedures.ts'
+import { type Access, accessOf } from '../../routers/core/trpc.ts'
 import { type Route, routesOf } from './routes.ts'
 
 /** A route that a procedure serves. */
@@ -11,4 +10,4 @@ export const isServed = (route: Route): route is ServedRoute => route.procedure 
 /** What there is to call: a relation that is only read refuses writes, which is nothing to describe. */
 export const servedRoutes = (router: AnyTRPCRouter): ServedRoute[] => routesOf(router).filter(isServed)
 
-export const audienceOf = ({ procedure }: ServedRoute): Audience => factsOf(procedure).meta.audience
+export const routeAccess = ({ procedure }: ServedRoute): Access => accessOf(procedure)

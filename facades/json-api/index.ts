@@ -8,7 +8,7 @@ import { excessOf } from '../http/json-text.ts'
 import { bodyLimitOf, type Door } from '../http/procedures.ts'
 import type { Site } from './document.ts'
 import { errorDocument } from './errors.ts'
-import { audienceOf, isServed, type ServedRoute } from './exposed-routes.ts'
+import { isServed, routeAccess, type ServedRoute } from './exposed-routes.ts'
 import { assertAcceptable, assertContentType } from './negotiation.ts'
 import { type Route, routesOf } from './routes.ts'
 import { serve } from './serve.ts'
@@ -74,7 +74,7 @@ function readDocuments(app: FastifyInstance): void {
 
 /** Who may not call is told so before the body is read. What is only read refuses writes of whoever has signed in. */
 function assertServed(route: Route, ctx: Context): void {
-  if (isServed(route)) assertMayCall(ctx, audienceOf(route))
+  if (isServed(route)) assertMayCall(ctx, routeAccess(route))
   else throw new Problem(ctx.caller.current.type === 'guest' ? 'signed_out' : 'read_only')
 }
 

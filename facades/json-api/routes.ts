@@ -1,4 +1,5 @@
 import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server'
+import { metaOf } from '../../routers/core/trpc.ts'
 import type { Exposure, Relation, Resource } from '../../routers/resource/declare.ts'
 import { memberName } from './wire.ts'
 
@@ -63,7 +64,7 @@ function relationReads(name: string, of: Relation): Wire[] {
 export function routesOf(router: AnyTRPCRouter): Route[] {
   const procedures = Object.entries(router._def.procedures as Record<string, AnyTRPCProcedure>)
   const declared = procedures.flatMap(([name, procedure]) => {
-    const { exposes } = (procedure._def.meta ?? {}) as { exposes?: Exposure }
+    const { exposes } = metaOf(procedure)
     if (!exposes) return []
     const { resource } = exposes
     return wireOf(exposes, procedure._def.type === 'query').map(

@@ -1,7 +1,7 @@
 import type { TRPCDefaultErrorShape, TRPCError } from '@trpc/server'
 import type { Context } from './context.ts'
 import { fewIssues, issuesOf, shorten } from './issues.ts'
-import { type Issue, MAX_ISSUES, Problem } from './problems.ts'
+import { errorKind, type Issue, MAX_ISSUES, Problem } from './problems.ts'
 
 const MAX_PATH = 100
 const MAX_SENTENCE = 300
@@ -35,7 +35,7 @@ function toldOf(issues: readonly Issue[], ctx: Context | undefined): Issue[] {
 
 function sentenceOf(error: TRPCError, issues: readonly Issue[]): string {
   if (error instanceof Problem) return error.message
-  if (error.code === 'INTERNAL_SERVER_ERROR') return 'Something went wrong on the server.'
-  if (issues.length > 0) return 'The input is not valid.'
+  if (error.code === 'INTERNAL_SERVER_ERROR') return errorKind('internal').title
+  if (issues.length > 0) return errorKind('invalid').title
   return error.cause instanceof SyntaxError ? 'The input is not valid JSON.' : error.message
 }

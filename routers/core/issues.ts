@@ -7,12 +7,19 @@ export interface DetailedIssue extends Issue {
   expected?: string
   origin?: string
   values?: readonly unknown[]
+  /** Whether there was no value at all. */
+  missing?: boolean
   /** The members that are not known, where this is about such. */
   keys?: string[]
 }
 
-/** What is said of a member that no schema knows. */
-export const UNKNOWN_MEMBER = 'is not known here'
+// zod says of a value nothing but that its type is wrong; whether there was one is known while the issue is made.
+z.config({
+  customError: (issue) => {
+    if (issue.code === 'invalid_type') Object.assign(issue, { missing: issue.input === undefined })
+    return undefined
+  },
+})
 
 /** All issues of an error; none where it is not about the input. A schema that fails elsewhere is a bug of ours. */
 export function issuesOf(error: unknown): DetailedIssue[] {
@@ -24,9 +31,15 @@ export function issuesOf(error: unknown): DetailedIssue[] {
 
 /** zod reports unknown members on the object that holds them. */
 function byMember({ keys, ...issue }: DetailedIssue): DetailedIssue[] {
-  if (issue.code !== 'unrecognized_keys' || !keys) return [issue]
-  return keys.slice(0, MAX_ISSUES).map((key) => ({ path: [...issue.path, key], message: UNKNOWN_MEMBER }))
+  if (!isUnknownMember(issue) || !keys) return [issue]
+  return keys
+    .slice(0, MAX_ISSUES)
+    .map((key) => ({ code: issue.code, path: [...issue.path, key], message: 'is not known here' }))
 }
+
+/** Whether this is about a member that no schema knows. */
+export const isUnknownMember = <I extends DetailedIssue>(issue: I): issue is I & { code: 'unrecognized_keys' } =>
+  issue.code === 'unrecognized_keys'
 
 const MAX_NAME = 40
 const MAX_STEPS = 10

@@ -1,7 +1,17 @@
 import { type TRPC_ERROR_CODE_KEY, TRPCError } from '@trpc/server'
 
-/** The closed list of what can go wrong on purpose. Facades map the name, never the sentence. */
-const problems = {
+/** What a code stands for: its status in the terms of tRPC, and a sentence that is the same at every occurrence. */
+type ErrorKind = readonly [status: TRPC_ERROR_CODE_KEY, title: string, wire?: WireFacts]
+
+interface WireFacts {
+  /** The status of HTTP, where tRPC has no word for it. */
+  http?: number
+  /** The request header that is at fault. */
+  header?: string
+}
+
+/** The closed list of what can go wrong. Facades map the code, never the sentence. */
+const errorKinds = {
   signed_out: ['UNAUTHORIZED', 'Sign in, or send a valid access token.'],
   invalid_token: ['UNAUTHORIZED', 'The access token is not valid.'],
   wrong_user_type: ['FORBIDDEN', 'This is not open to your kind of user.'],
@@ -23,30 +33,55 @@ const problems = {
   not_found: ['NOT_FOUND', 'There is no such record.'],
   invalid: ['UNPROCESSABLE_CONTENT', 'The input is not valid.'],
   invalid_query: ['BAD_REQUEST', 'A query parameter is not valid.'],
-  precondition_failed: ['PRECONDITION_FAILED', 'The record has changed in the meantime.'],
+  precondition_failed: ['PRECONDITION_FAILED', 'The record has changed in the meantime.', { header: 'If-Match' }],
   read_only: ['FORBIDDEN', 'This cannot be changed here.'],
   conflict: ['CONFLICT', 'This would contradict another record.'],
   invalid_document: ['UNPROCESSABLE_CONTENT', 'The document is not valid.'],
   wrong_type: ['CONFLICT', 'The type or id is not the one that belongs here.'],
   client_id: ['FORBIDDEN', 'Ids are given by the server.'],
-  idempotency_key: ['BAD_REQUEST', 'An idempotency key has 1 to 255 visible characters.'],
-  idempotency_conflict: ['CONFLICT', 'The idempotency key is taken.'],
+  idempotency_key: [
+    'BAD_REQUEST',
+    'An idempotency key has 1 to 255 visible characters.',
+    { header: 'Idempotency-Key' },
+  ],
+  idempotency_conflict: ['CONFLICT', 'The idempotency key is taken.', { header: 'Idempotency-Key' }],
   method_not_allowed: ['METHOD_NOT_SUPPORTED', 'This address does not take this method.'],
-  not_acceptable: ['BAD_REQUEST', 'Only application/vnd.api+json is sent, without other parameters than profile.'],
+  not_acceptable: [
+    'BAD_REQUEST',
+    'Only application/vnd.api+json is sent, without other parameters than profile.',
+    { http: 406, header: 'Accept' },
+  ],
   too_large: ['PAYLOAD_TOO_LARGE', 'The body is too large.'],
-  unsupported_media_type: ['UNSUPPORTED_MEDIA_TYPE', 'This media type is not supported here.'],
+  unsupported_media_type: [
+    'UNSUPPORTED_MEDIA_TYPE',
+    'This media type is not supported here.',
+    { header: 'Content-Type' },
+  ],
   too_many_requests: ['TOO_MANY_REQUESTS', 'Too many requests. Try again later.'],
   provider_failed: ['INTERNAL_SERVER_ERROR', 'The AI provider did not answer. Try again later.'],
   client_gone: ['CLIENT_CLOSED_REQUEST', 'The client went away.'],
   busy: ['SERVICE_UNAVAILABLE', 'The service is busy. Try again in a moment.'],
   unavailable: ['SERVICE_UNAVAILABLE', 'The service is not available. Try again later.'],
-} as const satisfies Record<string, readonly [TRPC_ERROR_CODE_KEY, string]>
+  unsupported_include: ['BAD_REQUEST', 'This include path is not supported.'],
+  unsupported_sort: ['BAD_REQUEST', 'This order is not supported.'],
+  unsupported_filter: ['BAD_REQUEST', 'This filter is not supported.'],
+  unsupported_fields: ['BAD_REQUEST', 'This field does not exist.'],
+  unsupported_parameter: ['BAD_REQUEST', 'This parameter is not supported.'],
+  invalid_page: ['BAD_REQUEST', 'This page is not valid.'],
+  invalid_attribute: ['UNPROCESSABLE_CONTENT', 'An attribute is not valid.'],
+  invalid_relationship: ['UNPROCESSABLE_CONTENT', 'A relationship is not valid.'],
+  bad_request: ['BAD_REQUEST', 'The request could not be understood.'],
+  internal: ['INTERNAL_SERVER_ERROR', 'Something went wrong on the server.'],
+} as const satisfies Record<string, ErrorKind>
 
-export type ProblemName = keyof typeof problems
-export const problemNames = Object.keys(problems) as ProblemName[]
+export type ErrorCode = keyof typeof errorKinds
+export const errorCodes = Object.keys(errorKinds) as ErrorCode[]
 
-/** The sentence of a problem, the same at every occurrence; undefined for other words. */
-export const sentenceOf = (name: string): string | undefined => problems[name as ProblemName]?.[1]
+/** What the table says of a code. */
+export function errorKind(code: ErrorCode): { status: TRPC_ERROR_CODE_KEY; title: string } & WireFacts {
+  const [status, title, wire]: ErrorKind = errorKinds[code]
+  return { status, title, ...wire }
+}
 
 /** More than anybody reads of one answer. */
 export const MAX_ISSUES = 20
@@ -64,14 +99,14 @@ interface ProblemOptions {
 }
 
 export class Problem extends TRPCError {
-  readonly problem: ProblemName
+  readonly problem: ErrorCode
   readonly issues: readonly Issue[]
   /** Set where there is no context to take it from. */
   requestId?: string
 
-  constructor(problem: ProblemName, { detail, issues = [], cause }: ProblemOptions = {}) {
-    const [code, sentence] = problems[problem]
-    super({ code, message: detail ?? sentence, cause })
+  constructor(problem: ErrorCode, { detail, issues = [], cause }: ProblemOptions = {}) {
+    const { status, title } = errorKind(problem)
+    super({ code: status, message: detail ?? title, cause })
     this.name = 'Problem'
     this.problem = problem
     this.issues = issues

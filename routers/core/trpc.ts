@@ -1,7 +1,9 @@
-import { initTRPC } from '@trpc/server'
+import { type AnyTRPCProcedure, initTRPC } from '@trpc/server'
 import type { z } from 'zod'
 import type { Ability } from '../../entities/identity/access-token.ts'
 import type { Browser } from '../ports/session.ts'
+import type { Exposure } from '../resource/declare.ts'
+import type { BodySize } from './body-size.ts'
 import type { Caller } from './caller.ts'
 import type { Context } from './context.ts'
 import { errorShape } from './error-shape.ts'
@@ -9,9 +11,34 @@ import { unavailableOr } from './outage.ts'
 import { Problem } from './problems.ts'
 import { assertRawInput } from './raw-input.ts'
 
-const t = initTRPC.context<Context>().create({
-  errorFormatter: ({ shape, error, ctx }) => errorShape(shape, error, ctx),
-})
+export interface Access {
+  callers: 'anyone' | 'users' | 'registering users' | 'administrators' | 'the host'
+  /** What a token must be good for, where one is used. */
+  ability?: Ability
+  /** No token is good for it. */
+  sessionOnly?: true
+}
+
+/** What a procedure says of itself, beside its input and its output. */
+export interface ProcedureMeta {
+  /** Who may call it. */
+  access?: Access
+  /** What it carries out on which type. */
+  exposes?: Exposure
+  /** How much it is sent. */
+  body?: BodySize
+  /** What it does, in a sentence for documents and clients. */
+  about?: string
+  /** The shape of its answer, where that is no resource. */
+  answer?: z.ZodType
+}
+
+const t = initTRPC
+  .context<Context>()
+  .meta<ProcedureMeta>()
+  .create({
+    errorFormatter: ({ shape, error, ctx }) => errorShape(shape, error, ctx),
+  })
 
 export const { router, createCallerFactory, middleware } = t
 
@@ -24,22 +51,19 @@ const procedure = t.procedure.use(async ({ next }) => {
 
 type CallerOf<T extends Caller['type']> = Extract<Caller, { type: T }>
 
-export interface Audience {
-  callers: 'anyone' | 'users' | 'registering users' | 'administrators' | 'the host'
-  /** What a token must be good for, where one is used. */
-  ability?: Ability
-  /** No token is good for it. */
-  sessionOnly?: true
-}
+export const metaOf = ({ meta = {} }: AnyTRPCProcedure): ProcedureMeta => meta
 
-/** Throws where the caller may not call what is open to this audience. Facades ask before they read a body. */
-export function assertMayCall(ctx: Context, { callers, ability, sessionOnly }: Audience): void {
+/** Who may call a procedure; where it does not say so, nobody from outside. */
+export const accessOf = (procedure: AnyTRPCProcedure): Access => metaOf(procedure).access ?? { callers: 'the host' }
+
+/** Throws where the caller may not call what has this access. Facades ask before they read a body. */
+export function assertMayCall(ctx: Context, { callers, ability, sessionOnly }: Access): void {
   rules[callers](ctx)
   assertAble(ctx, ability)
   if (sessionOnly && !ctx.browser) throw new Problem('session_only')
 }
 
-const rules: Record<Audience['callers'], (ctx: Context) => void> = {
+const rules: Record<Access['callers'], (ctx: Context) => void> = {
   anyone() {},
   users: (ctx) => assertUserType(ctx, ['user']),
   'registering users': (ctx) => assertUserType(ctx, ['registering', 'user']),
@@ -66,11 +90,11 @@ function assertAble({ caller: { current } }: Context, needed: Ability | undefine
   throw new Problem('missing_ability', { detail: `The access token lacks the ability '${needed}'.` })
 }
 
-/** A base procedure: lets its audience in, looks at what they send, and narrows the type of the context. */
-function openTo<Known extends object = object>(callers: Audience['callers'], how: Omit<Audience, 'callers'> = {}) {
-  const audience: Audience = { callers, ...how }
-  return procedure.meta({ audience }).use(async ({ ctx, getRawInput, next }) => {
-    assertMayCall(ctx, audience)
+/** A base procedure: lets in who may call, looks at what they send, and narrows the type of the context. */
+function openTo<Known extends object = object>(callers: Access['callers'], how: Omit<Access, 'callers'> = {}) {
+  const access: Access = { callers, ...how }
+  return procedure.meta({ access }).use(async ({ ctx, getRawInput, next }) => {
+    assertMayCall(ctx, access)
     assertRawInput(await getRawInput())
     return next({ ctx: { who: ctx.caller.current } as unknown as Known })
   })
@@ -80,8 +104,7 @@ type User = { who: CallerOf<'user'> }
 /** Where a session can be: not with a token, and not on the host. */
 type InBrowser = { browser: Browser }
 
-/** What a procedure does, in a sentence for documents and clients; with the shape of its answer where it is no resource. */
-export const about = (sentence: string, answer?: z.ZodType): { about: string; answer?: z.ZodType } => ({
+export const about = (sentence: string, answer?: z.ZodType): ProcedureMeta => ({
   about: sentence,
   ...(answer && { answer }),
 })

@@ -11,7 +11,8 @@ import { takes } from '../core/body-size.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { about, router, userWho } from '../core/trpc.ts'
-import { attribute, exposes, type RecordOf, resource } from '../resource/declare.ts'
+import { attribute, type RecordOf, resource } from '../resource/declare.ts'
+import { action } from '../verbs/action.ts'
 import { getRow, reads } from '../verbs/read.ts'
 import { RowReader } from '../verbs/rows.ts'
 import { distinctSlots, keychainEntry, keychainSlot, MAX_ENTRIES, publicKey } from './keychain.ts'
@@ -48,17 +49,15 @@ export const userKeychainValuesRouter = router({
   ...reads(userKeychainValues),
 
   /** Everything is judged before anything is changed, and changed as a whole. */
-  batchUpdate: userWho('keychain')
-    .meta({ ...exposes(userKeychainValues, { action: 'batch-update' }), ...takes('keychain') })
-    .meta(about('Set and remove several keychain values at once.'))
+  batchUpdate: action(userKeychainValues, 'batch-update', userWho('keychain'))
+    .meta({ ...about('Set and remove several keychain values at once.'), ...takes('keychain') })
     .input(batch)
     .mutation(async ({ ctx, input }) => {
       await update(ctx, ctx.who.person.id, input)
       return { data: await allEntries(ctx) }
     }),
 
-  validator: userWho('read')
-    .meta(exposes(userKeychainValues, { action: 'validator' }))
+  validator: action(userKeychainValues, 'validator', userWho('read'))
     .meta(
       about(
         'Read the value on which a browser tries a passkey: an entry, or a keychain still to be split into entries.',

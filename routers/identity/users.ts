@@ -10,6 +10,7 @@ import { Problem } from '../core/problems.ts'
 import { about, host, middleware, router, userWho } from '../core/trpc.ts'
 import { personName } from '../ports/login.ts'
 import { attribute, exposes, type RecordOf, resource, timestamps } from '../resource/declare.ts'
+import { member } from '../verbs/action.ts'
 import { getRow, reads, rowId } from '../verbs/read.ts'
 import { withoutUnchanged } from '../verbs/unchanged.ts'
 import { administrator, ifVersion, insistOn, type RowChange, updateRow } from '../verbs/write.ts'
@@ -80,8 +81,7 @@ const permitted = middleware(({ ctx, input, next }) => {
 export const usersRouter = router({
   ...reads(users),
 
-  me: userWho('user')
-    .meta(exposes(users, { member: 'me' }))
+  me: member(users, 'me', userWho('user'))
     .meta(about('Read the caller.'))
     .input(z.strictObject({ include: z.array(z.never()).max(1).optional() }).prefault({}))
     .query(({ ctx }): Promise<RecordOf<typeof users>> => getRow(ctx, users, String(ctx.who.person.id))),

@@ -2,7 +2,8 @@ import { z } from 'zod'
 import type { Context } from '../core/context.ts'
 import type { BlockContext, ConfigBlock } from '../core/extension.ts'
 import { about, anyone, router } from '../core/trpc.ts'
-import { attribute, exposes, type RecordOf, resource } from '../resource/declare.ts'
+import { attribute, type RecordOf, resource } from '../resource/declare.ts'
+import { member } from '../verbs/action.ts'
 import { virtualReads } from '../verbs/computed.ts'
 import { builtInBlocks } from './config-blocks.ts'
 
@@ -51,8 +52,7 @@ const all = async (ctx: Context): Promise<Config[]> => {
 export const configsRouter = router({
   ...virtualReads(configs, all, anyone),
 
-  public: anyone
-    .meta(exposes(configs, { member: 'public' }))
+  public: member(configs, 'public', anyone)
     .meta(about('Read all public blocks at once.'))
     .input(z.strictObject({}).prefault({}))
     .query(async ({ ctx }): Promise<Config> => {

@@ -7,7 +7,8 @@ import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { about, host, router, sessionUser } from '../core/trpc.ts'
 import { USERDATA } from '../ports/vault.ts'
-import { attribute, exposes, type RecordOf, resource } from '../resource/declare.ts'
+import { attribute, type RecordOf, resource } from '../resource/declare.ts'
+import { action } from '../verbs/action.ts'
 import { virtualReads } from '../verbs/computed.ts'
 import { registerMigrations } from './register-frontend-migrations.ts'
 
@@ -46,8 +47,7 @@ export const migrationsRouter = router({
   register: host.mutation(async ({ ctx }) => registerMigrations(ctx, await ctx.services.frontendMigrations())),
 
   /** Saying so again does no harm. */
-  markApplied: sessionUser
-    .meta(exposes(migrations, { action: 'apply' }))
+  markApplied: action(migrations, 'apply', sessionUser)
     .meta(about("Record that the caller's browser has carried out a migration."))
     .input(z.preprocess(spelled, z.strictObject({ migrationName: z.string().min(1).max(200) })))
     .mutation(async ({ ctx, input }) => ({ data: [await markApplied(ctx, ctx.who.person.id, input.migrationName)] })),

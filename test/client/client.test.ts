@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import type { AnyTRPCProcedure } from '@trpc/server'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Audience } from '../../routers/core/trpc.ts'
+import { accessOf } from '../../routers/core/trpc.ts'
 import { appRouter } from '../../routers/index.ts'
 import { startApp } from '../kit/app.ts'
 import { answers, configFor, startProvider } from '../kit/provider.ts'
@@ -187,10 +188,10 @@ test('the declarations are whole: nothing in them is left open', async () => {
 test('each procedure that a token can call has a comment of its own, and no other is there', async () => {
   const text = await readFile(join(consumer, 'node_modules/svc/facades/client/dist/index.d.ts'), 'utf8')
   const readme = await readFile(join(consumer, 'node_modules/svc/README.md'), 'utf8')
-  const callable = Object.entries(appRouter._def.procedures as unknown as Record<string, { _def: { meta?: object } }>)
-    .filter(([, { _def }]) => {
-      const { audience } = _def.meta as { audience: Audience }
-      return audience.callers !== 'the host' && !audience.sessionOnly
+  const callable = Object.entries(appRouter._def.procedures as unknown as Record<string, AnyTRPCProcedure>)
+    .filter(([, procedure]) => {
+      const access = accessOf(procedure)
+      return access.callers !== 'the host' && !access.sessionOnly
     })
     .map(([name]) => name.split('.')[1])
 

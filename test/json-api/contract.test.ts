@@ -1,10 +1,11 @@
+import type { AnyTRPCProcedure } from '@trpc/server'
 import { describe, expect, test } from 'vitest'
 import { ParameterBinder, type ParameterValues } from '../../entities/sql/scope.ts'
 import { routesOf } from '../../facades/json-api/routes.ts'
-import type { Audience } from '../../routers/core/trpc.ts'
+import { accessOf } from '../../routers/core/trpc.ts'
 import { appRouter, resources } from '../../routers/index.ts'
 import { createCatalogue } from '../../routers/resource/catalogue.ts'
-import { type Exposure, type Relation, type Resource, resourceTypes } from '../../routers/resource/declare.ts'
+import { type Relation, type Resource, resourceTypes } from '../../routers/resource/declare.ts'
 import type { QueryShape } from '../../routers/resource/statements.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 
@@ -166,7 +167,7 @@ describe('the surface', () => {
   test('has the addresses that the declared verbs make', () => {
     const lines = routesOf(appRouter)
       .filter(({ procedure }) => procedure)
-      .map(({ method, url, procedure }) => `${method} ${url} - ${audienceOf(procedure)}`)
+      .map(({ method, url, procedure }) => `${method} ${url} - ${accessIn(procedure)}`)
     expect(lines.sort((a, b) => (pathOf(a) < pathOf(b) ? -1 : 1))).toMatchInlineSnapshot(`
       [
         "GET /ai-model-descriptions - users who read",
@@ -254,7 +255,7 @@ describe('the surface', () => {
   })
 
   test('is open to guests only where that is meant', () => {
-    const open = routesOf(appRouter).filter(({ procedure }) => procedure && audienceOf(procedure) === 'anyone')
+    const open = routesOf(appRouter).filter(({ procedure }) => procedure && accessIn(procedure) === 'anyone')
     expect(open.map(({ url }) => url)).toEqual(
       expect.arrayContaining(['/configs', '/configs/:id', '/configs/public', '/translation-labels/:id']),
     )
@@ -264,7 +265,8 @@ describe('the surface', () => {
 
 const pathOf = (line: string) => line.split(' ')[1] ?? ''
 
-function audienceOf(procedure: unknown): string {
-  const { audience } = (procedure as { _def: { meta?: { audience?: Audience; exposes?: Exposure } } })._def.meta ?? {}
-  return audience ? [audience.callers, audience.ability].filter(Boolean).join(' who ') : 'nobody said who'
+function accessIn(procedure: AnyTRPCProcedure | undefined): string {
+  if (!procedure) return 'nobody'
+  const { callers, ability } = accessOf(procedure)
+  return [callers, ability].filter(Boolean).join(' who ')
 }

@@ -18,7 +18,6 @@ import { createCatalogue } from '../../routers/resource/catalogue.ts'
 import {
   attribute,
   choice,
-  exposes,
   filter,
   many,
   one,
@@ -26,6 +25,7 @@ import {
   resource,
   timestamps,
 } from '../../routers/resource/declare.ts'
+import { member, rowAction } from '../../routers/verbs/action.ts'
 import { getRow, reads, rowId } from '../../routers/verbs/read.ts'
 import { relationshipWrites } from '../../routers/verbs/relationship.ts'
 import { writes } from '../../routers/verbs/write.ts'
@@ -146,15 +146,13 @@ const app = router({
     addVisitors: visitors.add,
     replaceVisitors: visitors.replace,
     removeVisitors: visitors.remove,
-    greet: userWho('write')
-      .meta(exposes(planets, { action: 'greet', ofOne: true }))
+    greet: rowAction(planets, 'greet', userWho('write'))
       .input(z.strictObject({ id: rowId, words: z.string().min(1) }))
       .mutation(async ({ ctx, input }) => ({
         data: await getRow(ctx, planets, input.id),
         meta: { said: input.words },
       })),
-    largest: userWho('read')
-      .meta(exposes(planets, { member: 'largest' }))
+    largest: member(planets, 'largest', userWho('read'))
       .input(z.strictObject({}).prefault({}))
       .query(({ ctx }) => getRow(ctx, planets, '1')),
   }),

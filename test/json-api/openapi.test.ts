@@ -8,7 +8,8 @@ import { openApiDocument } from '../../facades/docs/document.ts'
 import { routesOf } from '../../facades/json-api/routes.ts'
 import { router, sessionUser, userWho } from '../../routers/core/trpc.ts'
 import { appRouter, resources } from '../../routers/index.ts'
-import { exposes, type Resource } from '../../routers/resource/declare.ts'
+import type { Resource } from '../../routers/resource/declare.ts'
+import { action, rowAction } from '../../routers/verbs/action.ts'
 import { startApp, type TestApp, type TestUser } from '../kit/app.ts'
 
 const BASE = '/api/svc/v1'
@@ -221,10 +222,8 @@ describe('the OpenAPI document', () => {
   test('describes an action as a plain object and as a document, and what only a session may do', () => {
     const of = resources.find(({ type }) => type === 'ai-models') as Resource
     const input = z.strictObject({ id: z.string(), times: z.int().min(1) })
-    const ring = userWho('write')
-      .meta(exposes(of, { action: 'ring', ofOne: true }))
-      .input(input)
-    const look = sessionUser.meta(exposes(of, { action: 'look' }))
+    const ring = rowAction(of, 'ring', userWho('write')).input(input)
+    const look = action(of, 'look', sessionUser)
     const bells = router({ ring: ring.mutation(() => ({})), look: look.query(() => ({})) })
     const described = openApiDocument({ router: router({ bells }), resources, baseUrl: '' }) as unknown as OpenApi
     const { requestBody, responses, operationId } = described.paths[`${BASE}/ai-models/{id}/actions/ring`]!['post']!

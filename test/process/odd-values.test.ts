@@ -61,8 +61,8 @@ async function outcomesOf({ name, isQuery }: TestedProcedure, inputs: unknown[])
 /** Nothing of these is said of an input. */
 const keptOut = ['signed_out', 'csrf', 'session_only', 'admin_only', 'missing_ability', 'wrong_user_type']
 
-const onTheWire = procedures.filter(({ audience, inputs }) => audience.callers !== 'the host' && inputs.length > 0)
-const onTheHost = procedures.filter(({ audience, inputs }) => audience.callers === 'the host' && inputs.length > 0)
+const onTheWire = procedures.filter(({ access, inputs }) => access.callers !== 'the host' && inputs.length > 0)
+const onTheHost = procedures.filter(({ access, inputs }) => access.callers === 'the host' && inputs.length > 0)
 
 /** Every text of every table, as one row per table. */
 async function brokenTexts(): Promise<string[]> {

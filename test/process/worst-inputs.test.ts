@@ -26,7 +26,7 @@ function namesOf({ inputs }: TestedProcedure): string[] {
   return names.length > 0 ? names : ['x']
 }
 
-const onTheWire = procedures.filter(({ audience, inputs }) => audience.callers !== 'the host' && inputs.length > 0)
+const onTheWire = procedures.filter(({ access, inputs }) => access.callers !== 'the host' && inputs.length > 0)
 
 async function overTrpc({ name, isQuery }: TestedProcedure, inputs: string[], as: TestBrowser['send']) {
   const isBatch = inputs.length > 1
@@ -66,7 +66,7 @@ test('names of very many, very long or odd procedures get a short answer', async
 
 test('a guest is told to sign in before the body is looked at, by every procedure that is not open', async () => {
   for (const procedure of onTheWire) {
-    const isOpen = procedure.audience.callers === 'anyone'
+    const isOpen = procedure.access.callers === 'anyone'
     const { status } = await overTrpc(procedure, procedure.isQuery ? ['no JSON'] : ['{'.repeat(1000)], svc.asGuest)
     if (isOpen) expect(status, procedure.name).toBeLessThan(500)
     else expect(status, procedure.name).toBe(401)

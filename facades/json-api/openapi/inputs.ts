@@ -1,12 +1,12 @@
 import type { Resource } from '../../../routers/resource/declare.ts'
 import { relatedInput } from '../../../routers/verbs/read.ts'
-import { factsOf } from '../../http/procedures.ts'
+import { inputsOf } from '../../http/procedures.ts'
 import type { ServedRoute } from '../exposed-routes.ts'
 import type { Components, ObjectSchema } from './components.ts'
 
 /** The input of the procedure that a route calls, as one object. */
 export function inputOf(components: Components, { procedure }: ServedRoute): ObjectSchema {
-  const parts = factsOf(procedure).inputs.map((schema) => components.fromZod(schema, 'input'))
+  const parts = inputsOf(procedure).map((schema) => components.fromZod(schema, 'input'))
   return {
     ...parts.at(-1),
     properties: Object.assign({}, ...parts.map(({ properties }) => properties)),

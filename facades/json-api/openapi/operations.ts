@@ -1,8 +1,8 @@
 import { STATUS_CODES } from 'node:http'
-import type { Audience } from '../../../routers/core/trpc.ts'
+import type { Access } from '../../../routers/core/trpc.ts'
 import type { Relation, Resource } from '../../../routers/resource/declare.ts'
 import { openTo } from '../../http/procedures.ts'
-import { audienceOf, type ServedRoute } from '../exposed-routes.ts'
+import { routeAccess, type ServedRoute } from '../exposed-routes.ts'
 import { isRepeatable } from '../routes.ts'
 import { mediaType } from '../wire.ts'
 import type { BodySchemas } from './bodies.ts'
@@ -26,15 +26,15 @@ const header = (description: string) => ({ description, schema: text })
 export function operationOf(writing: Writing, route: ServedRoute): Described {
   const { components, resources, bodies } = writing
   const { resource, relation } = route
-  const audience = audienceOf(route)
+  const access = routeAccess(route)
   const target = (relation && resources.get(relation.of.to)) ?? resource
   const body = bodies.of(route)
   return {
     operationId: idOf(route),
     summary: summaryOf(route),
-    description: openTo(audience),
+    description: openTo(access),
     tags: [resource.type],
-    security: securityOf(audience),
+    security: securityOf(access),
     parameters: parametersOf(components, route, target, resources),
     ...(body && {
       requestBody: {
@@ -49,7 +49,7 @@ export function operationOf(writing: Writing, route: ServedRoute): Described {
   }
 }
 
-export const securityOf = ({ callers, ability, sessionOnly }: Audience): Described[] => [
+export const securityOf = ({ callers, ability, sessionOnly }: Access): Described[] => [
   ...(sessionOnly ? [] : [{ bearer: ability ? [ability] : [] }]),
   { session: [] },
   ...(callers === 'anyone' ? [{}] : []),

@@ -1,7 +1,7 @@
 import type { AnyTRPCProcedure } from '@trpc/server'
 import type { z } from 'zod'
-import { factsOf } from '../../../facades/http/procedures.ts'
-import type { Audience } from '../../../routers/core/trpc.ts'
+import { inputsOf } from '../../../facades/http/procedures.ts'
+import { type Access, accessOf } from '../../../routers/core/trpc.ts'
 import { appRouter, resources } from '../../../routers/index.ts'
 import type { Relation, Resource } from '../../../routers/resource/declare.ts'
 import { relatedInput } from '../../../routers/verbs/read.ts'
@@ -9,7 +9,7 @@ import { relatedInput } from '../../../routers/verbs/read.ts'
 export interface TestedProcedure {
   name: string
   isQuery: boolean
-  audience: Audience
+  access: Access
   inputs: z.ZodType[]
 }
 
@@ -17,8 +17,7 @@ const declared = Object.entries(appRouter._def.procedures as unknown as Record<s
 
 /** Every procedure there is, with the schemas of its input. */
 export const procedures: TestedProcedure[] = declared.map(([name, procedure]) => {
-  const { inputs, meta } = factsOf(procedure)
-  return { name, isQuery: procedure._def.type === 'query', audience: meta.audience, inputs }
+  return { name, isQuery: procedure._def.type === 'query', access: accessOf(procedure), inputs: inputsOf(procedure) }
 })
 
 const relationOf = (from: Resource, { to, ...relation }: Relation) => ({

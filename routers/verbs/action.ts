@@ -1,0 +1,19 @@
+import type { ProcedureMeta } from '../core/trpc.ts'
+import { exposes, type Resource } from '../resource/declare.ts'
+
+/** A base procedure: it says who may call, and what it is tagged with. */
+interface Tagged<B> {
+  meta(meta: ProcedureMeta): B
+}
+
+/** Begins a custom action of a type: `POST`, or `GET` for a query, below `/{type}/actions/{name}`. */
+export const action = <B extends Tagged<B>>(of: Resource, name: string, base: B): B =>
+  base.meta(exposes(of, { action: name }))
+
+/** Begins a custom action of one row, whose input has its `id`. */
+export const rowAction = <B extends Tagged<B>>(of: Resource, name: string, base: B): B =>
+  base.meta(exposes(of, { action: name, ofOne: true }))
+
+/** Begins a read of a single resource that has a name in place of an id, such as `me`. */
+export const member = <B extends Tagged<B>>(of: Resource, name: string, base: B): B =>
+  base.meta(exposes(of, { member: name }))
