@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SubjectInput } from './subject.ts'
-import type { BenchRequest, Contest, Suite, World } from './suite.ts'
+import { type BenchRequest, type Contest, memory, type Suite, throughput, type World } from './suite.ts'
 
 const body = JSON.stringify({
   payload: {
@@ -62,15 +62,12 @@ export const aiReq: Suite = {
   about: 'POST /api/ai-req with token, usage record and log, beside token look-up, provider call and insert alone',
   open,
   wanted: [
-    {
-      what: 'at least 0.6 of the floor',
-      met: ({ concurrency, ratio }) => (concurrency >= 10 ? ratio >= 0.6 : undefined),
-    },
+    throughput(0.6, ({ concurrency }) => concurrency >= 10),
     {
       what: 'added p99 under 2 times the floor',
       met: ({ concurrency, subject, floor }) =>
         concurrency === 10 ? subject.p99 - floor.p99 < 2 * floor.p99 : undefined,
     },
-    { what: 'under 200 MB', met: ({ subjectPeak }) => subjectPeak < 200 },
+    memory,
   ],
 }

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { putAccount } from '../../server/login/accounts.ts'
 import { assertSame } from './same.ts'
 import type { SubjectInput } from './subject.ts'
-import type { BenchRequest, Contest, Suite, World } from './suite.ts'
+import { type BenchRequest, type Contest, memory, type Suite, throughput, type World } from './suite.ts'
 
 const base = '/api/svc/v1'
 const person = { username: 'bench0', email: 'bench0@example.org', name: 'Bench' }
@@ -54,10 +54,5 @@ export const identity: Suite = {
   name: 'identity',
   about: 'Who somebody is, by session and by token, beside one store read and one row read',
   open,
-  wanted: [
-    {
-      what: 'at least 0.5 of the floor',
-      met: ({ concurrency, ratio }) => (concurrency === 10 ? ratio >= 0.5 : undefined),
-    },
-  ],
+  wanted: [throughput(0.5, ({ concurrency }) => concurrency === 10), memory],
 }

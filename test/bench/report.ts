@@ -1,7 +1,19 @@
 import type { Comparison, Suite } from './suite.ts'
 
-const columns = ['request', 'at once', 'who', 'req/s', 'p50 ms', 'p99 ms', 'CPU ms/req', 'peak MB', 'heap MB', 'ratio']
-const widths = [10, 8, 9, 8, 8, 8, 11, 8, 9, 7]
+const columns = [
+  'request',
+  'at once',
+  'who',
+  'req/s',
+  'p50 ms',
+  'p99 ms',
+  'CPU ms/req',
+  'peak MB',
+  'heap MB',
+  'req/s ratio',
+  'peak ratio',
+]
+const widths = [20, 8, 9, 8, 8, 8, 11, 8, 9, 12, 11]
 
 const line = (cells: readonly string[]) =>
   `${cells.map((cell, index) => (index === 2 ? cell.padEnd(9) : cell.padStart(widths[index] ?? 8))).join(' ')}\n`
@@ -25,9 +37,10 @@ export function rows({
     p99.toFixed(2),
     cpuPerRequest.toFixed(3),
   ]
+  const ratios = [ratio, subjectPeak / floorPeak].map((value) => value.toFixed(2))
   return (
-    line([request, `${concurrency}`, 'subject', ...figures(subject), subjectPeak.toFixed(0), live, ratio.toFixed(2)]) +
-    line(['', '', 'floor', ...figures(floor), floorPeak.toFixed(0), '', ''])
+    line([request, `${concurrency}`, 'subject', ...figures(subject), subjectPeak.toFixed(0), live, ...ratios]) +
+    line(['', '', 'floor', ...figures(floor), floorPeak.toFixed(0)])
   )
 }
 

@@ -59,9 +59,21 @@ export interface Comparison {
   floor: Figures
   /** Requests per second of the subject to those of the floor in the round beside it: the median of all rounds. */
   ratio: number
-  /** Highest memory of the subject up to now. */
+  /** Highest memory up to now. */
   subjectPeak: number
+  floorPeak: number
   /** What the subject still used before the rounds and after them, once all else was collected. */
   heap: { before: number; after: number }
-  floorPeak: number
+}
+
+/** At least this part of the floor's requests per second, wherever the comparison is one that counts. */
+export const throughput = (least: number, counts: (comparison: Comparison) => boolean): Wanted => ({
+  what: `at least ${least} of the floor`,
+  met: (comparison) => (counts(comparison) ? comparison.ratio >= least : undefined),
+})
+
+/** Memory beside that of the least program: how much that is depends on the engine and the machine. */
+export const memory: Wanted = {
+  what: 'peak memory at most that of the floor',
+  met: ({ subjectPeak, floorPeak }) => subjectPeak <= floorPeak,
 }
