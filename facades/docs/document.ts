@@ -1,8 +1,9 @@
 import type { AnyTRPCRouter } from '@trpc/server'
+import { brand } from '../../routers/core/brand.ts'
 import type { Resource } from '../../routers/resource/declare.ts'
+import { basePath } from '../http/names.ts'
 import type { Described } from '../json-api/openapi/components.ts'
 import { describeJsonApi, securitySchemes } from '../json-api/openapi/index.ts'
-import { basePath, brand } from '../json-api/wire.ts'
 import { introduction } from './introduction.ts'
 import { describePlain } from './plain-operations.ts'
 

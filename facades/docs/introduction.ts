@@ -1,4 +1,4 @@
-import { basePath } from '../json-api/wire.ts'
+import { basePath } from '../http/names.ts'
 
 const example = (address: string) => `\
 curl ${address}/api/ai-req \\

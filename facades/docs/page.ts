@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { runInNewContext } from 'node:vm'
-import { basePath } from '../json-api/wire.ts'
+import { basePath } from '../http/names.ts'
 
 export const documentUrl = `${basePath}/openapi.json`
 export const scriptUrl = '/docs/scalar.js'

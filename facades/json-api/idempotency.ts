@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto'
 import type { Caller } from '../../routers/core/caller.ts'
 import type { Context } from '../../routers/core/context.ts'
 import { Problem } from '../../routers/core/problems.ts'
+import { syncLogMember } from '../http/names.ts'
 import { giveKeyBack, takeKey, takeRoom } from './idempotency-quota.ts'
-import { jsonapi, syncLogMember } from './wire.ts'
+import { jsonapi } from './wire.ts'
 
 /** An answer as it goes out. */
 export interface Sent {

@@ -5,6 +5,7 @@ import { Problem } from '../../routers/core/problems.ts'
 import { assertMayCall } from '../../routers/core/trpc.ts'
 import type { Resource } from '../../routers/resource/declare.ts'
 import { excessOf } from '../http/json-text.ts'
+import { basePath } from '../http/names.ts'
 import { bodyLimitOf, type Door } from '../http/procedures.ts'
 import type { Site } from './document.ts'
 import { errorDocument } from './errors.ts'
@@ -12,7 +13,7 @@ import { isServed, routeAccess, type ServedRoute } from './exposed-routes.ts'
 import { assertAcceptable, assertContentType } from './negotiation.ts'
 import { type Route, routesOf } from './routes.ts'
 import { serve } from './serve.ts'
-import { basePath, mediaType } from './wire.ts'
+import { mediaType } from './wire.ts'
 
 export interface JsonApiOptions extends Door {
   router: AnyTRPCRouter

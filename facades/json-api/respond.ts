@@ -1,10 +1,11 @@
 import type { Linked, Resource } from '../../routers/resource/declare.ts'
 import type { Page } from '../../routers/verbs/read.ts'
+import { basePath } from '../http/names.ts'
 import { type Document, encode, identify, type Site, selfOf, type Wanted } from './document.ts'
 import { pageOf } from './page.ts'
 import type { ParsedQuery } from './query.ts'
 import type { Route } from './routes.ts'
-import { basePath, jsonapi } from './wire.ts'
+import { jsonapi } from './wire.ts'
 
 export interface Answered {
   site: Site

@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Linked } from '../../routers/resource/declare.ts'
+import { syncLogMember } from '../http/names.ts'
 import type { Document } from './document.ts'
 import { type Answered, documentOf } from './respond.ts'
-import { syncLogMember } from './wire.ts'
 
 const PART = 250
 

@@ -4,6 +4,7 @@ import { type Api, createCaller } from '../../routers/index.ts'
 import type { RateLimitStatus } from '../../routers/ports/rate-limiter.ts'
 import { eventStream } from '../http/event-stream.ts'
 import { type Failure, failureOf } from '../http/failure.ts'
+import { basePath } from '../http/names.ts'
 import { type Door, routeTo } from '../http/procedures.ts'
 import { type FieldErrors, fieldErrors } from '../http/validation-messages.ts'
 import { legacyUserOf } from './user.ts'
@@ -68,7 +69,7 @@ export async function legacy(
 
   app.get('/api/user', async (request, reply) => {
     reply.header('deprecation', `@${deprecatedSince}`)
-    reply.header('link', '</api/svc/v1/users/me>; rel="successor-version"')
+    reply.header('link', `<${basePath}/users/me>; rel="successor-version"`)
     return legacyUserOf(await createCaller(await contextOf(request, reply)).users.me())
   })
 }

@@ -1,5 +1,7 @@
+import { brand } from '../../routers/core/brand.ts'
 import type { Labels } from '../../routers/ports/locales.ts'
 import { describedLocales } from '../../routers/ports/locales.ts'
+import { basePath } from '../http/names.ts'
 import { type Html, html } from './html.ts'
 
 /** A text by its key. */
@@ -28,12 +30,12 @@ export function layout(
   { title, module, body, signedIn, wide = false }: Page,
 ): string {
   const document = html`<!doctype html>
-<html lang="${locale.slice(0, 2)}">
+<html lang="${locale.slice(0, 2)}" data-brand="${brand}" data-api="${basePath}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>${title} · svc</title>
+<title>${title} · ${brand}</title>
 <link rel="stylesheet" href="/assets/style.css">
 <link rel="icon" href="data:,">
 <script type="module" src="/assets/language.js"></script>
@@ -41,7 +43,7 @@ ${module !== undefined && html`<script type="module" src="/assets/${module}.js">
 </head>
 <body${wide && html` class="wide"`}>
 <a class="skip" href="#main">${translate('page.skip')}</a>
-<header><a class="brand" href="/">svc</a>${signedIn && html`<a href="/logout">${translate('page.signOut')}</a>`}</header>
+<header><a class="brand" href="/">${brand}</a>${signedIn && html`<a href="/logout">${translate('page.signOut')}</a>`}</header>
 <main id="main">
 <h1>${title}</h1>
 <p id="page-failed" class="notice wrong" role="alert" hidden>${translate('page.error')}</p>

@@ -1,5 +1,6 @@
 import { AI_USER_ID } from '../../entities/identity/user.ts'
 import { coalescedStatement } from '../../entities/sql/statement.ts'
+import { brand } from '../core/brand.ts'
 import type { BlockContext, ConfigBlock } from '../core/extension.ts'
 import type { FileRules, Salts } from '../core/settings.ts'
 import { BUILT_IN_AI_PICTURE } from '../identity/ai-picture.ts'
@@ -28,7 +29,7 @@ export function saltsFor({ caller, settings }: BlockContext): Partial<Salts> | u
 const noFiles: FileRules = { maxFileSize: 0, allowedMimeTypes: [], allowedExtensions: [] }
 
 /** What calls the AI user in a text. */
-const AI_HANDLE = '@svc'
+const AI_HANDLE = `@${brand}`
 
 /** The blocks that come with the service, each for those who may see it. */
 export const builtInBlocks: readonly ConfigBlock[] = [

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { brand } from '../core/brand.ts'
 import type { Context } from '../core/context.ts'
 import type { BlockContext, ConfigBlock } from '../core/extension.ts'
 import { about, anyone, router } from '../core/trpc.ts'
@@ -27,7 +28,7 @@ export const configs = resource({
 type Config = RecordOf<typeof configs>
 
 /** The blocks of the service itself stand under this name, those of extensions under theirs. */
-const namespace = 'svc-core'
+const namespace = `${brand}-core`
 
 /** What a block may look at. */
 export function blockContext({ caller, usage, locale, services: { settings, sql } }: Context): BlockContext {

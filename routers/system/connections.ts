@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { pendingCount } from '../../entities/identity/frontend-migration.sql.ts'
 import { coalescedStatement } from '../../entities/sql/statement.ts'
+import { brand } from '../core/brand.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { anyone, router } from '../core/trpc.ts'
@@ -32,7 +33,7 @@ const sparse = { sparse: true } as const
 
 export const connections = resource({
   type: 'connections',
-  about: 'What a front end needs first. The id is `svc` for the session of the caller.',
+  about: `What a front end needs first. The id is \`${brand}\` for the session of the caller.`,
   attributes: {
     connectionType: attribute(z.enum(connectionTypes).describe('How far the caller has come.')),
     version: attribute(z.string().describe('Of this service.')),
@@ -65,7 +66,7 @@ export const connectionsRouter = router({
     .input(z.strictObject({ id: z.string().max(255) }))
     .query(async ({ ctx, input }): Promise<Connection> => {
       const { caller, usage, requestId } = ctx
-      if (input.id !== 'svc' || usage !== 'main') {
+      if (input.id !== brand || usage !== 'main') {
         ctx.services.log.warn({ requestId, userType: caller.current.type, usage }, 'a connection was refused')
         throw new Problem('not_found', { detail: 'There is no such connection.' })
       }
@@ -75,7 +76,7 @@ export const connectionsRouter = router({
       ])
       const { version } = ctx.services.settings
       return {
-        id: 'svc',
+        id: brand,
         version,
         locale: ctx.locale,
         ...known,

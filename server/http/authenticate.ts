@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { sessionCookie } from '../../facades/json-api/wire.ts'
+import { sessionCookie } from '../../facades/http/names.ts'
 import type { Browser } from '../../routers/ports/session.ts'
 import type { Named } from '../stores/sessions.ts'
 import { type BrowserOptions, RequestBrowser } from './browser-session.ts'

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { sessionCookie } from '../../facades/json-api/wire.ts'
+import { knownCookie, loginCookie, sessionCookie } from '../../facades/http/names.ts'
 import { KNOWN_BROWSER_DAYS } from '../../routers/identity/known-browser.ts'
 import type { Locale } from '../../routers/ports/locales.ts'
 import type { HeaderSource } from '../../routers/ports/login.ts'
@@ -8,13 +8,10 @@ import { handleOf, type Named, type Sessions } from '../stores/sessions.ts'
 import { readCookie, writeCookie } from './cookies.ts'
 import { LOCALE_COOKIE } from './request-locale.ts'
 
-const PENDING_COOKIE = 'svc_login'
-
 /** Where a provider sends the browser back to. */
 const PENDING_PATH = '/req/login'
 const PENDING_SECONDS = 15 * 60
 
-const KNOWN_COOKIE = 'svc_known'
 const KNOWN_SECONDS = KNOWN_BROWSER_DAYS * 24 * 60 * 60
 
 const LOCALE_SECONDS = 120 * 24 * 60 * 60
@@ -66,7 +63,7 @@ export class RequestBrowser implements Browser {
   }
 
   get pending() {
-    return readCookie(this.#request.headers.cookie, PENDING_COOKIE)
+    return readCookie(this.#request.headers.cookie, loginCookie)
   }
 
   proxied() {
@@ -90,15 +87,15 @@ export class RequestBrowser implements Browser {
 
   keepPending(sealed: string | undefined) {
     const maxAge = sealed === undefined ? 0 : PENDING_SECONDS
-    this.#tell(PENDING_COOKIE, sealed ?? '', { path: PENDING_PATH, maxAge })
+    this.#tell(loginCookie, sealed ?? '', { path: PENDING_PATH, maxAge })
   }
 
   get known() {
-    return readCookie(this.#request.headers.cookie, KNOWN_COOKIE)
+    return readCookie(this.#request.headers.cookie, knownCookie)
   }
 
   keepKnown(sealed: string) {
-    this.#tell(KNOWN_COOKIE, sealed, { maxAge: KNOWN_SECONDS })
+    this.#tell(knownCookie, sealed, { maxAge: KNOWN_SECONDS })
   }
 
   async #goOn(next: Named | undefined) {

@@ -1,7 +1,7 @@
 import type { AnyTRPCRouter } from '@trpc/server'
 import type { Resource } from '../../../routers/resource/declare.ts'
+import { basePath, sessionCookie } from '../../http/names.ts'
 import { servedRoutes } from '../exposed-routes.ts'
-import { basePath, sessionCookie } from '../wire.ts'
 import { BodySchemas } from './bodies.ts'
 import { Components, type Described } from './components.ts'
 import { operationOf, type Writing } from './operations.ts'

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Relation, Resource } from '../../../routers/resource/declare.ts'
-import { jsonapi, memberName, syncLogMember } from '../wire.ts'
+import { syncLogMember } from '../../http/names.ts'
+import { jsonapi, memberName } from '../wire.ts'
 import { type Components, constant, type Described, listOf, nullable, objectOf } from './components.ts'
 
 type Resources = ReadonlyMap<string, Resource>

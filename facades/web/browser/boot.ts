@@ -1,7 +1,7 @@
 import type { Salts } from './derive.ts'
 import type { Translate } from './errors.ts'
 import { element } from './form.ts'
-import { api, ask, resource } from './server.ts'
+import { api, ask, brand, resource } from './server.ts'
 
 export interface Connection {
   connectionType: 'internal' | 'internal_registering_user' | 'internal_authenticated'
@@ -42,7 +42,7 @@ export async function boot(): Promise<Booted> {
 
 /** Connection and configs at once, then the texts, then pending migrations: in this order. */
 async function connect(): Promise<Booted> {
-  const [connection] = await Promise.all([resource<Connection>('connections/svc'), ask('GET', `${api}/configs`)])
+  const [connection] = await Promise.all([resource<Connection>(`connections/${brand}`), ask('GET', `${api}/configs`)])
   const { labels } = await resource<{ labels: Record<string, string> }>(`translation-labels/${connection.locale}`)
   if ((connection.migrationsToApply ?? 0) > 0) await migrate()
   return { connection, translate: (key) => labels[key] ?? key }

@@ -5,7 +5,7 @@ import { Wrong } from './errors.ts'
 import { element, entered, onSubmit } from './form.ts'
 import { keep } from './keystore.ts'
 import { showSecret } from './secret.ts'
-import { ask, resource } from './server.ts'
+import { ask, brand, resource } from './server.ts'
 import { refusePaste } from './typed.ts'
 
 refusePaste()
@@ -21,7 +21,7 @@ onSubmit(translate, 'handshake', async () => {
   if (!salts || !userinfo) throw new Wrong('page.error')
   const { handshake, backupCode, key } = await firstKeys(passkey, userinfo.username, salts)
   const { redirectUri } = await ask<{ redirectUri: string }>('POST', '/handshake', handshake)
-  await keep(ownerOf(await resource<Connection>('connections/svc')), key)
+  await keep(ownerOf(await resource<Connection>(`connections/${brand}`)), key)
   element<HTMLAnchorElement>('on').href = redirectUri
   document.querySelector('h1')?.replaceChildren(translate('page.handshake.codeTitle'))
   element('make').hidden = true

@@ -1,6 +1,9 @@
 import { Refused, Wrong } from './errors.ts'
 import { signInAgain } from './go.ts'
 
+/** As the page says: the word of this service, and where its JSON:API begins. */
+export const { brand = '', api = '' } = document.documentElement.dataset
+
 interface Body {
   code?: string
   errors?: { code?: string; source?: { pointer?: string } }[] | Record<string, string[]>
@@ -41,7 +44,5 @@ interface Resource<A> {
 
 /** The attributes of one resource. */
 export async function resource<A>(path: string): Promise<A> {
-  return (await ask<Resource<A>>('GET', `/api/svc/v1/${path}`)).data.attributes
+  return (await ask<Resource<A>>('GET', `${api}/${path}`)).data.attributes
 }
-
-export const api = '/api/svc/v1'
