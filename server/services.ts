@@ -7,7 +7,6 @@ import type { Settings } from '../routers/core/settings.ts'
 import { lockKeychain } from '../routers/identity/keychain-lock.ts'
 import { resources } from '../routers/index.ts'
 import { createCatalogue } from '../routers/resource/catalogue.ts'
-import { RowLoader } from '../routers/resource/row-loader.ts'
 import { createGateway } from './ai/gateway.ts'
 import { readModelConfig } from './config/ai-config.ts'
 import { loadExtensions } from './config/extensions.ts'
@@ -74,7 +73,6 @@ export async function compose({ env, database, log, temporaryDir }: Parts): Prom
     healthTimer: createHealthTimer(env.HEALTH_DEEP_EVERY, temporaryDir),
     extensions,
     resources: createCatalogue(resources),
-    rows: new RowLoader(sql),
     labels: await loadLabels(env.LABELS_DIR),
     log,
   }

@@ -79,6 +79,11 @@ export class ParameterBinder {
     return [...this.#readers.values()]
   }
 
+  /** Where a value stands among those of the statement. */
+  indexOf(name: ParameterName): number {
+    return [...this.#readers.keys()].indexOf(name)
+  }
+
   #place(key: string, read: (given: ParameterValues) => unknown): string {
     if (!this.#readers.has(key)) this.#readers.set(key, read)
     return `$${[...this.#readers.keys()].indexOf(key) + 1}`
@@ -86,18 +91,33 @@ export class ParameterBinder {
 }
 
 /** A statement whose values are given by name. */
-export interface CompiledStatement {
-  statement: Statement<Record<string, unknown>>
+export interface CompiledStatement<Row> {
+  statement: Statement<Row>
   values(given: ParameterValues): unknown[]
 }
 
+interface CompileOptions {
+  /** Whether the statement is written for those who see every row. */
+  unrestricted: boolean
+  /** Whether callers share its rows: those with equal values, or, `byIds`, those whose values differ in nothing but the ids. */
+  coalesced?: 'equal' | 'byIds' | undefined
+}
+
 /** Writes a statement once, for as many calls as come. The name follows from the text, so equal texts share one plan. */
-export function compile(unrestricted: boolean, write: (sql: ParameterBinder) => string): CompiledStatement {
+export function compile<Row>(
+  { unrestricted, coalesced }: CompileOptions,
+  write: (sql: ParameterBinder) => string,
+): CompiledStatement<Row> {
   const binder = new ParameterBinder(unrestricted)
   const text = write(binder)
-  const name = createHash('sha1').update(text).digest('base64url')
   const { readers } = binder
-  return { statement: { name, text }, values: (given) => readers.map((read) => read(given)) }
+  const statement: Statement<Row> = {
+    name: createHash('sha1').update(text).digest('base64url'),
+    text,
+    ...(coalesced && { coalesced: true }),
+    ...(coalesced === 'byIds' && { idsAt: binder.indexOf('ids') }),
+  }
+  return { statement, values: (given) => readers.map((read) => read(given)) }
 }
 
 export const everyRow: SqlPredicate = () => 'true'

@@ -14,6 +14,7 @@ export const aiModelDescriptions = resource({
   type: 'ai-model-descriptions',
   about: "What a model is like, in the caller's language or the default one.",
   table: 'ai_model_descriptions',
+  coalesced: true,
   scope: visibleDescriptions,
   attributes: {
     aiModelId: attribute(z.int().describe('The id of the model.'), { column: 'model_id' }),

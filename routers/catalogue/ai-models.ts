@@ -73,6 +73,7 @@ export const aiModels = resource({
   type: 'ai-models',
   about: 'AI models that can be asked.',
   table: 'ai_models',
+  coalesced: true,
   scope: visibleModels,
   attributes: {
     active: attribute(active),

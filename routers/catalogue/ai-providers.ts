@@ -53,6 +53,7 @@ export const aiProviders = resource({
   type: 'ai-providers',
   about: 'Services that run AI models.',
   table: 'ai_providers',
+  coalesced: true,
   scope: visibleProviders,
   attributes: {
     providerId: attribute(providerId),

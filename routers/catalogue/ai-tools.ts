@@ -54,6 +54,7 @@ export const aiTools = resource({
   type: 'ai-tools',
   about: 'Functions that models may call.',
   table: 'ai_tools',
+  coalesced: true,
   scope: visibleTools,
   attributes: {
     name: attribute(z.string().describe('Unique.')),

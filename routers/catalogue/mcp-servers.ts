@@ -38,6 +38,7 @@ export const mcpServers = resource({
   type: 'mcp-servers',
   about: 'Servers that offer tools over the Model Context Protocol.',
   table: 'mcp_servers',
+  coalesced: true,
   scope: everyRow,
   attributes: {
     serverLabel: attribute(serverLabel),

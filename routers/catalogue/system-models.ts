@@ -20,6 +20,7 @@ export const systemModels = resource({
   type: 'system-models',
   about: "Which model does which task. Programs get the front end's choice where there is none for them.",
   table: 'system_models',
+  coalesced: true,
   scope: visibleSystemModels,
   attributes: {
     modelType: attribute(modelType),

@@ -24,6 +24,7 @@ export const systemPrompts = resource({
   about:
     "What a model is told before a task, in the caller's language or the default one. The front end sends it along.",
   table: 'system_prompts',
+  coalesced: true,
   scope: visiblePrompts,
   attributes: {
     promptType: attribute(promptType),

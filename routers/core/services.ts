@@ -15,7 +15,6 @@ import type { Storage } from '../ports/storage.ts'
 import type { UsageLog } from '../ports/usage-log.ts'
 import type { Vault } from '../ports/vault.ts'
 import type { ResourceCatalogue } from '../resource/catalogue.ts'
-import type { RowLoader } from '../resource/row-loader.ts'
 import type { Extensions } from './extension.ts'
 import type { HookRegistry } from './hooks.ts'
 import type { Settings } from './settings.ts'
@@ -44,7 +43,6 @@ export interface Services {
   healthTimer: HealthTimer
   extensions: Extensions
   resources: ResourceCatalogue
-  rows: RowLoader
   labels: Readonly<Record<Locale, Labels>>
   log: Log
 }

@@ -120,6 +120,8 @@ export interface Declaration<A extends Attributes = Attributes, Q extends QueryW
   about: string
   /** Absent on a virtual resource. */
   table?: string
+  /** Whether callers who ask for the same in one turn of the event loop share one statement: for what many read alike. */
+  coalesced?: true
   /** Which rows a caller sees. It stands in every statement that reads the table, whichever way it is reached. */
   scope?: SqlPredicate
   attributes: A
@@ -138,6 +140,7 @@ export interface Resource<A extends Attributes = Attributes, Q extends QueryWord
   type: ResourceType
   about: string
   table: string | undefined
+  coalesced?: true
   scope: SqlPredicate
   attributes: A
   relations: Record<Q['relation'], Relation>

@@ -1,5 +1,5 @@
 import { type CompiledStatement, compile, type ParameterBinder } from '../../entities/sql/scope.ts'
-import { columnOf, type Linked, type Relation, type Resource, type Whole } from './declare.ts'
+import { columnOf, type Relation, type Resource, type Whole } from './declare.ts'
 
 /** What makes two queries of a type differ in their text. */
 export interface QueryShape {
@@ -16,114 +16,130 @@ export interface FilterUse {
 
 export const plainShape = (unrestricted: boolean): QueryShape => ({ unrestricted, sort: [], filters: [] })
 
-/** What a row says beside its record. */
-export interface Read {
+/** A record beside what is told with it. */
+export interface RecordRow {
   record: Whole
-  /** How many rows there are in all, on a page. */
+}
+/** With how many rows there are in all. */
+export interface PageRow extends RecordRow {
   total: number
-  /** The id of the row that a relation led from; else the row's own. */
-  belongsTo: string
+}
+/** With the id of the row that a relation led from. */
+export interface RelatedRow extends RecordRow {
+  parent: string
 }
 
-/** The statements that read one type, each written when first needed. */
+/** The statements that read one type, each written when first needed. PostgreSQL sends a record as JSON. */
 export class ResourceStatements {
   readonly #of: Resource
   readonly #resourceOf: (type: string) => Resource
-  readonly #written = new Map<string, CompiledStatement>()
-  readonly #links: [name: string, Relation][]
-  readonly #sparse: string[]
+  readonly #written = new Map<string, CompiledStatement<unknown>>()
+  readonly #sparse: readonly string[]
 
   constructor(of: Resource, resourceOf: (type: string) => Resource) {
     this.#of = of
     this.#resourceOf = resourceOf
-    this.#links = Object.entries(of.relations).filter(([, { many }]) => !many)
     this.#sparse = Object.keys(of.attributes).filter((name) => of.attributes[name]?.sparse)
   }
 
-  /**
-   * Makes a row the record it stands for. What is no attribute comes as one text, where the relations will be: so the
-   * row need not be copied, which would take longer than all the rest of reading it.
-   */
-  read(row: Record<string, unknown>): Read {
-    const [total = '', parent = '', ...ids] = (row['relations'] as string).split(' ')
-    const relations: Record<string, Linked | null> = {}
-    for (const [index, [name]] of this.#links.entries())
-      relations[name] = ids[index] === NOTHING ? null : { id: ids[index] as string }
-    row['relations'] = relations
-    for (const name of this.#sparse) if (row[name] === null) delete row[name]
-    const record = row as unknown as Whole
-    return { record, total: Number(total), belongsTo: parent === NOTHING ? record.id : parent }
+  /** The record of a row, without sparse attributes that have no value. */
+  recordOf({ record }: RecordRow): Whole {
+    if (this.#sparse.length === 0) return record
+    const present = Object.entries(record).filter(([name, value]) => value !== null || !this.#sparse.includes(name))
+    return Object.fromEntries(present) as unknown as Whole
   }
 
   /** A page whose rows know how many there are in all. */
-  page(shape: QueryShape): CompiledStatement {
+  page(shape: QueryShape): CompiledStatement<PageRow> {
     return this.#once('page', shape, (sql) => {
       const from = this.#from(shape, sql)
-      return `select ${this.#columns(sql, { total: countOf(from) })} ${from} ${this.#window(shape, sql)}`
+      return `select ${this.#record(sql)}, (${countOf(from)}) as total ${from} ${this.#window(shape, sql)}`
     })
   }
 
   /** How many there are in all, where a page has no row to say so. */
-  count(shape: QueryShape): CompiledStatement {
+  count(shape: QueryShape): CompiledStatement<{ total: number }> {
     return this.#once('count', { ...shape, sort: [] }, (sql) => countOf(this.#from(shape, sql)))
   }
 
-  byIds(unrestricted: boolean): CompiledStatement {
+  byIds(unrestricted: boolean): CompiledStatement<RecordRow> {
     const shape = plainShape(unrestricted)
-    return this.#once('byIds', shape, (sql) => `${this.#rows(shape, sql)} and t.id = any(${sql.param('ids')})`)
+    const write = (sql: ParameterBinder) =>
+      `select ${this.#record(sql)} ${this.#from(shape, sql)} and t.id = any(${sql.param('ids')})`
+    return this.#once('byIds', shape, write, 'byIds')
   }
 
-  /** Rows of this type that the relation of a parent leads to, each with the parent's id; whole, or a page of one parent's. */
-  related(name: string, relation: Relation, shape: QueryShape, paged: boolean): CompiledStatement {
-    return this.#once(`related:${name}:${paged}`, shape, (sql) => {
+  /** All rows of this type that the relation of some parents leads to. */
+  related(name: string, relation: Relation, unrestricted: boolean): CompiledStatement<RelatedRow> {
+    const shape = plainShape(unrestricted)
+    const write = (sql: ParameterBinder) => {
       const { parent, join, where } = pathOf(relation, sql)
       const from = `${this.#from(shape, sql, join)} and ${where}`
-      if (paged) return `select ${this.#columns(sql, { total: countOf(from) })} ${from} ${this.#window(shape, sql)}`
-      return `select ${this.#columns(sql, { parent })} ${from} order by ${parent}, t.id`
+      return `select ${this.#record(sql)}, ${parent}::text as parent ${from} order by ${parent}, t.id`
+    }
+    return this.#once(`related:${name}`, shape, write, 'byIds')
+  }
+
+  /** A page of the rows that the relation of one parent leads to. */
+  relatedPage(name: string, relation: Relation, shape: QueryShape): CompiledStatement<PageRow> {
+    return this.#once(`relatedPage:${name}`, shape, (sql) => {
+      const { join, where } = pathOf(relation, sql)
+      const from = `${this.#from(shape, sql, join)} and ${where}`
+      return `select ${this.#record(sql)}, (${countOf(from)}) as total ${from} ${this.#window(shape, sql)}`
     })
   }
 
-  countRelated(name: string, relation: Relation, shape: QueryShape): CompiledStatement {
+  countRelated(name: string, relation: Relation, shape: QueryShape): CompiledStatement<{ total: number }> {
     return this.#once(`countRelated:${name}`, { ...shape, sort: [] }, (sql) => {
       const { join, where } = pathOf(relation, sql)
       return countOf(`${this.#from(shape, sql, join)} and ${where}`)
     })
   }
 
-  #once(kind: string, shape: QueryShape, write: (sql: ParameterBinder) => string): CompiledStatement {
+  #once<Row>(
+    kind: string,
+    shape: QueryShape,
+    write: (sql: ParameterBinder) => string,
+    sharing: 'equal' | 'byIds' = 'equal',
+  ): CompiledStatement<Row> {
     const filters = shape.filters.map(({ name, variant }) => [name, variant])
     const key = JSON.stringify([kind, shape.unrestricted, shape.sort, filters])
     const known = this.#written.get(key)
-    if (known) return known
-    const compiled = compile(shape.unrestricted, write)
+    if (known) return known as CompiledStatement<Row>
+    const { unrestricted } = shape
+    const compiled = compile<Row>({ unrestricted, coalesced: this.#of.coalesced ? sharing : undefined }, write)
     // Rare orders are many: PostgreSQL keeps no plan of theirs, and we keep no text.
     if (shape.sort.length > 1) return { ...compiled, statement: { ...compiled.statement, name: '' } }
     this.#written.set(key, compiled)
     return compiled
   }
 
-  #rows(shape: QueryShape, sql: ParameterBinder): string {
-    return `select ${this.#columns(sql)} ${this.#from(shape, sql)}`
-  }
-
-  #columns(sql: ParameterBinder, { total = `'${NOTHING}'`, parent = `'${NOTHING}'` } = {}): string {
+  /** A row as the record it stands for: its attributes, and the to-one relations as links. */
+  #record(sql: ParameterBinder): string {
     const visible = Object.entries(this.#of.attributes).filter(([, { only }]) => !only || sql.unrestricted)
     const values = visible.map(([name, attribute]) => {
       const value = attribute.sql?.('t', sql) ?? `t.${columnOf(name, attribute)}`
       return `${value} as "${name}"`
     })
-    const links = this.#links.map(([, relation]) => `coalesce(${this.#link(relation, sql)}, '${NOTHING}')`)
-    const beside = `concat_ws(' ', (${total}), ${[parent, ...links].join(', ')}) as relations`
-    return ['t.id::text as id', 't.xmin::text as "rowVersion"', beside, ...values].join(', ')
+    const links = Object.entries(this.#of.relations).filter(([, { many }]) => !many)
+    const relations = links.map(([name, relation]) => `'${name}', ${this.#link(relation, sql)}`)
+    const members = [
+      't.id::text as id',
+      't.xmin::text as "rowVersion"',
+      ...values,
+      `json_build_object(${relations}) as relations`,
+    ]
+    return `(select row_to_json(r) from (select ${members.join(', ')}) r) as record`
   }
 
-  /** The id of a to-one relation; null where the caller may not see what it leads to. */
+  /** What a to-one relation leads to, as a link; null where the caller may not see it. */
   #link({ to, path }: Relation, sql: ParameterBinder): string {
     if (!('column' in path)) throw new Error('a to-many relation has no column')
-    if (path.alwaysVisible) return `t.${path.column}::text`
+    if (path.alwaysVisible)
+      return `case when t.${path.column} is not null then json_build_object('id', t.${path.column}::text) end`
     const { table, scope } = this.#resourceOf(to)
     const row = sql.alias()
-    return `(select ${row}.id::text from ${table} ${row} where ${row}.id = t.${path.column} and ${scope(row, sql)})`
+    return `(select json_build_object('id', ${row}.id::text) from ${table} ${row} where ${row}.id = t.${path.column} and ${scope(row, sql)})`
   }
 
   #from({ filters }: QueryShape, sql: ParameterBinder, join = ''): string {
@@ -148,9 +164,6 @@ export class ResourceStatements {
     return attribute ? `t.${columnOf(name, attribute)}` : 't.id'
   }
 }
-
-/** Stands where there is nothing, in the text beside the attributes of a row. */
-const NOTHING = '-'
 
 const countOf = (from: string) => `select count(*)::int as total ${from}`
 

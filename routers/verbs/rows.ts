@@ -1,7 +1,7 @@
 import type { CompiledStatement, ParameterValues, Viewer } from '../../entities/sql/scope.ts'
 import type { Context } from '../core/context.ts'
 import type { Linked, Relation, Resource, ResourceType, Whole } from '../resource/declare.ts'
-import { plainShape, type QueryShape, type Read } from '../resource/statements.ts'
+import type { PageRow, QueryShape, RecordRow } from '../resource/statements.ts'
 
 export interface Window {
   size: number
@@ -15,7 +15,7 @@ export interface Query extends Omit<QueryShape, 'unrestricted'> {
 }
 
 /** What a relation leads to from one record. */
-type Found = (from: Linked) => Linked | Linked[] | null
+type RelationResolver = (from: Linked) => Linked | Linked[] | null
 
 /** Reads rows of declared types as their caller may see them. A page and its total are one statement, each include path one more. */
 export class RowReader {
@@ -30,9 +30,7 @@ export class RowReader {
   }
 
   async byId(of: Resource, id: number, include: readonly string[]): Promise<Whole | undefined> {
-    const rows = await this.#byIds(of.type, [id])
-    const records = (rows.get(`${id}`) ?? []).map(({ record }) => record)
-    return (await this.#including(of, records, include))[0]
+    return (await this.#including(of, await this.#byIds(of.type, [id]), include))[0]
   }
 
   async page(of: Resource, query: Query, { size, number }: Window) {
@@ -55,7 +53,7 @@ export class RowReader {
       offset: (number - 1) * size,
       filters: query.filterValues ?? {},
     }
-    const page = statements.related(key, relation, shape, true)
+    const page = statements.relatedPage(key, relation, shape)
     return this.#page(of, query, given, page, () => statements.countRelated(key, relation, shape))
   }
 
@@ -64,25 +62,30 @@ export class RowReader {
     of: Resource,
     query: Query,
     given: ParameterValues,
-    compiled: CompiledStatement,
-    counting: () => CompiledStatement,
+    compiled: CompiledStatement<PageRow>,
+    counting: () => CompiledStatement<{ total: number }>,
   ) {
-    const read = await this.#ctx.services.rows.all({ statements: this.#statements(of.type), compiled, given })
-    const items = await this.#including(of, recordsOf(read), query.include)
-    return { items, total: read[0]?.total ?? (given.offset === 0 ? 0 : await this.#count(counting(), given)) }
+    const rows = await this.#run(compiled, given)
+    const items = await this.#including(of, this.#recordsOf(of.type, rows), query.include)
+    const [first] = rows.length > 0 || given.offset === 0 ? rows : await this.#run(counting(), given)
+    return { items, total: first?.total ?? 0 }
   }
 
-  async #count({ statement, values }: CompiledStatement, given: ParameterValues): Promise<number> {
-    const [counted] = await this.#ctx.services.sql(statement, values(given))
-    return counted?.['total'] as number
+  #run<Row>({ statement, values }: CompiledStatement<Row>, given: ParameterValues): Promise<Row[]> {
+    return this.#ctx.services.sql(statement, values(given))
   }
 
-  #byIds(type: ResourceType, ids: readonly number[]) {
+  /** The records of `ids`, in their order; what is not there for the caller is left out. */
+  async #byIds(type: ResourceType, ids: readonly number[]): Promise<Whole[]> {
+    const rows = await this.#run(this.#statements(type).byIds(this.#unrestricted), { ...this.#viewer, ids })
+    // Others may have asked for more.
+    const found = new Map(this.#recordsOf(type, rows).map((record) => [record.id, record]))
+    return ids.flatMap((id) => found.get(`${id}`) ?? [])
+  }
+
+  #recordsOf(type: ResourceType, rows: readonly RecordRow[]): Whole[] {
     const statements = this.#statements(type)
-    return this.#ctx.services.rows.byIds(
-      { statements, compiled: statements.byIds(this.#unrestricted), given: this.#viewer },
-      ids,
-    )
+    return rows.map((row) => statements.recordOf(row))
   }
 
   #statements(type: ResourceType) {
@@ -93,43 +96,41 @@ export class RowReader {
   async #including(of: Resource, records: Whole[], include: readonly string[]): Promise<Whole[]> {
     if (include.length === 0 || records.length === 0) return records
     const names = [...new Set(include.map((path) => path.split('.', 1)[0] as string))]
-    const found = await Promise.all(names.map((name) => this.#follow(of, records, name, below(include, name))))
+    const found = await Promise.all(names.map((name) => this.#follow(of, records, name, nestedIncludes(include, name))))
     return records.map((record) => {
       const relations = { ...record.relations }
-      for (const [index, name] of names.entries()) relations[name] = (found[index] as Found)(record)
+      for (const [index, name] of names.entries()) relations[name] = (found[index] as RelationResolver)(record)
       return { ...record, relations }
     })
   }
 
-  #follow(of: Resource, from: readonly Whole[], name: string, deeper: readonly string[]): Promise<Found> {
+  #follow(of: Resource, from: readonly Whole[], name: string, nested: readonly string[]): Promise<RelationResolver> {
     const relation = of.relations[name] as Relation
     return relation.many
-      ? this.#followMany(`${of.type}.${name}`, relation, from, deeper)
-      : this.#followOne(relation, name, from, deeper)
+      ? this.#followMany(`${of.type}.${name}`, relation, from, nested)
+      : this.#followOne(relation, name, from, nested)
   }
 
-  async #followOne({ to }: Relation, name: string, from: readonly Whole[], deeper: readonly string[]): Promise<Found> {
-    const ids = [...new Set(from.flatMap(({ relations }) => relations[name] ?? []).map(({ id }) => id))]
-    const rows = await this.#byIds(to, ids.map(Number))
-    const own = ids.flatMap((id) => rows.get(id) ?? [])
-    const records = await this.#including(this.#ctx.services.resources.of(to), recordsOf(own), deeper)
+  async #followOne({ to }: Relation, name: string, from: readonly Whole[], nested: readonly string[]) {
+    const ids = new Set(from.flatMap(({ relations }) => relations[name] ?? []).map(({ id }) => Number(id)))
+    const found = await this.#byIds(to, [...ids])
+    const records = await this.#including(this.#ctx.services.resources.of(to), found, nested)
     const byId = new Map(records.map((record) => [record.id, record]))
-    return ({ relations }) => byId.get((relations?.[name] as Linked | null)?.id ?? '') ?? null
+    return ({ relations }: Linked) => byId.get((relations?.[name] as Linked | null)?.id ?? '') ?? null
   }
 
-  async #followMany(key: string, relation: Relation, from: readonly Whole[], deeper: readonly string[]) {
-    const statements = this.#statements(relation.to)
-    const compiled = statements.related(key, relation, plainShape(this.#unrestricted), false)
+  async #followMany(key: string, relation: Relation, from: readonly Whole[], nested: readonly string[]) {
+    const compiled = this.#statements(relation.to).related(key, relation, this.#unrestricted)
     const ids = from.map(({ id }) => Number(id))
-    const rows = await this.#ctx.services.rows.byIds({ statements, compiled, given: this.#viewer }, ids)
+    const rows = Map.groupBy(await this.#run(compiled, { ...this.#viewer, ids }), ({ parent }) => parent)
+    // Others may have asked for those of more parents.
     const own = from.flatMap(({ id }) => rows.get(id) ?? [])
-    const records = await this.#including(this.#ctx.services.resources.of(relation.to), recordsOf(own), deeper)
-    const byParent = Map.groupBy(records, (_, index) => own[index]?.belongsTo)
+    const found = this.#recordsOf(relation.to, own)
+    const records = await this.#including(this.#ctx.services.resources.of(relation.to), found, nested)
+    const byParent = Map.groupBy(records, (_, index) => own[index]?.parent)
     return ({ id }: Linked) => byParent.get(id) ?? []
   }
 }
-
-const recordsOf = (read: readonly Read[]) => read.map(({ record }) => record)
 
 /** What the statements may know of a caller. */
 function viewerOf({ caller: { current }, usage, locale, services: { settings } }: Context): Viewer {
@@ -145,5 +146,5 @@ function seesAll({ caller: { current }, origin }: Context): boolean {
 }
 
 /** `['models', 'models.provider']` below `models` is `['provider']`. */
-export const below = (paths: readonly string[], name: string): string[] =>
+export const nestedIncludes = (paths: readonly string[], name: string): string[] =>
   paths.filter((path) => path.startsWith(`${name}.`)).map((path) => path.slice(name.length + 1))

@@ -110,7 +110,7 @@ describe('every statement', () => {
         for (const { compiled, filters } of statementsOf(svc, resource, admin)) {
           count++
           const { statement, values: valuesOf } = compiled
-          await svc.services.sql(statement, valuesOf({ ...values, ...filters })).catch((cause: unknown) => {
+          await svc.services.sql<unknown>(statement, valuesOf({ ...values, ...filters })).catch((cause: unknown) => {
             throw new Error(`${resource.type}: ${statement.text}`, { cause })
           })
         }
@@ -154,8 +154,8 @@ function statementsOf({ services }: TestApp, resource: Resource, unrestricted: b
         statements.page(shape),
         statements.count(shape),
         ...towards.flatMap(([name, relation]) => [
-          statements.related(name, relation, shape, true),
-          statements.related(name, relation, { ...shape, sort: [] }, false),
+          statements.related(name, relation, unrestricted),
+          statements.relatedPage(name, relation, shape),
           statements.countRelated(name, relation, shape),
         ]),
       ].map((compiled) => ({ compiled, filters: { filters } }))
