@@ -28,8 +28,8 @@ const columns = `m.id, m.model_id as "modelId", m.upstream_id as "upstreamId", m
 export const findCallableModel = coalescedStatement<CallableModelRow>(
   'find-callable-model',
   `select ${columns},
-          array(select t.name from ai_model_tools mt join ai_tools t on t.id = mt.tool_id
-                 where mt.model_id = m.id and t.active and t.tool_type = 'function' order by t.id) as tools
+          to_json(array(select t.name from ai_model_tools mt join ai_tools t on t.id = mt.tool_id
+                         where mt.model_id = m.id and t.active and t.tool_type = 'function' order by t.id)) as tools
      from ai_models m join ai_providers p on p.id = m.provider_id
      join ai_model_usage_rules r on r.model_id = m.id and r.usage_type = $2
     where m.model_id = $1 and m.active and p.active and m.model_type = 'chat'`,

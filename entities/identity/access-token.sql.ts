@@ -16,7 +16,7 @@ export interface TokenOwner {
 /** Values: the ids of tokens. Expired ones are not found. */
 export const findTokenOwners = coalescedStatement<TokenOwner>(
   'find-token-owners',
-  `select t.id as "tokenId", t.hash, t.abilities, u.id as "userId", u.username, u.name, u.email, u.role
+  `select t.id as "tokenId", t.hash, to_json(t.abilities) as abilities, u.id as "userId", u.username, u.name, u.email, u.role
      from access_tokens t join users u on u.id = t.user_id
     where t.id = any($1::int[]) and (t.expires_at is null or t.expires_at > now())`,
   { idsAt: 0 },

@@ -1,10 +1,9 @@
 import { fileURLToPath } from 'node:url'
 import { Migrator } from '@mikro-orm/migrations'
 import { type EntityManager, MikroORM, type PostgreSqlConnection } from '@mikro-orm/postgresql'
-import { types as driverTypes, type Pool } from 'pg'
+import type { Pool } from 'pg'
 import { entities } from '../../entities/index.ts'
 import type { Sql, Statement } from '../../entities/sql/statement.ts'
-import { withLists } from './array-types.ts'
 import { coalesce } from './coalesce.ts'
 import { releaseLostConnections } from './lost-connections.ts'
 
@@ -54,9 +53,8 @@ export async function connect({ url, poolSize = 10 }: DatabaseOptions): Promise<
 
 /** Named statements over the pool: PostgreSQL parses and plans each once per connection. */
 function runOn(pool: Pool): Sql {
-  const types = withLists(pool.options.types ?? driverTypes)
   const run: Sql = async <Row>({ name, text }: Statement<Row>, values: readonly unknown[] = []) =>
-    (await pool.query({ name, text, values: values as unknown[], types })).rows as Row[]
+    (await pool.query({ name, text, values: values as unknown[] })).rows as Row[]
   const runCoalesced = coalesce(run)
   return (statement, values) => (statement.coalesced ? runCoalesced(statement, values) : run(statement, values))
 }
