@@ -3,14 +3,21 @@ import { defineConfig } from 'vitest/config'
 /** Tests whose outcome hangs on chance: `npm run soak` repeats them for minutes. */
 const soak = ['test/process/kills.test.ts', 'test/json-api/fuzz.test.ts', 'test/process/rolling-stop.test.ts']
 
+/** A file for what is counted, beside what is printed. */
+const report = process.env['TEST_REPORT']
+
 export default defineConfig(({ mode }) => ({
   test: {
     include: mode === 'soak' ? soak : ['test/**/*.test.ts'],
     provide: { soak: mode === 'soak' },
+    ...(report && { reporters: ['default', 'json'], outputFile: { json: report } }),
     globalSetup: ['test/kit/global-setup.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
     maxWorkers: 4,
+    // A worker keeps the modules of the service from file to file: each file for itself would load them for a second.
+    isolate: false,
+    unstubEnvs: true,
     // Browsers and servers of a busy machine now and then take longer than a test waits; the log says what was repeated.
     retry: process.env['CI'] ? 1 : 0,
   },

@@ -5,14 +5,16 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import * as argon2 from '@node-rs/argon2'
-import { describe, expect, test, vi } from 'vitest'
+import { afterAll, describe, expect, test, vi } from 'vitest'
 import { readEnv } from '../../server/config/env.ts'
 import { accountsFile, putAccount, readAccounts, removeAccount } from '../../server/login/accounts.ts'
 import { openLoginSources } from '../../server/login/index.ts'
 import { keepLog } from '../kit/log.ts'
 
-// The real one, whose calls can be seen.
+// The real one, whose calls can be seen. Modules that other files of this worker loaded hold one that cannot.
+vi.hoisted(() => vi.resetModules())
 vi.mock('@node-rs/argon2', { spy: true })
+afterAll(() => void vi.resetModules())
 
 const ann = { username: 'ann', email: 'ann@example.org', name: 'Ann Müller' }
 const bea = { username: 'bea', email: 'bea@example.org', name: 'Bea' }
