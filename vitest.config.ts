@@ -1,7 +1,13 @@
 import { defineConfig } from 'vitest/config'
 
-/** Tests whose outcome hangs on chance: `npm run soak` repeats them for minutes. */
-const soak = ['test/process/kills.test.ts', 'test/json-api/fuzz.test.ts', 'test/process/rolling-stop.test.ts']
+/** Tests that `npm run soak` repeats for minutes, because chance decides them, or runs in full, because that takes minutes. */
+const soak = [
+  'test/process/kills.test.ts',
+  'test/process/rolling-stop.test.ts',
+  'test/process/lost-connection.test.ts',
+  'test/json-api/fuzz.test.ts',
+  'test/json-api/conformance.test.ts',
+]
 
 /** A file for what is counted, beside what is printed. */
 const report = process.env['TEST_REPORT']

@@ -1,5 +1,5 @@
 import axe from 'axe-core'
-import { type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { programPath } from './parts.ts'
 
@@ -17,10 +17,21 @@ const quiet = [
   '--disable-sync',
 ]
 
+// Signals are the worker's own matter.
+const signals = { handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false }
+
+let browser: Browser | undefined
+
+/** The browser of this worker, which ends with it. What is opened in it shares nothing: each has a context of its own. */
+export async function openContext(options: BrowserContextOptions = {}) {
+  if (!browser?.isConnected()) browser = await chromium.launch({ executablePath, args: quiet, ...signals })
+  return browser.newContext(options)
+}
+
 /** A page of a real browser, and every request it made. */
 export async function openPage(url: string, options: BrowserContextOptions = {}) {
-  const browser = await chromium.launch({ executablePath, args: quiet })
-  const page = await (await browser.newContext({ baseURL: url, ...options })).newPage()
+  const context = await openContext({ baseURL: url, ...options })
+  const page = await context.newPage()
   page.setDefaultTimeout(45_000)
   const requests: { method: string; url: string; body: string }[] = []
   const complaints: string[] = []
@@ -29,7 +40,7 @@ export async function openPage(url: string, options: BrowserContextOptions = {})
   })
   page.on('pageerror', (error) => complaints.push(error.message))
   page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()))
-  return { page, requests, complaints, [Symbol.asyncDispose]: () => browser.close() }
+  return { page, requests, complaints, [Symbol.asyncDispose]: () => context.close() }
 }
 
 interface Axe {

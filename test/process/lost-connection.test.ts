@@ -5,6 +5,7 @@ import { type BehindRelay, type Call, nameOf, problemOf, startBehindRelay } from
 import { firstKeys } from '../kit/browser.ts'
 import { base } from '../kit/json-api-client.ts'
 import { question } from '../kit/provider.ts'
+import { rounds, sampleOf } from '../kit/rounds.ts'
 
 let app: BehindRelay
 let session: Record<string, string>
@@ -120,17 +121,17 @@ const bySession: [string, (n: number) => Call][] = [
   ],
 ]
 
-/** Every address of a resource or a list of them. */
+/** The addresses of resources and of lists of them. */
 const reading = routesOf(appRouter)
   .filter(({ method, procedure, url }) => method === 'GET' && procedure && !url.includes('/actions/'))
   .map(({ url }) => url)
 
 describe('a call that loses its connection to the database answers 503, and the service goes on:', () => {
-  test.for(byToken)('%s', async ([, makeCall]) => {
+  test.for(sampleOf(byToken, 4))('%s', async ([, makeCall]) => {
     expect(await cutEverywhere(makeCall, app.token)).toBeGreaterThan(1)
   })
 
-  test.for(bySession)('%s', async ([, makeCall]) => {
+  test.for(sampleOf(bySession, 2))('%s', async ([, makeCall]) => {
     expect(await cutEverywhere(makeCall, session)).toBeGreaterThan(1)
   })
 
@@ -148,16 +149,16 @@ describe('a call that loses its connection to the database answers 503, and the 
     expect(await cutEverywhere(ask, { authorization: `Bearer ${token}` })).toBeGreaterThan(1)
   })
 
-  test('every address that is read', async () => {
+  test('the addresses that are read', async () => {
     expect(reading.length).toBeGreaterThan(30)
     let cuts = 0
-    for (const url of reading) {
+    for (const url of sampleOf(reading, 8)) {
       const [, type] = url.split('/')
       const [row] = await app.svc.rows<{ id: string }>(idsOf[type ?? ''] ?? `select '1' as id where false`)
       if (!row && url.includes(':id')) continue
       cuts += await cutEverywhere(() => ({ method: 'GET', path: base + url.replace(':id', row?.id ?? '') }), app.token)
     }
-    expect(cuts).toBeGreaterThan(50)
+    expect(cuts).toBeGreaterThan(rounds(5, 50))
   })
 })
 
