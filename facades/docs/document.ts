@@ -2,6 +2,7 @@ import type { AnyTRPCRouter } from '@trpc/server'
 import { brand } from '../../routers/core/brand.ts'
 import type { Resource } from '../../routers/resource/declare.ts'
 import { basePath } from '../http/names.ts'
+import type { Members } from '../json-api/members.ts'
 import type { Described } from '../json-api/openapi/components.ts'
 import { describeJsonApi, securitySchemes } from '../json-api/openapi/index.ts'
 import { introduction } from './introduction.ts'
@@ -12,18 +13,20 @@ export interface OpenApiOptions {
   resources: readonly Resource[]
   /** The public address; empty where documents name no host. */
   baseUrl: string
+  members?: Members
 }
 
 /** What programs can ask of the service, as OpenAPI describes it. */
-export function openApiDocument({ router, resources, baseUrl }: OpenApiOptions): Described {
-  const { components, tags, paths } = describeJsonApi(router, resources)
+export function openApiDocument({ router, resources, baseUrl, members }: OpenApiOptions): Described {
+  const { components, tags, paths } = describeJsonApi(router, resources, members)
   const plain = describePlain(router, components)
+  const { schemas, parameters, responses } = components
   return {
     openapi: '3.1.1',
     info: { title: `${brand} API`, version: basePath.split('/').at(-1), description: introduction(baseUrl) },
     servers: [{ url: baseUrl || '/' }],
     tags: [...plain.tags, ...tags],
     paths: { ...plain.paths, ...paths },
-    components: { ...components, securitySchemes },
+    components: { schemas, parameters, responses, securitySchemes },
   }
 }

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { type Issue, Problem } from '../../routers/core/problems.ts'
 import { assertRawInput } from '../../routers/core/raw-input.ts'
 import type { Relation, Resource } from '../../routers/resource/declare.ts'
+import type { Members, Names } from './members.ts'
 
 /** As many as the procedures take. */
 const MAX_LINKS = 1000
@@ -26,7 +27,8 @@ const envelope = z.looseObject({
 const reserved = new Set(['id', 'ifVersion'])
 
 /** The attributes and relations of a resource object, as a procedure's input; relations hold ids. */
-export function readResource({ type, relations }: Resource, body: unknown, id?: string): Record<string, unknown> {
+export function readResource(of: Resource, members: Members, body: unknown, id?: string): Record<string, unknown> {
+  const { type, relations } = of
   const { data } = parse(envelope, body)
   if (data.type !== type)
     throw new Problem('wrong_type', { issues: [{ path: ['data', 'type'], message: `is not ${type}` }] })
@@ -35,19 +37,24 @@ export function readResource({ type, relations }: Resource, body: unknown, id?: 
   if (id !== undefined && data.id === undefined) refuse([{ path: ['data', 'id'], message: 'is required' }])
   if (data.id !== id)
     throw new Problem('wrong_type', { issues: [{ path: ['data', 'id'], message: 'is not that of the address' }] })
+  const relationOf = (written: string) => {
+    const name = members.read(written, Object.keys(relations))
+    const relation = name !== undefined && Object.hasOwn(relations, name) ? relations[name] : undefined
+    return relation && { name, relation }
+  }
   const attributes = Object.entries(data.attributes).filter(([name]) => !name.startsWith('@'))
-  const foreign = attributes.filter(([name]) => reserved.has(name) || Object.hasOwn(relations, name))
+  const foreign = attributes.filter(([name]) => reserved.has(name) || relationOf(name))
   if (foreign.length > 0)
     refuse(foreign.map(([name]) => ({ path: ['data', 'attributes', name], message: 'is not an attribute' })))
-  const linked = Object.entries(data.relationships).flatMap(([name, { data, links }]) => {
-    const path = ['data', 'relationships', name]
-    const relation = Object.hasOwn(relations, name) ? relations[name] : undefined
-    if (!relation) return refuse([{ path, message: 'is not a relation' }])
-    if (data !== undefined) return [[name, idsOf(relation, name, data)]]
+  const linked = Object.entries(data.relationships).flatMap(([written, { data, links }]) => {
+    const path = ['data', 'relationships', written]
+    const { name, relation } = relationOf(written) ?? refuse([{ path, message: 'is not a relation' }])
+    if (data !== undefined) return [[name, idsOf(relation, path, data)]]
     // A relationship that was read without linkage has links; sent back with a change, it changes nothing.
     return id !== undefined && links !== undefined ? [] : refuse([{ path, message: 'must have data' }])
   })
-  return { ...Object.fromEntries(attributes), ...Object.fromEntries(linked) }
+  const values = readMembers(members.attributesOf(of), Object.fromEntries(attributes), ['data', 'attributes'])
+  return { ...values, ...Object.fromEntries(linked) }
 }
 
 /** The ids of a document that is linkage alone. */
@@ -61,17 +68,24 @@ export function readLinkage(relation: Relation, body: unknown): { ids: string[] 
 }
 
 /** What an action is given: a plain object, or the attributes of a resource object. */
-export function readAction({ type }: Resource, body: unknown): Record<string, unknown> {
+export function readAction({ type }: Resource, names: Names, body: unknown): Record<string, unknown> {
   const given = parse(z.record(z.string(), z.unknown()), body ?? {})
-  if (!('data' in given)) return given
+  if (!('data' in given)) return readMembers(names, given, [])
   const { data } = parse(envelope, body)
   if (data.type !== type)
     throw new Problem('wrong_type', { issues: [{ path: ['data', 'type'], message: `is not ${type}` }] })
-  return data.attributes
+  return readMembers(names, data.attributes, ['data', 'attributes'])
 }
 
-function idsOf(relation: Relation, name: string, data: Linkage): string | string[] | null {
-  const path = ['data', 'relationships', name]
+/** Members by their declared names; one that is written so, where it is written otherwise, is not known. */
+function readMembers(names: Names, given: Record<string, unknown>, at: Issue['path']): Record<string, unknown> {
+  const unknown: Issue[] = []
+  const read = names.read(given, (path) => unknown.push({ path: [...at, ...path], message: 'is not known here' }))
+  if (unknown.length > 0) refuse(unknown)
+  return read as Record<string, unknown>
+}
+
+function idsOf(relation: Relation, path: string[], data: Linkage): string | string[] | null {
   if (relation.many !== Array.isArray(data))
     refuse([{ path: [...path, 'data'], message: relation.many ? 'must be a list' : 'must be one' }])
   const identifiers = Array.isArray(data) ? data : data ? [data] : []

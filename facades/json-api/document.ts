@@ -1,5 +1,6 @@
 import type { Linked, Relation, Resource } from '../../routers/resource/declare.ts'
-import { jsonapi, memberName } from './wire.ts'
+import type { Members } from './members.ts'
+import { jsonapi } from './wire.ts'
 
 export interface Identifier {
   type: string
@@ -28,6 +29,7 @@ export interface Document {
 /** What a document is written with. */
 export interface Site {
   resources: ReadonlyMap<string, Resource>
+  members: Members
   /** In front of every link. */
   baseUrl: string
 }
@@ -70,9 +72,12 @@ class DocumentWriter {
     const self = selfOf(this.#site, of.type, record.id)
     const fields = this.#fields.get(of.type)
     const attributes: Record<string, unknown> = {}
+    const names = this.#site.members.attributesOf(of)
     for (const name in of.attributes) {
       const value = (record as unknown as Record<string, unknown>)[name]
-      if (value !== undefined && (!fields || fields.has(name))) attributes[memberName(name)] = value
+      if (value === undefined || (fields && !fields.has(name))) continue
+      const [member, shown] = names.writeMember(name, value)
+      attributes[member] = shown
     }
     const object: ResourceObject = { type: of.type, id: record.id, attributes, links: { self } }
     const relationships = this.#relationships(of, record, self, fields)
@@ -85,7 +90,7 @@ class DocumentWriter {
       const held = record.relations?.[name]
       const data = held === undefined ? undefined : this.#link(relations[name] as Relation, held)
       if (fields && !fields.has(name)) continue
-      const member = memberName(name)
+      const member = this.#site.members.write(name)
       const links = { self: `${self}/relationships/${member}`, related: `${self}/${member}` }
       relationships ??= {}
       relationships[member] = data === undefined ? { links } : { links, data }

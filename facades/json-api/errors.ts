@@ -1,9 +1,11 @@
 import { type DetailedIssue, fewIssues, issuesOf, isUnknownMember } from '../../routers/core/issues.ts'
 import { type ErrorCode, errorKind, type Issue, Problem } from '../../routers/core/problems.ts'
 import { failureOf } from '../http/failure.ts'
+import { inputsOf } from '../http/procedures.ts'
 import { phraseOf } from '../http/validation-messages.ts'
+import type { Site } from './document.ts'
 import type { Route } from './routes.ts'
-import { jsonapi, memberName } from './wire.ts'
+import { jsonapi } from './wire.ts'
 
 export interface ErrorObject {
   status: string
@@ -24,6 +26,7 @@ export interface Failed {
   requestId: string
   route?: Route | undefined
   body?: unknown
+  site: Pick<Site, 'members' | 'resources'>
 }
 
 /** The document for whatever was thrown: one entry per problem, and nothing of the server's inside. */
@@ -40,7 +43,7 @@ export function errorDocument(thrown: unknown, failed: Failed): ErrorDocument {
   const final = isQuery ? 400 : status
   const found =
     issues.length > 0
-      ? fewIssues(distinct(issues)).map((issue) => (isQuery ? parameter(issue) : member(issue, code, failed)))
+      ? fewIssues(distinct(issues)).map((issue) => (isQuery ? parameter(issue, failed) : member(issue, code, failed)))
       : [whole(code, message)]
   const errors = found.map((entry) => ({ status: String(final), ...entry, meta: { requestId: failed.requestId } }))
   return { status: final, body: { jsonapi, errors } }
@@ -82,7 +85,8 @@ const parameterCodes = new Map<string, ErrorCode>([
   ['page', 'invalid_page'],
 ])
 
-function parameter(issue: DetailedIssue): Entry {
+function parameter(declared: DetailedIssue, failed: Failed): Entry {
+  const issue = writtenParameter(declared, failed)
   const { path } = issue
   const [first = '', second] = path.map(String)
   const family = /^\w+/.exec(first)?.[0] ?? first
@@ -91,10 +95,24 @@ function parameter(issue: DetailedIssue): Entry {
   return { code, title: titleOf(code), detail: `${name} ${phraseOf(issue)}.`, source: { parameter: name } }
 }
 
+/** A parameter's issue in the names that queries are written with. */
+function writtenParameter(issue: DetailedIssue, { route, site: { members, resources } }: Failed): DetailedIssue {
+  const [family, name, ...rest] = issue.path
+  const { filters = {} } = (route?.relation && resources.get(route.relation.of.to)) ?? route?.resource ?? {}
+  const isFilter = family === 'filter' && typeof name === 'string' && Object.hasOwn(filters, name)
+  const isName = family === 'include' || family === 'sort'
+  return {
+    ...issue,
+    ...(isFilter && { path: [family, members.write(name), ...rest] }),
+    ...(isName && issue.values && { values: issue.values.map((value) => members.write(String(value))) }),
+  }
+}
+
 /** A member of the body, or the nearest one above it that is there. */
-function member(issue: DetailedIssue, code: ErrorCode, { route, body }: Failed): Entry {
-  const { path } = issue
-  const full = path[0] === 'data' || route?.answers === 'action' ? path : inDocument(path, route)
+function member(issue: DetailedIssue, code: ErrorCode, failed: Failed): Entry {
+  const { route, body } = failed
+  const path = writtenPath(issue.path, failed)
+  const full = path[0] === 'data' || route?.answers === 'action' ? path : inDocument(path, issue.path, route)
   const name = path.join('.') || 'The document'
   const isClosed = isReadOnly(issue, route)
   const named: ErrorCode = isClosed
@@ -111,11 +129,20 @@ const kinds: Partial<Record<string, ErrorCode>> = {
   relationships: 'invalid_relationship',
 }
 
-function inDocument([name, ...rest]: Issue['path'], route: Route | undefined): (string | number)[] {
-  if (name === undefined) return ['data']
+/** A path of the procedure's input in the names that bodies are written with. */
+function writtenPath(path: Issue['path'], { route, site: { members } }: Failed): Issue['path'] {
+  const [name = '', ...rest] = path
+  if (!route || name === 'data') return path
+  if (route.answers === 'action' && route.procedure) return members.inputOf(inputsOf(route.procedure)).path(path)
+  if (Object.hasOwn(route.resource.relations, name)) return [members.write(String(name)), ...rest]
+  return members.attributesOf(route.resource).path(path)
+}
+
+function inDocument(path: Issue['path'], [name]: Issue['path'], route: Route | undefined): Issue['path'] {
+  const [written, ...rest] = path
+  if (name === undefined || written === undefined) return ['data']
   if (name === 'ids') return rest.length > 0 ? ['data', ...rest, 'id'] : ['data']
   const isRelation = route && Object.hasOwn(route.resource.relations, name)
-  const written = memberName(String(name))
   return isRelation ? ['data', 'relationships', written, 'data', ...rest] : ['data', 'attributes', written, ...rest]
 }
 

@@ -10,6 +10,7 @@ import { bodyLimitOf, type Door } from '../http/procedures.ts'
 import type { Site } from './document.ts'
 import { errorDocument } from './errors.ts'
 import { isServed, routeAccess, type ServedRoute } from './exposed-routes.ts'
+import { type Members, ourMembers } from './members.ts'
 import { assertAcceptable, assertContentType } from './negotiation.ts'
 import { type Route, routesOf } from './routes.ts'
 import { serve } from './serve.ts'
@@ -20,14 +21,15 @@ export interface JsonApiOptions extends Door {
   resources: readonly Resource[]
   /** In front of every link; empty for links without a host. */
   baseUrl: string
+  members?: Members
 }
 
 /** Serves every procedure that carries out a verb of a resource. */
 export async function jsonApi(app: FastifyInstance, options: JsonApiOptions) {
-  const { router, resources, contextOf, baseUrl, bodyLimits } = options
-  const routes = routesOf(router)
+  const { router, resources, contextOf, baseUrl, bodyLimits, members = ourMembers } = options
+  const routes = routesOf(router, members)
   const byType = new Map(resources.map((resource) => [resource.type as string, resource]))
-  const site: Site = { resources: byType, baseUrl: baseUrl + basePath }
+  const site: Site = { resources: byType, members, baseUrl: baseUrl + basePath }
 
   readDocuments(app)
   app.addHook('onRequest', async (request, reply) => {
@@ -41,7 +43,7 @@ export async function jsonApi(app: FastifyInstance, options: JsonApiOptions) {
     // Whatever the body is.
     if (request.is404) throw nothingHere()
   })
-  tellErrors(app)
+  tellErrors(app, site)
 
   for (const route of routes) {
     app.route({
@@ -84,10 +86,10 @@ const asItIs = (payload: unknown) => payload as string
 const hasBody = ({ headers }: FastifyRequest) =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 
-function tellErrors(app: FastifyInstance): void {
+function tellErrors(app: FastifyInstance, site: Site): void {
   app.setErrorHandler((thrown, request, reply) => {
     const { route } = request.routeOptions.config as { route?: Route }
-    const { status, body } = errorDocument(thrown, { requestId: request.id, route, body: request.body })
+    const { status, body } = errorDocument(thrown, { requestId: request.id, route, body: request.body, site })
     if (status >= 500)
       request.log.error({ error: (thrown as Error).cause ?? thrown }, body.errors[0]?.code ?? 'internal')
     if (status === 401) reply.header('www-authenticate', 'Bearer')

@@ -1,5 +1,6 @@
 import { type Issue, Problem } from '../../routers/core/problems.ts'
 import type { Resource } from '../../routers/resource/declare.ts'
+import type { Site } from './document.ts'
 import type { Answers, Route } from './routes.ts'
 
 /** What the query string says, in the terms of a procedure's input. Judging it is the procedure's task. */
@@ -35,7 +36,7 @@ const accepts: Record<Answers, readonly string[]> = {
 export const acceptedBy = ({ method, answers }: Route) =>
   method === 'GET' ? accepts[answers] : accepts[answers].filter((name) => name === 'fields' && answers !== 'linkage')
 
-export function parseQuery(search: string, route: Route, resources: ReadonlyMap<string, Resource>): ParsedQuery {
+export function parseQuery(search: string, route: Route, site: Site): ParsedQuery {
   const query: ParsedQuery = { input: {}, fields: new Map() }
   if (search === '') return query
   const issues: Issue[] = []
@@ -47,7 +48,7 @@ export function parseQuery(search: string, route: Route, resources: ReadonlyMap<
     seen.add(name)
     if (problem) issues.push({ path: [name], message: problem })
   }
-  issues.push(...unknownFields(query.fields, resources))
+  issues.push(...declaredNames(query, route, site), ...unknownFields(query.fields, site.resources))
   if (issues.length > 0) throw new Problem('invalid_query', { issues })
   return query
 }
@@ -66,6 +67,40 @@ function take(
   else if (group === 'fields') fields.set(member as string, new Set(listOf(value)))
   else return 'needs a member in brackets'
   return undefined
+}
+
+/** Puts the names that a query is written with into those that are declared. */
+function declaredNames(
+  { input, fields }: ParsedQuery,
+  { resource, relation }: Route,
+  { resources, members }: Site,
+): Issue[] {
+  const issues: Issue[] = []
+  const read = (declared: readonly string[], parameter: string) => (written: string) => {
+    const name = members.read(written, declared)
+    if (name === undefined) issues.push({ path: [parameter], message: `${written} is not known here` })
+    return name ?? written
+  }
+  const { includes, sorts, filters } = (relation && resources.get(relation.of.to)) ?? resource
+  const { include, sort, filter } = input
+  if (include) input.include = include.map(read(includes, 'include'))
+  if (sort)
+    input.sort = sort.map(
+      read(
+        sorts.flatMap((name) => [name, `-${name}`]),
+        'sort',
+      ),
+    )
+  if (filter)
+    input.filter = Object.fromEntries(
+      Object.entries(filter).map(([name, value]) => [read(Object.keys(filters), `filter[${name}]`)(name), value]),
+    )
+  for (const [type, names] of fields) {
+    const of = resources.get(type)
+    const known = of ? [...Object.keys(of.attributes), ...Object.keys(of.relations)] : []
+    fields.set(type, new Set([...names].map(read(known, `fields[${type}]`))))
+  }
+  return issues
 }
 
 const listOf = (value: string) => value.split(',').filter(Boolean)

@@ -39,7 +39,9 @@ const hostOf = ({ baseUrl }: Site) => baseUrl.slice(0, -basePath.length)
 
 function actionDocument(site: Site, resource: Resource, { data, meta }: ActionOutput, wanted: Wanted): Document {
   const document = data === undefined ? { jsonapi } : encode(site, resource, data, wanted)
-  return meta ? { ...document, meta } : document
+  if (!meta) return document
+  const written = Object.entries(meta).map(([name, value]) => [site.members.write(name), value])
+  return { ...document, meta: Object.fromEntries(written) }
 }
 
 const isPage = (output: unknown): output is Page<Linked> =>

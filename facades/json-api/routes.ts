@@ -1,7 +1,7 @@
 import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server'
 import { metaOf } from '../../routers/core/trpc.ts'
 import type { Exposure, Relation, Resource } from '../../routers/resource/declare.ts'
-import { memberName } from './wire.ts'
+import { type Members, ourMembers } from './members.ts'
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
@@ -37,14 +37,17 @@ const standard: Partial<Record<string, Wire>> = {
 
 const changes = { add: 'POST', replace: 'PATCH', remove: 'DELETE' } as const
 
-function wireOf({ resource, verb }: Exposure, isQuery: boolean): Wire[] {
-  if (verb === 'related') return Object.entries(resource.relations).flatMap(([name, of]) => relationReads(name, of))
+function wireOf({ resource, verb }: Exposure, isQuery: boolean, members: Members): Wire[] {
+  if (verb === 'related')
+    return Object.entries(resource.relations).flatMap(([name, of]) => relationReads(name, of, members))
   if (typeof verb === 'string') return [standard[verb] as Wire]
   if ('member' in verb) return [{ method: 'GET', suffix: `/${verb.member}`, answers: 'one' }]
   if ('relationship' in verb) {
     const { relationship: name, change } = verb
     const relation = { name, of: resource.relations[name] as Relation }
-    return [{ method: changes[change], suffix: `/:id/relationships/${memberName(name)}`, answers: 'linkage', relation }]
+    return [
+      { method: changes[change], suffix: `/:id/relationships/${members.write(name)}`, answers: 'linkage', relation },
+    ]
   }
   const { action, ofOne } = verb
   return [
@@ -52,8 +55,8 @@ function wireOf({ resource, verb }: Exposure, isQuery: boolean): Wire[] {
   ]
 }
 
-function relationReads(name: string, of: Relation): Wire[] {
-  const [relation, member] = [{ name, of }, memberName(name)]
+function relationReads(name: string, of: Relation, members: Members): Wire[] {
+  const [relation, member] = [{ name, of }, members.write(name)]
   return [
     { method: 'GET', suffix: `/:id/${member}`, answers: 'related', relation },
     { method: 'GET', suffix: `/:id/relationships/${member}`, answers: 'linkage', relation },
@@ -61,13 +64,13 @@ function relationReads(name: string, of: Relation): Wire[] {
 }
 
 /** Every procedure that carries out a verb of a resource, as the routes it becomes. */
-export function routesOf(router: AnyTRPCRouter): Route[] {
+export function routesOf(router: AnyTRPCRouter, members: Members = ourMembers): Route[] {
   const procedures = Object.entries(router._def.procedures as Record<string, AnyTRPCProcedure>)
   const declared = procedures.flatMap(([name, procedure]) => {
     const { exposes } = metaOf(procedure)
     if (!exposes) return []
     const { resource } = exposes
-    return wireOf(exposes, procedure._def.type === 'query').map(
+    return wireOf(exposes, procedure._def.type === 'query', members).map(
       ({ suffix, ...wire }): Route => ({ ...wire, url: `/${resource.type}${suffix}`, resource, name, procedure }),
     )
   })

@@ -4,10 +4,12 @@ import type { Context } from '../../routers/core/context.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { Linked } from '../../routers/resource/declare.ts'
 import { entityTag, insistedVersions, isKnown } from '../http/conditional.ts'
+import { inputsOf } from '../http/procedures.ts'
 import { readAction, readLinkage, readResource } from './body.ts'
 import { type Site, selfOf } from './document.ts'
 import type { ServedRoute } from './exposed-routes.ts'
 import { once, type Sent } from './idempotency.ts'
+import type { Members } from './members.ts'
 import { type ParsedQuery, parseQuery } from './query.ts'
 import { isRepeatable, type Route } from './routes.ts'
 import { textOf } from './text.ts'
@@ -47,15 +49,16 @@ async function answer(served: Served, request: FastifyRequest, ctx: Context): Pr
   return { status: route.answers === 'created' ? 201 : 200, headers: headersOf(served, output, payload), payload }
 }
 
-async function call({ router, site, route }: Served, request: FastifyRequest, ctx: Context) {
+async function call(served: Served, request: FastifyRequest, ctx: Context) {
+  const { router, site, route } = served
   const { name: path, procedure } = route
   let query: ParsedQuery = { input: {}, fields: new Map() }
   let input: object | undefined
   // Asked for once the caller was let in: nobody else learns what is wrong with their input.
   const getRawInput = async () => {
     if (input) return input
-    query = parseQuery(searchOf(request), route, site.resources)
-    input = inputOf(route, query, request)
+    query = parseQuery(searchOf(request), route, site)
+    input = inputOf(served, query, request)
     return input
   }
   const { type } = procedure._def
@@ -83,19 +86,20 @@ function headersOf({ site, route }: Served, output: unknown, payload: string): R
 }
 
 /** The input of the procedure that a route calls. */
-function inputOf(route: Route, { input }: ParsedQuery, request: FastifyRequest): object {
+function inputOf({ site, route }: Served, { input }: ParsedQuery, request: FastifyRequest): object {
   const { method, relation } = route
   const { id } = request.params as { id?: string }
   const target = id === undefined ? {} : { id }
   if (method === 'GET') return { ...input, ...target, ...(relation && { relation: relation.name }) }
   const insisted = insistence(route, id, request)
-  return { ...given(route, request.body, id), ...target, ...insisted }
+  return { ...given(site.members, route, request.body, id), ...target, ...insisted }
 }
 
-function given({ method, answers, resource, relation }: Route, body: unknown, id: string | undefined): object {
+function given(members: Members, route: ServedRoute, body: unknown, id: string | undefined): object {
+  const { method, answers, resource, relation, procedure } = route
   if (answers === 'linkage' && relation) return readLinkage(relation.of, body)
-  if (answers === 'action') return readAction(resource, body)
-  return method === 'DELETE' ? {} : readResource(resource, body, id)
+  if (answers === 'action') return readAction(resource, members.inputOf(inputsOf(procedure)), body)
+  return method === 'DELETE' ? {} : readResource(resource, members, body, id)
 }
 
 /** What is no row of this address has no version that could be meant. */

@@ -1,6 +1,5 @@
 import type { Relation } from '../../../routers/resource/declare.ts'
 import type { ServedRoute } from '../exposed-routes.ts'
-import { memberName } from '../wire.ts'
 import { type Components, constant, listOf, nullable, type ObjectSchema, objectOf } from './components.ts'
 import { inputOf } from './inputs.ts'
 import type { AnswerSchemas } from './schemas.ts'
@@ -11,9 +10,9 @@ const elsewhere = ['id', 'ifVersion']
 /** Leaves out, or keeps alone, members of an object. */
 function partOf(schema: ObjectSchema, isPart: (name: string) => boolean): ObjectSchema {
   const { properties = {}, required = [], ...rest } = schema
-  const written = Object.entries(properties).flatMap(([name, it]) => (isPart(name) ? [[memberName(name), it]] : []))
-  const needed = required.filter(isPart).map(memberName)
-  return { ...rest, ...(needed.length > 0 && { required: needed }), properties: Object.fromEntries(written) }
+  const part = Object.entries(properties).filter(([name]) => isPart(name))
+  const needed = required.filter(isPart)
+  return { ...rest, ...(needed.length > 0 && { required: needed }), properties: Object.fromEntries(part) }
 }
 
 /** The bodies that are sent to a route, by media type; nothing where it takes none. */
@@ -36,21 +35,24 @@ export class BodySchemas {
   }
 
   #action({ resource }: ServedRoute, input: ObjectSchema) {
-    const plain = partOf(input, (name) => name !== 'id')
+    const plain = this.#components.members.schema(partOf(input, (name) => name !== 'id'))
     return { plain, document: objectOf({ data: objectOf({ type: constant(resource.type), attributes: plain }) }) }
   }
 
   #resource({ resource, method }: ServedRoute, input: ObjectSchema): ObjectSchema {
     const { type, relations } = resource
-    const attributes = partOf(input, (name) => !elsewhere.includes(name) && !(name in relations))
+    const { members } = this.#components
+    const attributes = members.schema(partOf(input, (name) => !elsewhere.includes(name) && !(name in relations)))
     const { properties = {}, required = [] } = partOf(input, (name) => name in relations)
     const links = Object.keys(properties).map((name) => [
-      name,
+      members.write(name),
       this.#link(relations[name] as Relation, properties[name]),
     ])
     const relationships = objectOf(
       Object.fromEntries(links),
-      Object.keys(properties).filter((name) => !required.includes(name)),
+      Object.keys(properties)
+        .filter((name) => !required.includes(name))
+        .map((name) => members.write(name)),
     )
     const parts = {
       type: constant(type),

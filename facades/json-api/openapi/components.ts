@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Members } from '../members.ts'
 
 /** A JSON Schema, or another object of an OpenAPI document. */
 export type Described = Record<string, unknown>
@@ -7,9 +8,14 @@ type Kind = 'schemas' | 'parameters' | 'responses'
 
 /** What operations share, made at the first use and referred to from then on. */
 export class Components {
+  readonly members: Members
   readonly schemas: Record<string, Described> = {}
   readonly parameters: Record<string, Described> = {}
   readonly responses: Record<string, Described> = {}
+
+  constructor(members: Members) {
+    this.members = members
+  }
 
   use(kind: Kind, name: string, make: () => Described): Described {
     const known = this[kind]

@@ -2,6 +2,7 @@ import type { AnyTRPCRouter } from '@trpc/server'
 import type { Resource } from '../../../routers/resource/declare.ts'
 import { basePath, sessionCookie } from '../../http/names.ts'
 import { servedRoutes } from '../exposed-routes.ts'
+import { type Members, ourMembers } from '../members.ts'
 import { BodySchemas } from './bodies.ts'
 import { Components, type Described } from './components.ts'
 import { operationOf, type Writing } from './operations.ts'
@@ -14,13 +15,17 @@ export interface JsonApiDescription {
 }
 
 /** Everything that the JSON:API surface offers, as the parts of an OpenAPI document. */
-export function describeJsonApi(router: AnyTRPCRouter, resources: readonly Resource[]): JsonApiDescription {
-  const components = new Components()
+export function describeJsonApi(
+  router: AnyTRPCRouter,
+  resources: readonly Resource[],
+  members: Members = ourMembers,
+): JsonApiDescription {
+  const components = new Components(members)
   const byType = new Map(resources.map((resource) => [resource.type as string, resource]))
   const answers = new AnswerSchemas(components, byType)
   const writing: Writing = { components, resources: byType, answers, bodies: new BodySchemas(components, answers) }
   const paths: Record<string, Described> = {}
-  for (const route of servedRoutes(router)) {
+  for (const route of servedRoutes(router, members)) {
     const path = basePath + route.url.replaceAll(/:(\w+)/g, '{$1}')
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(writing, route) }
   }

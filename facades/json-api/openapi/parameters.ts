@@ -2,7 +2,6 @@ import type { Resource } from '../../../routers/resource/declare.ts'
 import type { ServedRoute } from '../exposed-routes.ts'
 import { acceptedBy } from '../query.ts'
 import { isRepeatable } from '../routes.ts'
-import { memberName } from '../wire.ts'
 import type { Components, Described, ObjectSchema } from './components.ts'
 import { inputOf, insistsOn, queryOf } from './inputs.ts'
 import { reachedFrom } from './schemas.ts'
@@ -28,10 +27,16 @@ function queryParameters(components: Components, route: ServedRoute, target: Res
     ? [target, ...(lists.includes('include') ? reachedFrom(target, resources) : [])]
     : []
   return [
-    ...lists.map((name) => listParameter(name, properties[name] ?? {})),
-    ...groups.flatMap((name) => groupParameters(name, properties[name], target)),
+    ...lists.map((name) => listParameter(name, writtenList(components, properties[name] ?? {}))),
+    ...groups.flatMap((name) => groupParameters(components, name, properties[name], target)),
     ...new Set(fields).values().map((type) => fieldsParameter(components, type)),
   ]
+}
+
+/** A list of names, which are written as members are. */
+function writtenList({ members }: Components, { items, ...list }: Described): Described {
+  const { enum: names = [], ...item } = items as { enum?: string[] }
+  return { ...list, items: { ...item, enum: names.map((name) => members.write(name)) } }
 }
 
 /** A list with nothing to choose from is no parameter. */
@@ -45,10 +50,10 @@ const listParameter = (name: string, { default: _, ...schema }: Described) => ({
   schema,
 })
 
-function groupParameters(group: string, schema: ObjectSchema | undefined, target: Resource) {
+function groupParameters({ members }: Components, group: string, schema: ObjectSchema | undefined, target: Resource) {
   const defaults: Described = group === 'page' ? { number: 1, size: target.page?.size } : {}
   return Object.entries(schema?.properties ?? {}).map(([member, { description, ...own }]) => ({
-    name: `${group}[${member}]`,
+    name: `${group}[${group === 'filter' ? members.write(member) : member}]`,
     in: 'query',
     ...(description !== undefined && { description }),
     schema: { ...own, ...(member in defaults && { default: defaults[member] }) },
@@ -60,7 +65,10 @@ const fieldsParameter = (components: Components, { type, attributes, relations }
     description: `The only members of \`${type}\` to send.`,
     ...listParameter(`fields[${type}]`, {
       type: 'array',
-      items: { type: 'string', enum: [...Object.keys(attributes), ...Object.keys(relations)].map(memberName) },
+      items: {
+        type: 'string',
+        enum: [...Object.keys(attributes), ...Object.keys(relations)].map((name) => components.members.write(name)),
+      },
     }),
   }))
 

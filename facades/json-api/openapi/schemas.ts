@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Relation, Resource } from '../../../routers/resource/declare.ts'
 import { syncLogMember } from '../../http/names.ts'
-import { jsonapi, memberName } from '../wire.ts'
+import { jsonapi } from '../wire.ts'
 import { type Components, constant, type Described, listOf, nullable, objectOf } from './components.ts'
 
 type Resources = ReadonlyMap<string, Resource>
@@ -87,7 +87,10 @@ export class AnswerSchemas {
   resource(of: Resource): Described {
     return this.#components.use('schemas', of.type, () => {
       const relations = Object.entries(of.relations)
-      const links = relations.map(([name, relation]) => [memberName(name), this.#relationship(relation)])
+      const links = relations.map(([name, relation]) => [
+        this.#components.members.write(name),
+        this.#relationship(relation),
+      ])
       // `fields` leaves out any of them.
       const relationships = { type: 'object', properties: Object.fromEntries(links) }
       const parts = {
@@ -104,10 +107,10 @@ export class AnswerSchemas {
   #attributes({ attributes }: Resource): Described {
     const shape = Object.entries(attributes).map(([name, { schema, only }]) => {
       const known = only ? schema.describe(`${schema.description ?? ''} Only administrators get it.`.trim()) : schema
-      return [memberName(name), known.optional()]
+      return [name, known.optional()]
     })
     // Others may join them one day.
-    return this.#components.fromZod(z.looseObject(Object.fromEntries(shape)), 'output')
+    return this.#components.members.schema(this.#components.fromZod(z.looseObject(Object.fromEntries(shape)), 'output'))
   }
 
   #relationship({ to, many }: Relation): Described {

@@ -1,0 +1,102 @@
+import type { z } from 'zod'
+
+/** How a declared name is written; no two names of one object alike. */
+export type MemberCase = (name: string) => string
+
+type Path = readonly (string | number)[]
+
+interface Member {
+  written: string
+  /** Of the objects in its value; absent where there are none with declared names. */
+  inner: ObjectNames | undefined
+}
+
+/** The members of one object by their declared names, for a service that writes them otherwise. */
+export class ObjectNames {
+  readonly #members = new Map<string, Member>()
+  readonly #declared = new Map<string, string>()
+
+  constructor(write: MemberCase, members: Iterable<[string, unknown]>) {
+    for (const [name, all] of Map.groupBy(members, ([name]) => name)) {
+      const below = all.flatMap(([, schema]) => membersIn(schema as z.ZodType))
+      this.#members.set(name, {
+        written: write(name),
+        inner: below.length > 0 ? new ObjectNames(write, below) : undefined,
+      })
+      this.#declared.set(write(name), name)
+    }
+  }
+
+  /** A value with its members as they are written; other members stay, such as those of a record. */
+  write(value: unknown): unknown {
+    if (Array.isArray(value)) return value.map((item) => this.write(item))
+    if (!isObject(value)) return value
+    return Object.fromEntries(
+      Object.entries(value).map(([name, held]) => {
+        const { written = name, inner } = this.#members.get(name) ?? {}
+        return [written, inner ? inner.write(held) : held]
+      }),
+    )
+  }
+
+  /** One attribute, by its declared name. */
+  writeMember(name: string, value: unknown): [written: string, value: unknown] {
+    const { written = name, inner } = this.#members.get(name) ?? {}
+    return [written, inner ? inner.write(value) : value]
+  }
+
+  /** A value with its members as they are declared; hears of each that is declared and not written so. */
+  read(value: unknown, foreign: (path: Path) => void, path: Path = []): unknown {
+    if (Array.isArray(value)) return value.map((item, index) => this.read(item, foreign, [...path, index]))
+    if (!isObject(value)) return value
+    return Object.fromEntries(
+      Object.entries(value).map(([written, held]) => {
+        const name = this.#declared.get(written)
+        const at = [...path, written]
+        if (name === undefined && this.#members.has(written)) foreign(at)
+        const inner = this.#members.get(name ?? written)?.inner
+        return [name ?? written, inner ? inner.read(held, foreign, at) : held]
+      }),
+    )
+  }
+
+  /** Where something declared stands in what was written. */
+  path([first, ...rest]: Path): Path {
+    if (first === undefined) return []
+    if (typeof first === 'number') return [first, ...this.path(rest)]
+    const { written = first, inner } = this.#members.get(first) ?? {}
+    return [written, ...(inner ? inner.path(rest) : rest)]
+  }
+}
+
+/** The same for a service that writes names as they are declared. */
+export class UntouchedNames {
+  write = (value: unknown): unknown => value
+  writeMember = (name: string, value: unknown): [written: string, value: unknown] => [name, value]
+  read = (value: unknown, _foreign?: (path: Path) => void): unknown => value
+  path = (path: Path): Path => path
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** As much of what zod keeps of a schema as leads to the objects in it. */
+interface Definition {
+  shape?: Record<string, z.ZodType>
+  innerType?: z.ZodType
+  element?: z.ZodType
+  in?: z.ZodType
+  out?: z.ZodType
+  left?: z.ZodType
+  right?: z.ZodType
+  options?: z.ZodType[]
+  items?: z.ZodType[]
+}
+
+/** The members of all objects that a value can be or hold, without those that stand in one of their members. */
+function membersIn(schema: z.ZodType): [string, z.ZodType][] {
+  const { shape, innerType, element, in: input, out, left, right, options = [], items = [] } = schema.def as Definition
+  if (shape) return Object.entries(shape)
+  const parts = [innerType, element, input, out, left, right, ...options, ...items]
+  return parts.flatMap((part) => (part ? membersIn(part) : []))
+}
