@@ -1,4 +1,4 @@
-import { statement } from '../sql/statement.ts'
+import { statement, unboundedStatement } from '../sql/statement.ts'
 import type { Outcome } from './usage-record.ts'
 
 /** Values: one array per column. Whoever was removed in the meantime leaves the record without them. */
@@ -33,8 +33,7 @@ const sums = `count(*)::int as requests,
           sum(cost_micros)::float8 as "costMicros", currency`
 
 /** Values: the user's id, the first and the last day. */
-export const summariseUsage = statement<UsageSum & { day: string; model: string; context: string }>(
-  'summarise-usage',
+export const summariseUsage = unboundedStatement<UsageSum & { day: string; model: string; context: string }>(
   `select to_char(created_at at time zone 'utc', 'YYYY-MM-DD') as day, model, context, ${sums}
      from usage_records
     where user_id = $1 and created_at >= $2::date::timestamp at time zone 'utc'
@@ -43,10 +42,9 @@ export const summariseUsage = statement<UsageSum & { day: string; model: string;
 )
 
 /** Values: the first and the last day. Removed people share one row without a name. */
-export const reportUsage = statement<
+export const reportUsage = unboundedStatement<
   UsageSum & { username: string | null; provider: string; model: string; context: string; outcome: Outcome }
 >(
-  'report-usage',
   `select u.username, r.provider, r.model, r.context, r.outcome, ${sums}
      from usage_records r left join users u on u.id = r.user_id
     where r.created_at >= $1::date::timestamp at time zone 'utc'

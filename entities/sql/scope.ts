@@ -39,16 +39,18 @@ export type BindValue = (type: ValueType, member?: string) => string
 export class ParameterBinder {
   /** Whether the statement is written for those who may administer, and so see every row. */
   readonly unrestricted: boolean
+  readonly #plannedOnce: boolean
   readonly #readers = new Map<string, (given: ParameterValues) => unknown>()
   #aliases = 0
 
-  constructor(unrestricted: boolean) {
+  constructor(unrestricted: boolean, { plannedOnce = false } = {}) {
     this.unrestricted = unrestricted
+    this.#plannedOnce = plannedOnce
   }
 
   /** The place of a value that every statement may use. */
   param(name: ParameterName): string {
-    return `${this.#place(name, (given) => given[name])}::${types[name]}`
+    return this.#place(name, types[name], (given) => given[name])
   }
 
   /** Binds the value of one filter, apart from those of all others. */
@@ -58,7 +60,7 @@ export class ParameterBinder {
         const value = filters?.[filter]
         return member === undefined ? value : (value as Record<string, unknown>)[member]
       }
-      return `${this.#place(`filter ${filter} ${member ?? ''}`, read)}::${type}`
+      return this.#place(`filter ${filter} ${member ?? ''}`, type, read)
     }
   }
 
@@ -84,9 +86,11 @@ export class ParameterBinder {
     return [...this.#readers.keys()].indexOf(name)
   }
 
-  #place(key: string, read: (given: ParameterValues) => unknown): string {
+  #place(key: string, type: string, read: (given: ParameterValues) => unknown): string {
     if (!this.#readers.has(key)) this.#readers.set(key, read)
-    return `$${[...this.#readers.keys()].indexOf(key) + 1}`
+    const place = `$${[...this.#readers.keys()].indexOf(key) + 1}::${type}`
+    // The planner does not look into a subquery: it finds no plan cheaper for some values, and so keeps one for all.
+    return this.#plannedOnce ? `(select ${place})::${type}` : place
   }
 }
 
@@ -99,7 +103,10 @@ export interface CompiledStatement<Row> {
 interface CompileOptions {
   /** Whether the statement is written for those who see every row. */
   unrestricted: boolean
-  /** Whether callers share its rows: those with equal values, or, `byIds`, those whose values differ in nothing but the ids. */
+  /**
+   * Whether callers share its rows: those with equal values, or, `byIds`, those whose values differ in nothing but the ids.
+   * Such a statement is planned once; any other is planned with its values, as long as that is cheaper.
+   */
   coalesced?: 'equal' | 'byIds' | undefined
 }
 
@@ -108,7 +115,7 @@ export function compile<Row>(
   { unrestricted, coalesced }: CompileOptions,
   write: (sql: ParameterBinder) => string,
 ): CompiledStatement<Row> {
-  const binder = new ParameterBinder(unrestricted)
+  const binder = new ParameterBinder(unrestricted, { plannedOnce: coalesced !== undefined })
   const text = write(binder)
   const { readers } = binder
   const statement: Statement<Row> = {

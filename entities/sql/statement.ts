@@ -1,4 +1,4 @@
-/** A statement with a name of its own, which PostgreSQL plans once per connection. `Row` is what it selects. */
+/** A statement with a name of its own, which PostgreSQL parses once per connection. `Row` is what it selects. */
 export interface Statement<Row> {
   readonly name: string
   readonly text: string
@@ -17,6 +17,9 @@ export interface Statement<Row> {
 export type Sql = <Row>(statement: Statement<Row>, values?: readonly unknown[]) => Promise<Row[]>
 
 export const statement = <Row>(name: string, text: string): Statement<Row> => ({ name, text })
+
+/** A statement over a table that grows without bound: without a name, so that PostgreSQL plans each call with its values. */
+export const unboundedStatement = <Row>(text: string): Statement<Row> => ({ name: '', text })
 
 export const coalescedStatement = <Row>(
   name: string,

@@ -120,7 +120,10 @@ export interface Declaration<A extends Attributes = Attributes, Q extends QueryW
   about: string
   /** Absent on a virtual resource. */
   table?: string
-  /** Whether callers who ask for the same in one turn of the event loop share one statement: for what many read alike. */
+  /**
+   * For a small table that many read alike: callers who ask for the same in one turn of the event loop share one statement,
+   * which is planned once, whatever its values. Any other statement is planned with its values.
+   */
   coalesced?: true
   /** Which rows a caller sees. It stands in every statement that reads the table, whichever way it is reached. */
   scope?: SqlPredicate

@@ -40,8 +40,6 @@ export async function connect({ url, poolSize = 10 }: DatabaseOptions): Promise<
     driverOptions: {
       connectionTimeoutMillis: 10_000,
       application_name: 'svc',
-      // Scopes look cheaper with their values in them, and PostgreSQL would plan the same statement anew each time.
-      options: '-c plan_cache_mode=force_generic_plan',
     },
   })
   const connection = orm.em.getConnection() as PostgreSqlConnection
@@ -51,7 +49,7 @@ export async function connect({ url, poolSize = 10 }: DatabaseOptions): Promise<
   return { em: orm.em, sql: runOn(pool), orm, pool, close: () => orm.close() }
 }
 
-/** Named statements over the pool: PostgreSQL parses and plans each once per connection. */
+/** Statements over the pool: PostgreSQL parses a named one once per connection. */
 function runOn(pool: Pool): Sql {
   const run: Sql = async <Row>({ name, text }: Statement<Row>, values: readonly unknown[] = []) =>
     (await pool.query({ name, text, values: values as unknown[] })).rows as Row[]

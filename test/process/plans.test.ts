@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { isoTime } from '../../entities/sql/statement.ts'
+import { createCatalogue } from '../../routers/resource/catalogue.ts'
+import { attribute, type ResourceType, resource } from '../../routers/resource/declare.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { addCatalogue, startJsonApi } from '../kit/json-api-client.ts'
+
+/** 200,000 calls of a hundred people in two hundred days. */
+async function fillUsage({ rows }: TestApp) {
+  await rows(
+    `insert into users (username, email, name) select 'u' || n, 'u' || n || '@example.org', 'U' from generate_series(1, 100) n`,
+  )
+  await rows(
+    `insert into usage_records (created_at, user_id, context, provider, model, outcome, duration_ms, request_id)
+     select timestamptz '2026-01-01' + n % 200 * interval '1 day', u.id, 'api', 'p', 'm', 'completed', 1, 'r'
+       from generate_series(1, 2000) n, users u where u.username like 'u%'`,
+  )
+  await rows('analyze usage_records')
+}
+
+/** How often the table was read from one end to the other, and how often an index of it was walked, up to now. */
+async function scansOf({ rows }: TestApp) {
+  // Each of the two connections says what it has done: who waits has one for itself.
+  const tell = () => rows('select pg_stat_force_next_flush(), pg_sleep(0.3)')
+  await Promise.all([tell(), tell()])
+  const [scans] = await rows<{ whole: number; index: number }>(
+    `select seq_scan::int as whole, idx_scan::int as index from pg_stat_user_tables where relname = 'usage_records'`,
+  )
+  return scans ?? { whole: 0, index: 0 }
+}
+
+const DAY = { from: '2026-02-03', to: '2026-02-03' }
+const ALL = { from: '2026-01-01', to: '2026-12-31' }
+
+describe('a statement over a table that grows without bound', () => {
+  let svc: TestApp
+  beforeAll(async () => {
+    svc = await startApp({ DATABASE_POOL: '2' })
+    await fillUsage(svc)
+  }, 120_000)
+  afterAll(() => svc[Symbol.asyncDispose]())
+
+  test('is planned with its values, however often it ran with others', { timeout: 60_000 }, async () => {
+    for (let round = 0; round < 12; round++) await svc.host.usage.report(ALL)
+    const before = await scansOf(svc)
+
+    for (let round = 0; round < 12; round++) await svc.host.usage.report(DAY)
+    const afterDays = await scansOf(svc)
+    for (let round = 0; round < 12; round++) await svc.host.usage.report(ALL)
+    const afterAll = await scansOf(svc)
+
+    expect(afterDays).toEqual({ whole: before.whole, index: before.index + 12 })
+    expect(afterAll.whole).toBeGreaterThanOrEqual(afterDays.whole + 12)
+  })
+
+  test('walks the index to the newest of a declared type and does not sort the table', {
+    timeout: 60_000,
+  }, async () => {
+    const [type] = ['usage-records'] as string[] as [ResourceType]
+    const records = resource({
+      type,
+      about: 'Calls of models.',
+      table: 'usage_records',
+      attributes: { createdAt: attribute(z.string(), { sql: (row) => isoTime(`${row}.created_at`) }) },
+      sorts: ['createdAt'],
+      page: { size: 50, max: 200 },
+    })
+    const shape = { unrestricted: true, sort: ['-createdAt'], filters: [] }
+    const { statement, values } = createCatalogue([records]).statementsOf(type).page(shape)
+    const given = values({ limit: 50, offset: 0 })
+    const run = () => svc.services.sql(statement, given)
+    // In both connections.
+    for (let round = 0; round < 12; round++)
+      for (const rows of await Promise.all([run(), run()])) expect(rows).toHaveLength(50)
+
+    const plan = await planOf(svc, statement.name, given)
+
+    expect(plan).toContain('Index Scan Backward using usage_records_created_at_index')
+    expect(plan).not.toMatch(/-> +Sort$/m)
+  })
+})
+
+/** The plan that the next call of a named statement would follow. */
+async function planOf({ rows }: TestApp, name: string, values: readonly unknown[]): Promise<string> {
+  const call = `explain (costs off) execute "${name}" (${values.join()})`
+  const lines = await rows<{ 'QUERY PLAN': string }>(call)
+  return lines.map((line) => line['QUERY PLAN']).join('\n')
+}
+
+describe('a statement of the catalogue', () => {
+  test('is planned once in each connection, whatever its values', { timeout: 60_000 }, async () => {
+    await using svc = await startJsonApi({ DATABASE_POOL: '2' })
+    const { model } = await addCatalogue(svc)
+    for (const path of [`/ai-models/${model.external}?include=provider,tools`, '/ai-models', '/ai-tools'])
+      for (let round = 0; round < 40; round++) expect((await svc.ada.get(path)).status).toBe(200)
+    const look = () =>
+      svc.rows<{ statement: string; custom: number; generic: number }>(
+        `select statement, custom_plans::int as custom, generic_plans::int as generic
+           from pg_prepared_statements, pg_sleep(0.3) where statement like 'select (select row_to_json%'`,
+      )
+
+    const kept = (await Promise.all([look(), look()])).flat()
+
+    // PostgreSQL tries five plans before it keeps one.
+    for (const { statement, custom } of kept) expect([statement, custom <= 5]).toEqual([statement, true])
+    expect(kept.filter(({ generic }) => generic > 10).length).toBeGreaterThan(2)
+  })
+})
