@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
+import { stripTypeScriptTypes } from 'node:module'
 import { join, sep } from 'node:path'
-import { transformSync } from 'amaro'
 
 const folder = join(import.meta.dirname, 'browser')
 
@@ -13,7 +13,6 @@ export async function loadBrowserModules(): Promise<Map<string, string>> {
 const urlOf = (file: string) => `/assets/${file.split(sep).join('/').replace(/\.ts$/, '.js')}`
 
 async function load(file: string): Promise<string> {
-  const source = await readFile(join(folder, file), 'utf8')
-  const { code } = transformSync(source, { mode: 'strip-only', filename: file })
+  const code = stripTypeScriptTypes(await readFile(join(folder, file), 'utf8'))
   return code.replace(/\b(from|import)(\s*\(?\s*)'(\.[^']*)\.ts'/g, "$1$2'$3.js'")
 }

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import Negotiator from 'negotiator'
 import { type Locale, matchLocale } from '../../routers/ports/locales.ts'
 import { readCookie } from './cookies.ts'
 
@@ -23,15 +24,9 @@ export function localeOf({ headers, query }: FastifyRequest, remembered?: string
   return undefined
 }
 
+/** More than this of a header nobody's browser sends. */
+const MAX_HEADER = 500
+
 /** `de;q=0.8, en` as `['en', 'de']`. */
-function preferred(acceptLanguage: string | undefined): string[] {
-  const ranges = (acceptLanguage ?? '')
-    .slice(0, 500)
-    .split(',')
-    .map((range) => {
-      const [, tag = '', quality = '1'] = /^\s*([\w-]+)\s*(?:;\s*q=([\d.]+))?/.exec(range) ?? []
-      return { tag, quality: Number(quality) || 0 }
-    })
-    .filter(({ quality }) => quality > 0)
-  return ranges.sort((a, b) => b.quality - a.quality).map(({ tag }) => tag)
-}
+const preferred = (acceptLanguage = '') =>
+  new Negotiator({ headers: { 'accept-language': acceptLanguage.slice(0, MAX_HEADER) } }).languages()

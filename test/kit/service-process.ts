@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, vi } from 'vitest'
+import manifest from '../../package.json' with { type: 'json' }
 import { startCluster } from '../../server/database/embedded-postgres.ts'
 
 export const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -33,12 +34,11 @@ async function postgresIn(path: string): Promise<number | undefined> {
 
 type Settings = Record<string, string | undefined>
 
-/** The service as a process of its own, the way a person starts it; nothing of this process's environment but the path. */
-export function startProcess(
-  settings: Settings,
-  command = [process.execPath, join(root, 'server/start.ts')],
-  cwd = root,
-) {
+const [, ...startWords] = manifest.scripts.start.split(' ')
+const startArguments = startWords.map((word) => (word.startsWith('--') ? word : join(root, word)))
+
+/** The service as a process of its own, as `npm start` runs it; nothing of this process's environment but the path. */
+export function startProcess(settings: Settings, command = [process.execPath, ...startArguments], cwd = root) {
   const [program = '', ...args] = command
   const env = { PATH: `${dirname(process.execPath)}:${process.env['PATH']}`, HOME: tmpdir(), ...settings }
   const child = spawn(program, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })

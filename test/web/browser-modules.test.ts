@@ -36,12 +36,3 @@ test('the browser modules are served from one folder, and none of them is a decl
   expect([...modules.keys()]).toEqual(expect.arrayContaining(['/assets/crypto.js', '/assets/keystore.js']))
   for (const path of modules.keys()) expect(path).toMatch(/^\/assets\/[\w/-]+\.js$/)
 })
-
-test('loading the browser modules prints no warning', async () => {
-  const loader = join(import.meta.dirname, '../../facades/web/browser-modules.ts')
-  const script = `const { loadBrowserModules } = await import(${JSON.stringify(loader)}); await loadBrowserModules()`
-
-  const { stdout, stderr } = await run(process.execPath, ['--input-type=module', '--eval', script])
-
-  expect({ stdout, stderr }).toEqual({ stdout: '', stderr: '' })
-})
