@@ -1,16 +1,15 @@
 import { lookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import { Readable } from 'node:stream'
-import { arrayBuffer, json, text } from 'node:stream/consumers'
 import ipaddr from 'ipaddr.js'
 import { Agent, type Dispatcher } from 'undici'
 import { type Answer, Exchange } from './response-stream.ts'
 
 /** The one way out: pooled connections, time limits, size limit, no redirects, and a say on which addresses are reached. */
 export interface Outbound {
-  /** As much of `fetch` as SDKs use. */
+  /** As much of `fetch` as SDKs use: an address, and a body of text. */
   fetch: typeof globalThis.fetch
-  /** What `fetch` is made of; its answer costs less. */
+  /** What `fetch` is made of; its answer is read without web streams. */
   send(url: string, init: OutboundRequest): Promise<Answer>
   close(): Promise<void>
 }
@@ -58,7 +57,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
       body: (init.body ?? null) as string | null,
       signal: init.signal ?? null,
     })
-    return new FetchAnswer(answer) as unknown as Response
+    return toResponse(answer)
   }
 
   return { fetch: outboundFetch, send, close: () => agent.destroy() }
@@ -76,40 +75,14 @@ export class OutboundError extends Error {
   override name = 'OutboundError'
 }
 
-/** As much of a `Response` as clients read; making a whole one costs more than the rest of a call. */
-class FetchAnswer {
-  readonly status: number
-  readonly ok: boolean
-  readonly statusText: string
-  readonly headers: Headers
-  readonly #body: Readable
-  #web: ReturnType<typeof Readable.toWeb> | undefined
+/** Statuses whose answer has no body, not even an empty one. */
+const bodyless = new Set([204, 205, 304])
 
-  constructor({ statusCode, headers, body }: Answer) {
-    this.status = statusCode
-    this.ok = statusCode >= 200 && statusCode < 300
-    this.statusText = String(statusCode)
-    this.headers = new Headers(headers as Record<string, string>)
-    this.#body = body
-  }
-
-  /** Always the same one: a second would hold all that the first reads. */
-  get body() {
-    this.#web ??= Readable.toWeb(this.#body)
-    return this.#web
-  }
-
-  text() {
-    return text(this.#body)
-  }
-
-  json() {
-    return json(this.#body)
-  }
-
-  arrayBuffer() {
-    return arrayBuffer(this.#body)
-  }
+function toResponse({ statusCode: status, headers, body }: Answer): Response {
+  const init = { status, headers: headers as Record<string, string> }
+  if (!bodyless.has(status)) return new Response(Readable.toWeb(body) as ReadableStream, init)
+  body.resume()
+  return new Response(null, init)
 }
 
 /** Resolves a name to public addresses only, and connects to just those: a name cannot change its mind in between. */

@@ -19,7 +19,7 @@ export function phaseOf(error: unknown): Phase | undefined {
 
 /**
  * A request and its answer, straight on the dispatcher: what its `request` makes for each call stays in memory until the
- * old heap is collected, which then happens ten times as often.
+ * old heap is collected, and takes a quarter more at the peak.
  */
 export class Exchange implements Dispatcher.DispatchHandler {
   readonly #answer = Promise.withResolvers<Answer>()

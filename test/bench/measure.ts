@@ -19,7 +19,8 @@ export async function* measure(
   for (const request of requests) {
     for (const part of [subject, floor]) await round(part, request, 10, plan.warmUpMs)
     for (const concurrency of plan.concurrencies) {
-      const before = await subject.heap()
+      // A collection changes what follows, so both have one.
+      const [before] = await Promise.all([subject.heap(), floor.heap()])
       const seen: Record<'subject' | 'floor', Figures[]> = { subject: [], floor: [] }
       for (let index = 0; index < plan.rounds; index++) {
         seen.subject.push(await round(subject, request, concurrency, plan.roundMs))
