@@ -55,12 +55,17 @@ function readmeOf(procedures: readonly Documented[]): string {
 
 interface Manifest {
   dependencies: Record<string, string>
+  exports: Record<string, unknown>
   [name: string]: unknown
 }
 
 function slim({ name, version, description, license, type, exports, files, dependencies }: Manifest) {
   const wanted = Object.entries(dependencies).filter(([dependency]) => dependency.startsWith('@trpc/'))
-  return { name, version, description, license, type, exports, files, dependencies: Object.fromEntries(wanted) }
+  return {
+    ...{ name, version, description, license, type, files },
+    exports: { './client': exports['./client'] },
+    dependencies: Object.fromEntries(wanted),
+  }
 }
 
 steps[process.argv[2] as keyof typeof steps]()

@@ -8,6 +8,8 @@ import type { HookRegistry, Hooks, Listener } from './hooks.ts'
 import type { Settings } from './settings.ts'
 import { withTimeout } from './timeout.ts'
 
+export type { FunctionTool }
+
 /** What a block of public configuration may look at. */
 export interface BlockContext {
   readonly caller: { readonly current: Caller }

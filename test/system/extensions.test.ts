@@ -1,4 +1,5 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -32,6 +33,13 @@ describe('an extension of the operator', () => {
 
     const { changes } = (await blocksOf(svc, token))['heard'] as { changes: unknown[] }
     expect(changes).toContainEqual({ from: 'guest', to: 'user', userId: id })
+  })
+
+  test('is written against what the package exports for it, and nothing else can be imported', async () => {
+    const { resolve } = createRequire(fixture('extension'))
+
+    expect(Object.keys(await import(resolve('svc/extension')))).toEqual(['extend'])
+    expect(() => resolve('svc/routers/core/extension.ts')).toThrow('not defined by "exports"')
   })
 
   test('adds health checks, by itself and by listening', async () => {
