@@ -12,6 +12,7 @@ import { AppliedFrontendMigration } from './identity/applied-frontend-migration.
 import { FrontendMigration } from './identity/frontend-migration.ts'
 import { FrontendMigrationUserdata } from './identity/frontend-migration-userdata.ts'
 import { PasskeyBackup } from './identity/passkey-backup.ts'
+import { Session } from './identity/session.ts'
 import { User } from './identity/user.ts'
 import { UserKeychainValue } from './identity/user-keychain-value.ts'
 
@@ -19,6 +20,7 @@ import { UserKeychainValue } from './identity/user-keychain-value.ts'
 export const entities = [
   User,
   AccessToken,
+  Session,
   AiProvider,
   AiModel,
   AiModelDescription,

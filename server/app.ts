@@ -17,6 +17,7 @@ import { jsonApi } from '../facades/json-api/index.ts'
 import { legacy } from '../facades/legacy/ai-req.ts'
 import { trpc } from '../facades/trpc.ts'
 import { req } from '../facades/web/actions/index.ts'
+import { assets } from '../facades/web/assets.ts'
 import { isNavigation, sendErrorPage } from '../facades/web/error-page.ts'
 import { web } from '../facades/web/index.ts'
 import type { Context } from '../routers/core/context.ts'
@@ -28,34 +29,68 @@ import { appRouter, resources } from '../routers/index.ts'
 import type { Env } from './config/settings.ts'
 import { compression } from './http/compression.ts'
 import { allowOrigins } from './http/cors.ts'
-import type { Callers } from './http/credentials.ts'
+import type { Authenticator } from './http/credentials.ts'
 import type { Drain } from './http/drain.ts'
 import { createAddressCheck } from './http/own-address.ts'
-import { createContexts } from './http/request-context.ts'
+import { type Contexts, createContexts } from './http/request-context.ts'
 import { localeOf } from './http/request-locale.ts'
 import { secureHeaders } from './http/security-headers.ts'
+import { type CookieOptions, keepSessions, readCookies, type SessionOptions } from './http/session-plugin.ts'
+import { createSessionStore } from './stores/sessions.ts'
 
 export interface AppOptions {
   env: Env
   services: Services
-  callers: Callers
+  authenticator: Authenticator
+  cookieSecrets: string[]
   log: FastifyBaseLogger
   drain: Pick<Drain, 'isDraining' | 'isRefusing'>
 }
 
 /** All faces of the service on one HTTP server, which does not listen yet. */
-export async function buildApp({ env, services, callers, log, drain }: AppOptions): Promise<FastifyInstance> {
+export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
+  const { env, services, authenticator, log, drain } = options
   const bodyLimits = bodyLimitsOf(env)
   const app = createServer(env, log, bodyLimits)
-  const { contextOf, peekContextOf, tokenContextOf, guestContextOf, made } = await createContexts(
-    env,
-    services,
-    callers,
-  )
+  const contexts = await createContexts(services, authenticator)
 
+  await readCookies(app, cookiesOf(env, services))
   await secureHeaders(app)
   await compression(app)
   await allowOrigins(app, env.CORS_ORIGINS)
+  addHooks(app, options, contexts)
+  answerErrors(app, env, services)
+  readJsonBodies(app)
+
+  const { tokenContextOf, guestContextOf } = contexts
+  await app.register(health, { guestContextOf, isDraining: drain.isDraining })
+  await app.register(legacy, { contextOf: tokenContextOf, bodyLimits, heartbeat: env.AI_HEARTBEAT })
+  await app.register(assets)
+  const surface = { router: appRouter, resources, baseUrl: env.BASE_URL ?? '' }
+  await app.register(async (inBrowser) => {
+    const { contextOf, peekContextOf } = contexts
+    await keepSessions(inBrowser, sessionsOf(options))
+    await inBrowser.register(req, { contextOf, peekContextOf, bodyLimits })
+    await inBrowser.register(web, { contextOf })
+    await inBrowser.register(trpc, { contextOf, bodyLimits })
+    await inBrowser.register(jsonApi, { prefix: basePath, ...surface, contextOf, bodyLimits })
+  })
+  await app.register(docs, surface)
+  return app
+}
+
+const cookiesOf = ({ NODE_ENV }: Env, { settings }: Services): CookieOptions => ({
+  secure: NODE_ENV === 'production' || settings.baseUrl.startsWith('https:'),
+  lifetime: settings.sessionLifetime,
+})
+
+const sessionsOf = ({ env, services, cookieSecrets }: AppOptions): SessionOptions => ({
+  store: createSessionStore(services.sql, services.settings.sessionLifetime),
+  secrets: cookieSecrets,
+  secure: cookiesOf(env, services).secure,
+})
+
+function addHooks(app: FastifyInstance, { services, log, drain }: AppOptions, { made }: Contexts): void {
   const checkAddress = createAddressCheck(services.settings.baseUrl, log)
   app.addHook('onRequest', async (request, reply) => {
     checkAddress(request)
@@ -71,19 +106,6 @@ export async function buildApp({ env, services, callers, log, drain }: AppOption
   app.addHook('onResponse', async (request, reply) => {
     logRequest(request, reply, await made(request))
   })
-  answerErrors(app, env, services)
-
-  readJsonBodies(app)
-
-  await app.register(health, { guestContextOf, isDraining: drain.isDraining })
-  await app.register(legacy, { contextOf: tokenContextOf, bodyLimits, heartbeat: env.AI_HEARTBEAT })
-  await app.register(req, { contextOf, peekContextOf, bodyLimits })
-  await app.register(web, { contextOf })
-  await app.register(trpc, { contextOf, bodyLimits })
-  const surface = { router: appRouter, resources, baseUrl: env.BASE_URL ?? '' }
-  await app.register(jsonApi, { prefix: basePath, ...surface, contextOf, bodyLimits })
-  await app.register(docs, surface)
-  return app
 }
 
 function createServer(env: Env, log: FastifyBaseLogger, bodyLimits: BodyLimits) {

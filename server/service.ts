@@ -110,8 +110,7 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
     await addAiAvatar(core.host, env)
     await warnAtStart(core.services)
     const drain = createDrain()
-    const { services, callers } = core
-    const app = await buildApp({ env, log, services, callers, drain })
+    const app = await buildApp({ ...core, env, log, drain })
     drain.watch(app.server)
     await claimed.release()
     const url = await app.listen({ port: env.PORT, host: env.HOST }).catch((error) => explainPort(error, env))

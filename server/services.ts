@@ -16,20 +16,21 @@ import { publicSettings } from './config/public-settings.ts'
 import type { Env } from './config/settings.ts'
 import { generatedKey } from './database/cluster-lock.ts'
 import type { Database } from './database/database.ts'
-import { type Callers, createCallers } from './http/credentials.ts'
+import { type Authenticator, createAuthenticator } from './http/credentials.ts'
 import { openLogin } from './login/index.ts'
 import { createHealthChecks } from './ops/health-checks.ts'
 import { createHealthTimer } from './ops/health-timer.ts'
 import { createKeyValue } from './stores/key-value.ts'
-import { createSessionRoll } from './stores/session-roll.ts'
 import { createStorage } from './stores/storage.ts'
 import { createUsageLog } from './stores/usage-log.ts'
-import { createVault } from './stores/vault.ts'
+import { cookieSecret, createVault } from './stores/vault.ts'
 
 /** What calls need, and what must be written and closed when they are over. */
 export interface Composition {
   services: Services
-  callers: Callers
+  authenticator: Authenticator
+  /** What the cookies of sessions are signed with: the first signs, all are believed. */
+  cookieSecrets: string[]
   close(): Promise<void>
 }
 
@@ -52,7 +53,7 @@ export async function compose({ env, database, log, temporaryDir }: Parts): Prom
   const { kv, answers, limiter, close: closeKeyValue } = await createKeyValue(env.REDIS_URL)
   const models = createGateway(vault)
   const usageLog = createUsageLog(sql, log)
-  const callers = createCallers(sql, settings, log)
+  const authenticator = createAuthenticator(sql, settings, log)
   const services: Services = {
     em,
     sql,
@@ -62,7 +63,6 @@ export async function compose({ env, database, log, temporaryDir }: Parts): Prom
     answers,
     limiter,
     ...openLogin(env, limiter, log),
-    sessionRoll: createSessionRoll(kv),
     models,
     frontendMigrations: () => loadFrontendMigrations(env.FRONTEND_MIGRATIONS),
     modelConfig: () => readModelConfig(env.AI_CONFIG, env.variables, { demo: env.NODE_ENV !== 'production' }),
@@ -77,10 +77,11 @@ export async function compose({ env, database, log, temporaryDir }: Parts): Prom
     log,
   }
   const close = async () => {
-    await Promise.all([usageLog.flush(), callers.flush()])
+    await Promise.all([usageLog.flush(), authenticator.flush()])
     await Promise.all([models.close(), closeKeyValue()])
   }
-  return { services, callers, close }
+  const cookieSecrets = [appKey, ...env.APP_PREVIOUS_KEYS].map(cookieSecret)
+  return { services, authenticator, cookieSecrets, close }
 }
 
 function settingsOf(env: Env, appKey: string): Settings {
@@ -92,6 +93,7 @@ function settingsOf(env: Env, appKey: string): Settings {
     allowExternalCommunication: env.ALLOW_EXTERNAL_COMMUNICATION ?? env.NODE_ENV === 'development',
     allowUserTokenCreation: env.ALLOW_USER_TOKEN_CREATION,
     aiRequestsPerMinute: env.RATE_LIMIT_AI_PER_MINUTE,
+    sessionLifetime: env.SESSION_LIFETIME,
     defaultLocale: env.APP_LOCALE,
     keychain: { maxEntries: env.KEYCHAIN_MAX_ENTRIES, maxBytes: env.KEYCHAIN_MAX_BYTES },
     aiUser: { name: env.SVC_NAME, username: env.SVC_USERNAME },

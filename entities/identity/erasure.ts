@@ -10,6 +10,7 @@ export interface EraseRule {
 /** One rule for each column that refers to a user, in the order in which they are carried out. */
 export const eraseRules: readonly EraseRule[] = [
   { table: 'usage_records', column: 'user_id', rows: 'keep' },
+  { table: 'sessions', column: 'user_id', rows: 'delete' },
   { table: 'access_tokens', column: 'user_id', rows: 'delete' },
   { table: 'user_keychain_values', column: 'user_id', rows: 'delete' },
   { table: 'passkey_backups', column: 'user_id', rows: 'delete' },

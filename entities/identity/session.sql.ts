@@ -1,42 +1,140 @@
-import { raw } from '@mikro-orm/core'
-import { coalescedStatement, statement } from '../sql/statement.ts'
+import { coalescedStatement, epochMs, isoTime, statement } from '../sql/statement.ts'
+import type { LoginMethod, Registrant } from './session.ts'
 import type { Role } from './user.ts'
 
-export interface SessionUser {
+export interface KnownUser {
   id: number
   username: string
   name: string
   email: string
   role: Role
-}
-
-export interface KnownUser extends SessionUser {
-  epoch: number
   /** Whether the person has made their keys; until then they are registering. */
   hasKeys: boolean
+  /** RFC 3339; null where the local password was never changed. */
+  passwordChangedAt: string | null
 }
 
-const knownUser = `select id, username, name, email, role, session_epoch as epoch, public_key is not null as "hasKeys"
-     from users`
+const knownUser = `u.id, u.username, u.name, u.email, u.role, u.public_key is not null as "hasKeys",
+          ${isoTime('u.password_changed_at')} as "passwordChangedAt"`
 
-/** Values: the ids of users. A session of an earlier epoch was ended. */
-export const findSessionUsers = coalescedStatement<KnownUser>(
-  'find-session-users',
-  `${knownUser} where id = any($1::int[])`,
+/** Values: a username. */
+export const findKnownUser = statement<KnownUser>(
+  'find-known-user',
+  `select ${knownUser} from users u where u.username = $1`,
+)
+
+/** The members of the user are null where there is a subject. Times are in milliseconds. */
+export interface SessionRow extends KnownUser {
+  handle: string
+  subject: Registrant | null
+  method: LoginMethod
+  signedInAt: number
+  renewedAt: number
+  csrfToken: string
+  userAgent: string | null
+  locale: string | null
+}
+
+/** Values: hashes of ids. Sessions whose time is over are found, too. */
+export const findSessions = coalescedStatement<SessionRow>(
+  'find-sessions',
+  `select s.hash as handle, s.subject, s.method, ${epochMs('s.signed_in_at')} as "signedInAt",
+          ${epochMs('s.renewed_at')} as "renewedAt", s.csrf_token as "csrfToken", s.user_agent as "userAgent", s.locale,
+          ${knownUser}
+     from sessions s left join users u on u.id = s.user_id
+    where s.hash = any($1::text[])`,
   { idsAt: 0 },
 )
 
-/** Values: a username. */
-export const findKnownUser = statement<KnownUser>('find-known-user', `${knownUser} where username = $1`)
+export interface ListedSession {
+  handle: string
+  signedInAt: string
+  renewedAt: string
+  userAgent: string | null
+}
 
-/** Values: the user's id. Ends all their sessions, on every replica; the epoch is that of the next one. */
-export const endSessions = statement<{ epoch: number }>(
-  'end-sessions',
-  'update users set session_epoch = session_epoch + 1 where id = $1 returning session_epoch as epoch',
+/** Values: the user's id, and since when a session must have been renewed. The last renewed first. */
+export const listSessions = statement<ListedSession>(
+  'list-sessions',
+  `select hash as handle, ${isoTime('signed_in_at')} as "signedInAt", ${isoTime('renewed_at')} as "renewedAt",
+          user_agent as "userAgent"
+     from sessions where user_id = $1 and renewed_at > $2::timestamptz order by renewed_at desc, hash`,
 )
 
-/** The epoch of sessions in an update that ends all there are. */
-export const nextEpoch = () => raw<number>('session_epoch + 1')
+/**
+ * Values: hash, method, when it began, CSRF token, user agent, locale, the user's id, and when their password was changed
+ * as the login saw it. No row where the user is gone or the password was changed since: the share lock waits for both.
+ */
+export const startSession = statement<{ hash: string }>(
+  'start-session',
+  `insert into sessions (hash, method, signed_in_at, renewed_at, csrf_token, user_agent, locale, user_id)
+   select $1, $2, $3::timestamptz, $3::timestamptz, $4, $5, $6, id
+     from users where id = $7 and password_changed_at is not distinct from $8::timestamptz for share
+   returning hash`,
+)
 
-/** The epoch of sessions in an update that sets the role: another one where the role is another. */
-export const epochWithRole = (role: Role) => raw<number>('session_epoch + (role <> ?)::int', [role])
+/** Values: the first six of a session of a user, and the subject as JSON. */
+export const startRegistration = statement<{ hash: string }>(
+  'start-registration',
+  `insert into sessions (hash, method, signed_in_at, renewed_at, csrf_token, user_agent, locale, subject)
+   values ($1, $2, $3::timestamptz, $3::timestamptz, $4, $5, $6, $7::jsonb) returning hash`,
+)
+
+/** Values: the hash, and when its time began to run anew. No row where the session has ended. */
+export const renewSession = statement<{ hash: string }>(
+  'renew-session',
+  'update sessions set renewed_at = greatest(renewed_at, $2::timestamptz) where hash = $1 returning hash',
+)
+
+/**
+ * Values: the hash of the id so far, that of the next id, CSRF token, when its time began to run anew, and the id of the
+ * user whose session it is from now on. No row where the session has ended or the user is gone.
+ */
+export const replaceSession = statement<{ hash: string }>(
+  'replace-session',
+  `with owner as (select id from users where id = $5 for share)
+   update sessions s set hash = $2, csrf_token = $3, renewed_at = $4::timestamptz, user_id = owner.id, subject = null
+     from owner where s.hash = $1 returning s.hash`,
+)
+
+/** Values: the hash, and the locale. */
+export const setSessionLocale = statement<never>(
+  'set-session-locale',
+  'update sessions set locale = $2 where hash = $1',
+)
+
+/** Values: the hash. */
+export const endSession = statement<never>('end-session', 'delete from sessions where hash = $1')
+
+/** Values: the user's id, and the hash. A row where it was theirs. */
+export const endOwnSession = statement<{ hash: string }>(
+  'end-own-session',
+  'delete from sessions where user_id = $1 and hash = $2 returning hash',
+)
+
+/** Values: the user's id. Ends all their sessions, one such statement after the other. */
+export const endSessionsOf = statement<never>(
+  'end-sessions-of',
+  `with owner as (select id from users where id = $1 for no key update)
+   delete from sessions s using owner where s.user_id = owner.id`,
+)
+
+const oldest = (owner: string) =>
+  `delete from sessions where hash = any(array(
+     select hash from sessions where ${owner} order by renewed_at desc, hash offset $2 for update skip locked))`
+
+/** Values: the user's id, and how many sessions they keep. Ends those not used for longest. */
+export const endOldestSessions = statement<never>('end-oldest-sessions', oldest('user_id = $1'))
+
+/** Values: the username of somebody who is registering, and how many sessions they keep. */
+export const endOldestRegistrations = statement<never>(
+  'end-oldest-registrations',
+  oldest(`subject->>'username' = $1::text`),
+)
+
+/** Values: until when a session was renewed that is over, and how many go at most. */
+export const deleteExpiredSessions = statement<never>(
+  'delete-expired-sessions',
+  `delete from sessions where hash = any(array(
+     select hash from sessions where renewed_at <= $1::timestamptz order by renewed_at limit $2 for update skip locked))`,
+)

@@ -1,5 +1,5 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
-import { id, timestamps } from '../sql/columns.ts'
+import { id, moment, timestamps } from '../sql/columns.ts'
 
 export const roles = ['user', 'admin'] as const
 export type Role = (typeof roles)[number]
@@ -24,8 +24,8 @@ export const User = defineEntity({
     avatar: p.string().nullable(),
     /** Base64 of an SPKI key; nothing until the person has made their keys. */
     publicKey: p.text().nullable(),
-    /** Sessions of an earlier count are over. */
-    sessionEpoch: p.integer().default(0),
+    /** When the password of the local account was last changed: a login that saw an earlier one fails. */
+    passwordChangedAt: moment().nullable(),
   },
 })
 export type User = InferEntity<typeof User>

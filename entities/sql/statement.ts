@@ -29,3 +29,6 @@ export const coalescedStatement = <Row>(
 
 /** Selects a point in time as RFC 3339 text in UTC with milliseconds. */
 export const isoTime = (column: string) => `to_char(${column} at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
+
+/** Selects a point in time as milliseconds since 1970. */
+export const epochMs = (column: string) => `(extract(epoch from ${column}) * 1000)::float8`

@@ -1,10 +1,6 @@
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../routers/core/context.ts'
-import { Problem } from '../../routers/core/problems.ts'
 import { createCaller } from '../../routers/index.ts'
-import { Asset } from '../http/asset.ts'
 import type { ContextOf } from '../http/request-context.ts'
 import { type Page, type Translate, translator } from './layout.ts'
 import { handshakeBody, unlockBody } from './pages/keys.ts'
@@ -18,7 +14,6 @@ export interface WebOptions {
 
 /** The pages of the first-login ceremony and of a person's own settings. */
 export async function web(app: FastifyInstance, { contextOf }: WebOptions) {
-  serveAssets(app)
   await servePictures(app, contextOf)
 
   const page = (path: string, write: (ctx: Context, translate: Translate, request: FastifyRequest) => Promise<Shown>) =>
@@ -89,23 +84,3 @@ function show(reply: FastifyReply, ctx: Context, translate: Translate, shown: Sh
 
 /** Without them a session is still registering. */
 const hasKeys = ({ caller }: Context) => caller.current.type === 'user'
-
-function serveAssets(app: FastifyInstance): void {
-  let assets: ReturnType<typeof loadAssets> | undefined
-  app.get('/assets/*', async (request, reply) => {
-    // When somebody first comes: what reads TypeScript takes memory that a service of programs alone never needs.
-    assets ??= loadAssets()
-    const asset = (await assets).get(request.url.split('?', 1)[0] ?? '')
-    if (!asset) throw new Problem('not_found')
-    return asset.send(request, reply)
-  })
-}
-
-async function loadAssets() {
-  const { loadBrowserModules } = await import('./browser-modules.ts')
-  const body = await readFile(join(import.meta.dirname, 'style.css'), 'utf8')
-  const modules = [...(await loadBrowserModules())].map(
-    ([path, code]) => [path, new Asset('text/javascript; charset=utf-8', code)] as const,
-  )
-  return new Map([['/assets/style.css', new Asset('text/css; charset=utf-8', body)], ...modules])
-}

@@ -1,20 +1,22 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import type { UsageType } from '../../entities/sql/columns.ts'
-import type { Browser } from '../ports/session.ts'
+import type { BrowserSession } from '../ports/session.ts'
 import type { Caller } from './caller.ts'
 import { CallerContext } from './caller-context.ts'
-import type { ResponseHints } from './hooks.ts'
+import type { ResponseHints, TypeChangeCause } from './hooks.ts'
 import type { Services } from './services.ts'
 
 /** What is known of one call before it is handled. */
 export interface Call {
   caller?: Caller | undefined
+  /** Set where the call itself makes a guest the caller, of which the hooks are told. */
+  cause?: TypeChangeCause | undefined
   usage?: UsageType | undefined
   /** Host access is where a call comes from, not a kind of user: no request can ask for it. */
   origin?: 'wire' | 'host' | undefined
   requestId: string
   /** Where a browser calls with its session, or could begin one. */
-  browser?: Browser | undefined
+  browser?: BrowserSession | undefined
   /** The default one where nothing says which. */
   locale?: string | undefined
   /** Ends when the caller goes away. */
@@ -37,7 +39,7 @@ export interface Context {
   locale: string
   signal: AbortSignal
   hangUp(): void
-  browser: Browser | undefined
+  browser: BrowserSession | undefined
   /** What a facade tells beside the result. */
   hints: ResponseHints
 }
@@ -45,11 +47,11 @@ export interface Context {
 const never = new AbortController().signal
 
 export function createContext(services: Services, call: Call): Context {
-  const { caller, usage = 'main', origin = 'wire', requestId, browser, signal = never, hangUp = () => {} } = call
+  const { caller, cause, usage = 'main', origin = 'wire', requestId, browser, signal = never, hangUp = () => {} } = call
   const { locale = services.settings.defaultLocale } = call
   const hints: ResponseHints = {}
-  const callerContext = new CallerContext(services.hooks, hints)
-  if (caller) callerContext.become(caller)
+  const callerContext = new CallerContext(services.hooks, hints, cause ? undefined : caller)
+  if (caller && cause) callerContext.become(caller, cause)
   let own: EntityManager | undefined
   return {
     services,

@@ -12,9 +12,18 @@ export interface ResponseHints {
   told?: number
 }
 
+/** Why the type of a caller changes. A session that goes on, or has run out, changes none. */
+export type TypeChangeCause = 'login' | 'registration' | 'logout' | 'key-reset' | 'bearer-token'
+
 /** Every hook with its payload. A hook runs in the request, and its listeners may change what happens by the payload. */
 export interface Hooks {
-  'user-type-changed': { from: UserType; to: UserType; userId?: number | undefined; hints: ResponseHints }
+  'user-type-changed': {
+    cause: TypeChangeCause
+    from: UserType
+    to: UserType
+    userId?: number | undefined
+    hints: ResponseHints
+  }
   'health-check': { results: Map<string, HealthResult> }
 }
 

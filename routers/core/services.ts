@@ -10,7 +10,6 @@ import type { LoginSources, LoginThrottle } from '../ports/login.ts'
 import type { ModelConfig } from '../ports/model-config.ts'
 import type { ModelGateway } from '../ports/models.ts'
 import type { RateLimiter } from '../ports/rate-limiter.ts'
-import type { SessionRoll } from '../ports/session-roll.ts'
 import type { Storage } from '../ports/storage.ts'
 import type { UsageLog } from '../ports/usage-log.ts'
 import type { Vault } from '../ports/vault.ts'
@@ -32,7 +31,6 @@ export interface Services {
   loginSources: () => Promise<LoginSources>
   localAccounts: LocalAccounts
   loginThrottle: LoginThrottle
-  sessionRoll: SessionRoll
   models: ModelGateway
   modelConfig: () => Promise<ModelConfig>
   frontendMigrations: () => Promise<ReadonlyMap<string, FrontendMigrationFile>>

@@ -6,6 +6,8 @@ export interface Settings {
   allowExternalCommunication: boolean
   allowUserTokenCreation: boolean
   aiRequestsPerMinute: number
+  /** Of a session after its last use, in milliseconds. */
+  sessionLifetime: number
   defaultLocale: string
   keychain: KeychainQuota
   aiUser: { name: string; username: string }

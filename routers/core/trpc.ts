@@ -1,7 +1,7 @@
 import { type AnyTRPCProcedure, initTRPC } from '@trpc/server'
 import type { z } from 'zod'
 import type { Ability } from '../../entities/identity/access-token.ts'
-import type { Browser } from '../ports/session.ts'
+import type { BrowserSession } from '../ports/session.ts'
 import type { Exposure } from '../resource/declare.ts'
 import type { BodySize } from './body-size.ts'
 import type { Caller } from './caller.ts'
@@ -102,7 +102,7 @@ function openTo<Known extends object = object>(callers: Access['callers'], how: 
 
 type User = { who: CallerOf<'user'> }
 /** Where a session can be: not with a token, and not on the host. */
-type InBrowser = { browser: Browser }
+type InBrowser = { browser: BrowserSession }
 
 export const about = (sentence: string, answer?: z.ZodType): ProcedureMeta => ({
   about: sentence,

@@ -1,6 +1,7 @@
 import type { QueryResult } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { type EraseRule, eraseRules } from '../../entities/identity/erasure.ts'
+import { Session } from '../../entities/identity/session.ts'
 import { AI_USER_ID, User } from '../../entities/identity/user.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
@@ -10,7 +11,7 @@ export type ErasureReport = Record<string, { deleted: number; kept: number }>
 
 /** Erases a person and all they own in one transaction, once `first` agrees; their usage stays, without them. */
 export async function eraseUser(
-  { em, services: { storage, sessionRoll, localAccounts, log } }: Context,
+  { em, services: { storage, localAccounts, log } }: Context,
   user: User,
   first: (tx: EntityManager) => Promise<void> = async () => {},
 ): Promise<ErasureReport> {
@@ -27,14 +28,14 @@ export async function eraseUser(
     // Somebody else was faster.
     if (!deleted) throw new Problem('not_found', { detail: `There is no user ${user.username} any more.` })
     report['users'] = { deleted, kept: 0 }
+    // Nobody goes on registering under their name.
+    await tx.nativeDelete(Session, { subject: { username: user.username } })
     // Last: where the account cannot be removed nothing else is, and where only the commit fails the next try ends it.
     await localAccounts.remove(user.username)
   })
-  const stays = (what: string) => (error: unknown) => log.warn({ error }, `${what} could not be deleted`)
+  const stays = (error: unknown) => log.warn({ error }, 'an avatar could not be deleted')
   // Only once nothing refers to it any more.
-  if (user.avatar) await storage.delete(user.avatar).catch(stays('an avatar'))
-  // They opened nothing from the moment on in which the person was gone.
-  await sessionRoll.clear(user.id).catch(stays('ended sessions'))
+  if (user.avatar) await storage.delete(user.avatar).catch(stays)
   return report
 }
 

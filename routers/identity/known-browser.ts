@@ -1,9 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import type { Context } from '../core/context.ts'
-import type { Browser } from '../ports/session.ts'
+import type { BrowserSession } from '../ports/session.ts'
 
-type BrowserContext = Pick<Context, 'services'> & { browser: Browser }
+type BrowserContext = Pick<Context, 'services'> & { browser: BrowserSession }
 
 /** What a browser keeps, sealed: an id, and until when (in milliseconds) it is known to which accounts. */
 const knownBrowser = z.object({ id: z.string(), accounts: z.record(z.string(), z.number()) })
@@ -28,13 +28,13 @@ export function rememberBrowser(ctx: BrowserContext, account: string): void {
     .sort(([, one], [, other]) => other - one)
     .slice(0, MAX_ACCOUNTS)
   const known: KnownBrowser = { id, accounts: Object.fromEntries(latest) }
-  ctx.browser.keepKnown(ctx.services.vault.seal(JSON.stringify(known), PURPOSE))
+  ctx.browser.setKnownAccounts(ctx.services.vault.seal(JSON.stringify(known), PURPOSE))
 }
 
 function read({ browser, services }: BrowserContext): KnownBrowser | undefined {
-  if (browser.known === undefined) return undefined
+  if (browser.knownAccounts === undefined) return undefined
   try {
-    const { id, accounts } = knownBrowser.parse(JSON.parse(services.vault.open(browser.known, PURPOSE)))
+    const { id, accounts } = knownBrowser.parse(JSON.parse(services.vault.open(browser.knownAccounts, PURPOSE)))
     const current = Object.entries(accounts).filter(([, until]) => until > Date.now())
     return { id, accounts: Object.fromEntries(current) }
   } catch {

@@ -2,9 +2,9 @@ import { z } from 'zod'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import type { AuthorizationState, Identity, RedirectSource } from '../ports/login.ts'
-import type { Browser } from '../ports/session.ts'
+import type { BrowserSession } from '../ports/session.ts'
 
-type BrowserContext = Context & { browser: Browser }
+type BrowserContext = Context & { browser: BrowserSession }
 
 const pendingLogin = z.object({
   state: z.string(),
@@ -21,7 +21,7 @@ export const redirectLogin = {
   /** The address of the provider. */
   async begin(ctx: BrowserContext, next: string | undefined): Promise<string> {
     const { url, pending } = await (await sourceOf(ctx)).begin()
-    ctx.browser.keepPending(ctx.services.vault.seal(JSON.stringify({ ...pending, next }), PENDING))
+    ctx.browser.setLoginState(ctx.services.vault.seal(JSON.stringify({ ...pending, next }), PENDING))
     return url
   },
 
@@ -32,7 +32,7 @@ export const redirectLogin = {
     const source = await sourceOf(ctx)
     const pending = read(ctx)
     // Good for one return, however it ends.
-    ctx.browser.keepPending(undefined)
+    ctx.browser.setLoginState(undefined)
     return pending ? { identity: await source.finish(query, pending), next: pending.next } : {}
   },
 }
@@ -44,9 +44,9 @@ async function sourceOf({ services }: BrowserContext): Promise<RedirectSource> {
 }
 
 function read({ browser, services }: BrowserContext): (AuthorizationState & { next?: string | undefined }) | undefined {
-  if (!browser.pending) return undefined
+  if (!browser.loginState) return undefined
   try {
-    return pendingLogin.parse(JSON.parse(services.vault.open(browser.pending, PENDING)))
+    return pendingLogin.parse(JSON.parse(services.vault.open(browser.loginState, PENDING)))
   } catch {
     return undefined
   }

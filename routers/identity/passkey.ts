@@ -1,12 +1,13 @@
 import { PasskeyBackup } from '../../entities/identity/passkey-backup.ts'
-import { findKnownUser, nextEpoch } from '../../entities/identity/session.sql.ts'
+import { findKnownUser } from '../../entities/identity/session.sql.ts'
 import { User } from '../../entities/identity/user.ts'
 import { UserKeychainValue } from '../../entities/identity/user-keychain-value.ts'
 import { Problem } from '../core/problems.ts'
 import { router, sessionUser } from '../core/trpc.ts'
 import { isFresh } from '../ports/session.ts'
+import { endOtherSessions } from './end-sessions.ts'
 import { passkeyBackup } from './keychain.ts'
-import { callerOf } from './session-caller.ts'
+import { callerOfUser } from './session-caller.ts'
 
 /** What helps somebody who has lost their passkey. */
 export const passkeyRouter = router({
@@ -34,14 +35,15 @@ export const passkeyRouter = router({
     if (!session || !isFresh(session)) throw new Problem('fresh_login_needed')
     const { id, username } = ctx.who.person
     await ctx.em().transactional(async (em) => {
-      await em.nativeUpdate(User, { id }, { publicKey: null, sessionEpoch: nextEpoch() })
+      await endOtherSessions(em, id, session.handle)
+      await em.nativeUpdate(User, { id }, { publicKey: null })
       await em.nativeDelete(UserKeychainValue, { user: id })
       await em.nativeDelete(PasskeyBackup, { user: id })
     })
     const [next] = await ctx.services.sql(findKnownUser, [username])
     if (!next) throw new Problem('signed_out')
-    await ctx.browser.begin({ ...session, standing: { userId: id, epoch: next.epoch } })
-    ctx.caller.become(callerOf(next))
+    await ctx.browser.replace(next)
+    ctx.caller.become(callerOfUser(next), 'key-reset')
     return { redirectUri: '/register' }
   }),
 })

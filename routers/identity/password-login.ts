@@ -4,11 +4,11 @@ import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import type { LoginAttempt } from '../ports/login.ts'
 import { account, type Identity } from '../ports/login.ts'
-import type { Browser } from '../ports/session.ts'
+import type { BrowserSession } from '../ports/session.ts'
 import { browserIdFor } from './known-browser.ts'
 import { ownPath } from './safe-redirect.ts'
 
-type BrowserContext = Context & { browser: Browser }
+type BrowserContext = Context & { browser: BrowserSession }
 
 /** Where to go on after signing in; anything but an address of ours is left out. */
 export const redirectUri = z.string().max(16_384).optional().transform(ownPath)

@@ -1,10 +1,11 @@
+import { raw } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
-import { nextEpoch } from '../../entities/identity/session.sql.ts'
 import { AI_USER_ID, User } from '../../entities/identity/user.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { host, router, sessionUser } from '../core/trpc.ts'
+import { endOtherSessions, endSessions } from './end-sessions.ts'
 import { findUser, userChoice } from './user-selector.ts'
 
 const MAX_LENGTH = 1024
@@ -40,18 +41,18 @@ export const passwordRouter = router({
   change: sessionUser.input(passwordChange).mutation(async ({ ctx, input }) => {
     const { id, username, email } = ctx.who.person
     const { session } = ctx.browser
-    if (!session || !('userId' in session.standing)) throw new Problem('signed_out')
+    if (!session || !('user' in session.subject)) throw new Problem('signed_out')
     if (!ctx.services.localAccounts.inUse || !(await ctx.services.localAccounts.has(username))) throw noAccount()
     assertNotGuessable(input.newPassword, [username, email, input.currentPassword])
     await verifyCurrent(ctx, username, input.currentPassword, id)
-    const { epoch } = session.standing
     await ctx.em().transactional(async (em) => {
-      // Fails where the sessions ended meanwhile: somebody else changed the password, or removed the person.
-      await endSessions(em, { id, sessionEpoch: epoch }, () => new Problem('signed_out'))
+      if (!(await notePasswordChange(em, id))) throw new Problem('signed_out')
+      // Fails where the session ended meanwhile: somebody else changed the password.
+      await endOtherSessions(em, id, session.handle)
       if (!(await ctx.services.localAccounts.setPassword(username, input.newPassword))) throw noAccount()
     })
     ctx.services.log.info({ userId: id, requestId: ctx.requestId }, 'a password was changed')
-    await ctx.browser.begin({ ...session, standing: { userId: id, epoch: epoch + 1 } })
+    await ctx.browser.replace(session.subject.user)
   }),
 
   /** Gives somebody a new password, and an account if they have none. All their sessions end. */
@@ -63,11 +64,9 @@ export const passwordRouter = router({
       assertLocalAccounts(ctx)
       assertNotGuessable(password, [username, email])
       await ctx.em().transactional(async (em) => {
-        await endSessions(
-          em,
-          { id },
-          () => new Problem('not_found', { detail: `There is no user ${username} any more.` }),
-        )
+        if (!(await notePasswordChange(em, id)))
+          throw new Problem('not_found', { detail: `There is no user ${username} any more.` })
+        await endSessions(em, id)
         if (!(await ctx.services.localAccounts.setPassword(username, password)))
           await ctx.services.localAccounts.add({ username, email, name }, password)
       })
@@ -92,10 +91,9 @@ export function assertNotGuessable(password: string, known: readonly string[]): 
   throw new Problem('invalid', { detail: `The new password ${message}.`, issues: [{ path: ['newPassword'], message }] })
 }
 
-/** Ends all sessions once the transaction is over, and holds the row until then: nobody removes the person meanwhile. */
-async function endSessions(em: EntityManager, where: { id: number; sessionEpoch?: number }, gone: () => Problem) {
-  if (!(await em.nativeUpdate(User, where, { sessionEpoch: nextEpoch() }))) throw gone()
-}
+/** Makes logins under way with the password so far fail. Whether there still is such a person, whom nobody removes meanwhile. */
+const notePasswordChange = async (em: EntityManager, id: number): Promise<boolean> =>
+  (await em.nativeUpdate(User, { id }, { passwordChangedAt: raw('now()') })) > 0
 
 /** A session that somebody found open is not enough to guess on. */
 async function verifyCurrent(ctx: Context, username: string, password: string, id: number): Promise<void> {

@@ -11,9 +11,10 @@ import { Problem } from '../core/problems.ts'
 import type { KeychainQuota } from '../core/settings.ts'
 import { newcomer, router } from '../core/trpc.ts'
 import type { SessionRecord } from '../ports/session.ts'
+import { holdSession } from './end-sessions.ts'
 import { distinctSlots, keychainEntry, passkeyBackup, publicKey } from './keychain.ts'
 import { withinQuota } from './keychain-quota.ts'
-import { callerOf } from './session-caller.ts'
+import { callerOfUser } from './session-caller.ts'
 
 /** Without these nobody could tell a right passkey from a wrong one, or read what was sent. */
 const needed = ['public_key', 'private_key'] as const
@@ -48,9 +49,8 @@ export const registrationRouter = router({
         .catch(explain)
       const [known] = await ctx.services.sql(findKnownUser, [who.username])
       if (!known) throw new Problem('signed_out')
-      const { by, signedInAt } = session
-      await browser.begin({ standing: { userId: known.id, epoch: known.epoch }, by, signedInAt })
-      ctx.caller.become(callerOf(known))
+      await browser.replace(known)
+      ctx.caller.become(callerOfUser(known), 'registration')
       return { id: known.id, redirectUri: '/profile' }
     }),
 })
@@ -58,13 +58,13 @@ export const registrationRouter = router({
 async function keep(
   em: EntityManager,
   { username, name, email }: Newcomer,
-  { standing }: SessionRecord,
+  { subject, handle }: SessionRecord,
   { publicKey, keychain, passkeyBackup, quota }: FirstKeys & { quota: KeychainQuota },
 ) {
   // Only one at a time may give a person their keys.
   const found = await em.findOne(User, { username }, { lockMode: LockMode.PESSIMISTIC_WRITE })
-  if ('userId' in standing && (found?.id !== standing.userId || found.sessionEpoch !== standing.epoch))
-    throw new Problem('signed_out')
+  await holdSession(em, handle)
+  if ('user' in subject && found?.id !== subject.user.id) throw new Problem('signed_out')
   const user = found ?? em.create(User, { username, name, email, publicKey: null })
   if (user.publicKey) throw new Problem('registered_already')
   user.publicKey = publicKey

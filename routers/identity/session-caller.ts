@@ -1,8 +1,13 @@
 import type { KnownUser } from '../../entities/identity/session.sql.ts'
 import type { Caller } from '../core/caller.ts'
+import type { SessionSubject } from '../ports/session.ts'
 
-/** Who calls in a session of somebody we know. */
-export function callerOf({ id, username, name, email, role, hasKeys }: KnownUser): Caller {
+/** Who calls in a session. */
+export const callerOf = (subject: SessionSubject): Caller =>
+  'user' in subject ? callerOfUser(subject.user) : { type: 'registering', ...subject.registering }
+
+/** Without keys a person is still registering. */
+export function callerOfUser({ id, username, name, email, role, hasKeys }: KnownUser): Caller {
   if (!hasKeys) return { type: 'registering', username, name, email }
   return { type: 'user', person: { id, username, name, email, role } }
 }

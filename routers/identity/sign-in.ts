@@ -1,29 +1,30 @@
 import { z } from 'zod'
 import { findKnownUser, type KnownUser } from '../../entities/identity/session.sql.ts'
+import type { LoginMethod } from '../../entities/identity/session.ts'
 import { AI_USER_ID } from '../../entities/identity/user.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { about, anyone, browser, router } from '../core/trpc.ts'
 import type { Identity } from '../ports/login.ts'
-import type { Browser, SignIn } from '../ports/session.ts'
+import type { BrowserSession, SessionSubject } from '../ports/session.ts'
 import { rememberBrowser } from './known-browser.ts'
 import { redirectLogin } from './oidc-login.ts'
 import { ownSessions } from './own-sessions.ts'
 import { credentials, redirectUri, verifyPassword } from './password-login.ts'
 import { onTo } from './safe-redirect.ts'
 import { callerOf } from './session-caller.ts'
-import { leave } from './sign-out.ts'
+import { signOut } from './sign-out.ts'
 
-type BrowserContext = Context & { browser: Browser }
+type BrowserContext = Context & { browser: BrowserSession }
 
 export const sessionsRouter = router({
   current: anyone
     .meta(about('Ask whether there is a session, for how many seconds, and for its CSRF token.'))
-    .query(({ ctx: { browser } }) => {
-      const { session, expiresAt = 0 } = browser ?? {}
-      if (!session) return { expired: true as const }
-      const remaining = Math.max(0, Math.floor((expiresAt - Date.now()) / 1000))
-      return { expired: false as const, remaining, csrfToken: session.csrfToken }
+    .query(({ ctx: { browser, services } }) => {
+      if (!browser?.session) return { expired: true as const }
+      const { renewedAt, csrfToken } = browser.session
+      const left = renewedAt + services.settings.sessionLifetime - Date.now()
+      return { expired: false as const, remaining: Math.max(0, Math.floor(left / 1000)), csrfToken }
     }),
 
   ways: anyone.meta(about('Ask how people sign in here.')).query(async ({ ctx }) => {
@@ -34,9 +35,9 @@ export const sessionsRouter = router({
   login: browser.input(credentials).mutation(async ({ ctx, input }) => {
     const { identity, account, before } = await verifyPassword(ctx, input)
     if (!identity) throw refused(ctx, 'password')
-    const entered = await enter(ctx, identity, { by: 'password', next: input.redirectUri, before })
+    const signedIn = await signIn(ctx, identity, { method: 'password', next: input.redirectUri, before })
     rememberBrowser(ctx, account)
-    return entered
+    return signedIn
   }),
 
   /** Where to sign in elsewhere; whom the reverse proxy in front has signed in already is in at once. */
@@ -51,11 +52,11 @@ export const sessionsRouter = router({
   /** `query` is what stands behind the `?` of the address that the provider sent the browser back to. */
   finishLogin: browser.input(z.strictObject({ query: z.string().max(8192) })).mutation(async ({ ctx, input }) => {
     const { identity, next } = await redirectLogin.finish(ctx, input.query)
-    if (!identity) throw refused(ctx, 'redirect')
-    return enter(ctx, identity, { by: 'redirect', next })
+    if (!identity) throw refused(ctx, 'oidc')
+    return signIn(ctx, identity, { method: 'oidc', next })
   }),
 
-  logout: browser.mutation(({ ctx }) => leave(ctx)),
+  logout: browser.mutation(({ ctx }) => signOut(ctx)),
 
   ...ownSessions,
 })
@@ -63,37 +64,38 @@ export const sessionsRouter = router({
 async function throughProxy(ctx: BrowserContext, next: string | undefined) {
   const { header } = await ctx.services.loginSources()
   if (!header) throw new Problem('not_found', { detail: 'Nobody signs in elsewhere here.' })
-  const identity = ctx.browser.proxied()
-  if (identity) return enter(ctx, identity, { by: 'header', next })
-  if (!header.loginUrl) throw refused(ctx, 'header')
+  const identity = ctx.browser.forwardedIdentity()
+  if (identity) return signIn(ctx, identity, { method: 'proxy', next })
+  if (!header.loginUrl) throw refused(ctx, 'proxy')
   const url = new URL(header.loginUrl, ctx.services.settings.baseUrl)
   url.searchParams.set('target', ctx.services.settings.baseUrl + onTo('/req/login/proxy', next))
   return { redirectUri: url.href }
 }
 
 /** Of a refusal only how it was tried is told: an account may be somebody's password in the wrong field. */
-function refused(ctx: BrowserContext, by: SignIn): Problem {
-  ctx.services.log.info({ by, requestId: ctx.requestId }, 'a login was refused')
+function refused(ctx: BrowserContext, method: LoginMethod): Problem {
+  ctx.services.log.info({ method, requestId: ctx.requestId }, 'a login was refused')
   return new Problem('login_failed')
 }
 
 interface Entry {
-  by: SignIn
+  method: LoginMethod
   next: string | undefined
   /** The person as they were before their password was compared. */
   before?: KnownUser | undefined
 }
 
-/** Begins the session of somebody whom a source has told of: a person we know, or who is to register. */
-async function enter(ctx: BrowserContext, identity: Identity, { by, next, before }: Entry) {
+/** Starts the session of somebody whom a source has told of: a person we know, or who is to register. */
+async function signIn(ctx: BrowserContext, identity: Identity, { method, next, before }: Entry) {
   const [known] = await ctx.services.sql(findKnownUser, [identity.username])
   // Nobody is the AI user, whatever a directory says.
-  if (known?.id === AI_USER_ID) throw refused(ctx, by)
+  if (known?.id === AI_USER_ID) throw refused(ctx, method)
   // The person was removed, or got another password, while this one was compared.
-  if (before && (before.id !== known?.id || before.epoch !== known.epoch)) throw refused(ctx, by)
-  const standing = known ? { userId: known.id, epoch: known.epoch } : { registering: identity }
-  await ctx.browser.begin({ standing, by, signedInAt: Date.now() })
-  ctx.caller.become(known ? callerOf(known) : { type: 'registering', ...identity })
-  ctx.services.log.info({ by, userId: known?.id, requestId: ctx.requestId }, 'signed in')
+  if (before && (before.id !== known?.id || before.passwordChangedAt !== known.passwordChangedAt))
+    throw refused(ctx, method)
+  const subject: SessionSubject = known ? { user: known } : { registering: identity }
+  await ctx.browser.start({ subject, method })
+  ctx.caller.become(callerOf(subject), 'login')
+  ctx.services.log.info({ method, userId: known?.id, requestId: ctx.requestId }, 'signed in')
   return { redirectUri: onTo(known?.hasKeys ? '/handshake' : '/register', next) }
 }

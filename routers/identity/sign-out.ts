@@ -1,17 +1,18 @@
+import type { LoginMethod } from '../../entities/identity/session.ts'
 import type { Context } from '../core/context.ts'
-import type { Browser, SignIn } from '../ports/session.ts'
+import type { BrowserSession } from '../ports/session.ts'
 
 /** Ends the session of a call; says where to go on. */
-export async function leave(ctx: Context & { browser: Browser }): Promise<{ redirectUri: string }> {
-  const by = ctx.browser.session?.by
-  await ctx.browser.end()
-  ctx.caller.become({ type: 'guest' })
-  return { redirectUri: (await signOutUri(ctx, by)) ?? '/login' }
+export async function signOut(ctx: Context & { browser: BrowserSession }): Promise<{ redirectUri: string }> {
+  const method = ctx.browser.session?.method
+  await ctx.browser.destroy()
+  ctx.caller.become({ type: 'guest' }, 'logout')
+  return { redirectUri: (await signOutUri(ctx, method)) ?? '/login' }
 }
 
 /** Where to go so that signing in again takes more than a click. */
-async function signOutUri({ services }: Context, by: SignIn | undefined): Promise<string | undefined> {
-  if (by === undefined || by === 'password') return undefined
+async function signOutUri({ services }: Context, method: LoginMethod | undefined): Promise<string | undefined> {
+  if (method === undefined || method === 'password') return undefined
   const { redirect, header } = await services.loginSources()
-  return by === 'redirect' ? redirect?.logoutUrl() : header?.logoutUrl
+  return method === 'oidc' ? redirect?.logoutUrl() : header?.logoutUrl
 }

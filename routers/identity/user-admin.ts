@@ -1,11 +1,11 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import { z } from 'zod'
-import { epochWithRole } from '../../entities/identity/session.sql.ts'
 import { AI_USER_ID, roles, User } from '../../entities/identity/user.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { host, router } from '../core/trpc.ts'
 import { email, personName, username } from '../ports/login.ts'
+import { endSessions } from './end-sessions.ts'
 import { eraseUser } from './erase-user.ts'
 import { assertLocalAccounts, assertNotGuessable, newPassword } from './password.ts'
 import { imageBytes, storeAvatar } from './pictures.ts'
@@ -39,10 +39,12 @@ export const adminRouter = router({
   setRole: host
     .input(z.strictObject({ user: userChoice, role: z.enum(roles) }))
     .mutation(async ({ ctx, input: { user: choice, role } }) => {
-      const user = await person(ctx, choice)
-      Object.assign(user, { role, sessionEpoch: epochWithRole(role) })
-      await ctx.em().flush()
-      return { id: user.id, username: user.username, role }
+      const { id, username } = await person(ctx, choice)
+      await ctx.em().transactional(async (em) => {
+        const other = { id, role: { $ne: role } }
+        if (await em.nativeUpdate(User, other, { role, updatedAt: new Date() })) await endSessions(em, id)
+      })
+      return { id, username, role }
     }),
 
   removeUser: host.input(z.strictObject({ user: userChoice })).mutation(async ({ ctx, input }) => {

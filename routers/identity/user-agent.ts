@@ -26,9 +26,9 @@ const systems: Names = [
 ]
 
 /** Reads what a browser calls itself; it may say anything. */
-export const readUserAgent = (userAgent = ''): Device => ({
-  browser: nameIn(browsers, userAgent),
-  system: nameIn(systems, userAgent),
+export const readUserAgent = (userAgent: string | null): Device => ({
+  browser: nameIn(browsers, userAgent ?? ''),
+  system: nameIn(systems, userAgent ?? ''),
 })
 
 const nameIn = (names: Names, text: string) => names.find(([, pattern]) => pattern.test(text))?.[0] ?? null

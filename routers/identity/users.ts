@@ -1,8 +1,8 @@
+import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { knownUsers } from '../../entities/catalogue/scopes.ts'
-import { epochWithRole } from '../../entities/identity/session.sql.ts'
 import { describeUser, findUsers, type ListedUser } from '../../entities/identity/user.sql.ts'
-import { AI_USER_ID, type Role, roles, User } from '../../entities/identity/user.ts'
+import { AI_USER_ID, roles, User } from '../../entities/identity/user.ts'
 import type { SqlPredicate } from '../../entities/sql/scope.ts'
 import { takes } from '../core/body-size.ts'
 import type { Context } from '../core/context.ts'
@@ -15,6 +15,7 @@ import { getRow, reads, rowId } from '../verbs/read.ts'
 import { withoutUnchanged } from '../verbs/unchanged.ts'
 import { administrator, ifVersion, insistOn, type RowChange, updateRow } from '../verbs/write.ts'
 import { BUILT_IN_AI_PICTURE, readBuiltInAiPicture } from './ai-picture.ts'
+import { endSessions } from './end-sessions.ts'
 import { eraseUser } from './erase-user.ts'
 import { imageBytes, storePicture } from './pictures.ts'
 import { findUser, userChoice } from './user-selector.ts'
@@ -149,10 +150,14 @@ function assertSmall({ services }: Context, image: Buffer): Buffer {
 }
 
 const write = (ctx: Context, change: Record<string, unknown>) =>
-  updateRow(ctx, users, { entity: User, create: {}, update: {}, columns: asColumns }, change as RowChange)
+  updateRow(ctx, users, { entity: User, create: {}, update: {}, columns: asColumns, beside }, change as RowChange)
 
 const asColumns = (_: Context, { displayName: name, ...given }: Record<string, unknown>) => ({
   ...given,
-  ...(given['role'] !== undefined && { sessionEpoch: epochWithRole(given['role'] as Role) }),
   ...(name !== undefined && { name }),
 })
+
+/** A role that stays the same is not among the given members. */
+async function beside(em: EntityManager, id: number, { role }: Record<string, unknown>): Promise<void> {
+  if (role !== undefined) await endSessions(em, id)
+}

@@ -34,7 +34,7 @@ export const healthRouter = router({
     return health
   }),
 
-  /** Without the store nobody can sign in, and no limit counts for all replicas. */
+  /** Without the store no limit counts for all replicas, and no answer is kept for a repeated request. */
   ready: anyone.meta(about('Ask whether new work may come here.')).query(async ({ ctx }) =>
     withTimeout(ctx.services.kv.ping(), READY_TIMEOUT_MS).then(
       () => ({ status: 'ready' as const }),

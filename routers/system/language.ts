@@ -10,7 +10,7 @@ export const languageRouter = router({
     .mutation(async ({ ctx, input }) => {
       const locale = matchLocale(input.inputLang)
       if (!locale) throw new Problem('unknown_language')
-      await ctx.browser.keepLocale(locale)
+      await ctx.browser.setLocale(locale)
       return { locale }
     }),
 })

@@ -1,118 +1,142 @@
+import { promisify } from 'node:util'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { KnownUser } from '../../entities/identity/session.sql.ts'
+import { setSessionLocale } from '../../entities/identity/session.sql.ts'
+import type { Sql } from '../../entities/sql/statement.ts'
 import { knownCookie, loginCookie, sessionCookie } from '../../facades/http/names.ts'
+import { Problem } from '../../routers/core/problems.ts'
 import { KNOWN_BROWSER_DAYS } from '../../routers/identity/known-browser.ts'
 import type { Locale } from '../../routers/ports/locales.ts'
 import type { HeaderSource } from '../../routers/ports/login.ts'
-import type { Browser, NewSession } from '../../routers/ports/session.ts'
-import { handleOf, type Named, type Sessions } from '../stores/sessions.ts'
-import { readCookie, writeCookie } from './cookies.ts'
+import type { BrowserSession, NewSession, SessionRecord } from '../../routers/ports/session.ts'
+import type { RequestSession } from '../stores/sessions.ts'
 import { LOCALE_COOKIE } from './request-locale.ts'
+import { newSecret } from './session-plugin.ts'
 
 /** Where a provider sends the browser back to. */
-const PENDING_PATH = '/req/login'
-const PENDING_SECONDS = 15 * 60
+const LOGIN_STATE_PATH = '/req/login'
+const LOGIN_STATE_SECONDS = 15 * 60
 
 const KNOWN_SECONDS = KNOWN_BROWSER_DAYS * 24 * 60 * 60
 
 const LOCALE_SECONDS = 120 * 24 * 60 * 60
 
-export interface BrowserOptions {
-  sessions: Sessions
-  header: HeaderSource | undefined
-  /** Whether cookies go over encrypted connections only. */
-  secure: boolean
-}
+const MINUTE = 60_000
 
-interface Exchange {
-  request: FastifyRequest
-  reply: FastifyReply
-  named?: Named | undefined
+export interface BrowserOptions {
+  sql: Sql
+  header: HeaderSource | undefined
+  /** Of a session, in milliseconds. */
+  lifetime: number
 }
 
 /**
  * The browser that sent a request; what it is to keep goes into the reply. A class, because V8 makes a shape of its own
  * for each object literal with getters, which outlives the request and holds all of it.
  */
-export class RequestBrowser implements Browser {
+export class RequestBrowser implements BrowserSession {
   readonly #options: BrowserOptions
   readonly #request: FastifyRequest
   readonly #reply: FastifyReply
-  #current: Named | undefined
 
-  constructor(options: BrowserOptions, { request, reply, named }: Exchange) {
+  constructor(options: BrowserOptions, request: FastifyRequest, reply: FastifyReply) {
     this.#options = options
     this.#request = request
     this.#reply = reply
-    this.#current = named
   }
 
   get session() {
-    return this.#current?.record
-  }
-
-  get handle() {
-    return this.#current && handleOf(this.#current.id)
-  }
-
-  get expiresAt() {
-    return this.#current && this.#current.record.renewedAt + this.#options.sessions.lifetime
+    return storedSession(this.#request)
   }
 
   get address() {
     return this.#request.ip
   }
 
-  get pending() {
-    return readCookie(this.#request.headers.cookie, loginCookie)
-  }
-
-  proxied() {
+  forwardedIdentity() {
     const { raw, socket } = this.#request
     return this.#options.header?.read(raw.headersDistinct, socket.remoteAddress)
   }
 
-  async begin(session: NewSession) {
-    const kept = keptOf(this.#request.headers, this.#current)
-    await this.#goOn(await this.#options.sessions.begin({ ...session, ...kept }))
+  async start({ subject, method }: NewSession) {
+    const { session } = this
+    if (session) await this.#request.session.regenerate()
+    const now = Date.now()
+    const userAgent = this.#request.headers['user-agent']?.slice(0, 200)
+    const begun = { signedInAt: now, renewedAt: now, csrfToken: newSecret(), userAgent, locale: session?.locale }
+    await this.#save({ subject, method, ...begun })
   }
 
-  end() {
-    return this.#goOn(undefined)
+  async replace(user: KnownUser) {
+    const { session } = this
+    if (!session) throw new Problem('signed_out')
+    await this.#forget()
+    await this.#save({ ...session, subject: { user }, csrfToken: newSecret(), renewedAt: Date.now() })
   }
 
-  async keepLocale(locale: Locale) {
-    this.#tell(LOCALE_COOKIE, locale, { maxAge: LOCALE_SECONDS })
-    if (this.#current) this.#current = await this.#options.sessions.change(this.#current, { locale })
+  async destroy() {
+    if (this.session) await this.#request.session.regenerate()
+    this.#reply.clearCookie(sessionCookie)
   }
 
-  keepPending(sealed: string | undefined) {
-    const maxAge = sealed === undefined ? 0 : PENDING_SECONDS
-    this.#tell(loginCookie, sealed ?? '', { path: PENDING_PATH, maxAge })
+  /** Lets the time of the session run anew, if that began a while ago: most requests only read. */
+  async renew() {
+    const { session } = this
+    const pause = Math.min(MINUTE, this.#options.lifetime / 4)
+    if (!session || Date.now() - session.renewedAt < pause) return
+    await this.#save({ ...session, renewedAt: Date.now() }).catch(unlessEnded)
   }
 
-  get known() {
-    return readCookie(this.#request.headers.cookie, knownCookie)
+  async setLocale(locale: Locale) {
+    this.#reply.setCookie(LOCALE_COOKIE, locale, { maxAge: LOCALE_SECONDS })
+    if (this.session) await this.#options.sql(setSessionLocale, [this.session.handle, locale])
   }
 
-  keepKnown(sealed: string) {
-    this.#tell(knownCookie, sealed, { maxAge: KNOWN_SECONDS })
+  get loginState() {
+    return this.#request.cookies[loginCookie]
   }
 
-  async #goOn(next: Named | undefined) {
-    const { sessions } = this.#options
-    if (this.#current) await sessions.end(this.#current)
-    this.#current = next
-    this.#tell(sessionCookie, next?.id ?? '', { maxAge: next ? Math.ceil(sessions.lifetime / 1000) : 0 })
+  setLoginState(sealed: string | undefined) {
+    const path = LOGIN_STATE_PATH
+    if (sealed === undefined) this.#reply.clearCookie(loginCookie, { path })
+    else this.#reply.setCookie(loginCookie, sealed, { path, maxAge: LOGIN_STATE_SECONDS })
   }
 
-  #tell(name: string, value: string, { path = '/', maxAge = 0 } = {}) {
-    const { secure } = this.#options
-    this.#reply.header('set-cookie', writeCookie({ name, value, path, maxAge, secure }))
+  get knownAccounts() {
+    return this.#request.cookies[knownCookie]
+  }
+
+  setKnownAccounts(sealed: string) {
+    this.#reply.setCookie(knownCookie, sealed, { maxAge: KNOWN_SECONDS })
+  }
+
+  /** Leaves the session to the store, and takes a new one that is nobody's. */
+  async #forget() {
+    const { server } = this.#request
+    await promisify(server.decryptSession.bind(server, '', this.#request))()
+  }
+
+  /** At once, where the plugin would only do it with the answer, and not behind a proxy that it does not trust. */
+  async #save(record: RequestSession) {
+    const { session } = this.#request
+    const before = session.record
+    session.record = record
+    try {
+      await session.save()
+    } catch (error) {
+      // Else the plugin would try again with the answer.
+      session.record = before
+      throw error
+    }
   }
 }
 
-/** What a new session knows of its browser; longer names than these say nothing more. */
-const keptOf = ({ 'user-agent': userAgent }: FastifyRequest['headers'], before: Named | undefined) => ({
-  userAgent: userAgent?.slice(0, 200),
-  locale: before?.record.locale,
-})
+/** The session of a request, unless it is one that was never saved. */
+export function storedSession({ session: { record } }: FastifyRequest): SessionRecord | undefined {
+  return record?.handle === undefined ? undefined : (record as SessionRecord)
+}
+
+/** Whoever was in when the request came has it answered. */
+function unlessEnded(error: unknown): void {
+  if (!(error instanceof Problem) || error.problem !== 'signed_out') throw error
+}

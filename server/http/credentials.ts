@@ -1,39 +1,32 @@
 import { findTokenOwners, touchTokens } from '../../entities/identity/access-token.sql.ts'
-import { findSessionUsers } from '../../entities/identity/session.sql.ts'
 import { matchesHash, readToken, type TokenText } from '../../entities/identity/token-format.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
 import type { Caller, UsageType } from '../../routers/core/caller.ts'
+import type { TypeChangeCause } from '../../routers/core/hooks.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { Settings } from '../../routers/core/settings.ts'
-import { callerOf } from '../../routers/identity/session-caller.ts'
 import type { Log } from '../../routers/ports/log.ts'
-import type { SessionRecord } from '../../routers/ports/session.ts'
 import { type Batch, createBatch } from '../stores/write-behind.ts'
 
-export interface Identity {
+export interface Authenticated {
   caller: Caller
+  /** Set where a credential was just resolved. */
+  cause?: TypeChangeCause
   usage: UsageType
 }
 
-/** Finds out who calls, by what the request carries. */
-export interface Callers {
-  /** Throws where external access is off, or the token is not valid. */
-  byBearer(authorization: string | undefined): Promise<Identity>
-  /** The same for where nothing but a token opens: without one, too, the switch speaks first. */
-  byTokenOnly(authorization: string | undefined): Promise<Identity>
-  /** Undefined where the person is gone, or their sessions were ended. */
-  bySession(session: SessionRecord): Promise<Caller | undefined>
+/** Finds out who calls by a token. */
+export interface Authenticator {
+  /** Throws where external access is off, which is said even without a token, and where the token is missing or not valid. */
+  authenticateBearer(authorization: string | undefined): Promise<Authenticated>
   flush(): Promise<void>
 }
 
-const guest: Identity = { caller: { type: 'guest' }, usage: 'main' }
-
-export function createCallers(sql: Sql, settings: Settings, log: Log): Callers {
+export function createAuthenticator(sql: Sql, settings: Settings, log: Log): Authenticator {
   const used = tokenUse(sql, log)
   const ownerOf = async (id: number) => (await sql(findTokenOwners, [[id]])).find(({ tokenId }) => tokenId === id)
-  const personOf = async (id: number) => (await sql(findSessionUsers, [[id]])).find((person) => person.id === id)
 
-  async function byTokenOnly(authorization: string | undefined): Promise<Identity> {
+  async function authenticateBearer(authorization: string | undefined): Promise<Authenticated> {
     // Before the token is looked up: a switch that is off tells nothing about tokens.
     if (!settings.allowExternalCommunication) throw new Problem('external_communication_off')
     if (authorization === undefined) throw new Problem('signed_out')
@@ -44,23 +37,12 @@ export function createCallers(sql: Sql, settings: Settings, log: Log): Callers {
     const { userId: id, username, name, email, role, abilities } = owner
     return {
       caller: { type: 'user', person: { id, username, name, email, role }, token: { id: token.id, abilities } },
+      cause: 'bearer-token',
       usage: 'external',
     }
   }
 
-  async function bySession({ standing }: SessionRecord): Promise<Caller | undefined> {
-    if ('registering' in standing) return { type: 'registering', ...standing.registering }
-    const found = await personOf(standing.userId)
-    if (!found || found.epoch !== standing.epoch) return undefined
-    return callerOf(found)
-  }
-
-  return {
-    bySession,
-    byBearer: async (authorization) => (authorization === undefined ? guest : byTokenOnly(authorization)),
-    byTokenOnly,
-    flush: used.flush,
-  }
+  return { authenticateBearer, flush: used.flush }
 }
 
 function readBearer(authorization: string): TokenText | undefined {

@@ -3,10 +3,8 @@ import type { ContextOf } from '../../facades/http/request-context.ts'
 import { type Context, createContext } from '../../routers/core/context.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { Services } from '../../routers/core/services.ts'
-import type { Env } from '../config/settings.ts'
-import { createSessions } from '../stores/sessions.ts'
-import { createIdentify, type Identify } from './authenticate.ts'
-import type { Callers } from './credentials.ts'
+import { type Authenticate, createAuthenticate } from './authenticate.ts'
+import type { Authenticator } from './credentials.ts'
 import { localeOf } from './request-locale.ts'
 
 /** The contexts of requests, by how the caller is found out. */
@@ -27,14 +25,14 @@ export interface Contexts {
 const CONTEXT = Symbol('context')
 type Known = FastifyRequest & { [CONTEXT]?: Promise<Context> }
 
-export async function createContexts(env: Env, services: Services, callers: Callers): Promise<Contexts> {
-  const { bySession, peeking, byToken } = await waysToIdentify(env, services, callers)
+export async function createContexts(services: Services, authenticator: Authenticator): Promise<Contexts> {
+  const { bySession, peeking, byToken } = await waysToAuthenticate(services, authenticator)
 
   /** The same one for everybody who asks during the life of a request. */
   const once =
-    (identify: Identify): ContextOf =>
+    (authenticate: Authenticate): ContextOf =>
     (request: Known, reply) =>
-      (request[CONTEXT] ??= makeContext(services, identify, request, reply))
+      (request[CONTEXT] ??= makeContext(services, authenticate, request, reply))
   return {
     contextOf: once(bySession),
     peekContextOf: once(peeking),
@@ -45,26 +43,30 @@ export async function createContexts(env: Env, services: Services, callers: Call
   }
 }
 
-async function waysToIdentify(env: Env, services: Services, callers: Callers) {
-  const { origin, protocol } = new URL(services.settings.baseUrl)
+async function waysToAuthenticate({ settings, sql, loginSources }: Services, authenticator: Authenticator) {
   const options = {
-    callers,
-    origin,
-    sessions: createSessions(services.kv, env.SESSION_LIFETIME),
-    header: (await services.loginSources()).header,
-    secure: env.NODE_ENV === 'production' || protocol === 'https:',
+    authenticator,
+    sql,
+    origin: new URL(settings.baseUrl).origin,
+    header: (await loginSources()).header,
+    lifetime: settings.sessionLifetime,
   }
-  const byToken: Identify = ({ headers }) => callers.byTokenOnly(headers.authorization)
-  return { bySession: createIdentify(options), peeking: createIdentify(options, { renews: false }), byToken }
+  const byToken: Authenticate = ({ headers }) => authenticator.authenticateBearer(headers.authorization)
+  return { bySession: createAuthenticate(options), peeking: createAuthenticate(options, { renews: false }), byToken }
 }
 
-async function makeContext(services: Services, identify: Identify, request: FastifyRequest, reply: FastifyReply) {
-  const identified = await identify(request, reply).catch((error: unknown) => {
+async function makeContext(
+  services: Services,
+  authenticate: Authenticate,
+  request: FastifyRequest,
+  reply: FastifyReply,
+) {
+  const authenticated = await authenticate(request, reply).catch((error: unknown) => {
     throw refused(error, request.id)
   })
-  const locale = localeOf(request, identified.browser?.session?.locale)
+  const locale = localeOf(request, authenticated.browser?.session?.locale)
   const hangUp = () => void reply.raw.destroy()
-  return createContext(services, { ...identified, locale, requestId: request.id, signal: goneSignal(reply), hangUp })
+  return createContext(services, { ...authenticated, locale, requestId: request.id, signal: goneSignal(reply), hangUp })
 }
 
 /** A refusal at the door has no context to take the request's id from. */

@@ -1,20 +1,19 @@
 import type { FastifyRequest } from 'fastify'
 import Negotiator from 'negotiator'
 import { type Locale, matchLocale } from '../../routers/ports/locales.ts'
-import { readCookie } from './cookies.ts'
 
 /** Where a browser keeps the language that was chosen in it. */
 export const LOCALE_COOKIE = 'locale'
 
 /** The first wish of a request that names a language we speak: header, query, session, cookie, then what the browser prefers. */
-export function localeOf({ headers, query }: FastifyRequest, remembered?: string): Locale | undefined {
+export function localeOf({ cookies, headers, query }: FastifyRequest, remembered?: string): Locale | undefined {
   const { locale, lang } = (query ?? {}) as { locale?: unknown; lang?: unknown }
   const wishes = [
     headers['x-app-locale'],
     lang,
     locale,
     remembered,
-    readCookie(headers.cookie, LOCALE_COOKIE),
+    cookies[LOCALE_COOKIE],
     ...preferred(headers['accept-language']),
   ]
   for (const wish of wishes) {

@@ -2,9 +2,12 @@ import type { Services } from '../../routers/core/services.ts'
 
 /** Tells the log what a service that has started cannot do, and which setting changes it. */
 export async function warnAtStart({ kv, loginSources, log }: Services): Promise<void> {
-  // Access tokens work without Redis, and it may come later.
+  // People and access tokens get in without Redis, and it may come later.
   await kv.ping().catch((error: unknown) => {
-    log.warn({ error }, 'Redis does not answer at the address in REDIS_URL. Until it does, nobody can sign in.')
+    log.warn(
+      { error },
+      'Redis does not answer at the address in REDIS_URL. Until it does, this replica is not ready, and counts limits for itself.',
+    )
   })
   const { password, redirect, header } = await loginSources()
   if (!password && !redirect && !header)

@@ -1,7 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { AnswerStore, KeyValueStore } from '../../routers/ports/key-value-store.ts'
 import type { RateLimiter } from '../../routers/ports/rate-limiter.ts'
-import { memberSetsInProcess } from './member-sets.ts'
 import { limiterInProcess } from './rate-limiter.ts'
 
 /** The key-value stores and what counts in them. In process each purpose has room of its own, and pushes out no other. */
@@ -20,28 +19,15 @@ export async function createKeyValue(redisUrl: string | undefined): Promise<KeyV
 
 /** Characters of all keys and values of a store: what was not used for longest goes first. */
 const MAX_SIZE = 64 * 1024 * 1024
-const MOST_SETS = 100_000
 
-function inProcess(): KeyValue {
-  const sets = memberSetsInProcess(MOST_SETS)
-  const values = valuesInProcess()
-  return {
-    kv: {
-      ...values,
-      ...sets,
-      delete: async (key) => {
-        await values.delete(key)
-        await sets.delete(key)
-      },
-      ping: async () => {},
-    },
-    answers: valuesInProcess(),
-    limiter: limiterInProcess(),
-    close: async () => {},
-  }
-}
+const inProcess = (): KeyValue => ({
+  kv: { ...valuesInProcess(), ping: async () => {} },
+  answers: valuesInProcess(),
+  limiter: limiterInProcess(),
+  close: async () => {},
+})
 
-function valuesInProcess(): AnswerStore & Pick<KeyValueStore, 'setIfPresent'> {
+function valuesInProcess(): AnswerStore {
   const values = new LRUCache<string, string>({
     maxSize: MAX_SIZE,
     sizeCalculation: (value, key) => key.length + value.length,
@@ -51,11 +37,6 @@ function valuesInProcess(): AnswerStore & Pick<KeyValueStore, 'setIfPresent'> {
     set: async (key, value, ttlMs) => void values.set(key, value, { ttl: ttlMs }),
     setIfAbsent: async (key, value, ttlMs) => {
       if (values.has(key)) return false
-      values.set(key, value, { ttl: ttlMs })
-      return true
-    },
-    setIfPresent: async (key, value, ttlMs) => {
-      if (!values.has(key)) return false
       values.set(key, value, { ttl: ttlMs })
       return true
     },

@@ -1,7 +1,6 @@
 import { Redis } from 'ioredis'
 import { Problem } from '../../routers/core/problems.ts'
 import type { KeyValueStore } from '../../routers/ports/key-value-store.ts'
-import { memberSetsInRedis } from './member-sets.ts'
 import { limiterInRedis } from './rate-limiter.ts'
 
 const PREFIX = 'svc:'
@@ -14,7 +13,6 @@ export function inRedis(url: string) {
     if (redis.status === 'connecting' || redis.status === 'connect') await Promise.race([ready, pauseAtMost(3000)])
   }
   const values: KeyValueStore = namingRedis({
-    ...memberSetsInRedis(redis, connected),
     get: async (key) => {
       await connected()
       return (await redis.get(key)) ?? undefined
@@ -26,10 +24,6 @@ export function inRedis(url: string) {
     setIfAbsent: async (key, value, ttlMs) => {
       await connected()
       return (await redis.set(key, value, 'PX', ttlMs, 'NX')) === 'OK'
-    },
-    setIfPresent: async (key, value, ttlMs) => {
-      await connected()
-      return (await redis.set(key, value, 'PX', ttlMs, 'XX')) === 'OK'
     },
     delete: async (key) => {
       await connected()

@@ -1,97 +1,105 @@
-import { createHash, randomBytes } from 'node:crypto'
-import type { KeyValueStore } from '../../routers/ports/key-value-store.ts'
-import type { NewSession, SessionRecord } from '../../routers/ports/session.ts'
+import { createHash } from 'node:crypto'
+import { callbackify } from 'node:util'
+import type { SessionStore } from '@fastify/session'
+import type { Session } from 'fastify'
+import {
+  deleteExpiredSessions,
+  endOldestRegistrations,
+  endOldestSessions,
+  endSession,
+  findSessions,
+  renewSession,
+  replaceSession,
+  type SessionRow,
+  startRegistration,
+  startSession,
+} from '../../entities/identity/session.sql.ts'
+import type { Sql } from '../../entities/sql/statement.ts'
+import { Problem } from '../../routers/core/problems.ts'
+import type { Locale } from '../../routers/ports/locales.ts'
+import type { SessionRecord } from '../../routers/ports/session.ts'
 
-/** The session that a request names. */
-export interface Named {
-  id: string
-  record: SessionRecord
+/** What a request knows of its session. Without a handle it is not stored yet. */
+export interface RequestSession extends Omit<SessionRecord, 'handle'> {
+  handle?: string
+  /** What the browser called itself when the session began; only written. */
+  userAgent?: string | undefined
 }
 
-/** Sessions in the key-value store, shared by all replicas where it is. */
-export interface Sessions {
-  /** In milliseconds, from the last use. */
-  readonly lifetime: number
-  find(id: string): Promise<SessionRecord | undefined>
-  begin(session: NewSession & Kept): Promise<Named>
-  /** Lets its time run anew, if that began a while ago; undefined where it did not, or the session has just ended. */
-  renew(named: Named): Promise<SessionRecord | undefined>
-  /** Its time goes on. */
-  change(named: Named, kept: Kept): Promise<Named>
-  end(named: Named): Promise<void>
+declare module 'fastify' {
+  interface Session {
+    record?: RequestSession | undefined
+  }
 }
 
-/** What a session keeps of its browser. */
-type Kept = Pick<SessionRecord, 'userAgent' | 'locale'>
-
-const MINUTE = 60_000
-
-/** Of one person: those not used for longest end, so that nobody fills the store by signing in. */
+/** Of one person, or of somebody who is registering: those not used for longest end, so that nobody fills the table. */
 export const MAX_SESSIONS = 100
 
-export function createSessions(kv: KeyValueStore, lifetime: number): Sessions {
-  // Most requests only read.
-  const pause = Math.min(MINUTE, lifetime / 4)
-  const enrol = async ({ id, record }: Named) => {
-    const owner = ownerOf(record)
-    if (owner !== undefined) await kv.addMember(rollOf(owner), handleOf(id), lifetime)
+/** More than one goes with each that starts, so that none stay. */
+const MAX_EXPIRED = 100
+
+/** The sessions of all replicas, as rows. `lifetime` is in milliseconds, from the last use. */
+export function createSessionStore(sql: Sql, lifetime: number): SessionStore {
+  const since = () => Date.now() - lifetime
+
+  async function find(handle: string): Promise<SessionRow | undefined> {
+    const rows = await sql(findSessions, [[handle]])
+    return rows.find((row) => row.handle === handle && row.renewedAt > since())
   }
+
+  async function save(session: Session, record: RequestSession, handle: string): Promise<void> {
+    if (record.handle === undefined) await sql(deleteExpiredSessions, [new Date(since()), MAX_EXPIRED])
+    const [saved] = await write(sql, record, handle)
+    // A session that has ended meanwhile must not come back.
+    if (!saved) throw new Problem('signed_out')
+    if (record.handle === undefined) await endOldest(sql, record)
+    session.record = { ...record, handle }
+  }
+
   return {
-    lifetime,
-    find: (id) => readSession(kv, handleOf(id)),
-    async begin(session) {
-      const named = { id: secret(), record: { ...session, csrfToken: secret(), renewedAt: Date.now() } }
-      // No session without its line in the roll: one that its owner cannot see, they cannot end.
-      await enrol(named)
-      await endOldest(kv, ownerOf(named.record))
-      await kv.set(placeOf(handleOf(named.id)), JSON.stringify(named.record), lifetime)
-      return named
-    },
-    async renew({ id, record }) {
-      if (Date.now() - record.renewedAt < pause) return undefined
-      const renewed = { ...record, renewedAt: Date.now() }
-      // A session that ends meanwhile must not come back.
-      if (!(await kv.setIfPresent(placeOf(handleOf(id)), JSON.stringify(renewed), lifetime))) return undefined
-      await enrol({ id, record: renewed })
-      return renewed
-    },
-    async change({ id, record }, kept) {
-      const changed = { ...record, ...kept }
-      const left = Math.max(1, record.renewedAt + lifetime - Date.now())
-      await kv.setIfPresent(placeOf(handleOf(id)), JSON.stringify(changed), left)
-      return { id, record: changed }
-    },
-    async end({ id, record }) {
-      const owner = ownerOf(record)
-      await kv.delete(placeOf(handleOf(id)))
-      if (owner !== undefined) await kv.removeMember(rollOf(owner), handleOf(id))
-    },
+    get: callbackify(async (id: string) => {
+      const row = await find(handleOf(id)).catch((cause: unknown) => {
+        throw new Problem('unavailable', { cause })
+      })
+      return row && { record: recordOf(row), cookie: { originalMaxAge: null } }
+    }),
+    set: callbackify(async (id: string, session: Session) => {
+      if (session.record) await save(session, session.record, handleOf(id))
+    }),
+    destroy: callbackify(async (id: string) => void (await sql(endSession, [handleOf(id)]))),
   }
 }
 
-async function endOldest(kv: KeyValueStore, owner: number | undefined): Promise<void> {
-  if (owner === undefined) return
-  const handles = (await kv.members(rollOf(owner))).slice(MAX_SESSIONS)
-  for (const handle of handles) {
-    await kv.delete(placeOf(handle))
-    await kv.removeMember(rollOf(owner), handle)
+/** Lets the time of a session run anew, adds one, or moves one that was stored under another id. */
+function write(sql: Sql, record: RequestSession, handle: string): Promise<{ hash: string }[]> {
+  const { subject, method, signedInAt, csrfToken, userAgent = null, locale = null } = record
+  const renewedAt = new Date(record.renewedAt)
+  if (record.handle === handle) return sql(renewSession, [handle, renewedAt])
+  const values = [handle, method, new Date(signedInAt), csrfToken, userAgent, locale]
+  if ('registering' in subject) return sql(startRegistration, [...values, JSON.stringify(subject.registering)])
+  const { id, passwordChangedAt } = subject.user
+  return record.handle === undefined
+    ? sql(startSession, [...values, id, passwordChangedAt])
+    : sql(replaceSession, [record.handle, handle, csrfToken, renewedAt, id])
+}
+
+const endOldest = (sql: Sql, { subject }: RequestSession) =>
+  'user' in subject
+    ? sql(endOldestSessions, [subject.user.id, MAX_SESSIONS])
+    : sql(endOldestRegistrations, [subject.registering.username, MAX_SESSIONS])
+
+function recordOf({ subject, locale, ...row }: SessionRow): SessionRecord {
+  const { handle, method, signedInAt, renewedAt, csrfToken, ...user } = row
+  return {
+    handle,
+    subject: subject ? { registering: subject } : { user },
+    method,
+    signedInAt,
+    renewedAt,
+    csrfToken,
+    locale: (locale as Locale | null) ?? undefined,
   }
 }
 
-export async function readSession(kv: KeyValueStore, handle: string): Promise<SessionRecord | undefined> {
-  const kept = await kv.get(placeOf(handle))
-  return kept === undefined ? undefined : (JSON.parse(kept) as SessionRecord)
-}
-
-/** Whose session it is; nobody's yet while they register. */
-export const ownerOf = ({ standing }: SessionRecord) => ('userId' in standing ? standing.userId : undefined)
-
-const secret = () => randomBytes(32).toString('base64url')
-
-/** Who reads the store, or sees the handle, learns no id. */
-export const handleOf = (id: string) => createHash('sha256').update(id).digest('base64url')
-
-export const placeOf = (handle: string) => `session:${handle}`
-
-/** Where the handles of somebody's sessions are. */
-export const rollOf = (userId: number) => `sessions-of:${userId}`
+/** Who reads the table, or sees the handle, learns no id. */
+const handleOf = (id: string) => createHash('sha256').update(id).digest('base64url')

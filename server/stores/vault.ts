@@ -35,6 +35,10 @@ export function createVault(key: string, previousKeys: readonly string[] = []): 
   return vault
 }
 
-const derive = (source: string) => Buffer.from(hkdfSync('sha256', source, '', 'svc vault v1', 32))
+const derive = (source: string, purpose = 'vault') =>
+  Buffer.from(hkdfSync('sha256', source, '', `svc ${purpose} v1`, 32))
+
+/** What cookies are signed with, by an application key. */
+export const cookieSecret = (source: string) => derive(source, 'cookies').toString('base64url')
 
 const nameOf = (source: string) => createHash('sha256').update(`svc vault name ${source}`).digest('hex').slice(0, 8)

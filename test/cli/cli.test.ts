@@ -240,7 +240,8 @@ describe('what is done exits with 0', () => {
     expect(JSON.parse(changed.stdout)).toEqual({ id: 2, username: 'ada' })
     expect(await verify(first?.hash ?? '', 'correct horse')).toBe(true)
     expect(await verify(second?.hash ?? '', 'battery staple')).toBe(true)
-    expect(await machine.rows('select session_epoch from users where id = 2')).toEqual([{ session_epoch: 1 }])
+    const isNoted = 'select password_changed_at > created_at as noted from users where id = 2'
+    expect(await machine.rows(isNoted)).toEqual([{ noted: true }])
   })
 
   test('lists users, finds them by any of their names, and shows one', async () => {

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest'
 import type { Person } from '../../routers/core/caller.ts'
 import { createContext } from '../../routers/core/context.ts'
 import { createCaller } from '../../routers/index.ts'
-import { startApp, type TestApp } from '../kit/app.ts'
-import { addAccount, openBrowser, PASSWORD, signIn, type TestBrowser } from '../kit/browser.ts'
+import { startApp } from '../kit/app.ts'
+import { addAccount, firstKeys, openBrowser, PASSWORD, signIn, type TestBrowser } from '../kit/browser.ts'
 
 const BASE_URL = 'https://svc.example.org'
 const jsonApi = { 'content-type': 'application/vnd.api+json' }
@@ -192,9 +192,10 @@ describe('the contexts of a request', () => {
     expect((await browser.send('GET', '/api/svc/v1/user-keychain-values')).status).toBe(403)
   })
 
-  test('change with the session, and the change is told at once', async () => {
+  test('change by signing in and out, registering and calling with a token, and each change is told at once with its cause', async () => {
     await using svc = await startApp()
-    const { id } = await addAccount(svc, 'ada')
+    const { id, token } = await addAccount(svc, 'ada')
+    const { id: bob } = await addAccount(svc, 'bob', { keys: false })
     const heard: unknown[] = []
     svc.services.hooks.on('user-type-changed', ({ hints: _, ...change }) => void heard.push(change))
     const during = async (act: () => Promise<unknown>) => {
@@ -204,13 +205,40 @@ describe('the contexts of a request', () => {
     }
     const browser = openBrowser(svc.url)
 
-    const toUser = { from: 'guest', to: 'user', userId: id }
-    expect(await during(() => browser.login('ada'))).toEqual([toUser])
+    const login = { cause: 'login', from: 'guest', to: 'user', userId: id }
+    expect(await during(() => browser.login('ada'))).toEqual([login])
+    expect(await during(() => browser.login('ada'))).toEqual([])
     expect(await during(() => browser.send('POST', '/logout'))).toEqual([
-      toUser,
-      { from: 'user', to: 'guest', userId: id },
+      { cause: 'logout', from: 'user', to: 'guest', userId: id },
     ])
+    expect(await during(() => browser.send('POST', '/logout'))).toEqual([])
     expect(await during(() => browser.login('ada', 'wrong'))).toEqual([])
+    expect(await during(() => browser.login('bob'))).toEqual([{ cause: 'login', from: 'guest', to: 'registering' }])
+    expect(await during(() => browser.send('POST', '/handshake', { body: firstKeys() }))).toEqual([
+      { cause: 'registration', from: 'registering', to: 'user', userId: bob },
+    ])
+    expect(await during(() => browser.send('POST', '/req/profile/reset'))).toEqual([
+      { cause: 'key-reset', from: 'user', to: 'registering', userId: bob },
+    ])
+    expect(await during(() => svc.send('GET', '/api/user', { token }))).toEqual([{ ...login, cause: 'bearer-token' }])
+    expect(await during(() => svc.send('GET', '/api/user', { token: 'wrong' }))).toEqual([])
+  })
+
+  test('do not change while a session goes on, runs out, or only asks', async () => {
+    await using svc = await startApp()
+    const { browser } = await signIn(svc)
+    const { browser: newcomer } = await signIn(svc, 'bob', { known: false })
+    const heard: unknown[] = []
+    svc.services.hooks.on('user-type-changed', (change) => void heard.push(change))
+
+    for (const one of [browser, newcomer, openBrowser(svc.url)]) {
+      for (const path of ['/api/svc/v1/users/me', '/trpc/sessions.current', '/check-session', '/profile'])
+        await one.send('GET', path)
+    }
+    await svc.rows(`update sessions set renewed_at = now() - interval '1 day'`)
+    expect(await browser.standing()).toBe('internal')
+
+    expect(heard).toEqual([])
   })
 })
 
@@ -218,8 +246,7 @@ describe('the store of sessions', () => {
   test('that is away stops who has a session, and nobody else', async () => {
     await using svc = await startApp()
     const { browser, token } = await signIn(svc)
-    const { kv } = svc.services as TestApp['services']
-    kv.get = () => Promise.reject(new Error('away'))
+    await svc.rows('alter table sessions rename to away')
 
     expect((await browser.send('GET', '/api/svc/v1/users/me')).status).toBe(503)
     expect((await svc.send('GET', '/api/svc/v1/users/me', { token })).status).toBe(200)
@@ -240,9 +267,9 @@ describe('a procedure', () => {
     const name = async () => (await api.users.me()).username
 
     expect(await name()).toBe('ada')
-    ctx.caller.become(asPerson(ben))
+    ctx.caller.become(asPerson(ben), 'login')
     expect(await name()).toBe('ben')
-    ctx.caller.become({ type: 'guest' })
+    ctx.caller.become({ type: 'guest' }, 'logout')
     await expect(name()).rejects.toThrow()
     expect(ctx.who).toMatchObject({ person: { username: 'ada' } })
   })

@@ -196,7 +196,7 @@ describe('signing in with a password', () => {
     const browser = openBrowser(svc.url)
     const { headers } = await browser.login('ada')
     const cookie = headers.getSetCookie().find((line) => line.startsWith('svc_known=')) ?? ''
-    expect(cookie).toMatch(/^svc_known=v1\.[\w.-]+; Path=\/; Max-Age=7776000; HttpOnly; SameSite=Lax$/)
+    expect(cookie).toMatch(/^svc_known=v1\.[\w.-]+; Max-Age=7776000; Path=\/; HttpOnly; SameSite=Lax$/)
     expect(cookie.length).toBeLessThan(400)
     const sealed = browser.cookies.get('svc_known') ?? ''
     await openBrowser(svc.url).login('ada', 'wrong')
@@ -343,7 +343,7 @@ describe('signing in at a provider', () => {
     const begun = await t.begin('/req/login/oidc?redirectUri=%2Fprofile')
     expect(begun.status).toBe(302)
     expect(begun.cookies).toEqual([
-      expect.stringMatching(/^svc_login=[\w.-]+; Path=\/req\/login; Max-Age=900; HttpOnly; SameSite=Lax$/),
+      expect.stringMatching(/^svc_login=[\w.-]+; Max-Age=900; Path=\/req\/login; HttpOnly; SameSite=Lax$/),
     ])
     const { status, headers } = await t.browser.send('GET', await t.comeBack(begun.location), {
       headers: { 'sec-fetch-site': 'cross-site' },

@@ -1,10 +1,17 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterEach, describe, expect, inject, test, vi } from 'vitest'
+import pg from 'pg'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import {
+  deleteExpiredSessions,
+  endOldestRegistrations,
+  endOldestSessions,
+  findSessions,
+  listSessions,
+} from '../../entities/identity/session.sql.ts'
+import type { Statement } from '../../entities/sql/statement.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, firstKeys, openBrowser, PASSWORD, signIn, type TestBrowser } from '../kit/browser.ts'
 import { cloneDatabase } from '../kit/database.ts'
-import { isMissing } from '../kit/parts.ts'
-import { keysIn, ownDatabase } from '../kit/redis.ts'
 
 interface Listed {
   handle: string
@@ -15,7 +22,6 @@ interface Listed {
   isCurrent: boolean
 }
 
-const redisUrl = inject('redisUrl') && ownDatabase(2)
 const user = 'internal_authenticated'
 const guest = 'internal'
 
@@ -60,20 +66,15 @@ const standings = (...browsers: TestBrowser[]) => Promise.all(browsers.map((brow
 /** What a session is called in its own list. */
 const handleOf = async (browser: TestBrowser) => (await list(browser)).find(({ isCurrent }) => isCurrent)?.handle ?? ''
 
-const stores: [string, Record<string, string>][] = [['in this process', {}]]
-if (redisUrl) stores.push(['in Redis', { REDIS_URL: redisUrl }])
-
-/** People have numbers of their own: those who share the Redis of a test have databases of their own. */
-async function start(settings: Record<string, string>) {
+async function start(settings: Record<string, string> = {}) {
   const svc = await startApp(settings)
-  await svc.rows("select setval(pg_get_serial_sequence('users', 'id'), $1)", [Math.ceil(Math.random() * 1e9)])
   await addAccount(svc, 'ada')
   return svc
 }
 
-describe.for(stores)('the sessions of a person, kept %s,', ([, settings]) => {
+describe('the sessions of a person', () => {
   test('are listed by when and with what they are used, and by nothing that opens them', async () => {
-    await using svc = await start(settings)
+    await using svc = await start()
     const there = await come(svc, CHROME)
     const here = await come(svc, FIREFOX)
 
@@ -94,11 +95,12 @@ describe.for(stores)('the sessions of a person, kept %s,', ([, settings]) => {
     const { data } = (await here.send('GET', '/trpc/sessions.current')).body['result'] as {
       data: { csrfToken: string }
     }
-    for (const secret of [here.session, there.session, data.csrfToken]) {
+    const ids = [here, there].map(({ session }) => session?.split('.', 1)[0] ?? '')
+    for (const secret of [...ids, data.csrfToken]) {
       expect(secret).toMatch(/^[\w-]{43}$/)
       expect(text).not.toContain(secret)
+      expect(svc.log.join()).not.toContain(secret)
     }
-    for (const id of [here.session!, there.session!]) expect(svc.log.join()).not.toContain(id)
     expect((await list(there)).map(({ isCurrent, system }) => [system, isCurrent])).toEqual([
       ['Linux', false],
       ['Windows', true],
@@ -106,7 +108,7 @@ describe.for(stores)('the sessions of a person, kept %s,', ([, settings]) => {
   })
 
   test('are over as soon as one of the others ends them', async () => {
-    await using svc = await start(settings)
+    await using svc = await start()
     const [here, there, elsewhere] = [await come(svc), await come(svc, CHROME), await come(svc)]
     const which = await handleOf(there)
 
@@ -119,7 +121,7 @@ describe.for(stores)('the sessions of a person, kept %s,', ([, settings]) => {
   })
 
   test('are over all but one when that one ends the others, which goes on under another id', async () => {
-    await using svc = await start(settings)
+    await using svc = await start()
     const [here, there, elsewhere] = [await come(svc), await come(svc), await come(svc)]
     const before = here.copy()
     const beganAt = (await list(here)).find(({ isCurrent }) => isCurrent)?.beganAt
@@ -130,12 +132,12 @@ describe.for(stores)('the sessions of a person, kept %s,', ([, settings]) => {
     expect(headers.get('x-csrf-token')).toMatch(/^[\w-]{43}$/)
     expect(await standings(here, there, elsewhere, before)).toEqual([user, guest, guest, guest])
     expect(await list(here)).toEqual([
-      { handle, beganAt, lastUsedAt: moment, browser: null, system: null, isCurrent: true },
+      { handle, beganAt, lastUsedAt: moment, browser: 'Firefox', system: 'Linux', isCurrent: true },
     ])
   })
 
   test('are signed out of when they end themselves', async () => {
-    await using svc = await start(settings)
+    await using svc = await start()
     const [here, there] = [await come(svc), await come(svc)]
 
     const { status, body, headers } = await end(here, await handleOf(here))
@@ -147,7 +149,7 @@ describe.for(stores)('the sessions of a person, kept %s,', ([, settings]) => {
   })
 
   test('are one while somebody registers, signs in again and makes new keys in one browser', async () => {
-    await using svc = await start(settings)
+    await using svc = await start()
     const { browser } = await signIn(svc, 'newcomer', { known: false })
     const seen: string[] = []
 
@@ -173,7 +175,7 @@ describe.for(stores)('the sessions of a person, kept %s,', ([, settings]) => {
     ['signed out everywhere', (_: TestApp, there: TestBrowser) => there.send('POST', '/req/profile/logout-everywhere')],
     ['got another role', (svc: TestApp) => svc.host.admin.setRole({ user: { username: 'ada' }, role: 'admin' })],
   ] as const)('are not listed once somebody has %s', async ([, leave]) => {
-    await using svc = await start(settings)
+    await using svc = await start()
     const there = await come(svc, CHROME)
 
     await leave(svc, there)
@@ -183,7 +185,7 @@ describe.for(stores)('the sessions of a person, kept %s,', ([, settings]) => {
   })
 
   test('are not listed once their time is over', async () => {
-    await using svc = await start({ ...settings, SESSION_LIFETIME: '2s' })
+    await using svc = await start({ SESSION_LIFETIME: '2s' })
     await come(svc, CHROME)
 
     await pause(2200)
@@ -192,7 +194,7 @@ describe.for(stores)('the sessions of a person, kept %s,', ([, settings]) => {
   })
 
   test('stay listed while they are used', async () => {
-    await using svc = await start({ ...settings, SESSION_LIFETIME: '4s' })
+    await using svc = await start({ SESSION_LIFETIME: '4s' })
     const here = await come(svc)
 
     for (let use = 0; use < 5; use++) {
@@ -204,7 +206,7 @@ describe.for(stores)('the sessions of a person, kept %s,', ([, settings]) => {
   })
 
   test('are listed with the last used first', async () => {
-    await using svc = await start(settings)
+    await using svc = await start()
     const there = await come(svc, CHROME)
     const here = await come(svc, FIREFOX)
 
@@ -221,7 +223,7 @@ describe.for(stores)('the sessions of a person, kept %s,', ([, settings]) => {
   })
 
   test('are all listed when they begin at the same moment', async () => {
-    await using svc = await start(settings)
+    await using svc = await start()
     const browsers = await Promise.all(Array.from({ length: 8 }, () => come(svc)))
 
     const listed = await list(browsers[0]!)
@@ -229,27 +231,28 @@ describe.for(stores)('the sessions of a person, kept %s,', ([, settings]) => {
     expect(new Set(listed.map(({ handle }) => handle)).size).toBe(8)
   })
 
-  test('leave nothing in the store when the person is removed', async () => {
-    await using svc = await start(settings)
-    const browsers = [await come(svc), await come(svc, CHROME)]
-    const handles = (await list(browsers[0]!)).map(({ handle }) => handle)
-    const [{ id }] = (await svc.rows<{ id: number }>("select id from users where username = 'ada'")) as [{ id: number }]
-    const { kv } = svc.services
-    const kept = async () => [
-      ...(await Promise.all(handles.map((handle) => kv.get(`session:${handle}`)))),
-      ...(await kv.members(`sessions-of:${id}`)),
-    ]
-    expect(await kept()).toEqual([expect.any(String), expect.any(String), handle, handle])
+  test('leave nothing in the database when the person is removed, whose removal counts them', async () => {
+    await using svc = await start()
+    await come(svc)
+    await come(svc, CHROME)
 
-    await svc.host.admin.removeUser({ user: { id } })
+    const { report } = await svc.host.admin.removeUser({ user: { username: 'ada' } })
 
-    expect(await kept()).toEqual([undefined, undefined])
-    if (settings['REDIS_URL']) {
-      const left = (await keysIn(settings['REDIS_URL'])).filter((key) =>
-        [...handles, `${id}`].some((part) => key.includes(part)),
-      )
-      expect(left).toEqual([])
-    }
+    expect(report['sessions']).toEqual({ deleted: 2, kept: 0 })
+    expect(await svc.rows('select * from sessions')).toEqual([])
+  })
+
+  test('of somebody who is registering are over when that person is removed', async () => {
+    await using svc = await start()
+    const { browser: late } = await signIn(svc, 'newcomer', { known: false })
+    const { browser } = await signIn(svc, 'newcomer', { known: false })
+    await browser.send('POST', '/handshake', { body: firstKeys() })
+    expect(await standings(late, browser)).toEqual(['internal_registering_user', user])
+
+    await svc.host.admin.removeUser({ user: { username: 'newcomer' } })
+
+    expect(await standings(late, browser)).toEqual([guest, guest])
+    expect(await svc.rows('select * from sessions')).toEqual([])
   })
 })
 
@@ -298,7 +301,7 @@ const agents: [name: string, userAgent: string][] = [
 
 describe('a browser', () => {
   test('is told by the name that people know, whatever else it calls itself', async () => {
-    await using svc = await start({})
+    await using svc = await start()
 
     for (const [name, userAgent] of agents) {
       const [current] = await list(await come(svc, userAgent))
@@ -307,19 +310,19 @@ describe('a browser', () => {
   })
 
   test('is remembered by the beginning of what it calls itself, and by nothing else', async () => {
-    await using svc = await start({})
+    await using svc = await start()
     const browser = await come(svc, 'x'.repeat(5000))
 
-    const kept = JSON.parse((await svc.services.kv.get(`session:${await handleOf(browser)}`)) ?? '{}')
+    const rows = await svc.rows('select * from sessions where hash = $1', [await handleOf(browser)])
 
-    expect(kept.userAgent).toBe('x'.repeat(200))
-    expect(JSON.stringify(kept)).not.toContain('127.0.0.1')
+    expect(rows).toEqual([expect.objectContaining({ user_agent: 'x'.repeat(200) })])
+    expect(JSON.stringify(rows)).not.toContain('127.0.0.1')
   })
 })
 
 describe('the sessions of others', () => {
   test('are neither seen nor ended', async () => {
-    await using svc = await start({})
+    await using svc = await start()
     const ada = await come(svc)
     const { browser: bob } = await signIn(svc, 'bob')
     const hers = await handleOf(ada)
@@ -333,7 +336,7 @@ describe('the sessions of others', () => {
   })
 
   test('and the own ones are nothing for guests, tokens, people who are registering, and pages of others', async () => {
-    await using svc = await start({})
+    await using svc = await start()
     const { browser, token } = await signIn(svc, 'bob')
     const { browser: newcomer } = await signIn(svc, 'carol', { known: false })
     const body = { handle: await handleOf(browser) }
@@ -359,27 +362,27 @@ describe('the sessions of others', () => {
     ['a list', ['x']],
     ['a long text', 'x'.repeat(65)],
   ])('are not ended by %s', async ([, which]) => {
-    await using svc = await start({})
+    await using svc = await start()
 
     const { status, body } = await end(await come(svc), which)
 
     expect([status, body]).toEqual([422, expect.objectContaining({ errors: { handle: [expect.any(String)] } })])
   })
 
-  test.for([['the id itself'], ['a key of the store'], ['nothing']])('are not found by %s', async ([what]) => {
-    await using svc = await start({})
+  test.for([['the id itself'], ['a wildcard'], ['nothing']])('are not found by %s', async ([what]) => {
+    await using svc = await start()
     const [here, there] = [await come(svc), await come(svc)]
-    const given = { 'the id itself': there.session, 'a key of the store': 'session:x', nothing: '' }[what!]
+    const given = { 'the id itself': there.session?.split('.', 1)[0], 'a wildcard': '%', nothing: '' }[what!]
 
     expect((await end(here, given)).status).toBe(404)
     expect(await there.standing()).toBe(user)
   })
 })
 
-describe.skipIf(isMissing('redis'))('on two replicas', () => {
+describe('on two replicas', () => {
   test('sessions are seen from both, and end on both at once', async () => {
     await using database = await cloneDatabase()
-    const settings = { DATABASE_URL: database.url, REDIS_URL: redisUrl! }
+    const settings = { DATABASE_URL: database.url, APP_KEY: 'aVzdCBrZXkgb2YgdGhlIHNlcnZpY2U6IGxvbmcgZW5vdWdo' }
     await using first = await start(settings)
     await using second = await startApp({ ...settings, DATA_DIR: first.folder })
     const here = await come(first, FIREFOX)
@@ -404,5 +407,71 @@ describe.skipIf(isMissing('redis'))('on two replicas', () => {
       guest,
     ])
     expect(await list(acrossOf(here, second.url))).toHaveLength(1)
+  })
+})
+
+describe('the table of sessions', () => {
+  const fill = (svc: TestApp, owner: string) =>
+    svc.rows(
+      `insert into sessions (hash, method, signed_in_at, renewed_at, csrf_token, user_id, subject)
+       select 'old ' || n, 'password', now(), now() - n * interval '1 second', '', ${owner} from generate_series(1, 100) n`,
+    )
+  const oldOnes = async (svc: TestApp) =>
+    (await svc.rows<{ hash: string }>(`select hash from sessions where hash like 'old %'`)).map(({ hash }) => hash)
+
+  test.for([
+    ['a person', { known: true }, `(select id from users where username = 'ada'), null`],
+    ['somebody who is registering', { known: false }, `null, '{"username": "ada"}'`],
+  ] as const)(
+    'holds at most a hundred of %s: the one not used for longest ends, and nobody else’s',
+    async ([, options, owner]) => {
+      await using svc = await startApp()
+      const { browser: bob } = await signIn(svc, 'bob', options)
+      await addAccount(svc, 'ada', options)
+      await fill(svc, owner)
+
+      const { browser } = await signIn(svc, 'ada', { known: false })
+
+      const left = await oldOnes(svc)
+      expect(left).toHaveLength(99)
+      expect(left).not.toContain('old 100')
+      expect(await standings(browser, bob)).not.toContain(guest)
+    },
+  )
+
+  test('loses what is over when somebody signs in', async () => {
+    await using svc = await start()
+    await fill(svc, `null, jsonb_build_object('username', n::text)`)
+    await svc.rows(`update sessions set renewed_at = now() - interval '1 day' where hash <> 'old 7'`)
+
+    await come(svc)
+
+    expect(await oldOnes(svc)).toEqual(['old 7'])
+  })
+
+  test('is read by its indexes however much it holds', async () => {
+    await using svc = await start()
+    await svc.rows(`insert into sessions (hash, method, signed_in_at, renewed_at, csrf_token, subject)
+      select 'more ' || n, 'password', now(), now(), '', jsonb_build_object('username', 'u' || n) from generate_series(1, 20000) n`)
+    await svc.rows('analyze sessions')
+    const client = new pg.Client({ connectionString: svc.env.DATABASE_URL })
+    await client.connect()
+    await client.query('set plan_cache_mode = force_generic_plan')
+    const planOf = async ({ name, text }: Statement<unknown>, values: string) => {
+      await client.query(`prepare "${name}" as ${text}`)
+      const { rows } = await client.query(`explain execute "${name}" (${values})`)
+      return rows.map((row) => row['QUERY PLAN']).join('\n')
+    }
+
+    const plans = [
+      await planOf(findSessions, `'{more 7}'`),
+      await planOf(listSessions, '2, now()'),
+      await planOf(endOldestSessions, '2, 100'),
+      await planOf(endOldestRegistrations, `'u7', 100`),
+      await planOf(deleteExpiredSessions, 'now(), 100'),
+    ]
+    await client.end()
+
+    for (const plan of plans) expect(plan).not.toContain('Seq Scan on sessions')
   })
 })

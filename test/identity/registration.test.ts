@@ -20,14 +20,14 @@ describe('the first keys', () => {
     await using svc = await startApp()
     const { browser } = await signIn(svc, 'ada', { known: false })
     const heard: unknown[] = []
-    svc.services.hooks.on('user-type-changed', ({ from, to }) => void (from !== 'guest' && heard.push([from, to])))
+    svc.services.hooks.on('user-type-changed', ({ cause, from, to }) => void heard.push([cause, from, to]))
     const keys = firstKeys()
 
     const { status, body, headers } = await complete(browser)
 
     expect([status, body]).toEqual([200, { success: true, redirectUri: '/profile' }])
     expect(headers.get('cache-control')).toBe('no-store')
-    expect(heard).toEqual([['registering', 'user']])
+    expect(heard).toEqual([['registration', 'registering', 'user']])
     const [ada] = await people(svc)
     const id = (ada as { id: number }).id
     expect(ada).toMatchObject({ username: 'ada', email: 'ada@example.org', role: 'user', public_key: keys.publicKey })
@@ -125,10 +125,13 @@ describe('the first keys', () => {
   test('that were interrupted after they were kept are found at the next login', async () => {
     await using svc = await startApp()
     const { browser } = await signIn(svc, 'ada', { known: false })
-    const store = vi.spyOn(svc.services.kv, 'set').mockRejectedValueOnce(new Error('the store is away'))
+    await svc.rows(
+      `create function refuse() returns trigger language plpgsql as 'begin raise exception ''refused''; end'`,
+    )
+    await svc.rows('create trigger refuse before update of hash on sessions for each row execute function refuse()')
 
     expect((await complete(browser)).status).toBe(500)
-    store.mockRestore()
+    await svc.rows('drop trigger refuse on sessions')
 
     expect((await complete(browser)).body['code']).toBe('registered_already')
     expect((await browser.login('ada')).body).toEqual({ success: true, redirectUri: '/handshake' })

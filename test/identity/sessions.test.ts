@@ -1,17 +1,21 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { Redis } from 'ioredis'
-import { afterEach, describe, expect, inject, test, vi } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { startApp } from '../kit/app.ts'
 import { addAccount, firstKeys, openBrowser, PASSWORD, signIn, type TestBrowser } from '../kit/browser.ts'
 import { run } from '../kit/command-line.ts'
 import { cloneDatabase } from '../kit/database.ts'
-import { isMissing } from '../kit/parts.ts'
+import { watchStatements } from '../kit/statements.ts'
+import { whileEnding } from '../kit/while-ending.ts'
 
-const redisUrl = inject('redisUrl')
+const statements = watchStatements()
+
 const user = 'internal_authenticated'
 const guest = 'internal'
 
 afterEach(() => void vi.useRealTimers())
+
+/** What cookies are signed with, so replicas share it. */
+const APP_KEY = 'aVzdCBrZXkgb2YgdGhlIHNlcnZpY2U6IGxvbmcgZW5vdWdo'
 
 const cookieOf = (headers: Headers) => headers.getSetCookie().find((line) => line.startsWith('svc_session=')) ?? ''
 
@@ -27,7 +31,9 @@ describe('the cookie of a session', () => {
 
     const { headers } = await openBrowser(svc.url).login('ada')
 
-    expect(cookieOf(headers)).toMatch(/^svc_session=[\w-]{43}; Path=\/; Max-Age=7200; HttpOnly; SameSite=Lax$/)
+    expect(cookieOf(headers)).toMatch(
+      /^svc_session=[\w-]{43}\.[^;]{43}; Max-Age=7200; Path=\/; HttpOnly; SameSite=Lax$/,
+    )
     expect(headers.get('cache-control')).toBe('no-store')
   })
 
@@ -37,7 +43,7 @@ describe('the cookie of a session', () => {
 
     const { headers } = await openBrowser(svc.url).login('ada')
 
-    expect(cookieOf(headers)).toMatch(/; Secure$/)
+    expect(cookieOf(headers)).toMatch(/; Secure;/)
   })
 
   test('is sent again once a minute, not with every answer', async () => {
@@ -47,7 +53,7 @@ describe('the cookie of a session', () => {
 
     expect(await ask()).toBe('')
     later(61_000)
-    expect(await ask()).toContain(`svc_session=${browser.session}; Path=/; Max-Age=7200`)
+    expect(await ask()).toContain(`svc_session=${browser.session}; Max-Age=7200; Path=/`)
     expect(await ask()).toBe('')
   })
 
@@ -64,6 +70,28 @@ describe('the cookie of a session', () => {
     browser.cookies.set('svc_session', value!)
 
     expect(await browser.standing()).toBe(guest)
+  })
+
+  test('whose session has ended is left alone: another answer may have set the next one meanwhile', async () => {
+    await using svc = await startApp()
+    const { browser } = await signIn(svc)
+    const late = browser.copy()
+    await browser.login('ada')
+
+    const { headers } = await late.send('GET', '/check-session')
+
+    expect(headers.getSetCookie()).toEqual([])
+  })
+
+  test('is neither looked up nor sent where somebody calls with a token alone', async () => {
+    await using svc = await startApp()
+    const { token } = await svc.user()
+    statements.taken()
+
+    const { status, headers } = await svc.send('GET', '/api/svc/v1/users/me', { token })
+
+    expect([status, headers.getSetCookie()]).toEqual([200, []])
+    expect(statements.taken().filter(({ text }) => text.includes('sessions'))).toEqual([])
   })
 })
 
@@ -102,17 +130,16 @@ describe('the id of a session', () => {
     expect(browser.session).toBeUndefined()
   })
 
-  test.skipIf(isMissing('redis'))('cannot be read in the store', async () => {
-    await using svc = await startApp({ REDIS_URL: redisUrl! })
+  test('cannot be read in the database', async () => {
+    await using svc = await startApp()
     const { browser } = await signIn(svc)
-    const redis = new Redis(redisUrl!)
+    const [id = '', signature = ''] = browser.session?.split('.') ?? []
 
-    const keys = await redis.keys('*session:*')
-    const values = await redis.mget(keys)
-    redis.disconnect()
+    const rows = JSON.stringify(await svc.rows('select * from sessions'))
 
-    expect(keys.length).toBeGreaterThan(0)
-    expect([...keys, ...values].join()).not.toContain(browser.session)
+    expect(rows).toContain('"method":"password"')
+    expect(rows).not.toContain(id)
+    expect(rows).not.toContain(signature)
   })
 })
 
@@ -154,33 +181,53 @@ describe('the time of a session', () => {
     expect(await (await svc.send('GET', '/check-session', { token })).json()).toEqual({ expired: true })
   })
 
-  test('costs one read of the store a request', async () => {
+  test('costs a request one read, of the session with its person', async () => {
     await using svc = await startApp()
     const { browser } = await signIn(svc)
-    const reads = vi.spyOn(svc.services.kv, 'get')
-    const writes = vi.spyOn(svc.services.kv, 'setIfPresent')
+    statements.taken()
 
     await browser.send('GET', '/api/svc/v1/users/me')
 
-    expect([reads.mock.calls.length, writes.mock.calls.length]).toEqual([1, 0])
+    const [lookup, ...others] = statements.taken()
+    expect(lookup).toMatchObject({ name: 'find-sessions', text: expect.stringMatching(/from sessions .* join users/s) })
+    expect(others.map(({ text }) => text)).toEqual([expect.stringContaining('from users')])
   })
 
   test('does not begin again when the session ends while it is renewed', async () => {
     await using svc = await startApp()
     const { browser } = await signIn(svc)
     const other = browser.copy()
-    const { kv } = svc.services
-    const renew = kv.setIfPresent
-    const renewal = vi.spyOn(kv, 'setIfPresent').mockImplementation(async (...args) => {
-      await kv.delete(args[0])
-      return renew(...args)
-    })
     later(61_000)
 
-    await browser.send('GET', '/api/svc/v1/users/me')
+    const { headers } = await whileEnding(svc, () => browser.send('GET', '/api/svc/v1/users/me'))
 
-    expect(renewal).toHaveBeenCalledOnce()
+    expect(headers.getSetCookie()).toEqual([])
+    expect(await svc.rows('select * from sessions')).toEqual([])
     expect(await other.standing()).toBe(guest)
+  })
+
+  test('is over for a session that another one ends while it goes on under another id', async () => {
+    await using svc = await startApp()
+    const { browser } = await signIn(svc)
+
+    const { status } = await whileEnding(svc, () => browser.send('POST', '/req/profile/end-other-sessions'))
+
+    expect(status).toBe(401)
+    expect(await svc.rows('select * from sessions')).toEqual([])
+  })
+
+  test('outlasts a restart of the service', async () => {
+    await using database = await cloneDatabase()
+    const settings = { DATABASE_URL: database.url, APP_KEY }
+    const before = await startApp(settings)
+    const { browser } = await signIn(before)
+    await before[Symbol.asyncDispose]()
+
+    await using after = await startApp(settings)
+    const there = openBrowser(after.url)
+    there.cookies.set('svc_session', browser.session!)
+
+    expect(await there.standing()).toBe(user)
   })
 })
 
@@ -190,16 +237,14 @@ describe('signing out', () => {
     const { browser, id } = await signIn(svc)
     const copy = browser.copy()
     const heard: unknown[] = []
-    svc.services.hooks.on('user-type-changed', ({ from, to, userId }) => {
-      if (from !== 'guest') heard.push({ from, to, userId })
-    })
+    svc.services.hooks.on('user-type-changed', ({ hints: _, ...change }) => void heard.push(change))
 
     const { status, body, headers } = await browser.send('POST', '/logout')
 
-    expect(heard).toEqual([{ from: 'user', to: 'guest', userId: id }])
+    expect(heard).toEqual([{ cause: 'logout', from: 'user', to: 'guest', userId: id }])
     expect([status, body]).toEqual([200, { success: true, redirectUri: '/login' }])
     expect(headers.get('clear-site-data')).toBe('"cache", "storage"')
-    expect(cookieOf(headers)).toContain('svc_session=; Path=/; Max-Age=0')
+    expect(cookieOf(headers)).toContain('svc_session=; Max-Age=0; Path=/')
     expect(await copy.standing()).toBe(guest)
   })
 
@@ -280,10 +325,10 @@ const ends: [string, (replica: Awaited<ReturnType<typeof startApp>>, id: number,
   ['removal', ({ host }, id) => host.admin.removeUser({ user: { id } })],
 ]
 
-describe.skipIf(isMissing('redis'))('on every replica at once', () => {
+describe('on every replica at once', () => {
   test.for(ends)('all sessions of a person end with %s', async ([, end]) => {
     await using database = await cloneDatabase()
-    const settings = { DATABASE_URL: database.url, REDIS_URL: redisUrl! }
+    const settings = { DATABASE_URL: database.url, APP_KEY }
     await using first = await startApp(settings)
     await using second = await startApp(settings)
     const { browser: here, id } = await signIn(first)
@@ -300,7 +345,7 @@ describe.skipIf(isMissing('redis'))('on every replica at once', () => {
 
   test('a session ends with its logout', async () => {
     await using database = await cloneDatabase()
-    const settings = { DATABASE_URL: database.url, REDIS_URL: redisUrl! }
+    const settings = { DATABASE_URL: database.url, APP_KEY }
     await using first = await startApp(settings)
     await using second = await startApp(settings)
     const { browser: here } = await signIn(first)
@@ -313,7 +358,7 @@ describe.skipIf(isMissing('redis'))('on every replica at once', () => {
   })
 })
 
-describe('without a shared store', () => {
+describe('from the host and from other sessions', () => {
   test.for([
     ['removes the person', ['remove-user', '--username', 'ada', '--yes']],
     ['gives another role', ['set-role', '--username', 'ada', '--role', 'admin']],
@@ -362,17 +407,20 @@ describe('without a shared store', () => {
     expect([await ada.standing(), await root.standing()]).toEqual([guest, user])
   })
 
-  test('an application key that rotates leaves everybody signed in', async () => {
-    const key = (letter: string) => `${letter}VzdCBrZXkgb2YgdGhlIHNlcnZpY2U6IGxvbmcgZW5vdWdo`
+  test('an application key that rotates leaves everybody signed in, and one that is lost nobody', async () => {
+    const next = APP_KEY.replace('a', 'b')
     await using database = await cloneDatabase()
-    const settings = { DATABASE_URL: database.url, ...(redisUrl && { REDIS_URL: redisUrl }) }
-    await using before = await startApp({ ...settings, APP_KEY: key('a') })
+    const settings = { DATABASE_URL: database.url }
+    await using before = await startApp({ ...settings, APP_KEY })
     const { browser } = await signIn(before)
+    const standingWith = async (keys: Record<string, string>) => {
+      await using svc = await startApp({ ...settings, ...keys })
+      const there = openBrowser(svc.url)
+      there.cookies.set('svc_session', browser.session!)
+      return await there.standing()
+    }
 
-    await using after = await startApp({ ...settings, APP_KEY: key('b'), APP_PREVIOUS_KEYS: key('a') })
-    const there = openBrowser(after.url)
-    there.cookies.set('svc_session', browser.session!)
-
-    expect(await there.standing()).toBe(redisUrl ? user : guest)
+    expect(await standingWith({ APP_KEY: next, APP_PREVIOUS_KEYS: APP_KEY })).toBe(user)
+    expect(await standingWith({ APP_KEY: next })).toBe(guest)
   })
 })

@@ -150,7 +150,7 @@ describe('a personal access token', () => {
     const { token } = await svc.user()
     await ask(svc, token)
 
-    await svc.callers.flush()
+    await svc.authenticator.flush()
 
     expect(await svc.rows('select id from access_tokens where last_used_at is not null')).toHaveLength(1)
   })

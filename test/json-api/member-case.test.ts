@@ -27,8 +27,8 @@ async function startKebab() {
     members,
     bodyLimits: bodyLimitsOf(svc.env),
     contextOf: async (request) => {
-      const { caller, usage } = await svc.callers.byBearer(request.headers.authorization)
-      return createContext(svc.services, { caller, usage, requestId: request.id })
+      const found = await svc.authenticator.authenticateBearer(request.headers.authorization)
+      return createContext(svc.services, { ...found, requestId: request.id })
     },
   })
   const send = async (method: 'GET' | 'POST' | 'PATCH', path: string, payload?: object) => {

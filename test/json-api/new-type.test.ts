@@ -190,8 +190,9 @@ async function serveNewTypes(svc: TestApp) {
     baseUrl: '',
     bodyLimits: bodyLimitsOf(svc.env),
     contextOf: async (request) => {
-      const { caller, usage } = await svc.callers.byBearer(request.headers.authorization)
-      return createContext(services, { caller, usage, requestId: request.id })
+      const { authorization } = request.headers
+      const found = authorization === undefined ? {} : await svc.authenticator.authenticateBearer(authorization)
+      return createContext(services, { ...found, requestId: request.id })
     },
   })
   const as =

@@ -3,8 +3,8 @@ import { createDrain } from '../../server/http/drain.ts'
 import type { TestApp } from './app.ts'
 
 /** Method and path of every route of a service, as the server itself lists them. */
-export async function allRoutes({ env, services, callers }: TestApp): Promise<[method: string, path: string][]> {
-  const app = await buildApp({ env, log: services.log as never, services, callers, drain: createDrain() })
+export async function allRoutes(svc: TestApp): Promise<[method: string, path: string][]> {
+  const app = await buildApp({ ...svc, log: svc.services.log as never, drain: createDrain() })
   const tree = app.printRoutes({ commonPrefix: false })
   await app.close()
   const branch: string[] = []

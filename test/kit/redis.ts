@@ -4,16 +4,6 @@ import { inject } from 'vitest'
 /** A database of the shared Redis for one test file alone, by a number of its own. */
 export const ownDatabase = (number: number) => `${inject('redisUrl')}/${number}`
 
-/** The names of everything in a database of Redis. */
-export async function keysIn(url: string): Promise<string[]> {
-  const redis = new Redis(url)
-  try {
-    return await redis.keys('*')
-  } finally {
-    redis.disconnect()
-  }
-}
-
 /** Leaves nothing in a database of Redis. */
 export async function emptyOut(url: string): Promise<void> {
   const redis = new Redis(url)

@@ -8,68 +8,42 @@ if (inject('redisUrl')) stores.push(['in Redis', ownDatabase(1)])
 
 async function openStore(url: string | undefined) {
   const { kv, close } = await createKeyValue(url)
-  const key = `set:${crypto.randomUUID()}`
-  return { kv, key, [Symbol.asyncDispose]: close }
+  return { kv, key: `value:${crypto.randomUUID()}`, [Symbol.asyncDispose]: close }
 }
 
-describe.for(stores)('a set %s', ([, url]) => {
-  test('has what was added, each once and the last added first', async () => {
+describe.for(stores)('a value %s', ([, url]) => {
+  test('is read as it was set last, and is gone once it is deleted', async () => {
     await using store = await openStore(url)
     const { kv, key } = store
 
-    for (const member of ['a', 'b', 'c', 'a']) {
-      await kv.addMember(key, member, 60_000)
-      await pause(5)
-    }
-
-    expect(await kv.members(key)).toEqual(['a', 'c', 'b'])
-  })
-
-  test('loses what is removed, and is empty once it is deleted or never was', async () => {
-    await using store = await openStore(url)
-    const { kv, key } = store
-    for (const member of ['a', 'b', 'c']) await kv.addMember(key, member, 60_000)
-
-    await kv.removeMember(key, 'b')
-    await kv.removeMember(key, 'never there')
-    expect((await kv.members(key)).sort()).toEqual(['a', 'c'])
-
+    expect(await kv.get(key)).toBeUndefined()
+    await kv.set(key, 'first', 60_000)
+    await kv.set(key, 'second', 60_000)
+    expect(await kv.get(key)).toBe('second')
     await kv.delete(key)
-    expect(await kv.members(key)).toEqual([])
-    await kv.removeMember(key, 'a')
-    expect(await kv.members(key)).toEqual([])
+    expect(await kv.get(key)).toBeUndefined()
+    await kv.delete(key)
   })
 
-  test('loses each member when its own time is over', async () => {
+  test('is gone when its time is over', async () => {
     await using store = await openStore(url)
     const { kv, key } = store
 
-    await kv.addMember(key, 'short', 300)
-    await kv.addMember(key, 'long', 60_000)
-    await kv.addMember(key, 'again', 300)
-    await kv.addMember(key, 'again', 60_000)
+    await kv.set(key, 'short', 300)
     await pause(600)
 
-    expect((await kv.members(key)).sort()).toEqual(['again', 'long'])
+    expect(await kv.get(key)).toBeUndefined()
   })
 
-  test('is gone with the time of what came last', async () => {
+  test('is set by one of many who set it at once if it is absent', async () => {
     await using store = await openStore(url)
     const { kv, key } = store
 
-    await kv.addMember(key, 'a', 300)
-    await pause(600)
+    const outcomes = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => kv.setIfAbsent(key, `${index}`, 60_000)),
+    )
 
-    expect(await kv.members(key)).toEqual([])
-  })
-
-  test('loses nothing when many are added at once', async () => {
-    await using store = await openStore(url)
-    const { kv, key } = store
-    const members = Array.from({ length: 50 }, (_, index) => `member ${index}`)
-
-    await Promise.all(members.map((member) => kv.addMember(key, member, 60_000)))
-
-    expect((await kv.members(key)).sort()).toEqual(members.sort())
+    expect(outcomes.filter(Boolean)).toHaveLength(1)
+    expect(await kv.get(key)).toBe(`${outcomes.indexOf(true)}`)
   })
 })

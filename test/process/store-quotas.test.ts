@@ -1,9 +1,5 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { beforeEach, describe, expect, inject, test } from 'vitest'
-import { createKeyValue } from '../../server/stores/key-value.ts'
 import { limiterInProcess } from '../../server/stores/rate-limiter.ts'
-import { createSessionRoll } from '../../server/stores/session-roll.ts'
-import { createSessions } from '../../server/stores/sessions.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { signIn } from '../kit/browser.ts'
 import { clientOf } from '../kit/json-api-client.ts'
@@ -117,29 +113,6 @@ describe.for(drivers)('with stores %s', ([, settings]) => {
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
     expect(repeated.text).toBe(last.text)
     expect(await svc.rows(`select 1 from ai_providers where provider_id = 'b'`)).toEqual([])
-  })
-
-  test('a person has at most a hundred sessions: the oldest end, and nobody else’s', async () => {
-    const { kv, close } = await createKeyValue(settings['REDIS_URL'])
-    const sessions = createSessions(kv, 60_000)
-    const userId = Math.floor(Math.random() * 1e9)
-    const begin = (id: number) =>
-      sessions.begin({ standing: { userId: id, epoch: 1 }, by: 'password', signedInAt: Date.now() } as never)
-    const other = await begin(userId + 1)
-    const oldest = await begin(userId)
-    // The order of what began in one millisecond is not told.
-    await pause(5)
-    const next = await begin(userId)
-    await pause(5)
-    await kv.addMember(`sessions-of:${userId}`, 'later', 120_000)
-
-    for (let index = 0; index < 98; index++) await begin(userId)
-
-    expect(await sessions.find(oldest.id)).toBeUndefined()
-    expect(await sessions.find(next.id)).toBeDefined()
-    expect(await sessions.find(other.id)).toBeDefined()
-    await createSessionRoll(kv).clear(userId)
-    await close()
   })
 })
 

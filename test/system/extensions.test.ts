@@ -32,7 +32,7 @@ describe('an extension of the operator', () => {
     await svc.send('GET', '/api/user', { token })
 
     const { changes } = (await blocksOf(svc, token))['heard'] as { changes: unknown[] }
-    expect(changes).toContainEqual({ from: 'guest', to: 'user', userId: id })
+    expect(changes).toContainEqual({ cause: 'bearer-token', from: 'guest', to: 'user', userId: id })
   })
 
   test('is written against what the package exports for it, and nothing else can be imported', async () => {

@@ -1,0 +1,26 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { FastifyInstance } from 'fastify'
+import { Problem } from '../../routers/core/problems.ts'
+import { Asset } from '../http/asset.ts'
+
+/** The style and the scripts of the pages, the same for everybody. */
+export async function assets(app: FastifyInstance) {
+  let loaded: ReturnType<typeof loadAssets> | undefined
+  app.get('/assets/*', async (request, reply) => {
+    // When somebody first comes: what reads TypeScript takes memory that a service of programs alone never needs.
+    loaded ??= loadAssets()
+    const asset = (await loaded).get(request.url.split('?', 1)[0] ?? '')
+    if (!asset) throw new Problem('not_found')
+    return asset.send(request, reply)
+  })
+}
+
+async function loadAssets() {
+  const { loadBrowserModules } = await import('./browser-modules.ts')
+  const body = await readFile(join(import.meta.dirname, 'style.css'), 'utf8')
+  const modules = [...(await loadBrowserModules())].map(
+    ([path, code]) => [path, new Asset('text/javascript; charset=utf-8', code)] as const,
+  )
+  return new Map([['/assets/style.css', new Asset('text/css; charset=utf-8', body)], ...modules])
+}
