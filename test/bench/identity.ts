@@ -38,7 +38,8 @@ async function signIn(url: string): Promise<string> {
     headers: { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' },
     body: JSON.stringify({ account: person.username, password: 'a long enough password' }),
   })
-  const [cookie = ''] = answer.headers.getSetCookie().map((line) => line.split(';', 1)[0] ?? '')
+  const cookies = answer.headers.getSetCookie().map((line) => line.split(';', 1)[0] ?? '')
+  const cookie = cookies.find((pair) => pair.startsWith('svc_session=')) ?? ''
   if (!answer.ok || !cookie) throw new Error(`signing in was answered with ${answer.status}`)
   return cookie
 }
