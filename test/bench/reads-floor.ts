@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import fastify from 'fastify'
 import pg from 'pg'
-import { isoTime } from '../../entities/sql/statement.ts'
+import { coalescedStatement, isoTime, type Statement } from '../../entities/sql/statement.ts'
+import { coalesce } from '../../server/database/coalesce.ts'
 import { servePart } from './serve.ts'
 
 interface Input {
@@ -11,7 +12,11 @@ interface Input {
 type Row = Record<string, unknown> & { id: string }
 
 const base = '/api/svc/v1'
-const findToken = { name: 'token', text: 'select user_id, hash from access_tokens where id = $1' }
+const findTokens = coalescedStatement<Row>(
+  'token',
+  'select id::text as id, user_id, hash from access_tokens where id = any($1::int[])',
+  { idsAt: 0 },
+)
 
 const columns = `m.id::text as id, m.provider_id::text as provider, m.active, m.model_id as "modelId", m.model_type as "modelType",
   m.label, m.input, m.output, m.parameters, m.status, m.native_capabilities as "nativeCapabilities", m.settings,
@@ -22,43 +27,59 @@ const columns = `m.id::text as id, m.provider_id::text as provider, m.active, m.
 
 const times = `${isoTime('created_at')} as "createdAt", ${isoTime('updated_at')} as "updatedAt"`
 
-const one = { name: 'one', text: `select ${columns} from ai_models m where m.active and m.id = $1` }
-const page = {
-  name: 'page',
-  text: `select ${columns} from ai_models m where m.active order by m.id limit $1 offset $2`,
-}
-const count = { name: 'count', text: 'select count(*)::int as total from ai_models where active' }
-const providers = {
-  name: 'providers',
-  text: `select id::text as id, provider_id as "providerId", name, ${times} from ai_providers where id = any($1::int[])`,
-}
-const descriptions = {
-  name: 'descriptions',
-  text: `select id::text as id, model_id as "aiModelId", locale, description, ${times} from ai_model_descriptions
-          where locale = 'en_US' and model_id = any($1::int[]) order by model_id, id`,
-}
+const models = coalescedStatement<Row>(
+  'models',
+  `select ${columns} from ai_models m where m.active and m.id = any($1::int[])`,
+  { idsAt: 0 },
+)
+const page = coalescedStatement<Row>(
+  'page',
+  `select ${columns} from ai_models m where m.active order by m.id limit $1 offset $2`,
+)
+const count = coalescedStatement<{ total: number }>(
+  'count',
+  'select count(*)::int as total from ai_models where active',
+)
+const providers = coalescedStatement<Row>(
+  'providers',
+  `select id::text as id, provider_id as "providerId", name, ${times} from ai_providers where id = any($1::int[])`,
+  { idsAt: 0 },
+)
+const descriptions = coalescedStatement<Row>(
+  'descriptions',
+  `select id::text as id, model_id as "aiModelId", locale, description, ${times} from ai_model_descriptions
+    where locale = 'en_US' and model_id = any($1::int[]) order by model_id, id`,
+  { idsAt: 0 },
+)
 
-/** The least program that sends the same bytes: no scopes, no rules, no negotiation, no logging. */
+/** The least program that sends the same bytes: no scopes, no rules, no negotiation, no logging. It shares statements as the service does. */
 servePart(async ({ databaseUrl }: Input) => {
   const database = new pg.Pool({ connectionString: databaseUrl, max: 10 })
-  const rows = async (statement: { name: string; text: string }, values: unknown[] = []): Promise<Row[]> =>
-    (await database.query({ ...statement, values })).rows
+  const sql = coalesce(
+    async <Found>({ name, text }: Statement<Found>, values: readonly unknown[] = []) =>
+      (await database.query({ name, text, values: [...values] })).rows as Found[],
+  )
+  /** The rows whose `key` is one of the ids; others may have asked for more. */
+  const byIds = async (statement: Statement<Row>, ids: number[], key = 'id') => {
+    const wanted = new Set(ids)
+    return (await sql(statement, [ids])).filter((row) => wanted.has(Number(row[key])))
+  }
   const app = fastify()
 
   app.addHook('onRequest', async (request, reply) => {
-    const [token] = await rows(findToken, [Number(request.headers.authorization?.split('_', 2)[1])])
+    const [token] = await byIds(findTokens, [Number(request.headers.authorization?.split('_', 2)[1])])
     if (!token) await reply.code(401).send()
   })
 
   app.get<{ Params: { id: string } }>(`${base}/ai-models/:id`, async (request, reply) => {
-    const [row] = await rows(one, [request.params.id])
+    const [row] = await byIds(models, [Number(request.params.id)])
     return row && send(reply, { jsonapi, data: modelOf(row), links: { self: request.url } })
   })
 
   app.get<{ Querystring: Record<string, string> }>(`${base}/ai-models`, async (request, reply) => {
     const size = Number(request.query['page[size]'])
-    const [found, [counted]] = await Promise.all([rows(page, [size, 0]), rows(count)])
-    const total = counted?.['total'] as number
+    const [found, [counted]] = await Promise.all([sql(page, [size, 0]), sql(count)])
+    const total = counted?.total ?? 0
     const links = linksOf(request.url, size, total)
     const meta = {
       page: { currentPage: 1, from: 1, to: found.length, perPage: size, lastPage: Math.ceil(total / size), total },
@@ -66,8 +87,8 @@ servePart(async ({ databaseUrl }: Input) => {
     if (!request.query['include']) return send(reply, { jsonapi, data: found.map((row) => modelOf(row)), links, meta })
     const ids = found.map(({ id }) => Number(id))
     const [owners, texts] = await Promise.all([
-      rows(providers, [[...new Set(found.map(({ provider }) => Number(provider)))]]),
-      rows(descriptions, [ids]),
+      byIds(providers, [...new Set(found.map(({ provider }) => Number(provider)))]),
+      byIds(descriptions, ids, 'aiModelId'),
     ])
     const byModel = Map.groupBy(texts, ({ aiModelId }) => String(aiModelId))
     const data = found.map((row) => modelOf(row, byModel.get(row.id) ?? []))
