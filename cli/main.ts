@@ -4,8 +4,15 @@ import { createCommandContext } from './command-context.ts'
 import { assertRunnable, findCommand, resolve, usageOf } from './command-tree.ts'
 import { exitErrorOf } from './errors.ts'
 import { checkFlags } from './flags.ts'
-import { type Program, rootOf } from './programs.ts'
-import type { Terminal } from './terminal.ts'
+import { type Program, rootOf, svc, svcConsole } from './programs.ts'
+import { processTerminal, type Terminal } from './terminal.ts'
+
+const programs = { svc, 'svc-console': svcConsole }
+
+/** Runs the command line of this process. */
+export async function run(name: keyof typeof programs): Promise<void> {
+  process.exitCode = await main(programs[name], process.argv.slice(2), processTerminal())
+}
 
 /** Runs a command line; returns the exit code: 0 done, 1 refused, 2 the command line is wrong. */
 export async function main(

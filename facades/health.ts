@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { createCaller } from '../routers/index.ts'
-import type { ContextOf } from './http/request-context.ts'
+import type { ContextOf } from './http/procedures.ts'
 
 interface HealthOptions {
   /** A guest's context, whatever the request carries: health is asked without session or user code. */

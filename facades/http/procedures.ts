@@ -1,10 +1,10 @@
 import type { AnyTRPCProcedure } from '@trpc/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
+import type { Context } from '../../routers/core/context.ts'
 import { type Access, accessOf, assertMayCall, metaOf } from '../../routers/core/trpc.ts'
 import { appRouter } from '../../routers/index.ts'
 import type { BodyLimits } from './body-limits.ts'
-import type { ContextOf } from './request-context.ts'
 
 /** The schemas that the input of a procedure passes, which are objects. */
 export const inputsOf = ({ _def }: AnyTRPCProcedure) => _def.inputs as unknown as z.ZodObject[]
@@ -27,6 +27,9 @@ export function openTo({ callers, ability, sessionOnly }: Access): string {
 export function bodyLimitOf(procedure: AnyTRPCProcedure | undefined, limits: BodyLimits): number {
   return limits[(procedure && metaOf(procedure).body) ?? 'form']
 }
+
+/** The context of a request: who calls, made once and handed out again to whoever asks. */
+export type ContextOf = (request: FastifyRequest, reply: FastifyReply) => Promise<Context>
 
 export interface Door {
   contextOf: ContextOf

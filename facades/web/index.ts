@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../routers/core/context.ts'
 import { createCaller } from '../../routers/index.ts'
-import type { ContextOf } from '../http/request-context.ts'
+import type { ContextOf } from '../http/procedures.ts'
 import { type Page, type Translate, translator } from './layout.ts'
 import { handshakeBody, unlockBody } from './pages/keys.ts'
 import { profileBody } from './pages/profile.ts'

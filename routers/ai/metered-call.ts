@@ -4,7 +4,7 @@ import { costOf, estimateTokens } from '../catalogue/pricing.ts'
 import type { Caller } from '../core/caller.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import { withTimeLimit } from '../core/time-limit.ts'
+import { withTimeLimit } from '../core/timeout.ts'
 import type { ModelCall, TokenCounts } from '../ports/models.ts'
 
 type User = Extract<Caller, { type: 'user' }>

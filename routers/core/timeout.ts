@@ -8,3 +8,18 @@ export async function withTimeout<T>(work: T | PromiseLike<T>, ms: number): Prom
     clearTimeout(timer)
   }
 }
+
+/** The caller's signal and a time limit in one, whose timer goes with the call. */
+export function withTimeLimit(ms: number, gone: AbortSignal): Disposable & { signal: AbortSignal } {
+  const limit = new AbortController()
+  const timer = setTimeout(() => limit.abort(new DOMException('The time is up.', 'TimeoutError')), ms)
+  // `AbortSignal.any` would cost several times as much.
+  const end = () => limit.abort(gone.reason)
+  gone.addEventListener('abort', end, { once: true })
+  if (gone.aborted) end()
+  const release = () => {
+    clearTimeout(timer)
+    gone.removeEventListener('abort', end)
+  }
+  return { signal: limit.signal, [Symbol.dispose]: release }
+}

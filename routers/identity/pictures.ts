@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import type { User } from '../../entities/identity/user.ts'
 import { createBulkhead } from '../core/bulkhead.ts'
@@ -74,3 +75,8 @@ function notAnImage(cause: unknown): Problem {
   const issues = [{ path: ['avatar'], message: `must be ${kinds}` }]
   return new Problem('invalid', { detail: `This is not ${kinds}.`, issues, cause })
 }
+
+/** Identifies the picture that the AI user has until it is given another. It is drawn in `ai-user.svg`. */
+export const BUILT_IN_AI_PICTURE = 'built-in/ai-user.webp'
+
+export const readBuiltInAiPicture = (): Promise<Uint8Array> => readFile(new URL('ai-user.webp', import.meta.url))

@@ -14,10 +14,9 @@ import { member } from '../verbs/action.ts'
 import { getRow, reads, rowId } from '../verbs/read.ts'
 import { withoutUnchanged } from '../verbs/unchanged.ts'
 import { administrator, ifVersion, insistOn, type RowChange, updateRow } from '../verbs/write.ts'
-import { BUILT_IN_AI_PICTURE, readBuiltInAiPicture } from './ai-picture.ts'
 import { endSessions } from './end-sessions.ts'
 import { eraseUser } from './erase-user.ts'
-import { imageBytes, storePicture } from './pictures.ts'
+import { BUILT_IN_AI_PICTURE, imageBytes, readBuiltInAiPicture, storePicture } from './pictures.ts'
 import { findUser, userChoice } from './user-selector.ts'
 
 const displayName = personName.describe('The name that people see.')

@@ -3,7 +3,7 @@ import { coalescedStatement } from '../../entities/sql/statement.ts'
 import { brand } from '../core/brand.ts'
 import type { BlockContext, ConfigBlock } from '../core/extension.ts'
 import type { FileRules, Salts } from '../core/settings.ts'
-import { BUILT_IN_AI_PICTURE } from '../identity/ai-picture.ts'
+import { BUILT_IN_AI_PICTURE } from '../identity/pictures.ts'
 import { describedLocales } from '../ports/locales.ts'
 
 const isUser = ({ caller }: BlockContext) => caller.current.type === 'user'

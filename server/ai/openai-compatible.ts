@@ -2,11 +2,11 @@ import { json } from 'node:stream/consumers'
 import { finished } from 'node:stream/promises'
 import { OpenAICompatibleChatLanguageModel } from '@ai-sdk/openai-compatible'
 import { APICallError, type LanguageModelV4CallOptions, type LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import { createParser } from 'eventsource-parser'
 import type { Outbound } from '../net/http-client.ts'
 import type { Answer } from '../net/response-stream.ts'
 import type { ChatModel, ModelConnection } from './chat-model.ts'
 import { type CompletionChunk, CompletionParts } from './completion-parts.ts'
-import { eventData } from './event-data.ts'
 import { addMembers } from './extra-members.ts'
 import type { Step } from './provider-stream.ts'
 
@@ -57,6 +57,18 @@ async function* partsOf(
   for await (const events of eventData(bytes)) yield events.flatMap((data) => read(parts, data))
   const { content, finishReason, usage } = await model.convertResponse({ body: parts.rest() })
   yield [...content.filter((part) => part.type === 'tool-call'), { type: 'finish', finishReason, usage }]
+}
+
+/** The data of the server-sent events in a stream of bytes; events that came together stay together. */
+export async function* eventData(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<readonly string[], void> {
+  const decoder = new TextDecoder()
+  let events: string[] = []
+  const parser = createParser({ onEvent: ({ data }) => void events.push(data) })
+  for await (const chunk of bytes) {
+    parser.feed(decoder.decode(chunk, { stream: true }))
+    if (events.length > 0) yield events
+    events = []
+  }
 }
 
 function read(parts: CompletionParts, data: string): LanguageModelV4StreamPart[] {

@@ -1,5 +1,4 @@
-import type { Door } from '../../http/procedures.ts'
-import type { ContextOf } from '../../http/request-context.ts'
+import type { ContextOf, Door } from '../../http/procedures.ts'
 
 export interface ReqOptions extends Door {
   /** Looks at the session without using it: its time goes on. */
