@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readEnv } from '../../server/config/env.ts'
 import { openLoginSources } from '../../server/login/index.ts'
 import { createLdap } from '../../server/login/ldap.ts'
 import { freePort } from '../kit/free-port.ts'
 import { keepLog } from '../kit/log.ts'
-import { isMissing } from '../kit/parts.ts'
 import { startRelay } from '../kit/relay.ts'
 import { BASE, type Slapd, startSlapd } from '../kit/slapd.ts'
+import { describeWith } from '../kit/with-parts.ts'
 
 const SECRET = 'service secret'
 
@@ -58,7 +58,7 @@ const entries = [
   person('uid=open,ou=open', 'open'),
 ].join('\n')
 
-describe.skipIf(isMissing('slapd'))('a directory', () => {
+describeWith('slapd')('a directory', () => {
   let slapd: Slapd
   beforeAll(async () => {
     slapd = await startSlapd(entries)

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis'
 import { describe, expect, inject, test } from 'vitest'
 import { createLoginThrottle, type LoginLimits } from '../../routers/identity/login-throttle.ts'
 import { createKeyValue } from '../../server/stores/key-value.ts'
-import { isMissing } from '../kit/parts.ts'
+import { testWith } from '../kit/with-parts.ts'
 
 const limits: LoginLimits = { perAccount: 3, perAddress: 5, windowSeconds: 600 }
 
@@ -11,7 +11,7 @@ const stores = ['in process', 'Redis'] as const
 const urlOf = (store: (typeof stores)[number]) => (store === 'Redis' ? inject('redisUrl') : undefined)
 
 describe.for(stores)('the login throttle, %s', (store) => {
-  const run = test.skipIf(store === 'Redis' && isMissing('redis'))
+  const run = store === 'Redis' ? testWith('redis') : test
 
   /** Accounts and addresses that no other test counts. */
   async function open(more: Partial<LoginLimits> = {}) {
@@ -123,7 +123,7 @@ describe.for(stores)('the login throttle, %s', (store) => {
   })
 })
 
-test.skipIf(isMissing('redis'))('replicas count together, and Redis holds neither account nor address', async () => {
+testWith('redis')('replicas count together, and Redis holds neither account nor address', async () => {
   const url = inject('redisUrl')!
   const [one, two] = await Promise.all([createKeyValue(url), createKeyValue(url)])
   const redis = new Redis(url)

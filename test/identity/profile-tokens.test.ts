@@ -2,7 +2,7 @@ import { describe, expect, inject, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
 import { cloneDatabase } from '../kit/database.ts'
-import { isMissing } from '../kit/parts.ts'
+import { describeWith } from '../kit/with-parts.ts'
 
 const create = (browser: TestBrowser, body: object = { name: 'laptop' }) =>
   browser.send('POST', '/req/profile/create-token', { body })
@@ -185,7 +185,7 @@ const redisUrl = inject('redisUrl')
 /** Addresses of every surface that a token opens. */
 const surfaces = ['/api/user', '/api/svc/v1/users/me', '/trpc/users.me']
 
-describe.skipIf(isMissing('redis'))('on another replica', () => {
+describeWith('redis')('on another replica', () => {
   test.for([
     ['is revoked', (_: TestApp, browser: TestBrowser, id: number) => revoke(browser, id)],
     [

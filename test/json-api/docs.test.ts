@@ -2,7 +2,7 @@ import { get } from 'node:http'
 import { afterAll, describe, expect, test } from 'vitest'
 import { startApp } from '../kit/app.ts'
 import { openContext as openBrowserContext } from '../kit/chromium.ts'
-import { isMissing } from '../kit/parts.ts'
+import { describeWith } from '../kit/with-parts.ts'
 
 const svc = await startApp()
 afterAll(() => svc[Symbol.asyncDispose]())
@@ -63,7 +63,7 @@ describe('GET /docs', () => {
 
 const PATIENCE = 150_000
 
-describe.skipIf(isMissing('chromium'))('the page in Chromium', { timeout: PATIENCE }, () => {
+describeWith('chromium')('the page in Chromium', { timeout: PATIENCE }, () => {
   /** Patient: a browser beside other tests may be slow. */
   async function openContext() {
     const context = await openBrowserContext()

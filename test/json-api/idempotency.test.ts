@@ -4,7 +4,7 @@ import { startApp } from '../kit/app.ts'
 import { cloneDatabase } from '../kit/database.ts'
 import { freePort } from '../kit/free-port.ts'
 import { type Client, clientOf, startJsonApi, to } from '../kit/json-api-client.ts'
-import { isMissing } from '../kit/parts.ts'
+import { describeWith } from '../kit/with-parts.ts'
 
 const provider = (providerId: string, name = 'Name') => ({
   data: { type: 'ai-providers', attributes: { providerId, name, adapter: 'demo', apiKey: 'a-very-secret-key' } },
@@ -155,7 +155,7 @@ test('a creation with a key waits for better days while nobody can tell whether 
   expect(await svc.rows(`select 1 from ai_providers where provider_id = 'p'`)).toEqual([])
 })
 
-describe.skipIf(isMissing('redis'))('over two replicas', () => {
+describeWith('redis')('over two replicas', () => {
   async function startTwo() {
     const database = await cloneDatabase()
     const settings = { DATABASE_URL: database.url, REDIS_URL: redisUrl ?? '', APP_KEY: appKey }

@@ -10,7 +10,7 @@ const parts = {
   postgres: { programs: ['initdb', 'postgres'], packages: ['postgresql'] },
 } as const satisfies Record<string, { programs: string[]; packages: string[] }>
 
-type Part = keyof typeof parts
+export type Part = keyof typeof parts
 
 /** Debian keeps servers where an ordinary user's path does not lead. */
 const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', ...globSync('/usr/lib/postgresql/*/bin')]

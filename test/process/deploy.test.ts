@@ -2,14 +2,14 @@ import { execFile } from 'node:child_process'
 import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { parseEnv, promisify } from 'node:util'
-import { describe, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { parse } from 'yaml'
 import { freePort } from '../kit/free-port.ts'
-import { isMissing } from '../kit/parts.ts'
 import { startPostgres } from '../kit/postgres.ts'
 import { answers, question, startProvider } from '../kit/provider.ts'
 import { ownDatabase } from '../kit/redis.ts'
 import { dataFolder, root, startProcess } from '../kit/service-process.ts'
+import { describeWith } from '../kit/with-parts.ts'
 
 vi.setConfig({ testTimeout: 240_000 })
 
@@ -108,7 +108,7 @@ function createMachine(stack: AsyncDisposableStack, folder: string, upstream: st
   })
 }
 
-describe.skipIf(isMissing('postgres') || isMissing('redis'))('the section «Deploy»', () => {
+describeWith('postgres', 'redis')('the section «Deploy»', () => {
   test('works as it is printed: people sign in, and their tokens ask the model', async () => {
     await using stack = new AsyncDisposableStack()
     const folder = stack.use(await dataFolder())

@@ -1,18 +1,18 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { describe, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { emptyDatabase } from '../kit/database.ts'
 import { freePort } from '../kit/free-port.ts'
 import { startHaproxy } from '../kit/haproxy.ts'
-import { isMissing } from '../kit/parts.ts'
 import { answers, configFor, question, startProvider } from '../kit/provider.ts'
 import { rounds } from '../kit/rounds.ts'
 import { dataFolder, startProcess } from '../kit/service-process.ts'
+import { describeWith } from '../kit/with-parts.ts'
 
 vi.setConfig({ testTimeout: 15 * 60_000 })
 
 const SLOW = { timeout: 60_000, interval: 20 }
 
-describe.skipIf(isMissing('haproxy'))('two replicas behind a load balancer', () => {
+describeWith('haproxy')('two replicas behind a load balancer', () => {
   test('are restarted one after the other under load, and no request fails', async () => {
     await using database = await emptyDatabase()
     await using folder = await dataFolder()

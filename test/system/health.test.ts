@@ -10,7 +10,7 @@ import { createHealthTimer } from '../../server/ops/health-timer.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { openBrowser } from '../kit/browser.ts'
 import { freePort } from '../kit/free-port.ts'
-import { isMissing } from '../kit/parts.ts'
+import { testWith } from '../kit/with-parts.ts'
 
 type Check = { name: string; status: string; message: string; response_time?: number | null }
 type Report = { status: string; timestamp: string; checks: Check[] }
@@ -141,58 +141,52 @@ describe('a part that fails', () => {
     }
   })
 
-  test.skipIf(isMissing('redis'))(
-    'Redis: cache and key-value store fail, the rest goes on, and both recover',
-    async () => {
-      await using folder = await temporaryFolder()
-      const port = await freePort()
-      let redis = await startRedis(port, folder.path)
-      const svc = await startApp({ REDIS_URL: `redis://127.0.0.1:${port}`, HEALTH_DEEP_EVERY: '2' })
-      try {
-        await vi.waitFor(async () => expect((await health(svc)).checks).toHaveLength(4), { timeout: 20_000 })
-        await stopRedis(redis)
-        await health(svc)
-        const down = await health(svc)
-        redis = await startRedis(port, folder.path)
-        await vi.waitFor(async () => expect(await health(svc)).toMatchObject({ code: 200 }), {
-          timeout: 20_000,
-          interval: 100,
-        })
+  testWith('redis')('Redis: cache and key-value store fail, the rest goes on, and both recover', async () => {
+    await using folder = await temporaryFolder()
+    const port = await freePort()
+    let redis = await startRedis(port, folder.path)
+    const svc = await startApp({ REDIS_URL: `redis://127.0.0.1:${port}`, HEALTH_DEEP_EVERY: '2' })
+    try {
+      await vi.waitFor(async () => expect((await health(svc)).checks).toHaveLength(4), { timeout: 20_000 })
+      await stopRedis(redis)
+      await health(svc)
+      const down = await health(svc)
+      redis = await startRedis(port, folder.path)
+      await vi.waitFor(async () => expect(await health(svc)).toMatchObject({ code: 200 }), {
+        timeout: 20_000,
+        interval: 100,
+      })
 
-        expect(down.code).toBe(503)
-        expect(down.checks.map(({ name, status }) => `${name} ${status}`)).toEqual([
-          'database ok',
-          'cache error',
-          'kvstore error',
-          'storage ok',
-        ])
-      } finally {
-        await stopRedis(redis)
-        await svc[Symbol.asyncDispose]()
-      }
-    },
-  )
+      expect(down.code).toBe(503)
+      expect(down.checks.map(({ name, status }) => `${name} ${status}`)).toEqual([
+        'database ok',
+        'cache error',
+        'kvstore error',
+        'storage ok',
+      ])
+    } finally {
+      await stopRedis(redis)
+      await svc[Symbol.asyncDispose]()
+    }
+  })
 
-  test.skipIf(isMissing('redis'))(
-    'Redis that takes connections and never answers does not hang the probe',
-    async () => {
-      await using folder = await temporaryFolder()
-      const port = await freePort()
-      const redis = await startRedis(port, folder.path)
-      const svc = await startApp({ REDIS_URL: `redis://127.0.0.1:${port}`, HEALTH_DEEP_EVERY: '1' })
-      try {
-        expect((await health(svc)).code).toBe(200)
-        redis.kill('SIGSTOP')
-        const report = await health(svc)
+  testWith('redis')('Redis that takes connections and never answers does not hang the probe', async () => {
+    await using folder = await temporaryFolder()
+    const port = await freePort()
+    const redis = await startRedis(port, folder.path)
+    const svc = await startApp({ REDIS_URL: `redis://127.0.0.1:${port}`, HEALTH_DEEP_EVERY: '1' })
+    try {
+      expect((await health(svc)).code).toBe(200)
+      redis.kill('SIGSTOP')
+      const report = await health(svc)
 
-        expect(report.code).toBe(503)
-      } finally {
-        redis.kill('SIGCONT')
-        await stopRedis(redis)
-        await svc[Symbol.asyncDispose]()
-      }
-    },
-  )
+      expect(report.code).toBe(503)
+    } finally {
+      redis.kill('SIGCONT')
+      await stopRedis(redis)
+      await svc[Symbol.asyncDispose]()
+    }
+  })
 
   test('the storage directory', async () => {
     await using svc = await startApp({ HEALTH_DEEP_EVERY: '1' })

@@ -1,18 +1,18 @@
 import sharp from 'sharp'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { builtInLabels } from '../../routers/system/labels/index.ts'
 import { startApp } from '../kit/app.ts'
 import { addAccount, openBrowser, PASSWORD } from '../kit/browser.ts'
 import { expectAccessible, openPage } from '../kit/chromium.ts'
 import { openProfile, showProfile, signIn } from '../kit/pages.ts'
-import { isMissing } from '../kit/parts.ts'
+import { describeWith } from '../kit/with-parts.ts'
 
 const svc = await startApp()
 afterAll(() => svc[Symbol.asyncDispose]())
 
 const german = (key: string) => builtInLabels.de_DE[key] ?? ''
 
-describe.skipIf(isMissing('chromium'))('what people do on the pages', () => {
+describeWith('chromium')('what people do on the pages', () => {
   test('what the server refuses is said in German on a German page', async () => {
     await using chromium = await openProfile(svc, 'anna', { locale: 'de-DE' })
     const { page } = chromium
@@ -271,7 +271,7 @@ describe.skipIf(isMissing('chromium'))('what people do on the pages', () => {
   })
 })
 
-describe.skipIf(isMissing('chromium'))('the address of the sign-in page', () => {
+describeWith('chromium')('the address of the sign-in page', () => {
   test('that is not the one of the service is named, with what to do', async () => {
     const here = svc.url.replace('127.0.0.1', 'svc.test')
     await using chromium = await openPage(here, { viewport: { width: 390, height: 800 } })

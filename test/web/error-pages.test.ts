@@ -3,7 +3,7 @@ import { Problem } from '../../routers/core/problems.ts'
 import { startApp } from '../kit/app.ts'
 import { signIn } from '../kit/browser.ts'
 import { expectAccessible, openPage } from '../kit/chromium.ts'
-import { isMissing } from '../kit/parts.ts'
+import { testWith } from '../kit/with-parts.ts'
 
 const svc = await startApp()
 afterAll(() => svc[Symbol.asyncDispose]())
@@ -125,7 +125,7 @@ test('a form that another site sent is refused with a page, and a script gets JS
   expect([script.status, script.body]).toMatchObject([403, { code: 'csrf' }])
 })
 
-test.skipIf(isMissing('chromium'))('a person comes from a missing page back to where they can go on', async () => {
+testWith('chromium')('a person comes from a missing page back to where they can go on', async () => {
   await using chromium = await openPage(svc.url, { viewport: { width: 390, height: 800 }, colorScheme: 'dark' })
   const { page } = chromium
 

@@ -6,11 +6,11 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import * as web from '../../facades/web/browser/crypto.ts'
 import { loadBrowserModules } from '../../facades/web/browser-modules.ts'
 import { executablePath } from '../kit/chromium.ts'
-import { isMissing } from '../kit/parts.ts'
+import { describeWith } from '../kit/with-parts.ts'
 
 const salt = '0123456789abcdef0123456789abcdef'
 const salts: web.Salts = { userdata: salt, passkey: salt, backup: salt, invitation: salt, ai: salt }
@@ -67,7 +67,7 @@ async function inBrowser(...scripts: string[]): Promise<unknown> {
 
 const next = (page: number) => `location.href = '/${page}'`
 
-describe.skipIf(isMissing('chromium'))('in a real browser', () => {
+describeWith('chromium')('in a real browser', () => {
   test('a key that is kept is found on the next page, works, and cannot be read', async () => {
     const sealed = await web.seal(await web.passkeyKey('Datakey_123', salts), 'a text')
 

@@ -8,7 +8,7 @@ import { startApp } from '../kit/app.ts'
 import { addAccount } from '../kit/browser.ts'
 import { openPage } from '../kit/chromium.ts'
 import { openProfile, signIn } from '../kit/pages.ts'
-import { isMissing } from '../kit/parts.ts'
+import { describeWith } from '../kit/with-parts.ts'
 
 const { de_DE: german, en_US: english } = builtInLabels
 const placeholders = (text: string) => [...text.matchAll(/:[a-z]+\b/g)].map(([name]) => name).sort()
@@ -71,7 +71,7 @@ async function foreignWords(page: Page): Promise<string[]> {
   return (rest.match(/\p{L}{2,}/gu) ?? []).filter((word) => !['svc', 'Deutsch', 'English'].includes(word))
 }
 
-describe.skipIf(isMissing('chromium'))('with labels that give their keys', () => {
+describeWith('chromium')('with labels that give their keys', () => {
   test('every page shows nothing but labels, also when something goes wrong', async () => {
     await using labels = await bracketedLabels()
     await using svc = await startApp({ LABELS_DIR: labels.folder, LOGIN_ATTEMPTS_PER_ACCOUNT: '3' })

@@ -1,8 +1,8 @@
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { startApp } from '../kit/app.ts'
 import { expectAccessible, openPage } from '../kit/chromium.ts'
 import { openProfile } from '../kit/pages.ts'
-import { isMissing } from '../kit/parts.ts'
+import { describeWith } from '../kit/with-parts.ts'
 
 const svc = await startApp()
 afterAll(() => svc[Symbol.asyncDispose]())
@@ -24,7 +24,7 @@ async function fillProfile(userId: number): Promise<void> {
   )
 }
 
-describe.skipIf(isMissing('chromium'))('on a phone', () => {
+describeWith('chromium')('on a phone', () => {
   test.for([
     ['en-US', 'light'],
     ['en-US', 'dark'],

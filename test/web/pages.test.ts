@@ -5,7 +5,7 @@ import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, openBrowser, PASSWORD, signIn as signInBy } from '../kit/browser.ts'
 import { expectAccessible, openPage } from '../kit/chromium.ts'
 import { signIn } from '../kit/pages.ts'
-import { isMissing } from '../kit/parts.ts'
+import { describeWith } from '../kit/with-parts.ts'
 
 const PASSKEY = 'Correct-Horse-7!'
 
@@ -34,7 +34,7 @@ async function newcomer(settings: Record<string, string> = {}): Promise<TestApp>
   return svc
 }
 
-describe.skipIf(isMissing('chromium'))('in a real browser', () => {
+describeWith('chromium')('in a real browser', () => {
   test('somebody comes from the first sign-in to their profile, and is known from then on', async () => {
     await using svc = await newcomer()
     await using chromium = await openPage(svc.url)

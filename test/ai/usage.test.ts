@@ -4,8 +4,8 @@ import { describe, expect, inject, test, vi } from 'vitest'
 import type { AppRouter } from '../../routers/index.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { administer } from '../kit/database.ts'
-import { isMissing } from '../kit/parts.ts'
 import { type Behaviour, completion, configFor, json, question, replies, startProvider } from '../kit/provider.ts'
+import { testWith } from '../kit/with-parts.ts'
 
 const pricing = { currency: 'EUR', inputPerMillion: 0.4, outputPerMillion: 1.6, cachedInputPerMillion: 0.1 }
 
@@ -224,7 +224,7 @@ describe('a rate limit', () => {
     expect(statuses(answers).filter((status) => status === 429)).toHaveLength(15)
   })
 
-  test.skipIf(isMissing('redis'))('is one over two replicas that share a Redis', async () => {
+  testWith('redis')('is one over two replicas that share a Redis', async () => {
     await using provider = await startProvider()
     await using config = await configFor(provider.url)
     const shared = {
