@@ -34,7 +34,7 @@ export const loginShape = {
     .transform((names) => names.map((name) => name.toLowerCase()))
     .pipe(z.array(z.enum(methods)))
     .describe(
-      'Who knows the people, comma separated: `local`, `ldap`, `oidc`, `proxy`; each is believed every username. `local` in development and none in production when absent',
+      'Where accounts are kept, comma separated: `local`, `ldap`, `oidc`, `proxy`; each of them may sign in any username. `local` in development and none in production when absent',
     ),
   LOGIN_ATTEMPTS_PER_ACCOUNT: count(10, 1).describe(
     'Failed tries to sign in to one account in a LOGIN_WINDOW; a browser that signed in before counts for itself',
@@ -56,7 +56,9 @@ export const loginShape = {
     'PEM file of the authorities that LDAP certificates come from; those of the system when absent',
   ),
   LDAP_ALLOW_PLAIN: flag(false).describe('Whether passwords may go to `ldap://` servers unencrypted'),
-  LDAP_BIND_DN: text.describe('Whom to search as, or `anonymous`; LDAP_BASE_DN when absent and LDAP_SEARCH_DN is set'),
+  LDAP_BIND_DN: text.describe(
+    'DN to bind as for the search, or `anonymous`; when absent and LDAP_SEARCH_DN is set: LDAP_BASE_DN',
+  ),
   LDAP_BIND_PW: text.describe('Password of LDAP_BIND_DN').meta({ secret: true }),
   LDAP_SEARCH_DN: text.describe('Where to search; LDAP_BASE_DN when absent'),
   LDAP_BASE_DN: text.describe('Where to search when LDAP_SEARCH_DN is absent'),
@@ -66,16 +68,16 @@ export const loginShape = {
     .refine((filter) => filter.split('(').length === filter.split(')').length, 'has brackets that do not match')
     .refine(passes(FilterParser.parseString), 'is not an LDAP filter')
     .optional()
-    .describe('Filter that finds one entry; the account is put where it says `=username`'),
+    .describe('Filter that finds one entry; `=username` in it becomes `=` and the account that was typed'),
   LDAP_ATTR_USERNAME: z.string().default('cn').describe('Attribute of the username'),
   LDAP_ATTR_EMAIL: z.string().default('mail').describe('Attribute of the e-mail address'),
   LDAP_ATTR_NAME: list.prefault('displayname').describe('Attributes of the display name, joined by blanks'),
   LDAP_INVERT_NAME: flag(true).describe('Whether `Last, First` in a single LDAP_ATTR_NAME becomes `First Last`'),
   LDAP_TIMEOUT: timerDuration.prefault('5s').describe('How long to wait for each step of an LDAP server'),
-  OIDC_IDP: webAddress.describe('Issuer of the OpenID provider; its addresses are found by discovery'),
-  OIDC_CLIENT_ID: text.describe('Our name at the OpenID provider'),
+  OIDC_IDP: webAddress.describe('Issuer URL of the OpenID provider; everything else is found by discovery'),
+  OIDC_CLIENT_ID: text.describe('Client id of this service at the OpenID provider'),
   OIDC_CLIENT_SECRET: text
-    .describe('Our secret at the OpenID provider; absent for a public client')
+    .describe('Client secret of this service at the OpenID provider; absent for a public client')
     .meta({ secret: true }),
   OIDC_SCOPES: list.prefault('profile,email').describe('Scopes to ask for beside `openid`'),
   OIDC_USERNAME_VAR: z.string().default('preferred_username').describe('Claim of the username'),
@@ -83,14 +85,14 @@ export const loginShape = {
   OIDC_NAME_VAR: text.describe('Claim of the display name; first and last name, else `name`, when absent'),
   OIDC_FIRSTNAME_VAR: text.describe('Claim of the first name'),
   OIDC_LASTNAME_VAR: text.describe('Claim of the last name'),
-  OIDC_LOGOUT_URI: webAddress.describe('Where to sign out at the provider; what it names itself when absent'),
+  OIDC_LOGOUT_URI: webAddress.describe('URL to sign out at the provider; when absent, the one found by discovery'),
   OIDC_ALLOW_HTTP: flag(false).describe('Whether the OpenID provider may be reached unencrypted'),
   PROXY_ADDRESSES: networks.describe('Addresses or networks of the reverse proxy whose login headers are believed'),
   PROXY_USERNAME_HEADER: headerName.describe('Header of the login proxy with the username'),
   PROXY_EMAIL_HEADER: headerName.describe('Header of the login proxy with the e-mail address'),
   PROXY_NAME_HEADER: headerName.describe('Header of the login proxy with the display name'),
-  PROXY_LOGIN_URL: text.describe('Where the login proxy signs people in, where it does so on demand'),
-  PROXY_LOGOUT_URL: text.describe('Where the login proxy signs people out'),
+  PROXY_LOGIN_URL: text.describe('URL where the login proxy signs people in, if it does so on demand'),
+  PROXY_LOGOUT_URL: text.describe('URL where the login proxy signs people out'),
 }
 
 interface Choice {

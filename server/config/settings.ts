@@ -56,21 +56,21 @@ const shape = {
   AI_MAX_BODY: count(2 * 1024 * 1024, 1024).describe('Largest body of an AI request, in bytes'),
   AI_HEARTBEAT: timerDuration
     .prefault('15s')
-    .describe('Pause between the comment lines that keep a silent stream open'),
+    .describe('Interval of the comment lines that keep a stream open while the model is silent'),
   RATE_LIMIT_AI_PER_MINUTE: count(0).describe('AI requests a minute, per token and per user; 0 is no limit'),
   ALLOW_EXTERNAL_COMMUNICATION: z
     .stringbool({ error: 'must be true or false' })
     .optional()
-    .describe('Whether bearer tokens work at all; off in production, on in development, when absent'),
+    .describe('Whether access tokens work at all; when absent: off in production, on in development'),
   ALLOW_USER_TOKEN_CREATION: flag(false).describe('Whether people make their own access tokens'),
   USERDATA_ENCRYPTION_SALT: salt('of the keychain'),
   INVITATION_SALT: salt('of invitations'),
-  AI_CRYPTO_SALT: salt('of what models write in rooms'),
+  AI_CRYPTO_SALT: salt('of the messages that models write in rooms'),
   PASSKEY_SALT: salt('of the passkey'),
   BACKUP_SALT: salt('of the recovery code'),
   APP_SECURITY_PASSKEY_ALLOW_PASTE: flag(true).describe('Whether a passkey may be pasted'),
   APP_SECURITY_PASSKEY_CHAR_LIMITATION: flag(true).describe(
-    'Whether a passkey keeps to letters, digits and !@#$%^&*()_+-',
+    'Whether a passkey may have only letters, digits and !@#$%^&*()_+-',
   ),
   MAX_AVATAR_FILE_SIZE: count(2 * 1024 * 1024, 1).describe('Largest picture of a person, in bytes'),
   KEYCHAIN_MAX_ENTRIES: count(5000, 20, 10_000).describe("Largest number of entries of a person's keychain"),
@@ -90,20 +90,28 @@ const shape = {
     .describe(
       'Image file of the AI user, taken when the database is made; later `update-avatar` replaces it; a built-in one when absent',
     ),
-  APP_LOCALE: z.enum(availableLocales).default('en_US').describe('Language where a caller wishes none that we speak'),
-  LABELS_DIR: z.string().optional().describe('Folder with texts over the built-in ones, such as `de_DE.json`'),
+  APP_LOCALE: z
+    .enum(availableLocales)
+    .default('en_US')
+    .describe('Language for callers who ask for none of the available ones'),
+  LABELS_DIR: z
+    .string()
+    .optional()
+    .describe('Folder with files such as `de_DE.json`, whose texts replace the built-in ones'),
   FRONTEND_MIGRATIONS: z.string().optional().describe('Folder with the files of frontend migrations'),
   EXTENSIONS: list.describe('Modules with listeners, health checks, config blocks and tools, comma separated paths'),
-  HEALTH_DEEP_EVERY: count(10, 1).describe('Every how many requests to /health a deep check runs'),
+  HEALTH_DEEP_EVERY: count(10, 1).describe('One in so many requests to /health runs the deep check'),
   DRAIN_DELAY: durationOrNone
     .optional()
     .describe(
-      'How long a stop goes on serving while readiness is 503; 5s in production and 0 in development, when absent',
+      'How long a stopping service still serves requests while readiness is 503; when absent: 5s in production, 0 in development',
     ),
   SHUTDOWN_TIMEOUT: timerDuration
     .prefault('30s')
-    .describe('How long a stop waits for requests under way, after DRAIN_DELAY'),
-  TRUSTED_PROXIES: networks.describe('Addresses or networks whose X-Forwarded headers are believed, comma separated'),
+    .describe('How long a stopping service waits for running requests, after DRAIN_DELAY'),
+  TRUSTED_PROXIES: networks.describe(
+    'Addresses or networks of proxies whose X-Forwarded headers are trusted, comma separated',
+  ),
   CORS_ORIGINS: origins.describe(
     'Origins whose pages may call the API with an access token, comma separated, such as `https://app.example.org`',
   ),
@@ -117,7 +125,7 @@ const shape = {
   LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
     .default('info')
-    .describe('Least severe log line that is written'),
+    .describe('Lowest level that is logged'),
 }
 
 export const required = {
