@@ -20,6 +20,8 @@ export interface ServiceOptions {
   env: Env
   log: FastifyBaseLogger
   temporaryDir?: string | undefined
+  /** Sees rows of the database before several requests share them. */
+  beforeSharing?: ((rows: readonly unknown[]) => void) | undefined
   /** Takes a sentence about why the start waits. */
   notify?: ((sentence: string) => void) | undefined
   /** Ends the wait; what goes on after it is not left half way. */
@@ -34,14 +36,16 @@ export interface Core extends Composition {
   migrated: string[]
 }
 
-export async function openCore({ env, log, temporaryDir, notify, signal }: ServiceOptions, use: Use): Promise<Core> {
+export async function openCore(options: ServiceOptions, use: Use): Promise<Core> {
+  const { env, log, temporaryDir, beforeSharing, notify, signal } = options
   if (use === 'command') assertDataDir(env.DATA_DIR)
   await mkdir(env.DATA_DIR, { recursive: true })
   const embedded = env.DATABASE_URL ? undefined : await openEmbedded(env.DATA_DIR, use, { notify, signal })
   const url = env.DATABASE_URL ?? embedded?.url ?? ''
   let database: Database | undefined
   try {
-    database = await connect({ url, poolSize: env.DATABASE_POOL }).catch((error) => explainDatabase(error, env))
+    const connection = { url, poolSize: env.DATABASE_POOL, beforeSharing }
+    database = await connect(connection).catch((error) => explainDatabase(error, env))
     const migrated = await migrate(database, url, { name: env.SVC_NAME, username: env.SVC_USERNAME })
     const composition = await compose({ env, database, log, temporaryDir })
     const host = hostCaller(composition.services)

@@ -1,3 +1,5 @@
+import type { DeepReadonly } from './read-only.ts'
+
 /** A statement with a name of its own, which PostgreSQL parses once per connection. `Row` is what it selects. */
 export interface Statement<Row> {
   readonly name: string
@@ -25,7 +27,7 @@ export const coalescedStatement = <Row>(
   name: string,
   text: string,
   options: Pick<Statement<Row>, 'idsAt'> = {},
-): Statement<Row> => ({ name, text, coalesced: true, ...options })
+): Statement<DeepReadonly<Row>> => ({ name, text, coalesced: true, ...options })
 
 /** Selects a point in time as RFC 3339 text in UTC with milliseconds. */
 export const isoTime = (column: string) => `to_char(${column} at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`

@@ -4,7 +4,16 @@ import type { Json, Linked } from './index.ts'
  * A type in its own words: each name that stands for a shape is replaced by the shape, so that the declarations of the
  * client are whole without those of the service. What holds itself keeps a name, or its spelling would have no end.
  */
-export type Spelled<T> = Same<T, Json> extends true ? Json : SpelledOne<T>
+export type Spelled<T> = Same<T, Json> extends true ? Json : Same<T, ReadonlyJson> extends true ? Json : SpelledOne<T>
+
+/** As records hold it. */
+type ReadonlyJson =
+  | string
+  | number
+  | boolean
+  | null
+  | readonly ReadonlyJson[]
+  | { readonly [name: string]: ReadonlyJson }
 
 type SpelledOne<T> = T extends (input: infer Input, options?: infer _) => Promise<infer Output>
   ? (input: Spelled<Input>, options?: { signal?: AbortSignal }) => Promise<Spelled<Output>>

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { PriceRange, Pricing } from '../../entities/catalogue/ai-model.ts'
+import type { DeepReadonly } from '../../entities/sql/read-only.ts'
 
 const cost = z.number().min(0)
 
@@ -56,7 +57,7 @@ export interface Cost {
 }
 
 /** What a call cost; null where no price is known. Cached tokens are part of the input, reasoning ones of the output. */
-export function costOf(pricing: Pricing | null, tokens: CountedTokens): Cost {
+export function costOf(pricing: DeepReadonly<Pricing> | null, tokens: CountedTokens): Cost {
   if (!pricing) return { costMicros: null, currency: null }
   if ('free' in pricing) return { costMicros: 0, currency: null }
   const price = pricing.ranges?.find(

@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type { CallableModelRow } from '../../entities/catalogue/ai-model.sql.ts'
+import type { DeepReadonly } from '../../entities/sql/read-only.ts'
 
 /** A function that models may call. Its result goes back to the model as JSON. */
 export interface FunctionTool<Input extends z.ZodType = z.ZodType> {
@@ -17,7 +18,7 @@ export interface Message {
 }
 
 /** A model as a call needs it, in one row. */
-export type CallableModel = CallableModelRow
+export type CallableModel = DeepReadonly<CallableModelRow>
 
 export interface ModelCall {
   model: CallableModel

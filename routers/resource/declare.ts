@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { DeepReadonly } from '../../entities/sql/read-only.ts'
 import type { FilterPredicate, SqlPredicate } from '../../entities/sql/scope.ts'
 import { isoTime } from '../../entities/sql/statement.ts'
 
@@ -181,8 +182,8 @@ export const cataloguePage: PageSizes = { size: 200, max: 1000 }
 type Hidden<T> = T extends { only: string } | { sparse: true } ? true : false
 
 type Values<A extends Attributes> = {
-  [K in keyof A as Hidden<A[K]> extends true ? never : K]: z.output<A[K]['schema']>
-} & { [K in keyof A as Hidden<A[K]> extends true ? K : never]?: z.output<A[K]['schema']> }
+  readonly [K in keyof A as Hidden<A[K]> extends true ? never : K]: DeepReadonly<z.output<A[K]['schema']>>
+} & { readonly [K in keyof A as Hidden<A[K]> extends true ? K : never]?: DeepReadonly<z.output<A[K]['schema']>> }
 
 /** What a list of a type can be asked for. */
 export interface ListInput<R extends Resource> {
@@ -196,16 +197,17 @@ export interface ListInput<R extends Resource> {
 /** A row as procedures return it. Relations hold an id, or whole records where they were included. */
 export type RecordOf<R> = R extends Resource<infer A> ? Values<A> & Linked : never
 
+/** Read-only, as all of a record: several requests may hold the same one. */
 export interface Linked {
-  id: string
+  readonly id: string
   /** Changes with every write of the row; an update can insist on it. */
-  rowVersion?: string
-  relations?: Record<string, Linked | Linked[] | null>
+  readonly rowVersion?: string
+  readonly relations?: Readonly<Record<string, Linked | Linked[] | null>>
 }
 
 /** A record, and not just a link to it. */
 export interface Whole extends Linked {
-  relations: Record<string, Linked | Linked[] | null>
+  readonly relations: Readonly<Record<string, Linked | Linked[] | null>>
 }
 
 /** What a procedure carries out on a resource. Path, method and status follow from it. */

@@ -18,15 +18,15 @@ export const plainShape = (unrestricted: boolean): QueryShape => ({ unrestricted
 
 /** A record beside what is told with it. */
 export interface RecordRow {
-  record: Whole
+  readonly record: Whole
 }
 /** With how many rows there are in all. */
 export interface PageRow extends RecordRow {
-  total: number
+  readonly total: number
 }
 /** With the id of the row that a relation led from. */
 export interface RelatedRow extends RecordRow {
-  parent: string
+  readonly parent: string
 }
 
 /** The statements that read one type, each written when first needed. PostgreSQL sends a record as JSON. */

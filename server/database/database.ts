@@ -19,10 +19,12 @@ export interface Database {
 interface DatabaseOptions {
   url: string
   poolSize?: number
+  /** Sees the rows of a statement before several callers share them. */
+  beforeSharing?: ((rows: readonly unknown[]) => void) | undefined
 }
 
 /** Connects; throws where the server does not answer. */
-export async function connect({ url, poolSize = 10 }: DatabaseOptions): Promise<Database> {
+export async function connect({ url, poolSize = 10, beforeSharing }: DatabaseOptions): Promise<Database> {
   const orm = new MikroORM({
     clientUrl: url,
     entities,
@@ -46,13 +48,17 @@ export async function connect({ url, poolSize = 10 }: DatabaseOptions): Promise<
   releaseLostConnections(connection)
   await orm.connect()
   const pool = await connection.getNativeClient()
-  return { em: orm.em, sql: runOn(pool), orm, pool, close: () => orm.close() }
+  return { em: orm.em, sql: runOn(pool, beforeSharing), orm, pool, close: () => orm.close() }
 }
 
 /** Statements over the pool: PostgreSQL parses a named one once per connection. */
-function runOn(pool: Pool): Sql {
+function runOn(pool: Pool, beforeSharing: DatabaseOptions['beforeSharing']): Sql {
   const run: Sql = async <Row>({ name, text }: Statement<Row>, values: readonly unknown[] = []) =>
     (await pool.query({ name, text, values: values as unknown[] })).rows as Row[]
-  const runCoalesced = coalesce(run)
+  const runCoalesced = coalesce(async <Row>(statement: Statement<Row>, values?: readonly unknown[]) => {
+    const rows = await run(statement, values)
+    beforeSharing?.(rows)
+    return rows
+  })
   return (statement, values) => (statement.coalesced ? runCoalesced(statement, values) : run(statement, values))
 }

@@ -1,4 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { aiModels } from '../../routers/catalogue/ai-models.ts'
+import { createContext } from '../../routers/core/context.ts'
+import { createCallerFactory, host, router } from '../../routers/core/trpc.ts'
+import { getRow, rowId } from '../../routers/verbs/read.ts'
 import { addCatalogue, type Client, idsOf, type JsonApiApp, startJsonApi } from '../kit/json-api-client.ts'
 import { watchStatements } from '../kit/statements.ts'
 
@@ -116,6 +121,23 @@ describe('who asks in one turn', () => {
 
     expect(await together(svc, calls)).toMatchObject([{ id: model.external }, 'NOT_FOUND'])
   })
+})
+
+/** A procedure that changes the record it was given, as no procedure may. */
+const spoiling = router({
+  spoil: host.input(z.strictObject({ id: rowId })).query(async ({ ctx, input }) => {
+    const model = await getRow(ctx, aiModels, input.id)
+    // @ts-expect-error Records are read-only by type, too.
+    model.flags.push('spoilt')
+  }),
+})
+
+test('a handler that changes a record which others may hold fails', async () => {
+  await using svc = await startJsonApi()
+  const { model } = await addCatalogue(svc)
+  const api = createCallerFactory(spoiling)(() => createContext(svc.services, { origin: 'host', requestId: 'spoil' }))
+
+  await expect(api.spoil({ id: model.external })).rejects.toThrow(/not extensible/)
 })
 
 const withoutRequest = ({ status, text }: { status: number; text: string }) =>

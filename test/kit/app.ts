@@ -8,6 +8,7 @@ import { readEnv } from '../../server/config/env.ts'
 import { createLog } from '../../server/ops/log.ts'
 import { startService } from '../../server/service.ts'
 import { cloneDatabase } from './database.ts'
+import { deepFreeze } from './deep-freeze.ts'
 
 export interface TestUser {
   id: number
@@ -45,7 +46,9 @@ export async function startApp(settings: Record<string, string> = {}) {
     ALLOW_USER_TOKEN_CREATION: 'true',
     ...settings,
   })
-  const service = await startService({ env, log: createLog(env.LOG_LEVEL, sink), temporaryDir: folder })
+  const log = createLog(env.LOG_LEVEL, sink)
+  // Whoever changes what others hold, too, fails.
+  const service = await startService({ env, log, temporaryDir: folder, beforeSharing: deepFreeze })
   let counter = 0
 
   async function user({
