@@ -11,6 +11,7 @@ import { mcpServers, mcpServersRouter } from './catalogue/mcp-servers.ts'
 import { systemModels, systemModelsRouter } from './catalogue/system-models.ts'
 import { systemPrompts, systemPromptsRouter } from './catalogue/system-prompts.ts'
 import { createCallerFactory, router } from './core/trpc.ts'
+import { pagesRouter } from './identity/page-visits.ts'
 import { passkeyRouter } from './identity/passkey.ts'
 import { passwordRouter } from './identity/password.ts'
 import { registrationRouter } from './identity/registration.ts'
@@ -43,6 +44,7 @@ export const appRouter = router({
   mcpServers: mcpServersRouter,
   migrations: migrationsRouter,
   models: modelsRouter,
+  pages: pagesRouter,
   passkey: passkeyRouter,
   password: passwordRouter,
   registration: registrationRouter,

@@ -1,6 +1,6 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import type { Context } from '../../routers/core/context.ts'
-import { createCaller } from '../../routers/index.ts'
+import { type Api, createCaller } from '../../routers/index.ts'
 import type { ContextOf } from '../http/procedures.ts'
 import { type Page, type Translate, translator } from './layout.ts'
 import { handshakeBody, unlockBody } from './pages/keys.ts'
@@ -16,53 +16,59 @@ export interface WebOptions {
 export async function web(app: FastifyInstance, { contextOf }: WebOptions) {
   await servePictures(app, contextOf)
 
-  const page = (path: string, write: (ctx: Context, translate: Translate, request: FastifyRequest) => Promise<Shown>) =>
+  for (const [page, path] of Object.entries(paths))
     app.get(path, async (request, reply) => {
       const ctx = await contextOf(request, reply)
+      const visit = await createCaller(ctx).pages.visit({ page: page as keyof typeof paths })
+      const target = paths[visit.view === 'unlock' ? 'handshake' : visit.view]
+      if (target !== path) return reply.header('cache-control', 'no-store').redirect(target)
       const translate = translator(ctx.services.labels[ctx.locale as keyof typeof ctx.services.labels] ?? {})
-      return show(reply, ctx, translate, await write(ctx, translate, request))
+      const shown = await views[visit.view](translate, visit, { ctx, query: request.query as Arrival })
+      return sendPage(reply, translate, ctx.locale, { ...shown, signedIn: ctx.caller.current.type !== 'guest' })
     })
+}
 
-  page('/', async ({ caller }) => (caller.current.type === 'guest' ? '/login' : '/profile'))
+const paths = {
+  start: '/',
+  login: '/login',
+  register: '/register',
+  handshake: '/handshake',
+  profile: '/profile',
+  logout: '/logout',
+} as const
 
-  page('/login', async ({ caller, services: { loginSources, settings } }, translate, { query }) => {
-    if (caller.current.type === 'user') return '/profile'
-    if (caller.current.type === 'registering') return '/register'
-    const { password, redirect, header } = await loginSources()
-    const ways = { password: password !== undefined, elsewhere: redirect !== undefined || header !== undefined }
-    const body = loginBody(translate, ways, query as Arrival, settings.baseUrl)
-    return { title: translate('page.login.title'), module: 'login', body }
-  })
+type Visit = Awaited<ReturnType<Api['pages']['visit']>>
+type Shown = Omit<Page, 'signedIn'>
+interface Arrived {
+  ctx: Context
+  query: Arrival
+}
+type Write = (translate: Translate, visit: Visit, arrived: Arrived) => Shown | Promise<Shown>
 
-  page('/register', async (ctx, translate) => {
-    if (ctx.caller.current.type === 'guest') return '/login'
-    return hasKeys(ctx) ? '/profile' : { title: translate('page.register.title'), body: registerBody(translate) }
-  })
-
-  page('/handshake', async (ctx, translate) => {
-    if (ctx.caller.current.type === 'guest') return '/login'
-    const mayPaste = ctx.services.settings.public.passkey.allowPaste
-    if (hasKeys(ctx))
-      return { title: translate('page.unlock.title'), module: 'unlock', body: unlockBody(translate, mayPaste) }
-    return { title: translate('page.handshake.title'), module: 'handshake', body: handshakeBody(translate, mayPaste) }
-  })
-
-  page('/profile', async (ctx, translate) => {
-    if (ctx.caller.current.type === 'guest') return '/login'
-    if (!hasKeys(ctx)) return '/register'
-    const { allowUserTokenCreation: tokens, public: settings } = ctx.services.settings
+/** What stands on the page of each view. */
+const views: Record<Visit['view'], Write> = {
+  login: (translate, { login, baseUrl }, { query }) => ({
+    title: translate('page.login.title'),
+    module: 'login',
+    body: loginBody(translate, login, query, baseUrl),
+  }),
+  register: (translate) => ({ title: translate('page.register.title'), body: registerBody(translate) }),
+  handshake: (translate, { mayPaste }) => ({
+    title: translate('page.handshake.title'),
+    module: 'handshake',
+    body: handshakeBody(translate, mayPaste),
+  }),
+  unlock: (translate, { mayPaste }) => ({
+    title: translate('page.unlock.title'),
+    module: 'unlock',
+    body: unlockBody(translate, mayPaste),
+  }),
+  async profile(translate, { mayMakeTokens: tokens, mayPaste: paste, maxPictureBytes: pictureBytes }, { ctx }) {
     const { canChange: password } = await createCaller(ctx).password.state()
-    const { passkey, avatars } = settings
-    const allowed = { tokens, password, paste: passkey.allowPaste, pictureBytes: avatars.maxFileSize }
-    const body = profileBody(translate, allowed)
+    const body = profileBody(translate, { tokens, password, paste, pictureBytes })
     return { title: translate('page.profile.title'), module: 'profile', body, wide: true }
-  })
-
-  page('/logout', async ({ caller }, translate) =>
-    caller.current.type === 'guest'
-      ? '/login'
-      : { title: translate('page.logout.title'), module: 'logout', body: logoutBody(translate) },
-  )
+  },
+  logout: (translate) => ({ title: translate('page.logout.title'), module: 'logout', body: logoutBody(translate) }),
 }
 
 async function servePictures(app: FastifyInstance, contextOf: ContextOf): Promise<void> {
@@ -73,14 +79,3 @@ async function servePictures(app: FastifyInstance, contextOf: ContextOf): Promis
     return reply.type('image/webp').send(Buffer.from(picture))
   })
 }
-
-/** A page, or the address of another one. */
-type Shown = Omit<Page, 'signedIn'> | string
-
-function show(reply: FastifyReply, ctx: Context, translate: Translate, shown: Shown): FastifyReply {
-  if (typeof shown === 'string') return reply.header('cache-control', 'no-store').redirect(shown)
-  return sendPage(reply, translate, ctx.locale, { ...shown, signedIn: ctx.caller.current.type !== 'guest' })
-}
-
-/** Without them a session is still registering. */
-const hasKeys = ({ caller }: Context) => caller.current.type === 'user'

@@ -1,0 +1,39 @@
+import { z } from 'zod'
+import type { UserType } from '../core/caller.ts'
+import type { Context } from '../core/context.ts'
+import { about, anyone, router } from '../core/trpc.ts'
+
+const pages = ['start', 'login', 'register', 'handshake', 'profile', 'logout'] as const
+type Page = (typeof pages)[number]
+
+/** What somebody is shown; `unlock` stands at the address of the handshake. */
+export type View = Exclude<Page, 'start'> | 'unlock'
+
+/** What each kind of caller is shown where they ask for a page: it, or the one they must go to first. */
+const views: Record<Page, Record<UserType, View>> = {
+  start: { guest: 'login', registering: 'register', user: 'profile', 'external-app': 'login' },
+  login: { guest: 'login', registering: 'register', user: 'profile', 'external-app': 'login' },
+  register: { guest: 'login', registering: 'register', user: 'profile', 'external-app': 'login' },
+  handshake: { guest: 'login', registering: 'handshake', user: 'unlock', 'external-app': 'login' },
+  profile: { guest: 'login', registering: 'register', user: 'profile', 'external-app': 'login' },
+  logout: { guest: 'login', registering: 'logout', user: 'logout', 'external-app': 'login' },
+}
+
+export const pagesRouter = router({
+  visit: anyone
+    .meta(about('Ask which page to show to the caller who asked for one, and what it needs to know.'))
+    .input(z.strictObject({ page: z.enum(pages) }))
+    .query(async ({ ctx, input }) => ({ view: views[input.page][ctx.caller.current.type], ...(await optionsOf(ctx)) })),
+})
+
+async function optionsOf({ services: { loginSources, settings } }: Context) {
+  const { password, redirect, header } = await loginSources()
+  const { passkey, avatars } = settings.public
+  return {
+    baseUrl: settings.baseUrl,
+    login: { password: password !== undefined, elsewhere: redirect !== undefined || header !== undefined },
+    mayPaste: passkey.allowPaste,
+    mayMakeTokens: settings.allowUserTokenCreation,
+    maxPictureBytes: avatars.maxFileSize,
+  }
+}

@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest'
+import { startApp } from '../kit/app.ts'
+import { openBrowser, signIn } from '../kit/browser.ts'
+
+const paths = ['/', '/login', '/register', '/handshake', '/profile', '/logout']
+
+test('each page is shown to whom it is for, and everybody else is sent to the one that they must go to first', async () => {
+  await using svc = await startApp()
+  const { browser: registering } = await signIn(svc, 'new', { known: false })
+  const { browser: user } = await signIn(svc, 'ada')
+  const visits = async (browser: ReturnType<typeof openBrowser>) => {
+    const answers = await Promise.all(paths.map((path) => browser.send('GET', path)))
+    return answers.map(({ status, headers }) => headers.get('location') ?? status)
+  }
+
+  expect(await visits(openBrowser(svc.url))).toEqual(['/login', 200, '/login', '/login', '/login', '/login'])
+  expect(await visits(registering)).toEqual(['/register', '/register', 200, 200, '/register', 200])
+  expect(await visits(user)).toEqual(['/profile', '/profile', '/profile', 200, 200, 200])
+})
