@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { accountsFile, readAccounts } from '../../server/login/accounts.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, openBrowser, PASSWORD, signIn, type TestBrowser } from '../kit/browser.ts'
+import { whileChanging } from '../kit/while-changing.ts'
 
 const NEXT = 'another good password'
 
@@ -135,6 +136,17 @@ test('a sign-in under way while the password changes gets no session', async () 
   }
 
   expect(await loginStatus(svc, PASSWORD)).toBe(401)
+})
+
+test('a session that starts while the password changes waits for the change, and does not start', async () => {
+  await using svc = await startApp()
+  await addAccount(svc, 'ada')
+  const change = `update users set password_changed_at = now() where username = 'ada'`
+
+  expect(await whileChanging(svc, change, () => loginStatus(svc, PASSWORD))).toBe(401)
+
+  expect(await svc.rows('select * from sessions')).toEqual([])
+  expect(await loginStatus(svc, PASSWORD)).toBe(200)
 })
 
 test('people are added with a password and an account, or not at all', async () => {

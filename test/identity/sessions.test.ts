@@ -5,7 +5,7 @@ import { addAccount, firstKeys, openBrowser, PASSWORD, signIn, type TestBrowser 
 import { run } from '../kit/command-line.ts'
 import { cloneDatabase } from '../kit/database.ts'
 import { watchStatements } from '../kit/statements.ts'
-import { whileEnding } from '../kit/while-ending.ts'
+import { whileEnding } from '../kit/while-changing.ts'
 
 const statements = watchStatements()
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { startApp } from '../kit/app.ts'
 import { openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
 import { cloneDatabase } from '../kit/database.ts'
-import { whileEnding } from '../kit/while-ending.ts'
+import { whileEnding } from '../kit/while-changing.ts'
 
 const change = (browser: TestBrowser, inputLang: unknown) =>
   browser.send('POST', '/req/changeLanguage', { body: { inputLang } })
