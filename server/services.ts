@@ -72,7 +72,7 @@ export async function compose({ env, database, log, temporaryDir }: Parts): Prom
     healthChecks: createHealthChecks(sql, kv, env.DATA_DIR),
     healthTimer: createHealthTimer(env.HEALTH_DEEP_EVERY, temporaryDir),
     extensions,
-    resources: createCatalogue(resources),
+    resources: createCatalogue(resources, em.getMetadata()),
     labels: await loadLabels(env.LABELS_DIR),
     log,
   }

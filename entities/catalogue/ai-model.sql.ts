@@ -70,8 +70,4 @@ export const setModelStatus = statement<never>(
 )
 
 /** Small tables never reach the size at which PostgreSQL looks at them by itself; until it has, it plans for large ones. */
-export const analyseCatalogue = statement<never>(
-  'analyse-catalogue',
-  `analyze ai_providers, ai_models, ai_model_usage_rules, ai_model_descriptions, ai_tools, ai_model_tools,
-          system_models, system_prompts`,
-)
+export const analyse = (tables: readonly string[]) => statement<never>('analyse-catalogue', `analyze ${tables.join()}`)

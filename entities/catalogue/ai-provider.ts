@@ -1,5 +1,6 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { id, timestamps } from '../sql/columns.ts'
+import { AiModel } from './ai-model.ts'
 
 export interface ProviderSettings {
   /** In milliseconds. */
@@ -27,6 +28,7 @@ export const AiProvider = defineEntity({
     settings: p.json<ProviderSettings>().defaultRaw(`'{}'`),
     /** What the last synchronisation wrote; what differs from it now was changed by an administrator. */
     synced: p.json<Record<string, unknown>>().nullable().hidden(),
+    models: () => p.oneToMany(AiModel).mappedBy('provider'),
   },
 })
 export type AiProvider = InferEntity<typeof AiProvider>

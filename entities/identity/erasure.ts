@@ -1,3 +1,6 @@
+import type { EntityProperty, MetadataStorage } from '@mikro-orm/core'
+import { User } from './user.ts'
+
 /** What happens to the rows that refer to a user who is removed. */
 export interface EraseRule {
   table: string
@@ -7,13 +10,21 @@ export interface EraseRule {
   rows: 'delete' | 'keep'
 }
 
-/** One rule for each column that refers to a user, in the order in which they are carried out. */
-export const eraseRules: readonly EraseRule[] = [
-  { table: 'usage_records', column: 'user_id', rows: 'keep' },
-  { table: 'sessions', column: 'user_id', rows: 'delete' },
-  { table: 'access_tokens', column: 'user_id', rows: 'delete' },
-  { table: 'user_keychain_values', column: 'user_id', rows: 'delete' },
-  { table: 'passkey_backups', column: 'user_id', rows: 'delete' },
-  { table: 'frontend_migration_userdata', column: 'user_id', rows: 'delete' },
-  { table: 'applied_frontend_migrations', column: 'user_id', rows: 'delete' },
-]
+const outcomes: Partial<Record<string, EraseRule['rows']>> = { cascade: 'delete', 'set null': 'keep' }
+
+/** One rule for each column that refers to a user, as its entity says; those whose rows stay come first. */
+export function eraseRules(metadata: MetadataStorage): EraseRule[] {
+  const users = metadata.get(User).tableName
+  const rules = [...metadata].flatMap(({ tableName: table, relations }) =>
+    relations
+      .filter(({ targetMeta, owner, pivotTable }) => targetMeta?.tableName === users && owner && !pivotTable)
+      .map((property) => ruleOf(table, property)),
+  )
+  return rules.toSorted((a, b) => b.rows.localeCompare(a.rows))
+}
+
+function ruleOf(table: string, { fieldNames: [column = ''], deleteRule = '' }: EntityProperty): EraseRule {
+  const rows = outcomes[deleteRule]
+  if (!rows) throw new Error(`${table}.${column} refers to users, and nobody said what happens where one is removed`)
+  return { table, column, rows }
+}

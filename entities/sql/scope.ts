@@ -76,6 +76,18 @@ export class ParameterBinder {
     return `exists (select from ${table} ${row} where ${where(row)})`
   }
 
+  /** A column of the one row like that. */
+  look(table: string, column: string, where: (row: string) => string): string {
+    const row = this.alias()
+    return `(select ${row}.${column} from ${table} ${row} where ${where(row)})`
+  }
+
+  /** A column of all rows like that, in its order. */
+  list(table: string, column: string, where: (row: string) => string, order = 'asc'): string {
+    const row = this.alias()
+    return `array(select ${row}.${column} from ${table} ${row} where ${where(row)} order by 1 ${order})`
+  }
+
   /** What reads each value, in the order of their places. */
   get readers(): ((given: ParameterValues) => unknown)[] {
     return [...this.#readers.values()]

@@ -1,4 +1,5 @@
-import type { Linked, Relation, Resource } from '../../routers/resource/declare.ts'
+import type { Relation, Resource } from '../../routers/resource/declare.ts'
+import type { Linked } from '../../routers/resource/record.ts'
 import type { Members } from './members.ts'
 import { jsonapi } from './wire.ts'
 

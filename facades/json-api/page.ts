@@ -1,4 +1,4 @@
-import type { Linked } from '../../routers/resource/declare.ts'
+import type { Linked } from '../../routers/resource/record.ts'
 import type { Page } from '../../routers/verbs/read.ts'
 
 /** The links and the numbers of one page of a collection. */

@@ -1,4 +1,5 @@
-import type { Linked, Resource } from '../../routers/resource/declare.ts'
+import type { Resource } from '../../routers/resource/declare.ts'
+import type { Linked } from '../../routers/resource/record.ts'
 import type { Page } from '../../routers/verbs/read.ts'
 import { basePath } from '../http/names.ts'
 import { type Document, encode, identify, type Site, selfOf, type Wanted } from './document.ts'

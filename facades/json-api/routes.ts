@@ -1,6 +1,7 @@
 import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server'
 import { metaOf } from '../../routers/core/trpc.ts'
-import type { Exposure, Relation, Resource } from '../../routers/resource/declare.ts'
+import type { Relation, Resource } from '../../routers/resource/declare.ts'
+import type { Exposure } from '../../routers/resource/exposure.ts'
 import { type Members, ourMembers } from './members.ts'
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'

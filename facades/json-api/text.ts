@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Linked } from '../../routers/resource/declare.ts'
+import type { Linked } from '../../routers/resource/record.ts'
 import { syncLogMember } from '../http/names.ts'
 import type { Document } from './document.ts'
 import { type Answered, documentOf } from './respond.ts'

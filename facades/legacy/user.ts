@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { users } from '../../routers/index.ts'
-import type { RecordOf } from '../../routers/resource/declare.ts'
+import type { RecordOf } from '../../routers/resource/record.ts'
 
 const { username, displayName, email, role, bio, avatar, createdAt, updatedAt } = users.attributes
 

@@ -2,7 +2,8 @@ import { z } from 'zod'
 import type { Context } from '../core/context.ts'
 import type { ModelFlag } from '../core/extension.ts'
 import { router } from '../core/trpc.ts'
-import { attribute, type RecordOf, resource } from '../resource/declare.ts'
+import { attribute, resource } from '../resource/declare.ts'
+import type { RecordOf } from '../resource/record.ts'
 import { virtualReads } from '../verbs/computed.ts'
 
 export const aiModelFlags = resource({

@@ -4,28 +4,13 @@ import { visibleModels, visibleTools } from '../../entities/catalogue/scopes.ts'
 import { availabilities } from '../../entities/sql/columns.ts'
 import type { ParameterBinder, SqlPredicate } from '../../entities/sql/scope.ts'
 import { router } from '../core/trpc.ts'
-import {
-  attribute,
-  cataloguePage,
-  choice,
-  exposes,
-  filterByVariant,
-  many,
-  one,
-  type RecordOf,
-  resource,
-  timestamps,
-} from '../resource/declare.ts'
-import { reads, rowId } from '../verbs/read.ts'
+import { attribute, cataloguePage, many, one, resource, sortedTimestamps } from '../resource/declare.ts'
+import { choice, filterByVariant } from '../resource/filter.ts'
+import { reads } from '../verbs/read.ts'
 import { relationshipWrites } from '../verbs/relationship.ts'
-import { withoutUnchanged } from '../verbs/unchanged.ts'
-import { administrator, ifVersion, type RowChange, updateRow } from '../verbs/write.ts'
+import { writes } from '../verbs/write.ts'
 
 const capability = z.string().trim().min(1).max(80).nullable()
-const active = z.boolean().describe('Whether models may call it.')
-const mappedCapabilityKey = capability.describe(
-  "An administrator's word on what it is good for, over the declared one.",
-)
 
 const assigned = z
   .string()
@@ -53,33 +38,32 @@ const isReachable =
 export const aiTools = resource({
   type: 'ai-tools',
   about: 'Functions that models may call.',
-  table: 'ai_tools',
+  entity: AiTool,
   coalesced: true,
   scope: visibleTools,
   attributes: {
-    name: attribute(z.string().describe('Unique.')),
+    name: attribute(z.string().describe('Unique.'), { sort: true }),
     description: attribute(z.string().describe('What it does, in words for a model.')),
     capabilityKey: attribute(capability.describe('What it is good for, a key of `ai-tool-capabilities`.'), {
-      sql: (t) => `coalesce(${t}.mapped_capability, ${t}.capability)`,
+      sql: (tool) => `coalesce(${tool}.mapped_capability, ${tool}.capability)`,
     }),
     status: attribute(z.enum(availabilities).describe('Whether it can be reached.'), { sql: reachability }),
-    active: attribute(active, { only: 'admin' }),
+    active: attribute(z.boolean().describe('Whether models may call it.'), { write: 'update', only: 'admin' }),
     toolType: attribute(z.enum(toolTypes).describe('A function of this service, or one of a tool server.'), {
       only: 'admin',
     }),
     serverCapabilityKey: attribute(capability.describe('What it says of itself.'), {
       only: 'admin',
-      column: 'capability',
+      property: 'capability',
     }),
-    mappedCapabilityKey: attribute(mappedCapabilityKey, { only: 'admin', column: 'mapped_capability' }),
-    ...timestamps,
+    mappedCapabilityKey: attribute(
+      capability.describe("An administrator's word on what it is good for, over the declared one."),
+      { write: 'update', only: 'admin', property: 'mappedCapability' },
+    ),
+    ...sortedTimestamps,
   },
-  relations: {
-    server: one('mcp-servers', { column: 'server_id', alwaysVisible: true }),
-    models: many('ai-models', { through: 'ai_model_tools', from: 'tool_id', to: 'model_id' }),
-  },
+  relations: { server: one('mcp-servers', { alwaysVisible: true }), models: many('ai-models') },
   includes: ['server', 'models', 'models.provider'],
-  sorts: ['name', 'createdAt', 'updatedAt'],
   filters: {
     assigned: filterByVariant(
       assigned,
@@ -106,28 +90,9 @@ const models = relationshipWrites(aiTools, 'models')
 export const aiToolsRouter = router({
   ...reads(aiTools),
 
-  update: administrator
-    .meta(exposes(aiTools, 'update'))
-    .use(withoutUnchanged(aiTools))
-    .input(
-      z.strictObject({
-        id: rowId,
-        ifVersion,
-        active: active.optional(),
-        mappedCapabilityKey: mappedCapabilityKey.optional(),
-      }),
-    )
-    .mutation(
-      ({ ctx, input }): Promise<RecordOf<typeof aiTools>> =>
-        updateRow(ctx, aiTools, { entity: AiTool, create: {}, update: {}, columns }, input as RowChange),
-    ),
+  update: writes(aiTools).update,
 
   addModels: models.add,
   replaceModels: models.replace,
   removeModels: models.remove,
-})
-
-const columns = (_: unknown, { mappedCapabilityKey: mappedCapability, ...given }: Record<string, unknown>) => ({
-  ...given,
-  ...(mappedCapability !== undefined && { mappedCapability }),
 })

@@ -1,5 +1,5 @@
 import {
-  analyseCatalogue,
+  analyse,
   type CallableModelRow,
   listCheckableModels,
   listModels,
@@ -20,7 +20,7 @@ export const modelsRouter = router({
 
   sync: host.mutation(async ({ ctx }) => {
     const report = await syncModels(ctx)
-    await ctx.services.sql(analyseCatalogue)
+    await ctx.services.sql(analyse(ctx.services.resources.coalescedTables))
     return report
   }),
 

@@ -1,15 +1,19 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
-import { AiProvider } from '../../entities/catalogue/ai-provider.ts'
-import { McpServer } from '../../entities/catalogue/mcp-server.ts'
-import { API_KEY, SERVER_CONFIG, SERVER_KEY, type Vault } from '../ports/vault.ts'
+import type { Services } from '../core/services.ts'
+import type { Resource } from '../resource/declare.ts'
 
 /** Seals with the current key what an earlier one sealed, so that the earlier one can be dropped. */
-export async function renewSecrets(em: EntityManager, vault: Vault): Promise<void> {
-  for (const row of await em.find(AiProvider, { apiKey: { $ne: null } })) {
-    if (row.apiKey) row.apiKey = vault.renew(row.apiKey, API_KEY)
-  }
-  for (const row of await em.find(McpServer, {})) {
-    if (row.apiKey) row.apiKey = vault.renew(row.apiKey, SERVER_KEY)
-    if (row.additionalConfig) row.additionalConfig = vault.renew(row.additionalConfig, SERVER_CONFIG)
-  }
+export async function renewSecrets(em: EntityManager, services: Pick<Services, 'resources' | 'vault'>): Promise<void> {
+  const { resources, vault } = services
+  for (const of of resources.all)
+    for (const { property, purpose } of secretsOf(of)) {
+      const rows = await em.find(resources.tableOf(of.type).entity, {})
+      for (const row of rows as Partial<Record<string, unknown>>[])
+        if (row[property]) row[property] = vault.renew(String(row[property]), purpose)
+    }
 }
+
+const secretsOf = ({ attributes }: Resource) =>
+  Object.entries(attributes).flatMap(([name, { property = name, sealed: purpose }]) =>
+    purpose === undefined ? [] : [{ property, purpose }],
+  )

@@ -1,26 +1,23 @@
 import type { Issue } from '../core/problems.ts'
+import type { Resource } from '../resource/declare.ts'
 import type { Change } from '../verbs/write.ts'
 
 type Addresses = Record<string, string | null | undefined>
 
-/** The members of a row that are secret, and the addresses that they are sent to, by the member that says so. */
-interface SecretUse {
-  secrets: readonly string[]
-  addresses(row: Record<string, unknown>): Addresses
-}
-
 /**
  * A stored secret goes nowhere but to the servers that it was given for. A change that leads elsewhere must give it
- * again: else who may write it, but not read it, could have it sent to a server of their own.
+ * again: else who may write it, but not read it, could have it sent to a server of their own. `addresses` are those that
+ * a row sends its secrets to, by the member that says so.
  */
-export const secretsStay =
-  ({ secrets, addresses }: SecretUse) =>
-  (row: Record<string, unknown>, change: Change | undefined): Issue[] => {
+export const secretsStay = ({ attributes }: Resource, addresses: (row: Record<string, unknown>) => Addresses) => {
+  const secrets = Object.keys(attributes).filter((name) => attributes[name]?.sealed)
+  return (row: Record<string, unknown>, change: Change | undefined): Issue[] => {
     const kept = secrets.filter((name) => change?.before[name] && change.given[name] === undefined)
     if (!change || kept.length === 0) return []
     const message = `leads to another server: give ${kept.join(' and ')} again, or null for none`
     return leadingElsewhere(addresses(change.before), addresses(row)).map((name) => ({ path: [name], message }))
   }
+}
 
 /** The names of those addresses that are on a server that none of the former was on. */
 export function leadingElsewhere(before: Addresses, after: Addresses): string[] {

@@ -37,7 +37,7 @@ export async function syncModels(ctx: Context): Promise<SyncReport> {
     const models = new Map(
       (await em.find(AiModel, {}, { populate: ['tools', 'descriptions'] })).map((row) => [row.modelId, row]),
     )
-    await renewSecrets(em, ctx.services.vault)
+    await renewSecrets(em, ctx.services)
     for (const provider of config.providers) {
       const row = writeProvider(em, ctx.services, provider, providers.get(provider.id))
       for (const entry of provider.models) writeModel(em, entry, { provider: row, row: models.get(entry.id), tools })

@@ -19,7 +19,7 @@ export async function eraseUser(
   const report: ErasureReport = {}
   await em().transactional(async (tx) => {
     await first(tx)
-    for (const rule of eraseRules) {
+    for (const rule of eraseRules(tx.getMetadata())) {
       const { deleted = 0, kept = 0 } = report[rule.table] ?? {}
       const count = await carryOut(tx, rule, user.id)
       report[rule.table] = rule.rows === 'delete' ? { deleted: deleted + count, kept } : { deleted, kept: kept + count }

@@ -11,7 +11,8 @@ import { takes } from '../core/body-size.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { about, router, userWho } from '../core/trpc.ts'
-import { attribute, type RecordOf, resource } from '../resource/declare.ts'
+import { attribute, resource } from '../resource/declare.ts'
+import type { RecordOf } from '../resource/record.ts'
 import { action } from '../verbs/action.ts'
 import { getRow, reads } from '../verbs/read.ts'
 import { RowReader } from '../verbs/rows.ts'
@@ -22,10 +23,10 @@ import { oldKeychainOf } from './old-keychain.ts'
 export const userKeychainValues = resource({
   type: 'user-keychain-values',
   about: "The caller's keys, as their browser has encrypted them.",
-  table: 'user_keychain_values',
+  entity: UserKeychainValue,
   scope: ownRows,
   attributes: {
-    userId: attribute(z.int().describe('Always the caller.')),
+    userId: attribute(z.int().describe('Always the caller.'), { property: 'user' }),
     key: attribute(
       z.string().describe('Its name within the type: `privateKey`, `publicKey`, `aiConvKey`, or the slug of a room.'),
     ),

@@ -9,19 +9,18 @@ import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { about, host, middleware, router, userWho } from '../core/trpc.ts'
 import { personName } from '../ports/login.ts'
-import { attribute, exposes, type RecordOf, resource, timestamps } from '../resource/declare.ts'
+import { attribute, resource, sortedTimestamps, timestamps } from '../resource/declare.ts'
+import { exposes } from '../resource/exposure.ts'
+import type { RecordOf, UpdateInput } from '../resource/record.ts'
 import { member } from '../verbs/action.ts'
 import { getRow, reads, rowId } from '../verbs/read.ts'
 import { withoutUnchanged } from '../verbs/unchanged.ts'
-import { administrator, ifVersion, insistOn, type RowChange, updateRow } from '../verbs/write.ts'
+import { administrator, insistOn, updateRow } from '../verbs/write.ts'
+import { ifVersion, type RowChange, updateInput } from '../verbs/write-inputs.ts'
 import { endSessions } from './end-sessions.ts'
 import { eraseUser } from './erase-user.ts'
 import { BUILT_IN_AI_PICTURE, imageBytes, readBuiltInAiPicture, storePicture } from './pictures.ts'
 import { findUser, userChoice } from './user-selector.ts'
-
-const displayName = personName.describe('The name that people see.')
-const bio = z.string().max(2000).nullable().describe('What the person says of themselves.')
-const role = z.enum(roles).describe('What the person may do.')
 
 /** A column that others than administrators see of themselves only. */
 const ofOneself =
@@ -36,39 +35,43 @@ const pictureOf: SqlPredicate = (u) =>
 export const users = resource({
   type: 'users',
   about: 'The people whom the caller knows: themselves, the AI user, and whoever shares a room with them.',
-  table: 'users',
+  entity: User,
   scope: knownUsers,
   attributes: {
-    displayName: attribute(displayName, { column: 'name' }),
-    username: attribute(z.string().describe('Unique.')),
+    displayName: attribute(personName.describe('The name that people see.'), {
+      property: 'name',
+      write: 'update',
+      sort: true,
+    }),
+    username: attribute(z.string().describe('Unique.'), { sort: true }),
     email: attribute(z.email().describe('Only of oneself; administrators see all.'), {
       sparse: true,
       sql: ofOneself('email'),
     }),
-    bio: attribute(bio),
-    avatar: attribute(z.string().nullable().describe('The identifier of the picture.'), { sql: pictureOf }),
-    role: attribute(role, {
+    bio: attribute(z.string().max(2000).nullable().describe('What the person says of themselves.'), {
+      write: 'update',
+    }),
+    avatar: attribute(z.string().nullable().describe('The identifier of the picture.'), {
+      write: 'update',
+      input: imageBytes.min(1).nullable().describe('A new picture as base64, or null for none.'),
+      sql: pictureOf,
+    }),
+    role: attribute(z.enum(roles).describe('What the person may do.'), {
+      write: 'update',
       sparse: true,
       sql: ofOneself('role'),
     }),
-    ...timestamps,
+    createdAt: sortedTimestamps.createdAt,
+    updatedAt: timestamps.updatedAt,
   },
-  sorts: ['username', 'displayName', 'createdAt'],
   page: { size: 25, max: 100 },
 })
 
-/** People change themselves; administrators change the role of anybody. */
-const change = z.strictObject({
-  id: rowId,
-  ifVersion,
-  displayName: displayName.optional(),
-  bio: bio.optional(),
-  avatar: imageBytes.min(1).nullable().describe('A new picture as base64, or null for none.').optional(),
-  role: role.optional(),
-})
+type UserChange = UpdateInput<typeof users>
 
+/** People change themselves; administrators change the role of anybody. */
 const permitted = middleware(({ ctx, input, next }) => {
-  const { id, role, displayName, bio, avatar } = input as z.output<typeof change>
+  const { id, role, displayName, bio, avatar } = input as UserChange
   const { current } = ctx.caller
   const person = current.type === 'user' ? current.person : undefined
   const own = person?.id === Number(id)
@@ -98,9 +101,9 @@ export const usersRouter = router({
   update: userWho('write')
     .meta({ ...exposes(users, 'update'), ...takes('picture') })
     .use(withoutUnchanged(users))
-    .input(change)
+    .input(updateInput(users))
     .use(permitted)
-    .mutation(({ ctx, input }): Promise<RecordOf<typeof users>> => updateUser(ctx, input)),
+    .mutation(({ ctx, input }): Promise<RecordOf<typeof users>> => updateUser(ctx, input as UserChange)),
 
   delete: administrator
     .meta(exposes(users, 'delete'))
@@ -108,7 +111,7 @@ export const usersRouter = router({
     .mutation(async ({ ctx, input: { id, ifVersion } }) => {
       if (Number(id) === AI_USER_ID) throw new Problem('read_only')
       const user = await findUser(ctx, { id: Number(id) })
-      return { id, report: await eraseUser(ctx, user, (em) => insistOn(em, users, id, ifVersion)) }
+      return { id, report: await eraseUser(ctx, user, (em) => insistOn(ctx, em, users, { id, ifVersion })) }
     }),
 
   /** Everybody whose username, name or e-mail address holds the text. */
@@ -130,7 +133,7 @@ export const usersRouter = router({
   }),
 })
 
-async function updateUser(ctx: Context, { avatar, ...given }: z.output<typeof change>) {
+async function updateUser(ctx: Context, { avatar, ...given }: UserChange) {
   const { avatar: before } = await getRow(ctx, users, given.id)
   if (avatar === undefined) return write(ctx, given)
   const key = avatar && (await storePicture(ctx, assertSmall(ctx, Buffer.from(avatar, 'base64'))))
@@ -148,15 +151,9 @@ function assertSmall({ services }: Context, image: Buffer): Buffer {
   throw new Problem('invalid', { issues: [{ path: ['avatar'], message: `must have at most ${maxFileSize} bytes` }] })
 }
 
-const write = (ctx: Context, change: Record<string, unknown>) =>
-  updateRow(ctx, users, { entity: User, create: {}, update: {}, columns: asColumns, beside }, change as RowChange)
-
-const asColumns = (_: Context, { displayName: name, ...given }: Record<string, unknown>) => ({
-  ...given,
-  ...(name !== undefined && { name }),
-})
+const write = (ctx: Context, change: RowChange) => updateRow(ctx, users, change, { afterFlush })
 
 /** A role that stays the same is not among the given members. */
-async function beside(em: EntityManager, id: number, { role }: Record<string, unknown>): Promise<void> {
+async function afterFlush(em: EntityManager, id: number, { role }: Record<string, unknown>): Promise<void> {
   if (role !== undefined) await endSessions(em, id)
 }

@@ -1,5 +1,8 @@
 import { type CompiledStatement, compile, type ParameterBinder } from '../../entities/sql/scope.ts'
-import { columnOf, type Relation, type Resource, type Whole } from './declare.ts'
+import { isoTime } from '../../entities/sql/statement.ts'
+import type { Attribute, Relation, Resource } from './declare.ts'
+import type { RelationMapping, TableMapping } from './mapping.ts'
+import type { Whole } from './record.ts'
 
 /** What makes two queries of a type differ in their text. */
 export interface QueryShape {
@@ -29,16 +32,24 @@ export interface RelatedRow extends RecordRow {
   readonly parent: string
 }
 
+/** Finds other types, which relations lead to. */
+interface Others {
+  of(type: string): Resource
+  tableOf(type: string): TableMapping
+}
+
 /** The statements that read one type, each written when first needed. PostgreSQL sends a record as JSON. */
 export class ResourceStatements {
   readonly #of: Resource
-  readonly #resourceOf: (type: string) => Resource
+  readonly #mapping: TableMapping
+  readonly #others: Others
   readonly #written = new Map<string, CompiledStatement<unknown>>()
   readonly #sparse: readonly string[]
 
-  constructor(of: Resource, resourceOf: (type: string) => Resource) {
+  constructor(of: Resource, others: Others) {
     this.#of = of
-    this.#resourceOf = resourceOf
+    this.#mapping = others.tableOf(of.type)
+    this.#others = others
     this.#sparse = Object.keys(of.attributes).filter((name) => of.attributes[name]?.sparse)
   }
 
@@ -70,7 +81,7 @@ export class ResourceStatements {
   }
 
   /** All rows of this type that the relation of some parents leads to. */
-  related(name: string, relation: Relation, unrestricted: boolean): CompiledStatement<RelatedRow> {
+  related(name: string, relation: RelationMapping, unrestricted: boolean): CompiledStatement<RelatedRow> {
     const shape = plainShape(unrestricted)
     const write = (sql: ParameterBinder) => {
       const { parent, join, where } = pathOf(relation, sql)
@@ -81,7 +92,7 @@ export class ResourceStatements {
   }
 
   /** A page of the rows that the relation of one parent leads to. */
-  relatedPage(name: string, relation: Relation, shape: QueryShape): CompiledStatement<PageRow> {
+  relatedPage(name: string, relation: RelationMapping, shape: QueryShape): CompiledStatement<PageRow> {
     return this.#once(`relatedPage:${name}`, shape, (sql) => {
       const { join, where } = pathOf(relation, sql)
       const from = `${this.#from(shape, sql, join)} and ${where}`
@@ -89,7 +100,7 @@ export class ResourceStatements {
     })
   }
 
-  countRelated(name: string, relation: Relation, shape: QueryShape): CompiledStatement<{ total: number }> {
+  countRelated(name: string, relation: RelationMapping, shape: QueryShape): CompiledStatement<{ total: number }> {
     return this.#once(`countRelated:${name}`, { ...shape, sort: [] }, (sql) => {
       const { join, where } = pathOf(relation, sql)
       return countOf(`${this.#from(shape, sql, join)} and ${where}`)
@@ -118,11 +129,10 @@ export class ResourceStatements {
   #record(sql: ParameterBinder): string {
     const visible = Object.entries(this.#of.attributes).filter(([, { only }]) => !only || sql.unrestricted)
     const values = visible.map(([name, attribute]) => {
-      const value = attribute.sql?.('t', sql) ?? `t.${columnOf(name, attribute)}`
-      return `${value} as "${name}"`
+      return `${attribute.sql?.('t', sql) ?? this.#column(name, attribute)} as "${name}"`
     })
     const links = Object.entries(this.#of.relations).filter(([, { many }]) => !many)
-    const relations = links.map(([name, relation]) => `'${name}', ${this.#link(relation, sql)}`)
+    const relations = links.map(([name, relation]) => `'${name}', ${this.#link(name, relation, sql)}`)
     const members = [
       't.id::text as id',
       't.xmin::text as "rowVersion"',
@@ -132,19 +142,25 @@ export class ResourceStatements {
     return `(select row_to_json(r) from (select ${members.join(', ')}) r) as record`
   }
 
+  #column(name: string, { load }: Attribute): string {
+    const { column = '', isTime } = this.#mapping.columns[name] ?? {}
+    return load ? load(`t.${column}`) : isTime ? isoTime(`t.${column}`) : `t.${column}`
+  }
+
   /** What a to-one relation leads to, as a link; null where the caller may not see it. */
-  #link({ to, path }: Relation, sql: ParameterBinder): string {
-    if (!('column' in path)) throw new Error('a to-many relation has no column')
-    if (path.alwaysVisible)
-      return `case when t.${path.column} is not null then json_build_object('id', t.${path.column}::text) end`
-    const { table, scope } = this.#resourceOf(to)
+  #link(name: string, { to, alwaysVisible }: Relation, sql: ParameterBinder): string {
+    const link = this.#mapping.relations[name] as RelationMapping
+    if (!('column' in link)) throw new Error('a to-many relation has no column')
+    const { column, target } = link
+    if (alwaysVisible) return `case when t.${column} is not null then json_build_object('id', t.${column}::text) end`
     const row = sql.alias()
-    return `(select json_build_object('id', ${row}.id::text) from ${table} ${row} where ${row}.id = t.${path.column} and ${scope(row, sql)})`
+    const isSeen = this.#others.of(to).scope(row, sql)
+    return `(select json_build_object('id', ${row}.id::text) from ${target} ${row} where ${row}.id = t.${column} and ${isSeen})`
   }
 
   #from({ filters }: QueryShape, sql: ParameterBinder, join = ''): string {
     const conditions = [this.#of.scope('t', sql), ...filters.map((filter) => this.#filterText(filter, sql))]
-    return `from ${this.#of.table} t ${join} where ${conditions.join(' and ')}`
+    return `from ${this.#mapping.table} t ${join} where ${conditions.join(' and ')}`
   }
 
   #filterText({ name, variant }: FilterUse, sql: ParameterBinder): string {
@@ -160,17 +176,16 @@ export class ResourceStatements {
   }
 
   #sortColumn(name: string): string {
-    const attribute = this.#of.attributes[name]
-    return attribute ? `t.${columnOf(name, attribute)}` : 't.id'
+    return `t.${this.#mapping.columns[name]?.column ?? 'id'}`
   }
 }
 
 const countOf = (from: string) => `select count(*)::int as total ${from}`
 
 /** How the rows of a relation hang together with their parents. */
-function pathOf({ path }: Relation, sql: ParameterBinder): { parent: string; join: string; where: string } {
-  if ('column' in path) throw new Error('a to-one relation is read by its id')
-  const parent = 'through' in path ? `j.${path.from}` : `t.${path.inverse}`
-  const join = 'through' in path ? `join ${path.through} j on j.${path.to} = t.id` : ''
+function pathOf(link: RelationMapping, sql: ParameterBinder): { parent: string; join: string; where: string } {
+  if ('column' in link) throw new Error('a to-one relation is read by its id')
+  const parent = 'pivot' in link ? `j.${link.from}` : `t.${link.foreignKey}`
+  const join = 'pivot' in link ? `join ${link.pivot} j on j.${link.to} = t.id` : ''
   return { parent, join, where: `${parent} = any(${sql.param('ids')})` }
 }

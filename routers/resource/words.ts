@@ -1,7 +1,7 @@
-import type { Exposure, ResourceType } from './declare.ts'
+import type { Exposure } from './exposure.ts'
 
 /** `ai-tool-capabilities` gives `an ai-tool-capability`. */
-export function oneOf(type: ResourceType): string {
+export function oneOf(type: string): string {
   const singular = type.replace(/ies$/, 'y').replace(/s$/, '')
   return `${/^[aeio]/.test(singular) ? 'an' : 'a'} ${singular}`
 }

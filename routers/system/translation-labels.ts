@@ -2,7 +2,9 @@ import { z } from 'zod'
 import { Problem } from '../core/problems.ts'
 import { anyone, router } from '../core/trpc.ts'
 import { matchLocale } from '../ports/locales.ts'
-import { attribute, exposes, type RecordOf, resource } from '../resource/declare.ts'
+import { attribute, resource } from '../resource/declare.ts'
+import { exposes } from '../resource/exposure.ts'
+import type { RecordOf } from '../resource/record.ts'
 
 export const translationLabels = resource({
   type: 'translation-labels',

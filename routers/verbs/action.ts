@@ -1,5 +1,6 @@
 import type { ProcedureMeta } from '../core/trpc.ts'
-import { exposes, type Resource } from '../resource/declare.ts'
+import type { Resource } from '../resource/declare.ts'
+import { exposes } from '../resource/exposure.ts'
 
 /** A base procedure: it says who may call, and what it is tagged with. */
 interface Tagged<B> {

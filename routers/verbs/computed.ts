@@ -2,7 +2,9 @@ import { z } from 'zod'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import type { anyone } from '../core/trpc.ts'
-import { exposes, type RecordOf, type Resource } from '../resource/declare.ts'
+import type { Resource } from '../resource/declare.ts'
+import { exposes } from '../resource/exposure.ts'
+import type { RecordOf } from '../resource/record.ts'
 import { nothing, type Page, reader } from './read.ts'
 
 /** `list` and `get` of a type that is no table: `all` makes the records that the caller may see. */

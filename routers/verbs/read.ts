@@ -2,14 +2,9 @@ import { z } from 'zod'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { userWho } from '../core/trpc.ts'
-import {
-  exposes,
-  type Linked,
-  type ListInput,
-  type RecordOf,
-  type Relation,
-  type Resource,
-} from '../resource/declare.ts'
+import type { Relation, Resource } from '../resource/declare.ts'
+import { exposes } from '../resource/exposure.ts'
+import type { Linked, ListInput, RecordOf } from '../resource/record.ts'
 import { type Query, RowReader, type Window } from './rows.ts'
 
 export interface Page<T> {

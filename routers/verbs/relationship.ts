@@ -3,9 +3,13 @@ import { z } from 'zod'
 import { takes } from '../core/body-size.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import { exposes, type Linked, type Relation, type Resource } from '../resource/declare.ts'
+import type { Relation, Resource } from '../resource/declare.ts'
+import { exposes } from '../resource/exposure.ts'
+import type { PivotMapping, TableMapping } from '../resource/mapping.ts'
+import type { Linked } from '../resource/record.ts'
 import { getRow, rowId } from './read.ts'
-import { administrator, ifVersion, insistOn, refuse } from './write.ts'
+import { administrator, insistOn, refuse } from './write.ts'
+import { ifVersion } from './write-inputs.ts'
 
 type Change = 'add' | 'replace' | 'remove'
 
@@ -21,28 +25,28 @@ export function relationshipWrites(of: Resource, name: string) {
   return { add: change('add'), replace: change('replace'), remove: change('remove') }
 }
 
-type Joined = Extract<Relation['path'], { through: string }>
-
 async function changeLinks(
   ctx: Context,
   of: Resource,
   name: string,
   { id, ids, kind, ifVersion }: z.output<typeof linkage> & { kind: Change },
 ) {
-  const { path, to } = of.relations[name] as Relation
-  if (!('through' in path)) throw new Problem('read_only')
-  const other = ctx.services.resources.of(to)
+  const { resources } = ctx.services
+  const { to } = of.relations[name] as Relation
+  const [own, other] = [resources.tableOf(of.type), resources.tableOf(to)]
+  const path = own.relations[name]
+  if (!path || !('pivot' in path)) throw new Problem('read_only')
   const wanted = [...new Set(ids.map(Number))]
   await ctx
     .em()
     .transactional(async (em) => {
       // Who changes the same links waits here.
-      await insistOn(em, of, id, ifVersion)
+      await insistOn(ctx, em, of, { id, ifVersion })
       const before = kind === 'replace' ? await linked(em, path, Number(id)) : []
-      await lockAll(em, other, [...wanted, ...before], kind === 'remove' ? [] : ids.map(Number))
+      await lockAll(em, to, other, [...wanted, ...before], kind === 'remove' ? [] : ids.map(Number))
       await write(em, path, Number(id), wanted, kind)
       // Both sides show the links.
-      await em.execute(`update ${of.table} set updated_at = now() where id = ?`, [Number(id)])
+      await em.execute(`update ${own.table} set updated_at = now() where id = ?`, [Number(id)])
       await em.execute(`update ${other.table} set updated_at = now() where id = any(?::int[])`, [
         arrayOf([...wanted, ...before]),
       ])
@@ -55,32 +59,30 @@ async function changeLinks(
 /** As the database writes an array: the ORM would make a list of parameters of it. */
 const arrayOf = (ids: readonly number[]) => `{${ids.join()}}`
 
-async function linked(em: SqlEntityManager, { through, from, to }: Joined, id: number): Promise<number[]> {
-  const rows = await em.execute<{ id: number }[]>(`select ${to} as id from ${through} where ${from} = ?`, [id])
+async function linked(em: SqlEntityManager, { pivot, from, to }: PivotMapping, id: number): Promise<number[]> {
+  const rows = await em.execute<{ id: number }[]>(`select ${to} as id from ${pivot} where ${from} = ?`, [id])
   return rows.map(({ id }) => id)
 }
 
 /** In one order, so that two who lock the same rows wait for each other only once. A missing row gets a word of ours. */
-async function lockAll(em: SqlEntityManager, of: Resource, ids: readonly number[], needed: readonly number[]) {
+async function lockAll(em: SqlEntityManager, type: string, { table }: TableMapping, ids: number[], needed: number[]) {
   const rows = await em.execute<{ id: number }[]>(
-    `select id from ${of.table} where id = any(?::int[]) order by id for no key update`,
+    `select id from ${table} where id = any(?::int[]) order by id for no key update`,
     [arrayOf(ids)],
   )
   const found = new Set(rows.map(({ id }) => id))
   const issues = needed.flatMap((id, index) =>
-    found.has(id)
-      ? []
-      : [{ path: ['ids', index], message: `there is no resource of the type ${of.type} with this id` }],
+    found.has(id) ? [] : [{ path: ['ids', index], message: `there is no resource of the type ${type} with this id` }],
   )
   if (issues.length > 0) throw new Problem('not_found', { issues })
 }
 
-async function write(em: SqlEntityManager, { through, from, to }: Joined, id: number, ids: number[], kind: Change) {
+async function write(em: SqlEntityManager, { pivot, from, to }: PivotMapping, id: number, ids: number[], kind: Change) {
   if (kind === 'remove')
-    await em.execute(`delete from ${through} where ${from} = ? and ${to} = any(?::int[])`, [id, arrayOf(ids)])
-  if (kind === 'replace') await em.execute(`delete from ${through} where ${from} = ?`, [id])
+    await em.execute(`delete from ${pivot} where ${from} = ? and ${to} = any(?::int[])`, [id, arrayOf(ids)])
+  if (kind === 'replace') await em.execute(`delete from ${pivot} where ${from} = ?`, [id])
   if (kind === 'remove') return
-  await em.execute(`insert into ${through} (${from}, ${to}) select ?, unnest(?::int[]) on conflict do nothing`, [
+  await em.execute(`insert into ${pivot} (${from}, ${to}) select ?, unnest(?::int[]) on conflict do nothing`, [
     id,
     arrayOf(ids),
   ])

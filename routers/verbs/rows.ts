@@ -1,6 +1,8 @@
 import type { CompiledStatement, ParameterValues, Viewer } from '../../entities/sql/scope.ts'
 import type { Context } from '../core/context.ts'
-import type { Linked, Relation, Resource, ResourceType, Whole } from '../resource/declare.ts'
+import type { Relation, Resource } from '../resource/declare.ts'
+import type { RelationMapping } from '../resource/mapping.ts'
+import type { Linked, Whole } from '../resource/record.ts'
 import type { PageRow, QueryShape, RecordRow } from '../resource/statements.ts'
 
 export interface Window {
@@ -46,6 +48,7 @@ export class RowReader {
     const [of, shape] = [this.#ctx.services.resources.of(relation.to), { ...query, unrestricted: this.#unrestricted }]
     const statements = this.#statements(relation.to)
     const key = `${parent.type}.${name}`
+    const link = this.#linkOf(parent, name)
     const given = {
       ...this.#viewer,
       ids: [id],
@@ -53,8 +56,8 @@ export class RowReader {
       offset: (number - 1) * size,
       filters: query.filterValues ?? {},
     }
-    const page = statements.relatedPage(key, relation, shape)
-    return this.#page(of, query, given, page, () => statements.countRelated(key, relation, shape))
+    const page = statements.relatedPage(key, link, shape)
+    return this.#page(of, query, given, page, () => statements.countRelated(key, link, shape))
   }
 
   /** Each row knows the total; where there is none, because the page lies behind the last, it is counted. */
@@ -76,19 +79,23 @@ export class RowReader {
   }
 
   /** The records of `ids`, in their order; what is not there for the caller is left out. */
-  async #byIds(type: ResourceType, ids: readonly number[]): Promise<Whole[]> {
+  async #byIds(type: string, ids: readonly number[]): Promise<Whole[]> {
     const rows = await this.#run(this.#statements(type).byIds(this.#unrestricted), { ...this.#viewer, ids })
     // Others may have asked for more.
     const found = new Map(this.#recordsOf(type, rows).map((record) => [record.id, record]))
     return ids.flatMap((id) => found.get(`${id}`) ?? [])
   }
 
-  #recordsOf(type: ResourceType, rows: readonly RecordRow[]): Whole[] {
+  #recordsOf(type: string, rows: readonly RecordRow[]): Whole[] {
     const statements = this.#statements(type)
     return rows.map((row) => statements.recordOf(row))
   }
 
-  #statements(type: ResourceType) {
+  #linkOf({ type }: Resource, name: string) {
+    return this.#ctx.services.resources.tableOf(type).relations[name] as RelationMapping
+  }
+
+  #statements(type: string) {
     return this.#ctx.services.resources.statementsOf(type)
   }
 
@@ -106,9 +113,7 @@ export class RowReader {
 
   #follow(of: Resource, from: readonly Whole[], name: string, nested: readonly string[]): Promise<RelationResolver> {
     const relation = of.relations[name] as Relation
-    return relation.many
-      ? this.#followMany(`${of.type}.${name}`, relation, from, nested)
-      : this.#followOne(relation, name, from, nested)
+    return relation.many ? this.#followMany(of, name, from, nested) : this.#followOne(relation, name, from, nested)
   }
 
   async #followOne({ to }: Relation, name: string, from: readonly Whole[], nested: readonly string[]) {
@@ -119,8 +124,10 @@ export class RowReader {
     return ({ relations }: Linked) => byId.get((relations?.[name] as Linked | null)?.id ?? '') ?? null
   }
 
-  async #followMany(key: string, relation: Relation, from: readonly Whole[], nested: readonly string[]) {
-    const compiled = this.#statements(relation.to).related(key, relation, this.#unrestricted)
+  async #followMany(of: Resource, name: string, from: readonly Whole[], nested: readonly string[]) {
+    const relation = of.relations[name] as Relation
+    const link = this.#linkOf(of, name)
+    const compiled = this.#statements(relation.to).related(`${of.type}.${name}`, link, this.#unrestricted)
     const ids = from.map(({ id }) => Number(id))
     const rows = Map.groupBy(await this.#run(compiled, { ...this.#viewer, ids }), ({ parent }) => parent)
     // Others may have asked for those of more parents.

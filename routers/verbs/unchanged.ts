@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import { middleware } from '../core/trpc.ts'
-import type { Linked, Resource, Whole } from '../resource/declare.ts'
+import type { Resource } from '../resource/declare.ts'
+import type { Linked, Whole } from '../resource/record.ts'
 import { rowId } from './read.ts'
 import { RowReader } from './rows.ts'
 

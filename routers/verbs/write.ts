@@ -1,33 +1,31 @@
-import type { EntityManager, EntityName, RequiredEntityData } from '@mikro-orm/core'
+import type { RequiredEntityData } from '@mikro-orm/core'
 import { DriverException } from '@mikro-orm/core'
-import type { SqlEntityManager } from '@mikro-orm/postgresql'
+import type { EntityManager, SqlEntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { type BodySize, takes } from '../core/body-size.ts'
 import type { Context } from '../core/context.ts'
 import { type Issue, Problem } from '../core/problems.ts'
 import { adminWho } from '../core/trpc.ts'
-import { exposes, type RecordOf, type Resource } from '../resource/declare.ts'
+import type { Resource } from '../resource/declare.ts'
+import { exposes } from '../resource/exposure.ts'
+import type { Row } from '../resource/mapping.ts'
+import type { RecordOf } from '../resource/record.ts'
 import { getRow, rowId } from './read.ts'
+import { columnsOf, listsOf, saveBeside } from './to-row.ts'
 import { withoutUnchanged } from './unchanged.ts'
+import { createInput, ifVersion, type RowChange, updateInput } from './write-inputs.ts'
 
 export const administrator = adminWho('write')
 
 type Data = Record<string, unknown>
 
-export interface Writable<C extends z.ZodRawShape, U extends z.ZodRawShape> {
-  /** The entity of the table. */
-  entity: object
-  /** Members that a new row takes, and those, without defaults, that a change takes. A relation takes ids. */
-  create: C
-  update: U
+interface Writing {
+  /** Who may write; administrators unless told otherwise. */
+  by?: typeof administrator
   /** What its documents need, where that is more than a record. */
   body?: BodySize
-  /** Turns members into columns where they are not the same. */
-  columns?(ctx: Context, given: Data): Data
   /** What is wrong with a row as a whole, which may be how it was changed. */
-  check?(row: Data, change?: Change): Issue[]
-  /** Writes what stands in other tables, in the same transaction. */
-  beside?(em: EntityManager, id: number, given: Data): Promise<void>
+  validate?: ((row: Data, change?: Change) => Issue[]) | undefined
 }
 
 export interface Change {
@@ -37,113 +35,102 @@ export interface Change {
   given: Data
 }
 
-/** Inside, a row is only something with an id: the ORM's types cannot follow a generic entity. */
-type Row = { id: number; updatedAt: Date }
-const rowsOf = (entity: object) => entity as EntityName<Row>
-
-const version = z.string().max(20)
-export const ifVersion = z
-  .union([version, z.array(version).max(50)])
-  .describe('Insists that the row has not changed since this version, or one of these, was read.')
-  .optional()
-
-/** `create`, `update` and `delete` of a type that is one table, for administrators. */
-export function writes<R extends Resource, C extends z.ZodRawShape, U extends z.ZodRawShape>(
-  of: R,
-  writable: Writable<C, U>,
-) {
+/** `create`, `update` and `delete` of a type that is one table, whose inputs follow from its declaration. */
+export function writes<R extends Resource>(of: R, { by = administrator, body = 'record', validate }: Writing = {}) {
   return {
-    create: administrator
-      .meta({ ...exposes(of, 'create'), ...takes(writable.body ?? 'record') })
-      .input(z.strictObject(writable.create))
-      .mutation(({ ctx, input }) => createRow(ctx, of, writable, input as Data)),
+    create: by
+      .meta({ ...exposes(of, 'create'), ...takes(body) })
+      .input(createInput(of))
+      .mutation(({ ctx, input }) => createRow(ctx, of, input, validate)),
 
-    update: administrator
-      .meta({ ...exposes(of, 'update'), ...takes(writable.body ?? 'record') })
+    update: by
+      .meta({ ...exposes(of, 'update'), ...takes(body) })
       .use(withoutUnchanged(of))
-      .input(z.strictObject({ ...z.object(writable.update).partial().shape, id: rowId, ifVersion }))
-      .mutation(({ ctx, input }) => updateRow(ctx, of, writable, input as RowChange)),
+      .input(updateInput(of))
+      .mutation(({ ctx, input }) => updateRow(ctx, of, input, { validate })),
 
-    delete: administrator
+    delete: by
       .meta(exposes(of, 'delete'))
       .input(z.strictObject({ id: rowId, ifVersion }))
-      .mutation(({ ctx, input }) => deleteRow(ctx, of, writable.entity, input)),
+      .mutation(({ ctx, input }) => deleteRow(ctx, of, input)),
   }
 }
 
-export type RowChange = { id: string; ifVersion?: z.output<typeof ifVersion> } & Data
-
-type AnyWritable = Writable<z.ZodRawShape, z.ZodRawShape>
-
-async function createRow<R extends Resource>(ctx: Context, of: R, writable: AnyWritable, given: Data) {
-  const { entity, columns = (_, same) => same, check, beside } = writable
+async function createRow<R extends Resource>(ctx: Context, of: R, given: Data, validate: Writing['validate']) {
+  const { entity } = ctx.services.resources.tableOf(of.type)
   const id = await ctx
     .em()
     .transactional(async (em) => {
-      const row = em.create(rowsOf(entity), columns(ctx, given) as RequiredEntityData<Row>)
-      assertSound(row, check)
+      const row = em.create(entity, columnsOf(ctx, of, given) as RequiredEntityData<Row>)
+      assertSound(row, validate)
       await em.flush()
-      await beside?.(em, row.id, given)
+      await saveBeside(em, of, row.id, given)
       return row.id
     })
     .catch(refuse)
   return getRow(ctx, of, String(id))
 }
 
+interface Updating {
+  validate?: Writing['validate']
+  /** Does what belongs to the change, in its transaction. */
+  afterFlush?: (em: EntityManager, id: number, given: Data) => Promise<void>
+}
+
 /** Changes what is given and leaves the rest; the row is locked from the look at its version to the end. */
 export async function updateRow<R extends Resource>(
   ctx: Context,
   of: R,
-  writable: AnyWritable,
-  change: RowChange,
+  { id, ifVersion, ...given }: RowChange,
+  { validate, afterFlush }: Updating = {},
 ): Promise<RecordOf<R>> {
-  const { id, ifVersion, ...given } = change
-  const { entity, columns = (_, same) => same, check, beside } = writable
-  const lists = Object.entries(of.relations).flatMap(([name, { many }]) => (many && name in given ? [name] : []))
+  const { entity } = ctx.services.resources.tableOf(of.type)
+  const lists = listsOf(of, given)
   await ctx
     .em()
     .transactional(async (em) => {
-      await insistOn(em, of, id, ifVersion)
+      await insistOn(ctx, em, of, { id, ifVersion })
       if (Object.keys(given).length === 0) return
-      const row = await em.findOneOrFail(rowsOf(entity), { id: Number(id) }, { refresh: true })
+      const row = await em.findOneOrFail(entity, { id: Number(id) }, { refresh: true })
       if (lists.length > 0) await em.populate(row, lists as never[])
       const before = { ...row }
-      em.assign(row, columns(ctx, given) as Partial<Row>)
-      assertSound(row, check, { before, given })
+      em.assign(row, columnsOf(ctx, of, given) as Partial<Row>)
+      assertSound(row, validate, { before, given })
       // What stands in other tables is a change of the row, too.
       row.updatedAt = new Date()
       await em.flush()
-      await beside?.(em, row.id, given)
+      await saveBeside(em, of, row.id, given)
+      await afterFlush?.(em, row.id, given)
     })
     .catch(refuse)
   return getRow(ctx, of, id)
 }
 
-function assertSound(row: object, check: AnyWritable['check'], change?: Change): void {
-  const issues = check?.(row as Data, change) ?? []
+function assertSound(row: object, validate: Writing['validate'], change?: Change): void {
+  const issues = validate?.(row as Data, change) ?? []
   if (issues.length > 0) throw new Problem('invalid', { issues })
 }
 
-async function deleteRow(ctx: Context, of: Resource, entity: object, { id, ifVersion }: RowChange) {
+async function deleteRow(ctx: Context, of: Resource, { id, ifVersion }: Version) {
+  const { entity } = ctx.services.resources.tableOf(of.type)
   await ctx
     .em()
     .transactional(async (em) => {
-      await insistOn(em, of, id, ifVersion)
-      await em.nativeDelete(rowsOf(entity), { id: Number(id) })
+      await insistOn(ctx, em, of, { id, ifVersion })
+      await em.nativeDelete(entity, { id: Number(id) })
     })
     .catch(refuseDelete)
   return { id }
 }
 
+type Version = Pick<RowChange, 'id' | 'ifVersion'>
+
 /** Locks a row, without which there is nothing to change, and holds it to the version that was read. */
-export async function insistOn(
-  em: SqlEntityManager,
-  of: Resource,
-  id: string,
-  expected: z.output<typeof ifVersion>,
-): Promise<void> {
+export async function insistOn(ctx: Context, em: SqlEntityManager, of: Resource, version: Version): Promise<void> {
+  const { id, ifVersion: expected } = version
+  const { table } = ctx.services.resources.tableOf(of.type)
   const [row] = await em.execute<{ version: string }[]>(
-    `select xmin::text as version from ${of.table} where id = ? for no key update`,
+    `select xmin::text as version from ${table} where id = ? for no key update`,
     [Number(id)],
   )
   if (!row) throw notFound(of, id)

@@ -214,8 +214,8 @@ describe('models', () => {
       { ...fine, label: 7, active: 'yes' },
       provided,
       422,
-      '/data/attributes/label',
       '/data/attributes/active',
+      '/data/attributes/label',
     )
     await refused({ ...fine, nonsense: 1 }, provided, 422, '/data/attributes/nonsense')
     await refused({ ...fine, constructor: 1 }, provided, 422, '/data/attributes/constructor')

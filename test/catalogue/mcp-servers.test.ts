@@ -91,7 +91,7 @@ describe('tool servers', () => {
     })
     expect([wrong.status, pointersOf(wrong)]).toEqual([
       422,
-      ['url', 'transport', 'serverLabel', 'requireApproval', 'timeouts/read'].map((name) => `/data/attributes/${name}`),
+      ['serverLabel', 'requireApproval', 'transport', 'url', 'timeouts/read'].map((name) => `/data/attributes/${name}`),
     ])
     expect(
       (await svc.admin.update('mcp-servers', created.one.id, { serverLabel: 'New' })).one.attributes['serverLabel'],

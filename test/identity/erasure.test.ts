@@ -5,6 +5,7 @@ import { eraseRules } from '../../entities/identity/erasure.ts'
 import { accountsFile, readAccounts } from '../../server/login/accounts.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
+import { metadata } from '../kit/catalogue.ts'
 import { ada, host } from '../kit/command-line.ts'
 import { cloneDatabase } from '../kit/database.ts'
 
@@ -31,8 +32,9 @@ const hindering = `
     join pg_class f on f.oid = c.confrelid
    where c.contype = 'f' and f.relname = any ($1) and t.relname <> all ($1) and c.confdeltype not in ('c', 'n')`
 
-const ruled = eraseRules.map(({ table, column }) => `${table}.${column}`)
-const deleted = ['users', ...eraseRules.filter(({ rows }) => rows === 'delete').map(({ table }) => table)]
+const rules = eraseRules(metadata)
+const ruled = rules.map(({ table, column }) => `${table}.${column}`)
+const deleted = ['users', ...rules.filter(({ rows }) => rows === 'delete').map(({ table }) => table)]
 
 const without = async (database: Database) => (await database.names(referring)).filter((name) => !ruled.includes(name))
 
@@ -64,7 +66,7 @@ describe('the schema', () => {
     const columns = await database.names(
       `select table_name || '.' || column_name || ' ' || is_nullable as name from information_schema.columns`,
     )
-    for (const { table, column, rows } of eraseRules) {
+    for (const { table, column, rows } of rules) {
       const nullable = rows === 'keep' ? ['YES'] : ['YES', 'NO']
       expect(
         nullable.some((word) => columns.includes(`${table}.${column} ${word}`)),

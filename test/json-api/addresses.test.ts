@@ -92,9 +92,9 @@ describe('addresses and methods', () => {
 
 test('every type and every relation has its addresses', () => {
   const urls = new Set(routesOf(appRouter).map(({ method, url }) => `${method} ${url}`))
-  for (const { type, relations, table } of resources) {
+  for (const { type, relations, entity } of resources) {
     expect(urls, type).toContain(`GET /${type}/:id`)
-    if (table) expect(urls, type).toContain(`GET /${type}`)
+    if (entity) expect(urls, type).toContain(`GET /${type}`)
     for (const name of Object.keys(relations)) {
       expect(urls).toContain(`GET /${type}/:id/${name}`)
       for (const method of ['GET', 'POST', 'PATCH', 'DELETE'])

@@ -4,18 +4,18 @@ import { ParameterBinder, type ParameterValues } from '../../entities/sql/scope.
 import { routesOf } from '../../facades/json-api/routes.ts'
 import { accessOf } from '../../routers/core/trpc.ts'
 import { appRouter, resources } from '../../routers/index.ts'
-import { createCatalogue } from '../../routers/resource/catalogue.ts'
-import { type Relation, type Resource, resourceTypes } from '../../routers/resource/declare.ts'
+import type { Resource } from '../../routers/resource/declare.ts'
+import type { RelationMapping } from '../../routers/resource/mapping.ts'
 import type { QueryShape } from '../../routers/resource/statements.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
+import { catalogue } from '../kit/catalogue.ts'
 
-const { of } = createCatalogue(resources)
+const { of } = catalogue
 const types = resources.map(({ type }) => type)
-const tables = resources.filter(({ table }) => table !== undefined)
+const tables = resources.filter(({ entity }) => entity !== undefined)
 
 describe('every type', () => {
   test('is registered once', () => {
-    expect(types.toSorted()).toEqual([...resourceTypes].sort())
     expect(new Set(types).size).toBe(types.length)
     const exposed = routesOf(appRouter).map(({ resource }) => resource)
     for (const resource of exposed) expect(resources).toContain(resource)
@@ -145,7 +145,10 @@ function statementsOf({ services }: TestApp, resource: Resource, unrestricted: b
   const towards = resources.flatMap(({ type, relations }) =>
     Object.entries(relations)
       .filter(([, { many, to }]) => many && to === resource.type)
-      .map(([name, relation]): [string, Relation] => [`${type}.${name}`, relation]),
+      .map(([name]): [string, RelationMapping] => [
+        `${type}.${name}`,
+        catalogue.tableOf(type).relations[name] as RelationMapping,
+      ]),
   )
   return [
     { compiled: statements.byIds(unrestricted), filters: {} },

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { type Route, routesOf } from '../../facades/json-api/routes.ts'
 import { appRouter, resources } from '../../routers/index.ts'
-import type { Linked, Resource, ResourceType } from '../../routers/resource/declare.ts'
+import type { Resource } from '../../routers/resource/declare.ts'
+import type { Linked } from '../../routers/resource/record.ts'
+import { catalogue } from '../kit/catalogue.ts'
 import { addCatalogue, type Client, clientOf, type JsonApiApp, startJsonApi } from '../kit/json-api-client.ts'
 
 const routes = routesOf(appRouter).filter(({ procedure }) => procedure)
@@ -134,7 +136,7 @@ function documentToOutcome(answers: Route['answers'], { data, included = [], met
 const refusalByDocument = (code: string) => (/^(unsupported|invalid)_(?!token)/.test(code) ? 'invalid' : code)
 
 interface ResourceObject {
-  type: ResourceType
+  type: string
   id: string
   attributes: Record<string, unknown>
   relationships?: Record<string, { data?: { type: string; id: string } | { type: string; id: string }[] | null }>
@@ -174,7 +176,7 @@ function bodyFor({ answers, resource, relation }: Route, { id, ids = [], ...memb
 // ---------------------------------------------------------------- what is asked
 
 /** New rows of the types that can be made; a type that is missing here is only tried with what is refused. */
-const examples: Partial<Record<ResourceType, Input>> = {
+const examples: Partial<Record<string, Input>> = {
   'ai-providers': { providerId: 'new', name: 'New', adapter: 'demo', apiKey: 'KEY-OF-new' },
   'ai-models': { modelId: 'new', label: 'New', provider: '1', tools: ['1', '2'], usageTypes: ['main', 'external'] },
   'ai-model-descriptions': { locale: 'de_DE', description: 'Neu', model: '1' },
@@ -254,7 +256,11 @@ const secret = ['api_key', 'additional_config']
 
 /** All rows of all tables, without what differs between two services that did the same. */
 async function stateOf({ rows }: JsonApiApp) {
-  const tables = [...resources.flatMap(({ table }) => table ?? []), 'ai_model_tools', 'ai_model_usage_rules']
+  const tables = [
+    ...resources.flatMap(({ type, entity }) => (entity ? catalogue.tableOf(type).table : [])),
+    'ai_model_tools',
+    'ai_model_usage_rules',
+  ]
   const state = await Promise.all(
     tables.map(async (table) => {
       const found = await rows<{ row: Record<string, unknown> }>(

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type Route, routesOf } from '../../facades/json-api/routes.ts'
 import { appRouter, resources } from '../../routers/index.ts'
+import { catalogue } from '../kit/catalogue.ts'
 import { addCatalogue, type JsonApiApp, mediaType, startJsonApi } from '../kit/json-api-client.ts'
 import { bearer, type RawAnswer, raw } from '../kit/json-api-raw.ts'
 import { rounds } from '../kit/rounds.ts'
@@ -118,8 +119,8 @@ function fitting({ method, answers, resource, relation }: Route) {
   return fc.record<Record<string, string>>(
     {
       ...(answers !== 'nothing' && answers !== 'linkage' && fields),
-      ...(method === 'GET' && answers !== 'linkage' && target.table && include),
-      ...(isList && target.table && { sort: chosen(target.sorts), ...page }),
+      ...(method === 'GET' && answers !== 'linkage' && target.entity && include),
+      ...(isList && target.entity && { sort: chosen(target.sorts), ...page }),
       ...(isList && target.type === 'ai-tools' && filters),
     },
     { requiredKeys: [] },
@@ -346,6 +347,6 @@ describe('whatever is thrown at any route', () => {
 const stateOf = async ({ rows }: JsonApiApp) =>
   Promise.all(
     resources
-      .filter(({ table }) => table && table !== 'users')
+      .flatMap(({ type, entity }) => (entity && type !== 'users' ? catalogue.tableOf(type) : []))
       .map(({ table }) => rows(`select md5(string_agg(t::text, ',' order by t.id)) as print from ${table} t`)),
   )

@@ -16,28 +16,14 @@ import { createContext } from '../../routers/core/context.ts'
 import { router, userWho } from '../../routers/core/trpc.ts'
 import { users } from '../../routers/identity/users.ts'
 import { createCatalogue } from '../../routers/resource/catalogue.ts'
-import {
-  attribute,
-  choice,
-  filter,
-  many,
-  one,
-  type ResourceType,
-  resource,
-  timestamps,
-} from '../../routers/resource/declare.ts'
+import { attribute, many, one, resource, timestamps } from '../../routers/resource/declare.ts'
+import { choice, filter } from '../../routers/resource/filter.ts'
 import { member, rowAction } from '../../routers/verbs/action.ts'
 import { getRow, reads, rowId } from '../../routers/verbs/read.ts'
 import { relationshipWrites } from '../../routers/verbs/relationship.ts'
 import { writes } from '../../routers/verbs/write.ts'
 import { startApp, type TestApp, type TestUser } from '../kit/app.ts'
 import { to, toMany } from '../kit/json-api-client.ts'
-
-const [planetType, moonType, craterType] = ['planets', 'moons', 'craters'] as string[] as [
-  ResourceType,
-  ResourceType,
-  ResourceType,
-]
 
 /** What it takes to add a type: its entity ... */
 const Planet = defineEntity({
@@ -49,6 +35,7 @@ const Planet = defineEntity({
     name: p.string().length(80).unique(),
     mass: p.integer().nullable(),
     owner: () => p.manyToOne(User).deleteRule('cascade').ref(),
+    moons: () => p.oneToMany(Moon).mappedBy('planet'),
     visitors: () =>
       p.manyToMany(User).pivotTable('planet_visitors').owner().joinColumn('planet_id').inverseJoinColumn('user_id'),
   },
@@ -76,13 +63,13 @@ const span = z
   .transform((text) => ({ from: Number(text.split('-')[0]), to: Number(text.split('-')[1]) }))
 
 const planets = resource({
-  type: planetType,
+  type: 'planets',
   about: 'Planets of the caller.',
-  table: 'planets',
+  entity: Planet,
   scope: ownPlanets,
   attributes: {
-    name: attribute(name),
-    mass: attribute(mass, { only: 'admin' }),
+    name: attribute(name, { write: true, sort: true }),
+    mass: attribute(mass, { write: true, default: null, only: 'admin' }),
     moonCount: attribute(z.int().describe('How many moons it has.'), {
       sql: (row, sql) => {
         const moon = sql.alias()
@@ -92,12 +79,11 @@ const planets = resource({
     ...timestamps,
   },
   relations: {
-    owner: one('users', { column: 'owner_id' }),
-    moons: many(moonType, { inverse: 'planet_id' }),
-    visitors: many('users', { through: 'planet_visitors', from: 'planet_id', to: 'user_id' }),
+    owner: one('users', { write: true, about: 'Whose it is.' }),
+    moons: many('moons'),
+    visitors: many('users'),
   },
   includes: ['owner', 'moons', 'moons.planet', 'visitors'],
-  sorts: ['name'],
   filters: {
     heavierThan: filter(tons, (row, _, value) => `${row}.mass > ${value('int')}`),
     lighterThan: filter(tons, (row, _, value) => `${row}.mass < ${value('int')}`),
@@ -113,37 +99,31 @@ const planets = resource({
 })
 
 const moons = resource({
-  type: moonType,
+  type: 'moons',
   about: 'Moons of planets.',
-  table: 'moons',
+  entity: Moon,
   scope: (row, sql) =>
     sql.exists('planets', (planet) => `${planet}.id = ${row}.planet_id and ${ownPlanets(planet, sql)}`),
   attributes: { name: attribute(name) },
-  relations: { planet: one(planetType, { column: 'planet_id', alwaysVisible: true }) },
+  relations: { planet: one('planets', { alwaysVisible: true }) },
 })
 
 /** Three deep: seen by whoever sees the moon, and that is whoever sees the planet. */
 const craters = resource({
-  type: craterType,
+  type: 'craters',
   about: 'Craters of moons.',
-  table: 'craters',
+  entity: Crater,
   scope: (row, sql) => sql.exists('moons', (moon) => `${moon}.id = ${row}.moon_id and ${moons.scope(moon, sql)}`),
   attributes: { name: attribute(name) },
-  relations: { moon: one(moonType, { column: 'moon_id' }) },
+  relations: { moon: one('moons') },
 })
 
-const owner = rowId.describe('Whose it is.')
 const visitors = relationshipWrites(planets, 'visitors')
 
 const app = router({
   planets: router({
     ...reads(planets),
-    ...writes(planets, {
-      entity: Planet,
-      create: { name, mass: mass.default(null), owner },
-      update: { name, mass, owner },
-      columns: (_, { owner, ...given }) => ({ ...given, ...(owner !== undefined && { owner: Number(owner) }) }),
-    }),
+    ...writes(planets),
     addVisitors: visitors.add,
     replaceVisitors: visitors.replace,
     removeVisitors: visitors.remove,
@@ -181,7 +161,7 @@ async function serveNewTypes(svc: TestApp) {
     logger: () => {},
   })
   const resources = [planets, moons, craters, users]
-  const services = { ...svc.services, em: orm.em, resources: createCatalogue(resources) }
+  const services = { ...svc.services, em: orm.em, resources: createCatalogue(resources, orm.getMetadata()) }
   const server = fastify()
   await server.register(jsonApi, {
     prefix: basePath,

@@ -74,8 +74,8 @@ const namesOf = (prepared: readonly Prepared[]) => [...new Set(prepared.map(({ n
 const usesOf = (prepared: readonly Prepared[]) => prepared.reduce((sum, { uses }) => sum + uses, 0)
 
 /** The addresses of all types that are tables: alone, with each include path, and with all of them. */
-const listings = resources.flatMap(({ type, table, page, includes }) =>
-  table && page
+const listings = resources.flatMap(({ type, entity, page, includes }) =>
+  entity && page
     ? [...new Set(['', ...includes, includes.join()])].map((include) => ({
         path: `/${type}?page[size]=${page.max}${include && `&include=${include}`}`,
         steps: steps(include),

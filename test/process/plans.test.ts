@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { isoTime } from '../../entities/sql/statement.ts'
+import { UsageRecord } from '../../entities/ai/usage-record.ts'
 import { createCatalogue } from '../../routers/resource/catalogue.ts'
-import { attribute, type ResourceType, resource } from '../../routers/resource/declare.ts'
+import { attribute, resource } from '../../routers/resource/declare.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
+import { metadata } from '../kit/catalogue.ts'
 import { addCatalogue, startJsonApi } from '../kit/json-api-client.ts'
 
 /** 200,000 calls of a hundred people in two hundred days. */
@@ -57,17 +58,16 @@ describe('a statement over a table that grows without bound', () => {
   test('walks the index to the newest of a declared type and does not sort the table', {
     timeout: 60_000,
   }, async () => {
-    const [type] = ['usage-records'] as string[] as [ResourceType]
+    const type = 'usage-records'
     const records = resource({
       type,
       about: 'Calls of models.',
-      table: 'usage_records',
-      attributes: { createdAt: attribute(z.string(), { sql: (row) => isoTime(`${row}.created_at`) }) },
-      sorts: ['createdAt'],
+      entity: UsageRecord,
+      attributes: { createdAt: attribute(z.string(), { sort: true }) },
       page: { size: 50, max: 200 },
     })
     const shape = { unrestricted: true, sort: ['-createdAt'], filters: [] }
-    const { statement, values } = createCatalogue([records]).statementsOf(type).page(shape)
+    const { statement, values } = createCatalogue([records], metadata).statementsOf(type).page(shape)
     const given = values({ limit: 50, offset: 0 })
     const run = () => svc.services.sql(statement, given)
     // In both connections.

@@ -1,0 +1,13 @@
+import { z } from 'zod'
+import { usageTypes } from '../../entities/sql/columns.ts'
+
+/** What somebody types: a text that is not blank. */
+export const text = (max: number) => z.string().trim().min(1).max(max)
+
+export const webAddress = z.url({ protocol: /^https?$/ }).max(2048)
+
+/** What the service itself asks models for. */
+export const task = text(80).describe(
+  'The task: `default`, `title_generation`, `prompt_improvement`, `summary`, or another word.',
+)
+export const taskUsage = z.enum(usageTypes).describe('For the front end, or for programs.')

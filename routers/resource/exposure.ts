@@ -1,0 +1,25 @@
+import type { Resource } from './declare.ts'
+
+/** What a procedure carries out on a resource. Path, method and status follow from it. */
+export type Verb =
+  | 'list'
+  | 'get'
+  | 'related'
+  | 'linkage'
+  | 'create'
+  | 'update'
+  | 'delete'
+  /** A single resource with a name in place of an id, such as `me`. */
+  | { member: string }
+  /** A change of a to-many relation alone. */
+  | { relationship: string; change: 'add' | 'replace' | 'remove' }
+  /** A custom action, of one row where `ofOne`. */
+  | { action: string; ofOne?: boolean }
+
+export interface Exposure {
+  resource: Resource
+  verb: Verb
+}
+
+/** Tags a procedure with what it carries out; facades read it, and the procedure knows no wire. */
+export const exposes = (resource: Resource, verb: Verb): { exposes: Exposure } => ({ exposes: { resource, verb } })
