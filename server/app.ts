@@ -52,7 +52,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const { env, services, authenticator, log, drain } = options
   const bodyLimits = bodyLimitsOf(env)
   const app = createServer(env, log, bodyLimits)
-  const contexts = await createContexts(services, authenticator)
+  const contexts = await createContexts(app, services, authenticator)
 
   await readCookies(app, cookiesOf(env, services))
   await secureHeaders(app)

@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ContextOf } from '../../facades/http/procedures.ts'
 import { type Context, createContext } from '../../routers/core/context.ts'
 import { Problem } from '../../routers/core/problems.ts'
@@ -21,25 +21,33 @@ export interface Contexts {
   made(request: FastifyRequest): Promise<Context | undefined>
 }
 
-/** Where a request holds its context: a weak map of all requests would be gone through each time memory is collected. */
-const CONTEXT = Symbol('context')
-type Known = FastifyRequest & { [CONTEXT]?: Promise<Context> }
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Is made when somebody first asks for it. */
+    callContext: Promise<Context> | null
+  }
+}
 
-export async function createContexts(services: Services, authenticator: Authenticator): Promise<Contexts> {
+export async function createContexts(
+  app: FastifyInstance,
+  services: Services,
+  authenticator: Authenticator,
+): Promise<Contexts> {
   const { bySession, peeking, byToken } = await waysToAuthenticate(services, authenticator)
+  app.decorateRequest('callContext', null)
 
   /** The same one for everybody who asks during the life of a request. */
   const once =
     (authenticate: Authenticate): ContextOf =>
-    (request: Known, reply) =>
-      (request[CONTEXT] ??= makeContext(services, authenticate, request, reply))
+    (request, reply) =>
+      (request.callContext ??= makeContext(services, authenticate, request, reply))
   return {
     contextOf: once(bySession),
     peekContextOf: once(peeking),
     tokenContextOf: once(byToken),
     guestContextOf: async ({ id: requestId }, reply) =>
       createContext(services, { requestId, signal: goneSignal(reply) }),
-    made: async (request: Known) => request[CONTEXT]?.catch(() => undefined),
+    made: async ({ callContext }) => callContext?.catch(() => undefined),
   }
 }
 
