@@ -38,7 +38,7 @@ export interface PriceRange {
 
 export type Pricing = { free: true } | { ranges: PriceRange[] | null; priorityRanges: null }
 
-export const demands = ['low', 'medium', 'high'] as const
+const demands = ['low', 'medium', 'high'] as const
 
 export const AiModel = defineEntity({
   name: 'AiModel',

@@ -3,7 +3,7 @@ import { availabilities, id, timestamps } from '../sql/columns.ts'
 import { AiTool } from './ai-tool.ts'
 
 export const mcpTransports = ['sse', 'http', 'stdio'] as const
-export const approvals = ['never', 'always', 'auto'] as const
+const approvals = ['never', 'always', 'auto'] as const
 
 /** A server that offers tools over the Model Context Protocol. */
 export const McpServer = defineEntity({

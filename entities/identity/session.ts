@@ -3,7 +3,7 @@ import { moment } from '../sql/columns.ts'
 import { User } from './user.ts'
 
 /** How somebody signed in, and so where they sign out. */
-export const loginMethods = ['password', 'oidc', 'proxy'] as const
+const loginMethods = ['password', 'oidc', 'proxy'] as const
 export type LoginMethod = (typeof loginMethods)[number]
 
 /** Somebody who has signed in and is no user yet, as the login source describes them. */

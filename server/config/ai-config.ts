@@ -58,7 +58,7 @@ const withoutDemo = modelConfig.superRefine(({ providers }, ctx) => {
   }
 })
 
-export class ModelConfigError extends Error {
+class ModelConfigError extends Error {
   override name = 'ModelConfigError'
 
   constructor(file: string, problems: readonly string[]) {

@@ -14,7 +14,7 @@ export function readEnv(source?: NodeJS.ProcessEnv): Env {
   return { ...parsed.data, variables: present }
 }
 
-export class SettingsError extends Error {
+class SettingsError extends Error {
   override name = 'SettingsError'
 
   constructor(problems: readonly string[]) {

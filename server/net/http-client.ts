@@ -71,7 +71,7 @@ function assertAllowed({ protocol, username, password, hostname }: URL, reach: O
   if (reach === 'public' && isIP(literal) && !isPublic(literal)) throw new OutboundError('not a public address')
 }
 
-export class OutboundError extends Error {
+class OutboundError extends Error {
   override name = 'OutboundError'
 }
 

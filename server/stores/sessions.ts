@@ -33,7 +33,7 @@ declare module 'fastify' {
 }
 
 /** Of one person, or of somebody who is registering: those not used for longest end, so that nobody fills the table. */
-export const MAX_SESSIONS = 100
+const MAX_SESSIONS = 100
 
 /** More than one goes with each that starts, so that none stay. */
 const MAX_EXPIRED = 100

@@ -6,7 +6,7 @@ import type { Linked } from './target-reader.ts'
 import { dataOf, identifierOf, keyOf } from './walk.ts'
 
 export const NOTHING_MADE = 'nothing can be made'
-export const NOTHING_CHANGED = 'nothing that can be made can be changed'
+const NOTHING_CHANGED = 'nothing that can be made can be changed'
 
 /** A resource of our own of each type that can be changed. */
 export const eachOwn = (server: TargetServer, check: (type: TargetType, resource: JsonObject) => unknown) =>

@@ -49,7 +49,7 @@ export async function startProvider(behave: Behaviour = answers('Good day.')) {
 /** A provider's word that must reach nobody. */
 export const canary = 'CANARY-PROVIDER-DETAIL'
 
-export const usage = { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 }
+const usage = { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 }
 
 /** Answers with a text: at once, or in pieces where a stream is asked for. */
 export const answers =

@@ -5,7 +5,7 @@ import type { Query } from './query.ts'
 
 const keyOf = ({ type, id }: Row) => `${type}/${id}`
 
-export const identify = ({ type, id }: Row): JsonObject => ({ type, id })
+const identify = ({ type, id }: Row): JsonObject => ({ type, id })
 
 /** Writes rows as a compound document. */
 export class Writer {

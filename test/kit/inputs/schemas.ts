@@ -53,7 +53,7 @@ export interface Definition {
 export const definitionOf = (schema: z.ZodType) => schema._zod.def as unknown as Definition
 
 /** The schemas directly within another, each with the step that leads there. Free JSON has no parts of its own. */
-export function partsOf(schema: z.ZodType): [step: string, part: z.ZodType][] {
+function partsOf(schema: z.ZodType): [step: string, part: z.ZodType][] {
   const { shape = {}, options = [], items = [], ...def } = definitionOf(schema)
   if (def.type === 'lazy') return []
   const wrapped = [def.innerType, def.in, def.out, ...options].flatMap((part) => (part ? [part] : []))
