@@ -32,6 +32,7 @@ export async function jsonApi(app: FastifyInstance, options: JsonApiOptions) {
   const site: Site = { resources: byType, members, baseUrl: baseUrl + basePath }
 
   readDocuments(app)
+  app.decorateRequest('context', null)
   app.addHook('onRequest', async (request, reply) => {
     // Fastify would add a charset to the media type, which may have no such parameter.
     reply
@@ -39,9 +40,12 @@ export async function jsonApi(app: FastifyInstance, options: JsonApiOptions) {
       .header('cache-control', 'private, no-cache')
       .serializer(asItIs)
     assertAcceptable(request.headers.accept)
-    await contextOf(request, reply)
+    const ctx = await contextOf(request, reply)
     // Whatever the body is.
     if (request.is404) throw nothingHere()
+    const { route } = request.routeOptions.config as { route?: Route }
+    if (route) assertServed(route, ctx)
+    Object.assign(request, { context: ctx })
   })
   tellErrors(app, site)
 
@@ -51,13 +55,12 @@ export async function jsonApi(app: FastifyInstance, options: JsonApiOptions) {
       url: route.url,
       config: { route } as object,
       bodyLimit: bodyLimitOf(route.procedure, bodyLimits),
-      onRequest: async (request, reply) => assertServed(route, await contextOf(request, reply)),
       preParsing: async (request) => {
         const isRead = route.method === 'GET' || !hasBody(request)
         if (!isRead) assertContentType(request.headers['content-type'], route.answers === 'action')
       },
       handler: async (request, reply) =>
-        serve({ router, site, route: route as ServedRoute }, request, reply, await contextOf(request, reply)),
+        serve({ router, site, route: route as ServedRoute }, request, reply, contextIn(request)),
     })
   }
   for (const [url, taken] of Map.groupBy(routes, (route) => route.url)) refuseOtherMethods(app, url, taken)
@@ -75,8 +78,15 @@ function readDocuments(app: FastifyInstance): void {
   })
 }
 
-/** Who may not call is told so before the body is read. What is only read refuses writes of whoever has signed in. */
+/** The context that the first hook left on the request. */
+const contextIn = (request: FastifyRequest) => (request as FastifyRequest & { context: Context }).context
+
+/**
+ * Who may not call is told so before the body is read; a read has none, and its procedure says so itself. What is only
+ * read refuses writes of whoever has signed in.
+ */
 function assertServed(route: Route, ctx: Context): void {
+  if (route.method === 'GET' && isServed(route)) return
   if (isServed(route)) assertMayCall(ctx, routeAccess(route))
   else throw new Problem(ctx.caller.current.type === 'guest' ? 'signed_out' : 'read_only')
 }
