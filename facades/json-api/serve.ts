@@ -1,19 +1,20 @@
 import { type AnyTRPCRouter, callTRPCProcedure } from '@trpc/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../routers/core/context.ts'
+import { runOnce, type StoredResponse } from '../../routers/core/idempotency.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { Linked } from '../../routers/resource/record.ts'
 import { entityTag, insistedVersions, isKnown } from '../http/conditional.ts'
+import { syncLogMember } from '../http/names.ts'
 import { inputsOf } from '../http/procedures.ts'
 import { readAction, readLinkage, readResource } from './body.ts'
 import { type Site, selfOf } from './document.ts'
 import type { ServedRoute } from './exposed-routes.ts'
-import { once, type Sent } from './idempotency.ts'
 import type { Members } from './members.ts'
 import { type ParsedQuery, parseQuery } from './query.ts'
 import { isRepeatable, type Route } from './routes.ts'
 import { textOf } from './text.ts'
-import { mediaType } from './wire.ts'
+import { jsonapi, mediaType } from './wire.ts'
 
 export interface Served {
   router: AnyTRPCRouter
@@ -35,14 +36,24 @@ export async function serve(
   const attempt = () => ({
     key: String(key),
     request: `${method} ${request.url} ${JSON.stringify(request.body ?? null)}`,
+    bodyNotKept,
   })
-  const { status, headers, payload } = isOnce ? await once(ctx, attempt(), run) : await run()
+  const { status, headers, payload } = isOnce ? await runOnce(ctx, attempt(), run) : await run()
   reply.headers(headers)
   if (method === 'GET' && isKnown(request.headers['if-none-match'], headers['etag'])) return reply.code(304).send()
   return reply.code(status).type(mediaType).send(payload)
 }
 
-async function answer(served: Served, request: FastifyRequest, ctx: Context): Promise<Sent> {
+/** The body of a repeat where that of the first answer is not kept. */
+const bodyNotKept = JSON.stringify({
+  jsonapi,
+  meta: {
+    [syncLogMember]: [],
+    note: 'This request was carried out before. The body of its answer is not kept; read the resource for its state.',
+  },
+})
+
+async function answer(served: Served, request: FastifyRequest, ctx: Context): Promise<StoredResponse> {
   const { site, route } = served
   const { output, query } = await call(served, request, ctx)
   const payload = await textOf({ site, route, query, url: request.url, output })

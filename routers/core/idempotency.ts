@@ -1,20 +1,18 @@
 import { createHash } from 'node:crypto'
-import type { Caller } from '../../routers/core/caller.ts'
-import type { Context } from '../../routers/core/context.ts'
-import { Problem } from '../../routers/core/problems.ts'
-import { syncLogMember } from '../http/names.ts'
+import type { Caller } from './caller.ts'
+import type { Context } from './context.ts'
 import { giveKeyBack, takeKey, takeRoom } from './idempotency-quota.ts'
-import { jsonapi } from './wire.ts'
+import { Problem } from './problems.ts'
 
-/** An answer as it goes out. */
-export interface Sent {
+/** An answer as it goes out, and comes again. */
+export interface StoredResponse {
   status: number
   headers: Record<string, string>
   payload: string
 }
 
 /** What is kept of an answer; a large body is not, nor one beyond the person's quota. */
-type KeptAnswer = Omit<Sent, 'payload'> & { payload?: string }
+type KeptAnswer = Omit<StoredResponse, 'payload'> & { payload?: string }
 
 interface Kept {
   /** Tells another request under the same key. */
@@ -28,21 +26,29 @@ const RUNNING = 5 * 60_000
 const KEPT = 24 * 60 * 60_000
 const PURPOSE = 'idempotency'
 
-interface Attempt {
+export interface Attempt {
   key: string
   /** What makes it the same request: method, address and body. */
   request: string
+  /** What a repeat is told where the body of the first answer is not kept. */
+  bodyNotKept: string
 }
 
 /** Carries out a request once per caller and key; a replay gets the first answer, on whichever replica it arrives. */
-export async function once(ctx: Context, { key, request }: Attempt, run: () => Promise<Sent>): Promise<Sent> {
+export async function runOnce(
+  ctx: Context,
+  { key, request, bodyNotKept }: Attempt,
+  run: () => Promise<StoredResponse>,
+): Promise<StoredResponse> {
   if (!/^[\x21-\x7e]{1,255}$/.test(key)) throw new Problem('idempotency_key')
   const caller = callerOf(ctx)
   // Guests are too many to be told apart by a key.
   if (!caller) return run()
   const place = `idempotency:${digest(`${caller.name} ${key}`)}`
   const print = digest(request)
-  return (await replay(ctx, place, print)) ?? first(ctx, { place, print, owner: caller.owner }, run)
+  const kept = await replay(ctx, place, print)
+  if (kept) return { payload: bodyNotKept, ...kept }
+  return first(ctx, { place, print, owner: caller.owner }, run)
 }
 
 /** The answer that was kept; nothing where this request is the first, which it then is for everybody. */
@@ -50,7 +56,7 @@ async function replay(
   { services: { answers, vault } }: Context,
   place: string,
   print: string,
-): Promise<Sent | undefined> {
+): Promise<KeptAnswer | undefined> {
   // What is gone between the two looks was a failure, and its place is free.
   for (;;) {
     const isFirst = await answers
@@ -65,7 +71,7 @@ async function replay(
     const kept = JSON.parse(text) as Kept
     if (kept.print !== print) throw conflict('This key was used for another request.')
     if (!kept.sent) throw conflict('The first request with this key is still under way.')
-    return { payload: bodyNotKept, ...(JSON.parse(vault.open(kept.sent, PURPOSE)) as KeptAnswer) }
+    return JSON.parse(vault.open(kept.sent, PURPOSE)) as KeptAnswer
   }
 }
 
@@ -76,7 +82,7 @@ interface Claim {
   owner: string
 }
 
-async function first(ctx: Context, claim: Claim, run: () => Promise<Sent>): Promise<Sent> {
+async function first(ctx: Context, claim: Claim, run: () => Promise<StoredResponse>): Promise<StoredResponse> {
   // What was refused changed nothing and may be tried again.
   const release = async (error: unknown): Promise<never> => {
     await ctx.services.answers.delete(claim.place)
@@ -92,7 +98,7 @@ async function first(ctx: Context, claim: Claim, run: () => Promise<Sent>): Prom
   return sent
 }
 
-async function keep(ctx: Context, { place, print, owner }: Claim, sent: Sent): Promise<void> {
+async function keep(ctx: Context, { place, print, owner }: Claim, sent: StoredResponse): Promise<void> {
   const { status, headers, payload } = sent
   const { location } = headers
   const brief: KeptAnswer = { status, headers: location === undefined ? {} : { location } }
@@ -100,15 +106,6 @@ async function keep(ctx: Context, { place, print, owner }: Claim, sent: Sent): P
   const kept: Kept = { print, sent: ctx.services.vault.seal(JSON.stringify(answer), PURPOSE) }
   await ctx.services.answers.set(place, JSON.stringify(kept), KEPT)
 }
-
-/** The body of a repeat where that of the first answer is not kept. */
-const bodyNotKept = JSON.stringify({
-  jsonapi,
-  meta: {
-    [syncLogMember]: [],
-    note: 'This request was carried out before. The body of its answer is not kept; read the resource for its state.',
-  },
-})
 
 const conflict = (detail: string) => new Problem('idempotency_conflict', { detail })
 

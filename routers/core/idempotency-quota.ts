@@ -1,5 +1,5 @@
-import type { Context } from '../../routers/core/context.ts'
-import { Problem } from '../../routers/core/problems.ts'
+import type { Context } from './context.ts'
+import { Problem } from './problems.ts'
 
 const DAY_SECONDS = 24 * 60 * 60
 
