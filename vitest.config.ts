@@ -7,6 +7,7 @@ const soak = [
   'test/process/lost-connection.test.ts',
   'test/json-api/fuzz.test.ts',
   'test/json-api/conformance.test.ts',
+  'test/json-api/differential.test.ts',
 ]
 
 /** A file for what is counted, beside what is printed. */
