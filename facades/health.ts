@@ -3,7 +3,7 @@ import { createCaller } from '../routers/index.ts'
 import type { ContextOf } from './http/procedures.ts'
 
 interface HealthOptions {
-  /** A guest's context, whatever the request carries: health is asked without session or user code. */
+  /** A guest's context, even if the request has credentials: health checks load no session and run no user code. */
   guestContextOf: ContextOf
   isDraining: () => boolean
 }

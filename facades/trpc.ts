@@ -70,7 +70,7 @@ async function inOnePiece(request: FastifyRequest, reply: FastifyReply, payload:
   return payload.text()
 }
 
-/** The procedures that a request calls. More than a batch may have are refused by whoever carries it out. */
+/** The procedures that a request calls. tRPC itself refuses batches that are too large. */
 const namesOf = ({ params, query }: FastifyRequest<Called>): string[] =>
   query.batch === '1' ? params.path.split(',', MAX_CALLS) : [params.path]
 

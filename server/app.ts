@@ -148,7 +148,7 @@ function answerErrors(app: FastifyInstance, env: Env, { labels }: Services): voi
   })
 }
 
-/** What cannot be decoded stands for its letters: there is nothing there, and the face of that address says so. */
+/** A path that cannot be decoded is taken literally: nothing exists there, and the facade of that path answers 404. */
 function readable(url: string): string {
   const [path = '', search] = url.split(/(\?.*)/s)
   try {
@@ -169,7 +169,7 @@ function assertFewParameters(url: string): void {
 
 /** While the service stops; another replica, or the next start, takes it. */
 async function refuseWork({ raw }: FastifyRequest): Promise<never> {
-  // The connection ends with the answer, and a body that nobody read would reset it before the answer arrives.
+  // The connection closes after the answer; an unread body would reset it before the answer arrives.
   raw.resume()
   await withTimeout(once(raw, 'end'), BODY_TIMEOUT_MS).catch(() => {})
   throw new Problem('unavailable')
@@ -177,7 +177,7 @@ async function refuseWork({ raw }: FastifyRequest): Promise<never> {
 
 const BODY_TIMEOUT_MS = 1000
 
-/** Paths as they are declared: what stands in an address may be a secret. */
+/** The path as the route declares it: a real path may contain a secret. */
 function logRequest(request: FastifyRequest, reply: FastifyReply, ctx: Context | undefined): void {
   const current = ctx?.caller.current
   const caller = current?.type === 'user' ? { userId: current.person.id, tokenId: current.token?.id } : undefined

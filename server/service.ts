@@ -95,7 +95,7 @@ export interface Service extends Core {
 
 const CLOSING_INTERVAL_MS = 250
 
-/** The port comes first: whoever finds it taken has no database made, and a free one is known to all parts. */
+/** Claims the port first: if it is taken, no database is created; if it is free, all parts know its number. */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const claimed = await claimPort(options.env)
   try {

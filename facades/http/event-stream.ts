@@ -69,7 +69,7 @@ function gathered(raw: FastifyReply['raw']) {
 
 const eventOf = (type: string, data: object) => `event: ${type}\ndata: ${JSON.stringify(data)}\n\n`
 
-/** Waiting for a reader who has gone would never end. */
+/** Without this, writing to a client that has disconnected would wait for ever. */
 function closing({ raw }: FastifyReply): AbortSignal {
   const closed = new AbortController()
   raw.once('close', () => {

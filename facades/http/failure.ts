@@ -29,7 +29,7 @@ function statusOf(code: ErrorCode): number {
   return http ?? getHTTPStatusCodeFromError(new TRPCError({ code: status }))
 }
 
-/** Reads whatever was thrown; what nobody meant to throw is a failure of the server and says nothing of its inside. */
+/** Turns any thrown value into a failure. An unexpected error becomes a server failure that reveals no details. */
 export function failureOf(thrown: unknown): Failure {
   const error = getTRPCErrorFromUnknown(unavailableOr(thrown))
   const failure = (code: ErrorCode, message: string = errorKind(code).title): Failure => ({

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { Problem } from '../../routers/core/problems.ts'
 
-/** More than any body needs, and few enough for whoever walks through it. */
+/** More than any real body needs, and few enough to be walked through quickly. */
 const MAX_DEPTH = 50
 const MAX_VALUES = 50_000
 

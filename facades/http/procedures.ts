@@ -28,7 +28,7 @@ export function bodyLimitOf(procedure: AnyTRPCProcedure | undefined, limits: Bod
   return limits[(procedure && metaOf(procedure).body) ?? 'form']
 }
 
-/** The context of a request: who calls, made once and handed out again to whoever asks. */
+/** The context of a request, with its caller: created once, then reused. */
 export type ContextOf = (request: FastifyRequest, reply: FastifyReply) => Promise<Context>
 
 export interface Door {
@@ -36,7 +36,7 @@ export interface Door {
   bodyLimits: BodyLimits
 }
 
-/** Options of a route to a procedure: who may not call it is told so before the body is read, which is bounded by what it needs. */
+/** Route options of a procedure: callers without access are refused before the body is read, and the body limit is the procedure's. */
 export function routeTo(name: string, { contextOf, bodyLimits }: Door) {
   const procedure = procedureAt(name)
   if (!procedure) throw new Error(`There is no procedure ${name}.`)

@@ -23,7 +23,7 @@ const envelope = z.looseObject({
   }),
 })
 
-/** What a procedure takes beside attributes and relations; no attribute may pass for it. */
+/** Input members of procedures that are no attributes or relations; no attribute may have such a name. */
 const reserved = new Set(['id', 'ifVersion'])
 
 /** The attributes and relations of a resource object, as a procedure's input; relations hold ids. */

@@ -29,7 +29,7 @@ export interface Failed {
   site: Pick<Site, 'members' | 'resources'>
 }
 
-/** The document for whatever was thrown: one entry per problem, and nothing of the server's inside. */
+/** The error document of any thrown value: one entry for each problem, and no internal details. */
 export function errorDocument(thrown: unknown, failed: Failed): ErrorDocument {
   const { status, code, message, error } = failureOf(thrown)
   const issues = issuesOf(error)

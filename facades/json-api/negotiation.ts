@@ -6,7 +6,7 @@ interface MediaRange {
   parameters: Map<string, string>
 }
 
-/** Parts at a separator, which inside quotes is none. A quote that nobody closes ends with the text, and is not looked for twice. */
+/** Splits at a separator outside of quotes. An unclosed quote runs to the end of the text, and is scanned only once. */
 const split = (text: string, separator: ',' | ';') =>
   text.match(separator === ',' ? /(?:[^,"]|"(?:\\.|[^"\\])*"?)+/g : /(?:[^;"]|"(?:\\.|[^"\\])*"?)+/g) ?? []
 

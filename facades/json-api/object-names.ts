@@ -60,7 +60,7 @@ export class ObjectNames {
     )
   }
 
-  /** Where something declared stands in what was written. */
+  /** The place of a declared member in the body as it was sent. */
   path([first, ...rest]: Path): Path {
     if (first === undefined) return []
     if (typeof first === 'number') return [first, ...this.path(rest)]

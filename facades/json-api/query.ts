@@ -18,7 +18,7 @@ export interface ParsedQuery {
 }
 
 const family = /^(page|filter|fields)\[([^[\]]+)\]$/
-/** Read by whoever chooses the language. */
+/** Read by the choice of language, in server/http. */
 const elsewhere = new Set(['locale', 'lang'])
 
 /** What a route's answer can be asked for. */

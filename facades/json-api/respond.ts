@@ -16,7 +16,7 @@ export interface Answered {
   output: unknown
 }
 
-/** What an action returns beside, or in place of, a record. */
+/** What an action returns in addition to a record, or instead of one. */
 interface ActionOutput {
   data?: Linked | Linked[] | null
   meta?: Record<string, unknown>

@@ -65,7 +65,7 @@ async function call(served: Served, request: FastifyRequest, ctx: Context) {
   const { name: path, procedure } = route
   let query: ParsedQuery = { input: {}, fields: new Map() }
   let input: object | undefined
-  // Asked for once the caller was let in: nobody else learns what is wrong with their input.
+  // Parsed after access is checked, so that only allowed callers learn what is wrong with their input.
   const getRawInput = async () => {
     if (input) return input
     query = parseQuery(searchOf(request), route, site)

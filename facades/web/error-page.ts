@@ -13,7 +13,7 @@ interface Language {
   labels: Labels
 }
 
-/** Tells a person that the request failed, what to do now, and the id by which the log knows the request. */
+/** Says that the request failed, what to do now, and the request id that is in the log. */
 export function sendErrorPage(request: FastifyRequest, reply: FastifyReply, status: number, language: Language) {
   const translate = translator(language.labels)
   const kind = kindOf(status)

@@ -23,7 +23,7 @@ export interface Page {
   wide?: boolean
 }
 
-/** The frame of every page. Scripts and styles are files of ours; nothing stands inline. */
+/** The frame of every page. Scripts and styles are separate files, never inline. */
 export function layout(
   translate: Translate,
   locale: string,

@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import { layout, type Page, type Translate } from './layout.ts'
 
-/** Everything comes from here, and nothing runs that stands in the page. */
+/** Content-Security-Policy: everything from this origin, and no inline script. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",

@@ -60,7 +60,7 @@ type Synced = Record<string, unknown>
 
 const fromFile = ({ synced }: { synced?: unknown }) => synced !== null && synced !== undefined
 
-/** ResponseHints that it was the synchronisation, so that a return of the entry can switch it on again. */
+/** Records that the synchronisation switched it off, so that it is switched on again when the entry returns to the file. */
 function switchOff(row: { active: boolean; synced?: Synced | null | undefined }, name: string): string[] {
   if (!row.active || row.synced?.['active'] !== true) return []
   row.active = false

@@ -26,7 +26,7 @@ export type Guard = <T>(attempt: () => Promise<T>, by: Attempting) => Promise<T>
 const MIN_UNANSWERED_USERS = 3
 
 export function createGuard({ failures = 5, openFor = 15_000 }: ProviderSettings['circuit'] = {}): Guard {
-  /** Who waited in vain since the provider last answered. */
+  /** The callers who got no answer since the provider last answered anybody. */
   const unanswered = new Set<number>()
   const isUnwell = (error: unknown) => isOutage(error) || (isSilence(error) && isSilentForMany())
   const isSilentForMany = () => unanswered.size >= MIN_UNANSWERED_USERS || circuit.state === CircuitState.HalfOpen
@@ -51,7 +51,7 @@ export function createGuard({ failures = 5, openFor = 15_000 }: ProviderSettings
     }, signal)
 }
 
-/** The request found nobody, or somebody who says that they cannot work. */
+/** The connection failed, or the provider says that it cannot work. */
 const isOutage = (error: unknown) => (statusOf(error) ?? 0) >= 500 || phaseOf(error) === 'connecting'
 
 /** The request was sent, and no answer began. */
@@ -93,7 +93,7 @@ function retryAfterOf(error: unknown): number {
   return Number.isNaN(ms) ? 0 : Math.max(0, ms)
 }
 
-/** The system's or the pool's word for what happened, wherever in the chain of causes it stands. */
+/** The error code of the system or of the connection pool, found anywhere in the chain of causes. */
 function networkCode(error: unknown): string | undefined {
   const { code, cause } = (error ?? {}) as { code?: unknown; cause?: unknown }
   return typeof code === 'string' ? code : cause ? networkCode(cause) : undefined

@@ -109,7 +109,7 @@ function inTurns(messages: readonly Message[]): Message[] {
 
 const isSystem = ({ role }: Message) => role === 'system'
 
-/** A tool that does not listen to its signal holds nobody up. */
+/** A tool that ignores its abort signal delays no caller. */
 const unlessEnded = <T>(work: Promise<T>, signal: AbortSignal): Promise<T> =>
   new Promise((resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true })

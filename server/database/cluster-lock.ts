@@ -16,7 +16,7 @@ export interface EmbeddedDatabase {
 /** A command and a migration share the database of a running service; a service needs it for itself. A command makes none. */
 export type Use = 'service' | 'command' | 'migration'
 
-/** Who hears of a wait, and who ends it. */
+/** Callbacks and signals of a wait: who is told of it, and what ends it. */
 interface Waiting {
   notify?: ((sentence: string) => void) | undefined
   signal?: AbortSignal | undefined

@@ -10,7 +10,7 @@ export interface ClaimedPort {
 
 /** Takes the port of the settings, or a free one for 0; throws in words of the settings where that is not possible. */
 export async function claimPort({ PORT, HOST }: Pick<Env, 'PORT' | 'HOST'>): Promise<ClaimedPort> {
-  // Nobody is served here yet.
+  // No requests are served on this socket yet.
   const holder = createServer((socket) => socket.destroy())
   holder.listen(PORT, HOST)
   await once(holder, 'listening').catch((error: NodeJS.ErrnoException) => explainPort(error, { PORT, HOST }))

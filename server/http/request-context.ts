@@ -15,7 +15,7 @@ export interface Contexts {
   peekContextOf: ContextOf
   /** By token only. */
   tokenContextOf: ContextOf
-  /** A guest's, whatever the request carries. */
+  /** The context of a guest, even if the request has credentials. */
   guestContextOf: ContextOf
   /** What a request had, if it had one that counts. */
   made(request: FastifyRequest): Promise<Context | undefined>
@@ -36,7 +36,7 @@ export async function createContexts(
   const { bySession, peeking, byToken } = await waysToAuthenticate(services, authenticator)
   app.decorateRequest('callContext', null)
 
-  /** The same one for everybody who asks during the life of a request. */
+  /** One context for each request, created once. */
   const once =
     (authenticate: Authenticate): ContextOf =>
     (request, reply) =>

@@ -23,7 +23,7 @@ export function localeOf({ cookies, headers, query }: FastifyRequest, remembered
   return undefined
 }
 
-/** More than this of a header nobody's browser sends. */
+/** Longer than this header is in any browser. */
 const MAX_HEADER = 500
 
 /** `de;q=0.8, en` as `['en', 'de']`. */

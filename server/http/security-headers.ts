@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 
 const YEAR_SECONDS = 365 * 24 * 60 * 60
 
-/** Tells browsers to do nothing with an answer but show it; a page replaces the policy by its own. */
+/** Forbids browsers to do anything with an answer but show it; pages set a policy of their own. */
 export async function secureHeaders(app: FastifyInstance): Promise<void> {
   await app.register(helmet, {
     contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },

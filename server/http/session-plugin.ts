@@ -42,5 +42,5 @@ export async function keepSessions(app: FastifyInstance, { store, secrets, secur
   })
 }
 
-/** Nobody guesses 256 bits. */
+/** 256 random bits cannot be guessed. */
 export const newSecret = () => randomBytes(32).toString('base64url')

@@ -1,7 +1,7 @@
 import type { Log } from '../../routers/ports/log.ts'
 import { type Identity, identity } from '../../routers/ports/login.ts'
 
-/** What a source tells of a person, unless it is rubbish; the log then has the places, never the values. */
+/** Validates what a login source says of a person. If it is invalid, the log gets the names of the fields, never the values. */
 export function parseIdentity(source: string, told: unknown, log: Log): Identity | undefined {
   const parsed = identity.safeParse(told)
   if (parsed.success) return parsed.data

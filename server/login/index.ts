@@ -51,7 +51,7 @@ export async function openLoginSources(
 
 const MAX_PASSWORD = 1024
 
-/** Asks one after the other. Whoever fails has failed everywhere, so that time does not tell who knows the account. */
+/** Asks all sources, one after the other. A failed sign-in has asked every source, so its duration does not reveal who has the account. */
 function firstOf(sources: readonly PasswordSource[]): PasswordSource {
   return {
     async verify(typed, password) {

@@ -10,7 +10,7 @@ export interface LdapAttributes {
   invertName: boolean
 }
 
-/** What an entry of a directory tells of a person, still to be checked. */
+/** The data of a person in a directory entry, not yet validated. */
 export function identityOfEntry(entry: Entry, { username, email, name, invertName }: LdapAttributes) {
   const usernames = valuesOf(entry, username)
   const names = name.flatMap((attribute) => valuesOf(entry, attribute)[0] ?? [])

@@ -49,7 +49,7 @@ export function createLdap(options: LdapOptions, log: Log): PasswordSource {
 /** Runs one step after another on a connection. */
 type Steps = <Result>(step: (client: Client) => Promise<Result>) => Promise<Result>
 
-/** A connection of one login's own, closed whatever happens. */
+/** Opens a connection for one login, and closes it in any case. */
 async function withClient<Result>(
   url: string,
   { startTls, ca, timeout }: LdapOptions,

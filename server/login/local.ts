@@ -18,7 +18,7 @@ import {
 export interface LocalOptions {
   file: string
   inUse: boolean
-  /** Whether accounts with addresses that are nobody's, as in examples, may sign in. */
+  /** Whether accounts with example addresses (such as ada@example.org) may sign in. */
   allowExamples: boolean
 }
 
@@ -40,7 +40,7 @@ export function createLocalAccounts(options: LocalOptions, log: Log): OpenedLoca
       throw new Problem('unavailable', { detail: UNUSABLE, cause: error })
     })
   const find = async (username: string) => (await guard(read())).get(usernameOf(username))
-  // Stands in for the hash of an unknown account, which takes as long then as a wrong password.
+  // Verified in place of an unknown account's hash, so that this takes as long as a wrong password.
   let nobody: Promise<string> | undefined
   const hashOfNobody = () => {
     nobody ??= hashPassword(randomUUID()).catch((error: unknown) => {

@@ -10,7 +10,7 @@ export interface OidcOptions {
   issuer: string
   clientId: string
   clientSecret?: string | undefined
-  /** Beside `openid`. */
+  /** Scopes in addition to `openid`. */
   scopes: readonly string[]
   claims: OidcClaims
   /** Used instead of the address that the provider names for signing out. */
@@ -104,7 +104,7 @@ const newPending = (): AuthorizationState => ({
   until: Date.now() + MINUTES_TO_RETURN * 60_000,
 })
 
-/** Swaps the code for what the provider tells of the person, in the signed token and at its userinfo address. */
+/** Exchanges the authorization code for the claims of the person, from the ID token and the userinfo endpoint. */
 async function claimsOf(config: client.Configuration, back: URL, pending: AuthorizationState): Promise<Claims> {
   const tokens = await client.authorizationCodeGrant(config, back, {
     expectedState: pending.state,
@@ -116,7 +116,7 @@ async function claimsOf(config: client.Configuration, back: URL, pending: Author
   return { ...signed, ...(await client.fetchUserInfo(config, tokens.access_token, signed.sub)) }
 }
 
-/** The provider is told who asks and where to go then, not who signs out: that would need a kept token. */
+/** Sends the client id and the return address but no id_token_hint, for which the token would have to be stored. */
 function signOutUrl(config: client.Configuration, { logoutUrl, clientId, baseUrl }: OidcOptions): string | undefined {
   const parameters = { client_id: clientId, post_logout_redirect_uri: `${baseUrl}/login` }
   if (!logoutUrl) {

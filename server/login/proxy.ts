@@ -13,7 +13,7 @@ export interface ProxyOptions {
   logoutUrl?: string | undefined
 }
 
-/** Reads who signed in at a reverse proxy, from its own connections only. */
+/** Reads from the proxy's headers who signed in; only headers on connections from the proxy count. */
 export function createProxy({ addresses, headers: names, loginUrl, logoutUrl }: ProxyOptions, log: Log): HeaderSource {
   const isTrusted = trustOf(addresses)
   return {
@@ -35,7 +35,7 @@ export function createProxy({ addresses, headers: names, loginUrl, logoutUrl }: 
   }
 }
 
-/** A name that comes twice was sent by the client too, and is nobody's. */
+/** A header that comes twice was also sent by the client, so it is ignored. */
 function single(headers: DistinctHeaders, name: string): string | undefined {
   const [value, ...more] = headers[name] ?? []
   if (value === undefined || more.length > 0) return undefined

@@ -5,7 +5,7 @@ import ipaddr from 'ipaddr.js'
 import { Agent, type Dispatcher } from 'undici'
 import { type Answer, Exchange } from './response-stream.ts'
 
-/** The one way out: pooled connections, time limits, size limit, no redirects, and a say on which addresses are reached. */
+/** The only client for outgoing HTTP: pooled connections, time limits, a size limit, no redirects, and a check of the addresses. */
 export interface Outbound {
   /** As much of `fetch` as SDKs use: an address, and a body of text. */
   fetch: typeof globalThis.fetch

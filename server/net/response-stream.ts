@@ -11,7 +11,7 @@ export interface Answer {
 /** How far a request had come when it failed: the answer begins with its head. */
 export type Phase = 'connecting' | 'waiting' | 'reading'
 
-/** Found wherever in the chain of causes it stands. */
+/** Searches the whole chain of causes. */
 export function phaseOf(error: unknown): Phase | undefined {
   const { phase, cause } = (error ?? {}) as { phase?: Phase; cause?: unknown }
   return phase ?? (cause ? phaseOf(cause) : undefined)
@@ -48,12 +48,12 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#body = new Readable({
       read: () => controller.resume(),
       destroy(error, done) {
-        // Whoever stops reading early lets go of the connection.
+        // A reader who stops early releases the connection.
         if (!this.readableEnded) controller.abort(error ?? new DOMException('Nobody reads on.', 'AbortError'))
         done(error)
       },
     })
-    // Whoever reads is told; a failure that nobody reads about must not end the process.
+    // The reader gets the error. Without a reader, the rejection must not end the process.
     this.#body.on('error', () => {})
     this.#answer.resolve({ statusCode, headers, body: this.#body })
   }

@@ -7,7 +7,7 @@ export interface Seen {
   values?: unknown[]
 }
 
-/** ResponseHints every statement of the process during each test of a file, whoever sends it: `taken` gives those since the last look. */
+/** Records every statement that this process sends during each test of a file; `taken` returns those since its last call. */
 export function watchStatements() {
   let seen: Seen[] = []
   beforeEach(() => {

@@ -37,7 +37,7 @@ export class Components {
       io,
       unrepresentable: 'any',
       override: ({ jsonSchema }) => {
-        // Says no more than the format, at great length; only who sends something needs every letter of it.
+        // The pattern repeats the format at length; it is kept only in request schemas.
         if (io === 'output' && jsonSchema.format) delete jsonSchema.pattern
       },
     })

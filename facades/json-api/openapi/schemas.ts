@@ -60,7 +60,7 @@ export class AnswerSchemas {
     return objectOf({ jsonapi: this.#version(), data, meta: { type: 'object' } }, ['data', 'meta'])
   }
 
-  /** The answer to a write, whatever else is in it. */
+  /** The members that every answer to a write has. */
   changed(answer?: Described): Described {
     const log = this.#components.use('schemas', 'changed', () =>
       objectOf({ jsonapi: this.#version(), meta: objectOf({ [syncLogMember]: listOf({ type: 'object' }) }) }),

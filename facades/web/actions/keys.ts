@@ -8,7 +8,7 @@ type FirstKeys = Parameters<Api['registration']['complete']>[0]
 type PasswordChange = Parameters<Api['password']['change']>[0]
 type Backup = Parameters<Api['passkey']['renewBackup']>[0]
 
-/** How a person comes to keys, and back to them. */
+/** Routes by which people make their keys and recover them. */
 export async function keys(app: FastifyInstance, options: ReqOptions) {
   const { contextOf } = options
   app.setErrorHandler(refusing((refusal) => refusal))

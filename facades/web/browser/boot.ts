@@ -52,7 +52,7 @@ interface Pending {
   data: { id: string; attributes: { data: Record<string, unknown> | null } }[]
 }
 
-/** One whose name is not known here stays for a front end that knows it. */
+/** A migration whose name is unknown here stays pending for a front end that knows it. */
 async function migrate(): Promise<void> {
   const { data } = await ask<Pending>('GET', `${api}/migrations`)
   for (const { id, attributes } of data) {

@@ -11,7 +11,7 @@ const refusals: Record<number, string> = {
   422: 'page.login.failed',
 }
 
-/** Only the browser knows for sure by which address it came: proxies rewrite it. */
+/** Only the browser knows its real address for the service: proxies may rewrite it. */
 function compareAddress(): void {
   const notice = document.getElementById('other-address')
   const text = notice?.querySelector('span')

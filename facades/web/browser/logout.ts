@@ -9,7 +9,7 @@ form.addEventListener('submit', async (event) => {
   if (form.ariaBusy === 'true') return
   form.ariaBusy = 'true'
   try {
-    // What was opened here must not stay open for whoever comes next.
+    // Keys unlocked in this browser must not stay unlocked for its next user.
     await forget()
     const { redirectUri } = await ask<{ redirectUri: string }>('POST', '/logout')
     await go(redirectUri)

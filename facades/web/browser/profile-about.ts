@@ -29,7 +29,7 @@ export function showAbout(translate: Translate, { userinfo }: Connection): void 
   })
 }
 
-/** Whoever was faster than the answer keeps what they typed. */
+/** What was typed before the answer arrived is kept. */
 function prefill(id: string, value: string | null | undefined): void {
   const field = element<HTMLInputElement | HTMLTextAreaElement>(id)
   if (field.value === '') field.value = value ?? ''

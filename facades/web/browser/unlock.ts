@@ -12,7 +12,7 @@ import { refusePaste } from './typed.ts'
 refusePaste()
 const { connection, translate } = await boot()
 const next = wayOn()
-// Whoever only signed in again finds their keys as they left them.
+// If the keys are still unlocked from before, there is nothing to ask.
 if (next !== undefined && (await find(ownerOf(connection)))) await go(next)
 
 async function open(passkey: string): Promise<boolean> {

@@ -35,7 +35,7 @@ function arrivalNotice(translate: Translate, { error, ended }: Arrival): Html {
   return html`${ended !== undefined && html`<p class="outcome notice" role="status">${translate('page.login.ended')}</p>`}`
 }
 
-/** Where signing in elsewhere was refused, nobody typed a password here. */
+/** If the sign-in at another provider was refused, no password was typed here. */
 const failures: Record<string, string> = {
   too_many_requests: 'page.error.too_many_requests',
   unavailable: 'page.error.unavailable',
