@@ -226,7 +226,10 @@ function writings({ answers, resource, method }: Route): Input[] {
   if (answers === 'linkage') return [{ ids: ['2', '3'] }, { ids: [] }, { ids: ['1', '99999'] }, { ids: ['x'] }]
   if (method === 'DELETE') return [{}]
   const example = examples[resource.type] ?? {}
-  const wrong = sampleOf(Object.keys(resource.attributes), 4).map((name) => ({ ...example, [name]: [['no', { such: 'value' }]] }))
+  const wrong = sampleOf(Object.keys(resource.attributes), 4).map((name) => ({
+    ...example,
+    [name]: [['no', { such: 'value' }]],
+  }))
   const changed = Object.entries(example).map(([name, value]) => ({ [name]: value }))
   const whole = method === 'POST' ? [example, example] : changed
   return [{}, { nonsense: 1 }, ...wrong, { displayName: 'Changed', bio: 'Me' }, { role: 'admin' }, ...whole]
