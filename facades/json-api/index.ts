@@ -41,7 +41,7 @@ export async function jsonApi(app: FastifyInstance, options: JsonApiOptions) {
       .serializer(asItIs)
     assertAcceptable(request.headers.accept)
     const ctx = await contextOf(request, reply)
-    // Whatever the body is.
+    // Regardless of the body.
     if (request.is404) throw nothingHere()
     const { route } = request.routeOptions.config as { route?: Route }
     if (route) assertServed(route, ctx)
