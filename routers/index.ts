@@ -1,16 +1,17 @@
+import type { AnyTRPCProcedure } from '@trpc/server'
 import { aiRouter } from './ai/ask.ts'
 import { usageRouter } from './ai/usage.ts'
-import { aiModelDescriptions, aiModelDescriptionsRouter } from './catalogue/ai-model-descriptions.ts'
-import { aiModelFlags, aiModelFlagsRouter } from './catalogue/ai-model-flags.ts'
-import { aiModels, aiModelsRouter } from './catalogue/ai-models.ts'
-import { aiProviders, aiProvidersRouter } from './catalogue/ai-providers.ts'
-import { aiToolCapabilities, aiToolCapabilitiesRouter } from './catalogue/ai-tool-capabilities.ts'
-import { aiTools, aiToolsRouter } from './catalogue/ai-tools.ts'
+import { aiModelDescriptionsRouter } from './catalogue/ai-model-descriptions.ts'
+import { aiModelFlagsRouter } from './catalogue/ai-model-flags.ts'
+import { aiModelsRouter } from './catalogue/ai-models.ts'
+import { aiProvidersRouter } from './catalogue/ai-providers.ts'
+import { aiToolCapabilitiesRouter } from './catalogue/ai-tool-capabilities.ts'
+import { aiToolsRouter } from './catalogue/ai-tools.ts'
 import { modelsRouter } from './catalogue/catalogue-admin.ts'
-import { mcpServers, mcpServersRouter } from './catalogue/mcp-servers.ts'
-import { systemModels, systemModelsRouter } from './catalogue/system-models.ts'
-import { systemPrompts, systemPromptsRouter } from './catalogue/system-prompts.ts'
-import { createCallerFactory, router } from './core/trpc.ts'
+import { mcpServersRouter } from './catalogue/mcp-servers.ts'
+import { systemModelsRouter } from './catalogue/system-models.ts'
+import { systemPromptsRouter } from './catalogue/system-prompts.ts'
+import { createCallerFactory, metaOf, router } from './core/trpc.ts'
 import { pagesRouter } from './identity/page-visits.ts'
 import { passkeyRouter } from './identity/passkey.ts'
 import { passwordRouter } from './identity/password.ts'
@@ -18,15 +19,15 @@ import { registrationRouter } from './identity/registration.ts'
 import { sessionsRouter } from './identity/sign-in.ts'
 import { tokensRouter } from './identity/tokens.ts'
 import { adminRouter } from './identity/user-admin.ts'
-import { userKeychainValues, userKeychainValuesRouter } from './identity/user-keychain-values.ts'
+import { userKeychainValuesRouter } from './identity/user-keychain-values.ts'
 import { users, usersRouter } from './identity/users.ts'
 import type { Resource } from './resource/declare.ts'
-import { configs, configsRouter } from './system/configs.ts'
-import { connections, connectionsRouter } from './system/connections.ts'
-import { migrations, migrationsRouter } from './system/frontend-migrations.ts'
+import { configsRouter } from './system/configs.ts'
+import { connectionsRouter } from './system/connections.ts'
+import { migrationsRouter } from './system/frontend-migrations.ts'
 import { healthRouter } from './system/health.ts'
 import { languageRouter } from './system/language.ts'
-import { translationLabels, translationLabelsRouter } from './system/translation-labels.ts'
+import { translationLabelsRouter } from './system/translation-labels.ts'
 
 export const appRouter = router({
   admin: adminRouter,
@@ -58,23 +59,13 @@ export const appRouter = router({
   users: usersRouter,
 })
 
-/** Every declared type. */
+/** Every declared type, as the procedures expose them. */
 export const resources: readonly Resource[] = [
-  aiModelDescriptions,
-  aiModelFlags,
-  aiModels,
-  aiProviders,
-  aiToolCapabilities,
-  aiTools,
-  configs,
-  connections,
-  mcpServers,
-  migrations,
-  systemModels,
-  systemPrompts,
-  translationLabels,
-  userKeychainValues,
-  users,
+  ...new Set(
+    Object.values(appRouter._def.procedures as unknown as Record<string, AnyTRPCProcedure>).flatMap(
+      (procedure) => metaOf(procedure).exposes?.resource ?? [],
+    ),
+  ),
 ]
 
 /** The older surfaces show people by the same declaration. */
