@@ -21,7 +21,6 @@ export const AiProvider = defineEntity({
     adapter: p.string().length(40),
     name: p.string().length(120),
     active: p.boolean().default(true),
-    homepage: p.string().length(2048).nullable(),
     apiUrl: p.string().length(2048).nullable(),
     modelStatusUrl: p.string().length(2048).nullable(),
     /** Sealed with the application key. */

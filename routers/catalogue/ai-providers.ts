@@ -35,11 +35,6 @@ export const aiProviders = resource({
   attributes: {
     providerId: attribute(text(120).describe('The name in the configuration, unique.'), { write: true, sort: true }),
     name: attribute(text(120).describe('The name that people see.'), { write: true, sort: true }),
-    homepage: attribute(webAddress.nullable().describe('Where its account is managed.'), {
-      write: true,
-      default: null,
-      only: 'admin',
-    }),
     adapter: attribute(z.enum(adapters).describe('The protocol the provider speaks.'), { write: true, only: 'admin' }),
     active: attribute(z.boolean().describe('Whether its models can be used.'), {
       write: true,
