@@ -4,7 +4,6 @@ import { AiModelDescription } from './catalogue/ai-model-description.ts'
 import { AiModelUsageRule } from './catalogue/ai-model-usage-rule.ts'
 import { AiProvider } from './catalogue/ai-provider.ts'
 import { AiTool } from './catalogue/ai-tool.ts'
-import { GlossaryTerm } from './catalogue/glossary-term.ts'
 import { McpServer } from './catalogue/mcp-server.ts'
 import { SystemModel } from './catalogue/system-model.ts'
 import { SystemPrompt } from './catalogue/system-prompt.ts'
@@ -27,7 +26,6 @@ export const entities = [
   AiModelDescription,
   AiModelUsageRule,
   AiTool,
-  GlossaryTerm,
   McpServer,
   SystemModel,
   SystemPrompt,

@@ -8,7 +8,6 @@ import { aiProvidersRouter } from './catalogue/ai-providers.ts'
 import { aiToolCapabilitiesRouter } from './catalogue/ai-tool-capabilities.ts'
 import { aiToolsRouter } from './catalogue/ai-tools.ts'
 import { modelsRouter } from './catalogue/catalogue-admin.ts'
-import { glossaryTermsRouter } from './catalogue/glossary-terms.ts'
 import { mcpServersRouter } from './catalogue/mcp-servers.ts'
 import { systemModelsRouter } from './catalogue/system-models.ts'
 import { systemPromptsRouter } from './catalogue/system-prompts.ts'
@@ -41,7 +40,6 @@ export const appRouter = router({
   aiTools: aiToolsRouter,
   configs: configsRouter,
   connections: connectionsRouter,
-  glossaryTerms: glossaryTermsRouter,
   health: healthRouter,
   language: languageRouter,
   mcpServers: mcpServersRouter,
