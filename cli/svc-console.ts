@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import '../server/compile-cache.ts'
+import './compile-cache.ts'
 
 const { run } = await import('./main.ts')
 await run('svc-console')

@@ -130,7 +130,7 @@ async function dataFolder() {
     dataDir: env.DATA_DIR,
     execute,
     svc: (...argv: string[]) => execute(process.execPath, [file('cli/svc.ts'), ...argv]),
-    start: () => listening(launch(process.execPath, [file('server/start.ts')])),
+    start: () => listening(launch(process.execPath, [file('server/start.js')])),
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
   }
 }

@@ -146,7 +146,7 @@ describeWith('postgres', 'redis')('the section «Deploy»', () => {
 async function imageCommand(): Promise<string[]> {
   const dockerfile = await readFile(join(root, 'server/Dockerfile'), 'utf8')
   const [, ...args] = JSON.parse(/^CMD (.*)$/m.exec(dockerfile)?.[1] ?? '[]') as string[]
-  return [process.execPath, ...args.map((arg) => (arg === 'server/start.ts' ? join(root, arg) : arg))]
+  return [process.execPath, ...args.map((arg) => (arg === 'server/start.js' ? join(root, arg) : arg))]
 }
 
 /** Everything is typed at the terminal; here the password is piped in. */
