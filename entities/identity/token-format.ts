@@ -1,14 +1,20 @@
-import { hash, randomInt, timingSafeEqual } from 'node:crypto'
+import { hash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const ours = /^svc_(\d{1,10})_([0-9A-Za-z]{40})([0-9A-Za-z]{6})$/
 const imported = /^(\d{1,10})\|([\x21-\x7e]{16,200})$/
 
-/** What a plain token says: where to look, and what to prove. */
+/** What a plain token says. */
 export interface TokenText {
   id: number
   secret: string
+}
+
+/** What is looked up of a token: where it stands, and the hash that must stand there. */
+export interface TokenClaim {
+  id: number
+  hash: string
 }
 
 export const mintSecret = () => Array.from({ length: 40 }, () => alphabet[randomInt(62)]).join('')
@@ -17,17 +23,14 @@ export const mintSecret = () => Array.from({ length: 40 }, () => alphabet[random
 export const writeToken = ({ id, secret }: TokenText) => `svc_${id}_${secret}${checksum(secret)}`
 
 /** Reads our own tokens, and imported ones of the form `id|secret`; undefined for anything else. */
-export function readToken(text: string): TokenText | undefined {
+export function readToken(text: string): TokenClaim | undefined {
   const [, id, secret, sum] = ours.exec(text) ?? []
-  if (id && secret) return sum === checksum(secret) ? valid({ id: Number(id), secret }) : undefined
+  if (id && secret) return sum === checksum(secret) ? claimOf(Number(id), secret) : undefined
   const [, importedId, importedSecret] = imported.exec(text) ?? []
-  return importedId && importedSecret ? valid({ id: Number(importedId), secret: importedSecret }) : undefined
+  return importedId && importedSecret ? claimOf(Number(importedId), importedSecret) : undefined
 }
 
 export const hashSecret = (secret: string) => hash('sha256', secret, 'hex')
-
-export const matchesHash = (secret: string, expected: string) =>
-  timingSafeEqual(hash('sha256', secret, 'buffer'), Buffer.from(expected, 'hex'))
 
 function checksum(secret: string): string {
   let rest = crc32(secret)
@@ -40,4 +43,5 @@ function checksum(secret: string): string {
 }
 
 /** Ids beyond the column's range would be an error of the database. */
-const valid = (text: TokenText) => (text.id > 0 && text.id <= 2_147_483_647 ? text : undefined)
+const claimOf = (id: number, secret: string) =>
+  id > 0 && id <= 2_147_483_647 ? { id, hash: hashSecret(secret) } : undefined

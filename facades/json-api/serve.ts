@@ -61,28 +61,27 @@ async function answer(served: Served, request: FastifyRequest, ctx: Context): Pr
 }
 
 async function call(served: Served, request: FastifyRequest, ctx: Context) {
-  const { router, site, route } = served
+  const { router, route } = served
   const { name: path, procedure } = route
-  let query: ParsedQuery = { input: {}, fields: new Map() }
-  let input: object | undefined
-  // Parsed after access is checked, so that only allowed callers learn what is wrong with their input.
-  const getRawInput = async () => {
-    if (input) return input
-    query = parseQuery(searchOf(request), route, site)
-    input = inputOf(served, query, request)
-    return input
-  }
   const { type } = procedure._def
+  // Parsed before the call, refused within it: only allowed callers learn what is wrong with their input.
+  const parsed = parse(served, request)
+  parsed.catch(() => {})
   const output: unknown = await callTRPCProcedure({
     router,
     ctx,
     path,
     type,
-    getRawInput,
+    getRawInput: async () => (await parsed).input,
     signal: ctx.signal,
     batchIndex: 0,
   })
-  return { output, query }
+  return { output, query: (await parsed).query }
+}
+
+async function parse(served: Served, request: FastifyRequest): Promise<{ query: ParsedQuery; input: object }> {
+  const query = parseQuery(searchOf(request), served.route, served.site)
+  return { query, input: inputOf(served, query, request) }
 }
 
 const searchOf = ({ url }: FastifyRequest) => url.split(/\?(.*)/s)[1] ?? ''

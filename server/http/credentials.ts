@@ -1,5 +1,6 @@
+import { timingSafeEqual } from 'node:crypto'
 import { findTokenOwners, touchTokens } from '../../entities/identity/access-token.sql.ts'
-import { matchesHash, readToken, type TokenText } from '../../entities/identity/token-format.ts'
+import { readToken, type TokenClaim } from '../../entities/identity/token-format.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
 import type { Caller, UsageType } from '../../routers/core/caller.ts'
 import type { TypeChangeCause } from '../../routers/core/hooks.ts'
@@ -32,7 +33,7 @@ export function createAuthenticator(sql: Sql, settings: Settings, log: Log): Aut
     if (authorization === undefined) throw new Problem('signed_out')
     const token = readBearer(authorization)
     const owner = token && (await ownerOf(token.id))
-    if (!token || !owner || !matchesHash(token.secret, owner.hash)) throw new Problem('invalid_token')
+    if (!token || !owner || !isEqual(token.hash, owner.hash)) throw new Problem('invalid_token')
     used.add(token.id)
     const { userId: id, username, name, email, role, abilities } = owner
     return {
@@ -45,7 +46,10 @@ export function createAuthenticator(sql: Sql, settings: Settings, log: Log): Aut
   return { authenticateBearer, flush: used.flush }
 }
 
-function readBearer(authorization: string): TokenText | undefined {
+/** In a time that tells nothing about where two hashes differ. */
+const isEqual = (one: string, other: string) => timingSafeEqual(Buffer.from(one), Buffer.from(other))
+
+function readBearer(authorization: string): TokenClaim | undefined {
   const [scheme, text = ''] = authorization.split(' ', 2)
   return scheme?.toLowerCase() === 'bearer' ? readToken(text) : undefined
 }
