@@ -1,6 +1,8 @@
 import { defineEntity, p } from '@mikro-orm/core'
 import { id, timestamps } from '../sql/columns.ts'
-import { AiModel } from './ai-model.ts'
+import { language, nearest } from '../sql/nearest.ts'
+import { everyRowForAdmins } from '../sql/scope.ts'
+import { AiModel, visibleModels } from './ai-model.ts'
 
 export const AiModelDescription = defineEntity({
   name: 'AiModelDescription',
@@ -14,3 +16,12 @@ export const AiModelDescription = defineEntity({
     description: p.text(),
   },
 })
+
+/** Of a visible model, in the caller's language or, where it lacks that one, in the default language. */
+export const visibleDescriptions = everyRowForAdmins(
+  (
+    description,
+    sql,
+  ) => `${sql.exists('ai_models', (m) => `${m}.id = ${description}.model_id and ${visibleModels(m, sql)}`)}
+      and ${nearest('ai_model_descriptions', 'model_id', [language])(description, sql)}`,
+)

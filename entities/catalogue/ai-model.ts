@@ -1,5 +1,6 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { availabilities, id, moment, timestamps } from '../sql/columns.ts'
+import { everyRowForAdmins, type SqlPredicate } from '../sql/scope.ts'
 import { AiModelDescription } from './ai-model-description.ts'
 import { AiProvider } from './ai-provider.ts'
 import { AiTool } from './ai-tool.ts'
@@ -73,3 +74,14 @@ export const AiModel = defineEntity({
   },
 })
 export type AiModel = InferEntity<typeof AiModel>
+
+/** Active, of an active provider, and allowed to the caller's usage type. */
+export const visibleModels = everyRowForAdmins(
+  (model, sql) => `${model}.active
+    and ${sql.exists('ai_providers', (p) => `${p}.id = ${model}.provider_id and ${p}.active`)}
+    and ${allowedToUsage(model, sql)}`,
+)
+
+/** Whether the caller's usage type may use it. */
+export const allowedToUsage: SqlPredicate = (model, sql) =>
+  sql.exists('ai_model_usage_rules', (u) => `${u}.model_id = ${model}.id and ${u}.usage_type = ${sql.param('usage')}`)

@@ -1,6 +1,7 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { id, timestamps } from '../sql/columns.ts'
-import { AiModel } from './ai-model.ts'
+import { everyRowForAdmins } from '../sql/scope.ts'
+import { AiModel, allowedToUsage } from './ai-model.ts'
 
 export interface ProviderSettings {
   /** In milliseconds. */
@@ -32,3 +33,12 @@ export const AiProvider = defineEntity({
   },
 })
 export type AiProvider = InferEntity<typeof AiProvider>
+
+/** Active; programs see only those that have something for them. */
+export const visibleProviders = everyRowForAdmins((provider, sql) => {
+  const offered = sql.exists(
+    'ai_models',
+    (m) => `${m}.provider_id = ${provider}.id and ${m}.active and ${allowedToUsage(m, sql)}`,
+  )
+  return `${provider}.active and (${sql.param('usage')} = 'main' or ${offered})`
+})

@@ -1,5 +1,6 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { id, timestamps } from '../sql/columns.ts'
+import { everyRowForAdmins } from '../sql/scope.ts'
 import { AiModel } from './ai-model.ts'
 import { McpServer } from './mcp-server.ts'
 
@@ -27,3 +28,5 @@ export const AiTool = defineEntity({
   },
 })
 export type AiTool = InferEntity<typeof AiTool>
+
+export const visibleTools = everyRowForAdmins((tool) => `${tool}.active`)

@@ -1,6 +1,8 @@
 import { defineEntity, p } from '@mikro-orm/core'
 import { id, timestamps, usageTypes } from '../sql/columns.ts'
-import { AiModel } from './ai-model.ts'
+import { nearest, usage } from '../sql/nearest.ts'
+import { everyRowForAdmins, type SqlPredicate } from '../sql/scope.ts'
+import { AiModel, visibleModels } from './ai-model.ts'
 
 export const systemModelTypes = ['default', 'title_generation', 'prompt_improvement', 'summary'] as const
 
@@ -18,3 +20,12 @@ export const SystemModel = defineEntity({
     synced: p.json<Record<string, unknown>>().nullable().hidden(),
   },
 })
+
+/** Of each task the caller's own assignment or, where there is none, that of the front end. */
+export const visibleSystemModels = everyRowForAdmins((assignment, sql) =>
+  nearest('system_models', 'model_type', [usage])(assignment, sql),
+)
+
+/** The name that requests use for its model; null where the caller may not see that. */
+export const visibleModelName: SqlPredicate = (row, sql) =>
+  sql.look('ai_models', 'model_id', (m) => `${m}.id = ${row}.model_id and ${visibleModels(m, sql)}`)

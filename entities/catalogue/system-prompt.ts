@@ -1,5 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/core'
 import { id, timestamps, usageTypes } from '../sql/columns.ts'
+import { language, nearest, usage } from '../sql/nearest.ts'
+import { everyRowForAdmins } from '../sql/scope.ts'
 
 export const SystemPrompt = defineEntity({
   name: 'SystemPrompt',
@@ -14,3 +16,8 @@ export const SystemPrompt = defineEntity({
     prompt: p.text(),
   },
 })
+
+/** Of each task the one prompt that is meant for the caller: for their usage type first, then in their language. */
+export const visiblePrompts = everyRowForAdmins((prompt, sql) =>
+  nearest('system_prompts', 'prompt_type', [usage, language])(prompt, sql),
+)

@@ -1,5 +1,6 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { id, timestamps } from '../sql/columns.ts'
+import type { SqlPredicate } from '../sql/scope.ts'
 import { User } from './user.ts'
 
 export const keyTypes = ['private_key', 'public_key', 'room_key', 'room_ai', 'room_ai_legacy', 'ai_conv'] as const
@@ -27,3 +28,6 @@ export const UserKeychainValue = defineEntity({
   },
 })
 export type UserKeychainValue = InferEntity<typeof UserKeychainValue>
+
+/** Rows of the caller's own; not even an administrator sees those of others. */
+export const ownRows: SqlPredicate = (row, sql) => `${row}.user_id = ${sql.param('viewer')}`

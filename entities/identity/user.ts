@@ -1,5 +1,6 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { id, moment, timestamps } from '../sql/columns.ts'
+import { everyRowForAdmins } from '../sql/scope.ts'
 
 export const roles = ['user', 'admin'] as const
 export type Role = (typeof roles)[number]
@@ -29,3 +30,6 @@ export const User = defineEntity({
   },
 })
 export type User = InferEntity<typeof User>
+
+/** Oneself and the AI user. */
+export const knownUsers = everyRowForAdmins((user, sql) => `${user}.id in (${sql.param('viewer')}, ${AI_USER_ID})`)

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { AiModelDescription } from '../../entities/catalogue/ai-model-description.ts'
-import { visibleDescriptions } from '../../entities/catalogue/scopes.ts'
+import { AiModelDescription, visibleDescriptions } from '../../entities/catalogue/ai-model-description.ts'
 import { router } from '../core/trpc.ts'
 import { locale } from '../ports/locales.ts'
 import { attribute, cataloguePage, one, resource, timestamps } from '../resource/declare.ts'

@@ -1,23 +1,20 @@
-import type { EntityManager } from '@mikro-orm/core'
 import { z } from 'zod'
-import { AiModel } from '../../entities/catalogue/ai-model.ts'
-import { AiModelUsageRule } from '../../entities/catalogue/ai-model-usage-rule.ts'
-import { visibleModels, visibleTools } from '../../entities/catalogue/scopes.ts'
-import { availabilities, usageTypes } from '../../entities/sql/columns.ts'
+import { AiModel, visibleModels } from '../../entities/catalogue/ai-model.ts'
+import { visibleTools } from '../../entities/catalogue/ai-tool.ts'
+import { availabilities } from '../../entities/sql/columns.ts'
 import { router } from '../core/trpc.ts'
 import { modalities, modelParameters, modelSettings } from '../ports/model-config.ts'
 import { attribute, cataloguePage, many, one, resource, sortedTimestamps } from '../resource/declare.ts'
 import { reads } from '../verbs/read.ts'
 import { writes } from '../verbs/write.ts'
 import { distinct } from '../verbs/write-inputs.ts'
+import { modelUsageTypes } from './model-usage-types.ts'
 import { pricing } from './pricing.ts'
-import { text, webAddress } from './schemas.ts'
+import { someOf, text, webAddress } from './schemas.ts'
 
 const tokens = z.number().int().positive()
 const limits = z.strictObject({ maxInputTokens: tokens.nullish(), maxOutputTokens: tokens.nullish() }).nullable()
 const words = z.array(z.string().trim().toLowerCase().min(1).max(80)).max(50).overwrite(distinct)
-/** Some of a few words, also where some come twice. */
-const someOf = <const W extends readonly string[]>(few: W) => z.array(z.enum(few)).max(20).overwrite(distinct)
 
 const aboutParameters =
   'What each request to the provider says; only what is set. `maxThinkingTokens` lets models of the kinds `anthropic` and `google` think, ' +
@@ -76,12 +73,7 @@ export const aiModels = resource({
       z.iso.datetime({ precision: 3 }).nullable().describe('When the provider will switch it off.'),
       written(null),
     ),
-    usageTypes: attribute(someOf(usageTypes).describe('The usage types that may use it.'), {
-      ...written(['main']),
-      only: 'admin',
-      sql: (m, sql) => sql.list('ai_model_usage_rules', 'usage_type', (rule) => `${rule}.model_id = ${m}.id`, 'desc'),
-      save: allow,
-    }),
+    usageTypes: modelUsageTypes,
     toolIds: attribute(z.array(z.int()).describe('The ids of its tools that are active.'), {
       sql: (m, sql) =>
         sql.list('ai_model_tools', 'tool_id', (link) => {
@@ -101,12 +93,3 @@ export const aiModels = resource({
 })
 
 export const aiModelsRouter = router({ ...reads(aiModels), ...writes(aiModels) })
-
-async function allow(em: EntityManager, id: number, allowed: unknown): Promise<void> {
-  const kept = usageTypes.filter((usageType) => (allowed as string[]).includes(usageType))
-  await em.nativeDelete(AiModelUsageRule, { model: id })
-  await em.insertMany(
-    AiModelUsageRule,
-    kept.map((usageType) => ({ model: id, usageType })),
-  )
-}

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { AiProvider } from '../../entities/catalogue/ai-provider.ts'
-import { visibleProviders } from '../../entities/catalogue/scopes.ts'
+import { AiProvider, visibleProviders } from '../../entities/catalogue/ai-provider.ts'
 import type { Issue } from '../core/problems.ts'
 import { router } from '../core/trpc.ts'
 import { timeLimitMs } from '../ports/duration.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { AiTool, toolTypes } from '../../entities/catalogue/ai-tool.ts'
-import { visibleModels, visibleTools } from '../../entities/catalogue/scopes.ts'
+import { visibleModels } from '../../entities/catalogue/ai-model.ts'
+import { AiTool, toolTypes, visibleTools } from '../../entities/catalogue/ai-tool.ts'
 import { availabilities } from '../../entities/sql/columns.ts'
 import type { ParameterBinder, SqlPredicate } from '../../entities/sql/scope.ts'
 import { router } from '../core/trpc.ts'

@@ -1,10 +1,14 @@
 import { z } from 'zod'
 import { usageTypes } from '../../entities/sql/columns.ts'
+import { distinct } from '../verbs/write-inputs.ts'
 
 /** What somebody types: a text that is not blank. */
 export const text = (max: number) => z.string().trim().min(1).max(max)
 
 export const webAddress = z.url({ protocol: /^https?$/ }).max(2048)
+
+/** Some of a few words, also where some come twice. */
+export const someOf = <const W extends readonly string[]>(few: W) => z.array(z.enum(few)).max(20).overwrite(distinct)
 
 /** What the service itself asks models for. */
 export const task = text(80).describe(

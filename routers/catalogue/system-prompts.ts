@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { visiblePrompts } from '../../entities/catalogue/scopes.ts'
-import { SystemPrompt } from '../../entities/catalogue/system-prompt.ts'
+import { SystemPrompt, visiblePrompts } from '../../entities/catalogue/system-prompt.ts'
 import { router } from '../core/trpc.ts'
 import { locale } from '../ports/locales.ts'
 import { attribute, cataloguePage, resource, timestamps } from '../resource/declare.ts'

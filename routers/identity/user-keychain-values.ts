@@ -1,12 +1,11 @@
 import { z } from 'zod'
-import { ownRows } from '../../entities/catalogue/scopes.ts'
 import { User } from '../../entities/identity/user.ts'
 import {
   deleteKeychainValues,
   findValidator,
   upsertKeychainValues,
 } from '../../entities/identity/user-keychain-value.sql.ts'
-import { keyTypes, UserKeychainValue } from '../../entities/identity/user-keychain-value.ts'
+import { keyTypes, ownRows, UserKeychainValue } from '../../entities/identity/user-keychain-value.ts'
 import { takes } from '../core/body-size.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'

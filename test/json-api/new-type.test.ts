@@ -386,3 +386,33 @@ describe('a new type, by its entity and its declaration alone', () => {
     expect(has('/planets/{id}/actions/greet')).toEqual(['post'])
   })
 })
+
+describe('a declaration is refused at start', () => {
+  const started = new MikroORM({
+    clientUrl: 'postgresql://nobody@127.0.0.1/none',
+    entities: [...entities, Planet, Moon, Crater],
+  })
+  const start = (changed: object) => () =>
+    createCatalogue([{ ...moons, ...changed }, planets, craters, users], started.getMetadata())
+
+  test.for([
+    ['a relation leads to no type', { relations: { planet: one('stars') } }, 'moons.planet leads to stars'],
+    ['a relation leads to rows of another type', { relations: { planet: one('users') } }, 'rows of planets'],
+    ['the entity has no such property', { attributes: { size: attribute(name) } }, 'has no property size'],
+    ['a relation is one where it should be many', { relations: { planet: many('planets') } }, 'planet leads to'],
+    ['an include path leads nowhere', { includes: ['planet.stars'] }, 'cannot include planet.stars'],
+    [
+      'only the schema can be null',
+      { attributes: { name: attribute(name.nullable()) } },
+      'only the schema can be null',
+    ],
+    [
+      'a default cannot be given',
+      { attributes: { name: attribute(name, { write: true, default: '' }) } },
+      'moons.name: its default',
+    ],
+  ] as const)('where %s', ([, changed, message]) => {
+    expect(start({})).not.toThrow()
+    expect(start(changed)).toThrow(message)
+  })
+})
