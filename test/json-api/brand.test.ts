@@ -1,18 +1,32 @@
-import { expect, test, vi } from 'vitest'
-import { startApp } from '../kit/app.ts'
-import { openBrowser, signIn } from '../kit/browser.ts'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { putAccount } from '../../server/login/accounts.ts'
+import { firstKeys, identityOf, openBrowser, PASSWORD } from '../kit/browser.ts'
+import { cloneDatabase } from '../kit/database.ts'
+import { dataFolder, startProcess } from '../kit/service-process.ts'
 
-vi.mock('../../routers/core/brand.ts', () => ({ brand: 'acme' }))
+/** Has the process read another word where the one of this service stands. */
+const hook = `import { registerHooks } from 'node:module'
+registerHooks({
+  load(url, context, next) {
+    const loaded = next(url, context)
+    return url.endsWith('/routers/core/brand.ts') ? { ...loaded, source: "export const brand = 'acme'" } : loaded
+  },
+})`
+const otherWord = { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(hook)}` }
 
 test('another word for the service stands in addresses, cookies, ids, titles and the sync log, and the old one nowhere', async () => {
-  await using svc = await startApp({ ALLOW_USER_TOKEN_CREATION: 'true' })
-  const guest = openBrowser(svc.url)
+  await using database = await cloneDatabase()
+  await using folder = await dataFolder()
+  await putAccount(join(folder.path, 'accounts.json'), identityOf('ada'), PASSWORD)
+  await using service = startProcess({ ...otherWord, PORT: '0', DATABASE_URL: database.url, DATA_DIR: folder.path })
+  const browser = openBrowser(await service.ready())
 
-  const page = await guest.send('GET', '/login')
-  const connection = await guest.send('GET', '/api/acme/v1/connections/acme')
-  const configs = await guest.send('GET', '/api/acme/v1/configs/public')
-  const description = await guest.send('GET', '/api/acme/v1/openapi.json')
-  const gone = await guest.send('GET', '/api/svc/v1/connections/svc')
+  const page = await browser.send('GET', '/login')
+  const connection = await browser.send('GET', '/api/acme/v1/connections/acme')
+  const configs = await browser.send('GET', '/api/acme/v1/configs/public')
+  const description = await browser.send('GET', '/api/acme/v1/openapi.json')
+  const gone = await browser.send('GET', '/api/svc/v1/connections/svc')
 
   expect([page, connection, configs, description, gone].map(({ status }) => status)).toEqual([200, 200, 200, 200, 404])
   expect(page.text).toContain('· acme</title>')
@@ -22,10 +36,9 @@ test('another word for the service stands in addresses, cookies, ids, titles and
   )
   for (const { text } of [page, connection, configs, description]) expect(text).not.toMatch(/svc(?!UserD|UserU|UserA)/)
 
-  const { browser, id } = await signIn(svc)
-  const data = { type: 'users', id: String(id), attributes: { bio: 'Mine.' } }
-  const headers = { 'content-type': 'application/vnd.api+json', 'sec-fetch-site': 'same-origin' }
-  const changed = await browser.send('PATCH', `/api/acme/v1/users/${id}`, { body: { data }, headers })
+  await browser.login('ada')
+  await browser.send('POST', '/handshake', { body: firstKeys() })
+  const changed = await browser.send('POST', '/api/acme/v1/user-keychain-values/actions/batch-update', { body: {} })
 
   expect([...browser.cookies.keys()].sort()).toEqual(['acme_known', 'acme_session'])
   expect(changed.body).toMatchObject({ meta: { _acme_sync_log: [] } })
