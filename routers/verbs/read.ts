@@ -5,12 +5,12 @@ import { userWho } from '../core/trpc.ts'
 import type { Relation, Resource } from '../resource/declare.ts'
 import { exposes } from '../resource/exposure.ts'
 import type { Linked, ListInput, RecordOf } from '../resource/record.ts'
-import { type Query, RowReader, type Window } from './rows.ts'
+import { type PageWindow, type Query, RowReader } from './rows.ts'
 
 export interface Page<T> {
   items: T[]
   total: number
-  page: Window
+  page: PageWindow
 }
 
 /** An id that could be one: anything else is not there. */
@@ -103,7 +103,7 @@ function collectionInput({ includes, sorts, filters, page }: Resource) {
       .default([]),
     sort: z.array(z.enum(keys)).max(3).default([]),
     filter: z.strictObject(shapes).default({}),
-    page: z.strictObject(window).optional() as z.ZodOptional<z.ZodType<Partial<Window>>>,
+    page: z.strictObject(window).optional() as z.ZodOptional<z.ZodType<Partial<PageWindow>>>,
   }
 }
 
@@ -120,11 +120,14 @@ interface CollectionInput {
   include: string[]
   sort: string[]
   filter: Record<string, unknown>
-  page?: Partial<Window> | undefined
+  page?: Partial<PageWindow> | undefined
 }
 
 /** What does not come in pages comes as one. */
-const windowOf = ({ page }: Resource, { number = 1, size = page?.size ?? 10_000 }: Partial<Window> = {}): Window => ({
+const windowOf = (
+  { page }: Resource,
+  { number = 1, size = page?.size ?? 10_000 }: Partial<PageWindow> = {},
+): PageWindow => ({
   number,
   size,
 })

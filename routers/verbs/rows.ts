@@ -5,7 +5,7 @@ import type { RelationMapping } from '../resource/mapping.ts'
 import type { Linked, Whole } from '../resource/record.ts'
 import type { PageRow, QueryShape, RecordRow } from '../resource/statements.ts'
 
-export interface Window {
+export interface PageWindow {
   size: number
   number: number
 }
@@ -35,29 +35,27 @@ export class RowReader {
     return (await this.#including(of, await this.#byIds(of.type, [id]), include))[0]
   }
 
-  async page(of: Resource, query: Query, { size, number }: Window) {
+  async page(of: Resource, query: Query, window: PageWindow) {
     const shape = { ...query, unrestricted: this.#unrestricted }
     const statements = this.#statements(of.type)
-    const given = { ...this.#viewer, limit: size, offset: (number - 1) * size, filters: query.filterValues ?? {} }
+    const given = this.#valuesOf(query, window)
     return this.#page(of, query, given, statements.page(shape), () => statements.count(shape))
   }
 
   /** A page of what a to-many relation of one parent leads to. */
-  async relatedPage(parent: Resource, name: string, id: number, query: Query, { size, number }: Window) {
+  async relatedPage(parent: Resource, name: string, id: number, query: Query, window: PageWindow) {
     const relation = parent.relations[name] as Relation
     const [of, shape] = [this.#ctx.services.resources.of(relation.to), { ...query, unrestricted: this.#unrestricted }]
     const statements = this.#statements(relation.to)
     const key = `${parent.type}.${name}`
     const link = this.#linkOf(parent, name)
-    const given = {
-      ...this.#viewer,
-      ids: [id],
-      limit: size,
-      offset: (number - 1) * size,
-      filters: query.filterValues ?? {},
-    }
+    const given = { ...this.#valuesOf(query, window), ids: [id] }
     const page = statements.relatedPage(key, link, shape)
     return this.#page(of, query, given, page, () => statements.countRelated(key, link, shape))
+  }
+
+  #valuesOf({ filterValues = {} }: Query, { size, number }: PageWindow): ParameterValues {
+    return { ...this.#viewer, limit: size, offset: (number - 1) * size, filters: filterValues }
   }
 
   /** Each row knows the total; where there is none, because the page lies behind the last, it is counted. */
