@@ -20,8 +20,6 @@ export const administrator = adminWho('write')
 type Data = Record<string, unknown>
 
 interface Writing {
-  /** Who may write; administrators unless told otherwise. */
-  by?: typeof administrator
   /** What its documents need, where that is more than a record. */
   body?: BodySize
   /** What is wrong with a row as a whole, which may be how it was changed. */
@@ -35,21 +33,24 @@ export interface Change {
   given: Data
 }
 
-/** `create`, `update` and `delete` of a type that is one table, whose inputs follow from its declaration. */
-export function writes<R extends Resource>(of: R, { by = administrator, body = 'record', validate }: Writing = {}) {
+/**
+ * `create`, `update` and `delete` of a type that is one table, whose inputs follow from its declaration. For administrators,
+ * who see every row: a write does not ask the scope.
+ */
+export function writes<R extends Resource>(of: R, { body = 'record', validate }: Writing = {}) {
   return {
-    create: by
+    create: administrator
       .meta({ ...exposes(of, 'create'), ...takes(body) })
       .input(createInput(of))
       .mutation(({ ctx, input }) => createRow(ctx, of, input, validate)),
 
-    update: by
+    update: administrator
       .meta({ ...exposes(of, 'update'), ...takes(body) })
       .use(withoutUnchanged(of))
       .input(updateInput(of))
       .mutation(({ ctx, input }) => updateRow(ctx, of, input, { validate })),
 
-    delete: by
+    delete: administrator
       .meta(exposes(of, 'delete'))
       .input(z.strictObject({ id: rowId, ifVersion }))
       .mutation(({ ctx, input }) => deleteRow(ctx, of, input)),
