@@ -1,8 +1,8 @@
 import { text } from 'node:stream/consumers'
 import { readEnv } from '../server/config/env.ts'
-import type { Use } from '../server/database/cluster-lock.ts'
+import type { ClusterUse } from '../server/database/cluster-lock.ts'
 import { createLog } from '../server/ops/log.ts'
-import type { Core } from '../server/service.ts'
+import type { CoreService } from '../server/service.ts'
 import { UsageError } from './errors.ts'
 import { createPrompts, type Prompts } from './prompts.ts'
 import type { Terminal } from './terminal.ts'
@@ -22,7 +22,7 @@ export interface CommandContext {
    * Opens the database for one task. Never across a question: a stopped service's database runs while it is open, and
    * somebody may take an hour to answer.
    */
-  open<T>(task: (core: Core) => Promise<T>, use?: Use): Promise<T>
+  open<T>(task: (core: CoreService) => Promise<T>, use?: ClusterUse): Promise<T>
   /** What was piped in, without the line end. */
   piped(): Promise<string>
   /** Prints the result, as JSON with --json. */
@@ -50,10 +50,10 @@ export const createCommandContext = ({ terminal, json, env }: CommandContextOpti
 interface Opening {
   terminal: Terminal
   env: NodeJS.ProcessEnv | undefined
-  use: Use
+  use: ClusterUse
 }
 
-async function withCore<T>({ terminal, env: source, use }: Opening, task: (core: Core) => Promise<T>) {
+async function withCore<T>({ terminal, env: source, use }: Opening, task: (core: CoreService) => Promise<T>) {
   const env = readEnv(source)
   // Not before it is needed: loading the whole service takes longer than `--help` should.
   const { openCore } = await import('../server/service.ts')

@@ -8,13 +8,13 @@ import { withTimeout } from '../routers/core/timeout.ts'
 import { type Api, createCaller } from '../routers/index.ts'
 import { buildApp } from './app.ts'
 import type { Env } from './config/settings.ts'
-import { openEmbedded, type Use } from './database/cluster-lock.ts'
+import { type ClusterUse, openEmbedded } from './database/cluster-lock.ts'
 import { connect, type Database } from './database/database.ts'
 import { migrate } from './database/migrate.ts'
 import { createDrain } from './http/drain.ts'
 import { type ClaimedPort, claimPort, explainPort } from './http/port.ts'
 import { warnAtStart } from './ops/start-warnings.ts'
-import { type Composition, compose } from './services.ts'
+import { compose, type ServiceBundle } from './services.ts'
 
 export interface ServiceOptions {
   env: Env
@@ -29,14 +29,14 @@ export interface ServiceOptions {
 }
 
 /** Everything up to the edge: database at its newest schema, parts composed, and a way in for the host. */
-export interface Core extends Composition {
+export interface CoreService extends ServiceBundle {
   /** Calls procedures as somebody on the host. */
   host: Api
   /** The migrations that were applied on the way. */
   migrated: string[]
 }
 
-export async function openCore(options: ServiceOptions, use: Use): Promise<Core> {
+export async function openCore(options: ServiceOptions, use: ClusterUse): Promise<CoreService> {
   const { env, log, temporaryDir, beforeSharing, notify, signal } = options
   if (use === 'command') assertDataDir(env.DATA_DIR)
   await mkdir(env.DATA_DIR, { recursive: true })
@@ -87,7 +87,7 @@ async function patiently(closing: Promise<void> | undefined, log: FastifyBaseLog
 const hostCaller = (services: Services): Api =>
   createCaller(() => createContext(services, { origin: 'host', requestId: 'host' }))
 
-export interface Service extends Core {
+export interface Service extends CoreService {
   url: string
   /** Stops taking requests, waits for those under way, then closes everything. */
   stop(): Promise<void>

@@ -26,7 +26,7 @@ import { createUsageLog } from './stores/usage-log.ts'
 import { cookieSecret, createVault } from './stores/vault.ts'
 
 /** What calls need, and what must be written and closed when they are over. */
-export interface Composition {
+export interface ServiceBundle {
   services: Services
   authenticator: Authenticator
   /** What the cookies of sessions are signed with: the first signs, all are believed. */
@@ -34,7 +34,7 @@ export interface Composition {
   close(): Promise<void>
 }
 
-export interface Parts {
+export interface ServiceParts {
   env: Env
   database: Database
   log: FastifyBaseLogger
@@ -42,7 +42,7 @@ export interface Parts {
   temporaryDir?: string | undefined
 }
 
-export async function compose({ env, database, log, temporaryDir }: Parts): Promise<Composition> {
+export async function compose({ env, database, log, temporaryDir }: ServiceParts): Promise<ServiceBundle> {
   const { sql, em } = database
   const appKey = env.APP_KEY ?? (await generatedKey(env.DATA_DIR))
   const settings = settingsOf(env, appKey)

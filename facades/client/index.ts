@@ -1,7 +1,7 @@
 import { createTRPCUntypedClient, httpBatchStreamLink, type TRPCClient, TRPCClientError } from '@trpc/client'
 import type { ErrorCode as ServiceErrorCode } from '../../routers/core/problems.ts'
 import type { AppRouter } from '../../routers/index.ts'
-import type { Spelled } from './spelled.ts'
+import type { InlinedTypes } from './spelled.ts'
 
 export interface ClientOptions {
   /** Where the service runs, such as `https://svc.example.org`. */
@@ -79,7 +79,7 @@ export function createClient({ url, token, headers, fetch }: ClientOptions) {
   return spell(procedureAt([], call) as TRPCClient<AppRouter>)
 }
 
-const spell = <T>(value: T) => value as Spelled<T>
+const spell = <T>(value: T) => value as InlinedTypes<T>
 
 type Call = (path: string, kind: string, input: unknown, options: object | undefined) => Promise<unknown>
 

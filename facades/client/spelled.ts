@@ -4,7 +4,8 @@ import type { Json, Linked } from './index.ts'
  * A type in its own words: each name that stands for a shape is replaced by the shape, so that the declarations of the
  * client are whole without those of the service. What holds itself keeps a name, or its spelling would have no end.
  */
-export type Spelled<T> = Same<T, Json> extends true ? Json : Same<T, ReadonlyJson> extends true ? Json : SpelledOne<T>
+export type InlinedTypes<T> =
+  Same<T, Json> extends true ? Json : Same<T, ReadonlyJson> extends true ? Json : SpelledOne<T>
 
 /** As records hold it. */
 type ReadonlyJson =
@@ -16,11 +17,11 @@ type ReadonlyJson =
   | { readonly [name: string]: ReadonlyJson }
 
 type SpelledOne<T> = T extends (input: infer Input, options?: infer _) => Promise<infer Output>
-  ? (input: Spelled<Input>, options?: { signal?: AbortSignal }) => Promise<Spelled<Output>>
+  ? (input: InlinedTypes<Input>, options?: { signal?: AbortSignal }) => Promise<InlinedTypes<Output>>
   : T extends readonly (infer Item)[]
-    ? Spelled<Item>[]
+    ? InlinedTypes<Item>[]
     : T extends AsyncIterable<infer Part>
-      ? AsyncIterable<Spelled<Part>>
+      ? AsyncIterable<InlinedTypes<Part>>
       : T extends object
         ? Same<keyof T, keyof Linked> extends true
           ? Linked
@@ -33,9 +34,9 @@ type Merged<T> = T extends infer Members ? { [Name in keyof Members]: Members[Na
 
 /** By plain names, which remember nothing of where a member was declared and under which name of its type. */
 type SpelledMembers<T> = string extends keyof T
-  ? { [name: string]: Spelled<T[string & keyof T]> }
-  : { [Name in Exclude<Names<T>, OptionalNames<T>>]: Spelled<T[Name]> } & {
-      [Name in OptionalNames<T>]?: Spelled<T[Name]>
+  ? { [name: string]: InlinedTypes<T[string & keyof T]> }
+  : { [Name in Exclude<Names<T>, OptionalNames<T>>]: InlinedTypes<T[Name]> } & {
+      [Name in OptionalNames<T>]?: InlinedTypes<T[Name]>
     }
 
 type Names<T> = keyof T & string

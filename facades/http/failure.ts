@@ -15,7 +15,7 @@ export interface Failure {
 }
 
 /** The framework's own refusals, in our words. */
-const refusals: Partial<Record<string, [code: ErrorCode, message: string]>> = {
+const fastifyErrors: Partial<Record<string, [code: ErrorCode, message: string]>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: ['too_large', errorKind('too_large').title],
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ['unsupported_media_type', 'Content-Type must be application/json.'],
   FST_ERR_CTP_EMPTY_JSON_BODY: ['invalid', 'The body is empty.'],
@@ -42,8 +42,8 @@ export function failureOf(thrown: unknown): Failure {
   // Only an input that fails its schema has this code: a schema that fails elsewhere is a bug of ours.
   if (error.code === 'BAD_REQUEST' && error.cause instanceof z.ZodError) return failure('invalid')
   const { code = '', statusCode = 500 } = thrown as Partial<FastifyError>
-  const refusal = refusals[code]
-  if (refusal) return failure(...refusal)
+  const known = fastifyErrors[code]
+  if (known) return failure(...known)
   if (thrown instanceof SyntaxError && statusCode === 400) return failure('invalid', 'The body is not valid JSON.')
   return statusCode < 500 ? { ...failure('bad_request'), status: statusCode } : failure('internal')
 }

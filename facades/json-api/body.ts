@@ -34,7 +34,7 @@ export function readResource(of: Resource, members: Members, body: unknown, id?:
     throw new Problem('wrong_type', { issues: [{ path: ['data', 'type'], message: `is not ${type}` }] })
   if (id === undefined && data.id !== undefined)
     throw new Problem('client_id', { issues: [{ path: ['data', 'id'], message: 'is given by the server' }] })
-  if (id !== undefined && data.id === undefined) refuse([{ path: ['data', 'id'], message: 'is required' }])
+  if (id !== undefined && data.id === undefined) throwInvalid([{ path: ['data', 'id'], message: 'is required' }])
   if (data.id !== id)
     throw new Problem('wrong_type', { issues: [{ path: ['data', 'id'], message: 'is not that of the address' }] })
   const relationOf = (written: string) => {
@@ -45,13 +45,13 @@ export function readResource(of: Resource, members: Members, body: unknown, id?:
   const attributes = Object.entries(data.attributes).filter(([name]) => !name.startsWith('@'))
   const foreign = attributes.filter(([name]) => reserved.has(name) || relationOf(name))
   if (foreign.length > 0)
-    refuse(foreign.map(([name]) => ({ path: ['data', 'attributes', name], message: 'is not an attribute' })))
+    throwInvalid(foreign.map(([name]) => ({ path: ['data', 'attributes', name], message: 'is not an attribute' })))
   const linked = Object.entries(data.relationships).flatMap(([written, { data, links }]) => {
     const path = ['data', 'relationships', written]
-    const { name, relation } = relationOf(written) ?? refuse([{ path, message: 'is not a relation' }])
+    const { name, relation } = relationOf(written) ?? throwInvalid([{ path, message: 'is not a relation' }])
     if (data !== undefined) return [[name, idsOf(relation, path, data)]]
     // A relationship that was read without linkage has links; sent back with a change, it changes nothing.
-    return id !== undefined && links !== undefined ? [] : refuse([{ path, message: 'must have data' }])
+    return id !== undefined && links !== undefined ? [] : throwInvalid([{ path, message: 'must have data' }])
   })
   const values = readMembers(members.attributesOf(of), Object.fromEntries(attributes), ['data', 'attributes'])
   return { ...values, ...Object.fromEntries(linked) }
@@ -81,16 +81,16 @@ export function readAction({ type }: Resource, names: Names, body: unknown): Rec
 function readMembers(names: Names, given: Record<string, unknown>, at: Issue['path']): Record<string, unknown> {
   const unknown: Issue[] = []
   const read = names.read(given, (path) => unknown.push({ path: [...at, ...path], message: 'is not known here' }))
-  if (unknown.length > 0) refuse(unknown)
+  if (unknown.length > 0) throwInvalid(unknown)
   return read as Record<string, unknown>
 }
 
 function idsOf(relation: Relation, path: string[], data: Linkage): string | string[] | null {
   if (relation.many !== Array.isArray(data))
-    refuse([{ path: [...path, 'data'], message: relation.many ? 'must be a list' : 'must be one' }])
+    throwInvalid([{ path: [...path, 'data'], message: relation.many ? 'must be a list' : 'must be one' }])
   const identifiers = Array.isArray(data) ? data : data ? [data] : []
   const wrong = identifiers.find(({ type }) => type !== relation.to)
-  if (wrong) refuse([{ path: [...path, 'data'], message: `must be of the type ${relation.to}` }])
+  if (wrong) throwInvalid([{ path: [...path, 'data'], message: `must be of the type ${relation.to}` }])
   const ids = identifiers.map(({ id }) => id)
   return relation.many ? ids : (ids[0] ?? null)
 }
@@ -99,9 +99,9 @@ function parse<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
   assertRawInput(body)
   const parsed = schema.safeParse(body)
   if (parsed.success) return parsed.data
-  return refuse(parsed.error.issues.map(({ path, message }) => ({ path: path as (string | number)[], message })))
+  return throwInvalid(parsed.error.issues.map(({ path, message }) => ({ path: path as (string | number)[], message })))
 }
 
-function refuse(issues: Issue[]): never {
+function throwInvalid(issues: Issue[]): never {
   throw new Problem('invalid_document', { issues })
 }

@@ -1,5 +1,5 @@
 import type { Relation, Resource } from '../../routers/resource/declare.ts'
-import type { Linked } from '../../routers/resource/record.ts'
+import type { RecordRef } from '../../routers/resource/record.ts'
 import type { Members } from './members.ts'
 import { jsonapi } from './wire.ts'
 
@@ -28,20 +28,25 @@ export interface Document {
 }
 
 /** What a document is written with. */
-export interface Site {
+export interface DocumentContext {
   resources: ReadonlyMap<string, Resource>
   members: Members
   /** In front of every link. */
   baseUrl: string
 }
 
-export interface Wanted {
+export interface SparseFields {
   include?: readonly string[] | undefined
   fields: ReadonlyMap<string, ReadonlySet<string>>
 }
 
 /** Turns what a procedure returned into a compound document. Only declared names reach the wire. */
-export function encode(site: Site, of: Resource, records: Linked | Linked[] | null, wanted: Wanted): Document {
+export function encode(
+  site: DocumentContext,
+  of: Resource,
+  records: RecordRef | RecordRef[] | null,
+  wanted: SparseFields,
+): Document {
   const rows = Array.isArray(records) ? records : records ? [records] : []
   const writer = new DocumentWriter(site, wanted.fields, new Set(rows.map(({ id }) => `${of.type}/${id}`)))
   const written = rows.map((row) => writer.write(of, row))
@@ -51,25 +56,26 @@ export function encode(site: Site, of: Resource, records: Linked | Linked[] | nu
   return document
 }
 
-export const identify = (type: string, { id }: Linked): Identifier => ({ type, id })
+export const identify = (type: string, { id }: RecordRef): Identifier => ({ type, id })
 
-export const selfOf = ({ baseUrl }: Site, type: string, id: string) => `${baseUrl}/${type}/${encodeURIComponent(id)}`
+export const selfOf = ({ baseUrl }: DocumentContext, type: string, id: string) =>
+  `${baseUrl}/${type}/${encodeURIComponent(id)}`
 
 class DocumentWriter {
   readonly included = new Map<string, ResourceObject>()
   readonly #reached = new Map<string, ResourceObject>()
-  readonly #site: Site
-  readonly #fields: Wanted['fields']
+  readonly #site: DocumentContext
+  readonly #fields: SparseFields['fields']
   readonly #primary: ReadonlySet<string>
-  readonly #written = new Set<Linked>()
+  readonly #written = new Set<RecordRef>()
 
-  constructor(site: Site, fields: Wanted['fields'], primary: ReadonlySet<string>) {
+  constructor(site: DocumentContext, fields: SparseFields['fields'], primary: ReadonlySet<string>) {
     this.#site = site
     this.#fields = fields
     this.#primary = primary
   }
 
-  write(of: Resource, record: Linked): ResourceObject {
+  write(of: Resource, record: RecordRef): ResourceObject {
     const self = selfOf(this.#site, of.type, record.id)
     const fields = this.#fields.get(of.type)
     const attributes: Record<string, unknown> = {}
@@ -85,7 +91,7 @@ class DocumentWriter {
     return relationships ? { ...object, relationships } : object
   }
 
-  #relationships({ relations }: Resource, record: Linked, self: string, fields: ReadonlySet<string> | undefined) {
+  #relationships({ relations }: Resource, record: RecordRef, self: string, fields: ReadonlySet<string> | undefined) {
     let relationships: Record<string, Relationship> | undefined
     for (const name in relations) {
       const held = record.relations?.[name]
@@ -99,19 +105,19 @@ class DocumentWriter {
     return relationships
   }
 
-  #link({ to }: Relation, held: Linked | Linked[] | null): Identifier | Identifier[] | null {
+  #link({ to }: Relation, held: RecordRef | RecordRef[] | null): Identifier | Identifier[] | null {
     if (held === null) return null
     if (!Array.isArray(held)) return this.#linkOne(to, held)
     return held.map((record) => this.#linkOne(to, record))
   }
 
-  #linkOne(to: string, record: Linked): Identifier {
+  #linkOne(to: string, record: RecordRef): Identifier {
     if (isWhole(record)) this.#include(to, record)
     return { type: to, id: record.id }
   }
 
   /** A resource that several paths reach is written once, with the linkage of all of them. */
-  #include(to: string, record: Linked): void {
+  #include(to: string, record: RecordRef): void {
     const key = `${to}/${record.id}`
     const resource = this.#site.resources.get(to)
     if (!resource || this.#written.has(record)) return
@@ -130,7 +136,7 @@ class DocumentWriter {
 }
 
 /** More than a link: links have nothing but an id. */
-const isWhole = (record: Linked) => record.relations !== undefined
+const isWhole = (record: RecordRef) => record.relations !== undefined
 
 function merge(known: ResourceObject, object: ResourceObject): ResourceObject {
   const relationships = { ...known.relationships }

@@ -3,7 +3,7 @@ import { type ErrorCode, errorKind, type Issue, Problem } from '../../routers/co
 import { failureOf } from '../http/failure.ts'
 import { inputsOf } from '../http/procedures.ts'
 import { phraseOf } from '../http/validation-messages.ts'
-import type { Site } from './document.ts'
+import type { DocumentContext } from './document.ts'
 import type { Route } from './routes.ts'
 import { jsonapi } from './wire.ts'
 
@@ -26,7 +26,7 @@ export interface Failed {
   requestId: string
   route?: Route | undefined
   body?: unknown
-  site: Pick<Site, 'members' | 'resources'>
+  site: Pick<DocumentContext, 'members' | 'resources'>
 }
 
 /** The error document of any thrown value: one entry for each problem, and no internal details. */

@@ -7,7 +7,7 @@ import type { Resource } from '../../routers/resource/declare.ts'
 import { excessOf } from '../http/json-text.ts'
 import { basePath } from '../http/names.ts'
 import { bodyLimitOf, type Door } from '../http/procedures.ts'
-import type { Site } from './document.ts'
+import type { DocumentContext } from './document.ts'
 import { errorDocument } from './errors.ts'
 import { isServed, routeAccess, type ServedRoute } from './exposed-routes.ts'
 import { type Members, ourMembers } from './members.ts'
@@ -29,7 +29,7 @@ export async function jsonApi(app: FastifyInstance, options: JsonApiOptions) {
   const { router, resources, contextOf, baseUrl, bodyLimits, members = ourMembers } = options
   const routes = routesOf(router, members)
   const byType = new Map(resources.map((resource) => [resource.type as string, resource]))
-  const site: Site = { resources: byType, members, baseUrl: baseUrl + basePath }
+  const site: DocumentContext = { resources: byType, members, baseUrl: baseUrl + basePath }
 
   readDocuments(app)
   app.decorateRequest('context', null)
@@ -96,7 +96,7 @@ const asItIs = (payload: unknown) => payload as string
 const hasBody = ({ headers }: FastifyRequest) =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 
-function tellErrors(app: FastifyInstance, site: Site): void {
+function tellErrors(app: FastifyInstance, site: DocumentContext): void {
   app.setErrorHandler((thrown, request, reply) => {
     const { route } = request.routeOptions.config as { route?: Route }
     const { status, body } = errorDocument(thrown, { requestId: request.id, route, body: request.body, site })

@@ -1,8 +1,8 @@
-import type { Linked } from '../../routers/resource/record.ts'
+import type { RecordRef } from '../../routers/resource/record.ts'
 import type { Page } from '../../routers/verbs/read.ts'
 
 /** The links and the numbers of one page of a collection. */
-export function pageOf({ items, total, page: { size, number } }: Page<Linked>, self: string) {
+export function pageOf({ items, total, page: { size, number } }: Page<RecordRef>, self: string) {
   const lastPage = Math.max(1, Math.ceil(total / size))
   const before = (number - 1) * size
   const at = (target: number) => linkTo(self, target, size)

@@ -1,7 +1,7 @@
 import { type Issue, Problem } from '../../routers/core/problems.ts'
 import type { Resource } from '../../routers/resource/declare.ts'
-import type { Site } from './document.ts'
-import type { Answers, Route } from './routes.ts'
+import type { DocumentContext } from './document.ts'
+import type { ResponseKind, Route } from './routes.ts'
 
 /** What the query string says, in the terms of a procedure's input. Judging it is the procedure's task. */
 export interface QueryInput {
@@ -22,7 +22,7 @@ const family = /^(page|filter|fields)\[([^[\]]+)\]$/
 const elsewhere = new Set(['locale', 'lang'])
 
 /** What a route's answer can be asked for. */
-const accepts: Record<Answers, readonly string[]> = {
+const accepts: Record<ResponseKind, readonly string[]> = {
   page: ['include', 'sort', 'page', 'filter', 'fields'],
   one: ['include', 'fields'],
   related: ['include', 'sort', 'page', 'filter', 'fields'],
@@ -36,7 +36,7 @@ const accepts: Record<Answers, readonly string[]> = {
 export const acceptedBy = ({ method, answers }: Route) =>
   method === 'GET' ? accepts[answers] : accepts[answers].filter((name) => name === 'fields' && answers !== 'linkage')
 
-export function parseQuery(search: string, route: Route, site: Site): ParsedQuery {
+export function parseQuery(search: string, route: Route, site: DocumentContext): ParsedQuery {
   const query: ParsedQuery = { input: {}, fields: new Map() }
   if (search === '') return query
   const issues: Issue[] = []
@@ -73,7 +73,7 @@ function take(
 function declaredNames(
   { input, fields }: ParsedQuery,
   { resource, relation }: Route,
-  { resources, members }: Site,
+  { resources, members }: DocumentContext,
 ): Issue[] {
   const issues: Issue[] = []
   const read = (declared: readonly string[], parameter: string) => (written: string) => {

@@ -7,13 +7,13 @@ import { type Members, ourMembers } from './members.ts'
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
 /** What a route answers with. */
-export type Answers = 'one' | 'page' | 'related' | 'linkage' | 'created' | 'nothing' | 'action'
+export type ResponseKind = 'one' | 'page' | 'related' | 'linkage' | 'created' | 'nothing' | 'action'
 
 export interface Route {
   method: Method
   /** Below the base path, with `:id` for an id. */
   url: string
-  answers: Answers
+  answers: ResponseKind
   resource: Resource
   /** The procedure's path in the router, such as `aiModels.get`; absent where a relation may only be read. */
   name?: string

@@ -3,12 +3,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../routers/core/context.ts'
 import { runOnce, type StoredResponse } from '../../routers/core/idempotency.ts'
 import { Problem } from '../../routers/core/problems.ts'
-import type { Linked } from '../../routers/resource/record.ts'
+import type { RecordRef } from '../../routers/resource/record.ts'
 import { entityTag, insistedVersions, isKnown } from '../http/conditional.ts'
 import { syncLogMember } from '../http/names.ts'
 import { inputsOf } from '../http/procedures.ts'
 import { readAction, readLinkage, readResource } from './body.ts'
-import { type Site, selfOf } from './document.ts'
+import { type DocumentContext, selfOf } from './document.ts'
 import type { ServedRoute } from './exposed-routes.ts'
 import type { Members } from './members.ts'
 import { type ParsedQuery, parseQuery } from './query.ts'
@@ -16,15 +16,15 @@ import { isRepeatable, type Route } from './routes.ts'
 import { textOf } from './text.ts'
 import { jsonapi, mediaType } from './wire.ts'
 
-export interface Served {
+export interface RouteContext {
   router: AnyTRPCRouter
-  site: Site
+  site: DocumentContext
   route: ServedRoute
 }
 
 /** Answers a request: from what was kept under its idempotency key, or by calling its procedure. */
 export async function serve(
-  served: Served,
+  served: RouteContext,
   request: FastifyRequest,
   reply: FastifyReply,
   ctx: Context,
@@ -53,14 +53,14 @@ const bodyNotKept = JSON.stringify({
   },
 })
 
-async function answer(served: Served, request: FastifyRequest, ctx: Context): Promise<StoredResponse> {
+async function answer(served: RouteContext, request: FastifyRequest, ctx: Context): Promise<StoredResponse> {
   const { site, route } = served
   const { output, query } = await call(served, request, ctx)
   const payload = await textOf({ site, route, query, url: request.url, output })
   return { status: route.answers === 'created' ? 201 : 200, headers: headersOf(served, output, payload), payload }
 }
 
-async function call(served: Served, request: FastifyRequest, ctx: Context) {
+async function call(served: RouteContext, request: FastifyRequest, ctx: Context) {
   const { router, route } = served
   const { name: path, procedure } = route
   const { type } = procedure._def
@@ -79,29 +79,29 @@ async function call(served: Served, request: FastifyRequest, ctx: Context) {
   return { output, query: (await parsed).query }
 }
 
-async function parse(served: Served, request: FastifyRequest): Promise<{ query: ParsedQuery; input: object }> {
+async function parse(served: RouteContext, request: FastifyRequest): Promise<{ query: ParsedQuery; input: object }> {
   const query = parseQuery(searchOf(request), served.route, served.site)
   return { query, input: inputOf(served, query, request) }
 }
 
 const searchOf = ({ url }: FastifyRequest) => url.split(/\?(.*)/s)[1] ?? ''
 
-function headersOf({ site, route }: Served, output: unknown, payload: string): Record<string, string> {
+function headersOf({ site, route }: RouteContext, output: unknown, payload: string): Record<string, string> {
   const { answers, resource } = route
   if (answers === 'nothing') return {}
   if (answers !== 'one' && answers !== 'created') return { etag: entityTag(payload) }
-  const { id, rowVersion } = output as Linked
+  const { id, rowVersion } = output as RecordRef
   const etag = entityTag(payload, rowVersion)
   return answers === 'created' ? { etag, location: selfOf(site, resource.type, id) } : { etag }
 }
 
 /** The input of the procedure that a route calls. */
-function inputOf({ site, route }: Served, { input }: ParsedQuery, request: FastifyRequest): object {
+function inputOf({ site, route }: RouteContext, { input }: ParsedQuery, request: FastifyRequest): object {
   const { method, relation } = route
   const { id } = request.params as { id?: string }
   const target = id === undefined ? {} : { id }
   if (method === 'GET') return { ...input, ...target, ...(relation && { relation: relation.name }) }
-  const insisted = insistence(route, id, request)
+  const insisted = readIfMatch(route, id, request)
   return { ...given(site.members, route, request.body, id), ...target, ...insisted }
 }
 
@@ -113,7 +113,11 @@ function given(members: Members, route: ServedRoute, body: unknown, id: string |
 }
 
 /** What is no row of this address has no version that could be meant. */
-function insistence({ answers }: Route, id: string | undefined, { headers }: FastifyRequest): { ifVersion?: string[] } {
+function readIfMatch(
+  { answers }: Route,
+  id: string | undefined,
+  { headers }: FastifyRequest,
+): { ifVersion?: string[] } {
   const ifVersion = insistedVersions(headers['if-match'])
   if (ifVersion && (id === undefined || answers === 'action')) throw new Problem('precondition_failed')
   return ifVersion ? { ifVersion } : {}

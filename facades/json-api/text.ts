@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Linked } from '../../routers/resource/record.ts'
+import type { RecordRef } from '../../routers/resource/record.ts'
 import { syncLogMember } from '../http/names.ts'
 import type { Document } from './document.ts'
 import { type Answered, documentOf } from './respond.ts'
@@ -30,14 +30,14 @@ function written(answered: Answered): Document {
 }
 
 /** The rows of an answer that neither comes in pages nor includes others, which would have to be brought together. */
-function wholeList({ route, query, output }: Answered): readonly Linked[] {
+function wholeList({ route, query, output }: Answered): readonly RecordRef[] {
   if (route.resource.page || route.relation || query.input.include) return []
   const { items, data } = (output ?? {}) as { items?: unknown; data?: unknown }
   const records = items ?? data
   return Array.isArray(records) ? records : []
 }
 
-function withRecords(answered: Answered, records: readonly Linked[]): Answered {
+function withRecords(answered: Answered, records: readonly RecordRef[]): Answered {
   const output = answered.output as object
   return { ...answered, output: { ...output, ['items' in output ? 'items' : 'data']: records } }
 }

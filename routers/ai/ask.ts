@@ -5,7 +5,7 @@ import type { Caller } from '../core/caller.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { consumeRateLimit } from '../core/rate-limit.ts'
-import { about, router, userWho } from '../core/trpc.ts'
+import { about, router, userWith } from '../core/trpc.ts'
 import type { CallableModel, FunctionTool, ModelCall } from '../ports/models.ts'
 import { problemsOf, request, textsOf, withAllProblems } from './ai-request.ts'
 import { answer, MeteredCall } from './metered-call.ts'
@@ -22,7 +22,7 @@ async function callOf(ctx: Asking, { model: modelId, messages }: z.output<typeof
 }
 
 /** Each token and each person has an allowance a minute. */
-async function takeOne(ctx: Context): Promise<void> {
+async function consumeAiQuota(ctx: Context): Promise<void> {
   const { current } = ctx.caller
   const limit = ctx.services.settings.aiRequestsPerMinute
   if (limit === 0 || current.type !== 'user') return
@@ -30,13 +30,13 @@ async function takeOne(ctx: Context): Promise<void> {
   await consumeRateLimit(ctx, [`ai:user:${person.id}`, ...(token ? [`ai:token:${token.id}`] : [])], limit)
 }
 
-const asking = userWho('ai')
+const asking = userWith('ai')
   .meta(takes('AI request'))
   .use(withAllProblems)
   .input(request)
   .use(async ({ ctx, input, next }) => {
     const call = await callOf(ctx, input)
-    await takeOne(ctx)
+    await consumeAiQuota(ctx)
     return next({ ctx: { call } })
   })
 

@@ -8,7 +8,7 @@ import { withTimeLimit } from '../core/timeout.ts'
 import type { ModelCall, TokenCounts } from '../ports/models.ts'
 
 type User = Extract<Caller, { type: 'user' }>
-type Surroundings = Pick<Context, 'services' | 'requestId' | 'hangUp'>
+type MeteredContext = Pick<Context, 'services' | 'requestId' | 'hangUp'>
 
 /** The answer of a model as a whole. */
 export const answer = z.object({ text: z.string().describe('What the model says.') })
@@ -26,7 +26,7 @@ const HANG_UP_AFTER_MS = 1000
 
 /** One call of a model, which leaves exactly one usage record, however it ends. */
 export class MeteredCall {
-  readonly #ctx: Surroundings
+  readonly #ctx: MeteredContext
   readonly #who: User
   readonly #call: ModelCall
   readonly #started = performance.now()
@@ -37,7 +37,7 @@ export class MeteredCall {
   #isHeld = false
   #isRecorded = false
 
-  constructor(ctx: Surroundings, who: User, call: ModelCall) {
+  constructor(ctx: MeteredContext, who: User, call: ModelCall) {
     this.#ctx = ctx
     this.#who = who
     this.#call = call

@@ -5,7 +5,7 @@ import { AiModelUsageRule } from '../../entities/catalogue/ai-model-usage-rule.t
 import { SystemModel } from '../../entities/catalogue/system-model.ts'
 import { type UsageType, usageTypes } from '../../entities/sql/columns.ts'
 import type { ModelConfig } from '../ports/model-config.ts'
-import { orSame } from './sync-merge.ts'
+import { keepIfEqual } from './sync-merge.ts'
 
 /** The front end may use every model; programs only those that say so. */
 export async function syncUsageRules(em: EntityManager, config: ModelConfig): Promise<void> {
@@ -26,7 +26,7 @@ export async function syncUsageRules(em: EntityManager, config: ModelConfig): Pr
       const before = row.synced?.[usageType] ?? Boolean(rule)
       if (before === Boolean(rule)) setRule(em, { model: row, usageType, allowed }, rule)
     }
-    row.synced = orSame(row.synced, { ...row.synced, main: true, external })
+    row.synced = keepIfEqual(row.synced, { ...row.synced, main: true, external })
   }
   await em.flush()
 }

@@ -6,7 +6,7 @@ type Values = Record<string, unknown>
  * What a synchronisation may write: the wanted values of those columns that still are as the last synchronisation left
  * them. The others were changed by an administrator and stay.
  */
-export function unchangedByHand<T extends Values>(wanted: T, current: Values, synced: Values | null | undefined) {
+export function mergeUntouched<T extends Values>(wanted: T, current: Values, synced: Values | null | undefined) {
   const free = Object.entries(wanted).filter(
     // A column that the last synchronisation did not know yet was empty then.
     ([name]) => !synced || isDeepStrictEqual(plain(current[name]), synced[name] ?? null),
@@ -17,9 +17,9 @@ export function unchangedByHand<T extends Values>(wanted: T, current: Values, sy
 /** As JSON keeps it: what is compared with a column of JSON must have gone the same way. */
 export const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? null))
 
-export const plainValues = (values: Values): Values =>
+export const toJson = (values: Values): Values =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, plain(value)]))
 
 /** The values before where the new ones say the same: the database orders the members of JSON anew, which is no change. */
-export const orSame = <T extends Values>(before: T | null | undefined, after: T): T =>
+export const keepIfEqual = <T extends Values>(before: T | null | undefined, after: T): T =>
   before && isDeepStrictEqual(before, after) ? before : after

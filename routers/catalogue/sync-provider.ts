@@ -7,7 +7,7 @@ import type { ProviderConfig } from '../ports/model-config.ts'
 import { API_KEY, type Vault } from '../ports/vault.ts'
 import { apiAddress } from './ai-providers.ts'
 import { leadingElsewhere } from './secret-address.ts'
-import { orSame, plainValues, unchangedByHand } from './sync-merge.ts'
+import { keepIfEqual, mergeUntouched, toJson } from './sync-merge.ts'
 
 /** Writes a provider of the file to its row, or to a new one; what an administrator changed stays. */
 export function writeProvider(
@@ -25,7 +25,7 @@ export function writeProvider(
   // Sealing twice gives two texts: an unchanged key is left alone.
   if (newKey !== undefined && (plainKey.lost || apiKey !== plainKey.text))
     written.apiKey = apiKey ? vault.seal(apiKey, API_KEY) : null
-  written.synced = orSame(row?.synced, plainValues(wanted))
+  written.synced = keepIfEqual(row?.synced, toJson(wanted))
   return written
 }
 
@@ -43,7 +43,7 @@ type Wanted = ReturnType<typeof wantedOf>
 type Current = Pick<AiProvider, 'providerId' | 'adapter' | 'apiUrl' | 'apiKey' | 'synced'>
 
 function merge(wanted: Wanted, current: Current, log: Log): Partial<Wanted> {
-  const free = unchangedByHand(wanted, current, current.synced)
+  const free = mergeUntouched(wanted, current, current.synced)
   if (!mixesKeyAndAddress(wanted, current, free)) return free
   log.warn(
     { provider: current.providerId },

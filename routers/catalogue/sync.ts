@@ -12,7 +12,7 @@ import { addPrompts } from './default-prompts.ts'
 import { pricingOf } from './pricing.ts'
 import { renewSecrets } from './renew-secrets.ts'
 import { syncSystemModels, syncUsageRules } from './sync-assignments.ts'
-import { orSame, plainValues, unchangedByHand } from './sync-merge.ts'
+import { keepIfEqual, mergeUntouched, toJson } from './sync-merge.ts'
 import { writeProvider } from './sync-provider.ts'
 
 export interface SyncReport {
@@ -68,13 +68,13 @@ function switchOff(row: { active: boolean; synced?: Synced | null | undefined },
   return [name]
 }
 
-interface Surroundings {
+interface SyncInput {
   provider: AiProvider
   row: AiModel | undefined
   tools: ReadonlyMap<string, AiTool>
 }
 
-function writeModel(em: EntityManager, entry: ModelEntry, { provider, row, tools }: Surroundings): void {
+function writeModel(em: EntityManager, entry: ModelEntry, { provider, row, tools }: SyncInput): void {
   const { id: modelId, external: _external, tools: toolNames, descriptions, label = modelId, ...rest } = entry
   const {
     upstreamId = null,
@@ -88,14 +88,14 @@ function writeModel(em: EntityManager, entry: ModelEntry, { provider, row, tools
   const prices = pricing ? pricingOf(pricing) : null
   const wanted = { ...plain, label, upstreamId, limits, pricing: prices, parameters, settings, documentationUrl }
   const written = row
-    ? em.assign(row, unchangedByHand(wanted, { ...row }, row.synced))
+    ? em.assign(row, mergeUntouched(wanted, { ...row }, row.synced))
     : em.create(AiModel, { ...wanted, modelId, provider })
   written.provider = ref(provider)
   const before = written.synced ?? {}
   const known = toolNames.filter((name) => tools.has(name))
   assignTools(written, tools, { known, before: (before['tools'] ?? []) as string[] })
   describe(em, written, { descriptions, before: (before['descriptions'] ?? {}) as Record<string, string> })
-  written.synced = orSame(before, { ...before, ...plainValues({ ...wanted, descriptions, tools: known }) })
+  written.synced = keepIfEqual(before, { ...before, ...toJson({ ...wanted, descriptions, tools: known }) })
 }
 
 /** Tools that an administrator assigned or took away by hand stay so. */

@@ -91,7 +91,7 @@ function assertAble({ caller: { current } }: Context, needed: Ability | undefine
 }
 
 /** A base procedure: lets in who may call, looks at what they send, and narrows the type of the context. */
-function openTo<Known extends object = object>(callers: Access['callers'], how: Omit<Access, 'callers'> = {}) {
+function allow<Known extends object = object>(callers: Access['callers'], how: Omit<Access, 'callers'> = {}) {
   const access: Access = { callers, ...how }
   return procedure.meta({ access }).use(async ({ ctx, getRawInput, next }) => {
     assertMayCall(ctx, access)
@@ -109,18 +109,18 @@ export const about = (sentence: string, answer?: z.ZodType): ProcedureMeta => ({
   ...(answer && { answer }),
 })
 
-export const anyone = openTo('anyone')
-export const user = openTo<User>('users')
+export const anyone = allow('anyone')
+export const user = allow<User>('users')
 /** A user whose token, where one is used, has the ability. */
-export const userWho = (ability: Ability) => openTo<User>('users', { ability })
+export const userWith = (ability: Ability) => allow<User>('users', { ability })
 /** A user in the browser. */
-export const sessionUser = openTo<User & InBrowser>('users', { sessionOnly: true })
+export const sessionUser = allow<User & InBrowser>('users', { sessionOnly: true })
 /** Anybody in a browser, signed in or not. */
-export const browser = openTo<InBrowser>('anyone', { sessionOnly: true })
+export const browserProcedure = allow<InBrowser>('anyone', { sessionOnly: true })
 /** Who has signed in and may have no keys yet. */
-export const newcomer = openTo<{ who: CallerOf<'user' | 'registering'> } & InBrowser>('registering users', {
+export const registeringUser = allow<{ who: CallerOf<'user' | 'registering'> } & InBrowser>('registering users', {
   sessionOnly: true,
 })
 /** An administrator of the application, whose token, where one is used, has the ability, or somebody on the host. */
-export const adminWho = (ability: Ability) => openTo('administrators', { ability })
-export const host = openTo('the host')
+export const adminWith = (ability: Ability) => allow('administrators', { ability })
+export const host = allow('the host')

@@ -26,17 +26,17 @@ function isEncrypted(text: string): boolean {
 }
 
 /** Front ends of old call the type `type`. */
-const spelled = (input: unknown): unknown => {
+const acceptLegacyKeys = (input: unknown): unknown => {
   if (typeof input !== 'object' || input === null || !('type' in input) || 'keyType' in input) return input
   const { type, ...rest } = input
   return { ...rest, keyType: type }
 }
 
 /** Which entry of a keychain: no two have the same. */
-export const keychainSlot = z.preprocess(spelled, z.strictObject({ key, keyType }))
+export const keychainSlot = z.preprocess(acceptLegacyKeys, z.strictObject({ key, keyType }))
 
 /** An entry of a keychain. */
-export const keychainEntry = z.preprocess(spelled, z.strictObject({ key, keyType, value }))
+export const keychainEntry = z.preprocess(acceptLegacyKeys, z.strictObject({ key, keyType, value }))
 
 /** More than the rooms a person is in. */
 export const MAX_ENTRIES = 2000

@@ -6,12 +6,12 @@ import type { LoginAttempt } from '../ports/login.ts'
 import { account, type Identity } from '../ports/login.ts'
 import type { BrowserSession } from '../ports/session.ts'
 import { browserIdFor } from './known-browser.ts'
-import { ownPath } from './safe-redirect.ts'
+import { localRedirect } from './safe-redirect.ts'
 
 type BrowserContext = Context & { browser: BrowserSession }
 
 /** Where to go on after signing in; anything but an address of ours is left out. */
-export const redirectUri = z.string().max(16_384).optional().transform(ownPath)
+export const redirectUri = z.string().max(16_384).optional().transform(localRedirect)
 
 export const credentials = z.strictObject({
   account: z.string().min(1).max(254, 'must have at most 254 characters'),

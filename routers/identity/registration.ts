@@ -9,7 +9,7 @@ import { takes } from '../core/body-size.ts'
 import type { Newcomer } from '../core/caller.ts'
 import { Problem } from '../core/problems.ts'
 import type { KeychainQuota } from '../core/settings.ts'
-import { newcomer, router } from '../core/trpc.ts'
+import { registeringUser, router } from '../core/trpc.ts'
 import type { SessionRecord } from '../ports/session.ts'
 import { holdSession } from './end-sessions.ts'
 import { distinctSlots, keychainEntry, passkeyBackup, publicKey } from './keychain.ts'
@@ -34,7 +34,7 @@ type FirstKeys = z.output<typeof firstKeys>
 
 export const registrationRouter = router({
   /** Makes the person, unless the host did, with keys and backup: all of it or nothing. */
-  complete: newcomer
+  complete: registeringUser
     .meta(takes('first keys'))
     .input(firstKeys)
     .mutation(async ({ ctx, input }) => {

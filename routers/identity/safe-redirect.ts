@@ -2,7 +2,7 @@
 const here = 'http://here.invalid'
 
 /** An address to go on to, as long as it is one of ours; nothing that a browser could take for somebody else's. */
-export function ownPath(text: string | undefined): string | undefined {
+export function localRedirect(text: string | undefined): string | undefined {
   if (!text?.startsWith('/') || text.length > 500 || /[\\\p{Cc}]/u.test(text) || !URL.canParse(text, here))
     return undefined
   const { origin, pathname, search, hash } = new URL(text, here)
@@ -11,5 +11,5 @@ export function ownPath(text: string | undefined): string | undefined {
 }
 
 /** An address of a page of ours that then goes on to another one. */
-export const onTo = (page: string, next: string | undefined) =>
+export const withRedirect = (page: string, next: string | undefined) =>
   next === undefined ? page : `${page}?redirectUri=${encodeURIComponent(next)}`

@@ -4,14 +4,14 @@ import type { LoginMethod } from '../../entities/identity/session.ts'
 import { AI_USER_ID } from '../../entities/identity/user.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import { about, anyone, browser, router } from '../core/trpc.ts'
+import { about, anyone, browserProcedure, router } from '../core/trpc.ts'
 import type { Identity } from '../ports/login.ts'
 import type { BrowserSession, SessionSubject } from '../ports/session.ts'
 import { rememberBrowser } from './known-browser.ts'
 import { redirectLogin } from './oidc-login.ts'
 import { ownSessions } from './own-sessions.ts'
 import { credentials, redirectUri, verifyPassword } from './password-login.ts'
-import { onTo } from './safe-redirect.ts'
+import { withRedirect } from './safe-redirect.ts'
 import { callerOf } from './session-caller.ts'
 import { signOut } from './sign-out.ts'
 
@@ -32,16 +32,16 @@ export const sessionsRouter = router({
     return { password: password !== undefined, oidc: redirect !== undefined, proxy: header !== undefined }
   }),
 
-  login: browser.input(credentials).mutation(async ({ ctx, input }) => {
+  login: browserProcedure.input(credentials).mutation(async ({ ctx, input }) => {
     const { identity, account, before } = await verifyPassword(ctx, input)
-    if (!identity) throw refused(ctx, 'password')
+    if (!identity) throw loginRefused(ctx, 'password')
     const signedIn = await signIn(ctx, identity, { method: 'password', next: input.redirectUri, before })
     rememberBrowser(ctx, account)
     return signedIn
   }),
 
   /** Where to sign in elsewhere; whom the reverse proxy in front has signed in already is in at once. */
-  beginLogin: browser
+  beginLogin: browserProcedure
     .input(z.strictObject({ by: z.enum(['oidc', 'proxy']).optional(), redirectUri }))
     .mutation(async ({ ctx, input: { by, redirectUri: next } }) => {
       const { redirect } = await ctx.services.loginSources()
@@ -50,13 +50,15 @@ export const sessionsRouter = router({
     }),
 
   /** `query` is what stands behind the `?` of the address that the provider sent the browser back to. */
-  finishLogin: browser.input(z.strictObject({ query: z.string().max(8192) })).mutation(async ({ ctx, input }) => {
-    const { identity, next } = await redirectLogin.finish(ctx, input.query)
-    if (!identity) throw refused(ctx, 'oidc')
-    return signIn(ctx, identity, { method: 'oidc', next })
-  }),
+  finishLogin: browserProcedure
+    .input(z.strictObject({ query: z.string().max(8192) }))
+    .mutation(async ({ ctx, input }) => {
+      const { identity, next } = await redirectLogin.finish(ctx, input.query)
+      if (!identity) throw loginRefused(ctx, 'oidc')
+      return signIn(ctx, identity, { method: 'oidc', next })
+    }),
 
-  logout: browser.mutation(({ ctx }) => signOut(ctx)),
+  logout: browserProcedure.mutation(({ ctx }) => signOut(ctx)),
 
   ...ownSessions,
 })
@@ -66,14 +68,14 @@ async function throughProxy(ctx: BrowserContext, next: string | undefined) {
   if (!header) throw new Problem('not_found', { detail: 'Nobody signs in elsewhere here.' })
   const identity = ctx.browser.forwardedIdentity()
   if (identity) return signIn(ctx, identity, { method: 'proxy', next })
-  if (!header.loginUrl) throw refused(ctx, 'proxy')
+  if (!header.loginUrl) throw loginRefused(ctx, 'proxy')
   const url = new URL(header.loginUrl, ctx.services.settings.baseUrl)
-  url.searchParams.set('target', ctx.services.settings.baseUrl + onTo('/req/login/proxy', next))
+  url.searchParams.set('target', ctx.services.settings.baseUrl + withRedirect('/req/login/proxy', next))
   return { redirectUri: url.href }
 }
 
 /** Of a refusal only how it was tried is told: an account may be somebody's password in the wrong field. */
-function refused(ctx: BrowserContext, method: LoginMethod): Problem {
+function loginRefused(ctx: BrowserContext, method: LoginMethod): Problem {
   ctx.services.log.info({ method, requestId: ctx.requestId }, 'a login was refused')
   return new Problem('login_failed')
 }
@@ -89,13 +91,13 @@ interface Entry {
 async function signIn(ctx: BrowserContext, identity: Identity, { method, next, before }: Entry) {
   const [known] = await ctx.services.sql(findKnownUser, [identity.username])
   // Nobody is the AI user, whatever a directory says.
-  if (known?.id === AI_USER_ID) throw refused(ctx, method)
+  if (known?.id === AI_USER_ID) throw loginRefused(ctx, method)
   // The person was removed, or got another password, while this one was compared.
   if (before && (before.id !== known?.id || before.passwordChangedAt !== known.passwordChangedAt))
-    throw refused(ctx, method)
+    throw loginRefused(ctx, method)
   const subject: SessionSubject = known ? { user: known } : { registering: identity }
   await ctx.browser.start({ subject, method })
   ctx.caller.become(callerOf(subject), 'login')
   ctx.services.log.info({ method, userId: known?.id, requestId: ctx.requestId }, 'signed in')
-  return { redirectUri: onTo(known?.hasKeys ? '/handshake' : '/register', next) }
+  return { redirectUri: withRedirect(known?.hasKeys ? '/handshake' : '/register', next) }
 }

@@ -9,7 +9,7 @@ import { keyTypes, ownRows, UserKeychainValue } from '../../entities/identity/us
 import { takes } from '../core/body-size.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import { about, router, userWho } from '../core/trpc.ts'
+import { about, router, userWith } from '../core/trpc.ts'
 import { attribute, resource } from '../resource/declare.ts'
 import type { RecordOf } from '../resource/record.ts'
 import { action } from '../verbs/action.ts'
@@ -49,7 +49,7 @@ export const userKeychainValuesRouter = router({
   ...reads(userKeychainValues),
 
   /** Everything is judged before anything is changed, and changed as a whole. */
-  batchUpdate: action(userKeychainValues, 'batch-update', userWho('keychain'))
+  batchUpdate: action(userKeychainValues, 'batch-update', userWith('keychain'))
     .meta({ ...about('Set and remove several keychain values at once.'), ...takes('keychain') })
     .input(batch)
     .mutation(async ({ ctx, input }) => {
@@ -57,7 +57,7 @@ export const userKeychainValuesRouter = router({
       return { data: await allEntries(ctx) }
     }),
 
-  validator: action(userKeychainValues, 'validator', userWho('read'))
+  validator: action(userKeychainValues, 'validator', userWith('read'))
     .meta(
       about(
         'Read the value on which a browser tries a passkey: an entry, or a keychain still to be split into entries.',

@@ -6,15 +6,15 @@ import type { SqlPredicate } from '../../entities/sql/scope.ts'
 import { takes } from '../core/body-size.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import { about, host, middleware, router, userWho } from '../core/trpc.ts'
+import { about, host, middleware, router, userWith } from '../core/trpc.ts'
 import { personName } from '../ports/login.ts'
 import { attribute, resource, sortedTimestamps, timestamps } from '../resource/declare.ts'
 import { exposes } from '../resource/exposure.ts'
 import type { RecordOf, UpdateInput } from '../resource/record.ts'
 import { member } from '../verbs/action.ts'
-import { getRow, reads, rowId } from '../verbs/read.ts'
+import { getRow, reads, resourceId } from '../verbs/read.ts'
 import { withoutUnchanged } from '../verbs/unchanged.ts'
-import { administrator, insistOn, updateRow } from '../verbs/write.ts'
+import { administrator, lockAtVersion, updateRow } from '../verbs/write.ts'
 import { ifVersion, type RowChange, updateInput } from '../verbs/write-inputs.ts'
 import { endSessions } from './end-sessions.ts'
 import { eraseUser } from './erase-user.ts'
@@ -83,21 +83,21 @@ const permitted = middleware(({ ctx, input, next }) => {
 export const usersRouter = router({
   ...reads(users),
 
-  me: member(users, 'me', userWho('user'))
+  me: member(users, 'me', userWith('user'))
     .meta(about('Read the caller.'))
     .input(z.strictObject({ include: z.array(z.never()).max(1).optional() }).prefault({}))
     .query(({ ctx }): Promise<RecordOf<typeof users>> => getRow(ctx, users, String(ctx.who.person.id))),
 
-  picture: userWho('read')
+  picture: userWith('read')
     .meta(about('Read the picture of somebody the caller knows, as WebP.'))
-    .input(z.strictObject({ id: rowId }))
+    .input(z.strictObject({ id: resourceId }))
     .query(async ({ ctx, input }) => {
       const { avatar } = await getRow(ctx, users, input.id)
       if (!avatar) throw new Problem('not_found', { detail: 'This user has no picture.' })
       return avatar === BUILT_IN_AI_PICTURE ? readBuiltInAiPicture() : ctx.services.storage.get(avatar)
     }),
 
-  update: userWho('write')
+  update: userWith('write')
     .meta({ ...exposes(users, 'update'), ...takes('picture') })
     .use(withoutUnchanged(users))
     .input(updateInput(users))
@@ -106,11 +106,11 @@ export const usersRouter = router({
 
   delete: administrator
     .meta(exposes(users, 'delete'))
-    .input(z.strictObject({ id: rowId, ifVersion }))
+    .input(z.strictObject({ id: resourceId, ifVersion }))
     .mutation(async ({ ctx, input: { id, ifVersion } }) => {
       if (Number(id) === AI_USER_ID) throw new Problem('read_only')
       const user = await findUser(ctx, { id: Number(id) })
-      return { id, report: await eraseUser(ctx, user, (em) => insistOn(ctx, em, users, { id, ifVersion })) }
+      return { id, report: await eraseUser(ctx, user, (em) => lockAtVersion(ctx, em, users, { id, ifVersion })) }
     }),
 
   /** Everybody whose username, name or e-mail address holds the text. */

@@ -39,13 +39,13 @@ export interface TokenCounts {
 }
 
 /** Hears after each round with the provider what the call has taken so far, so that a call which fails later is counted, too. */
-export type Meter = (tokens: TokenCounts) => void
+export type OnUsage = (tokens: TokenCounts) => void
 
 /** The AI providers behind one small interface. Failures are thrown as they came; nobody outside may see them. */
 export interface ModelGateway {
-  generate(call: ModelCall, meter: Meter): Promise<string>
+  generate(call: ModelCall, meter: OnUsage): Promise<string>
   /** The text in pieces, as they come; those that came at once together. */
-  stream(call: ModelCall, meter: Meter): AsyncIterable<readonly string[]>
+  stream(call: ModelCall, meter: OnUsage): AsyncIterable<readonly string[]>
   /** Whether the provider's API offers the model now; throws where it does not answer. */
   available(model: CallableModel): Promise<boolean>
 }

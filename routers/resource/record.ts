@@ -9,19 +9,19 @@ type Values<A extends Attributes> = {
 } & { readonly [K in keyof A as Hidden<A[K]> extends true ? K : never]?: DeepReadonly<z.output<A[K]['schema']>> }
 
 /** A row as procedures return it. Relations hold an id, or whole records where they were included. */
-export type RecordOf<R> = R extends Resource<infer A> ? Values<A> & Linked : never
+export type RecordOf<R> = R extends Resource<infer A> ? Values<A> & RecordRef : never
 
 /** Read-only, as all of a record: several requests may hold the same one. */
-export interface Linked {
+export interface RecordRef {
   readonly id: string
   /** Changes with every write of the row; an update can insist on it. */
   readonly rowVersion?: string
-  readonly relations?: Readonly<Record<string, Linked | Linked[] | null>>
+  readonly relations?: Readonly<Record<string, RecordRef | RecordRef[] | null>>
 }
 
 /** A record, and not just a link to it. */
-export interface Whole extends Linked {
-  readonly relations: Readonly<Record<string, Linked | Linked[] | null>>
+export interface ResourceRecord extends RecordRef {
+  readonly relations: Readonly<Record<string, RecordRef | RecordRef[] | null>>
 }
 
 /** What a list of a type can be asked for. */

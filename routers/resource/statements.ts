@@ -2,7 +2,7 @@ import { type CompiledStatement, compile, type ParameterBinder } from '../../ent
 import { isoTime } from '../../entities/sql/statement.ts'
 import type { Attribute, Relation, Resource } from './declare.ts'
 import type { RelationMapping, TableMapping } from './mapping.ts'
-import type { Whole } from './record.ts'
+import type { ResourceRecord } from './record.ts'
 
 /** What makes two queries of a type differ in their text. */
 export interface QueryShape {
@@ -21,7 +21,7 @@ export const plainShape = (unrestricted: boolean): QueryShape => ({ unrestricted
 
 /** A record beside what is told with it. */
 export interface RecordRow {
-  readonly record: Whole
+  readonly record: ResourceRecord
 }
 /** With how many rows there are in all. */
 export interface PageRow extends RecordRow {
@@ -54,10 +54,10 @@ export class ResourceStatements {
   }
 
   /** The record of a row, without sparse attributes that have no value. */
-  recordOf({ record }: RecordRow): Whole {
+  recordOf({ record }: RecordRow): ResourceRecord {
     if (this.#sparse.length === 0) return record
     const present = Object.entries(record).filter(([name, value]) => value !== null || !this.#sparse.includes(name))
-    return Object.fromEntries(present) as unknown as Whole
+    return Object.fromEntries(present) as unknown as ResourceRecord
   }
 
   /** A page whose rows know how many there are in all. */

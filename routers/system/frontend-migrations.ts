@@ -35,7 +35,7 @@ const opened = ({ services }: Context, sealed: string | null): Migration['data']
   sealed ? JSON.parse(services.vault.open(sealed, USERDATA)) : null
 
 /** Front ends of old write the name in their way. */
-const spelled = (input: unknown): unknown => {
+const acceptLegacyKeys = (input: unknown): unknown => {
   if (typeof input !== 'object' || input === null || !('migration_name' in input)) return input
   const { migration_name: migrationName, ...rest } = input
   return { migrationName, ...rest }
@@ -50,7 +50,7 @@ export const migrationsRouter = router({
   /** Saying so again does no harm. */
   markApplied: action(migrations, 'apply', sessionUser)
     .meta(about("Record that the caller's browser has carried out a migration."))
-    .input(z.preprocess(spelled, z.strictObject({ migrationName: z.string().min(1).max(200) })))
+    .input(z.preprocess(acceptLegacyKeys, z.strictObject({ migrationName: z.string().min(1).max(200) })))
     .mutation(async ({ ctx, input }) => ({ data: [await markApplied(ctx, ctx.who.person.id, input.migrationName)] })),
 })
 

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { Problem } from '../core/problems.ts'
-import { browser, router } from '../core/trpc.ts'
+import { browserProcedure, router } from '../core/trpc.ts'
 import { matchLocale } from '../ports/locales.ts'
 
 export const languageRouter = router({
   /** Chosen for this browser, whoever uses it: by its session, where there is one, and for when that is over. */
-  change: browser
+  change: browserProcedure
     .input(z.strictObject({ inputLang: z.string().length(5, 'must have 5 characters') }))
     .mutation(async ({ ctx, input }) => {
       const locale = matchLocale(input.inputLang)

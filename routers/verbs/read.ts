@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import { userWho } from '../core/trpc.ts'
+import { userWith } from '../core/trpc.ts'
 import type { Relation, Resource } from '../resource/declare.ts'
 import { exposes } from '../resource/exposure.ts'
-import type { Linked, ListInput, RecordOf } from '../resource/record.ts'
+import type { ListInput, RecordOf, RecordRef } from '../resource/record.ts'
 import { type PageWindow, type Query, RowReader } from './rows.ts'
 
 export interface Page<T> {
@@ -14,9 +14,9 @@ export interface Page<T> {
 }
 
 /** An id that could be one: anything else is not there. */
-export const rowId = z.string().regex(/^[1-9]\d{0,8}$/)
+export const resourceId = z.string().regex(/^[1-9]\d{0,8}$/)
 
-export const reader = userWho('read')
+export const reader = userWith('read')
 
 /** `list`, `get` and the relations of a type that is one table. Who may see a row is the type's scope. */
 export function reads<R extends Resource>(of: R, base = reader) {
@@ -38,12 +38,14 @@ export function reads<R extends Resource>(of: R, base = reader) {
 
     get: base
       .meta(exposes(of, 'get'))
-      .input(z.strictObject({ id: rowId, include }) as unknown as Taking<One, OneInput<R>>)
+      .input(z.strictObject({ id: resourceId, include }) as unknown as Taking<One, OneInput<R>>)
       .query(({ ctx, input }) => getRow(ctx, of, input.id, input.include)),
 
     related: base
       .meta(exposes(of, 'related'))
-      .input(z.looseObject({ id: rowId, relation: relationOf(of) }) as unknown as Taking<RelatedInput, RelatedOf<R>>)
+      .input(
+        z.looseObject({ id: resourceId, relation: relationOf(of) }) as unknown as Taking<RelatedInput, RelatedOf<R>>,
+      )
       .query(({ ctx, input }) => related(ctx, of, input)),
   }
 }
@@ -142,14 +144,18 @@ function queryOf({ filters: declared }: Resource, { include, sort, filter: filte
 
 type RelatedInput = { id: string; relation: string } & Record<string, unknown>
 
-async function related(ctx: Context, parent: Resource, input: RelatedInput): Promise<Page<Linked> | Linked | null> {
+async function related(
+  ctx: Context,
+  parent: Resource,
+  input: RelatedInput,
+): Promise<Page<RecordRef> | RecordRef | null> {
   const { id, relation: name, ...rest } = input
   const relation = parent.relations[name] as Relation
   const of = ctx.services.resources.of(relation.to)
   const parsed = relatedInput(relation, of).safeParse(rest)
   if (!parsed.success) throw new Problem('invalid_query', { issues: parsed.error.issues as never })
   const query = parsed.data as unknown as CollectionInput
-  const found = (await getRow(ctx, parent, id)) as Linked
+  const found = (await getRow(ctx, parent, id)) as RecordRef
   if (relation.many) {
     const window = windowOf(of, query.page)
     return {
@@ -157,6 +163,6 @@ async function related(ctx: Context, parent: Resource, input: RelatedInput): Pro
       page: window,
     }
   }
-  const link = found.relations?.[name] as Linked | null
+  const link = found.relations?.[name] as RecordRef | null
   return link && ((await new RowReader(ctx).byId(of, Number(link.id), query.include)) ?? null)
 }

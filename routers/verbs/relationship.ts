@@ -6,14 +6,14 @@ import { Problem } from '../core/problems.ts'
 import type { Relation, Resource } from '../resource/declare.ts'
 import { exposes } from '../resource/exposure.ts'
 import type { PivotMapping, TableMapping } from '../resource/mapping.ts'
-import type { Linked } from '../resource/record.ts'
-import { getRow, rowId } from './read.ts'
-import { administrator, insistOn, refuse } from './write.ts'
+import type { RecordRef } from '../resource/record.ts'
+import { getRow, resourceId } from './read.ts'
+import { administrator, lockAtVersion, translateConstraintError } from './write.ts'
 import { ifVersion } from './write-inputs.ts'
 
 type Change = 'add' | 'replace' | 'remove'
 
-const linkage = z.strictObject({ id: rowId, ids: z.array(rowId).max(1000), ifVersion })
+const linkage = z.strictObject({ id: resourceId, ids: z.array(resourceId).max(1000), ifVersion })
 
 /** Changes of a relation that is joined through a table, for administrators: as a whole or not at all. */
 export function relationshipWrites(of: Resource, name: string) {
@@ -41,7 +41,7 @@ async function changeLinks(
     .em()
     .transactional(async (em) => {
       // Who changes the same links waits here.
-      await insistOn(ctx, em, of, { id, ifVersion })
+      await lockAtVersion(ctx, em, of, { id, ifVersion })
       const before = kind === 'replace' ? await linked(em, path, Number(id)) : []
       await lockAll(em, to, other, [...wanted, ...before], kind === 'remove' ? [] : ids.map(Number))
       await write(em, path, Number(id), wanted, kind)
@@ -51,9 +51,9 @@ async function changeLinks(
         arrayOf([...wanted, ...before]),
       ])
     })
-    .catch(refuse)
+    .catch(translateConstraintError)
   const { relations } = await getRow(ctx, of, id, [name])
-  return relations?.[name] as Linked[]
+  return relations?.[name] as RecordRef[]
 }
 
 /** As the database writes an array: the ORM would make a list of parameters of it. */

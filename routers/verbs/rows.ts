@@ -2,7 +2,7 @@ import type { CompiledStatement, ParameterValues, Viewer } from '../../entities/
 import type { Context } from '../core/context.ts'
 import type { Relation, Resource } from '../resource/declare.ts'
 import type { RelationMapping } from '../resource/mapping.ts'
-import type { Linked, Whole } from '../resource/record.ts'
+import type { RecordRef, ResourceRecord } from '../resource/record.ts'
 import type { PageRow, QueryShape, RecordRow } from '../resource/statements.ts'
 
 export interface PageWindow {
@@ -17,7 +17,7 @@ export interface Query extends Omit<QueryShape, 'unrestricted'> {
 }
 
 /** What a relation leads to from one record. */
-type RelationResolver = (from: Linked) => Linked | Linked[] | null
+type RelationResolver = (from: RecordRef) => RecordRef | RecordRef[] | null
 
 /** Reads rows of declared types as their caller may see them. A page and its total are one statement, each include path one more. */
 export class RowReader {
@@ -31,7 +31,7 @@ export class RowReader {
     this.#unrestricted = seesAll(ctx)
   }
 
-  async byId(of: Resource, id: number, include: readonly string[]): Promise<Whole | undefined> {
+  async byId(of: Resource, id: number, include: readonly string[]): Promise<ResourceRecord | undefined> {
     return (await this.#including(of, await this.#byIds(of.type, [id]), include))[0]
   }
 
@@ -77,14 +77,14 @@ export class RowReader {
   }
 
   /** The records of `ids`, in their order; what is not there for the caller is left out. */
-  async #byIds(type: string, ids: readonly number[]): Promise<Whole[]> {
+  async #byIds(type: string, ids: readonly number[]): Promise<ResourceRecord[]> {
     const rows = await this.#run(this.#statements(type).byIds(this.#unrestricted), { ...this.#viewer, ids })
     // Others may have asked for more.
     const found = new Map(this.#recordsOf(type, rows).map((record) => [record.id, record]))
     return ids.flatMap((id) => found.get(`${id}`) ?? [])
   }
 
-  #recordsOf(type: string, rows: readonly RecordRow[]): Whole[] {
+  #recordsOf(type: string, rows: readonly RecordRow[]): ResourceRecord[] {
     const statements = this.#statements(type)
     return rows.map((row) => statements.recordOf(row))
   }
@@ -98,7 +98,7 @@ export class RowReader {
   }
 
   /** The records with what the paths lead to; others may hold them without, so these are new ones. */
-  async #including(of: Resource, records: Whole[], include: readonly string[]): Promise<Whole[]> {
+  async #including(of: Resource, records: ResourceRecord[], include: readonly string[]): Promise<ResourceRecord[]> {
     if (include.length === 0 || records.length === 0) return records
     const names = [...new Set(include.map((path) => path.split('.', 1)[0] as string))]
     const found = await Promise.all(names.map((name) => this.#follow(of, records, name, nestedIncludes(include, name))))
@@ -109,20 +109,25 @@ export class RowReader {
     })
   }
 
-  #follow(of: Resource, from: readonly Whole[], name: string, nested: readonly string[]): Promise<RelationResolver> {
+  #follow(
+    of: Resource,
+    from: readonly ResourceRecord[],
+    name: string,
+    nested: readonly string[],
+  ): Promise<RelationResolver> {
     const relation = of.relations[name] as Relation
     return relation.many ? this.#followMany(of, name, from, nested) : this.#followOne(relation, name, from, nested)
   }
 
-  async #followOne({ to }: Relation, name: string, from: readonly Whole[], nested: readonly string[]) {
+  async #followOne({ to }: Relation, name: string, from: readonly ResourceRecord[], nested: readonly string[]) {
     const ids = new Set(from.flatMap(({ relations }) => relations[name] ?? []).map(({ id }) => Number(id)))
     const found = await this.#byIds(to, [...ids])
     const records = await this.#including(this.#ctx.services.resources.of(to), found, nested)
     const byId = new Map(records.map((record) => [record.id, record]))
-    return ({ relations }: Linked) => byId.get((relations?.[name] as Linked | null)?.id ?? '') ?? null
+    return ({ relations }: RecordRef) => byId.get((relations?.[name] as RecordRef | null)?.id ?? '') ?? null
   }
 
-  async #followMany(of: Resource, name: string, from: readonly Whole[], nested: readonly string[]) {
+  async #followMany(of: Resource, name: string, from: readonly ResourceRecord[], nested: readonly string[]) {
     const relation = of.relations[name] as Relation
     const link = this.#linkOf(of, name)
     const compiled = this.#statements(relation.to).related(`${of.type}.${name}`, link, this.#unrestricted)
@@ -133,7 +138,7 @@ export class RowReader {
     const found = this.#recordsOf(relation.to, own)
     const records = await this.#including(this.#ctx.services.resources.of(relation.to), found, nested)
     const byParent = Map.groupBy(records, (_, index) => own[index]?.parent)
-    return ({ id }: Linked) => byParent.get(id) ?? []
+    return ({ id }: RecordRef) => byParent.get(id) ?? []
   }
 }
 

@@ -2,11 +2,11 @@ import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import { middleware } from '../core/trpc.ts'
 import type { Resource } from '../resource/declare.ts'
-import type { Linked, Whole } from '../resource/record.ts'
-import { rowId } from './read.ts'
+import type { RecordRef, ResourceRecord } from '../resource/record.ts'
+import { resourceId } from './read.ts'
 import { RowReader } from './rows.ts'
 
-const change = z.looseObject({ id: rowId })
+const change = z.looseObject({ id: resourceId })
 
 /**
  * Drops the members of an update that equal what the caller reads, before the input is judged. A record sent back as it
@@ -23,14 +23,14 @@ export const withoutUnchanged = (of: Resource) =>
     return next({ getRawInput: async () => Object.fromEntries(changed) })
   })
 
-function isUnchanged(of: Resource, record: Whole, name: string, value: unknown): boolean {
+function isUnchanged(of: Resource, record: ResourceRecord, name: string, value: unknown): boolean {
   if (Object.hasOwn(of.relations, name)) return isDeepStrictEqual(idsOf(record.relations[name]), inOrder(value))
   const isAttribute = Object.hasOwn(of.attributes, name)
   return isAttribute && isDeepStrictEqual((record as unknown as Record<string, unknown>)[name], value)
 }
 
 /** The linkage as an input has it: the related id, or the sorted ids of a to-many relation. */
-const idsOf = (linked: Linked | Linked[] | null | undefined) =>
+const idsOf = (linked: RecordRef | RecordRef[] | null | undefined) =>
   Array.isArray(linked) ? linked.map(({ id }) => id).sort() : (linked?.id ?? null)
 
 const inOrder = (value: unknown) => (Array.isArray(value) ? value.toSorted() : value)

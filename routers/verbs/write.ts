@@ -5,17 +5,17 @@ import { z } from 'zod'
 import { type BodySize, takes } from '../core/body-size.ts'
 import type { Context } from '../core/context.ts'
 import { type Issue, Problem } from '../core/problems.ts'
-import { adminWho } from '../core/trpc.ts'
+import { adminWith } from '../core/trpc.ts'
 import type { Resource } from '../resource/declare.ts'
 import { exposes } from '../resource/exposure.ts'
 import type { Row } from '../resource/mapping.ts'
 import type { RecordOf } from '../resource/record.ts'
-import { getRow, rowId } from './read.ts'
+import { getRow, resourceId } from './read.ts'
 import { columnsOf, listsOf, saveBeside } from './to-row.ts'
 import { withoutUnchanged } from './unchanged.ts'
 import { createInput, ifVersion, type RowChange, updateInput } from './write-inputs.ts'
 
-export const administrator = adminWho('write')
+export const administrator = adminWith('write')
 
 type Data = Record<string, unknown>
 
@@ -52,7 +52,7 @@ export function writes<R extends Resource>(of: R, { body = 'record', validate }:
 
     delete: administrator
       .meta(exposes(of, 'delete'))
-      .input(z.strictObject({ id: rowId, ifVersion }))
+      .input(z.strictObject({ id: resourceId, ifVersion }))
       .mutation(({ ctx, input }) => deleteRow(ctx, of, input)),
   }
 }
@@ -68,7 +68,7 @@ async function createRow<R extends Resource>(ctx: Context, of: R, given: Data, v
       await saveBeside(em, of, row.id, given)
       return row.id
     })
-    .catch(refuse)
+    .catch(translateConstraintError)
   return getRow(ctx, of, String(id))
 }
 
@@ -90,7 +90,7 @@ export async function updateRow<R extends Resource>(
   await ctx
     .em()
     .transactional(async (em) => {
-      await insistOn(ctx, em, of, { id, ifVersion })
+      await lockAtVersion(ctx, em, of, { id, ifVersion })
       if (Object.keys(given).length === 0) return
       const row = await em.findOneOrFail(entity, { id: Number(id) }, { refresh: true })
       if (lists.length > 0) await em.populate(row, lists as never[])
@@ -103,7 +103,7 @@ export async function updateRow<R extends Resource>(
       await saveBeside(em, of, row.id, given)
       await afterFlush?.(em, row.id, given)
     })
-    .catch(refuse)
+    .catch(translateConstraintError)
   return getRow(ctx, of, id)
 }
 
@@ -117,7 +117,7 @@ async function deleteRow(ctx: Context, of: Resource, { id, ifVersion }: Version)
   await ctx
     .em()
     .transactional(async (em) => {
-      await insistOn(ctx, em, of, { id, ifVersion })
+      await lockAtVersion(ctx, em, of, { id, ifVersion })
       await em.nativeDelete(entity, { id: Number(id) })
     })
     .catch(refuseDelete)
@@ -127,7 +127,7 @@ async function deleteRow(ctx: Context, of: Resource, { id, ifVersion }: Version)
 type Version = Pick<RowChange, 'id' | 'ifVersion'>
 
 /** Locks a row, without which there is nothing to change, and holds it to the version that was read. */
-export async function insistOn(ctx: Context, em: SqlEntityManager, of: Resource, version: Version): Promise<void> {
+export async function lockAtVersion(ctx: Context, em: SqlEntityManager, of: Resource, version: Version): Promise<void> {
   const { id, ifVersion: expected } = version
   const { table } = ctx.services.resources.tableOf(of.type)
   const [row] = await em.execute<{ version: string }[]>(
@@ -142,15 +142,15 @@ const notFound = ({ type }: Resource, id: string) =>
   new Problem('not_found', { detail: `There is no resource of the type ${type} with the id ${id}.` })
 
 /** What the database refuses because of other rows, by the code of the standard. */
-const refusals: Record<string, () => Problem> = {
+const constraintProblems: Record<string, () => Problem> = {
   '23505': () => new Problem('conflict', { detail: 'Another record has the same value where it must be unique.' }),
   '23503': () => new Problem('not_found', { detail: 'A related record does not exist.' }),
 }
 
 /** The database's refusal in our words. */
-export function refuse(error: unknown): never {
+export function translateConstraintError(error: unknown): never {
   if (!(error instanceof DriverException)) throw error
-  throw refusals[error.code ?? '']?.() ?? error
+  throw constraintProblems[error.code ?? '']?.() ?? error
 }
 
 /** Nothing that is deleted refers to what is not there: others refer to it. Which of the codes says so depends on the version. */

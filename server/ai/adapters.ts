@@ -4,7 +4,7 @@ import type { ChatModel, Connection, ModelConnection } from './chat-model.ts'
 import { demoModel } from './demo.ts'
 import { fetchWithMembers } from './extra-members.ts'
 import { compatibleModel } from './openai-compatible.ts'
-import type { Step } from './provider-stream.ts'
+import type { PartBatch } from './provider-stream.ts'
 
 interface AdapterDriver {
   /** The model of this name at the provider. */
@@ -26,7 +26,7 @@ function stepwise(load: () => Promise<LanguageModelV4>): ChatModel {
   }
 }
 
-async function* oneByOne(parts: AsyncIterable<LanguageModelV4StreamPart>): AsyncGenerator<Step, void> {
+async function* oneByOne(parts: AsyncIterable<LanguageModelV4StreamPart>): AsyncGenerator<PartBatch, void> {
   for await (const part of parts) yield [part]
 }
 

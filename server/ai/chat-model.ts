@@ -1,14 +1,14 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4GenerateResult } from '@ai-sdk/provider'
-import type { Outbound } from '../net/http-client.ts'
-import type { Step } from './provider-stream.ts'
+import type { HttpClient } from '../net/http-client.ts'
+import type { PartBatch } from './provider-stream.ts'
 
 /** What it takes to reach a provider. */
 export interface Connection {
   name: string
   apiUrl?: string | undefined
   apiKey?: string | undefined
-  fetch: Outbound['fetch']
-  send: Outbound['send']
+  fetch: HttpClient['fetch']
+  send: HttpClient['send']
 }
 
 /** A connection for requests of one model, and what their bodies have beside what the AI SDK writes. */
@@ -21,5 +21,5 @@ export interface ChatModel {
   doGenerate(
     options: LanguageModelV4CallOptions,
   ): PromiseLike<Pick<LanguageModelV4GenerateResult, 'content' | 'usage' | 'finishReason'>>
-  doStream(options: LanguageModelV4CallOptions): PromiseLike<{ stream: AsyncIterable<Step> }>
+  doStream(options: LanguageModelV4CallOptions): PromiseLike<{ stream: AsyncIterable<PartBatch> }>
 }

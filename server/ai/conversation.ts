@@ -7,7 +7,7 @@ import type {
   LanguageModelV4Usage,
 } from '@ai-sdk/provider'
 import { z } from 'zod'
-import type { FunctionTool, Message, Meter, ModelCall, TokenCounts } from '../../routers/ports/models.ts'
+import type { FunctionTool, Message, ModelCall, OnUsage, TokenCounts } from '../../routers/ports/models.ts'
 import { type CallParameters, callParameters } from './parameters.ts'
 
 /** One question with its rounds of tool calls, in the terms of the AI SDK. */
@@ -16,13 +16,13 @@ export class Conversation {
   readonly #call: ModelCall
   readonly #tools: LanguageModelV4FunctionTool[]
   readonly #parameters: CallParameters
-  readonly #meter: Meter
+  readonly #meter: OnUsage
   #tokens: TokenCounts = {}
 
-  constructor(call: ModelCall, meter: Meter) {
+  constructor(call: ModelCall, meter: OnUsage) {
     this.#call = call
     this.#meter = meter
-    this.#prompt = inTurns(call.messages).map(asPrompt)
+    this.#prompt = mergeConsecutiveRoles(call.messages).map(asPrompt)
     this.#tools = call.tools.map(declare)
     this.#parameters = callParameters(call.model, call.tools.length > 0)
   }
@@ -96,7 +96,7 @@ function sum(before: number | undefined, counted: number | undefined): number | 
 const MOST_TOKENS = 2_147_483_647
 
 /** Some providers take only turns: what one side said in a row becomes one message, and instructions go first. */
-function inTurns(messages: readonly Message[]): Message[] {
+function mergeConsecutiveRoles(messages: readonly Message[]): Message[] {
   const [system, talk] = [messages.filter(isSystem), messages.filter((message) => !isSystem(message))]
   const turns: Message[] = []
   for (const { role, text } of [...system, ...talk]) {

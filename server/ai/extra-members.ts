@@ -1,4 +1,4 @@
-import type { Outbound } from '../net/http-client.ts'
+import type { HttpClient } from '../net/http-client.ts'
 
 type Members = Readonly<Record<string, unknown>>
 
@@ -16,7 +16,7 @@ const isObject = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Adds members to each body that goes out; an SDK drops what it does not know. */
-export function fetchWithMembers(fetch: Outbound['fetch'], extra: Members): Outbound['fetch'] {
+export function fetchWithMembers(fetch: HttpClient['fetch'], extra: Members): HttpClient['fetch'] {
   if (Object.keys(extra).length === 0) return fetch
   return (url, init) => fetch(url, { ...init, body: JSON.stringify(addMembers(JSON.parse(String(init?.body)), extra)) })
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { adapterDrivers } from './adapters.ts'
-import type { ProviderLink } from './provider-link.ts'
+import type { ProviderClient } from './provider-link.ts'
 
 const LISTING_TIMEOUT_MS = 10_000
 
@@ -13,7 +13,7 @@ const listing = z.union([
 ])
 
 /** Whether the provider has a model of this name now; throws where it does not say. */
-export async function isListed(link: ProviderLink, name: string): Promise<boolean> {
+export async function isListed(link: ProviderClient, name: string): Promise<boolean> {
   const source = adapterDrivers[link.adapter].listing(link.connection)
   if (!source) return true
   const { url, headers } = source

@@ -3,12 +3,12 @@ import { finished } from 'node:stream/promises'
 import { OpenAICompatibleChatLanguageModel } from '@ai-sdk/openai-compatible'
 import { APICallError, type LanguageModelV4CallOptions, type LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { createParser } from 'eventsource-parser'
-import type { Outbound } from '../net/http-client.ts'
-import type { Answer } from '../net/response-stream.ts'
+import type { HttpClient } from '../net/http-client.ts'
+import type { HttpResponse } from '../net/response-stream.ts'
 import type { ChatModel, ModelConnection } from './chat-model.ts'
 import { type CompletionChunk, CompletionParts } from './completion-parts.ts'
 import { addMembers } from './extra-members.ts'
-import type { Step } from './provider-stream.ts'
+import type { PartBatch } from './provider-stream.ts'
 
 /**
  * The AI SDK writes the request and reads the answer; only what lies between is ours, because the SDK's chain of web
@@ -19,7 +19,7 @@ export function compatibleModel(id: string, connection: ModelConnection): ChatMo
   const url = `${apiUrl}/chat/completions`
   const headers = { 'content-type': 'application/json', ...(apiKey && { authorization: `Bearer ${apiKey}` }) }
 
-  async function post(written: object, { abortSignal }: LanguageModelV4CallOptions): ReturnType<Outbound['send']> {
+  async function post(written: object, { abortSignal }: LanguageModelV4CallOptions): ReturnType<HttpClient['send']> {
     const body = JSON.stringify(addMembers(written, extraMembers))
     const answer = await send(url, { method: 'POST', headers, body, signal: abortSignal ?? null })
     if (answer.statusCode >= 200 && answer.statusCode < 300) return answer
@@ -52,7 +52,7 @@ export function compatibleModel(id: string, connection: ModelConnection): ChatMo
 async function* partsOf(
   model: OpenAICompatibleChatLanguageModel,
   bytes: AsyncIterable<Uint8Array>,
-): AsyncGenerator<Step> {
+): AsyncGenerator<PartBatch> {
   const parts = new CompletionParts()
   for await (const events of eventData(bytes)) yield events.flatMap((data) => read(parts, data))
   const { content, finishReason, usage } = await model.convertResponse({ body: parts.rest() })
@@ -82,7 +82,7 @@ function read(parts: CompletionParts, data: string): LanguageModelV4StreamPart[]
 }
 
 /** Without a word of the provider's. */
-const refusal = (url: string, { statusCode, headers: { 'retry-after': retryAfter } }: Answer) =>
+const refusal = (url: string, { statusCode, headers: { 'retry-after': retryAfter } }: HttpResponse) =>
   new APICallError({
     message: `status ${statusCode}`,
     url,

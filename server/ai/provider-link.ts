@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Adapter } from '../../routers/ports/model-config.ts'
 import type { CallableModel } from '../../routers/ports/models.ts'
-import { createOutbound, type Outbound } from '../net/http-client.ts'
+import { createHttpClient, type HttpClient } from '../net/http-client.ts'
 import { adapterDrivers } from './adapters.ts'
 import type { ChatModel, Connection, ModelConnection } from './chat-model.ts'
 import { createGuard, type Guard } from './circuit.ts'
@@ -12,24 +12,28 @@ type ExtraMembers = ModelConnection['extraMembers']
 const MAX_MODELS = 200
 
 /** The standing connection to one provider: its models, its pool, and what is known of its health. */
-export interface ProviderLink {
+export interface ProviderClient {
   model(modelId: string, extraMembers: ExtraMembers): ChatModel
-  guarded: Guard
+  withRetryAndCircuit: Guard
   connection: Connection
   adapter: Adapter
   close(): Promise<void>
 }
 
-export function createLink(model: CallableModel, apiKey: string | undefined): ProviderLink {
+export function createProviderClient(model: CallableModel, apiKey: string | undefined): ProviderClient {
   const { providerId, apiUrl, providerSettings } = model
   const adapter = model.adapter as Adapter
   const { connect, firstByte = 60_000 } = providerSettings.timeouts ?? {}
-  const outbound: Outbound = createOutbound({ connectTimeout: connect, byteTimeout: firstByte, reach: 'configured' })
+  const outbound: HttpClient = createHttpClient({
+    connectTimeout: connect,
+    byteTimeout: firstByte,
+    networkPolicy: 'configured',
+  })
   const { fetch, send } = outbound
   const connection: Connection = { name: providerId, apiUrl: apiUrl ?? undefined, apiKey, fetch, send }
   return {
     model: memoize((modelId, extraMembers) => adapterDrivers[adapter].model(modelId, { ...connection, extraMembers })),
-    guarded: createGuard(providerSettings.circuit),
+    withRetryAndCircuit: createGuard(providerSettings.circuit),
     connection,
     adapter,
     close: outbound.close,
@@ -37,7 +41,7 @@ export function createLink(model: CallableModel, apiKey: string | undefined): Pr
 }
 
 /** An SDK builds its schemas for each model it makes, which costs more than a call. */
-function memoize(make: ProviderLink['model']): ProviderLink['model'] {
+function memoize(make: ProviderClient['model']): ProviderClient['model'] {
   const models = new LRUCache<string, ChatModel>({ max: MAX_MODELS })
   return (modelId, extraMembers) => {
     const key = `${modelId} ${JSON.stringify(extraMembers)}`

@@ -2,8 +2,8 @@ import type { LanguageModelV4StreamPart, LanguageModelV4ToolCall } from '@ai-sdk
 import type { Conversation } from './conversation.ts'
 
 /** What came at once: a step from one part of the service to the next costs more than a piece of text. */
-export type Step = readonly LanguageModelV4StreamPart[]
-type Parts = AsyncIterable<Step>
+export type PartBatch = readonly LanguageModelV4StreamPart[]
+type Parts = AsyncIterable<PartBatch>
 
 /** Parts that say that a stream is there, but nothing yet. */
 const preliminary = new Set<LanguageModelV4StreamPart['type']>([
@@ -23,7 +23,10 @@ export async function beginStream(open: () => Promise<Parts>): Promise<Parts> {
   }
 }
 
-async function* resume(first: IteratorResult<Step>, iterator: AsyncIterator<Step>): AsyncGenerator<Step, void> {
+async function* resume(
+  first: IteratorResult<PartBatch>,
+  iterator: AsyncIterator<PartBatch>,
+): AsyncGenerator<PartBatch, void> {
   try {
     for (let step = first; !step.done; step = await iterator.next()) yield step.value
   } finally {
@@ -39,7 +42,7 @@ interface Said {
 }
 
 /** Passes text on as it comes, and gathers the rest. */
-export async function* relay(parts: Parts, conversation: Conversation): AsyncGenerator<readonly string[], Said> {
+export async function* forwardText(parts: Parts, conversation: Conversation): AsyncGenerator<readonly string[], Said> {
   const said: Said = { text: '', calls: [] }
   let finish: Finish | undefined
   for await (const step of parts) {

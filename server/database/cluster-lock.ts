@@ -14,7 +14,7 @@ export interface EmbeddedDatabase {
 }
 
 /** A command and a migration share the database of a running service; a service needs it for itself. A command makes none. */
-export type Use = 'service' | 'command' | 'migration'
+export type ClusterUse = 'service' | 'command' | 'migration'
 
 /** Callbacks and signals of a wait: who is told of it, and what ends it. */
 interface Waiting {
@@ -28,7 +28,7 @@ const LOCK_TIMEOUT_MS = 30_000
  * Opens the embedded database in `dataDir`. One process at a time owns the cluster, starts it and stops it; a lock file
  * that is touched every second says who is alive, so that a killed owner is replaced.
  */
-export async function openEmbedded(dataDir: string, use: Use, waiting: Waiting = {}): Promise<EmbeddedDatabase> {
+export async function openEmbedded(dataDir: string, use: ClusterUse, waiting: Waiting = {}): Promise<EmbeddedDatabase> {
   const folder = join(dataDir, 'postgres')
   await mkdir(folder, { recursive: true })
   const started = Date.now()
@@ -44,7 +44,7 @@ export async function openEmbedded(dataDir: string, use: Use, waiting: Waiting =
   }
 }
 
-async function tryToOpen(dataDir: string, folder: string, use: Use): Promise<EmbeddedDatabase | undefined> {
+async function tryToOpen(dataDir: string, folder: string, use: ClusterUse): Promise<EmbeddedDatabase | undefined> {
   const unlock = await takeLock(dataDir)
   if (unlock) return own(folder, unlock)
   return use === 'service' ? undefined : share(folder)

@@ -3,7 +3,7 @@ import { callerOf } from '../../routers/identity/session-caller.ts'
 import type { BrowserSession } from '../../routers/ports/session.ts'
 import { type BrowserOptions, RequestBrowser, storedSession } from './browser-session.ts'
 import type { Authenticated, Authenticator } from './credentials.ts'
-import { assertOwn, isOwn } from './csrf.ts'
+import { assertSameOrigin, isOwn } from './csrf.ts'
 
 export interface AuthenticatedRequest extends Authenticated {
   browser?: BrowserSession
@@ -26,7 +26,7 @@ export function createAuthenticate(options: AuthenticateOptions, { renews = true
     // With both, only our own pages can have meant the session.
     const session = authorization === undefined || isOwn(request, origin) ? storedSession(request) : undefined
     if (!session && authorization !== undefined) return authenticator.authenticateBearer(authorization)
-    assertOwn(request, origin, session)
+    assertSameOrigin(request, origin, session)
     const browser = new RequestBrowser(options, request, reply)
     if (renews) await browser.renew()
     return { caller: session ? callerOf(session.subject) : { type: 'guest' }, usage: 'main', browser }

@@ -10,7 +10,7 @@ export function isOwn({ headers }: FastifyRequest, origin: string): boolean {
 const harmless = ['GET', 'HEAD', 'OPTIONS']
 
 /** Refuses what another site could make a browser send. Without a session only what surely comes from elsewhere. */
-export function assertOwn(request: FastifyRequest, origin: string, session: SessionRecord | undefined): void {
+export function assertSameOrigin(request: FastifyRequest, origin: string, session: SessionRecord | undefined): void {
   if (harmless.includes(request.method) || isOwn(request, origin)) return
   const { 'x-csrf-token': token, 'sec-fetch-site': site, origin: from } = request.headers
   if (session && typeof token === 'string' && hasCsrfToken(session, token)) return

@@ -70,7 +70,7 @@ async function makeContext(
   reply: FastifyReply,
 ) {
   const authenticated = await authenticate(request, reply).catch((error: unknown) => {
-    throw refused(error, request.id)
+    throw toProblem(error, request.id)
   })
   const locale = localeOf(request, authenticated.browser?.session?.locale)
   const hangUp = () => void reply.raw.destroy()
@@ -78,7 +78,7 @@ async function makeContext(
 }
 
 /** A refusal at the door has no context to take the request's id from. */
-function refused(error: unknown, requestId: string): Problem {
+function toProblem(error: unknown, requestId: string): Problem {
   const problem = error instanceof Problem ? error : new Problem('unavailable', { cause: error })
   problem.requestId = requestId
   return problem

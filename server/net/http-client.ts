@@ -3,14 +3,14 @@ import { isIP, type LookupFunction } from 'node:net'
 import { Readable } from 'node:stream'
 import ipaddr from 'ipaddr.js'
 import { Agent, type Dispatcher } from 'undici'
-import { type Answer, Exchange } from './response-stream.ts'
+import { type HttpResponse, ResponseStream } from './response-stream.ts'
 
 /** The only client for outgoing HTTP: pooled connections, time limits, a size limit, no redirects, and a check of the addresses. */
-export interface Outbound {
+export interface HttpClient {
   /** As much of `fetch` as SDKs use: an address, and a body of text. */
   fetch: typeof globalThis.fetch
   /** What `fetch` is made of; its answer is read without web streams. */
-  send(url: string, init: OutboundRequest): Promise<Answer>
+  send(url: string, init: OutboundRequest): Promise<HttpResponse>
   close(): Promise<void>
 }
 
@@ -21,17 +21,17 @@ export interface OutboundRequest {
   signal: AbortSignal | null
 }
 
-export interface OutboundOptions {
+export interface HttpClientOptions {
   /** In milliseconds: to connect, and to wait for the first and for each further byte. */
   connectTimeout?: number | undefined
   byteTimeout?: number | undefined
   maxBytes?: number
   /** `configured` trusts addresses an operator wrote down; `public` reaches no private network. */
-  reach: 'configured' | 'public'
+  networkPolicy: 'configured' | 'public'
 }
 
-export function createOutbound(options: OutboundOptions): Outbound {
-  const { connectTimeout = 10_000, byteTimeout = 120_000, maxBytes = 64 * 1024 * 1024, reach } = options
+export function createHttpClient(options: HttpClientOptions): HttpClient {
+  const { connectTimeout = 10_000, byteTimeout = 120_000, maxBytes = 64 * 1024 * 1024, networkPolicy: reach } = options
   const agent = new Agent({
     connect: { timeout: connectTimeout, ...(reach === 'public' && { lookup: publicOnly }) },
     headersTimeout: byteTimeout,
@@ -45,7 +45,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
     const url = new URL(address)
     assertAllowed(url, reach)
     signal?.throwIfAborted()
-    const exchange = new Exchange(signal)
+    const exchange = new ResponseStream(signal)
     agent.dispatch({ origin: url.origin, path: url.pathname + url.search, method, headers, body }, exchange)
     return exchange.answer
   }
@@ -63,7 +63,10 @@ export function createOutbound(options: OutboundOptions): Outbound {
   return { fetch: outboundFetch, send, close: () => agent.destroy() }
 }
 
-function assertAllowed({ protocol, username, password, hostname }: URL, reach: OutboundOptions['reach']): void {
+function assertAllowed(
+  { protocol, username, password, hostname }: URL,
+  reach: HttpClientOptions['networkPolicy'],
+): void {
   if (protocol !== 'https:' && protocol !== 'http:') throw new OutboundError('only http and https are spoken')
   if (username || password) throw new OutboundError('an address carries no credentials')
   // A literal address is not looked up, so it is judged here.
@@ -78,7 +81,7 @@ class OutboundError extends Error {
 /** Statuses whose answer has no body, not even an empty one. */
 const bodyless = new Set([204, 205, 304])
 
-function toResponse({ statusCode: status, headers, body }: Answer): Response {
+function toResponse({ statusCode: status, headers, body }: HttpResponse): Response {
   const init = { status, headers: headers as Record<string, string> }
   if (!bodyless.has(status)) return new Response(Readable.toWeb(body) as ReadableStream, init)
   body.resume()

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 
-export interface Answer {
+export interface HttpResponse {
   statusCode: number
   headers: IncomingHttpHeaders
   body: Readable
@@ -21,8 +21,8 @@ export function phaseOf(error: unknown): Phase | undefined {
  * A request and its answer, straight on the dispatcher: what its `request` makes for each call stays in memory until the
  * old heap is collected, and takes a quarter more at the peak.
  */
-export class Exchange implements Dispatcher.DispatchHandler {
-  readonly #answer = Promise.withResolvers<Answer>()
+export class ResponseStream implements Dispatcher.DispatchHandler {
+  readonly #answer = Promise.withResolvers<HttpResponse>()
   readonly #signal: AbortSignal | null
   #controller: Dispatcher.DispatchController | undefined
   #body: Readable | undefined
@@ -33,7 +33,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   /** Comes with the head; the body follows as it is read. */
-  get answer(): Promise<Answer> {
+  get answer(): Promise<HttpResponse> {
     return this.#answer.promise
   }
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { type Route, routesOf } from '../../facades/json-api/routes.ts'
 import { appRouter, resources } from '../../routers/index.ts'
 import type { Resource } from '../../routers/resource/declare.ts'
-import type { Linked } from '../../routers/resource/record.ts'
+import type { RecordRef } from '../../routers/resource/record.ts'
 import { catalogue } from '../kit/catalogue.ts'
 import { addCatalogue, type Client, clientOf, type JsonApiApp, startJsonApi } from '../kit/json-api-client.ts'
 import { sampleOf } from '../kit/rounds.ts'
@@ -53,12 +53,12 @@ function refusalByProcedure({ problem, issues = [] }: NonNullable<Called['error'
 function recordsToOutcome({ answers, resource, relation }: Route, output: unknown): Outcome {
   if (answers === 'nothing') return { objects: [], around: [] }
   if (answers === 'action') {
-    const { data, meta } = output as { data?: Linked | Linked[] | null; meta?: unknown }
+    const { data, meta } = output as { data?: RecordRef | RecordRef[] | null; meta?: unknown }
     return { ...shownOf(resource, [data ?? []].flat()), meta }
   }
   const target = (relation ? resourceOf.get(relation.of.to) : resource) as Resource
   const isPage = typeof output === 'object' && output !== null && 'items' in output
-  const records = isPage ? (output.items as Linked[]) : ([output ?? []].flat() as Linked[])
+  const records = isPage ? (output.items as RecordRef[]) : ([output ?? []].flat() as RecordRef[])
   const total = isPage && target.page ? (output as unknown as { total: number }).total : undefined
   if (answers === 'linkage') return { objects: records.map(({ id }) => `${target.type}/${id}`), around: [], total }
   return { ...shownOf(target, records), total }
@@ -71,9 +71,9 @@ interface Shown {
 }
 
 /** Records as they would be shown: those that were asked for in their order, those around them once and by name. */
-function shownOf(of: Resource, records: readonly Linked[]) {
+function shownOf(of: Resource, records: readonly RecordRef[]) {
   const around = new Map<string, Shown>()
-  const show = (resource: Resource, record: Linked): Shown => {
+  const show = (resource: Resource, record: RecordRef): Shown => {
     const entries = Object.entries(record).filter(([name]) => name in resource.attributes)
     const links = Object.entries(record.relations ?? {}).map(([name, held]) => {
       const { to } = resource.relations[name]!
@@ -87,7 +87,7 @@ function shownOf(of: Resource, records: readonly Linked[]) {
       links: Object.fromEntries(links),
     }
   }
-  const add = (resource: Resource, record: Linked) => {
+  const add = (resource: Resource, record: RecordRef) => {
     const shown = show(resource, record)
     const known = around.get(shown.name)
     around.set(shown.name, known ? { ...known, links: { ...known.links, ...shown.links } } : shown)

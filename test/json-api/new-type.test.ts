@@ -13,13 +13,13 @@ import { basePath } from '../../facades/http/names.ts'
 import { jsonApi } from '../../facades/json-api/index.ts'
 import { mediaType } from '../../facades/json-api/wire.ts'
 import { createContext } from '../../routers/core/context.ts'
-import { router, userWho } from '../../routers/core/trpc.ts'
+import { router, userWith } from '../../routers/core/trpc.ts'
 import { users } from '../../routers/identity/users.ts'
 import { createCatalogue } from '../../routers/resource/catalogue.ts'
 import { attribute, many, one, resource, timestamps } from '../../routers/resource/declare.ts'
 import { choice, filter } from '../../routers/resource/filter.ts'
 import { member, rowAction } from '../../routers/verbs/action.ts'
-import { getRow, reads, rowId } from '../../routers/verbs/read.ts'
+import { getRow, reads, resourceId } from '../../routers/verbs/read.ts'
 import { relationshipWrites } from '../../routers/verbs/relationship.ts'
 import { writes } from '../../routers/verbs/write.ts'
 import { startApp, type TestApp, type TestUser } from '../kit/app.ts'
@@ -127,13 +127,13 @@ const app = router({
     addVisitors: visitors.add,
     replaceVisitors: visitors.replace,
     removeVisitors: visitors.remove,
-    greet: rowAction(planets, 'greet', userWho('write'))
-      .input(z.strictObject({ id: rowId, words: z.string().min(1) }))
+    greet: rowAction(planets, 'greet', userWith('write'))
+      .input(z.strictObject({ id: resourceId, words: z.string().min(1) }))
       .mutation(async ({ ctx, input }) => ({
         data: await getRow(ctx, planets, input.id),
         meta: { said: input.words },
       })),
-    largest: member(planets, 'largest', userWho('read'))
+    largest: member(planets, 'largest', userWith('read'))
       .input(z.strictObject({}).prefault({}))
       .query(({ ctx }) => getRow(ctx, planets, '1')),
   }),

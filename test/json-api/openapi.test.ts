@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { openApiDocument } from '../../facades/docs/document.ts'
 import { routesOf } from '../../facades/json-api/routes.ts'
-import { router, sessionUser, userWho } from '../../routers/core/trpc.ts'
+import { router, sessionUser, userWith } from '../../routers/core/trpc.ts'
 import { appRouter, resources } from '../../routers/index.ts'
 import type { Resource } from '../../routers/resource/declare.ts'
 import { action, rowAction } from '../../routers/verbs/action.ts'
@@ -224,7 +224,7 @@ describe('the OpenAPI document', () => {
   test('describes an action as a plain object and as a document, and what only a session may do', () => {
     const of = resources.find(({ type }) => type === 'ai-models') as Resource
     const input = z.strictObject({ id: z.string(), times: z.int().min(1) })
-    const ring = rowAction(of, 'ring', userWho('write')).input(input)
+    const ring = rowAction(of, 'ring', userWith('write')).input(input)
     const look = action(of, 'look', sessionUser)
     const bells = router({ ring: ring.mutation(() => ({})), look: look.query(() => ({})) })
     const described = openApiDocument({ router: router({ bells }), resources, baseUrl: '' }) as unknown as OpenApi

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { aiModels } from '../../routers/catalogue/ai-models.ts'
 import { createContext } from '../../routers/core/context.ts'
 import { createCallerFactory, host, router } from '../../routers/core/trpc.ts'
-import { getRow, rowId } from '../../routers/verbs/read.ts'
+import { getRow, resourceId } from '../../routers/verbs/read.ts'
 import { addCatalogue, type Client, idsOf, type JsonApiApp, startJsonApi } from '../kit/json-api-client.ts'
 import { watchStatements } from '../kit/statements.ts'
 
@@ -125,7 +125,7 @@ describe('who asks in one turn', () => {
 
 /** A procedure that changes the record it was given, as no procedure may. */
 const spoiling = router({
-  spoil: host.input(z.strictObject({ id: rowId })).query(async ({ ctx, input }) => {
+  spoil: host.input(z.strictObject({ id: resourceId })).query(async ({ ctx, input }) => {
     const model = await getRow(ctx, aiModels, input.id)
     // @ts-expect-error Records are read-only by type, too.
     model.flags.push('spoilt')
