@@ -18,10 +18,10 @@ export interface ClientOptions {
 export type Json = string | number | boolean | null | Json[] | { [name: string]: Json }
 
 /** A record that comes along by a relation, in turn with its own where they were asked for. */
-export interface Linked {
+export interface RecordRef {
   id: string
   rowVersion?: string
-  relations?: Record<string, Linked | Linked[] | null>
+  relations?: Record<string, RecordRef | RecordRef[] | null>
 }
 
 /** What went wrong; `internal` is the server's fault, `unreachable` means that nothing of it answered. */

@@ -1,4 +1,4 @@
-import type { Json, Linked } from './index.ts'
+import type { Json, RecordRef } from './index.ts'
 
 /**
  * A type in its own words: each name that stands for a shape is replaced by the shape, so that the declarations of the
@@ -23,8 +23,8 @@ type SpelledOne<T> = T extends (input: infer Input, options?: infer _) => Promis
     : T extends AsyncIterable<infer Part>
       ? AsyncIterable<InlinedTypes<Part>>
       : T extends object
-        ? Same<keyof T, keyof Linked> extends true
-          ? Linked
+        ? Same<keyof T, keyof RecordRef> extends true
+          ? RecordRef
           : Merged<SpelledMembers<T>>
         : T
 

@@ -7,7 +7,7 @@ const pages = ['start', 'login', 'register', 'handshake', 'profile', 'logout'] a
 type Page = (typeof pages)[number]
 
 /** What somebody is shown; `unlock` stands at the address of the handshake. */
-export type View = Exclude<Page, 'start'> | 'unlock'
+type View = Exclude<Page, 'start'> | 'unlock'
 
 /** What each kind of caller is shown where they ask for a page: it, or the one they must go to first. */
 const views: Record<Page, Record<UserType, View>> = {
