@@ -41,18 +41,20 @@ export const passwordRouter = router({
   change: sessionUser.input(passwordChange).mutation(async ({ ctx, input }) => {
     const { id, username, email } = ctx.who.person
     const { session } = ctx.browser
-    if (!session || !('user' in session.subject)) throw new Problem('signed_out')
+    const user = session && 'user' in session.subject && session.subject.user
+    if (!session || !user) throw new Problem('signed_out')
     if (!ctx.services.localAccounts.inUse || !(await ctx.services.localAccounts.has(username))) throw noAccount()
     assertNotGuessable(input.newPassword, [username, email, input.currentPassword])
     await verifyCurrent(ctx, username, input.currentPassword, id)
     await ctx.em().transactional(async (em) => {
-      if (!(await notePasswordChange(em, id))) throw new Problem('signed_out')
-      // Fails where the session ended meanwhile: somebody else changed the password.
+      // Fails where the password was changed since the session was looked up, even in this very session.
+      const { passwordChangedAt } = user
+      if (!(await notePasswordChange(em, { id, passwordChangedAt }))) throw new Problem('signed_out')
       await endOtherSessions(em, id, session.handle)
       if (!(await ctx.services.localAccounts.setPassword(username, input.newPassword))) throw noAccount()
     })
     ctx.services.log.info({ userId: id, requestId: ctx.requestId }, 'a password was changed')
-    await ctx.browser.replace(session.subject.user)
+    await ctx.browser.replace(user)
   }),
 
   /** Gives somebody a new password, and an account if they have none. All their sessions end. */
@@ -64,7 +66,7 @@ export const passwordRouter = router({
       assertLocalAccounts(ctx)
       assertNotGuessable(password, [username, email])
       await ctx.em().transactional(async (em) => {
-        if (!(await notePasswordChange(em, id)))
+        if (!(await notePasswordChange(em, { id })))
           throw new Problem('not_found', { detail: `There is no user ${username} any more.` })
         await endSessions(em, id)
         if (!(await ctx.services.localAccounts.setPassword(username, password)))
@@ -91,9 +93,20 @@ export function assertNotGuessable(password: string, known: readonly string[]): 
   throw new Problem('invalid', { detail: `The new password ${message}.`, issues: [{ path: ['newPassword'], message }] })
 }
 
+interface PasswordOwner {
+  id: number
+  /** As the caller knows it; what it is does not matter where it is left out. */
+  passwordChangedAt?: string | null
+}
+
 /** Makes logins under way with the password so far fail. Whether there still is such a person, whom nobody removes meanwhile. */
-const notePasswordChange = async (em: EntityManager, id: number): Promise<boolean> =>
-  (await em.nativeUpdate(User, { id }, { passwordChangedAt: raw('now()') })) > 0
+async function notePasswordChange(
+  em: EntityManager,
+  { id, passwordChangedAt: known }: PasswordOwner,
+): Promise<boolean> {
+  const owner = known === undefined ? { id } : { id, passwordChangedAt: known && new Date(known) }
+  return (await em.nativeUpdate(User, owner, { passwordChangedAt: raw('now()') })) > 0
+}
 
 /** A session that somebody found open is not enough to guess on. */
 async function verifyCurrent(ctx: Context, username: string, password: string, id: number): Promise<void> {
