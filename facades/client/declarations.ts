@@ -26,10 +26,10 @@ export interface Documented {
  */
 export function finish(declarations: string): { text: string; procedures: Documented[] } {
   const procedures: Documented[] = []
-  const spelled = declarations
+  const inlined = declarations
     .replace(/^import type .* from '\.\.\/.*;\n/gm, '')
     .replaceAll('ServiceErrorCode', errorCodes.map((name) => `'${name}'`).join(' | '))
-  const text = spelled.replace(/^ {4}(\w+): \{\n((?: {8}.*\n)*) {4}\};\n/gm, (_, router: string, members: string) => {
+  const text = inlined.replace(/^ {4}(\w+): \{\n((?: {8}.*\n)*) {4}\};\n/gm, (_, router: string, members: string) => {
     const kept = members.replace(/^ {8}(\w+): \{\n(?: {9,}.*\n)* {8}\};\n/gm, (whole, procedure: string) => {
       const name = `${router}.${procedure}`
       const sentence = sentenceOf(name)

@@ -1,7 +1,7 @@
 import { createTRPCUntypedClient, httpBatchStreamLink, type TRPCClient, TRPCClientError } from '@trpc/client'
 import type { ErrorCode as ServiceErrorCode } from '../../routers/core/problems.ts'
 import type { AppRouter } from '../../routers/index.ts'
-import type { InlinedTypes } from './spelled.ts'
+import type { InlinedTypes } from './inlined-types.ts'
 
 export interface ClientOptions {
   /** Where the service runs, such as `https://svc.example.org`. */
@@ -76,10 +76,10 @@ export function createClient({ url, token, headers, fetch }: ClientOptions) {
   const client = createTRPCUntypedClient<AppRouter>({ links: [link] })
   const call: Call = (path, kind, input, options) =>
     kind === 'query' ? client.query(path, input, options) : client.mutation(path, input, options)
-  return spell(procedureAt([], call) as TRPCClient<AppRouter>)
+  return inline(procedureAt([], call) as TRPCClient<AppRouter>)
 }
 
-const spell = <T>(value: T) => value as InlinedTypes<T>
+const inline = <T>(value: T) => value as InlinedTypes<T>
 
 type Call = (path: string, kind: string, input: unknown, options: object | undefined) => Promise<unknown>
 

@@ -16,7 +16,7 @@ export function coalesce(run: Sql): Sql {
     async (calls) => {
       const results = new Map<string, Promise<unknown[]>>()
       for (const [cacheKey, same] of Map.groupBy(calls, (call) => call.cacheKey))
-        results.set(cacheKey, runOnce(run, same))
+        results.set(cacheKey, runTogether(run, same))
       // As promises: a statement that is slow or fails concerns no caller of another one.
       return calls.map(({ cacheKey }) => results.get(cacheKey) as Promise<unknown[]>)
     },
@@ -27,7 +27,7 @@ export function coalesce(run: Sql): Sql {
 }
 
 /** Runs what differs in nothing but the ids. */
-function runOnce(run: Sql, [first, ...others]: readonly Call[]): Promise<unknown[]> {
+function runTogether(run: Sql, [first, ...others]: readonly Call[]): Promise<unknown[]> {
   const { statement, values } = first as Call
   const { idsAt } = statement
   if (idsAt === undefined || others.length === 0) return run(statement, values)

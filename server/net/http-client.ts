@@ -45,9 +45,9 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     const url = new URL(address)
     assertAllowed(url, reach)
     signal?.throwIfAborted()
-    const exchange = new ResponseStream(signal)
-    agent.dispatch({ origin: url.origin, path: url.pathname + url.search, method, headers, body }, exchange)
-    return exchange.answer
+    const stream = new ResponseStream(signal)
+    agent.dispatch({ origin: url.origin, path: url.pathname + url.search, method, headers, body }, stream)
+    return stream.answer
   }
 
   async function outboundFetch(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {

@@ -84,6 +84,17 @@ test('of two changes at once one holds, and the password is the one that holds',
   expect(await loginStatus(svc, won === 0 ? 'first good password' : 'second good password')).toBe(200)
 })
 
+test('a change that waited for another one in the same session is refused and changes nothing', async () => {
+  await using svc = await startApp()
+  const { browser } = await signIn(svc)
+  const other = `update users set password_changed_at = now() where username = 'ada'`
+
+  const { status } = await whileChanging(svc, other, () => change(browser))
+
+  expect(status).toBe(401)
+  expect([await loginStatus(svc, PASSWORD), await loginStatus(svc, NEXT)]).toEqual([200, 401])
+})
+
 test('people without a local account are told so, and the page can know it beforehand', async () => {
   await using svc = await startApp()
   const { browser } = await signIn(svc)

@@ -5,7 +5,7 @@ import type { Json, RecordRef } from './index.ts'
  * client are whole without those of the service. What holds itself keeps a name, or its spelling would have no end.
  */
 export type InlinedTypes<T> =
-  Same<T, Json> extends true ? Json : Same<T, ReadonlyJson> extends true ? Json : SpelledOne<T>
+  Same<T, Json> extends true ? Json : Same<T, ReadonlyJson> extends true ? Json : InlinedOne<T>
 
 /** As records hold it. */
 type ReadonlyJson =
@@ -16,7 +16,7 @@ type ReadonlyJson =
   | readonly ReadonlyJson[]
   | { readonly [name: string]: ReadonlyJson }
 
-type SpelledOne<T> = T extends (input: infer Input, options?: infer _) => Promise<infer Output>
+type InlinedOne<T> = T extends (input: infer Input, options?: infer _) => Promise<infer Output>
   ? (input: InlinedTypes<Input>, options?: { signal?: AbortSignal }) => Promise<InlinedTypes<Output>>
   : T extends readonly (infer Item)[]
     ? InlinedTypes<Item>[]
@@ -25,7 +25,7 @@ type SpelledOne<T> = T extends (input: infer Input, options?: infer _) => Promis
       : T extends object
         ? Same<keyof T, keyof RecordRef> extends true
           ? RecordRef
-          : Merged<SpelledMembers<T>>
+          : Merged<InlinedMembers<T>>
         : T
 
 type Same<A, B> = [A, B] extends [B, A] ? true : false
@@ -33,7 +33,7 @@ type Same<A, B> = [A, B] extends [B, A] ? true : false
 type Merged<T> = T extends infer Members ? { [Name in keyof Members]: Members[Name] } : never
 
 /** By plain names, which remember nothing of where a member was declared and under which name of its type. */
-type SpelledMembers<T> = string extends keyof T
+type InlinedMembers<T> = string extends keyof T
   ? { [name: string]: InlinedTypes<T[string & keyof T]> }
   : { [Name in Exclude<Names<T>, OptionalNames<T>>]: InlinedTypes<T[Name]> } & {
       [Name in OptionalNames<T>]?: InlinedTypes<T[Name]>
