@@ -179,7 +179,7 @@ const BODY_TIMEOUT_MS = 1000
 
 /** The path as the route declares it: a real path may contain a secret. */
 function logRequest(request: FastifyRequest, reply: FastifyReply, ctx: Context | undefined): void {
-  const current = ctx?.caller.current
+  const current = ctx?.callerContext.current
   const caller = current?.type === 'user' ? { userId: current.person.id, tokenId: current.token?.id } : undefined
   const { method, routeOptions } = request
   const ms = Math.round(reply.elapsedTime * 10) / 10

@@ -88,7 +88,7 @@ const contextIn = (request: FastifyRequest) => (request as FastifyRequest & { co
 function assertServed(route: Route, ctx: Context): void {
   if (route.method === 'GET' && isServed(route)) return
   if (isServed(route)) assertMayCall(ctx, routeAccess(route))
-  else throw new Problem(ctx.caller.current.type === 'guest' ? 'signed_out' : 'read_only')
+  else throw new Problem(ctx.callerContext.current.type === 'guest' ? 'signed_out' : 'read_only')
 }
 
 const asItIs = (payload: unknown) => payload as string

@@ -24,7 +24,7 @@ export async function web(app: FastifyInstance, { contextOf }: WebOptions) {
       if (target !== path) return reply.header('cache-control', 'no-store').redirect(target)
       const translate = translator(ctx.services.labels[ctx.locale as keyof typeof ctx.services.labels] ?? {})
       const shown = await views[visit.view](translate, visit, { ctx, query: request.query as Arrival })
-      return sendPage(reply, translate, ctx.locale, { ...shown, signedIn: ctx.caller.current.type !== 'guest' })
+      return sendPage(reply, translate, ctx.locale, { ...shown, signedIn: ctx.callerContext.current.type !== 'guest' })
     })
 }
 

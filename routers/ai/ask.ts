@@ -10,7 +10,7 @@ import type { CallableModel, FunctionTool, ModelCall } from '../ports/models.ts'
 import { problemsOf, request, textsOf, withAllProblems } from './ai-request.ts'
 import { answer, MeteredCall } from './metered-call.ts'
 
-type Asking = Context & { who: Extract<Caller, { type: 'user' }> }
+type Asking = Context & { caller: Extract<Caller, { type: 'user' }> }
 
 /** A model the caller may use, asked a question it can take. */
 async function callOf(ctx: Asking, { model: modelId, messages }: z.output<typeof request>): Promise<ModelCall> {
@@ -18,12 +18,12 @@ async function callOf(ctx: Asking, { model: modelId, messages }: z.output<typeof
   const texts = textsOf(messages)
   const issues = problemsOf(texts, model)
   if (!model || issues.length > 0) throw new Problem('invalid', { issues })
-  return { model, messages: texts, tools: toolsOf(ctx, model), userId: ctx.who.person.id, signal: ctx.signal }
+  return { model, messages: texts, tools: toolsOf(ctx, model), userId: ctx.caller.person.id, signal: ctx.signal }
 }
 
 /** Each token and each person has an allowance a minute. */
 async function consumeAiQuota(ctx: Context): Promise<void> {
-  const { current } = ctx.caller
+  const { current } = ctx.callerContext
   const limit = ctx.services.settings.aiRequestsPerMinute
   if (limit === 0 || current.type !== 'user') return
   const { person, token } = current
@@ -43,11 +43,11 @@ const asking = userWith('ai')
 export const aiRouter = router({
   ask: asking
     .meta(about('Ask a model for its whole answer.', answer))
-    .mutation(({ ctx }) => new MeteredCall(ctx, ctx.who, ctx.call).answer()),
+    .mutation(({ ctx }) => new MeteredCall(ctx, ctx.caller, ctx.call).answer()),
 
   stream: asking
     .meta(about('Ask a model for its answer as it comes: pieces of text, then the tokens it took.'))
-    .mutation(({ ctx }) => new MeteredCall(ctx, ctx.who, ctx.call).parts()),
+    .mutation(({ ctx }) => new MeteredCall(ctx, ctx.caller, ctx.call).parts()),
 })
 
 const toolsOf = (ctx: Context, { tools, settings }: CallableModel): FunctionTool[] =>

@@ -27,7 +27,7 @@ const HANG_UP_AFTER_MS = 1000
 /** One call of a model, which leaves exactly one usage record, however it ends. */
 export class MeteredCall {
   readonly #ctx: MeteredContext
-  readonly #who: User
+  readonly #caller: User
   readonly #call: ModelCall
   readonly #started = performance.now()
   /** What went out since the provider last counted, for a call that is broken off before it counts again. */
@@ -37,9 +37,9 @@ export class MeteredCall {
   #isHeld = false
   #isRecorded = false
 
-  constructor(ctx: MeteredContext, who: User, call: ModelCall) {
+  constructor(ctx: MeteredContext, caller: User, call: ModelCall) {
     this.#ctx = ctx
-    this.#who = who
+    this.#caller = caller
     this.#call = call
   }
 
@@ -149,8 +149,8 @@ export class MeteredCall {
     const counts = this.#counts(outcome)
     const { inputTokens: input, outputTokens: output, cachedTokens: cached, reasoningTokens: reasoning } = counts
     this.#ctx.services.usageLog.add({
-      userId: this.#who.person.id,
-      tokenId: this.#who.token?.id ?? null,
+      userId: this.#caller.person.id,
+      tokenId: this.#caller.token?.id ?? null,
       context: 'api',
       provider: providerId,
       model: modelId,

@@ -15,7 +15,7 @@ export const usageRouter = router({
   summary: userWith('read')
     .meta(about("Sum up the caller's own AI calls by day, model and context."))
     .input(period)
-    .query(({ ctx, input }) => ctx.services.sql(summariseUsage, [ctx.who.person.id, input.from, input.to])),
+    .query(({ ctx, input }) => ctx.services.sql(summariseUsage, [ctx.caller.person.id, input.from, input.to])),
 
   report: adminWith('read')
     .meta(about("Sum up everybody's AI calls by person, model, context and outcome."))

@@ -30,9 +30,10 @@ export interface Context {
   services: Omit<Services, 'em'>
   /** The entity manager of this call, made when first needed and set to the rows its caller may see. */
   em(): EntityManager
-  caller: CallerContext
-  /** The caller whom the base procedure let in, which narrows its type. */
-  readonly who: Caller
+  /** Who is calling now, which a login, a registration and a logout change. */
+  callerContext: CallerContext
+  /** Who was calling when the call began; base procedures narrow its type. */
+  readonly caller: Caller
   usage: UsageType
   origin: 'wire' | 'host'
   requestId: string
@@ -56,8 +57,8 @@ export function createContext(services: Services, call: Call): Context {
   return {
     services,
     em: () => (own ??= scoped(services.em, callerContext.current, origin)),
-    caller: callerContext,
-    who: callerContext.current,
+    callerContext,
+    caller: callerContext.current,
     usage,
     origin,
     requestId,

@@ -12,7 +12,7 @@ export type { FunctionTool }
 
 /** What a block of public configuration may look at. */
 export interface BlockContext {
-  readonly caller: { readonly current: Caller }
+  readonly caller: Caller
   readonly usage: UsageType
   readonly locale: string
   readonly settings: Settings

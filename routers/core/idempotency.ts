@@ -118,7 +118,7 @@ interface KeyOwner {
   owner: string
 }
 
-function callerOf({ caller: { current } }: Context): KeyOwner | undefined {
+function callerOf({ callerContext: { current } }: Context): KeyOwner | undefined {
   const owner = ownerOf(current)
   if (owner === undefined) return undefined
   return { owner, name: current.type === 'user' ? `${owner} ${current.token?.id ?? ''}` : owner }

@@ -68,7 +68,7 @@ const rules: Record<Access['callers'], (ctx: Context) => void> = {
   users: (ctx) => assertUserType(ctx, ['user']),
   'registering users': (ctx) => assertUserType(ctx, ['registering', 'user']),
   administrators(ctx) {
-    const { current } = ctx.caller
+    const { current } = ctx.callerContext
     if (ctx.origin === 'host') return
     if (current.type === 'guest') throw new Problem('signed_out')
     if (current.type !== 'user' || current.person.role !== 'admin') throw new Problem('admin_only')
@@ -78,13 +78,13 @@ const rules: Record<Access['callers'], (ctx: Context) => void> = {
   },
 }
 
-function assertUserType({ caller: { current } }: Context, allowed: readonly Caller['type'][]): void {
+function assertUserType({ callerContext: { current } }: Context, allowed: readonly Caller['type'][]): void {
   if (allowed.includes(current.type)) return
   throw new Problem(current.type === 'guest' ? 'signed_out' : 'wrong_user_type')
 }
 
 /** A session may do everything its person may. */
-function assertAble({ caller: { current } }: Context, needed: Ability | undefined): void {
+function assertAble({ callerContext: { current } }: Context, needed: Ability | undefined): void {
   if (needed === undefined || current.type !== 'user' || !current.token || current.token.abilities.includes(needed))
     return
   throw new Problem('missing_ability', { detail: `The access token lacks the ability '${needed}'.` })
@@ -96,11 +96,11 @@ function allow<Known extends object = object>(callers: Access['callers'], how: O
   return procedure.meta({ access }).use(async ({ ctx, getRawInput, next }) => {
     assertMayCall(ctx, access)
     assertRawInput(await getRawInput())
-    return next({ ctx: { who: ctx.caller.current } as unknown as Known })
+    return next({ ctx: { caller: ctx.callerContext.current } as unknown as Known })
   })
 }
 
-type User = { who: CallerOf<'user'> }
+type User = { caller: CallerOf<'user'> }
 /** Where a session can be: not with a token, and not on the host. */
 type InBrowser = { browser: BrowserSession }
 
@@ -118,7 +118,7 @@ export const sessionUser = allow<User & InBrowser>('users', { sessionOnly: true 
 /** Anybody in a browser, signed in or not. */
 export const browserProcedure = allow<InBrowser>('anyone', { sessionOnly: true })
 /** Who has signed in and may have no keys yet. */
-export const registeringUser = allow<{ who: CallerOf<'user' | 'registering'> } & InBrowser>('registering users', {
+export const registeringUser = allow<{ caller: CallerOf<'user' | 'registering'> } & InBrowser>('registering users', {
   sessionOnly: true,
 })
 /** An administrator of the application, whose token, where one is used, has the ability, or somebody on the host. */

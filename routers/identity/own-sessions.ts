@@ -18,9 +18,9 @@ interface OwnSession extends Device {
 /** What people do with their own sessions. */
 export const ownSessions = {
   /** Where the person is signed in, the last used first. */
-  list: sessionUser.query(async ({ ctx: { browser, services, who } }): Promise<OwnSession[]> => {
+  list: sessionUser.query(async ({ ctx: { browser, services, caller } }): Promise<OwnSession[]> => {
     const since = new Date(Date.now() - services.settings.sessionLifetime)
-    const listed = await services.sql(listSessions, [who.person.id, since])
+    const listed = await services.sql(listSessions, [caller.person.id, since])
     return listed.map((session) => ownSession(session, browser.session?.handle))
   }),
 
@@ -29,22 +29,22 @@ export const ownSessions = {
     .input(z.strictObject({ handle: z.string().max(64) }))
     .mutation(async ({ ctx, input: { handle } }): Promise<{ redirectUri?: string }> => {
       if (handle === ctx.browser.session?.handle) return signOut(ctx)
-      const [ended] = await ctx.services.sql(endOwnSession, [ctx.who.person.id, handle])
+      const [ended] = await ctx.services.sql(endOwnSession, [ctx.caller.person.id, handle])
       if (!ended) throw new Problem('not_found', { detail: 'You have no such session.' })
       return {}
     }),
 
   /** Ends all sessions of the person but this one, which goes on under another id. */
-  endOthers: sessionUser.mutation(async ({ ctx: { browser, em, who } }) => {
+  endOthers: sessionUser.mutation(async ({ ctx: { browser, em, caller } }) => {
     const { session } = browser
     if (!session || !('user' in session.subject)) throw new Problem('signed_out')
-    await em().transactional((tx) => endOtherSessions(tx, who.person.id, session.handle))
+    await em().transactional((tx) => endOtherSessions(tx, caller.person.id, session.handle))
     await browser.replace(session.subject.user)
   }),
 
   /** Ends all sessions of the person, this one too. */
   logoutEverywhere: sessionUser.mutation(async ({ ctx }) => {
-    await ctx.services.sql(endSessionsOf, [ctx.who.person.id])
+    await ctx.services.sql(endSessionsOf, [ctx.caller.person.id])
     return signOut(ctx)
   }),
 }

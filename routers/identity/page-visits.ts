@@ -23,7 +23,10 @@ export const pagesRouter = router({
   visit: anyone
     .meta(about('Ask which page to show to the caller who asked for one, and what it needs to know.'))
     .input(z.strictObject({ page: z.enum(pages) }))
-    .query(async ({ ctx, input }) => ({ view: views[input.page][ctx.caller.current.type], ...(await optionsOf(ctx)) })),
+    .query(async ({ ctx, input }) => ({
+      view: views[input.page][ctx.callerContext.current.type],
+      ...(await optionsOf(ctx)),
+    })),
 })
 
 async function optionsOf({ services: { loginSources, settings } }: Context) {

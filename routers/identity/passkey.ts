@@ -12,7 +12,7 @@ import { callerOfUser } from './session-caller.ts'
 /** What helps somebody who has lost their passkey. */
 export const passkeyRouter = router({
   backup: sessionUser.query(async ({ ctx }) => {
-    const backup = await ctx.em().findOne(PasskeyBackup, { user: ctx.who.person.id })
+    const backup = await ctx.em().findOne(PasskeyBackup, { user: ctx.caller.person.id })
     if (!backup) throw new Problem('not_found', { detail: 'There is no backup of your passkey.' })
     const { ciphertext, iv, tag } = backup
     return { ciphertext, iv, tag }
@@ -24,7 +24,7 @@ export const passkeyRouter = router({
       .em()
       .upsert(
         PasskeyBackup,
-        { user: ctx.who.person.id, ...input, updatedAt: new Date() },
+        { user: ctx.caller.person.id, ...input, updatedAt: new Date() },
         { onConflictFields: ['user'], onConflictExcludeFields: ['createdAt'] },
       )
   }),
@@ -33,7 +33,7 @@ export const passkeyRouter = router({
   reset: sessionUser.mutation(async ({ ctx }) => {
     const { session } = ctx.browser
     if (!session || !isFresh(session)) throw new Problem('fresh_login_needed')
-    const { id, username } = ctx.who.person
+    const { id, username } = ctx.caller.person
     await ctx.em().transactional(async (em) => {
       await endOtherSessions(em, id, session.handle)
       await em.nativeUpdate(User, { id }, { publicKey: null })
@@ -43,7 +43,7 @@ export const passkeyRouter = router({
     const [next] = await ctx.services.sql(findKnownUser, [username])
     if (!next) throw new Problem('signed_out')
     await ctx.browser.replace(next)
-    ctx.caller.become(callerOfUser(next), 'key-reset')
+    ctx.callerContext.become(callerOfUser(next), 'key-reset')
     return { redirectUri: '/register' }
   }),
 })

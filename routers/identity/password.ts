@@ -30,16 +30,16 @@ export const passwordRouter = router({
     async ({
       ctx: {
         services: { localAccounts },
-        who,
+        caller,
       },
     }) => ({
-      canChange: localAccounts.inUse && (await localAccounts.has(who.person.username)),
+      canChange: localAccounts.inUse && (await localAccounts.has(caller.person.username)),
     }),
   ),
 
   /** Changes the caller's password. Their other sessions end; this one goes on under another id. */
   change: sessionUser.input(passwordChange).mutation(async ({ ctx, input }) => {
-    const { id, username, email } = ctx.who.person
+    const { id, username, email } = ctx.caller.person
     const { session } = ctx.browser
     const user = session && 'user' in session.subject && session.subject.user
     if (!session || !user) throw new Problem('signed_out')

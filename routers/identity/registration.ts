@@ -38,19 +38,19 @@ export const registrationRouter = router({
     .meta(takes('first keys'))
     .input(firstKeys)
     .mutation(async ({ ctx, input }) => {
-      const { who, browser } = ctx
+      const { caller, browser } = ctx
       const { session } = browser
-      if (who.type === 'user') throw new Problem('registered_already')
+      if (caller.type === 'user') throw new Problem('registered_already')
       // Somebody removed the person, or ended their session, between two lines.
       if (!session) throw new Problem('signed_out')
       await ctx
         .em()
-        .transactional((em) => keep(em, who, session, { ...input, quota: ctx.services.settings.keychain }))
+        .transactional((em) => keep(em, caller, session, { ...input, quota: ctx.services.settings.keychain }))
         .catch(explain)
-      const [known] = await ctx.services.sql(findKnownUser, [who.username])
+      const [known] = await ctx.services.sql(findKnownUser, [caller.username])
       if (!known) throw new Problem('signed_out')
       await browser.replace(known)
-      ctx.caller.become(callerOfUser(known), 'registration')
+      ctx.callerContext.become(callerOfUser(known), 'registration')
       return { id: known.id, redirectUri: '/profile' }
     }),
 })

@@ -97,7 +97,7 @@ async function signIn(ctx: BrowserContext, identity: Identity, { method, next, b
     throw loginRefused(ctx, method)
   const subject: SessionSubject = known ? { user: known } : { registering: identity }
   await ctx.browser.start({ subject, method })
-  ctx.caller.become(callerOf(subject), 'login')
+  ctx.callerContext.become(callerOf(subject), 'login')
   ctx.services.log.info({ method, userId: known?.id, requestId: ctx.requestId }, 'signed in')
   return { redirectUri: withRedirect(known?.hasKeys ? '/handshake' : '/register', next) }
 }

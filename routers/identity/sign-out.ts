@@ -6,7 +6,7 @@ import type { BrowserSession } from '../ports/session.ts'
 export async function signOut(ctx: Context & { browser: BrowserSession }): Promise<{ redirectUri: string }> {
   const method = ctx.browser.session?.method
   await ctx.browser.destroy()
-  ctx.caller.become({ type: 'guest' }, 'logout')
+  ctx.callerContext.become({ type: 'guest' }, 'logout')
   return { redirectUri: (await signOutUri(ctx, method)) ?? '/login' }
 }
 

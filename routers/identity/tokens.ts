@@ -38,13 +38,13 @@ const selfService = sessionUser.use(({ ctx, next }) => {
 export const tokensRouter = router({
   create: selfService
     .input(ownGrant)
-    .mutation(({ ctx, input }) => create(ctx, ctx.who.person.id, { ...input, abilities: usualAbilities })),
+    .mutation(({ ctx, input }) => create(ctx, ctx.caller.person.id, { ...input, abilities: usualAbilities })),
 
-  list: selfService.query(({ ctx }): Promise<TokenRecord[]> => ctx.services.sql(listTokens, [ctx.who.person.id])),
+  list: selfService.query(({ ctx }): Promise<TokenRecord[]> => ctx.services.sql(listTokens, [ctx.caller.person.id])),
 
   revoke: selfService
     .input(z.strictObject({ tokenId }))
-    .mutation(({ ctx, input }) => revoke(ctx, { id: input.tokenId, user: ctx.who.person.id })),
+    .mutation(({ ctx, input }) => revoke(ctx, { id: input.tokenId, user: ctx.caller.person.id })),
 
   createFor: host.input(z.strictObject({ user: userChoice, ...grant })).mutation(async ({ ctx, input }) => {
     const { user: choice, ...wanted } = input

@@ -53,7 +53,7 @@ export const userKeychainValuesRouter = router({
     .meta({ ...about('Set and remove several keychain values at once.'), ...takes('keychain') })
     .input(batch)
     .mutation(async ({ ctx, input }) => {
-      await update(ctx, ctx.who.person.id, input)
+      await update(ctx, ctx.caller.person.id, input)
       return { data: await allEntries(ctx) }
     }),
 
@@ -63,7 +63,7 @@ export const userKeychainValuesRouter = router({
         'Read the value on which a browser tries a passkey: an entry, or a keychain still to be split into entries.',
       ),
     )
-    .query(({ ctx }) => validatorOf(ctx, ctx.who.person.id)),
+    .query(({ ctx }) => validatorOf(ctx, ctx.caller.person.id)),
 })
 
 interface Validator {

@@ -71,7 +71,7 @@ type UserChange = UpdateInput<typeof users>
 /** People change themselves; administrators change the role of anybody. */
 const permitted = middleware(({ ctx, input, next }) => {
   const { id, role, displayName, bio, avatar } = input as UserChange
-  const { current } = ctx.caller
+  const { current } = ctx.callerContext
   const person = current.type === 'user' ? current.person : undefined
   const own = person?.id === Number(id)
   if (Number(id) === AI_USER_ID) throw new Problem('read_only')
@@ -86,7 +86,7 @@ export const usersRouter = router({
   me: member(users, 'me', userWith('user'))
     .meta(about('Read the caller.'))
     .input(z.strictObject({ include: z.array(z.never()).max(1).optional() }).prefault({}))
-    .query(({ ctx }): Promise<RecordOf<typeof users>> => getRow(ctx, users, String(ctx.who.person.id))),
+    .query(({ ctx }): Promise<RecordOf<typeof users>> => getRow(ctx, users, String(ctx.caller.person.id))),
 
   picture: userWith('read')
     .meta(about('Read the picture of somebody the caller knows, as WebP.'))

@@ -6,7 +6,7 @@ import type { FileRules, Salts } from '../core/settings.ts'
 import { BUILT_IN_AI_PICTURE } from '../identity/pictures.ts'
 import { describedLocales } from '../ports/locales.ts'
 
-const isUser = ({ caller }: BlockContext) => caller.current.type === 'user'
+const isUser = ({ caller }: BlockContext) => caller.type === 'user'
 
 const findAiUser = coalescedStatement<{
   svcUserDisplayName: string
@@ -21,8 +21,8 @@ const findAiUser = coalescedStatement<{
 /** Who is still registering needs what the first keys are made with, and no more. */
 export function saltsFor({ caller, settings }: BlockContext): Partial<Salts> | undefined {
   const { userdata, passkey, backup } = settings.public.salts
-  if (caller.current.type === 'user') return settings.public.salts
-  return caller.current.type === 'registering' ? { userdata, passkey, backup } : undefined
+  if (caller.type === 'user') return settings.public.salts
+  return caller.type === 'registering' ? { userdata, passkey, backup } : undefined
 }
 
 /** Messages carry no files yet, so none are taken. */

@@ -32,8 +32,8 @@ type Config = RecordOf<typeof configs>
 const namespace = `${brand}-core`
 
 /** What a block may look at. */
-export function blockContext({ caller, usage, locale, services: { settings, sql } }: Context): BlockContext {
-  return { caller, usage, locale, settings, sql }
+export function blockContext({ callerContext, usage, locale, services: { settings, sql } }: Context): BlockContext {
+  return { caller: callerContext.current, usage, locale, settings, sql }
 }
 
 /** The blocks that the caller may see, each with its key. */

@@ -67,9 +67,9 @@ export const connectionsRouter = router({
     .meta(exposes(connections, 'get'))
     .input(z.strictObject({ id: z.string().max(255) }))
     .query(async ({ ctx, input }): Promise<Connection> => {
-      const { caller, usage, requestId } = ctx
+      const { callerContext, usage, requestId } = ctx
       if (input.id !== brand || usage !== 'main') {
-        ctx.services.log.warn({ requestId, userType: caller.current.type, usage }, 'a connection was refused')
+        ctx.services.log.warn({ requestId, userType: callerContext.current.type, usage }, 'a connection was refused')
         throw new Problem('not_found', { detail: 'There is no such connection.' })
       }
       const [known, configs] = await Promise.all([
@@ -97,7 +97,7 @@ type About = Pick<Connection, 'connectionType' | 'userinfo' | 'migrationsToApply
 
 /** What a caller may know of themselves, by how far they have come. */
 async function about(ctx: Context): Promise<About> {
-  const { current } = ctx.caller
+  const { current } = ctx.callerContext
   if (current.type === 'user') return authenticated(ctx, current.person.id)
   if (current.type !== 'registering') return { connectionType: 'internal' }
   const { name, username, email } = current

@@ -26,7 +26,7 @@ export const migrations = resource({
 type Migration = RecordOf<typeof migrations>
 
 async function pending(ctx: Context): Promise<Migration[]> {
-  const { current } = ctx.caller
+  const { current } = ctx.callerContext
   const rows = await ctx.services.sql(listPendingMigrations, [current.type === 'user' ? current.person.id : 0])
   return rows.map(({ name, data }) => ({ id: name, data: opened(ctx, data) }))
 }
@@ -51,7 +51,9 @@ export const migrationsRouter = router({
   markApplied: action(migrations, 'apply', sessionUser)
     .meta(about("Record that the caller's browser has carried out a migration."))
     .input(z.preprocess(acceptLegacyKeys, z.strictObject({ migrationName: z.string().min(1).max(200) })))
-    .mutation(async ({ ctx, input }) => ({ data: [await markApplied(ctx, ctx.who.person.id, input.migrationName)] })),
+    .mutation(async ({ ctx, input }) => ({
+      data: [await markApplied(ctx, ctx.caller.person.id, input.migrationName)],
+    })),
 })
 
 async function markApplied(ctx: Context, user: number, name: string): Promise<Migration> {

@@ -143,13 +143,13 @@ export class RowReader {
 }
 
 /** What the statements may know of a caller. */
-function viewerOf({ caller: { current }, usage, locale, services: { settings } }: Context): Viewer {
+function viewerOf({ callerContext: { current }, usage, locale, services: { settings } }: Context): Viewer {
   const viewer = current.type === 'user' ? current.person.id : 0
   return { viewer, usage, locale, defaultLocale: settings.defaultLocale }
 }
 
 /** Whether the caller sees every row. An administrator who calls by a token that cannot write sees what others see. */
-function seesAll({ caller: { current }, origin }: Context): boolean {
+function seesAll({ callerContext: { current }, origin }: Context): boolean {
   if (current.type !== 'user') return origin === 'host'
   const { person, token } = current
   return origin === 'host' || (person.role === 'admin' && (!token || token.abilities.includes('write')))

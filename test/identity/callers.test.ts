@@ -267,10 +267,10 @@ describe('a procedure', () => {
     const name = async () => (await api.users.me()).username
 
     expect(await name()).toBe('ada')
-    ctx.caller.become(asPerson(ben), 'login')
+    ctx.callerContext.become(asPerson(ben), 'login')
     expect(await name()).toBe('ben')
-    ctx.caller.become({ type: 'guest' }, 'logout')
+    ctx.callerContext.become({ type: 'guest' }, 'logout')
     await expect(name()).rejects.toThrow()
-    expect(ctx.who).toMatchObject({ person: { username: 'ada' } })
+    expect(ctx.caller).toMatchObject({ person: { username: 'ada' } })
   })
 })
