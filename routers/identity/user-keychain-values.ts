@@ -36,7 +36,7 @@ export const userKeychainValues = resource({
 
 type Entry = RecordOf<typeof userKeychainValues>
 
-const batch = z
+const change = z
   .strictObject({
     clean: z.union([z.boolean(), z.literal([0, 1, '0', '1']).transform((flag) => Number(flag) === 1)]).default(false),
     publicKey: z.union([publicKey, z.literal('')]).optional(),
@@ -44,6 +44,19 @@ const batch = z
     remove: z.array(keychainSlot).max(MAX_ENTRIES).default([]),
   })
   .refine(({ set }) => distinctSlots(set), { path: ['set'], message: 'names an entry twice' })
+
+/** Counts both lists together before an element is judged: thousands of wrong ones would keep other people waiting. */
+const batch = z
+  .transform((input: z.input<typeof change>, context) => {
+    const { set, remove } = Object(input)
+    const isTooLong = lengthOf(set) + lengthOf(remove) > MAX_ENTRIES
+    if (isTooLong) context.addIssue({ code: 'custom', path: ['remove'], message: TOO_MANY })
+    return input
+  })
+  .pipe(change)
+
+const TOO_MANY = `must have, together with set, at most ${MAX_ENTRIES} elements`
+const lengthOf = (list: unknown) => (Array.isArray(list) ? list.length : 0)
 
 export const userKeychainValuesRouter = router({
   ...reads(userKeychainValues),

@@ -168,6 +168,21 @@ describe('the validator', () => {
   })
 })
 
+test('a batch with more than 2,000 elements in both lists together is refused before any of them is judged', async () => {
+  await using svc = await startApp()
+  const { browser } = await withKeys(svc)
+  const slots = Array.from({ length: 1001 }, (_, index) => slot(entry(`k${index}`)))
+
+  const tooMany = await update(browser, { set: Array(1000).fill({}), remove: slots })
+
+  expect(tooMany.status).toBe(422)
+  expect(tooMany.body).toMatchObject({
+    errors: [{ detail: 'remove must have, together with set, at most 2000 elements.', source: { pointer: '/remove' } }],
+  })
+  expect(tooMany.body.errors).toHaveLength(1)
+  expect((await update(browser, { set: [entry('k0')], remove: slots.slice(1) })).status).toBe(200)
+})
+
 describe('the quota of a keychain', () => {
   const small = { KEYCHAIN_MAX_ENTRIES: '20', KEYCHAIN_MAX_BYTES: '65536' }
   const many = (count: number, prefix = 'k') => Array.from({ length: count }, (_, index) => entry(`${prefix}${index}`))

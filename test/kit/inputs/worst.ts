@@ -20,6 +20,9 @@ const forEach = (names: readonly string[], bytes: number, write: (bytes: number)
 export const worstInputs = (names: readonly string[], bytes: number): Record<string, string> => ({
   'elements of every list': forEach(names, bytes, elements),
   '1,980 elements in every list': forEach(names, Math.min(bytes, names.length * 6030), elements),
+  ...Object.fromEntries(
+    names.map((name) => [`1,980 elements in ${name}`, forEach([name], Math.min(bytes, 6030), elements)]),
+  ),
   'members of every object': forEach(names, bytes, members),
   'unknown members': members(bytes),
   'a few hundred unknown members': members(Math.min(bytes, 4000)),
