@@ -9,7 +9,7 @@ import { accessOf, assertMayCall } from '../routers/core/trpc.ts'
 import { type AppRouter, appRouter } from '../routers/index.ts'
 import { failureOf } from './http/failure.ts'
 import { excessOf } from './http/json-text.ts'
-import { bodyLimitOf, type Door, procedureAt } from './http/procedures.ts'
+import { bodyLimitOf, type FacadeOptions, procedureAt } from './http/procedures.ts'
 
 const MAX_CALLS = 50
 
@@ -19,9 +19,9 @@ interface Called {
 }
 
 /** The procedures themselves, for first-party programs. */
-export async function trpc(app: FastifyInstance, { contextOf, bodyLimits }: Door) {
+export async function trpc(app: FastifyInstance, { contextOf, bodyLimits }: FacadeOptions) {
   const handling = handlingWith(contextOf)
-  app.setErrorHandler(tellError)
+  app.setErrorHandler(sendError)
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (_, text: string, done) => {
     const excess = excessOf(text)
@@ -35,7 +35,7 @@ export async function trpc(app: FastifyInstance, { contextOf, bodyLimits }: Door
     },
     preParsing: async (request, reply, body) => {
       const ctx = await contextOf(request, reply)
-      const open = namesOf(request).filter((name) => refusalOf(ctx, name) === undefined)
+      const open = namesOf(request).filter((name) => accessErrorOf(ctx, name) === undefined)
       const limits = open.map((name) => bodyLimitOf(procedureAt(name), bodyLimits))
       return limited(body as Readable, request, Math.max(...limits))
     },
@@ -45,7 +45,7 @@ export async function trpc(app: FastifyInstance, { contextOf, bodyLimits }: Door
   })
 }
 
-const handlingWith = (contextOf: Door['contextOf']) =>
+const handlingWith = (contextOf: FacadeOptions['contextOf']) =>
   ({
     router: appRouter,
     maxBatchSize: MAX_CALLS,
@@ -76,11 +76,11 @@ const namesOf = ({ params, query }: FastifyRequest<Called>): string[] =>
 
 /** Throws where nothing of what is called is open to the caller; else each call has an outcome of its own. */
 function assertMayCallAny(ctx: Context, names: readonly string[]): void {
-  const refusals = names.map((name) => refusalOf(ctx, name))
+  const refusals = names.map((name) => accessErrorOf(ctx, name))
   if (refusals[0] && refusals.every(Boolean)) throw refusals[0]
 }
 
-function refusalOf(ctx: Context, name: string): unknown {
+function accessErrorOf(ctx: Context, name: string): unknown {
   const procedure = procedureAt(name)
   try {
     if (procedure) assertMayCall(ctx, accessOf(procedure))
@@ -104,7 +104,7 @@ function limited(body: Readable, { headers }: FastifyRequest, limit: number): Re
   return pipeline(body, counting, () => {})
 }
 
-function tellError(thrown: unknown, request: FastifyRequest, reply: FastifyReply) {
+function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply) {
   const error = Object.assign(asTRPCError(thrown), { requestId: request.id })
   const config = appRouter._def._config
   const { path } = request.params as { path?: string }

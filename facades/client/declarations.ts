@@ -1,7 +1,7 @@
 import { errorCodes } from '../../routers/core/problems.ts'
 import { accessOf, metaOf } from '../../routers/core/trpc.ts'
 import { sentenceFor } from '../../routers/resource/words.ts'
-import { openTo, procedureAt } from '../http/procedures.ts'
+import { accessSentence, procedureAt } from '../http/procedures.ts'
 
 /** What to say of a procedure; nothing where no token is good for it, because the client has nothing else. */
 function sentenceOf(name: string): string | undefined {
@@ -12,7 +12,7 @@ function sentenceOf(name: string): string | undefined {
   if (access.callers === 'the host' || access.sessionOnly) return undefined
   const sentence = about ?? (exposes && sentenceFor(exposes))
   if (!sentence) throw new Error(`Nobody said what ${name} does.`)
-  return `${sentence} ${openTo(access)}`
+  return `${sentence} ${accessSentence(access)}`
 }
 
 export interface Documented {

@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server'
 import type { z } from 'zod'
 import { accessOf, metaOf } from '../../routers/core/trpc.ts'
-import { inputsOf, openTo } from '../http/procedures.ts'
+import { accessSentence, inputsOf } from '../http/procedures.ts'
 import { type Components, type Described, objectOf } from '../json-api/openapi/components.ts'
 import { securityOf } from '../json-api/openapi/operations.ts'
 import { legacyUser } from '../legacy/user.ts'
@@ -93,7 +93,7 @@ function operationOf(components: Components, endpoint: Plain, procedure: AnyTRPC
   return {
     operationId: path.slice(1).replaceAll('/', '.'),
     summary: meta.about?.replace(/\.$/, ''),
-    description: openTo(access),
+    description: accessSentence(access),
     tags: [tag],
     security: securityOf(access),
     ...more,

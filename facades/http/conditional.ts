@@ -15,7 +15,7 @@ export const isKnown = (ifNoneMatch: string | undefined, tag = '') =>
   (ifNoneMatch.trim() === '*' || listed(ifNoneMatch).some((known) => known.replace(/^W\//, '') === tag))
 
 /** The versions of a row, one of which a write insists on; throws where none can be meant. A weak tag is not enough. */
-export function insistedVersions(ifMatch: string | undefined): string[] | undefined {
+export function expectedVersions(ifMatch: string | undefined): string[] | undefined {
   if (ifMatch === undefined || ifMatch.trim() === '*') return undefined
   const versions = listed(ifMatch).flatMap((tag) => /^"(\d{1,10})\.[\w-]+"$/.exec(tag)?.[1] ?? [])
   if (versions.length === 0) throw new Problem('precondition_failed')

@@ -27,36 +27,36 @@ export async function eventStream(
     'cache-control': 'no-store',
     'x-accel-buffering': 'no',
   })
-  const out = gathered(raw)
-  const beat = setInterval(() => raw.writableNeedDrain || raw.write(': still here\n\n'), heartbeat)
+  const out = bufferedWriter(raw)
+  const heartbeatTimer = setInterval(() => raw.writableNeedDrain || raw.write(': still here\n\n'), heartbeat)
   const closed = closing(reply)
   try {
     for (let step = first; !step.done; step = await parts.next()) {
       const { type, ...data } = step.value
-      out.say(eventOf(type, data))
+      out.write(eventOf(type, data))
       if (raw.writableNeedDrain) await once(raw, 'drain', { signal: closed })
     }
-    out.say(eventOf('done', {}))
+    out.write(eventOf('done', {}))
   } catch (thrown) {
     const { code, message } = failureOf(thrown)
-    out.say(eventOf('error', { code, message, requestId }))
+    out.write(eventOf('error', { code, message, requestId }))
   } finally {
-    clearInterval(beat)
+    clearInterval(heartbeatTimer)
     await parts.return()
     out.end()
   }
   return reply
 }
 
-/** Sends what is said in one turn of the event loop in one piece: each write costs more than what it carries. */
-function gathered(raw: FastifyReply['raw']) {
+/** Joins the events of one turn of the event loop into one write, because a write costs more than the text in it. */
+function bufferedWriter(raw: FastifyReply['raw']) {
   let waiting = ''
   const flush = () => {
     if (waiting) raw.write(waiting)
     waiting = ''
   }
   return {
-    say(text: string) {
+    write(text: string) {
       if (!waiting) setImmediate(flush)
       waiting += text
     },

@@ -14,7 +14,7 @@ const procedures = new Map(Object.entries(appRouter._def.procedures as unknown a
 export const procedureAt = (name: string): AnyTRPCProcedure | undefined => procedures.get(name)
 
 /** Who may call a procedure, in a sentence. */
-export function openTo({ callers, ability, sessionOnly }: Access): string {
+export function accessSentence({ callers, ability, sessionOnly }: Access): string {
   const condition = sessionOnly
     ? '; no token is good for it'
     : ability
@@ -31,13 +31,13 @@ export function bodyLimitOf(procedure: AnyTRPCProcedure | undefined, limits: Bod
 /** The context of a request, with its caller: created once, then reused. */
 export type ContextOf = (request: FastifyRequest, reply: FastifyReply) => Promise<Context>
 
-export interface Door {
+export interface FacadeOptions {
   contextOf: ContextOf
   bodyLimits: BodyLimits
 }
 
 /** Route options of a procedure: callers without access are refused before the body is read, and the body limit is the procedure's. */
-export function routeTo(name: string, { contextOf, bodyLimits }: Door) {
+export function routeTo(name: string, { contextOf, bodyLimits }: FacadeOptions) {
   const procedure = procedureAt(name)
   if (!procedure) throw new Error(`There is no procedure ${name}.`)
   return {

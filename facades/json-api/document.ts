@@ -42,17 +42,21 @@ export interface SparseFields {
 
 /** Turns what a procedure returned into a compound document. Only declared names reach the wire. */
 export function encode(
-  site: DocumentContext,
+  documentContext: DocumentContext,
   of: Resource,
   records: RecordRef | RecordRef[] | null,
-  wanted: SparseFields,
+  sparseFields: SparseFields,
 ): Document {
   const rows = Array.isArray(records) ? records : records ? [records] : []
-  const writer = new DocumentWriter(site, wanted.fields, new Set(rows.map(({ id }) => `${of.type}/${id}`)))
+  const writer = new DocumentWriter(
+    documentContext,
+    sparseFields.fields,
+    new Set(rows.map(({ id }) => `${of.type}/${id}`)),
+  )
   const written = rows.map((row) => writer.write(of, row))
-  const data = wanted.include ? written.map(writer.whole) : written
+  const data = sparseFields.include ? written.map(writer.whole) : written
   const document: Document = { jsonapi, data: Array.isArray(records) ? data : (data[0] ?? null) }
-  if (wanted.include) document.included = [...writer.included.values()]
+  if (sparseFields.include) document.included = [...writer.included.values()]
   return document
 }
 
@@ -64,22 +68,22 @@ export const selfOf = ({ baseUrl }: DocumentContext, type: string, id: string) =
 class DocumentWriter {
   readonly included = new Map<string, ResourceObject>()
   readonly #reached = new Map<string, ResourceObject>()
-  readonly #site: DocumentContext
+  readonly #context: DocumentContext
   readonly #fields: SparseFields['fields']
   readonly #primary: ReadonlySet<string>
   readonly #written = new Set<RecordRef>()
 
-  constructor(site: DocumentContext, fields: SparseFields['fields'], primary: ReadonlySet<string>) {
-    this.#site = site
+  constructor(documentContext: DocumentContext, fields: SparseFields['fields'], primary: ReadonlySet<string>) {
+    this.#context = documentContext
     this.#fields = fields
     this.#primary = primary
   }
 
   write(of: Resource, record: RecordRef): ResourceObject {
-    const self = selfOf(this.#site, of.type, record.id)
+    const self = selfOf(this.#context, of.type, record.id)
     const fields = this.#fields.get(of.type)
     const attributes: Record<string, unknown> = {}
-    const names = this.#site.members.attributesOf(of)
+    const names = this.#context.members.attributesOf(of)
     for (const name in of.attributes) {
       const value = (record as unknown as Record<string, unknown>)[name]
       if (value === undefined || (fields && !fields.has(name))) continue
@@ -97,7 +101,7 @@ class DocumentWriter {
       const held = record.relations?.[name]
       const data = held === undefined ? undefined : this.#link(relations[name] as Relation, held)
       if (fields && !fields.has(name)) continue
-      const member = this.#site.members.write(name)
+      const member = this.#context.members.write(name)
       const links = { self: `${self}/relationships/${member}`, related: `${self}/${member}` }
       relationships ??= {}
       relationships[member] = data === undefined ? { links } : { links, data }
@@ -119,7 +123,7 @@ class DocumentWriter {
   /** A resource that several paths reach is written once, with the linkage of all of them. */
   #include(to: string, record: RecordRef): void {
     const key = `${to}/${record.id}`
-    const resource = this.#site.resources.get(to)
+    const resource = this.#context.resources.get(to)
     if (!resource || this.#written.has(record)) return
     this.#written.add(record)
     const object = this.write(resource, record)

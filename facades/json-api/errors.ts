@@ -22,15 +22,15 @@ export interface ErrorDocument {
 }
 
 /** What is known of the request that failed. */
-export interface Failed {
+export interface FailedRequest {
   requestId: string
   route?: Route | undefined
   body?: unknown
-  site: Pick<DocumentContext, 'members' | 'resources'>
+  documentContext: Pick<DocumentContext, 'members' | 'resources'>
 }
 
 /** The error document of any thrown value: one entry for each problem, and no internal details. */
-export function errorDocument(thrown: unknown, failed: Failed): ErrorDocument {
+export function errorDocument(thrown: unknown, failed: FailedRequest): ErrorDocument {
   const { status, code, message, error } = failureOf(thrown)
   const issues = issuesOf(error)
   const isQuery = code === 'invalid_query' || (code === 'invalid' && failed.route?.method === 'GET')
@@ -85,7 +85,7 @@ const parameterCodes = new Map<string, ErrorCode>([
   ['page', 'invalid_page'],
 ])
 
-function parameter(declared: DetailedIssue, failed: Failed): Entry {
+function parameter(declared: DetailedIssue, failed: FailedRequest): Entry {
   const issue = writtenParameter(declared, failed)
   const { path } = issue
   const [first = '', second] = path.map(String)
@@ -96,7 +96,10 @@ function parameter(declared: DetailedIssue, failed: Failed): Entry {
 }
 
 /** A parameter's issue in the names that queries are written with. */
-function writtenParameter(issue: DetailedIssue, { route, site: { members, resources } }: Failed): DetailedIssue {
+function writtenParameter(
+  issue: DetailedIssue,
+  { route, documentContext: { members, resources } }: FailedRequest,
+): DetailedIssue {
   const [family, name, ...rest] = issue.path
   const { filters = {} } = (route?.relation && resources.get(route.relation.of.to)) ?? route?.resource ?? {}
   const isFilter = family === 'filter' && typeof name === 'string' && Object.hasOwn(filters, name)
@@ -109,7 +112,7 @@ function writtenParameter(issue: DetailedIssue, { route, site: { members, resour
 }
 
 /** A member of the body, or the nearest one above it that is there. */
-function member(issue: DetailedIssue, code: ErrorCode, failed: Failed): Entry {
+function member(issue: DetailedIssue, code: ErrorCode, failed: FailedRequest): Entry {
   const { route, body } = failed
   const path = writtenPath(issue.path, failed)
   const full = path[0] === 'data' || route?.answers === 'action' ? path : inDocument(path, issue.path, route)
@@ -130,7 +133,7 @@ const kinds: Partial<Record<string, ErrorCode>> = {
 }
 
 /** A path of the procedure's input in the names that bodies are written with. */
-function writtenPath(path: Issue['path'], { route, site: { members } }: Failed): Issue['path'] {
+function writtenPath(path: Issue['path'], { route, documentContext: { members } }: FailedRequest): Issue['path'] {
   const [name = '', ...rest] = path
   if (!route || name === 'data') return path
   if (route.answers === 'action' && route.procedure) return members.inputOf(inputsOf(route.procedure)).path(path)

@@ -6,7 +6,7 @@ import { assertMayCall } from '../../routers/core/trpc.ts'
 import type { Resource } from '../../routers/resource/declare.ts'
 import { excessOf } from '../http/json-text.ts'
 import { basePath } from '../http/names.ts'
-import { bodyLimitOf, type Door } from '../http/procedures.ts'
+import { bodyLimitOf, type FacadeOptions } from '../http/procedures.ts'
 import type { DocumentContext } from './document.ts'
 import { errorDocument } from './errors.ts'
 import { isServed, routeAccess, type ServedRoute } from './exposed-routes.ts'
@@ -16,7 +16,7 @@ import { type Route, routesOf } from './routes.ts'
 import { serve } from './serve.ts'
 import { mediaType } from './wire.ts'
 
-export interface JsonApiOptions extends Door {
+export interface JsonApiOptions extends FacadeOptions {
   router: AnyTRPCRouter
   resources: readonly Resource[]
   /** In front of every link; empty for links without a host. */
@@ -29,7 +29,7 @@ export async function jsonApi(app: FastifyInstance, options: JsonApiOptions) {
   const { router, resources, contextOf, baseUrl, bodyLimits, members = ourMembers } = options
   const routes = routesOf(router, members)
   const byType = new Map(resources.map((resource) => [resource.type as string, resource]))
-  const site: DocumentContext = { resources: byType, members, baseUrl: baseUrl + basePath }
+  const documentContext: DocumentContext = { resources: byType, members, baseUrl: baseUrl + basePath }
 
   readDocuments(app)
   app.decorateRequest('context', null)
@@ -47,7 +47,7 @@ export async function jsonApi(app: FastifyInstance, options: JsonApiOptions) {
     if (route) assertServed(route, ctx)
     Object.assign(request, { context: ctx })
   })
-  tellErrors(app, site)
+  handleErrors(app, documentContext)
 
   for (const route of routes) {
     app.route({
@@ -60,7 +60,7 @@ export async function jsonApi(app: FastifyInstance, options: JsonApiOptions) {
         if (!isRead) assertContentType(request.headers['content-type'], route.answers === 'action')
       },
       handler: async (request, reply) =>
-        serve({ router, site, route: route as ServedRoute }, request, reply, contextIn(request)),
+        serve({ router, documentContext, route: route as ServedRoute }, request, reply, contextIn(request)),
     })
   }
   for (const [url, taken] of Map.groupBy(routes, (route) => route.url)) refuseOtherMethods(app, url, taken)
@@ -96,10 +96,15 @@ const asItIs = (payload: unknown) => payload as string
 const hasBody = ({ headers }: FastifyRequest) =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 
-function tellErrors(app: FastifyInstance, site: DocumentContext): void {
+function handleErrors(app: FastifyInstance, documentContext: DocumentContext): void {
   app.setErrorHandler((thrown, request, reply) => {
     const { route } = request.routeOptions.config as { route?: Route }
-    const { status, body } = errorDocument(thrown, { requestId: request.id, route, body: request.body, site })
+    const { status, body } = errorDocument(thrown, {
+      requestId: request.id,
+      route,
+      body: request.body,
+      documentContext,
+    })
     if (status >= 500)
       request.log.error({ error: (thrown as Error).cause ?? thrown }, body.errors[0]?.code ?? 'internal')
     if (status === 401) reply.header('www-authenticate', 'Bearer')

@@ -36,7 +36,7 @@ const accepts: Record<ResponseKind, readonly string[]> = {
 export const acceptedBy = ({ method, answers }: Route) =>
   method === 'GET' ? accepts[answers] : accepts[answers].filter((name) => name === 'fields' && answers !== 'linkage')
 
-export function parseQuery(search: string, route: Route, site: DocumentContext): ParsedQuery {
+export function parseQuery(search: string, route: Route, documentContext: DocumentContext): ParsedQuery {
   const query: ParsedQuery = { input: {}, fields: new Map() }
   if (search === '') return query
   const issues: Issue[] = []
@@ -48,7 +48,10 @@ export function parseQuery(search: string, route: Route, site: DocumentContext):
     seen.add(name)
     if (problem) issues.push({ path: [name], message: problem })
   }
-  issues.push(...declaredNames(query, route, site), ...unknownFields(query.fields, site.resources))
+  issues.push(
+    ...declaredNames(query, route, documentContext),
+    ...unknownFields(query.fields, documentContext.resources),
+  )
   if (issues.length > 0) throw new Problem('invalid_query', { issues })
   return query
 }

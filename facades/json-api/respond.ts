@@ -8,8 +8,8 @@ import type { ParsedQuery } from './query.ts'
 import type { Route } from './routes.ts'
 import { jsonapi } from './wire.ts'
 
-export interface Answered {
-  site: DocumentContext
+export interface RouteResult {
+  documentContext: DocumentContext
   route: Route
   query: ParsedQuery
   url: string
@@ -23,30 +23,33 @@ interface ActionOutput {
 }
 
 /** The document for what a procedure returned, by what its route answers with. */
-export function documentOf({ site, route, query, url, output }: Answered): Document {
+export function documentOf({ documentContext, route, query, url, output }: RouteResult): Document {
   const { answers, resource, relation } = route
-  const wanted: SparseFields = { include: query.input.include, fields: query.fields }
+  const sparseFields: SparseFields = { include: query.input.include, fields: query.fields }
   if (answers === 'nothing') return { jsonapi }
-  if (answers === 'action') return actionDocument(site, resource, output as ActionOutput, wanted)
-  const target = relation ? (site.resources.get(relation.of.to) as Resource) : resource
+  if (answers === 'action') return actionDocument(documentContext, resource, output as ActionOutput, sparseFields)
+  const target = relation ? (documentContext.resources.get(relation.of.to) as Resource) : resource
   const records = isPage(output) ? output.items : (output as RecordRef | RecordRef[] | null)
-  const self = answers === 'created' ? selfOf(site, resource.type, (output as RecordRef).id) : `${hostOf(site)}${url}`
+  const self =
+    answers === 'created'
+      ? selfOf(documentContext, resource.type, (output as RecordRef).id)
+      : `${hostOf(documentContext)}${url}`
   const around = isPage(output) && target.page ? pageOf(output, self) : { links: { self } }
   if (answers === 'linkage') return { jsonapi, ...around, data: linkage(target.type, records) }
-  return { ...encode(site, target, records, wanted), ...around }
+  return { ...encode(documentContext, target, records, sparseFields), ...around }
 }
 
 const hostOf = ({ baseUrl }: DocumentContext) => baseUrl.slice(0, -basePath.length)
 
 function actionDocument(
-  site: DocumentContext,
+  documentContext: DocumentContext,
   resource: Resource,
   { data, meta }: ActionOutput,
-  wanted: SparseFields,
+  sparseFields: SparseFields,
 ): Document {
-  const document = data === undefined ? { jsonapi } : encode(site, resource, data, wanted)
+  const document = data === undefined ? { jsonapi } : encode(documentContext, resource, data, sparseFields)
   if (!meta) return document
-  const written = Object.entries(meta).map(([name, value]) => [site.members.write(name), value])
+  const written = Object.entries(meta).map(([name, value]) => [documentContext.members.write(name), value])
   return { ...document, meta: Object.fromEntries(written) }
 }
 

@@ -4,7 +4,7 @@ import type { Context } from '../../routers/core/context.ts'
 import { runOnce, type StoredResponse } from '../../routers/core/idempotency.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { RecordRef } from '../../routers/resource/record.ts'
-import { entityTag, insistedVersions, isKnown } from '../http/conditional.ts'
+import { entityTag, expectedVersions, isKnown } from '../http/conditional.ts'
 import { syncLogMember } from '../http/names.ts'
 import { inputsOf } from '../http/procedures.ts'
 import { readAction, readLinkage, readResource } from './body.ts'
@@ -18,21 +18,21 @@ import { jsonapi, mediaType } from './wire.ts'
 
 export interface RouteContext {
   router: AnyTRPCRouter
-  site: DocumentContext
+  documentContext: DocumentContext
   route: ServedRoute
 }
 
 /** Answers a request: from what was kept under its idempotency key, or by calling its procedure. */
 export async function serve(
-  served: RouteContext,
+  routeContext: RouteContext,
   request: FastifyRequest,
   reply: FastifyReply,
   ctx: Context,
 ): Promise<FastifyReply> {
   const key = request.headers['idempotency-key']
-  const { method } = served.route
-  const isOnce = typeof key === 'string' && isRepeatable(served.route)
-  const run = () => answer(served, request, ctx)
+  const { method } = routeContext.route
+  const isOnce = typeof key === 'string' && isRepeatable(routeContext.route)
+  const run = () => answer(routeContext, request, ctx)
   const attempt = () => ({
     key: String(key),
     request: `${method} ${request.url} ${JSON.stringify(request.body ?? null)}`,
@@ -53,19 +53,19 @@ const bodyNotKept = JSON.stringify({
   },
 })
 
-async function answer(served: RouteContext, request: FastifyRequest, ctx: Context): Promise<StoredResponse> {
-  const { site, route } = served
-  const { output, query } = await call(served, request, ctx)
-  const payload = await textOf({ site, route, query, url: request.url, output })
-  return { status: route.answers === 'created' ? 201 : 200, headers: headersOf(served, output, payload), payload }
+async function answer(routeContext: RouteContext, request: FastifyRequest, ctx: Context): Promise<StoredResponse> {
+  const { documentContext, route } = routeContext
+  const { output, query } = await call(routeContext, request, ctx)
+  const payload = await textOf({ documentContext, route, query, url: request.url, output })
+  return { status: route.answers === 'created' ? 201 : 200, headers: headersOf(routeContext, output, payload), payload }
 }
 
-async function call(served: RouteContext, request: FastifyRequest, ctx: Context) {
-  const { router, route } = served
+async function call(routeContext: RouteContext, request: FastifyRequest, ctx: Context) {
+  const { router, route } = routeContext
   const { name: path, procedure } = route
   const { type } = procedure._def
   // Parsed before the call, refused within it: only allowed callers learn what is wrong with their input.
-  const parsed = parse(served, request)
+  const parsed = parse(routeContext, request)
   parsed.catch(() => {})
   const output: unknown = await callTRPCProcedure({
     router,
@@ -79,30 +79,33 @@ async function call(served: RouteContext, request: FastifyRequest, ctx: Context)
   return { output, query: (await parsed).query }
 }
 
-async function parse(served: RouteContext, request: FastifyRequest): Promise<{ query: ParsedQuery; input: object }> {
-  const query = parseQuery(searchOf(request), served.route, served.site)
-  return { query, input: inputOf(served, query, request) }
+async function parse(
+  routeContext: RouteContext,
+  request: FastifyRequest,
+): Promise<{ query: ParsedQuery; input: object }> {
+  const query = parseQuery(searchOf(request), routeContext.route, routeContext.documentContext)
+  return { query, input: inputOf(routeContext, query, request) }
 }
 
 const searchOf = ({ url }: FastifyRequest) => url.split(/\?(.*)/s)[1] ?? ''
 
-function headersOf({ site, route }: RouteContext, output: unknown, payload: string): Record<string, string> {
+function headersOf({ documentContext, route }: RouteContext, output: unknown, payload: string): Record<string, string> {
   const { answers, resource } = route
   if (answers === 'nothing') return {}
   if (answers !== 'one' && answers !== 'created') return { etag: entityTag(payload) }
   const { id, rowVersion } = output as RecordRef
   const etag = entityTag(payload, rowVersion)
-  return answers === 'created' ? { etag, location: selfOf(site, resource.type, id) } : { etag }
+  return answers === 'created' ? { etag, location: selfOf(documentContext, resource.type, id) } : { etag }
 }
 
 /** The input of the procedure that a route calls. */
-function inputOf({ site, route }: RouteContext, { input }: ParsedQuery, request: FastifyRequest): object {
+function inputOf({ documentContext, route }: RouteContext, { input }: ParsedQuery, request: FastifyRequest): object {
   const { method, relation } = route
   const { id } = request.params as { id?: string }
   const target = id === undefined ? {} : { id }
   if (method === 'GET') return { ...input, ...target, ...(relation && { relation: relation.name }) }
-  const insisted = readIfMatch(route, id, request)
-  return { ...given(site.members, route, request.body, id), ...target, ...insisted }
+  const expected = readIfMatch(route, id, request)
+  return { ...given(documentContext.members, route, request.body, id), ...target, ...expected }
 }
 
 function given(members: Members, route: ServedRoute, body: unknown, id: string | undefined): object {
@@ -118,7 +121,7 @@ function readIfMatch(
   id: string | undefined,
   { headers }: FastifyRequest,
 ): { ifVersion?: string[] } {
-  const ifVersion = insistedVersions(headers['if-match'])
+  const ifVersion = expectedVersions(headers['if-match'])
   if (ifVersion && (id === undefined || answers === 'action')) throw new Problem('precondition_failed')
   return ifVersion ? { ifVersion } : {}
 }

@@ -5,13 +5,13 @@ import type { RateLimitStatus } from '../../routers/ports/rate-limiter.ts'
 import { eventStream } from '../http/event-stream.ts'
 import { type Failure, failureOf } from '../http/failure.ts'
 import { basePath } from '../http/names.ts'
-import { type Door, routeTo } from '../http/procedures.ts'
+import { type FacadeOptions, routeTo } from '../http/procedures.ts'
 import { type FieldErrors, fieldErrors } from '../http/validation-messages.ts'
 import { legacyUserOf } from './user.ts'
 
 type AiRequest = Parameters<Api['ai']['ask']>[0]
 
-interface LegacyOptions extends Door {
+interface LegacyOptions extends FacadeOptions {
   /** Pause between the comment lines of a silent stream, in milliseconds. */
   heartbeat: number
   /** When these endpoints were deprecated, in seconds since 1970. */

@@ -63,7 +63,7 @@ export interface Extensions {
   toolCapabilities: readonly ToolCapability[]
 }
 
-/** Registers listeners and health checks, and gathers the rest; throws on a tool or block that is there twice. */
+/** Registers listeners and health checks, and gathers the rest; throws on a tool or block that is declared twice. */
 export function extend(hooks: HookRegistry, extensions: readonly Extension[], log: Log): Extensions {
   for (const { name: extension, listeners = {}, healthChecks = {} } of extensions) {
     for (const [event, listener] of Object.entries(listeners)) {
@@ -116,6 +116,6 @@ async function outcomeOf(
 }
 
 function assertUnique(names: readonly string[]): void {
-  const twice = names.find((name, index) => names.indexOf(name) !== index)
-  if (twice) throw new Error(`Two extensions declare '${twice}'.`)
+  const duplicate = names.find((name, index) => names.indexOf(name) !== index)
+  if (duplicate) throw new Error(`Two extensions declare '${duplicate}'.`)
 }

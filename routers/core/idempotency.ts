@@ -14,9 +14,9 @@ export interface StoredResponse {
 /** What is kept of an answer; a large body is not, nor one beyond the person's quota. */
 type KeptAnswer = Omit<StoredResponse, 'payload'> & { payload?: string }
 
-interface Kept {
+interface StoredExecution {
   /** Tells another request under the same key. */
-  print: string
+  fingerprint: string
   /** Sealed; absent while the first request is under way. */
   sent?: string
 }
@@ -44,40 +44,40 @@ export async function runOnce(
   const caller = callerOf(ctx)
   // Guests are too many to be told apart by a key.
   if (!caller) return run()
-  const place = `idempotency:${digest(`${caller.name} ${key}`)}`
-  const print = digest(request)
-  const kept = await replay(ctx, place, print)
+  const storeKey = `idempotency:${digest(`${caller.name} ${key}`)}`
+  const fingerprint = digest(request)
+  const kept = await replay(ctx, storeKey, fingerprint)
   if (kept) return { payload: bodyNotKept, ...kept }
-  return first(ctx, { place, print, owner: caller.owner }, run)
+  return first(ctx, { storeKey, fingerprint, owner: caller.owner }, run)
 }
 
 /** The answer that was kept; nothing where this request is the first, which it then is for everybody. */
 async function replay(
   { services: { answers, vault } }: Context,
-  place: string,
-  print: string,
+  storeKey: string,
+  fingerprint: string,
 ): Promise<KeptAnswer | undefined> {
-  // What is gone between the two looks was a failure, and its place is free.
+  // The first request may fail and delete its entry between the two look-ups; then this one becomes the first.
   for (;;) {
     const isFirst = await answers
-      .setIfAbsent(place, JSON.stringify({ print } satisfies Kept), RUNNING)
+      .setIfAbsent(storeKey, JSON.stringify({ fingerprint } satisfies StoredExecution), RUNNING)
       .catch((cause: unknown) => {
         // Nobody can tell whether it happened before.
         throw new Problem('unavailable', { cause })
       })
     if (isFirst) return undefined
-    const text = await answers.get(place)
+    const text = await answers.get(storeKey)
     if (text === undefined) continue
-    const kept = JSON.parse(text) as Kept
-    if (kept.print !== print) throw conflict('This key was used for another request.')
+    const kept = JSON.parse(text) as StoredExecution
+    if (kept.fingerprint !== fingerprint) throw conflict('This key was used for another request.')
     if (!kept.sent) throw conflict('The first request with this key is still under way.')
     return JSON.parse(vault.open(kept.sent, PURPOSE)) as KeptAnswer
   }
 }
 
 interface Claim {
-  place: string
-  print: string
+  storeKey: string
+  fingerprint: string
   /** Whose quota it counts against. */
   owner: string
 }
@@ -85,7 +85,7 @@ interface Claim {
 async function first(ctx: Context, claim: Claim, run: () => Promise<StoredResponse>): Promise<StoredResponse> {
   // What was refused changed nothing and may be tried again.
   const release = async (error: unknown): Promise<never> => {
-    await ctx.services.answers.delete(claim.place)
+    await ctx.services.answers.delete(claim.storeKey)
     throw error
   }
   await takeKey(ctx, claim.owner).catch(release)
@@ -98,13 +98,13 @@ async function first(ctx: Context, claim: Claim, run: () => Promise<StoredRespon
   return sent
 }
 
-async function keep(ctx: Context, { place, print, owner }: Claim, sent: StoredResponse): Promise<void> {
+async function keep(ctx: Context, { storeKey, fingerprint, owner }: Claim, sent: StoredResponse): Promise<void> {
   const { status, headers, payload } = sent
   const { location } = headers
   const brief: KeptAnswer = { status, headers: location === undefined ? {} : { location } }
   const answer = (await takeRoom(ctx, owner, payload)) ? sent : brief
-  const kept: Kept = { print, sent: ctx.services.vault.seal(JSON.stringify(answer), PURPOSE) }
-  await ctx.services.answers.set(place, JSON.stringify(kept), KEPT)
+  const kept: StoredExecution = { fingerprint, sent: ctx.services.vault.seal(JSON.stringify(answer), PURPOSE) }
+  await ctx.services.answers.set(storeKey, JSON.stringify(kept), KEPT)
 }
 
 const conflict = (detail: string) => new Problem('idempotency_conflict', { detail })

@@ -46,7 +46,7 @@ export const registrationRouter = router({
       await ctx
         .em()
         .transactional((em) => keep(em, caller, session, { ...input, quota: ctx.services.settings.keychain }))
-        .catch(explain)
+        .catch(translateConstraintError)
       const [known] = await ctx.services.sql(findKnownUser, [caller.username])
       if (!known) throw new Problem('signed_out')
       await browser.replace(known)
@@ -77,7 +77,7 @@ async function keep(
   await em.flush()
 }
 
-function explain(error: unknown): never {
+function translateConstraintError(error: unknown): never {
   if (!(error instanceof UniqueConstraintViolationException)) throw error
   // Whoever came first with this name is the same person in another window.
   if (!error.message.includes('users_email_unique')) throw new Problem('registered_already', { cause: error })

@@ -6,7 +6,7 @@ import { AI_USER_ID, User } from '../../entities/identity/user.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { host, router, sessionUser } from '../core/trpc.ts'
-import { findUser, rowId, userChoice } from './user-selector.ts'
+import { findUser, resourceId, userChoice } from './user-selector.ts'
 
 export const tokenName = z.string().trim().min(1, 'must not be empty').max(16, 'must have at most 16 characters')
 
@@ -27,7 +27,7 @@ type Grant = z.output<typeof grantSchema>
 /** People do not choose what their own tokens may do. */
 const ownGrant = grantSchema.omit({ abilities: true })
 
-export const tokenId = rowId
+export const tokenId = resourceId
 
 /** Where people may not make tokens, they may not see or revoke them here either. */
 const selfService = sessionUser.use(({ ctx, next }) => {

@@ -5,7 +5,7 @@ import { Problem } from '../core/problems.ts'
 import { lower } from '../ports/login.ts'
 
 /** The number of a row, within what its column holds. */
-export const rowId = z.coerce
+export const resourceId = z.coerce
   .number('must be a number')
   .int('must be a whole number')
   .min(1, 'must be at least 1')
@@ -15,7 +15,7 @@ export const rowId = z.coerce
 export const userChoice = z.union([
   z.strictObject({ username: lower().min(1, 'must not be empty') }),
   z.strictObject({ email: lower().min(1, 'must not be empty') }),
-  z.strictObject({ id: rowId }),
+  z.strictObject({ id: resourceId }),
 ])
 export type UserChoice = z.output<typeof userChoice>
 

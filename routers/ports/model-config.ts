@@ -114,9 +114,9 @@ const provider = z
 const unique = (what: string, idsOf: (config: { providers: z.output<typeof provider>[] }) => string[]) =>
   z.superRefine<{ providers: z.output<typeof provider>[] }>((config, ctx) => {
     const ids = idsOf(config)
-    const twice = ids.find((id, index) => ids.indexOf(id) !== index)
-    if (twice)
-      ctx.addIssue({ code: 'custom', path: ['providers'], message: `there are two ${what} with the id ${twice}` })
+    const duplicate = ids.find((id, index) => ids.indexOf(id) !== index)
+    if (duplicate)
+      ctx.addIssue({ code: 'custom', path: ['providers'], message: `there are two ${what} with the id ${duplicate}` })
   })
 
 const assignments = z.partialRecord(z.enum(systemModelTypes), identifier).default({})

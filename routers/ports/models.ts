@@ -43,9 +43,9 @@ export type OnUsage = (tokens: TokenCounts) => void
 
 /** The AI providers behind one small interface. Failures are thrown as they came; nobody outside may see them. */
 export interface ModelGateway {
-  generate(call: ModelCall, meter: OnUsage): Promise<string>
+  generate(call: ModelCall, onUsage: OnUsage): Promise<string>
   /** The text in pieces, as they come; those that came at once together. */
-  stream(call: ModelCall, meter: OnUsage): AsyncIterable<readonly string[]>
+  stream(call: ModelCall, onUsage: OnUsage): AsyncIterable<readonly string[]>
   /** Whether the provider's API offers the model now; throws where it does not answer. */
   available(model: CallableModel): Promise<boolean>
 }

@@ -39,10 +39,10 @@ export class CompletionParts {
     this.#usage = usage ?? this.#usage
     const { delta, finish_reason } = choices?.[0] ?? {}
     this.#finish = finish_reason ?? this.#finish
-    return delta ? this.#say(delta) : []
+    return delta ? this.#partsOf(delta) : []
   }
 
-  #say(delta: Delta): LanguageModelV4StreamPart[] {
+  #partsOf(delta: Delta): LanguageModelV4StreamPart[] {
     for (const call of delta.tool_calls ?? []) this.#add(call)
     const text = textOf(delta.content) + (delta.refusal ?? '')
     if (text) return [{ type: 'text-delta', id: '0', delta: text }]

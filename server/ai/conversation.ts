@@ -16,12 +16,12 @@ export class Conversation {
   readonly #call: ModelCall
   readonly #tools: LanguageModelV4FunctionTool[]
   readonly #parameters: CallParameters
-  readonly #meter: OnUsage
+  readonly #onUsage: OnUsage
   #tokens: TokenCounts = {}
 
-  constructor(call: ModelCall, meter: OnUsage) {
+  constructor(call: ModelCall, onUsage: OnUsage) {
     this.#call = call
-    this.#meter = meter
+    this.#onUsage = onUsage
     this.#prompt = mergeConsecutiveRoles(call.messages).map(asPrompt)
     this.#tools = call.tools.map(declare)
     this.#parameters = callParameters(call.model, call.tools.length > 0)
@@ -46,7 +46,7 @@ export class Conversation {
       cached: sum(cached, inputTokens.cacheRead),
       reasoning: sum(reasoning, outputTokens.reasoning),
     }
-    this.#meter(this.#tokens)
+    this.#onUsage(this.#tokens)
   }
 
   /** Runs what the model asked for, all at once, and puts calls and results behind what was said. */

@@ -4,44 +4,44 @@ import { API_KEY, type Vault } from '../../routers/ports/vault.ts'
 import { Conversation } from './conversation.ts'
 import { isListed } from './model-listing.ts'
 import { extraMembers } from './parameters.ts'
-import { createProviderClient, type ProviderClient } from './provider-link.ts'
+import { createProviderClient, type ProviderClient } from './provider-client.ts'
 import { beginStream, forwardText } from './provider-stream.ts'
 
 /** How often a model may call tools before it must answer, where its settings say nothing else. */
 const MAX_TOOL_ROUNDS = 5
 
-/** Providers through the AI SDK. One link per provider is kept until what it was made from changes. */
+/** Providers through the AI SDK. One client per provider is kept until what it was made from changes. */
 export function createGateway(vault: Vault): ModelGateway & { close(): Promise<void> } {
-  const links = new Map<string, { of: LinkSource; link: ProviderClient }>()
+  const clients = new Map<string, { of: ClientSource; client: ProviderClient }>()
 
-  function linkTo(model: CallableModel): ProviderClient {
+  function clientFor(model: CallableModel): ProviderClient {
     const of = sourceOf(model)
-    const known = links.get(model.providerId)
-    if (known && isSame(known.of, of)) return known.link
-    const link = createProviderClient(model, model.apiKey ? vault.open(model.apiKey, API_KEY) : undefined)
-    links.set(model.providerId, { of, link })
-    void known?.link.close()
-    return link
+    const known = clients.get(model.providerId)
+    if (known && isSame(known.of, of)) return known.client
+    const client = createProviderClient(model, model.apiKey ? vault.open(model.apiKey, API_KEY) : undefined)
+    clients.set(model.providerId, { of, client })
+    void known?.client.close()
+    return client
   }
 
   return {
-    generate: (call, meter) => generate(linkTo(call.model), call, meter),
-    stream: (call, meter) => stream(linkTo(call.model), call, meter),
-    available: (model) => isListed(linkTo(model), upstreamName(model)),
-    close: async () => void (await Promise.all([...links.values()].map(({ link }) => link.close()))),
+    generate: (call, onUsage) => generate(clientFor(call.model), call, onUsage),
+    stream: (call, onUsage) => stream(clientFor(call.model), call, onUsage),
+    available: (model) => isListed(clientFor(model), upstreamName(model)),
+    close: async () => void (await Promise.all([...clients.values()].map(({ client }) => client.close()))),
   }
 }
 
-type LinkSource = Pick<CallableModel, 'adapter' | 'apiUrl' | 'apiKey' | 'providerSettings'>
+type ClientSource = Pick<CallableModel, 'adapter' | 'apiUrl' | 'apiKey' | 'providerSettings'>
 
-const sourceOf = ({ adapter, apiUrl, apiKey, providerSettings }: CallableModel): LinkSource => ({
+const sourceOf = ({ adapter, apiUrl, apiKey, providerSettings }: CallableModel): ClientSource => ({
   adapter,
   apiUrl,
   apiKey,
   providerSettings,
 })
 
-const isSame = (a: LinkSource, b: LinkSource) =>
+const isSame = (a: ClientSource, b: ClientSource) =>
   a.apiKey === b.apiKey &&
   a.apiUrl === b.apiUrl &&
   a.adapter === b.adapter &&
@@ -49,15 +49,15 @@ const isSame = (a: LinkSource, b: LinkSource) =>
 
 const upstreamName = ({ upstreamId, modelId }: CallableModel) => upstreamId ?? modelId
 
-async function generate(link: ProviderClient, call: ModelCall, meter: OnUsage): Promise<string> {
-  const model = link.model(upstreamName(call.model), extraMembers(call.model))
-  const conversation = new Conversation(call, meter)
+async function generate(client: ProviderClient, call: ModelCall, onUsage: OnUsage): Promise<string> {
+  const model = client.model(upstreamName(call.model), extraMembers(call.model))
+  const conversation = new Conversation(call, onUsage)
   const { signal } = call
   const lastRound = call.model.settings?.maxToolCallingRounds ?? MAX_TOOL_ROUNDS
   let said = ''
   for (let round = 0; round <= lastRound; round++) {
     const options = conversation.options(signal, round === lastRound)
-    const { content, usage } = await link.withRetryAndCircuit(async () => model.doGenerate(options), call)
+    const { content, usage } = await client.withRetryAndCircuit(async () => model.doGenerate(options), call)
     conversation.count(usage)
     const text = content.map((part) => (part.type === 'text' ? part.text : '')).join('')
     said += text
@@ -68,14 +68,18 @@ async function generate(link: ProviderClient, call: ModelCall, meter: OnUsage): 
   throw new EndlessTools()
 }
 
-async function* stream(link: ProviderClient, call: ModelCall, meter: OnUsage): AsyncGenerator<readonly string[], void> {
-  const model = link.model(upstreamName(call.model), extraMembers(call.model))
-  const conversation = new Conversation(call, meter)
+async function* stream(
+  client: ProviderClient,
+  call: ModelCall,
+  onUsage: OnUsage,
+): AsyncGenerator<readonly string[], void> {
+  const model = client.model(upstreamName(call.model), extraMembers(call.model))
+  const conversation = new Conversation(call, onUsage)
   const { signal } = call
   const lastRound = call.model.settings?.maxToolCallingRoundsStreaming ?? MAX_TOOL_ROUNDS
   for (let round = 0; round <= lastRound; round++) {
     const options = conversation.options(signal, round === lastRound)
-    const parts = await link.withRetryAndCircuit(
+    const parts = await client.withRetryAndCircuit(
       () => beginStream(async () => (await model.doStream(options)).stream),
       call,
     )

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { adapterDrivers } from './adapters.ts'
-import type { ProviderClient } from './provider-link.ts'
+import type { ProviderClient } from './provider-client.ts'
 
 const LISTING_TIMEOUT_MS = 10_000
 
@@ -13,11 +13,11 @@ const listing = z.union([
 ])
 
 /** Whether the provider has a model of this name now; throws where it does not say. */
-export async function isListed(link: ProviderClient, name: string): Promise<boolean> {
-  const source = adapterDrivers[link.adapter].listing(link.connection)
+export async function isListed(client: ProviderClient, name: string): Promise<boolean> {
+  const source = adapterDrivers[client.adapter].listing(client.connection)
   if (!source) return true
   const { url, headers } = source
-  const response = await link.connection.fetch(url, { headers, signal: AbortSignal.timeout(LISTING_TIMEOUT_MS) })
+  const response = await client.connection.fetch(url, { headers, signal: AbortSignal.timeout(LISTING_TIMEOUT_MS) })
   if (!response.ok) {
     await response.body?.cancel()
     throw new Error(`the list of models was answered with ${response.status}`)

@@ -36,13 +36,13 @@ function orderHooks(route: RouteOptions): void {
   const [dropBody, compressor] = hooks.slice(-2)
   const isHead = route.method === 'HEAD' && dropBody && compressor
   route.onSend = isHead
-    ? [...hooks.slice(0, -2), compressor, tellRepresentation, dropBody]
-    : [...hooks, tellRepresentation]
+    ? [...hooks.slice(0, -2), compressor, labelRepresentation, dropBody]
+    : [...hooks, labelRepresentation]
 }
 
 const SUFFIXES = new RegExp(`~(?:${contentCodings.join('|')})"`, 'g')
 
-async function tellRepresentation(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
+async function labelRepresentation(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
   const vary = [reply.getHeader('vary') ?? []].flat().join(', ')
   if (!vary.includes('accept-encoding')) reply.header('vary', vary ? `${vary}, accept-encoding` : 'accept-encoding')
   const tag = reply.getHeader('etag')

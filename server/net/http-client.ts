@@ -31,9 +31,9 @@ export interface HttpClientOptions {
 }
 
 export function createHttpClient(options: HttpClientOptions): HttpClient {
-  const { connectTimeout = 10_000, byteTimeout = 120_000, maxBytes = 64 * 1024 * 1024, networkPolicy: reach } = options
+  const { connectTimeout = 10_000, byteTimeout = 120_000, maxBytes = 64 * 1024 * 1024, networkPolicy } = options
   const agent = new Agent({
-    connect: { timeout: connectTimeout, ...(reach === 'public' && { lookup: publicOnly }) },
+    connect: { timeout: connectTimeout, ...(networkPolicy === 'public' && { lookup: publicOnly }) },
     headersTimeout: byteTimeout,
     bodyTimeout: byteTimeout,
     maxResponseSize: maxBytes,
@@ -43,7 +43,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
 
   async function send(address: string, { method, headers, body, signal }: OutboundRequest) {
     const url = new URL(address)
-    assertAllowed(url, reach)
+    assertAllowed(url, networkPolicy)
     signal?.throwIfAborted()
     const stream = new ResponseStream(signal)
     agent.dispatch({ origin: url.origin, path: url.pathname + url.search, method, headers, body }, stream)
@@ -65,13 +65,13 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
 
 function assertAllowed(
   { protocol, username, password, hostname }: URL,
-  reach: HttpClientOptions['networkPolicy'],
+  networkPolicy: HttpClientOptions['networkPolicy'],
 ): void {
   if (protocol !== 'https:' && protocol !== 'http:') throw new OutboundError('only http and https are spoken')
   if (username || password) throw new OutboundError('an address carries no credentials')
   // A literal address is not looked up, so it is judged here.
   const literal = hostname.replace(/^\[|\]$/g, '')
-  if (reach === 'public' && isIP(literal) && !isPublic(literal)) throw new OutboundError('not a public address')
+  if (networkPolicy === 'public' && isIP(literal) && !isPublic(literal)) throw new OutboundError('not a public address')
 }
 
 class OutboundError extends Error {

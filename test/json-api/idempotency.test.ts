@@ -242,10 +242,10 @@ describeWith('redis')('over two replicas', () => {
     const body = provider(key.slice(0, 8))
     await create(replicas.one, key, body)
     const [place = ''] = (await redis.keys('svc:idempotency:*')).filter((name) => !before.has(name))
-    const { print } = JSON.parse((await redis.get(place)) ?? '{}')
+    const { fingerprint } = JSON.parse((await redis.get(place)) ?? '{}')
 
     // What a replica leaves that was killed before it could answer.
-    await redis.set(place, JSON.stringify({ print }), 'PX', 700)
+    await redis.set(place, JSON.stringify({ fingerprint }), 'PX', 700)
     const blocked = await create(replicas.two, key, body)
     await expect.poll(() => redis.exists(place), { timeout: 10_000 }).toBe(0)
     const after = await create(replicas.two, key, provider(`${key.slice(0, 8)}-2`))

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { Access } from '../../../routers/core/trpc.ts'
 import type { Relation, Resource } from '../../../routers/resource/declare.ts'
-import { openTo } from '../../http/procedures.ts'
+import { accessSentence } from '../../http/procedures.ts'
 import { routeAccess, type ServedRoute } from '../exposed-routes.ts'
 import { isRepeatable } from '../routes.ts'
 import { mediaType } from '../wire.ts'
@@ -32,7 +32,7 @@ export function operationOf(writing: Writing, route: ServedRoute): Described {
   return {
     operationId: idOf(route),
     summary: summaryOf(route),
-    description: openTo(access),
+    description: accessSentence(access),
     tags: [resource.type],
     security: securityOf(access),
     parameters: parametersOf(components, route, target, resources),

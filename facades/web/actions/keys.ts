@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { type Api, createCaller } from '../../../routers/index.ts'
 import { routeTo } from '../../http/procedures.ts'
 import type { ReqOptions } from './options.ts'
-import { refusing } from './refusal.ts'
+import { errorHandler } from './refusal.ts'
 
 type FirstKeys = Parameters<Api['registration']['complete']>[0]
 type PasswordChange = Parameters<Api['password']['change']>[0]
@@ -11,7 +11,7 @@ type Backup = Parameters<Api['passkey']['renewBackup']>[0]
 /** Routes by which people make their keys and recover them. */
 export async function keys(app: FastifyInstance, options: ReqOptions) {
   const { contextOf } = options
-  app.setErrorHandler(refusing((refusal) => refusal))
+  app.setErrorHandler(errorHandler((refusal) => refusal))
 
   app.post<{ Body: FirstKeys }>('/handshake', routeTo('registration.complete', options), async (request, reply) => {
     const ctx = await contextOf(request, reply)

@@ -3,7 +3,7 @@ import { type Api, createCaller } from '../../../routers/index.ts'
 import { failureOf } from '../../http/failure.ts'
 import { routeTo } from '../../http/procedures.ts'
 import type { ReqOptions } from './options.ts'
-import { refusing } from './refusal.ts'
+import { errorHandler } from './refusal.ts'
 
 type Credentials = Parameters<Api['sessions']['login']>[0]
 
@@ -14,7 +14,7 @@ interface Coming {
 /** Signing in, in the words of the front ends there are. */
 export async function login(app: FastifyInstance, options: ReqOptions) {
   const { contextOf } = options
-  app.setErrorHandler(refusing(({ message: error }) => ({ error, message: 'Login Failed!' })))
+  app.setErrorHandler(errorHandler(({ message: error }) => ({ error, message: 'Login Failed!' })))
 
   app.post<{ Body: Credentials }>('/req/login', routeTo('sessions.login', options), async (request, reply) => {
     const ctx = await contextOf(request, reply)
@@ -28,7 +28,7 @@ export async function login(app: FastifyInstance, options: ReqOptions) {
     const { redirectUri, state } = request.query
     // A provider sends the browser back with a state, to the address where signing in elsewhere begins.
     const isBack = by === undefined && state !== undefined
-    return goOn(request, reply, () =>
+    return redirectOn(request, reply, () =>
       isBack ? sessions.finishLogin({ query: searchOf(request) }) : sessions.beginLogin({ by, redirectUri }),
     )
   }
@@ -40,7 +40,7 @@ export async function login(app: FastifyInstance, options: ReqOptions) {
 const searchOf = ({ url }: FastifyRequest) => url.split(/\?(.*)/s)[1] ?? ''
 
 /** Sends the browser on, or back to the login page with a word about what went wrong. */
-async function goOn(request: FastifyRequest, reply: FastifyReply, step: () => Promise<{ redirectUri: string }>) {
+async function redirectOn(request: FastifyRequest, reply: FastifyReply, step: () => Promise<{ redirectUri: string }>) {
   try {
     return reply.redirect((await step()).redirectUri)
   } catch (thrown) {

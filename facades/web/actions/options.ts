@@ -1,6 +1,6 @@
-import type { ContextOf, Door } from '../../http/procedures.ts'
+import type { ContextOf, FacadeOptions } from '../../http/procedures.ts'
 
-export interface ReqOptions extends Door {
+export interface ReqOptions extends FacadeOptions {
   /** Looks at the session without using it: its time goes on. */
   peekContextOf: ContextOf
 }

@@ -2,14 +2,14 @@ import type { FastifyInstance } from 'fastify'
 import { type Api, createCaller } from '../../../routers/index.ts'
 import { routeTo } from '../../http/procedures.ts'
 import type { ReqOptions } from './options.ts'
-import { refusing } from './refusal.ts'
+import { errorHandler } from './refusal.ts'
 
 type Ended = Parameters<Api['sessions']['end']>[0]
 
 /** Where the person in the browser is signed in. */
 export async function ownSessions(app: FastifyInstance, options: ReqOptions) {
   const { contextOf } = options
-  app.setErrorHandler(refusing(({ message, errors }) => ({ message, ...(errors && { errors }) })))
+  app.setErrorHandler(errorHandler(({ message, errors }) => ({ message, ...(errors && { errors }) })))
 
   app.get('/req/profile/sessions', routeTo('sessions.list', options), async (request, reply) => {
     const api = createCaller(await contextOf(request, reply))

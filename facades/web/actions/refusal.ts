@@ -4,7 +4,7 @@ import { type Failure, failureOf } from '../../http/failure.ts'
 import { type FieldErrors, fieldErrors } from '../../http/validation-messages.ts'
 import { isNavigation } from '../error-page.ts'
 
-/** What a body of a refusal is made from. */
+/** What the body of an error answer is made from. */
 export interface Refusal {
   code: string
   message: string
@@ -13,8 +13,8 @@ export interface Refusal {
   errors?: FieldErrors
 }
 
-/** Answers what was thrown with a body of the surface's own shape. */
-export function refusing(bodyOf: (refusal: Refusal) => object) {
+/** Makes an error handler that answers with a body of the surface's own shape. */
+export function errorHandler(bodyOf: (refusal: Refusal) => object) {
   return (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => {
     const failure = failureOf(thrown)
     const { status, code, message, error } = failure

@@ -1,11 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { createCaller } from '../../../routers/index.ts'
 import type { ReqOptions } from './options.ts'
-import { refusing } from './refusal.ts'
+import { errorHandler } from './refusal.ts'
 
 /** What there is to know of a session, and its end. */
 export async function session(app: FastifyInstance, { contextOf, peekContextOf }: ReqOptions) {
-  app.setErrorHandler(refusing((refusal) => refusal))
+  app.setErrorHandler(errorHandler((refusal) => refusal))
 
   app.get('/check-session', async (request, reply) => {
     const current = await createCaller(await peekContextOf(request, reply)).sessions.current()

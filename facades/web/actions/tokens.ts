@@ -2,14 +2,14 @@ import type { FastifyInstance } from 'fastify'
 import { type Api, createCaller } from '../../../routers/index.ts'
 import { routeTo } from '../../http/procedures.ts'
 import type { ReqOptions } from './options.ts'
-import { refusing } from './refusal.ts'
+import { errorHandler } from './refusal.ts'
 
 type Wanted = Parameters<Api['tokens']['create']>[0]
 
 /** The access tokens of the person in the browser. */
 export async function tokens(app: FastifyInstance, options: ReqOptions) {
   const { contextOf } = options
-  app.setErrorHandler(refusing(({ message, errors }) => ({ message, ...(errors && { errors }) })))
+  app.setErrorHandler(errorHandler(({ message, errors }) => ({ message, ...(errors && { errors }) })))
 
   app.post<{ Body: Wanted }>('/req/profile/create-token', routeTo('tokens.create', options), async (request, reply) => {
     const api = createCaller(await contextOf(request, reply))

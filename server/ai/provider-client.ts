@@ -24,19 +24,19 @@ export function createProviderClient(model: CallableModel, apiKey: string | unde
   const { providerId, apiUrl, providerSettings } = model
   const adapter = model.adapter as Adapter
   const { connect, firstByte = 60_000 } = providerSettings.timeouts ?? {}
-  const outbound: HttpClient = createHttpClient({
+  const httpClient: HttpClient = createHttpClient({
     connectTimeout: connect,
     byteTimeout: firstByte,
     networkPolicy: 'configured',
   })
-  const { fetch, send } = outbound
+  const { fetch, send } = httpClient
   const connection: Connection = { name: providerId, apiUrl: apiUrl ?? undefined, apiKey, fetch, send }
   return {
     model: memoize((modelId, extraMembers) => adapterDrivers[adapter].model(modelId, { ...connection, extraMembers })),
     withRetryAndCircuit: createGuard(providerSettings.circuit),
     connection,
     adapter,
-    close: outbound.close,
+    close: httpClient.close,
   }
 }
 
