@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import type { Services } from '../../routers/core/services.ts'
-import { createLoginThrottle, type LoginLimits } from '../../routers/identity/login-throttle.ts'
+import { createLoginThrottle, type LoginLimits } from '../../routers/identity/sessions/login-throttle.ts'
 import type { Log } from '../../routers/ports/log.ts'
 import { account as accountText, type LoginSources, type PasswordSource } from '../../routers/ports/login.ts'
 import type { RateLimiter } from '../../routers/ports/rate-limiter.ts'

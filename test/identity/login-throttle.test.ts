@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { describe, expect, inject, test } from 'vitest'
-import { createLoginThrottle, type LoginLimits } from '../../routers/identity/login-throttle.ts'
+import { createLoginThrottle, type LoginLimits } from '../../routers/identity/sessions/login-throttle.ts'
 import { createKeyValue } from '../../server/stores/key-value.ts'
 import { testWith } from '../kit/with-parts.ts'
 

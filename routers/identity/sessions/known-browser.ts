@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { z } from 'zod'
-import type { Context } from '../core/context.ts'
-import type { BrowserSession } from '../ports/session.ts'
+import type { Context } from '../../core/context.ts'
+import type { BrowserSession } from '../../ports/session.ts'
 
 type BrowserContext = Pick<Context, 'services'> & { browser: BrowserSession }
 

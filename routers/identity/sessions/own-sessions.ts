@@ -1,8 +1,13 @@
 import { z } from 'zod'
-import { endOwnSession, endSessionsOf, type ListedSession, listSessions } from '../../entities/identity/session.sql.ts'
-import { Problem } from '../core/problems.ts'
-import { sessionUser } from '../core/trpc.ts'
-import { endOtherSessions } from './end-sessions.ts'
+import {
+  endOwnSession,
+  endSessionsOf,
+  type ListedSession,
+  listSessions,
+} from '../../../entities/identity/session.sql.ts'
+import { Problem } from '../../core/problems.ts'
+import { sessionUser } from '../../core/trpc.ts'
+import { endOtherSessions } from '../end-sessions.ts'
 import { signOut } from './sign-out.ts'
 import { type Device, readUserAgent } from './user-agent.ts'
 

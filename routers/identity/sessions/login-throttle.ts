@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import ipaddr from 'ipaddr.js'
-import type { LoginAttempt, LoginThrottle } from '../ports/login.ts'
-import type { RateLimiter, RateLimitStatus } from '../ports/rate-limiter.ts'
+import type { LoginAttempt, LoginThrottle } from '../../ports/login.ts'
+import type { RateLimiter, RateLimitStatus } from '../../ports/rate-limiter.ts'
 
 export interface LoginLimits {
   /** Failed attempts on one account in a window, wherever they come from. */

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import type { Context } from '../core/context.ts'
-import { Problem } from '../core/problems.ts'
-import type { AuthorizationState, Identity, RedirectSource } from '../ports/login.ts'
-import type { BrowserSession } from '../ports/session.ts'
+import type { Context } from '../../core/context.ts'
+import { Problem } from '../../core/problems.ts'
+import type { AuthorizationState, Identity, RedirectSource } from '../../ports/login.ts'
+import type { BrowserSession } from '../../ports/session.ts'
 
 type BrowserContext = Context & { browser: BrowserSession }
 

@@ -1,6 +1,6 @@
-import type { LoginMethod } from '../../entities/identity/session.ts'
-import type { Context } from '../core/context.ts'
-import type { BrowserSession } from '../ports/session.ts'
+import type { LoginMethod } from '../../../entities/identity/session.ts'
+import type { Context } from '../../core/context.ts'
+import type { BrowserSession } from '../../ports/session.ts'
 
 /** Ends the session of a call; says where to go on. */
 export async function signOut(ctx: Context & { browser: BrowserSession }): Promise<{ redirectUri: string }> {
