@@ -15,6 +15,7 @@ import { PasskeyBackup } from './identity/passkey-backup.ts'
 import { Session } from './identity/session.ts'
 import { User } from './identity/user.ts'
 import { UserKeychainValue } from './identity/user-keychain-value.ts'
+import { ChangeEpoch, ChangeLogEntry, ChangeStream } from './rooms/change-log.ts'
 
 /** Every table. */
 export const entities = [
@@ -35,4 +36,7 @@ export const entities = [
   UsageRecord,
   UserKeychainValue,
   PasskeyBackup,
+  ChangeStream,
+  ChangeLogEntry,
+  ChangeEpoch,
 ]

@@ -20,6 +20,7 @@ import { type Authenticator, createAuthenticator } from './http/credentials.ts'
 import { openLogin } from './login/index.ts'
 import { createHealthChecks } from './ops/health-checks.ts'
 import { createHealthTimer } from './ops/health-timer.ts'
+import { createChangeBus } from './stores/change-bus.ts'
 import { createKeyValue } from './stores/key-value.ts'
 import { createStorage } from './stores/storage.ts'
 import { createUsageLog } from './stores/usage-log.ts'
@@ -51,6 +52,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
   hooks.on('user-type-changed', lockKeychain)
   const extensions = extend(hooks, await loadExtensions(env.EXTENSIONS), log)
   const { kv, answers, limiter, close: closeKeyValue } = await createKeyValue(env.REDIS_URL)
+  const changeBus = await createChangeBus(env.REDIS_URL, log)
   const models = createGateway(vault)
   const usageLog = createUsageLog(sql, log)
   const authenticator = createAuthenticator(sql, settings, log)
@@ -61,6 +63,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
     settings,
     kv,
     answers,
+    changeBus,
     limiter,
     ...openLogin(env, limiter, log),
     models,
@@ -78,7 +81,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
   }
   const close = async () => {
     await Promise.all([usageLog.flush(), authenticator.flush()])
-    await Promise.all([models.close(), closeKeyValue()])
+    await Promise.all([models.close(), closeKeyValue(), changeBus.close()])
   }
   const cookieSecrets = [appKey, ...env.APP_PREVIOUS_KEYS].map(cookieSecret)
   return { services, authenticator, cookieSecrets, close }
@@ -95,6 +98,7 @@ function settingsOf(env: Env, appKey: string): Settings {
     aiRequestsPerMinute: env.RATE_LIMIT_AI_PER_MINUTE,
     sessionLifetime: env.SESSION_LIFETIME,
     defaultLocale: env.APP_LOCALE,
+    syncLog: env.SYNC_LOG,
     keychain: { maxEntries: env.KEYCHAIN_MAX_ENTRIES, maxBytes: env.KEYCHAIN_MAX_BYTES },
     aiUser: { name: env.SVC_NAME, username: env.SVC_USERNAME },
   }

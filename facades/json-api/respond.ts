@@ -1,3 +1,4 @@
+import type { StreamPosition } from '../../routers/core/hooks.ts'
 import type { Resource } from '../../routers/resource/declare.ts'
 import type { RecordRef } from '../../routers/resource/record.ts'
 import type { Page } from '../../routers/verbs/read.ts'
@@ -14,6 +15,8 @@ export interface RouteResult {
   query: ParsedQuery
   url: string
   output: unknown
+  /** What was written to the change log, where callers are told. */
+  positions: readonly StreamPosition[]
 }
 
 /** What an action returns in addition to a record, or instead of one. */

@@ -56,7 +56,8 @@ const bodyNotKept = JSON.stringify({
 async function answer(routeContext: RouteContext, request: FastifyRequest, ctx: Context): Promise<StoredResponse> {
   const { documentContext, route } = routeContext
   const { output, query } = await call(routeContext, request, ctx)
-  const payload = await textOf({ documentContext, route, query, url: request.url, output })
+  const { positions = [] } = ctx.hints
+  const payload = await textOf({ documentContext, route, query, url: request.url, output, positions })
   return { status: route.answers === 'created' ? 201 : 200, headers: headersOf(routeContext, output, payload), payload }
 }
 

@@ -25,7 +25,7 @@ export async function textOf(result: RouteResult): Promise<string> {
 
 function written(result: RouteResult): Document {
   const document = documentOf(result)
-  if (result.route.method !== 'GET') document.meta = { ...document.meta, [syncLogMember]: [] }
+  if (result.route.method !== 'GET') document.meta = { ...document.meta, [syncLogMember]: result.positions }
   return document
 }
 

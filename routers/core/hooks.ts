@@ -2,6 +2,13 @@ import type { HealthResult } from '../ports/health.ts'
 import type { RateLimitStatus } from '../ports/rate-limiter.ts'
 import type { UserType } from './caller.ts'
 
+/** A number of a stream of the change log. */
+export interface StreamPosition {
+  stream: string
+  epoch: string
+  seq: number
+}
+
 /** What a facade says beside the result of a call. */
 export interface ResponseHints {
   /** What is left of a rate limit, once one was counted. */
@@ -10,6 +17,8 @@ export interface ResponseHints {
   clearSiteData?: true
   /** How many issues were told of so far: the calls of a batch share one answer. */
   told?: number
+  /** Where the change log stands after what was written, where callers are told. */
+  positions?: StreamPosition[]
 }
 
 /** Why the type of a caller changes. A session that goes on, or has run out, changes none. */

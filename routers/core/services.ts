@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import type { Sql } from '../../entities/sql/statement.ts'
+import type { ChangeBus } from '../ports/change-bus.ts'
 import type { FrontendMigrationFile } from '../ports/frontend-migrations.ts'
 import type { HealthChecks, HealthTimer } from '../ports/health.ts'
 import type { AnswerStore, KeyValueStore } from '../ports/key-value-store.ts'
@@ -26,6 +27,7 @@ export interface Services {
   settings: Settings
   kv: KeyValueStore
   answers: AnswerStore
+  changeBus: ChangeBus
   limiter: RateLimiter
   /** Opened when first needed, which is before the first request. */
   loginSources: () => Promise<LoginSources>

@@ -9,6 +9,8 @@ export interface Settings {
   /** Of a session after its last use, in milliseconds. */
   sessionLifetime: number
   defaultLocale: string
+  /** Whether the answer of a mutation tells the positions that it wrote to the change log. */
+  syncLog: boolean
   keychain: KeychainQuota
   aiUser: { name: string; username: string }
   public: PublicSettings

@@ -82,6 +82,12 @@ export interface PageSizes {
   max: number
 }
 
+/** By what is followed: a room, or what concerns one person. */
+export interface Streams {
+  room?: string
+  user?: string
+}
+
 export type Attributes = Record<string, Attribute>
 export type Relations = Record<string, Relation>
 type Filters = Record<string, Filter>
@@ -109,6 +115,8 @@ export interface Declaration<
   scope?: SqlPredicate
   attributes: A
   relations?: L
+  /** Streams of the change log that its rows belong to: of each, the property of the entity with its number. */
+  streams?: Streams
   /** Paths that `include` accepts, at most three deep: the relations unless said otherwise. */
   includes?: readonly I[]
   filters?: F
@@ -131,6 +139,7 @@ export interface Resource<
   scope: SqlPredicate
   attributes: A
   relations: L
+  streams: Streams
   includes: readonly I[]
   sorts: readonly (S | 'id')[]
   filters: F
@@ -144,13 +153,14 @@ export function resource<
   F extends Filters = Record<never, Filter>,
 >(declared: Declaration<A, L, I, F>): Resource<A, L, I, SortOf<A>, F>
 export function resource(declared: Declaration): Resource {
-  const { attributes, relations = {}, scope = () => 'true', filters = {}, page, entity } = declared
+  const { attributes, relations = {}, streams = {}, scope = () => 'true', filters = {}, page, entity } = declared
   const sorts = Object.keys(attributes).filter((name) => attributes[name]?.sort)
   return {
     ...declared,
     entity,
     scope,
     relations,
+    streams,
     includes: declared.includes ?? Object.keys(relations),
     sorts: entity ? ['id', ...sorts] : [],
     filters,

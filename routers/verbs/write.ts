@@ -3,6 +3,7 @@ import { DriverException } from '@mikro-orm/core'
 import type { EntityManager, SqlEntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { type BodySize, takes } from '../core/body-size.ts'
+import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { type Issue, Problem } from '../core/problems.ts'
 import { adminWith } from '../core/trpc.ts'
@@ -59,16 +60,14 @@ export function writes<R extends Resource>(of: R, { body = 'record', validate }:
 
 async function createRow<R extends Resource>(ctx: Context, of: R, given: Data, validate: Writing['validate']) {
   const { entity } = ctx.services.resources.tableOf(of.type)
-  const id = await ctx
-    .em()
-    .transactional(async (em) => {
-      const row = em.create(entity, columnsOf(ctx, of, given) as RequiredEntityData<Row>)
-      assertSound(row, validate)
-      await em.flush()
-      await saveBeside(em, of, row.id, given)
-      return row.id
-    })
-    .catch(translateConstraintError)
+  const id = await changing(ctx, async (em, changes) => {
+    const row = em.create(entity, columnsOf(ctx, of, given) as RequiredEntityData<Row>)
+    assertSound(row, validate)
+    await em.flush()
+    await saveBeside(em, of, row.id, given)
+    changes.addRow(of, 'created', row)
+    return row.id
+  }).catch(translateConstraintError)
   return getRow(ctx, of, String(id))
 }
 
@@ -87,23 +86,21 @@ export async function updateRow<R extends Resource>(
 ): Promise<RecordOf<R>> {
   const { entity } = ctx.services.resources.tableOf(of.type)
   const lists = listsOf(of, given)
-  await ctx
-    .em()
-    .transactional(async (em) => {
-      await lockAtVersion(ctx, em, of, { id, ifVersion })
-      if (Object.keys(given).length === 0) return
-      const row = await em.findOneOrFail(entity, { id: Number(id) }, { refresh: true })
-      if (lists.length > 0) await em.populate(row, lists as never[])
-      const before = { ...row }
-      em.assign(row, columnsOf(ctx, of, given) as Partial<Row>)
-      assertSound(row, validate, { before, given })
-      // What stands in other tables is a change of the row, too.
-      row.updatedAt = new Date()
-      await em.flush()
-      await saveBeside(em, of, row.id, given)
-      await afterFlush?.(em, row.id, given)
-    })
-    .catch(translateConstraintError)
+  await changing(ctx, async (em, changes) => {
+    await lockAtVersion(ctx, em, of, { id, ifVersion })
+    if (Object.keys(given).length === 0) return
+    const row = await em.findOneOrFail(entity, { id: Number(id) }, { refresh: true })
+    if (lists.length > 0) await em.populate(row, lists as never[])
+    const before = { ...row }
+    em.assign(row, columnsOf(ctx, of, given) as Partial<Row>)
+    assertSound(row, validate, { before, given })
+    // What stands in other tables is a change of the row, too.
+    row.updatedAt = new Date()
+    await em.flush()
+    await saveBeside(em, of, row.id, given)
+    await afterFlush?.(em, row.id, given)
+    changes.addRow(of, 'updated', row)
+  }).catch(translateConstraintError)
   return getRow(ctx, of, id)
 }
 
@@ -114,13 +111,12 @@ function assertSound(row: object, validate: Writing['validate'], change?: Change
 
 async function deleteRow(ctx: Context, of: Resource, { id, ifVersion }: Version) {
   const { entity } = ctx.services.resources.tableOf(of.type)
-  await ctx
-    .em()
-    .transactional(async (em) => {
-      await lockAtVersion(ctx, em, of, { id, ifVersion })
-      await em.nativeDelete(entity, { id: Number(id) })
-    })
-    .catch(refuseDelete)
+  const isFollowed = Object.keys(of.streams).length > 0
+  await changing(ctx, async (em, changes) => {
+    await lockAtVersion(ctx, em, of, { id, ifVersion })
+    if (isFollowed) changes.addRow(of, 'deleted', await em.findOneOrFail(entity, { id: Number(id) }))
+    await em.nativeDelete(entity, { id: Number(id) })
+  }).catch(refuseDelete)
   return { id }
 }
 

@@ -77,6 +77,9 @@ const shape = {
   KEYCHAIN_MAX_BYTES: count(4 * 1024 * 1024, 65_536, 64 * 1024 * 1024).describe(
     "Largest size of all keys and values of a person's keychain, in bytes",
   ),
+  SYNC_LOG: flag(false).describe(
+    'Whether the answer of a mutation lists the positions that it wrote to the change log',
+  ),
   SVC_NAME: z.string().max(120).default('svc').describe('Display name of the AI user, fixed when the database is made'),
   SVC_USERNAME: z
     .string()

@@ -9,6 +9,9 @@ type Resources = ReadonlyMap<string, Resource>
 const text = { type: 'string' }
 const whole = { type: 'integer', minimum: 0 }
 
+/** How far a stream of the change log is. */
+const position = objectOf({ stream: text, epoch: text, seq: whole })
+
 /** The types that include paths of a type reach. */
 export function reachedFrom(of: Resource, resources: Resources): Resource[] {
   const reached = of.includes.flatMap((path) => {
@@ -63,7 +66,7 @@ export class AnswerSchemas {
   /** The members that every answer to a write has. */
   changed(answer?: Described): Described {
     const log = this.#components.use('schemas', 'changed', () =>
-      objectOf({ jsonapi: this.#version(), meta: objectOf({ [syncLogMember]: listOf({ type: 'object' }) }) }),
+      objectOf({ jsonapi: this.#version(), meta: objectOf({ [syncLogMember]: listOf(position) }) }),
     )
     return answer ? { allOf: [answer, log] } : log
   }

@@ -1,0 +1,39 @@
+import { isoTime } from '../sql/statement.ts'
+
+/** A row of the change log. */
+export interface LoggedChange {
+  stream: string
+  epoch: string
+  seq: number
+  kind: string
+  subject: string
+  at: string
+}
+
+/**
+ * Tells one life of the database from another. The cluster, its timeline and the table itself differ after a restore from a
+ * dump or from archived logs, and after a failover; of a copied disk `svc restored` has to tell.
+ */
+const epoch = `(select left(md5(concat_ws(':', c.system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8),
+    'change_streams'::regclass::oid, (select epoch from change_epochs order by at desc limit 1))), 12)
+  from pg_control_system() c)`
+
+/**
+ * Values: the changes as JSON, numbered by `n`. Locks the row of each stream, in the order of their names, so that two
+ * transactions with several streams in common wait for each other only once.
+ */
+export const recordChanges = `with given as (
+    select * from jsonb_to_recordset(?::jsonb) as g (n int, stream text, kind text, subject text)
+  ), counted as (
+    insert into change_streams as s (stream, seq)
+    select stream, count(*) from given group by stream order by stream
+    on conflict (stream) do update set seq = s.seq + excluded.seq
+    returning s.stream, s.seq
+  ), written as (
+    insert into change_log (stream, seq, kind, subject)
+    select g.stream, c.seq + 1 - row_number() over (partition by g.stream order by g.n desc), g.kind, g.subject
+      from given g join counted c using (stream)
+    returning stream, seq, kind, subject, at
+  )
+  select stream, ${epoch} as epoch, seq::float8 as seq, kind, subject, ${isoTime('at')} as at
+    from written order by stream, seq`

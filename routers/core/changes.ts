@@ -1,0 +1,76 @@
+import type { EntityManager } from '@mikro-orm/postgresql'
+import { type LoggedChange, recordChanges } from '../../entities/rooms/change-log.sql.ts'
+import type { Resource } from '../resource/declare.ts'
+import type { Context } from './context.ts'
+
+/** What can be followed: a room, or what concerns one person. */
+export type StreamKind = 'room' | 'user'
+export type Stream = `${StreamKind}:${number}`
+
+export type ChangeVerb = 'created' | 'updated' | 'deleted'
+
+/** Takes note of what a transaction changes. */
+export interface ChangeRecorder {
+  /** Of the streams that are named. */
+  add(streams: readonly Stream[], verb: ChangeVerb, type: string, id: number | string): void
+  /** Of the streams to which its declaration says the row belongs. */
+  addRow(of: Resource, verb: ChangeVerb, row: { id: number }): void
+}
+
+/**
+ * Carries out a transaction and writes to the change log what it changed. The log is written last and in one statement, so
+ * that a stream is locked for as short as can be. Other replicas hear of it after the commit, and of nothing else.
+ */
+export async function changing<T>(
+  ctx: Context,
+  work: (em: EntityManager, changes: ChangeRecorder) => Promise<T>,
+): Promise<T> {
+  const noted: NotedChange[] = []
+  const { result, logged } = await ctx.em().transactional(async (em) => {
+    const result = await work(em, recorderOf(noted))
+    await em.flush()
+    return { result, logged: noted.length > 0 ? await writeLog(em, noted) : [] }
+  })
+  if (logged.length > 0) publish(ctx, logged)
+  return result
+}
+
+interface NotedChange {
+  stream: Stream
+  kind: string
+  subject: string
+}
+
+function recorderOf(noted: NotedChange[]): ChangeRecorder {
+  const add: ChangeRecorder['add'] = (streams, verb, type, id) => {
+    for (const stream of streams) noted.push({ stream, kind: `${type}.${verb}`, subject: String(id) })
+  }
+  return { add, addRow: (of, verb, row) => add(streamsOf(of, row), verb, of.type, row.id) }
+}
+
+const writeLog = (em: EntityManager, noted: readonly NotedChange[]) =>
+  em.execute<LoggedChange[]>(recordChanges, [JSON.stringify(noted.map((change, n) => ({ n, ...change })))])
+
+function publish({ services, hints, caller }: Context, logged: readonly LoggedChange[]): void {
+  services.changeBus.publish(logged)
+  if (!services.settings.syncLog) return
+  const own = caller.type === 'user' ? `user:${caller.person.id}` : ''
+  const readable = logged.filter(({ stream }) => stream.startsWith('room:') || stream === own)
+  const positions = readable.map(({ stream, epoch, seq }) => ({ stream, epoch, seq }))
+  hints.positions = [...(hints.positions ?? []), ...positions]
+}
+
+/** The streams that a row belongs to, by the properties that its declaration names. */
+function streamsOf({ streams }: Resource, row: object): Stream[] {
+  const kinds = Object.entries(streams) as [StreamKind, string][]
+  return kinds.flatMap(([kind, property]): Stream[] => {
+    const id = idOf((row as Record<string, unknown>)[property])
+    return id === undefined ? [] : [`${kind}:${id}`]
+  })
+}
+
+/** Of a column, or of a reference to another row. */
+function idOf(value: unknown): number | undefined {
+  if (typeof value === 'number') return value
+  return value ? (value as { id: number }).id : undefined
+}

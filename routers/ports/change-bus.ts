@@ -1,0 +1,17 @@
+import type { LoggedChange } from '../../entities/rooms/change-log.sql.ts'
+
+export interface ChangeListener {
+  /** Takes what one transaction changed, in the order of its streams. */
+  changed(changes: readonly LoggedChange[]): void
+  /** Changes of other replicas may have been missed: whoever follows a stream compares positions. */
+  interrupted(): void
+}
+
+/** Carries rows of the change log to every replica, after their commit. Driver: in process, or Redis. */
+export interface ChangeBus {
+  /** Neither waits nor throws: who missed a row finds it in the log. */
+  publish(changes: readonly LoggedChange[]): void
+  /** Returns the way to stop listening. */
+  subscribe(listener: ChangeListener): () => void
+  close(): Promise<void>
+}

@@ -1,0 +1,18 @@
+import type { ChangeBus } from '../../routers/ports/change-bus.ts'
+import type { Log } from '../../routers/ports/log.ts'
+import { ChangeListeners } from './change-listeners.ts'
+
+/** Over Redis where there is an address, else in this process. */
+export async function createChangeBus(redisUrl: string | undefined, log: Log): Promise<ChangeBus> {
+  // Its client is loaded only where there is a server to talk to.
+  return redisUrl ? (await import('./redis-change-bus.ts')).overRedis(redisUrl, log) : inProcess(log)
+}
+
+function inProcess(log: Log): ChangeBus {
+  const listeners = new ChangeListeners(log)
+  return {
+    publish: (changes) => listeners.changed(changes),
+    subscribe: (listener) => listeners.add(listener),
+    close: async () => {},
+  }
+}

@@ -1,0 +1,88 @@
+import { randomUUID } from 'node:crypto'
+import { Redis } from 'ioredis'
+import type { LoggedChange } from '../../entities/rooms/change-log.sql.ts'
+import type { ChangeBus } from '../../routers/ports/change-bus.ts'
+import type { Log } from '../../routers/ports/log.ts'
+import { ChangeListeners } from './change-listeners.ts'
+
+/** What one replica tells the others: rows, or, without any, that it could not tell some. */
+interface Message {
+  from: string
+  changes: readonly LoggedChange[]
+}
+
+/** Publications that Redis has not yet taken: with more, something is wrong, and the log has what was not told. */
+const MAX_UNDER_WAY = 1000
+
+const connection = { enableOfflineQueue: false, maxRetriesPerRequest: 1, keepAlive: 10_000 }
+
+/**
+ * Carries changes over Redis, which tells each replica at most once. What may have been missed on the way, because one of
+ * the two connections was lost, is announced as an interruption; nothing is queued meanwhile.
+ */
+export function overRedis(url: string, log: Log): ChangeBus {
+  const listeners = new ChangeListeners(log)
+  const name = randomUUID()
+  const receiver = new Redis(url, { ...connection, autoResubscribe: false })
+  // Databases of one server share all channels.
+  const channel = `svc:changes:${receiver.options.db ?? 0}`
+  receive(receiver, channel, ({ from, changes }) => {
+    if (from === name) return
+    if (changes.length > 0) listeners.changed(changes)
+    else listeners.interrupted()
+  })
+  receiver.on('ready', () => {
+    receiver.subscribe(channel).then(
+      () => listeners.interrupted(),
+      () => receiver.disconnect(true),
+    )
+  })
+  const sender = new Redis(url, connection)
+  const tell = tellOthers(sender, (changes) => JSON.stringify({ from: name, changes } satisfies Message), channel)
+  for (const redis of [receiver, sender]) redis.on('error', () => {})
+  return {
+    publish(changes) {
+      listeners.changed(changes)
+      tell(changes)
+    },
+    subscribe: (listener) => listeners.add(listener),
+    close: async () => {
+      receiver.disconnect()
+      sender.disconnect()
+    },
+  }
+}
+
+function receive(redis: Redis, channel: string, take: (message: Message) => void): void {
+  redis.on('message', (from: string, text: string) => {
+    if (from === channel) take(JSON.parse(text) as Message)
+  })
+}
+
+/** Publishes rows, and after some that could not be published, as soon as it can be, that there were some. */
+function tellOthers(redis: Redis, textOf: (changes: readonly LoggedChange[]) => string, channel: string) {
+  let underWay = 0
+  let hasMissed = false
+  const send = (changes: readonly LoggedChange[]) => {
+    underWay += 1
+    redis
+      .publish(channel, textOf(changes))
+      .catch(() => {
+        hasMissed = true
+      })
+      .finally(() => {
+        underWay -= 1
+        if (underWay === 0) tellWhatIsMissed()
+      })
+  }
+  const tellWhatIsMissed = () => {
+    if (!hasMissed || redis.status !== 'ready') return
+    hasMissed = false
+    send([])
+  }
+  redis.on('ready', tellWhatIsMissed)
+  return (changes: readonly LoggedChange[]) => {
+    if (underWay < MAX_UNDER_WAY && redis.status === 'ready') return send(changes)
+    hasMissed = true
+  }
+}

@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { LoggedChange } from '../../entities/rooms/change-log.sql.ts'
+import { type ChangeRecorder, changing, type Stream } from '../../routers/core/changes.ts'
+import { createContext } from '../../routers/core/context.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
+
+let svc: TestApp
+beforeAll(async () => {
+  svc = await startApp()
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+
+/** A transaction of somebody on the host, in which the work is done. */
+const change = <T>(work: (changes: ChangeRecorder) => Promise<T>) =>
+  changing(createContext(svc.services, { origin: 'host', requestId: 'test' }), (_, changes) => work(changes))
+
+/** Streams that no other test writes to. */
+let room = 1000
+const newStream = (): Stream => `room:${++room}`
+
+const logOf = (stream: Stream) =>
+  svc.rows<{ seq: number; kind: string; subject: string }>(
+    'select seq::int as seq, kind, subject from change_log where stream = $1 order by seq',
+    [stream],
+  )
+
+/** What the bus carries while the work is done. */
+async function publishedBy(work: () => Promise<unknown>): Promise<LoggedChange[]> {
+  const heard: LoggedChange[] = []
+  const stop = svc.services.changeBus.subscribe({
+    changed: (changes) => void heard.push(...changes),
+    interrupted: () => {},
+  })
+  await work().finally(stop)
+  return heard
+}
+
+describe('the change log', () => {
+  test('numbers the changes of each stream from 1 on, in the order in which they were noted', async () => {
+    const [one, other] = [newStream(), newStream()]
+
+    await change(async (changes) => {
+      changes.add([one], 'created', 'things', 7)
+      changes.add([one, other], 'updated', 'things', 7)
+    })
+    await change(async (changes) => changes.add([one], 'deleted', 'things', 7))
+
+    expect(await logOf(one)).toEqual([
+      { seq: 1, kind: 'things.created', subject: '7' },
+      { seq: 2, kind: 'things.updated', subject: '7' },
+      { seq: 3, kind: 'things.deleted', subject: '7' },
+    ])
+    expect(await logOf(other)).toEqual([{ seq: 1, kind: 'things.updated', subject: '7' }])
+  })
+
+  test('has neither a hole nor a number twice when many transactions write to the same streams in any order', async () => {
+    const streams = [newStream(), newStream(), newStream()] as const
+    const orders = [streams, streams.toReversed(), [streams[1], streams[0], streams[2]]]
+
+    await Promise.all(
+      Array.from({ length: 30 }, (_, n) =>
+        change(async (changes) => changes.add(orders[n % 3] ?? [], 'updated', 'things', n)),
+      ),
+    )
+
+    for (const stream of streams) {
+      const logged = await logOf(stream)
+      expect(logged.map(({ seq }) => seq)).toEqual(Array.from({ length: 30 }, (_, n) => n + 1))
+      expect(new Set(logged.map(({ subject }) => subject)).size).toBe(30)
+    }
+  })
+
+  test('and the bus know nothing of a transaction that was rolled back', async () => {
+    const stream = newStream()
+    const failing = () =>
+      change(async (changes) => {
+        changes.add([stream], 'created', 'things', 1)
+        throw new Error('no')
+      })
+
+    const heard = await publishedBy(() => expect(failing()).rejects.toThrow('no'))
+
+    expect([heard, await logOf(stream)]).toEqual([[], []])
+  })
+
+  test('is written before the bus carries the rows, each with its stream, epoch and number', async () => {
+    const stream = newStream()
+    const heard = await publishedBy(() => change(async (changes) => changes.add([stream], 'created', 'things', 1)))
+
+    expect(heard).toEqual([
+      {
+        stream,
+        seq: 1,
+        kind: 'things.created',
+        subject: '1',
+        epoch: expect.stringMatching(/^[0-9a-f]{12}$/),
+        at: expect.stringMatching(/^\d{4}-.*Z$/),
+      },
+    ])
+    expect(await logOf(stream)).toHaveLength(1)
+  })
+})
