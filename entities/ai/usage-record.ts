@@ -22,9 +22,14 @@ export const UsageRecord = defineEntity({
     model: p.string().length(200),
     inputTokens: p.integer().default(0),
     outputTokens: p.integer().default(0),
+    /** Read from the provider's cache; part of the input tokens. */
     cachedTokens: p.integer().default(0),
+    /** Written to the provider's cache; part of the input tokens. */
+    cacheWriteTokens: p.integer().default(0),
     /** Part of the output tokens. */
     reasoningTokens: p.integer().default(0),
+    /** Whether a count is our own, because the provider gave none. */
+    estimated: p.boolean().default(false),
     outcome: p.enum(outcomes),
     durationMs: p.integer(),
     /** In millionths of the currency; absent where no price is known. */

@@ -8,6 +8,8 @@ export interface ProviderSettings {
   timeouts?: { connect?: number; firstByte?: number; total?: number }
   /** After how many failures in a row the provider is skipped, and for how many milliseconds. */
   circuit?: { failures?: number; openFor?: number }
+  /** Whether it knows `continuous_usage_stats`. */
+  continuousUsage?: boolean
 }
 
 /** A service that runs AI models. */

@@ -1,11 +1,12 @@
 import { z } from 'zod'
 import type { Outcome } from '../../entities/ai/usage-record.ts'
-import { costOf, estimateTokens } from '../catalogue/pricing.ts'
+import { costOf } from '../catalogue/pricing.ts'
 import type { Caller } from '../core/caller.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { withTimeLimit } from '../core/timeout.ts'
-import type { ModelCall, TokenCounts } from '../ports/models.ts'
+import type { ModelCall } from '../ports/models.ts'
+import { CallMeter } from './call-meter.ts'
 
 type User = Extract<Caller, { type: 'user' }>
 type MeteredContext = Pick<Context, 'services' | 'requestId' | 'hangUp'>
@@ -30,9 +31,7 @@ export class MeteredCall {
   readonly #caller: User
   readonly #call: ModelCall
   readonly #started = performance.now()
-  /** What went out since the provider last counted, for a call that is broken off before it counts again. */
-  #uncounted = { text: '', pieces: 0 }
-  #tokens: TokenCounts = {}
+  readonly #meter = new CallMeter()
   /** Whether a part was handed out and the next one not asked for. */
   #isHeld = false
   #isRecorded = false
@@ -47,8 +46,7 @@ export class MeteredCall {
     using time = this.#timeLimit()
     const call = { ...this.#call, signal: time.signal }
     try {
-      const text = await this.#ctx.services.models.generate(call, (tokens) => this.#count(tokens))
-      if (this.#tokens.output === undefined) this.#uncounted = { text, pieces: 1 }
+      const text = await this.#ctx.services.models.generate(call, this.#meter)
       this.#record('completed')
       return { text }
     } catch (error) {
@@ -62,17 +60,18 @@ export class MeteredCall {
     time.signal.addEventListener('abort', this.#endUnread, { once: true })
     try {
       const call = { ...this.#call, signal: time.signal }
-      const steps = this.#ctx.services.models.stream(call, (tokens) => this.#count(tokens))
+      const steps = this.#ctx.services.models.stream(call, this.#meter)
       for await (const pieces of steps) {
         for (const text of pieces) {
-          yield this.#deliver(text)
+          this.#isHeld = true
+          yield { type: 'delta', text }
           this.#isHeld = false
         }
       }
       outcome = 'completed'
       this.#record(outcome)
       this.#isHeld = true
-      yield { type: 'usage', ...this.#counts(outcome) }
+      yield this.#usage()
     } catch (error) {
       outcome = 'failed'
       throw this.#problem(error)
@@ -93,18 +92,6 @@ export class MeteredCall {
     this.#record('failed')
     const hangUp = () => this.#isHeld && this.#ctx.hangUp()
     setTimeout(hangUp, HANG_UP_AFTER_MS).unref()
-  }
-
-  #count(tokens: TokenCounts): void {
-    if (tokens.output !== undefined) this.#uncounted = { text: '', pieces: 0 }
-    this.#tokens = tokens
-  }
-
-  #deliver(text: string): StreamPart {
-    this.#isHeld = true
-    this.#uncounted.text += text
-    this.#uncounted.pieces += 1
-    return { type: 'delta', text }
   }
 
   #fail(error: unknown): Problem {
@@ -129,35 +116,31 @@ export class MeteredCall {
     return new Problem('provider_failed', { cause: error })
   }
 
-  /** Where the provider did not count, what was sent and delivered is estimated; a call refused outright took nothing. */
-  #counts(outcome: Outcome) {
-    const { input, output = 0, cached = 0, reasoning = 0 } = this.#tokens
-    const { text, pieces } = this.#uncounted
-    const asked = outcome === 'failed' && !text ? '' : this.#call.messages.map((message) => message.text).join('')
-    return {
-      inputTokens: input ?? estimateTokens(asked),
-      outputTokens: output + (text ? Math.max(pieces, estimateTokens(text)) : 0),
-      cachedTokens: cached,
-      reasoningTokens: reasoning,
-    }
+  #usage(): StreamPart {
+    const { input, output, cached, reasoning } = this.#meter.tokens
+    return { type: 'usage', inputTokens: input, outputTokens: output, cachedTokens: cached, reasoningTokens: reasoning }
   }
 
   #record(outcome: Outcome): void {
     if (this.#isRecorded) return
     this.#isRecorded = true
     const { pricing, providerId, modelId } = this.#call.model
-    const counts = this.#counts(outcome)
-    const { inputTokens: input, outputTokens: output, cachedTokens: cached, reasoningTokens: reasoning } = counts
+    const { tokens } = this.#meter
     this.#ctx.services.usageLog.add({
       userId: this.#caller.person.id,
       tokenId: this.#caller.token?.id ?? null,
       context: 'api',
       provider: providerId,
       model: modelId,
-      ...counts,
+      inputTokens: tokens.input,
+      outputTokens: tokens.output,
+      cachedTokens: tokens.cached,
+      cacheWriteTokens: tokens.cacheWrite,
+      reasoningTokens: tokens.reasoning,
+      estimated: tokens.estimated,
       outcome,
       durationMs: Math.round(performance.now() - this.#started),
-      ...costOf(pricing, { input, output, cached, reasoning }),
+      ...costOf(pricing, tokens),
       requestId: this.#ctx.requestId,
     })
   }

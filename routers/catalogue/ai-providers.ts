@@ -23,6 +23,7 @@ const settings = z.strictObject({
   circuit: z
     .strictObject({ failures: z.number().int().positive().optional(), openFor: timeLimitMs.optional() })
     .optional(),
+  continuousUsage: z.boolean().optional(),
 })
 
 export const aiProviders = resource({
@@ -53,7 +54,7 @@ export const aiProviders = resource({
     ),
     settings: attribute(
       settings.describe(
-        'Time limits in milliseconds, of a day at most, and after how many failures the provider is skipped for how long.',
+        'Time limits in milliseconds, of a day at most; after how many failures the provider is skipped for how long; whether it tells in each piece of a stream what that has taken so far.',
       ),
       { write: true, default: {}, only: 'admin' },
     ),

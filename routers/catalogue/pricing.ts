@@ -75,5 +75,8 @@ export function costOf(pricing: DeepReadonly<Pricing> | null, tokens: CountedTok
   return { costMicros: Math.round(spent * 1_000_000), currency }
 }
 
-/** A count for where the provider gives none: a token is some four characters of a Latin script, and rarely less than one. */
-export const estimateTokens = (text: string) => Math.ceil(Buffer.byteLength(text) / 4)
+/** A token is some four bytes of a Latin script, and rarely more. */
+export const tokensOf = (bytes: number) => Math.ceil(bytes / 4)
+
+/** A count for where the provider gives none. */
+export const estimateTokens = (text: string) => tokensOf(Buffer.byteLength(text))

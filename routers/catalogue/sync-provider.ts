@@ -30,12 +30,22 @@ export function writeProvider(
 }
 
 /** A key stands as its digest. */
-const wantedOf = ({ id, adapter, name = id, active, apiUrl, apiKey, timeouts, circuit }: ProviderConfig) => ({
+const wantedOf = ({
+  id,
+  adapter,
+  name = id,
+  active,
+  apiUrl,
+  apiKey,
+  timeouts,
+  circuit,
+  continuousUsage,
+}: ProviderConfig) => ({
   adapter,
   name,
   active,
   apiUrl: apiUrl ?? null,
-  settings: { timeouts, ...(circuit && { circuit }) },
+  settings: { timeouts, ...(circuit && { circuit }), ...(continuousUsage !== undefined && { continuousUsage }) },
   apiKey: digest(apiKey),
 })
 

@@ -104,6 +104,7 @@ const provider = z
     circuit: z
       .strictObject({ failures: z.number().int().positive().optional(), openFor: timeLimit.optional() })
       .optional(),
+    continuousUsage: z.boolean().optional(),
     models: z.array(model).default([]),
   })
   .refine(({ adapter, apiUrl }) => adapter !== 'openai-compatible' || apiUrl, {

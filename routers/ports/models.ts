@@ -30,22 +30,34 @@ export interface ModelCall {
   signal: AbortSignal
 }
 
-/** Tokens as the provider counted them; undefined where it did not. Reasoning is part of the output. */
-export interface TokenCounts {
+/** Tokens of one request as the provider counts them; undefined where it does not. */
+export interface ReportedTokens {
+  /** With the cached ones. */
   input?: number | undefined
+  /** With reasoning. */
   output?: number | undefined
   cached?: number | undefined
+  cacheWrite?: number | undefined
   reasoning?: number | undefined
 }
 
-/** Hears after each round with the provider what the call has taken so far, so that a call which fails later is counted, too. */
-export type OnUsage = (tokens: TokenCounts) => void
+/** Hears what a call takes while it runs, so that it is counted however it ends. */
+export interface UsageMeter {
+  /** A request goes to the provider. What it holds is counted by us where the provider does not say. */
+  begin(prompt: () => string): void
+  /** The request failed at the provider: where nothing came of it, it took nothing. */
+  fail(): void
+  /** What the request has taken so far, up to and with the piece that comes next; nothing where the piece says nothing. */
+  report(tokens: ReportedTokens | undefined): void
+  /** A piece of what the provider sent. */
+  receive(text: string, kind: 'answer' | 'reasoning'): void
+}
 
 /** The AI providers behind one small interface. Failures are thrown as they came; nobody outside may see them. */
 export interface ModelGateway {
-  generate(call: ModelCall, onUsage: OnUsage): Promise<string>
+  generate(call: ModelCall, meter: UsageMeter): Promise<string>
   /** The text in pieces, as they come; those that came at once together. */
-  stream(call: ModelCall, onUsage: OnUsage): AsyncIterable<readonly string[]>
+  stream(call: ModelCall, meter: UsageMeter): AsyncIterable<readonly string[]>
   /** Whether the provider's API offers the model now; throws where it does not answer. */
   available(model: CallableModel): Promise<boolean>
 }

@@ -10,7 +10,9 @@ export interface UsageEntry {
   inputTokens: number
   outputTokens: number
   cachedTokens: number
+  cacheWriteTokens: number
   reasoningTokens: number
+  estimated: boolean
   outcome: Outcome
   durationMs: number
   /** Millionths of the currency; null where no price is known. */

@@ -5,6 +5,7 @@ import { demoModel } from './demo.ts'
 import { fetchWithMembers } from './extra-members.ts'
 import { compatibleModel } from './openai-compatible.ts'
 import type { PartBatch } from './provider-stream.ts'
+import { anthropicUsage, completionUsage, googleUsage, responseUsage, type UsageReader } from './reported-usage.ts'
 
 interface AdapterDriver {
   /** The model of this name at the provider. */
@@ -17,17 +18,26 @@ const bearer = (apiKey: string | undefined): Record<string, string> =>
   apiKey ? { authorization: `Bearer ${apiKey}` } : {}
 
 /** The AI SDK's models have one part in each step. An SDK is loaded for the first call of a model: most services need one or two. */
-function stepwise(load: () => Promise<LanguageModelV4>): ChatModel {
+function stepwise(load: () => Promise<LanguageModelV4>, readUsage: UsageReader = () => undefined): ChatModel {
   let made: Promise<LanguageModelV4> | undefined
   const model = () => (made ??= load())
   return {
     doGenerate: async (options) => (await model()).doGenerate(options),
-    doStream: async (options) => ({ stream: oneByOne((await (await model()).doStream(options)).stream) }),
+    async doStream(options) {
+      // The SDK tells of tokens at the end only, the events of most providers before.
+      const { stream } = await (await model()).doStream({ ...options, includeRawChunks: true })
+      return { stream: oneByOne(stream, readUsage) }
+    },
   }
 }
 
-async function* oneByOne(parts: AsyncIterable<LanguageModelV4StreamPart>): AsyncGenerator<PartBatch, void> {
-  for await (const part of parts) yield [part]
+async function* oneByOne(
+  parts: AsyncIterable<LanguageModelV4StreamPart>,
+  readUsage: UsageReader,
+): AsyncGenerator<PartBatch, void> {
+  for await (const part of parts) {
+    yield [part.type === 'raw' ? { type: 'usage', tokens: readUsage(part.rawValue) } : part]
+  }
 }
 
 /** The settings of an SDK, without the members that are not set. */
@@ -51,12 +61,12 @@ export const adapterDrivers: Record<Adapter, AdapterDriver> = {
   },
   openai: {
     model: (id, connection) =>
-      stepwise(async () => (await import('@ai-sdk/openai')).createOpenAI(given(connection))(id)),
+      stepwise(async () => (await import('@ai-sdk/openai')).createOpenAI(given(connection))(id), responseUsage),
     listing: listAt('openai', bearer),
   },
   anthropic: {
     model: (id, connection) =>
-      stepwise(async () => (await import('@ai-sdk/anthropic')).createAnthropic(given(connection))(id)),
+      stepwise(async () => (await import('@ai-sdk/anthropic')).createAnthropic(given(connection))(id), anthropicUsage),
     listing: listAt(
       'anthropic',
       (key = '') => ({ 'x-api-key': key, 'anthropic-version': '2023-06-01' }),
@@ -65,12 +75,12 @@ export const adapterDrivers: Record<Adapter, AdapterDriver> = {
   },
   google: {
     model: (id, connection) =>
-      stepwise(async () => (await import('@ai-sdk/google')).createGoogle(given(connection))(id)),
+      stepwise(async () => (await import('@ai-sdk/google')).createGoogle(given(connection))(id), googleUsage),
     listing: listAt('google', (key = '') => ({ 'x-goog-api-key': key }), '?pageSize=1000'),
   },
   mistral: {
     model: (id, connection) =>
-      stepwise(async () => (await import('@ai-sdk/mistral')).createMistral(given(connection))(id)),
+      stepwise(async () => (await import('@ai-sdk/mistral')).createMistral(given(connection))(id), completionUsage),
     listing: listAt('mistral', bearer),
   },
   demo: { model: (id) => stepwise(async () => demoModel(id)), listing: () => undefined },

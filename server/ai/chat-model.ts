@@ -7,6 +7,8 @@ export interface Connection {
   name: string
   apiUrl?: string | undefined
   apiKey?: string | undefined
+  /** Whether the server tells in each piece of a stream what it has taken so far, when it is asked to. */
+  continuousUsage: boolean
   fetch: HttpClient['fetch']
   send: HttpClient['send']
 }

@@ -83,6 +83,11 @@ function isPassing(error: unknown): boolean {
   return status ? passingStatus.has(status) : passingCodes.has(networkCode(error) ?? '')
 }
 
+/** The request was sent, and the time to wait for the answer was up. */
+export const isTimeout = (error: unknown) => timeoutCodes.has(networkCode(error) ?? '')
+
+const timeoutCodes = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'])
+
 const statusOf = (error: unknown) => (APICallError.isInstance(error) ? error.statusCode : undefined)
 
 /** In milliseconds from now; the header has seconds, or a date. */

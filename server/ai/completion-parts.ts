@@ -1,4 +1,5 @@
-import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import type { Part } from './provider-stream.ts'
+import { completionUsage } from './reported-usage.ts'
 
 /** One event of a chat completion, as far as it is read here. */
 export interface CompletionChunk {
@@ -33,21 +34,26 @@ export class CompletionParts {
   readonly #calls = new Map<number, ToolCall>()
   #finish: string | undefined
   #usage: object | undefined
+  /** Whether the chunk before this one told of tokens. */
+  #isCounted = false
 
-  read({ choices, usage, error }: CompletionChunk): LanguageModelV4StreamPart[] {
-    if (error) return [{ type: 'error', error }]
+  read(chunk: CompletionChunk): Part[] {
+    const { choices, usage, error } = chunk
+    const counted = this.#isCounted || usage ? [{ type: 'usage' as const, tokens: completionUsage(chunk) }] : []
+    this.#isCounted = Boolean(usage)
+    if (error) return [...counted, { type: 'error', error }]
     this.#usage = usage ?? this.#usage
     const { delta, finish_reason } = choices?.[0] ?? {}
     this.#finish = finish_reason ?? this.#finish
-    return delta ? this.#partsOf(delta) : []
+    return delta ? [...counted, ...this.#partsOf(delta)] : counted
   }
 
-  #partsOf(delta: Delta): LanguageModelV4StreamPart[] {
-    for (const call of delta.tool_calls ?? []) this.#add(call)
+  #partsOf(delta: Delta): Part[] {
+    const calls = (delta.tool_calls ?? []).map((call) => this.#add(call))
     const text = textOf(delta.content) + (delta.refusal ?? '')
-    if (text) return [{ type: 'text-delta', id: '0', delta: text }]
-    const isThinking = delta.reasoning_content || delta.reasoning
-    return isThinking ? [{ type: 'reasoning-delta', id: '0', delta: '' }] : []
+    if (text) return [{ type: 'text-delta', id: '0', delta: text }, ...calls]
+    const reasoning = delta.reasoning_content || delta.reasoning
+    return reasoning ? [{ type: 'reasoning-delta', id: '0', delta: reasoning }, ...calls] : calls
   }
 
   /** What did not go out yet, in the form of a whole completion. */
@@ -57,7 +63,7 @@ export class CompletionParts {
     return { choices: [{ message, finish_reason: this.#finish }], usage: this.#usage }
   }
 
-  #add({ index, id, function: part, extra_content }: ToolCallDelta): void {
+  #add({ index, id, function: part, extra_content }: ToolCallDelta): Part {
     const key = index ?? this.#calls.size
     const known = this.#calls.get(key)
     this.#calls.set(key, {
@@ -68,6 +74,7 @@ export class CompletionParts {
       },
       extra_content: known?.extra_content ?? extra_content ?? undefined,
     })
+    return { type: 'tool-input-delta', id: `${key}`, delta: part?.arguments ?? '' }
   }
 }
 

@@ -4,10 +4,9 @@ import type {
   LanguageModelV4Prompt,
   LanguageModelV4ToolCall,
   LanguageModelV4ToolResultPart,
-  LanguageModelV4Usage,
 } from '@ai-sdk/provider'
 import { z } from 'zod'
-import type { FunctionTool, Message, ModelCall, OnUsage, TokenCounts } from '../../routers/ports/models.ts'
+import type { FunctionTool, Message, ModelCall } from '../../routers/ports/models.ts'
 import { type CallParameters, callParameters } from './parameters.ts'
 
 /** One question with its rounds of tool calls, in the terms of the AI SDK. */
@@ -16,12 +15,9 @@ export class Conversation {
   readonly #call: ModelCall
   readonly #tools: LanguageModelV4FunctionTool[]
   readonly #parameters: CallParameters
-  readonly #onUsage: OnUsage
-  #tokens: TokenCounts = {}
 
-  constructor(call: ModelCall, onUsage: OnUsage) {
+  constructor(call: ModelCall) {
     this.#call = call
-    this.#onUsage = onUsage
     this.#prompt = mergeConsecutiveRoles(call.messages).map(asPrompt)
     this.#tools = call.tools.map(declare)
     this.#parameters = callParameters(call.model, call.tools.length > 0)
@@ -38,16 +34,8 @@ export class Conversation {
     }
   }
 
-  count({ inputTokens, outputTokens }: LanguageModelV4Usage): void {
-    const { input, output, cached, reasoning } = this.#tokens
-    this.#tokens = {
-      input: sum(input, inputTokens.total),
-      output: sum(output, outputTokens.total),
-      cached: sum(cached, inputTokens.cacheRead),
-      reasoning: sum(reasoning, outputTokens.reasoning),
-    }
-    this.#onUsage(this.#tokens)
-  }
+  /** All that the next request holds, as text. */
+  readonly text = (): string => this.#prompt.map(textOf).join('')
 
   /** Runs what the model asked for, all at once, and puts calls and results behind what was said. */
   async runTools(text: string, calls: readonly LanguageModelV4ToolCall[], signal: AbortSignal): Promise<void> {
@@ -86,15 +74,6 @@ export class Conversation {
   }
 }
 
-/** Adds what a provider counted; what cannot be a count is none. */
-function sum(before: number | undefined, counted: number | undefined): number | undefined {
-  if (counted === undefined || !Number.isFinite(counted) || counted < 0) return before
-  return Math.min((before ?? 0) + Math.round(counted), MOST_TOKENS)
-}
-
-/** What a column of the usage record holds. */
-const MOST_TOKENS = 2_147_483_647
-
 /** Some providers take only turns: what one side said in a row becomes one message, and instructions go first. */
 function mergeConsecutiveRoles(messages: readonly Message[]): Message[] {
   const [system, talk] = [messages.filter(isSystem), messages.filter((message) => !isSystem(message))]
@@ -122,6 +101,18 @@ function parsed(json: string): unknown {
   } catch {
     return undefined
   }
+}
+
+/** What a message of the prompt says; of calls and results of tools, their JSON. */
+function textOf({ content }: LanguageModelV4Prompt[number]): string {
+  if (typeof content === 'string') return content
+  return content
+    .map((part) => {
+      if (part.type === 'text') return part.text
+      if (part.type === 'tool-call') return JSON.stringify(part.input)
+      return part.type === 'tool-result' ? JSON.stringify(part.output) : ''
+    })
+    .join('')
 }
 
 const asPrompt = ({ role, text }: Message): LanguageModelV4Prompt[number] =>

@@ -1,11 +1,13 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { CallableModel, ModelCall, ModelGateway, OnUsage } from '../../routers/ports/models.ts'
+import type { CallableModel, ModelCall, ModelGateway, UsageMeter } from '../../routers/ports/models.ts'
 import { API_KEY, type Vault } from '../../routers/ports/vault.ts'
+import { isTimeout } from './circuit.ts'
 import { Conversation } from './conversation.ts'
 import { isListed } from './model-listing.ts'
 import { extraMembers } from './parameters.ts'
 import { createProviderClient, type ProviderClient } from './provider-client.ts'
-import { beginStream, forwardText } from './provider-stream.ts'
+import { beginStream, forwardText, measureAnswer } from './provider-stream.ts'
+import { sdkUsage } from './reported-usage.ts'
 
 /** How often a model may call tools before it must answer, where its settings say nothing else. */
 const MAX_TOOL_ROUNDS = 5
@@ -49,16 +51,20 @@ const isSame = (a: ClientSource, b: ClientSource) =>
 
 const upstreamName = ({ upstreamId, modelId }: CallableModel) => upstreamId ?? modelId
 
-async function generate(client: ProviderClient, call: ModelCall, onUsage: OnUsage): Promise<string> {
+async function generate(client: ProviderClient, call: ModelCall, meter: UsageMeter): Promise<string> {
   const model = client.model(upstreamName(call.model), extraMembers(call.model))
-  const conversation = new Conversation(call, onUsage)
+  const conversation = new Conversation(call)
   const { signal } = call
   const lastRound = call.model.settings?.maxToolCallingRounds ?? MAX_TOOL_ROUNDS
   let said = ''
   for (let round = 0; round <= lastRound; round++) {
     const options = conversation.options(signal, round === lastRound)
-    const { content, usage } = await client.withRetryAndCircuit(async () => model.doGenerate(options), call)
-    conversation.count(usage)
+    const { content, usage } = await client.withRetryAndCircuit(
+      () => metered(async () => model.doGenerate(options), conversation, { meter, signal }),
+      call,
+    )
+    measureAnswer(content, meter)
+    meter.report(sdkUsage(usage))
     const text = content.map((part) => (part.type === 'text' ? part.text : '')).join('')
     said += text
     const calls = content.filter((part) => part.type === 'tool-call')
@@ -71,23 +77,39 @@ async function generate(client: ProviderClient, call: ModelCall, onUsage: OnUsag
 async function* stream(
   client: ProviderClient,
   call: ModelCall,
-  onUsage: OnUsage,
+  meter: UsageMeter,
 ): AsyncGenerator<readonly string[], void> {
   const model = client.model(upstreamName(call.model), extraMembers(call.model))
-  const conversation = new Conversation(call, onUsage)
+  const conversation = new Conversation(call)
   const { signal } = call
   const lastRound = call.model.settings?.maxToolCallingRoundsStreaming ?? MAX_TOOL_ROUNDS
   for (let round = 0; round <= lastRound; round++) {
     const options = conversation.options(signal, round === lastRound)
+    const open = async () => (await model.doStream(options)).stream
     const parts = await client.withRetryAndCircuit(
-      () => beginStream(async () => (await model.doStream(options)).stream),
+      () => metered(() => beginStream(open, meter), conversation, { meter, signal }),
       call,
     )
-    const { text, calls } = yield* forwardText(parts, conversation)
+    const { text, calls } = yield* forwardText(parts, meter)
     if (calls.length === 0) return
     await conversation.runTools(text, calls, signal)
   }
   throw new EndlessTools()
+}
+
+/** Every try is counted. Where we hang up the provider has the question, and may have worked on it. */
+async function metered<T>(
+  send: () => Promise<T>,
+  conversation: Conversation,
+  { meter, signal }: { meter: UsageMeter; signal: AbortSignal },
+): Promise<T> {
+  meter.begin(conversation.text)
+  try {
+    return await send()
+  } catch (error) {
+    if (!signal.aborted && !isTimeout(error)) meter.fail()
+    throw error
+  }
 }
 
 class EndlessTools extends Error {

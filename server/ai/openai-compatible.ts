@@ -1,22 +1,24 @@
 import { json } from 'node:stream/consumers'
 import { finished } from 'node:stream/promises'
 import { OpenAICompatibleChatLanguageModel } from '@ai-sdk/openai-compatible'
-import { APICallError, type LanguageModelV4CallOptions, type LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import { APICallError, type LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { createParser } from 'eventsource-parser'
 import type { HttpClient } from '../net/http-client.ts'
 import type { HttpResponse } from '../net/response-stream.ts'
 import type { ChatModel, ModelConnection } from './chat-model.ts'
 import { type CompletionChunk, CompletionParts } from './completion-parts.ts'
 import { addMembers } from './extra-members.ts'
-import type { PartBatch } from './provider-stream.ts'
+import type { Part, PartBatch } from './provider-stream.ts'
+import { completionTotal } from './reported-usage.ts'
 
 /**
  * The AI SDK writes the request and reads the answer; only what lies between is ours, because the SDK's chain of web
  * streams takes longer for a stream than all the rest of a call.
  */
 export function compatibleModel(id: string, connection: ModelConnection): ChatModel {
-  const { name, apiUrl = '', apiKey, fetch, send, extraMembers } = connection
+  const { name, apiUrl = '', apiKey, fetch, send, extraMembers, continuousUsage } = connection
   const url = `${apiUrl}/chat/completions`
+  const streamOptions = { include_usage: true, ...(continuousUsage && { continuous_usage_stats: true }) }
   const headers = { 'content-type': 'application/json', ...(apiKey && { authorization: `Bearer ${apiKey}` }) }
 
   async function post(written: object, { abortSignal }: LanguageModelV4CallOptions): ReturnType<HttpClient['send']> {
@@ -38,11 +40,12 @@ export function compatibleModel(id: string, connection: ModelConnection): ChatMo
     async doGenerate(options) {
       const { body } = await model.prepareRequest(options)
       const answer = await post(body, options)
-      return model.convertResponse({ body: await json(answer.body) })
+      const whole = await json(answer.body)
+      return { ...(await model.convertResponse({ body: whole })), usage: completionTotal(whole) }
     },
     async doStream(options) {
       const { body } = await model.prepareRequest(options)
-      const answer = await post({ ...body, stream: true, stream_options: { include_usage: true } }, options)
+      const answer = await post({ ...body, stream: true, stream_options: streamOptions }, options)
       return { stream: partsOf(model, answer.body) }
     },
   }
@@ -55,7 +58,9 @@ async function* partsOf(
 ): AsyncGenerator<PartBatch> {
   const parts = new CompletionParts()
   for await (const events of eventData(bytes)) yield events.flatMap((data) => read(parts, data))
-  const { content, finishReason, usage } = await model.convertResponse({ body: parts.rest() })
+  const rest = parts.rest()
+  const { content, finishReason } = await model.convertResponse({ body: rest })
+  const usage = completionTotal(rest)
   yield [...content.filter((part) => part.type === 'tool-call'), { type: 'finish', finishReason, usage }]
 }
 
@@ -71,7 +76,7 @@ async function* eventData(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<read
   }
 }
 
-function read(parts: CompletionParts, data: string): LanguageModelV4StreamPart[] {
+function read(parts: CompletionParts, data: string): Part[] {
   if (data === '[DONE]') return []
   try {
     return parts.read(JSON.parse(data) as CompletionChunk)

@@ -23,17 +23,17 @@ export interface ProviderClient {
 export function createProviderClient(model: CallableModel, apiKey: string | undefined): ProviderClient {
   const { providerId, apiUrl, providerSettings } = model
   const adapter = model.adapter as Adapter
-  const { connect, firstByte = 60_000 } = providerSettings.timeouts ?? {}
+  const { timeouts: { connect, firstByte = 60_000 } = {}, continuousUsage = false, circuit } = providerSettings
   const httpClient: HttpClient = createHttpClient({
     connectTimeout: connect,
     byteTimeout: firstByte,
     networkPolicy: 'configured',
   })
   const { fetch, send } = httpClient
-  const connection: Connection = { name: providerId, apiUrl: apiUrl ?? undefined, apiKey, fetch, send }
+  const connection: Connection = { name: providerId, apiUrl: apiUrl ?? undefined, apiKey, continuousUsage, fetch, send }
   return {
     model: memoize((modelId, extraMembers) => adapterDrivers[adapter].model(modelId, { ...connection, extraMembers })),
-    withRetryAndCircuit: createGuard(providerSettings.circuit),
+    withRetryAndCircuit: createGuard(circuit),
     connection,
     adapter,
     close: httpClient.close,

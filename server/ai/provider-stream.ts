@@ -1,12 +1,22 @@
-import type { LanguageModelV4StreamPart, LanguageModelV4ToolCall } from '@ai-sdk/provider'
-import type { Conversation } from './conversation.ts'
+import type { LanguageModelV4Content, LanguageModelV4StreamPart, LanguageModelV4ToolCall } from '@ai-sdk/provider'
+import type { ReportedTokens, UsageMeter } from '../../routers/ports/models.ts'
+import { sdkUsage } from './reported-usage.ts'
+
+/** What the provider said of tokens in the event from which the parts come that follow. */
+interface UsagePart {
+  type: 'usage'
+  tokens: ReportedTokens | undefined
+}
+
+export type Part = LanguageModelV4StreamPart | UsagePart
 
 /** What came at once: a step from one part of the service to the next costs more than a piece of text. */
-export type PartBatch = readonly LanguageModelV4StreamPart[]
+export type PartBatch = readonly Part[]
 type Parts = AsyncIterable<PartBatch>
 
 /** Parts that say that a stream is there, but nothing yet. */
-const preliminary = new Set<LanguageModelV4StreamPart['type']>([
+const preliminary = new Set<Part['type']>([
+  'usage',
   'stream-start',
   'response-metadata',
   'text-start',
@@ -14,24 +24,47 @@ const preliminary = new Set<LanguageModelV4StreamPart['type']>([
 ])
 
 /** Opens a stream and waits for its first real part, so that a failure before it can still be tried again. */
-export async function beginStream(open: () => Promise<Parts>): Promise<Parts> {
+export async function beginStream(open: () => Promise<Parts>, meter: UsageMeter): Promise<Parts> {
   const iterator = (await open())[Symbol.asyncIterator]()
   for (let step = await iterator.next(); ; step = await iterator.next()) {
+    if (!step.done) measure(step.value, meter)
     const real = step.done ? undefined : step.value.find(({ type }) => !preliminary.has(type))
     if (real?.type === 'error') throw asError(real.error)
-    if (real || step.done) return resume(step, iterator)
+    if (real || step.done) return resume(step, iterator, meter)
   }
 }
 
 async function* resume(
   first: IteratorResult<PartBatch>,
   iterator: AsyncIterator<PartBatch>,
+  meter: UsageMeter,
 ): AsyncGenerator<PartBatch, void> {
   try {
-    for (let step = first; !step.done; step = await iterator.next()) yield step.value
+    for (let step = first; !step.done; step = await iterator.next()) {
+      if (step !== first) measure(step.value, meter)
+      yield step.value
+    }
   } finally {
     // Lets go of the provider's connection when the reader stops early.
     await iterator.return?.()
+  }
+}
+
+/** Counts what came before anybody reads it: the provider is paid for what it sent. */
+function measure(parts: PartBatch, meter: UsageMeter): void {
+  for (const part of parts) {
+    if (part.type === 'usage') meter.report(part.tokens)
+    else if (part.type === 'text-delta' || part.type === 'tool-input-delta') meter.receive(part.delta, 'answer')
+    else if (part.type === 'reasoning-delta') meter.receive(part.delta, 'reasoning')
+  }
+}
+
+/** The same for an answer in one piece. */
+export function measureAnswer(content: readonly LanguageModelV4Content[], meter: UsageMeter): void {
+  for (const part of content) {
+    if (part.type === 'text') meter.receive(part.text, 'answer')
+    else if (part.type === 'tool-call') meter.receive(part.input, 'answer')
+    else if (part.type === 'reasoning') meter.receive(part.text, 'reasoning')
   }
 }
 
@@ -42,7 +75,7 @@ interface Said {
 }
 
 /** Passes text on as it comes, and gathers the rest. */
-export async function* forwardText(parts: Parts, conversation: Conversation): AsyncGenerator<readonly string[], Said> {
+export async function* forwardText(parts: Parts, meter: UsageMeter): AsyncGenerator<readonly string[], Said> {
   const said: Said = { text: '', calls: [] }
   let finish: Finish | undefined
   for await (const step of parts) {
@@ -54,7 +87,7 @@ export async function* forwardText(parts: Parts, conversation: Conversation): As
     const failure = step.find((part) => part.type === 'error')
     if (failure) throw asError(failure.error)
   }
-  conversation.count(assertWhole(finish).usage)
+  meter.report(sdkUsage(assertWhole(finish).usage))
   return said
 }
 

@@ -51,6 +51,8 @@ describe('a usage record', () => {
         input_tokens: 1000,
         output_tokens: 500,
         cached_tokens: 200,
+        cache_write_tokens: 0,
+        estimated: false,
         reasoning_tokens: 300,
         outcome: 'completed',
         duration_ms: expect.any(Number),

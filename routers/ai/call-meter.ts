@@ -1,0 +1,107 @@
+import { estimateTokens, tokensOf } from '../catalogue/pricing.ts'
+import type { ReportedTokens, UsageMeter } from '../ports/models.ts'
+
+/** What a call took. Cached and cache-written tokens are part of the input, reasoning is part of the output. */
+export interface TokenCounts {
+  input: number
+  output: number
+  cached: number
+  cacheWrite: number
+  reasoning: number
+  /** Whether some of it is our own count, because the provider did not say. */
+  estimated: boolean
+}
+
+const nothing: TokenCounts = { input: 0, output: 0, cached: 0, cacheWrite: 0, reasoning: 0, estimated: false }
+
+/** Counts all requests of one call: its rounds, and those that were tried again. */
+export class CallMeter implements UsageMeter {
+  #before = nothing
+  #request: RequestMeter | undefined
+
+  begin(prompt: () => string): void {
+    this.#before = this.tokens
+    this.#request = new RequestMeter(prompt)
+  }
+
+  fail(): void {
+    if (this.#request?.isEmpty) this.#request = undefined
+  }
+
+  report(tokens: ReportedTokens | undefined): void {
+    this.#request?.report(tokens)
+  }
+
+  receive(text: string, kind: 'answer' | 'reasoning'): void {
+    this.#request?.receive(text, kind)
+  }
+
+  get tokens(): TokenCounts {
+    return this.#request ? sum(this.#before, this.#request.tokens) : this.#before
+  }
+}
+
+/** The provider's total goes before its running total, and that before our count of what came since. */
+class RequestMeter {
+  readonly #prompt: () => string
+  #reported: ReportedTokens = {}
+  #answer = { pieces: 0, bytes: 0 }
+  #reasoning = { pieces: 0, bytes: 0 }
+  /** Whether what comes now is part of what the provider said. */
+  #isCounted = false
+
+  constructor(prompt: () => string) {
+    this.#prompt = prompt
+  }
+
+  get isEmpty(): boolean {
+    return Object.keys(this.#reported).length === 0 && this.#answer.pieces + this.#reasoning.pieces === 0
+  }
+
+  report(tokens: ReportedTokens = {}): void {
+    const known = Object.entries(tokens).filter(([, count]) => count !== undefined)
+    this.#reported = { ...this.#reported, ...Object.fromEntries(known) }
+    this.#isCounted = tokens.output !== undefined
+    if (!this.#isCounted) return
+    this.#answer = { pieces: 0, bytes: 0 }
+    this.#reasoning = { pieces: 0, bytes: 0 }
+  }
+
+  receive(text: string, kind: 'answer' | 'reasoning'): void {
+    if (this.#isCounted || text === '') return
+    const received = kind === 'answer' ? this.#answer : this.#reasoning
+    received.pieces += 1
+    received.bytes += Buffer.byteLength(text)
+  }
+
+  get tokens(): TokenCounts {
+    const { input, output, cached = 0, cacheWrite = 0, reasoning = 0 } = this.#reported
+    const [answered, reasoned] = [estimate(this.#answer), estimate(this.#reasoning)]
+    return {
+      input: input ?? estimateTokens(this.#prompt()),
+      output: (output ?? 0) + answered + reasoned,
+      cached,
+      cacheWrite,
+      reasoning: reasoning + reasoned,
+      estimated: input === undefined || output === undefined || answered + reasoned > 0,
+    }
+  }
+}
+
+/** A piece is at least a token. */
+const estimate = ({ pieces, bytes }: { pieces: number; bytes: number }) => Math.max(pieces, tokensOf(bytes))
+
+/** What a column of the usage record holds. */
+const MAX_TOKENS = 2_147_483_647
+
+function sum(one: TokenCounts, other: TokenCounts): TokenCounts {
+  const add = (name: Exclude<keyof TokenCounts, 'estimated'>) => Math.min(one[name] + other[name], MAX_TOKENS)
+  return {
+    input: add('input'),
+    output: add('output'),
+    cached: add('cached'),
+    cacheWrite: add('cacheWrite'),
+    reasoning: add('reasoning'),
+    estimated: one.estimated || other.estimated,
+  }
+}

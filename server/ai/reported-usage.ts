@@ -1,0 +1,100 @@
+import type { LanguageModelV4Usage } from '@ai-sdk/provider'
+import type { ReportedTokens } from '../../routers/ports/models.ts'
+
+/** Reads what an event of a provider's stream says about tokens; undefined where it says nothing. */
+export type UsageReader = (event: unknown) => ReportedTokens | undefined
+
+/** What cannot be a count is none. */
+const count = (value: unknown): number | undefined =>
+  typeof value === 'number' && Number.isFinite(value) && value >= 0 ? Math.round(value) : undefined
+
+type Members = Record<string, unknown>
+
+const member = (value: unknown, name: string): Members | undefined => {
+  const found = (value as Members | null | undefined)?.[name]
+  return typeof found === 'object' && found !== null ? (found as Members) : undefined
+}
+
+/** Chat completions, with a running total where the server gives one. */
+export const completionUsage: UsageReader = (event) => {
+  const usage = member(event, 'usage')
+  if (!usage) return undefined
+  const details = member(usage, 'prompt_tokens_details') ?? member(usage, 'prompt_token_details')
+  return {
+    input: count(usage['prompt_tokens']),
+    output: count(usage['completion_tokens']),
+    cached: count(usage['num_cached_tokens']) ?? count(details?.['cached_tokens']),
+    cacheWrite: count(details?.['cache_write_tokens']),
+    reasoning: count(member(usage, 'completion_tokens_details')?.['reasoning_tokens']),
+  }
+}
+
+/** The same in the words of the AI SDK, which itself takes a count that is missing for zero. */
+export function completionTotal(whole: unknown): LanguageModelV4Usage {
+  const { input, output, cached, cacheWrite, reasoning } = completionUsage(whole) ?? {}
+  return {
+    inputTokens: { total: input, noCache: undefined, cacheRead: cached, cacheWrite },
+    outputTokens: { total: output, text: undefined, reasoning },
+  }
+}
+
+/** OpenAI's responses: every event that ends one has the total, whichever way it ended. */
+export const responseUsage: UsageReader = (event) => {
+  const usage = member(member(event, 'response'), 'usage')
+  if (!usage) return undefined
+  const details = member(usage, 'input_tokens_details')
+  return {
+    input: count(usage['input_tokens']),
+    output: count(usage['output_tokens']),
+    cached: count(details?.['cached_tokens']),
+    cacheWrite: count(details?.['cache_write_tokens']),
+    reasoning: count(member(usage, 'output_tokens_details')?.['reasoning_tokens']),
+  }
+}
+
+/** Anthropic says the input when a message begins, and in each delta of the message the output so far. */
+export const anthropicUsage: UsageReader = (event) => {
+  const began = member(member(event, 'message'), 'usage')
+  if (began) return anthropicInput(began)
+  const usage = member(event, 'usage')
+  if (!usage) return undefined
+  const { input, cached, cacheWrite } = anthropicInput(usage)
+  return {
+    // The input stands here only as a whole.
+    ...(cached !== undefined && cacheWrite !== undefined && { input, cached, cacheWrite }),
+    output: count(usage['output_tokens']),
+    reasoning: count(member(usage, 'output_tokens_details')?.['thinking_tokens']),
+  }
+}
+
+/** Its input is without what was read from the cache and written to it. */
+function anthropicInput(usage: Members): ReportedTokens {
+  const input = count(usage['input_tokens'])
+  const cached = count(usage['cache_read_input_tokens'])
+  const cacheWrite = count(usage['cache_creation_input_tokens'])
+  if (input === undefined) return {}
+  return { input: input + (cached ?? 0) + (cacheWrite ?? 0), cached, cacheWrite }
+}
+
+/** Google repeats the running total in each event. */
+export const googleUsage: UsageReader = (event) => {
+  const usage = member(event, 'usageMetadata')
+  if (!usage) return undefined
+  const [answer, reasoning] = [count(usage['candidatesTokenCount']), count(usage['thoughtsTokenCount'])]
+  const [prompt, tools] = [count(usage['promptTokenCount']), count(usage['toolUsePromptTokenCount'])]
+  return {
+    input: prompt === undefined ? undefined : prompt + (tools ?? 0),
+    output: answer === undefined && reasoning === undefined ? undefined : (answer ?? 0) + (reasoning ?? 0),
+    cached: count(usage['cachedContentTokenCount']),
+    reasoning,
+  }
+}
+
+/** The total of an answer, as the AI SDK reads it. */
+export const sdkUsage = ({ inputTokens, outputTokens }: LanguageModelV4Usage): ReportedTokens => ({
+  input: count(inputTokens.total),
+  output: count(outputTokens.total),
+  cached: count(inputTokens.cacheRead),
+  cacheWrite: count(inputTokens.cacheWrite),
+  reasoning: count(outputTokens.reasoning),
+})

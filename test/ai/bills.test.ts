@@ -1,0 +1,230 @@
+import type { ServerResponse } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
+import { describe, expect, test, vi } from 'vitest'
+import { startApp } from '../kit/app.ts'
+import { eventsIn } from '../kit/event-stream.ts'
+import {
+  type Asked,
+  type Behaviour,
+  beginStream,
+  configFor,
+  json,
+  question,
+  refuses,
+  stalls,
+  startProvider,
+} from '../kit/provider.ts'
+import { type Counted, failedResponse, type TokenScript, tokenScripts } from '../kit/token-scripts.ts'
+
+/** Four letters a word, so that a token is the same to the provider and to whoever counts for it. */
+const words = ['one ', 'and ', 'two ', 'and ', 'six ']
+const text = 'How do you do?'
+const PROMPT_TOKENS = 4
+
+/** What the provider has counted so far. */
+const counted: Counted = { input: 0, output: 0, cached: 0, cacheWrite: 0, reasoning: 0 }
+
+/** Sends so many words, with a thought before them, and counts each piece as a token. */
+function startsWith(script: TokenScript, many: number, then: (response: ServerResponse, asked: Asked) => unknown) {
+  const behave: Behaviour = async (asked, response) => {
+    const { thoughts, cacheWrite } = script.counts
+    Object.assign(counted, { input: PROMPT_TOKENS, output: 0, cached: 2, cacheWrite: cacheWrite ? 1 : 0, reasoning: 0 })
+    beginStream(response)
+    response.write(script.begin(counted))
+    if (thoughts && many > 0) {
+      Object.assign(counted, { output: 1, reasoning: 1 })
+      response.write(script.thought(counted, asked))
+    }
+    for (const word of words.slice(0, many)) {
+      counted.output += 1
+      response.write(script.word(word, counted, asked))
+      // Events that are sent apart arrive apart.
+      await pause(2)
+    }
+    await then(response, asked)
+  }
+  return behave
+}
+
+const waits = (response: ServerResponse) => new Promise((done) => response.once('close', done))
+
+async function startWith(script: TokenScript, behave: Behaviour, timeouts: object = {}) {
+  await using resources = new AsyncDisposableStack()
+  const upstream = resources.use(await startProvider(behave))
+  const config = resources.use(
+    await configFor(upstream.url, { provider: { adapter: script.adapter, timeouts, ...script.provider } }),
+  )
+  const svc = resources.use(await startApp({ AI_CONFIG: config.file }))
+  const { token } = await svc.user()
+  const kept = resources.move()
+  return {
+    upstream,
+    ask: (signal?: AbortSignal, accept = 'text/event-stream') =>
+      svc.send('POST', '/api/ai-req', { token, headers: { accept }, body: question(text), ...(signal && { signal }) }),
+    async record() {
+      const records = async () => {
+        await svc.services.usageLog.flush()
+        return svc.rows(
+          `select outcome, estimated, input_tokens as input, output_tokens as output, cached_tokens as cached,
+                  cache_write_tokens as "cacheWrite", reasoning_tokens as reasoning from usage_records`,
+        )
+      }
+      await vi.waitFor(async () => expect(await records()).toHaveLength(1), { timeout: 10_000 })
+      await pause(50)
+      const [record, ...more] = await records()
+      expect(more).toEqual([])
+      return record
+    },
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  }
+}
+
+/** The record of an answer that ended before its provider told the total. */
+function cutShort(script: TokenScript, outcome: string) {
+  if (script.tells === 'everything') return { outcome, estimated: false, ...counted }
+  const unknown = script.tells === 'nothing' && { cached: 0, cacheWrite: 0 }
+  return { outcome, estimated: true, ...counted, ...unknown }
+}
+
+/** Goes away after so many words. */
+async function leaveAfter(app: Awaited<ReturnType<typeof startWith>>, many: number) {
+  const gone = new AbortController()
+  const asking = app.ask(gone.signal).then(async (response) => {
+    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
+    let read = ''
+    while (eventsIn(read).length < many) read += (await reader?.read())?.value ?? ''
+  })
+  if (many > 0) await asking
+  else await vi.waitFor(() => expect(app.upstream.asked).toHaveLength(1))
+  gone.abort()
+  await asking.catch(() => undefined)
+}
+
+const nothing = { input: 0, output: 0, cached: 0, cacheWrite: 0, reasoning: 0 }
+
+describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, script]))(
+  'the record of a call of %s has what the provider counted',
+  ([, script]) => {
+    test.for(['stop', 'length'] as const)('where the stream is whole (%s)', async (reason) => {
+      await using app = await startWith(
+        script,
+        startsWith(script, 5, (response) => response.end(script.end(counted, reason))),
+      )
+
+      const events = eventsIn(await (await app.ask()).text())
+
+      expect(events.at(-1)?.event).toBe('done')
+      expect(events.at(-2)?.data).toMatchObject({ inputTokens: 4, outputTokens: counted.output })
+      expect(await app.record()).toEqual({ outcome: 'completed', estimated: false, ...counted })
+    })
+
+    test('where the answer comes in one piece', async () => {
+      const whole = { input: 40, output: 9, cached: 20, cacheWrite: script.counts.cacheWrite ? 10 : 0, reasoning: 0 }
+      await using app = await startWith(script, (_, response) => json(response, script.whole('Fine.', whole)))
+
+      expect((await app.ask(undefined, 'application/json')).status).toBe(200)
+
+      expect(await app.record()).toEqual({ outcome: 'completed', estimated: false, ...whole })
+    })
+
+    test.for(['reset', 'end', 'error'] as const)('where the stream breaks off (%s)', async (how) => {
+      const breaks = (response: ServerResponse) =>
+        how === 'reset'
+          ? void setTimeout(() => response.destroy(), 50)
+          : response.end(how === 'error' ? script.error : '')
+      await using app = await startWith(script, startsWith(script, 3, breaks))
+
+      expect(eventsIn(await (await app.ask()).text()).at(-1)?.event).toBe('error')
+
+      expect(await app.record()).toEqual(cutShort(script, 'failed'))
+    })
+
+    test('where the caller goes away in the middle', async () => {
+      await using app = await startWith(script, startsWith(script, 3, waits))
+
+      await leaveAfter(app, 3)
+
+      expect(await app.record()).toEqual(cutShort(script, 'aborted'))
+    })
+
+    test('where the caller goes away after the last word, before the bill', async () => {
+      await using app = await startWith(script, startsWith(script, 5, waits))
+
+      await leaveAfter(app, 5)
+
+      expect(await app.record()).toEqual(cutShort(script, 'aborted'))
+    })
+
+    test('where the time of the call is up in the middle', async () => {
+      await using app = await startWith(script, startsWith(script, 3, waits), { total: '700ms' })
+
+      await (await app.ask()).text()
+
+      expect(await app.record()).toEqual(cutShort(script, 'failed'))
+    })
+
+    test('where the caller goes away before the first byte', async () => {
+      await using app = await startWith(script, stalls)
+
+      await leaveAfter(app, 0)
+
+      expect(await app.record()).toEqual({ outcome: 'aborted', estimated: true, ...nothing, input: PROMPT_TOKENS })
+    })
+
+    test('where the time to answer is up before the first byte', async () => {
+      await using app = await startWith(script, stalls, { firstByte: '500ms' })
+
+      expect((await app.ask()).status).toBe(500)
+
+      expect(await app.record()).toEqual({ outcome: 'failed', estimated: true, ...nothing, input: PROMPT_TOKENS })
+    })
+
+    test('which is nothing where it refuses', async () => {
+      await using app = await startWith(script, refuses(400))
+
+      expect((await app.ask()).status).toBe(500)
+
+      expect(await app.record()).toEqual({ outcome: 'failed', estimated: false, ...nothing })
+    })
+
+    test('which is nothing where it hangs up before a word', async () => {
+      await using app = await startWith(script, (_, response) => void response.destroy())
+
+      expect((await app.ask()).status).toBe(500)
+
+      expect(await app.record()).toEqual({ outcome: 'failed', estimated: false, ...nothing })
+    })
+  },
+)
+
+test('the record of an answer that OpenAI ends as failed has the bill that came with it', async () => {
+  const script = tokenScripts.find(({ adapter }) => adapter === 'openai') as TokenScript
+  const fails = startsWith(script, 3, (response) => response.end(failedResponse(counted)))
+  await using app = await startWith(script, fails)
+
+  await (await app.ask()).text()
+
+  expect(await app.record()).toEqual({ outcome: 'failed', estimated: false, ...counted })
+})
+
+test('a count of zero is a count: the record has it in place of our own', async () => {
+  const [script] = tokenScripts as [TokenScript]
+  const zero = { input: 0, output: 0, cached: 0, cacheWrite: 0, reasoning: 0 }
+  const free = startsWith(script, 5, (response) => response.end(script.end(zero, 'stop')))
+  await using app = await startWith(script, free)
+
+  await (await app.ask()).text()
+
+  expect(await app.record()).toEqual({ outcome: 'completed', estimated: false, ...zero })
+})
+
+test('a count that is missing beside another is our own', async () => {
+  const [script] = tokenScripts as [TokenScript]
+  await using app = await startWith(script, (_, response) =>
+    json(response, { ...(script.whole('Fine.', counted) as object), usage: { completion_tokens: 3 } }),
+  )
+
+  expect((await app.ask(undefined, 'application/json')).status).toBe(200)
+
+  expect(await app.record()).toEqual({ outcome: 'completed', estimated: true, ...nothing, input: 4, output: 3 })
+})
