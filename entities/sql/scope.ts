@@ -27,7 +27,7 @@ export type ParameterValues = Partial<Record<ParameterName, unknown>> & {
 }
 
 /** The types of PostgreSQL that the value of a filter can have. */
-export type ValueType = 'int' | 'int[]' | 'text' | 'text[]' | 'boolean' | 'timestamptz'
+type ValueType = 'int' | 'int[]' | 'text' | 'text[]' | 'boolean' | 'timestamptz'
 
 /** SQL for a row under an alias. */
 export type SqlPredicate = (row: string, sql: ParameterBinder) => string

@@ -7,7 +7,7 @@ import type { DocumentContext } from './document.ts'
 import type { Route } from './routes.ts'
 import { jsonapi } from './wire.ts'
 
-export interface ErrorObject {
+interface ErrorObject {
   status: string
   code: ErrorCode
   title: string

@@ -4,7 +4,7 @@ import type { DocumentContext } from './document.ts'
 import type { ResponseKind, Route } from './routes.ts'
 
 /** What the query string says, in the terms of a procedure's input. Judging it is the procedure's task. */
-export interface QueryInput {
+interface QueryInput {
   include?: string[]
   sort?: string[]
   page?: Record<string, string>

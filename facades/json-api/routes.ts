@@ -4,7 +4,7 @@ import type { Relation, Resource } from '../../routers/resource/declare.ts'
 import type { Exposure } from '../../routers/resource/exposure.ts'
 import { type Members, ourMembers } from './members.ts'
 
-export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
 /** What a route answers with. */
 export type ResponseKind = 'one' | 'page' | 'related' | 'linkage' | 'created' | 'nothing' | 'action'

@@ -5,7 +5,7 @@ import { type BrowserOptions, RequestBrowser, storedSession } from './browser-se
 import type { Authenticated, Authenticator } from './credentials.ts'
 import { assertSameOrigin, isOwn } from './csrf.ts'
 
-export interface AuthenticatedRequest extends Authenticated {
+interface AuthenticatedRequest extends Authenticated {
   browser?: BrowserSession
 }
 

@@ -14,7 +14,7 @@ export interface HttpClient {
   close(): Promise<void>
 }
 
-export interface OutboundRequest {
+interface OutboundRequest {
   method: Dispatcher.HttpMethod
   headers: Record<string, string>
   body: string | null
