@@ -25,9 +25,8 @@ const kinds: Record<string, string> = { string: 'a string', array: 'an array', o
 const sentence = (field: string, issue: DetailedIssue) => `The ${field} field ${phraseOf(issue)}.`
 
 /** What is wrong, to stand behind the name of the field. */
-export function phraseOf({ code, message, missing, expected = '', origin, values }: DetailedIssue): string {
-  // Our own schemas speak in small letters, and without the name.
-  if (/^[a-z]/.test(message)) return message
+export function phraseOf({ code, message, generic, missing, expected = '', origin, values }: DetailedIssue): string {
+  if (!generic) return message
   // An empty text or list says as little as none.
   if (missing || (code === 'too_small' && (origin === 'string' || origin === 'array'))) return 'is required'
   if (code === 'invalid_value') return `must be one of ${(values ?? []).join(', ')}`

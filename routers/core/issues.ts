@@ -9,14 +9,16 @@ export interface DetailedIssue extends Issue {
   values?: readonly unknown[]
   /** Whether there was no value at all. */
   missing?: boolean
+  /** Whether the message is zod's own, which no schema of ours has worded. */
+  generic?: boolean
   /** The members that are not known, where this is about such. */
   keys?: string[]
 }
 
-// zod says of a value nothing but that its type is wrong; whether there was one is known while the issue is made.
+// zod calls this where a schema has no message of its own. Whether there was a value is known only while the issue is made.
 z.config({
   customError: (issue) => {
-    if (issue.code === 'invalid_type') Object.assign(issue, { missing: issue.input === undefined })
+    Object.assign(issue, { generic: true, missing: issue.code === 'invalid_type' && issue.input === undefined })
     return undefined
   },
 })
