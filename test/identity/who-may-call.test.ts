@@ -46,7 +46,7 @@ const answersTo = (open: string): Record<string, string> => {
 /** Which procedures are open to whom, and by a token with which ability. */
 const table: { open: string; by?: Ability; to: string }[] = [
   { open: 'anyone', to: 'configs.list configs.get configs.public connections.get health.check health.ready' },
-  { open: 'anyone', to: 'pages.visit sessions.current sessions.ways translationLabels.get' },
+  { open: 'anyone', to: 'pages.visit sessions.current translationLabels.get' },
   { open: 'anyone in a browser', to: 'sessions.login sessions.beginLogin sessions.finishLogin sessions.logout' },
   { open: 'anyone in a browser', to: 'language.change' },
   { open: 'signed in, in a browser', to: 'registration.complete' },

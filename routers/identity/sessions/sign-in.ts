@@ -27,11 +27,6 @@ export const sessionsRouter = router({
       return { expired: false as const, remaining: Math.max(0, Math.floor(left / 1000)), csrfToken }
     }),
 
-  ways: anyone.meta(about('Ask how people sign in here.')).query(async ({ ctx }) => {
-    const { password, redirect, header } = await ctx.services.loginSources()
-    return { password: password !== undefined, oidc: redirect !== undefined, proxy: header !== undefined }
-  }),
-
   login: browserProcedure.input(credentials).mutation(async ({ ctx, input }) => {
     const { identity, account, before } = await verifyPassword(ctx, input)
     if (!identity) throw loginRefused(ctx, 'password')
