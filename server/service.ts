@@ -13,6 +13,7 @@ import { connect, type Database } from './database/database.ts'
 import { migrate } from './database/migrate.ts'
 import { createDrain } from './http/drain.ts'
 import { type ClaimedPort, claimPort, explainPort } from './http/port.ts'
+import { startSessionCleanup } from './ops/session-cleanup.ts'
 import { warnAtStart } from './ops/start-warnings.ts'
 import { compose, type ServiceBundle } from './services.ts'
 
@@ -118,6 +119,7 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
     drain.watch(app.server)
     await claimed.release()
     const url = await app.listen({ port: env.PORT, host: env.HOST }).catch((error) => explainPort(error, env))
+    const stopSessionCleanup = startSessionCleanup(core.services)
     const stop = async () => {
       const finished = await drain.start({ delay: drainDelay(env), timeout: env.SHUTDOWN_TIMEOUT })
       const closed = app.close()
@@ -125,6 +127,7 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
       await closed
       // What was cut still puts down what it took.
       if (!finished) await pause(CLOSING_INTERVAL_MS)
+      await stopSessionCleanup()
       await core.close()
     }
     return { ...core, url, stop }

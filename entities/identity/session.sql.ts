@@ -132,9 +132,10 @@ export const endOldestRegistrations = statement<never>(
   oldest(`subject->>'username' = $1::text`),
 )
 
-/** Values: until when a session was renewed that is over, and how many go at most. */
-export const deleteExpiredSessions = statement<never>(
+/** Values: a session renewed no later than this has expired, and how many are deleted at most. A row for each that was. */
+export const deleteExpiredSessions = statement<{ hash: string }>(
   'delete-expired-sessions',
   `delete from sessions where hash = any(array(
-     select hash from sessions where renewed_at <= $1::timestamptz order by renewed_at limit $2 for update skip locked))`,
+     select hash from sessions where renewed_at <= $1::timestamptz order by renewed_at limit $2 for update skip locked))
+   returning hash`,
 )

@@ -3,7 +3,6 @@ import { callbackify } from 'node:util'
 import type { SessionStore } from '@fastify/session'
 import type { Session } from 'fastify'
 import {
-  deleteExpiredSessions,
   endOldestRegistrations,
   endOldestSessions,
   endSession,
@@ -35,9 +34,6 @@ declare module 'fastify' {
 /** Of one person, or of somebody who is registering: those not used for longest end, so that nobody fills the table. */
 const MAX_SESSIONS = 100
 
-/** More than one goes with each that starts, so that none stay. */
-const MAX_EXPIRED = 100
-
 /** The sessions of all replicas, as rows. `lifetime` is in milliseconds, from the last use. */
 export function createSessionStore(sql: Sql, lifetime: number): SessionStore {
   const since = () => Date.now() - lifetime
@@ -48,7 +44,6 @@ export function createSessionStore(sql: Sql, lifetime: number): SessionStore {
   }
 
   async function save(session: Session, record: RequestSession, handle: string): Promise<void> {
-    if (record.handle === undefined) await sql(deleteExpiredSessions, [new Date(since()), MAX_EXPIRED])
     const [saved] = await write(sql, record, handle)
     // A session that has ended meanwhile must not come back.
     if (!saved) throw new Problem('signed_out')
