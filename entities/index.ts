@@ -16,6 +16,10 @@ import { Session } from './identity/session.ts'
 import { User } from './identity/user.ts'
 import { UserKeychainValue } from './identity/user-keychain-value.ts'
 import { ChangeEpoch, ChangeLogEntry, ChangeStream } from './rooms/change-log.ts'
+import { Room } from './rooms/room.ts'
+import { RoomMember } from './rooms/room-member.ts'
+import { RoomMessage } from './rooms/room-message.ts'
+import { RoomReadMark } from './rooms/room-read-mark.ts'
 
 /** Every table. */
 export const entities = [
@@ -39,4 +43,8 @@ export const entities = [
   ChangeStream,
   ChangeLogEntry,
   ChangeEpoch,
+  Room,
+  RoomMember,
+  RoomMessage,
+  RoomReadMark,
 ]

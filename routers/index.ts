@@ -22,6 +22,7 @@ import { adminRouter } from './identity/user-admin.ts'
 import { userKeychainValuesRouter } from './identity/user-keychain-values.ts'
 import { users, usersRouter } from './identity/users.ts'
 import type { Resource } from './resource/declare.ts'
+import { roomsRouter } from './rooms/rooms.ts'
 import { configsRouter } from './system/configs.ts'
 import { connectionsRouter } from './system/connections.ts'
 import { migrationsRouter } from './system/frontend-migrations.ts'
@@ -49,6 +50,7 @@ export const appRouter = router({
   passkey: passkeyRouter,
   password: passwordRouter,
   registration: registrationRouter,
+  rooms: roomsRouter,
   sessions: sessionsRouter,
   systemModels: systemModelsRouter,
   systemPrompts: systemPromptsRouter,

@@ -1,4 +1,3 @@
-import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { describeUser, findUsers, type ListedUser } from '../../entities/identity/user.sql.ts'
 import { AI_USER_ID, knownUsers, roles, User } from '../../entities/identity/user.ts'
@@ -14,7 +13,7 @@ import type { RecordOf, UpdateInput } from '../resource/record.ts'
 import { member } from '../verbs/action.ts'
 import { getRow, reads, resourceId } from '../verbs/read.ts'
 import { withoutUnchanged } from '../verbs/unchanged.ts'
-import { administrator, lockAtVersion, updateRow } from '../verbs/write.ts'
+import { administrator, lockAtVersion, updateRow, type WrittenRow } from '../verbs/write.ts'
 import { ifVersion, type RowChange, updateInput } from '../verbs/write-inputs.ts'
 import { endSessions } from './end-sessions.ts'
 import { eraseUser } from './erase-user.ts'
@@ -153,6 +152,6 @@ function assertSmall({ services }: Context, image: Buffer): Buffer {
 const write = (ctx: Context, change: RowChange) => updateRow(ctx, users, change, { afterFlush })
 
 /** A role that stays the same is not among the given members. */
-async function afterFlush(em: EntityManager, id: number, { role }: Record<string, unknown>): Promise<void> {
-  if (role !== undefined) await endSessions(em, id)
+async function afterFlush({ em, row, given }: WrittenRow): Promise<void> {
+  if (given['role'] !== undefined) await endSessions(em, row.id)
 }

@@ -3,7 +3,7 @@ import { DriverException } from '@mikro-orm/core'
 import type { EntityManager, SqlEntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { type BodySize, takes } from '../core/body-size.ts'
-import { changing } from '../core/changes.ts'
+import { type ChangeRecorder, changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { type Issue, Problem } from '../core/problems.ts'
 import { adminWith } from '../core/trpc.ts'
@@ -43,7 +43,7 @@ export function writes<R extends Resource>(of: R, { body = 'record', validate }:
     create: administrator
       .meta({ ...exposes(of, 'create'), ...takes(body) })
       .input(createInput(of))
-      .mutation(({ ctx, input }) => createRow(ctx, of, input, validate)),
+      .mutation(({ ctx, input }) => createRow(ctx, of, input, { validate })),
 
     update: administrator
       .meta({ ...exposes(of, 'update'), ...takes(body) })
@@ -58,23 +58,42 @@ export function writes<R extends Resource>(of: R, { body = 'record', validate }:
   }
 }
 
-async function createRow<R extends Resource>(ctx: Context, of: R, given: Data, validate: Writing['validate']) {
+/** A row that was just written, in the transaction that is still open. */
+export interface WrittenRow {
+  em: EntityManager
+  changes: ChangeRecorder
+  row: Row
+  given: Data
+}
+
+interface Changing {
+  validate?: Writing['validate']
+  /** Does what belongs to the change, in its transaction. */
+  afterFlush?: (written: WrittenRow) => Promise<void>
+}
+
+interface Creating extends Changing {
+  /** The properties that nobody gives. */
+  complete?: (given: Data) => Data
+}
+
+export async function createRow<R extends Resource>(
+  ctx: Context,
+  of: R,
+  given: Data,
+  { validate, complete = () => ({}), afterFlush }: Creating = {},
+): Promise<RecordOf<R>> {
   const { entity } = ctx.services.resources.tableOf(of.type)
   const id = await changing(ctx, async (em, changes) => {
-    const row = em.create(entity, columnsOf(ctx, of, given) as RequiredEntityData<Row>)
+    const row = em.create(entity, { ...columnsOf(ctx, of, given), ...complete(given) } as RequiredEntityData<Row>)
     assertSound(row, validate)
     await em.flush()
     await saveBeside(em, of, row.id, given)
     changes.addRow(of, 'created', row)
+    await afterFlush?.({ em, changes, row, given })
     return row.id
   }).catch(translateConstraintError)
   return getRow(ctx, of, String(id))
-}
-
-interface Updating {
-  validate?: Writing['validate']
-  /** Does what belongs to the change, in its transaction. */
-  afterFlush?: (em: EntityManager, id: number, given: Data) => Promise<void>
 }
 
 /** Changes what is given and leaves the rest; the row is locked from the look at its version to the end. */
@@ -82,7 +101,7 @@ export async function updateRow<R extends Resource>(
   ctx: Context,
   of: R,
   { id, ifVersion, ...given }: RowChange,
-  { validate, afterFlush }: Updating = {},
+  { validate, afterFlush }: Changing = {},
 ): Promise<RecordOf<R>> {
   const { entity } = ctx.services.resources.tableOf(of.type)
   const lists = listsOf(of, given)
@@ -98,8 +117,8 @@ export async function updateRow<R extends Resource>(
     row.updatedAt = new Date()
     await em.flush()
     await saveBeside(em, of, row.id, given)
-    await afterFlush?.(em, row.id, given)
     changes.addRow(of, 'updated', row)
+    await afterFlush?.({ em, changes, row, given })
   }).catch(translateConstraintError)
   return getRow(ctx, of, id)
 }

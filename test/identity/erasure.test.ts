@@ -9,7 +9,7 @@ import { metadata } from '../kit/catalogue.ts'
 import { ada, host } from '../kit/command-line.ts'
 import { cloneDatabase } from '../kit/database.ts'
 
-/** Foreign keys to users wherever they point from, and columns that by their name hold somebody. */
+/** Foreign keys to users wherever they point from, and columns that by their name hold somebody and refer to no other table. */
 const referring = `
   select t.relname || '.' || a.attname as name
     from pg_constraint c
@@ -21,6 +21,9 @@ const referring = `
     from information_schema.columns c
     join information_schema.tables t using (table_schema, table_name)
    where c.table_schema = current_schema() and t.table_type = 'BASE TABLE' and c.table_name <> 'users'
+     and not exists (
+       select from pg_constraint f join pg_attribute a on a.attrelid = f.conrelid and a.attnum = any (f.conkey)
+        where f.contype = 'f' and f.conrelid = c.table_name::regclass and a.attname = c.column_name)
      and c.column_name ~ '(^|_)(user|username|owner|author|creator|editor|member|person|people|account|inviter|invitee|sender|recipient|email)(_?id|_?name)?$|_by(_id)?$'
    order by name`
 

@@ -70,6 +70,8 @@ const table: { open: string; by?: Ability; to: string }[] = [
   { open: 'a user', by: 'read', to: 'aiProviders.list aiProviders.get aiProviders.related' },
   { open: 'a user', by: 'read', to: 'aiTools.list aiTools.get aiTools.related' },
   { open: 'a user', by: 'read', to: 'mcpServers.list mcpServers.get mcpServers.related' },
+  { open: 'a user', by: 'read', to: 'rooms.list rooms.get rooms.related' },
+  { open: 'a user', by: 'write', to: 'rooms.create' },
   { open: 'a user', by: 'read', to: 'systemModels.list systemModels.get systemModels.related' },
   { open: 'a user', by: 'read', to: 'systemPrompts.list systemPrompts.get systemPrompts.related' },
   { open: 'an administrator', by: 'read', to: 'usage.report' },

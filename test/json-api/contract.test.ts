@@ -66,6 +66,7 @@ describe('every type', () => {
         ['ai-providers', 'ai-models', 'ai-model-descriptions', 'ai-tools'].map((type) => [type, '200/1000']),
       ),
       ...Object.fromEntries(['mcp-servers', 'system-models', 'system-prompts'].map((type) => [type, '200/1000'])),
+      rooms: '50/200',
       users: '25/100',
     })
     for (const type of ['configs', 'translation-labels', 'ai-model-flags', 'ai-tool-capabilities'])
@@ -227,6 +228,9 @@ describe('the surface', () => {
         "GET /migrations - users who read",
         "GET /migrations/:id - users who read",
         "POST /migrations/actions/apply - users",
+        "GET /rooms - users who read",
+        "POST /rooms - users who write",
+        "GET /rooms/:id - users who read",
         "GET /system-models - users who read",
         "POST /system-models - administrators who write",
         "GET /system-models/:id - users who read",

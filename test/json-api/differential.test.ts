@@ -183,6 +183,7 @@ const examples: Partial<Record<string, Input>> = {
   'ai-model-descriptions': { locale: 'de_DE', description: 'Neu', model: '1' },
   'mcp-servers': { serverLabel: 'New', url: 'https://new.example.org', additionalConfig: { a: [1] } },
   'system-models': { modelType: 'summary', model: '1', usageType: 'external' },
+  rooms: { name: 'Chess', roomDescription: 'aXY=|dGFn|Y2lwaGVy' },
   'system-prompts': { promptType: 'other', locale: 'de_DE', prompt: 'Sei freundlich.' },
 }
 
@@ -254,11 +255,14 @@ async function start(settings: Record<string, string> = {}) {
   return Object.assign(svc, { reading, adminReading: clientOf(svc, reading) })
 }
 
-/** Two services never write at the same moment. */
-const untimed = (outcome: Outcome): Outcome =>
-  JSON.parse(JSON.stringify(outcome).replaceAll(/"\d{4}-\d\d-\d\dT[\d:.]+Z"/g, '"then"'))
+/** Two services never write at the same moment, and never choose the same signs. */
+const comparable = (outcome: Outcome): Outcome => {
+  const text = JSON.stringify(outcome).replaceAll(/"\d{4}-\d\d-\d\dT[\d:.]+Z"/g, '"then"')
+  return JSON.parse(text.replaceAll(/"slug":"[^"]+"/g, '"slug":"some"'))
+}
 
-const secret = ['api_key', 'additional_config']
+/** Sealed, or made by chance. */
+const incomparable = ['api_key', 'additional_config', 'slug']
 
 /** All rows of all tables, without what differs between two services that did the same. */
 async function stateOf({ rows }: JsonApiApp) {
@@ -273,7 +277,7 @@ async function stateOf({ rows }: JsonApiApp) {
         `select to_jsonb(t) - 'created_at' - 'updated_at' as row from ${table} t`,
       )
       const plain = found.map(({ row }) =>
-        JSON.stringify(row, (key, value) => (secret.includes(key) ? value !== null : value)),
+        JSON.stringify(row, (key, value) => (incomparable.includes(key) ? value !== null : value)),
       )
       return [table, plain.toSorted()] as const
     }),
@@ -298,7 +302,7 @@ async function compare(one: App, other: App, caller: (typeof callers)[number], r
   for (const input of inputsFor(route)) {
     const called = await byProcedure(one, tokenOf(one, caller), route, input)
     const answered = await byDocument(other[caller], route, input)
-    const [asked, judged] = [{ caller, route: nameOf(route), input }, one === other ? same : untimed]
+    const [asked, judged] = [{ caller, route: nameOf(route), input }, one === other ? same : comparable]
     expect({ ...asked, ...judged(answered) }).toEqual({ ...asked, ...judged(called) })
     if ('refused' in called) continue
     done = true
@@ -336,7 +340,8 @@ describe('the procedures and JSON:API', { timeout: 180_000 }, () => {
       `PATCH /${type}/:id`,
       `DELETE /${type}/:id`,
     ])
-    expect(worked).toEqual(expect.arrayContaining(wanted.map((name) => `admin ${name}`)))
+    const there = wanted.filter((name) => mutations.some((route) => nameOf(route) === name))
+    expect(worked).toEqual(expect.arrayContaining(there.map((name) => `admin ${name}`)))
     for (const verb of ['POST', 'PATCH', 'DELETE'])
       expect(worked).toContain(`admin ${verb} /ai-tools/:id/relationships/models`)
     expect(worked).toContain('ada PATCH /users/:id')

@@ -126,7 +126,12 @@ async function filled(svc: TestApp) {
   await create('ai-model-descriptions', { locale: 'en_US', description: 'D' }, { model: one('ai-models', model) })
   await create('system-models', { modelType: 'summary', usageType: 'external' }, { model: one('ai-models', model) })
   await create('system-prompts', { promptType: 'greeting', locale: 'en_US', prompt: 'Be kind.' })
-  return { admin, user: await svc.user({ abilities: ['read', 'user'] }) }
+  const user = await svc.user({ abilities: ['read', 'user', 'write'] })
+  for (const caller of [admin, user]) {
+    const room = { data: { type: 'rooms', attributes: { name: 'R' } } }
+    expect((await ask(svc, caller, 'POST', '/rooms', room)).status).toBe(201)
+  }
+  return { admin, user }
 }
 
 /** The addresses that a route stands for: one for each of the first resources of the type. */
@@ -511,6 +516,7 @@ describe('a body that is described is a body that is taken', () => {
       'ai-models': { attributes: { modelId: 'mx', label: 'M', flags: ['self-hosted'] }, relationships: { provider } },
       'ai-model-descriptions': { attributes: { locale: 'de_DE', description: 'D' }, relationships: { model: related } },
       'mcp-servers': { attributes: { url: 'https://other.example', serverLabel: 'S', timeouts: { read: 5 } } },
+      rooms: { attributes: { name: 'Chess', roomDescription: null } },
       'system-models': { attributes: { modelType: 'other' }, relationships: { model: related } },
       'system-prompts': { attributes: { promptType: 'other', locale: 'de_DE', prompt: 'P' } },
     }

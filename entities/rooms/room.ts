@@ -1,0 +1,28 @@
+import { defineEntity, p } from '@mikro-orm/core'
+import { id, timestamps } from '../sql/columns.ts'
+import { everyRowForAdmins } from '../sql/scope.ts'
+import { RoomMember, roomsOfViewer } from './room-member.ts'
+
+/** Where people meet each other and the AI user. What they write is encrypted in their browsers. */
+export const Room = defineEntity({
+  name: 'Room',
+  tableName: 'rooms',
+  properties: {
+    id,
+    ...timestamps,
+    name: p.string().length(120),
+    /** Made from the first name and never changed: keys and channels are found by it. */
+    slug: p.string().length(140).unique(),
+    /** The storage key of the picture. */
+    avatar: p.string().nullable(),
+    /** Ciphertext, like the system prompt: only the members can read it. */
+    roomDescription: p.text().nullable(),
+    systemPrompt: p.text().nullable(),
+    /** The number of the key that is in use; the first key has 0. */
+    keyEpoch: p.integer().default(0),
+    members: () => p.oneToMany(RoomMember).mappedBy('room'),
+  },
+})
+
+/** Those of which the caller is a member; administrators of the installation see that a room exists. */
+export const visibleRooms = everyRowForAdmins((room, sql) => `${room}.id = any(${roomsOfViewer(sql)})`)

@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest'
+import { startJsonApi } from '../kit/json-api-client.ts'
+
+test('a room begins with its creator as administrator and the AI user as assistant', async () => {
+  await using svc = await startJsonApi()
+
+  const { status, one, headers } = await svc.ada.create('rooms', {
+    name: 'Chess & Go',
+    roomDescription: 'aXY=|dA==|Yw==',
+  })
+
+  expect([status, headers.get('location')]).toEqual([201, '/api/svc/v1/rooms/1'])
+  expect(one.attributes).toMatchObject({
+    name: 'Chess & Go',
+    slug: expect.stringMatching(/^chess-go-[A-Za-z0-9]{10}$/),
+    avatar: null,
+    roomDescription: 'aXY=|dA==|Yw==',
+    systemPrompt: null,
+    keyEpoch: 0,
+    role: 'admin',
+    unreadCount: 0,
+  })
+  expect(await svc.rows('select user_id, role, state from room_members order by id')).toEqual([
+    { user_id: svc.people.ada.id, role: 'admin', state: 'member' },
+    { user_id: 1, role: 'assistant', state: 'member' },
+  ])
+})
+
+test('a room is not there for others, and an administrator of the installation sees only that it exists', async () => {
+  await using svc = await startJsonApi()
+  const { one } = await svc.ada.create('rooms', { name: 'Chess' })
+
+  expect((await svc.ada.get('/rooms')).list).toMatchObject([{ id: one.id }])
+  expect((await svc.bob.get(`/rooms/${one.id}`)).status).toBe(404)
+  expect(await svc.bob.get('/rooms')).toMatchObject({ list: [], total: 0 })
+  expect((await svc.guest.get(`/rooms/${one.id}`)).status).toBe(401)
+  const seen = await svc.admin.get(`/rooms/${one.id}`)
+  expect(seen.one.attributes).toMatchObject({ name: 'Chess' })
+  expect(Object.keys(seen.one.attributes)).not.toEqual(expect.arrayContaining(['role']))
+})
