@@ -22,13 +22,16 @@ export interface RouteContext {
   route: ServedRoute
 }
 
-/** Answers a request: from what was kept under its idempotency key, or by calling its procedure. */
+/**
+ * Answers a request: from what was kept under its idempotency key, or by calling its procedure. Returns the text for the
+ * framework to send: it would keep a reply that is returned until the whole of it is sent.
+ */
 export async function serve(
   routeContext: RouteContext,
   request: FastifyRequest,
   reply: FastifyReply,
   ctx: Context,
-): Promise<FastifyReply> {
+): Promise<string | undefined> {
   const key = request.headers['idempotency-key']
   const { method } = routeContext.route
   const isOnce = typeof key === 'string' && isRepeatable(routeContext.route)
@@ -40,8 +43,11 @@ export async function serve(
   })
   const { status, headers, payload } = isOnce ? await runOnce(ctx, attempt(), run) : await run()
   reply.headers(headers)
-  if (method === 'GET' && isKnown(request.headers['if-none-match'], headers['etag'])) return reply.code(304).send()
-  return reply.code(status).type(mediaType).send(payload)
+  const isUnchanged = method === 'GET' && isKnown(request.headers['if-none-match'], headers['etag'])
+  reply.code(isUnchanged ? 304 : status)
+  if (isUnchanged) return undefined
+  reply.type(mediaType)
+  return payload
 }
 
 /** The body of a repeat where that of the first answer is not kept. */
