@@ -30,6 +30,7 @@ import type { Env } from './config/settings.ts'
 import { compression } from './http/compression.ts'
 import { allowOrigins } from './http/cors.ts'
 import type { Authenticator } from './http/credentials.ts'
+import { sessionCounts } from './http/csrf.ts'
 import type { Drain } from './http/drain.ts'
 import { createAddressCheck } from './http/own-address.ts'
 import { type Contexts, createContexts } from './http/request-context.ts'
@@ -55,7 +56,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const contexts = await createContexts(app, services, authenticator)
 
   await readCookies(app, cookiesOf(env, services))
-  await secureHeaders(app)
+  secureHeaders(app)
   await compression(app)
   await allowOrigins(app, env.CORS_ORIGINS)
   addHooks(app, options, contexts)
@@ -84,10 +85,10 @@ const cookiesOf = ({ NODE_ENV }: Env, { settings }: Services): CookieOptions => 
   lifetime: settings.sessionLifetime,
 })
 
-const sessionsOf = ({ env, services, cookieSecrets }: AppOptions): SessionOptions => ({
+const sessionsOf = ({ services, cookieSecrets }: AppOptions): SessionOptions => ({
   store: createSessionStore(services.sql, services.settings.sessionLifetime),
   secrets: cookieSecrets,
-  secure: cookiesOf(env, services).secure,
+  counts: sessionCounts(new URL(services.settings.baseUrl).origin),
 })
 
 function addHooks(app: FastifyInstance, { services, log, drain }: AppOptions, { made }: Contexts): void {

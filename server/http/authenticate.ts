@@ -3,7 +3,7 @@ import { callerOf } from '../../routers/identity/session-caller.ts'
 import type { BrowserSession } from '../../routers/ports/session.ts'
 import { type BrowserOptions, RequestBrowser, storedSession } from './browser-session.ts'
 import type { Authenticated, Authenticator } from './credentials.ts'
-import { assertSameOrigin, isOwn } from './csrf.ts'
+import { assertSameOrigin } from './csrf.ts'
 
 interface AuthenticatedRequest extends Authenticated {
   browser?: BrowserSession
@@ -23,8 +23,7 @@ export function createAuthenticate(options: AuthenticateOptions, { renews = true
 
   return async (request, reply) => {
     const { authorization } = request.headers
-    // With both, only our own pages can have meant the session.
-    const session = authorization === undefined || isOwn(request, origin) ? storedSession(request) : undefined
+    const session = storedSession(request)
     if (!session && authorization !== undefined) return authenticator.authenticateBearer(authorization)
     assertSameOrigin(request, origin, session)
     const browser = new RequestBrowser(options, request, reply)

@@ -116,23 +116,18 @@ export class RequestBrowser implements BrowserSession {
     await promisify(server.decryptSession.bind(server, '', this.#request))()
   }
 
-  /** At once, where the plugin would only do it with the answer, and not behind a proxy that it does not trust. */
+  /** Saves the session at once, and has its cookie sent with the answer. */
   async #save(record: RequestSession) {
     const { session } = this.#request
-    const before = session.record
     session.record = record
-    try {
-      await session.save()
-    } catch (error) {
-      // Else the plugin would try again with the answer.
-      session.record = before
-      throw error
-    }
+    await session.save()
+    this.#reply.setCookie(sessionCookie, session.encryptedSessionId)
   }
 }
 
 /** The session of a request, unless it is one that was never saved. */
-export function storedSession({ session: { record } }: FastifyRequest): SessionRecord | undefined {
+export function storedSession({ session }: FastifyRequest): SessionRecord | undefined {
+  const record = session?.record
   return record?.handle === undefined ? undefined : (record as SessionRecord)
 }
 

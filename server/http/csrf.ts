@@ -7,6 +7,12 @@ export function isOwn({ headers }: FastifyRequest, origin: string): boolean {
   return headers['sec-fetch-site'] === 'same-origin' || headers.origin === origin
 }
 
+/** Of a request with both a session and a token, the session counts only if our own pages sent it: no other can have meant it. */
+export const sessionCounts =
+  (origin: string) =>
+  (request: FastifyRequest): boolean =>
+    request.headers.authorization === undefined || isOwn(request, origin)
+
 const harmless = ['GET', 'HEAD', 'OPTIONS']
 
 /** Refuses what another site could make a browser send. Without a session only what surely comes from elsewhere. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import cookie from '@fastify/cookie'
 import session, { type SessionStore } from '@fastify/session'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { sessionCookie } from '../../facades/http/names.ts'
 
 export interface CookieOptions {
@@ -21,24 +21,23 @@ export interface SessionOptions {
   store: SessionStore
   /** What cookies are signed with: the first signs, all are believed. Junk thus never reaches the store. */
   secrets: string[]
-  secure: boolean
+  /** Whether the session that a request may have counts. */
+  counts: (request: FastifyRequest) => boolean
 }
 
-/** Gives the requests of these surfaces a session; it is stored, and its cookie sent, only once it is saved. */
-export async function keepSessions(app: FastifyInstance, { store, secrets, secure }: SessionOptions): Promise<void> {
-  await app.register(session, {
-    store,
-    secret: secrets,
-    cookieName: sessionCookie,
-    cookie: { secure, sameSite: 'lax' },
-    saveUninitialized: false,
-    rolling: false,
-    idGenerator: newSecret,
+/**
+ * Gives the requests of these surfaces a session where it counts; whoever saves it sends its cookie. The hooks of the plugin
+ * stay behind in a scope without routes: they make a session for every request, and send cookies of their own.
+ */
+export async function keepSessions(app: FastifyInstance, { store, secrets, counts }: SessionOptions): Promise<void> {
+  await app.register(async (apart) => {
+    await apart.register(session, { store, secret: secrets, idGenerator: newSecret })
+    app.decorate('decryptSession', apart.decryptSession)
   })
-  // Once read, the cookie is forgotten: the plugin would have the browser delete that of a session which has ended, and
-  // with it the one that another answer has just set.
-  app.addHook('onRequest', async (request) => {
-    request.cookies[sessionCookie] = undefined
+  app.decorateRequest('session')
+  app.addHook('onRequest', (request, _, done) => {
+    if (counts(request)) app.decryptSession(request.cookies[sessionCookie] ?? '', request, done)
+    else done()
   })
 }
 
