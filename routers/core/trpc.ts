@@ -42,13 +42,6 @@ const t = initTRPC
 
 export const { router, createCallerFactory, middleware } = t
 
-/** What every procedure is made from. */
-const procedure = t.procedure.use(async ({ next }) => {
-  const result = await next()
-  if (!result.ok) throw unavailableOr(result.error)
-  return result
-})
-
 type CallerOf<T extends Caller['type']> = Extract<Caller, { type: T }>
 
 export const metaOf = ({ meta = {} }: AnyTRPCProcedure): ProcedureMeta => meta
@@ -90,13 +83,18 @@ function assertAble({ callerContext: { current } }: Context, needed: Ability | u
   throw new Problem('missing_ability', { detail: `The access token lacks the ability '${needed}'.` })
 }
 
-/** A base procedure: lets in who may call, looks at what they send, and narrows the type of the context. */
+/**
+ * A base procedure: lets in who may call, looks at what they send, narrows the type of the context, and tells of a failure
+ * where the database is out of reach. One middleware does it all, as each of them makes new copies of the context and options.
+ */
 function allow<Known extends object = object>(callers: Access['callers'], how: Omit<Access, 'callers'> = {}) {
   const access: Access = { callers, ...how }
-  return procedure.meta({ access }).use(async ({ ctx, getRawInput, next }) => {
+  return t.procedure.meta({ access }).use(async ({ ctx, getRawInput, next }) => {
     assertMayCall(ctx, access)
     assertRawInput(await getRawInput())
-    return next({ ctx: { caller: ctx.callerContext.current } as unknown as Known })
+    const result = await next({ ctx: { caller: ctx.callerContext.current } as unknown as Known })
+    if (!result.ok) throw unavailableOr(result.error)
+    return result
   })
 }
 
