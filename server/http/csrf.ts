@@ -3,7 +3,7 @@ import { Problem } from '../../routers/core/problems.ts'
 import { hasCsrfToken, type SessionRecord } from '../../routers/ports/session.ts'
 
 /** Whether the browser says that the request comes from our own pages. */
-export function isOwn({ headers }: FastifyRequest, origin: string): boolean {
+function isOwn({ headers }: FastifyRequest, origin: string): boolean {
   return headers['sec-fetch-site'] === 'same-origin' || headers.origin === origin
 }
 
