@@ -8,7 +8,7 @@ import { Asset } from '../http/asset.ts'
 export async function assets(app: FastifyInstance) {
   let loaded: ReturnType<typeof loadAssets> | undefined
   app.get('/assets/*', async (request, reply) => {
-    // When somebody first comes: what reads TypeScript takes memory that a service of programs alone never needs.
+    // Loaded with the first page: the TypeScript parser takes memory that a service without visitors never needs.
     loaded ??= loadAssets()
     const asset = (await loaded).get(request.url.split('?', 1)[0] ?? '')
     if (!asset) throw new Problem('not_found')

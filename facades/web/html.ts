@@ -9,7 +9,7 @@ export class Html {
 
 type Part = Html | string | number | false | undefined | readonly Html[]
 
-/** Markup with values in it; a value that is no markup itself is escaped. */
+/** Markup with values; escapes every value that is not markup itself. */
 export function html(strings: TemplateStringsArray, ...parts: Part[]): Html {
   return new Html(strings.reduce((text, string, index) => text + render(parts[index - 1]) + string))
 }

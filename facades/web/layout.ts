@@ -14,12 +14,12 @@ export const translator =
 
 export interface Page {
   title: string
-  /** The browser module that brings it to life. */
+  /** The browser module that the page loads. */
   module?: string
   body: Html
   /** Whether somebody is signed in. */
   signedIn: boolean
-  /** A page of several sections takes more room than one with a single form. */
+  /** Whether the page has several sections and so needs more width. */
   wide?: boolean
 }
 
@@ -57,7 +57,7 @@ ${body}
   return document.text
 }
 
-/** The languages of the pages, each by its own name; a script keeps the choice. */
+/** Links to the languages, each by its own name; a script stores the choice. */
 const languages = (
   translate: Translate,
   locale: string,
@@ -75,7 +75,7 @@ interface Field {
   type?: 'text' | 'password'
   autocomplete: string
   hint?: string
-  /** Says that nothing can be pasted; the script of the page sees to it. */
+  /** Forbids pasting into the field; the text is shown to whoever tries. */
   typed?: string | undefined
   max?: number
 }

@@ -7,7 +7,7 @@ import { ownSessions } from './own-sessions.ts'
 import { session } from './session.ts'
 import { tokens } from './tokens.ts'
 
-/** What the pages ask besides the resources. */
+/** The requests of the pages beside JSON:API. */
 export async function req(app: FastifyInstance, options: ReqOptions) {
   app.addHook('onRequest', async (_, reply) => void reply.header('cache-control', 'no-store'))
   app.addContentTypeParser(

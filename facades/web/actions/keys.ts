@@ -16,7 +16,7 @@ export async function keys(app: FastifyInstance, options: ReqOptions) {
   app.post<{ Body: FirstKeys }>('/handshake', routeTo('registration.complete', options), async (request, reply) => {
     const ctx = await contextOf(request, reply)
     const { redirectUri } = await createCaller(ctx).registration.complete(request.body)
-    // The page goes on with the new session.
+    // The page needs the CSRF token of the new session.
     reply.header('x-csrf-token', ctx.browser?.session?.csrfToken)
     return { success: true, redirectUri }
   })
@@ -27,7 +27,7 @@ export async function keys(app: FastifyInstance, options: ReqOptions) {
     async (request, reply) => {
       const ctx = await contextOf(request, reply)
       await createCaller(ctx).password.change(request.body)
-      // The page goes on with the new session.
+      // The page needs the CSRF token of the new session.
       reply.header('x-csrf-token', ctx.browser?.session?.csrfToken)
       return { success: true, message: 'Password changed. Your other sessions have ended.' }
     },

@@ -6,7 +6,7 @@ import { errorHandler } from './refusal.ts'
 
 type Choice = Parameters<Api['language']['change']>[0]
 
-/** In which language a browser is spoken to. */
+/** Route to choose the language of a browser. */
 export async function language(app: FastifyInstance, options: ReqOptions) {
   const { contextOf } = options
   app.setErrorHandler(errorHandler(({ message: error, errors }) => ({ error, ...(errors && { errors }) })))

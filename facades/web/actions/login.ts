@@ -11,7 +11,7 @@ interface Coming {
   Querystring: { redirectUri?: string; state?: string }
 }
 
-/** Signing in, in the words of the front ends there are. */
+/** Routes to sign in, with the bodies that existing front ends expect. */
 export async function login(app: FastifyInstance, options: ReqOptions) {
   const { contextOf } = options
   app.setErrorHandler(errorHandler(({ message: error }) => ({ error, message: 'Login Failed!' })))
@@ -26,7 +26,7 @@ export async function login(app: FastifyInstance, options: ReqOptions) {
   const elsewhere = (by?: 'oidc' | 'proxy') => async (request: FastifyRequest<Coming>, reply: FastifyReply) => {
     const { sessions } = createCaller(await contextOf(request, reply))
     const { redirectUri, state } = request.query
-    // A provider sends the browser back with a state, to the address where signing in elsewhere begins.
+    // A provider redirects back to the address where its sign-in began, with a state.
     const isBack = by === undefined && state !== undefined
     return redirectOn(request, reply, () =>
       isBack ? sessions.finishLogin({ query: searchOf(request) }) : sessions.beginLogin({ by, redirectUri }),
@@ -39,7 +39,7 @@ export async function login(app: FastifyInstance, options: ReqOptions) {
 
 const searchOf = ({ url }: FastifyRequest) => url.split(/\?(.*)/s)[1] ?? ''
 
-/** Sends the browser on, or back to the login page with a word about what went wrong. */
+/** Redirects the browser to where the step leads, or to the login page with an error code. */
 async function redirectOn(request: FastifyRequest, reply: FastifyReply, step: () => Promise<{ redirectUri: string }>) {
   try {
     return reply.redirect((await step()).redirectUri)

@@ -1,6 +1,6 @@
 import type { ContextOf, FacadeOptions } from '../../http/procedures.ts'
 
 export interface ReqOptions extends FacadeOptions {
-  /** Looks at the session without using it: its time goes on. */
+  /** The context of a request that does not renew its session. */
   peekContextOf: ContextOf
 }

@@ -6,7 +6,7 @@ import { errorHandler } from './refusal.ts'
 
 type Ended = Parameters<Api['sessions']['end']>[0]
 
-/** Where the person in the browser is signed in. */
+/** Routes to list and end a person's own sessions. */
 export async function ownSessions(app: FastifyInstance, options: ReqOptions) {
   const { contextOf } = options
   app.setErrorHandler(errorHandler(({ message, errors }) => ({ message, ...(errors && { errors }) })))
@@ -24,7 +24,7 @@ export async function ownSessions(app: FastifyInstance, options: ReqOptions) {
   app.post('/req/profile/end-other-sessions', routeTo('sessions.endOthers', options), async (request, reply) => {
     const ctx = await contextOf(request, reply)
     await createCaller(ctx).sessions.endOthers()
-    // The page goes on with the new session.
+    // The page needs the CSRF token of the new session.
     reply.header('x-csrf-token', ctx.browser?.session?.csrfToken)
     return { success: true }
   })

@@ -9,7 +9,7 @@ export interface Refusal {
   code: string
   message: string
   requestId: string
-  /** What is wrong with each field, where it is the body's fault. */
+  /** What is wrong with each field, if the body is invalid. */
   errors?: FieldErrors
 }
 
@@ -18,7 +18,7 @@ export function errorHandler(bodyOf: (refusal: Refusal) => object) {
   return (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => {
     const failure = failureOf(thrown)
     const { status, code, message, error } = failure
-    // The handler of the whole service answers with a page.
+    // The error handler of the whole service answers a navigation with a page.
     if (isNavigation(request)) throw thrown
     if (status >= 500) request.log.error({ error: error.cause ?? error }, code)
     const body = bodyOf({ code, message, requestId: request.id, ...wrongFields(failure) })

@@ -3,7 +3,7 @@ import { createCaller } from '../../../routers/index.ts'
 import type { ReqOptions } from './options.ts'
 import { errorHandler } from './refusal.ts'
 
-/** What there is to know of a session, and its end. */
+/** Routes to read the state of a session and to end it. */
 export async function session(app: FastifyInstance, { contextOf, peekContextOf }: ReqOptions) {
   app.setErrorHandler(errorHandler((refusal) => refusal))
 
@@ -23,7 +23,7 @@ export async function session(app: FastifyInstance, { contextOf, peekContextOf }
   })
 }
 
-/** A form is sent on; a script is told where to. */
+/** Redirects a form; tells a script the address. */
 function signedOut({ headers }: FastifyRequest, reply: FastifyReply, { redirectUri }: { redirectUri: string }) {
   const isForm = headers.accept?.includes('text/html')
   return isForm ? reply.redirect(redirectUri, 303) : reply.send({ success: true, redirectUri })

@@ -6,7 +6,7 @@ import { errorHandler } from './refusal.ts'
 
 type Wanted = Parameters<Api['tokens']['create']>[0]
 
-/** The access tokens of the person in the browser. */
+/** Routes for a person's access tokens. */
 export async function tokens(app: FastifyInstance, options: ReqOptions) {
   const { contextOf } = options
   app.setErrorHandler(errorHandler(({ message, errors }) => ({ message, ...(errors && { errors }) })))

@@ -26,11 +26,11 @@ export interface Booted {
   translate: Translate
 }
 
-/** A change that this front end knows how to carry out, by the name of its migration. */
+/** Applies one front-end migration. */
 type CarryOut = (data: Record<string, unknown> | null) => Promise<void>
 const migrations = new Map<string, CarryOut>()
 
-/** Makes the page ready. Where that fails there are no texts to say so, but the page has brought one. */
+/** Loads connection and texts. If that fails, there are no texts, so it shows the message that the page contains. */
 export async function boot(): Promise<Booted> {
   try {
     return await connect()
@@ -40,7 +40,7 @@ export async function boot(): Promise<Booted> {
   }
 }
 
-/** Connection and configs at once, then the texts, then pending migrations: in this order. */
+/** Loads connection and configs together, then the texts in the connection's language; then applies migrations. */
 async function connect(): Promise<Booted> {
   const [connection] = await Promise.all([resource<Connection>(`connections/${brand}`), ask('GET', `${api}/configs`)])
   const { labels } = await resource<{ labels: Record<string, string> }>(`translation-labels/${connection.locale}`)
@@ -63,5 +63,5 @@ async function migrate(): Promise<void> {
   }
 }
 
-/** Whose key is kept in this browser: it changes with the account and with its keys. */
+/** Identifies the owner of the key in this browser; changes with the account and with its public key. */
 export const ownerOf = ({ userinfo }: Connection) => `${userinfo?.id}-${userinfo?.hash}`

@@ -1,4 +1,4 @@
-/** All of the cryptography; it runs unchanged in a browser and in Node. */
+/** Exports all cryptography, which runs unchanged in browsers and in Node. */
 export * from './derive.ts'
 export * from './encoding.ts'
 export * from './keychain.ts'

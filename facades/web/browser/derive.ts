@@ -1,7 +1,7 @@
 import { type Bytes, toBase64, utf8 } from './encoding.ts'
 import type { Key } from './seal.ts'
 
-/** The texts of the installation that go into every derivation, as the `salts` block names them. */
+/** The salts of the installation, named as in the `salts` block; every key is derived with one of them. */
 export interface Salts {
   userdata: string
   passkey: string
@@ -12,7 +12,7 @@ export interface Salts {
 
 const iterations = 100_000
 
-/** The key that opens the keychain: all that is kept of a passkey. */
+/** The key that opens the keychain; the browser stores it instead of the passkey. */
 export const passkeyKey = (passkey: string, { userdata }: Pick<Salts, 'userdata'>) =>
   deriveKey(passkey, 'keychain_encryptor', userdata)
 
@@ -20,19 +20,19 @@ export const passkeyKey = (passkey: string, { userdata }: Pick<Salts, 'userdata'
 export const backupKey = (code: string, username: string, { backup }: Pick<Salts, 'backup'>) =>
   deriveKey(code, `${username}_backup`, backup)
 
-/** The key of a room key that waits for somebody who has no public key yet. */
+/** The key that wraps a room key for an invited person who has no public key yet. */
 export const invitationKey = (hash: string, { invitation }: Pick<Salts, 'invitation'>) =>
   deriveKey(hash, 'invitation_key', invitation)
 
-/** The key under which the AI writes into a room. It is handed to the server, so it is a text. */
+/** The key that encrypts the AI's messages in a room; a text, because the browser sends it to the server. */
 export const roomAiKey = async (roomKey: string, slug: string, { ai }: Pick<Salts, 'ai'>) =>
   toBase64(await deriveBytes(roomKey, slug, ai))
 
-/** Made of what every account knows, so it opens the old AI messages of a room and seals nothing. */
+/** Opens old AI messages of a room. Every account can derive it, so nothing new is sealed with it. */
 export const legacyRoomAiKey = (slug: string, { ai }: Pick<Salts, 'ai'>) =>
   deriveKey('[object CryptoKey]', slug, ai, ['decrypt'])
 
-/** Made of what every account knows, so it opens the passkey copy that an older client left and seals nothing. */
+/** Opens the passkey backup of an older client. Every account can derive it, so nothing new is sealed with it. */
 export const localCopyKey = (email: string, username: string, { passkey }: Pick<Salts, 'passkey'>) =>
   deriveKey(email, username, passkey, ['decrypt'])
 
@@ -52,7 +52,7 @@ async function deriveKey(
   return crypto.subtle.deriveKey(rule(secret, label, salt), base, form, false, usages)
 }
 
-/** A salt text gives one byte per UTF-16 unit, modulo 256; it is not decoded. */
+/** PBKDF2 with the low byte of each UTF-16 unit of the salt, which is the format of stored keys. */
 function rule(secret: string, label: string, salt: string) {
   if (!secret || !label || !salt) throw new TypeError('A key needs a secret, a label and a salt.')
   const bytes = new Uint8Array([...utf8(label), ...salt.split('').map((unit) => unit.charCodeAt(0))])

@@ -6,8 +6,8 @@ interface Question {
 }
 
 /**
- * Asks before what cannot be taken back. The browser keeps the focus inside, closes it by Escape, and gives the focus
- * back; it begins on the answer that changes nothing.
+ * Asks for confirmation of what cannot be undone. A native dialog keeps the focus inside, closes on Escape and returns
+ * the focus; "no" comes first and has the focus at the start.
  */
 export function confirmed({ title, text, yes, no }: Question): Promise<boolean> {
   const dialog = document.createElement('dialog')

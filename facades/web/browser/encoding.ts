@@ -1,7 +1,7 @@
-/** Bytes as WebCrypto takes them: never on shared memory. */
+/** Bytes that WebCrypto accepts, which excludes shared memory. */
 export type Bytes = Uint8Array<ArrayBuffer>
 
-/** What was read does not have the form it must have. */
+/** A value that was read has the wrong format. */
 export class Malformed extends Error {
   override readonly name = 'Malformed'
 }

@@ -1,8 +1,8 @@
 /** A text by its key. */
 export type Translate = (key: string) => string
 
-/** What a step of a page cannot go on with, by the key of the text that says so. */
-export class Wrong extends Error {
+/** An error that a page found itself; `key` is the key of its text. */
+export class PageError extends Error {
   readonly key: string
 
   constructor(key: string) {
@@ -11,11 +11,11 @@ export class Wrong extends Error {
   }
 }
 
-/** What the server refused, by its word for programs. */
-export class Refused extends Error {
+/** An error answer of the server, with its code. */
+export class ServerError extends Error {
   readonly status: number
   readonly code: string
-  /** The part of the input that was wrong, where one was. */
+  /** The invalid field of the input, if there was one. */
   readonly field: string
 
   constructor(status: number, code = '', field = '') {
@@ -26,7 +26,7 @@ export class Refused extends Error {
   }
 }
 
-/** The most general text about each status. */
+/** The fallback text for each status. */
 const byStatus: Record<number, string> = {
   400: 'invalid',
   403: 'forbidden',
@@ -39,10 +39,10 @@ const byStatus: Record<number, string> = {
   503: 'unavailable',
 }
 
-/** What went wrong in the language of the page. The server's own sentences are for programs and stay unseen. */
-export function explain(translate: Translate, error: unknown): string {
-  if (error instanceof Wrong) return translate(error.key)
-  if (!(error instanceof Refused)) return translate('page.error')
+/** The text for an error in the language of the page; the server's messages are in English, and are not shown. */
+export function errorText(translate: Translate, error: unknown): string {
+  if (error instanceof PageError) return translate(error.key)
+  if (!(error instanceof ServerError)) return translate('page.error')
   const { status, code, field } = error
   const names = [status === 422 && `field.${field}`, code, byStatus[status]]
   const keys = names.filter((name) => name).map((name) => `page.error.${name}`)

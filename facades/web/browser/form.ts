@@ -1,6 +1,6 @@
-import { explain, type Translate } from './errors.ts'
+import { errorText, type Translate } from './errors.ts'
 
-/** An element that the page has for sure. */
+/** The element with this id; throws if the page has none. */
 export function element<E extends HTMLElement = HTMLElement>(id: string): E {
   const found = document.getElementById(id)
   if (!found) throw new Error(`there is no element ${id}`)
@@ -9,66 +9,70 @@ export function element<E extends HTMLElement = HTMLElement>(id: string): E {
 
 export const entered = (id: string) => element<HTMLInputElement>(id).value
 
-/** What a step returns is said when it is done. */
+/** What a button or form does; the returned text is shown as the outcome. */
 export type Step = () => Promise<string | undefined>
 
-/** Asks whether to begin at all. */
-export type Sure = () => Promise<boolean>
-export const always: Sure = async () => true
+/** Asks the person whether to run a step. */
+export type Confirmation = () => Promise<boolean>
+export const always: Confirmation = async () => true
 
-interface Place {
-  /** What is busy meanwhile. */
+interface StatusElements {
+  /** Is marked as busy while the step runs. */
   busy: Element
   button: Element | null
   outcome: Element | null
 }
 
-/** Carries out a step, and says so from its beginning to its end. One that has begun is not begun again. */
-export async function work(translate: Translate, { busy, button, outcome }: Place, step: Step): Promise<void> {
+/** Runs a step and shows its progress and outcome; ignores another click while it runs. */
+export async function runStep(
+  translate: Translate,
+  { busy, button, outcome }: StatusElements,
+  step: Step,
+): Promise<void> {
   if (busy.ariaBusy === 'true') return
-  for (const old of document.querySelectorAll('.outcome')) tell(old, '')
+  for (const old of document.querySelectorAll('.outcome')) showOutcome(old, '')
   busy.ariaBusy = 'true'
-  // Not `disabled`: that would take the focus away.
+  // `disabled` would take the focus away.
   button?.setAttribute('aria-disabled', 'true')
-  tell(outcome, translate('page.working'))
+  showOutcome(outcome, translate('page.working'))
   try {
-    tell(outcome, (await step()) ?? '')
+    showOutcome(outcome, (await step()) ?? '')
   } catch (error) {
-    tell(outcome, explain(translate, error), true)
+    showOutcome(outcome, errorText(translate, error), true)
   } finally {
     busy.ariaBusy = null
     button?.removeAttribute('aria-disabled')
   }
 }
 
-export function tell(outcome: Element | null, text: string, wrong = false): void {
+export function showOutcome(outcome: Element | null, text: string, wrong = false): void {
   if (!outcome) return
   outcome.textContent = text
   outcome.classList.toggle('wrong', wrong)
 }
 
 /**
- * Carries out a form in place of the browser. Pages come with their buttons off: sent by the browser itself, a passkey
- * would leave it.
+ * Runs a step when the form is submitted, instead of sending the form. Buttons are disabled until this script enables
+ * them, because the browser would send the passkey in a form to the server.
  */
-export function onSubmit(translate: Translate, id: string, step: Step, sure: Sure = always): void {
+export function onSubmit(translate: Translate, id: string, step: Step, sure: Confirmation = always): void {
   const form = document.getElementById(id)
   const button = form?.querySelector('button') ?? null
   button?.removeAttribute('disabled')
   form?.addEventListener('submit', async (event) => {
     event.preventDefault()
-    if (await sure()) await work(translate, { busy: form, button, outcome: form.querySelector('.outcome') }, step)
+    if (await sure()) await runStep(translate, { busy: form, button, outcome: form.querySelector('.outcome') }, step)
   })
 }
 
-/** Fills a part of the page that comes empty, or says there why it could not. */
+/** Fills an empty part of the page, or shows there why that failed. */
 export async function fill(translate: Translate, id: string, step: () => Promise<void>): Promise<void> {
   const part = element(id)
   try {
     await step()
   } catch (error) {
     const line = document.createElement(part.tagName === 'UL' ? 'li' : 'p')
-    tell(line, explain(translate, error), true)
+    showOutcome(line, errorText(translate, error), true)
     part.replaceChildren(line)
   } finally {
     part.ariaBusy = null

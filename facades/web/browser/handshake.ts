@@ -1,7 +1,7 @@
 import type { Connection } from './boot.ts'
 import { boot, ownerOf } from './boot.ts'
 import { firstKeys, plainPasskey } from './crypto.ts'
-import { Wrong } from './errors.ts'
+import { PageError } from './errors.ts'
 import { element, entered, onSubmit } from './form.ts'
 import { keep } from './keystore.ts'
 import { showSecret } from './secret.ts'
@@ -14,11 +14,11 @@ const { salts, userinfo, configs } = connection
 
 onSubmit(translate, 'handshake', async () => {
   const passkey = entered('passkey')
-  if (!crypto.subtle) throw new Wrong('page.insecure')
+  if (!crypto.subtle) throw new PageError('page.insecure')
   const isPlain = !configs.security.passkeyRestrictCharacters || plainPasskey.test(passkey)
-  if (passkey.length < 8 || !isPlain) throw new Wrong('page.handshake.weak')
-  if (passkey !== entered('repeat')) throw new Wrong('page.handshake.differ')
-  if (!salts || !userinfo) throw new Wrong('page.error')
+  if (passkey.length < 8 || !isPlain) throw new PageError('page.handshake.weak')
+  if (passkey !== entered('repeat')) throw new PageError('page.handshake.differ')
+  if (!salts || !userinfo) throw new PageError('page.error')
   const { handshake, backupCode, key } = await firstKeys(passkey, userinfo.username, salts)
   const { redirectUri } = await ask<{ redirectUri: string }>('POST', '/handshake', handshake)
   await keep(ownerOf(await resource<Connection>(`connections/${brand}`)), key)

@@ -1,7 +1,7 @@
 import type { Translate } from './errors.ts'
-import { always, element, type Step, type Sure, work } from './form.ts'
+import { always, type Confirmation, element, runStep, type Step } from './form.ts'
 
-/** One line of a list: a name, what else there is to say, and a button that does something about it. */
+/** A list item with a name, details and an optional button. */
 export function item(name: string, details: readonly string[] = [], button?: HTMLButtonElement): HTMLLIElement {
   const line = document.createElement('li')
   const text = document.createElement('div')
@@ -12,16 +12,16 @@ export function item(name: string, details: readonly string[] = [], button?: HTM
 }
 
 interface ItemButton {
-  /** The list that it belongs to. */
+  /** The id of the list that the item belongs to. */
   list: string
   label: string
-  /** The name of its line, for people who hear the page. */
+  /** The name of the item, which screen readers say with the label. */
   of: string
   press: Step
-  sure?: Sure
+  sure?: Confirmation
 }
 
-/** A button of a line. When it is done the line may be gone, so the title of the list takes the focus. */
+/** The button of a list item. Its step may remove the item, and then the title of the list takes the focus. */
 export function itemButton(
   translate: Translate,
   { list, label, of, press, sure = always }: ItemButton,
@@ -29,9 +29,9 @@ export function itemButton(
   const button = Object.assign(document.createElement('button'), { type: 'button', textContent: label })
   button.className = 'quiet'
   button.setAttribute('aria-label', `${label}: ${of}`)
-  const place = { busy: element(list), button, outcome: element(`${list}-outcome`) }
+  const status = { busy: element(list), button, outcome: element(`${list}-outcome`) }
   button.addEventListener('click', async () => {
-    if (await sure()) await work(translate, place, press)
+    if (await sure()) await runStep(translate, status, press)
     if (!button.isConnected) element(`${list}-title`).focus()
   })
   return button

@@ -17,8 +17,8 @@ export async function sealEntry(passkeyKey: Key, { key, keyType, value }: Keycha
 }
 
 /**
- * Opens an entry to its plain key. The format does not tie a value to its slot, so what comes out must at least be a
- * key of the slot's kind.
+ * Decrypts an entry to its plain key. The format does not bind a value to its slot, so this checks that the key is at
+ * least of the slot's kind.
  */
 export async function unsealEntry(passkeyKey: Key, { keyType, value }: KeychainEntry): Promise<string> {
   const plain = await unseal(passkeyKey, readSealed(value))
@@ -39,7 +39,7 @@ export async function makeKeychain(passkeyKey: Key): Promise<{ publicKey: string
   return { publicKey, keychain: await Promise.all(plain.map((entry) => sealEntry(passkeyKey, entry))) }
 }
 
-/** What the service tells about the caller's public key: as it is stored, and as the keychain holds it. */
+/** The caller's public key twice: as the service stores it, and as the keychain holds it. */
 export interface Validator {
   publicKey: string
   validator: string
@@ -57,7 +57,7 @@ export async function fits(passkeyKey: Key, { publicKey, validator }: Validator)
   throw new Malformed('The public key of the account is not the one in its keychain.')
 }
 
-/** A validator holds the public key, or the whole of a keychain from before it was split: a JSON object of keys. */
+/** The public key in a validator: its value, or a member of the JSON object that an undivided old keychain is. */
 function publicKeyIn(plain: string): unknown {
   return plain.startsWith('{') ? (JSON.parse(plain) as { publicKey?: unknown }).publicKey : plain
 }

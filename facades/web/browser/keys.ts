@@ -6,7 +6,7 @@ const oaep = { name: 'RSA-OAEP', hash: 'SHA-256' }
 /** A symmetric key as it is stored: 32 random bytes in base64. */
 export const makeKey = () => toBase64(randomBytes(32))
 
-/** Checks that a text is a symmetric key, and gives its bytes. */
+/** Returns the bytes of a symmetric key; throws if the text is none. */
 export function keyBytes(text: string): Bytes {
   const bytes = fromBase64(text)
   if (bytes.length !== 32) throw new Malformed('A symmetric key has 32 bytes.')
@@ -47,7 +47,7 @@ async function importHalf(format: 'spki' | 'pkcs8', text: string, usage: 'encryp
   return key
 }
 
-/** The server writes the keys it makes as two segments, PEM and then the form of the browser, each again in base64. */
+/** The browser's form of a key: the server writes its own keys as two base64 segments, PEM first, then this form. */
 function browserHalf(text: string): string {
   const [first = '', second] = text.split('|')
   return second === undefined ? first : fromUtf8(fromBase64(second))
@@ -75,7 +75,7 @@ export async function unsealFrom(privateKey: Key, text: string): Promise<string>
   return unseal(key, readSealed(sealed))
 }
 
-/** What two people read to each other to see that they hold the same key: SHA-256 of its DER, in groups of four. */
+/** The fingerprint that two people compare to verify a key: SHA-256 of its DER, in groups of four. */
 export async function fingerprint(publicKey: string): Promise<string> {
   const digest = await crypto.subtle.digest('SHA-256', fromBase64(publicKey))
   return toHex(new Uint8Array(digest)).replace(/.{4}(?!$)/g, '$& ')

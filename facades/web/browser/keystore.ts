@@ -1,26 +1,26 @@
 import type { Key } from './seal.ts'
 
-/** Whose key, and of which keychain: a text that changes with the account, its public key or its session. */
+/** Identifies the owner of a key: the text changes with the account and with its public key. */
 type Owner = string
 
-interface Kept {
+interface StoredKey {
   owner: Owner
   key: Key
 }
 
 const [database, store, slot] = ['svc', 'keys', 'passkey']
 
-/** Keeps the derived key across the pages of a session. Nobody can read its bytes, this code included. */
+/** Stores the derived key for the other pages of a session, as a key that no script can export. */
 export async function keep(owner: Owner, key: Key): Promise<void> {
-  if (key.extractable) throw new TypeError('Only a key that cannot be exported may be kept.')
-  await inStore<IDBValidKey>('readwrite', (keys) => keys.put({ owner, key } satisfies Kept, slot))
+  if (key.extractable) throw new TypeError('Only a key that cannot be exported may be stored.')
+  await inStore<IDBValidKey>('readwrite', (keys) => keys.put({ owner, key } satisfies StoredKey, slot))
 }
 
-/** The kept key of this owner. A key of anybody else is forgotten on the way. */
+/** The stored key of this owner; deletes a key of any other owner. */
 export async function find(owner: Owner): Promise<Key | undefined> {
-  const kept = await inStore<Kept | undefined>('readonly', (keys) => keys.get(slot))
-  if (kept?.owner === owner) return kept.key
-  if (kept) await forget()
+  const stored = await inStore<StoredKey | undefined>('readonly', (keys) => keys.get(slot))
+  if (stored?.owner === owner) return stored.key
+  if (stored) await forget()
   return undefined
 }
 
@@ -28,7 +28,7 @@ export async function forget(): Promise<void> {
   await inStore<undefined>('readwrite', (keys) => keys.clear())
 }
 
-/** Settles when the transaction is through, not when the request is. */
+/** Runs a request in a transaction, and resolves when the transaction has been committed. */
 async function inStore<T>(mode: IDBTransactionMode, ask: (keys: IDBObjectStore) => IDBRequest<T>): Promise<T> {
   const db = await open()
   try {

@@ -13,7 +13,7 @@ for (const button of document.querySelectorAll<HTMLButtonElement>('#languages bu
 async function choose(inputLang: string): Promise<void> {
   await ask('POST', '/req/changeLanguage', { inputLang })
   const address = new URL(location.href)
-  // A language that stands in the address would win.
+  // A language in the address would override the choice.
   for (const name of ['lang', 'locale']) address.searchParams.delete(name)
   if (address.href === location.href) location.reload()
   else location.replace(address)

@@ -1,7 +1,7 @@
-/** Dates as the browser's owner writes them, in figures: the page may be in another language. */
+/** Formats dates in figures for the browser's locale, which may differ from the page's language. */
 const locales = navigator.languages
 
-/** A moment to the day or to the minute. */
+/** The day of a moment in the browser's time zone. */
 export const dayOf = (moment: string) => new Date(moment).toLocaleDateString(locales)
 
 export const minuteOf = (moment: string) =>
@@ -13,7 +13,7 @@ export const minuteOf = (moment: string) =>
     minute: 'numeric',
   })
 
-/** A day as the server counts it, wherever the browser is. */
+/** A calendar day of the server, which counts days in UTC. */
 export const writtenDay = (day: string) => new Date(day).toLocaleDateString(locales, { timeZone: 'UTC' })
 
 export const writtenNumber = (number: number) => number.toLocaleString(locales)

@@ -3,13 +3,13 @@ import { randomBytes, toHex } from './encoding.ts'
 import { fits, type KeychainEntry, makeKeychain, type Validator } from './keychain.ts'
 import { type Key, type Sealed, seal, unseal } from './seal.ts'
 
-/** The salts that somebody in registration is given. */
+/** The salts that the service gives to people who are registering. */
 export type OwnSalts = Pick<Salts, 'userdata' | 'backup'>
 
-/** A passkey of keys that every keyboard has; asked for where the `security` block restricts the characters. */
+/** Characters that every keyboard has; required where the `security` block restricts the characters. */
 export const plainPasskey = /^[A-Za-z0-9!@#$%^&*()_+-]+$/
 
-/** What the handshake posts; nothing in it opens without the passkey or the backup code. */
+/** The body of the handshake request; its values can be decrypted only with the passkey or the backup code. */
 export interface Handshake {
   publicKey: string
   keychain: KeychainEntry[]
@@ -18,12 +18,12 @@ export interface Handshake {
 
 interface FirstKeys {
   handshake: Handshake
-  /** To be shown once, and kept by the person alone. */
+  /** Shown once; only the person keeps it. */
   backupCode: string
   key: Key
 }
 
-/** Everything that a first login makes. The passkey itself goes no further than this call. */
+/** Makes all keys of a first login. The passkey itself is neither stored nor sent. */
 export async function firstKeys(passkey: string, username: string, salts: OwnSalts): Promise<FirstKeys> {
   const key = await passkeyKey(passkey, salts)
   const [{ publicKey, keychain }, { backupCode, passkeyBackup }] = await Promise.all([
@@ -54,7 +54,7 @@ export async function recover(code: string, username: string, backup: Sealed, sa
 /** Eight random bytes, as `xxxx-xxxx-xxxx-xxxx`. */
 export const makeBackupCode = () => grouped(toHex(randomBytes(8)))
 
-/** Forgives capitals, spaces and other dashes in a typed code; any other text is left as it is. */
+/** Corrects capitals, spaces and other dashes in a typed code; leaves any other text unchanged. */
 export function readBackupCode(typed: string): string {
   const digits = typed.toLowerCase().replace(/[\s\p{Dash}]/gu, '')
   return /^[0-9a-f]{16}$/.test(digits) ? grouped(digits) : typed.trim()

@@ -1,6 +1,6 @@
 import type { Connection } from './boot.ts'
 import { toBase64 } from './encoding.ts'
-import { type Translate, Wrong } from './errors.ts'
+import { PageError, type Translate } from './errors.ts'
 import { element, entered, onSubmit } from './form.ts'
 import { api, ask } from './server.ts'
 
@@ -8,7 +8,7 @@ interface Saved {
   data: { attributes: { avatar: string | null } }
 }
 
-/** How the person is shown to others. */
+/** Edits what others see of the person. */
 export function showAbout(translate: Translate, { userinfo }: Connection): void {
   const id = String(userinfo?.id)
   showPicture(id, userinfo?.avatar ?? null)
@@ -29,7 +29,7 @@ export function showAbout(translate: Translate, { userinfo }: Connection): void 
   })
 }
 
-/** What was typed before the answer arrived is kept. */
+/** Fills a field unless the person has already typed into it. */
 function prefill(id: string, value: string | null | undefined): void {
   const field = element<HTMLInputElement | HTMLTextAreaElement>(id)
   if (field.value === '') field.value = value ?? ''
@@ -44,6 +44,6 @@ function showPicture(id: string, avatar: string | null): void {
 async function chosenPicture({ files, dataset }: HTMLInputElement): Promise<{ avatar?: string }> {
   const [file] = files ?? []
   if (!file) return {}
-  if (file.size > Number(dataset['max'])) throw new Wrong('page.profile.avatarTooLarge')
+  if (file.size > Number(dataset['max'])) throw new PageError('page.profile.avatarTooLarge')
   return { avatar: toBase64(new Uint8Array(await file.arrayBuffer())) }
 }

@@ -13,7 +13,7 @@ interface Session {
   isCurrent: boolean
 }
 
-/** Where the person is signed in, a button to end each but this one, and one for all of these. */
+/** Lists the person's sessions, with a button to end each other one and a button to end all others. */
 export async function showSessions(translate: Translate): Promise<void> {
   onSubmit(translate, 'others', async () => {
     await ask('POST', '/req/profile/end-other-sessions')

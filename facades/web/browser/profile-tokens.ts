@@ -17,7 +17,7 @@ interface Token {
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
-/** The person's tokens, a way to make one, and a button to end each; nothing where the page has no place for them. */
+/** Lists the person's tokens, with a form to make one and a button to revoke each, if the page has this section. */
 export async function showTokens(translate: Translate): Promise<void> {
   if (!document.getElementById('tokens')) return
   onSubmit(translate, 'create', async () => {

@@ -10,7 +10,7 @@ interface Sum {
   outputTokens: number
 }
 
-/** What the person asked models in the last thirty days, as a table whose bars are meters. */
+/** Shows the person's AI usage of the last thirty days as a table with bars. */
 export const showUsage = (translate: Translate) => fill(translate, 'usage', () => show(translate))
 
 async function show(translate: Translate): Promise<void> {
@@ -27,7 +27,7 @@ async function show(translate: Translate): Promise<void> {
     'th',
     ['page.profile.usageDay', 'page.profile.usageRequests', 'page.profile.usageTokens'].map(translate),
   )
-  // The number of requests stands beside its bar.
+  // The cell before the bar has the number.
   if (heads.cells[1]) heads.cells[1].colSpan = 2
   table.append(heads)
   for (const { day, requests, tokens } of days) {

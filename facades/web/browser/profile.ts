@@ -1,7 +1,7 @@
 import { boot, ownerOf } from './boot.ts'
 import { makeBackup, unlock } from './crypto.ts'
 import { confirmed } from './dialog.ts'
-import { Wrong } from './errors.ts'
+import { PageError } from './errors.ts'
 import { element, entered, onSubmit } from './form.ts'
 import { go } from './go.ts'
 import { find, forget } from './keystore.ts'
@@ -24,13 +24,13 @@ offerPasswordChange(translate)
 
 onSubmit(translate, 'renew', async () => {
   hideSecret('code')
-  if (!crypto.subtle) throw new Wrong('page.insecure')
+  if (!crypto.subtle) throw new PageError('page.insecure')
   const { meta } = await ask<{ meta: { publicKey: string; validator: string } }>(
     'GET',
     `${api}/user-keychain-values/actions/validator`,
   )
-  if (!salts || !userinfo) throw new Wrong('page.error')
-  if (!(await unlock(entered('passkey'), meta, salts))) throw new Wrong('page.unlock.wrong')
+  if (!salts || !userinfo) throw new PageError('page.error')
+  if (!(await unlock(entered('passkey'), meta, salts))) throw new PageError('page.unlock.wrong')
   const { backupCode, passkeyBackup } = await makeBackup(entered('passkey'), userinfo.username, salts)
   await ask('POST', '/req/profile/passkey-backup', passkeyBackup)
   element<HTMLInputElement>('passkey').value = ''

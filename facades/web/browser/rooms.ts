@@ -4,14 +4,14 @@ import { type KeychainEntry, sealEntry } from './keychain.ts'
 import { importPublicKey, keyBytes, makeKey, unwrap, wrap } from './keys.ts'
 import { type Key, seal, unsealBytes } from './seal.ts'
 
-/** A room key on its way to somebody. IV and tag are `0` when it is wrapped with a public key. */
+/** A room key in an invitation. IV and tag are `0` if it is wrapped with a public key. */
 export interface SealedRoomKey {
   encryptedRoomKey: string
   iv: string
   tag: string
 }
 
-/** The keychain entries of a room, for the one who makes it or who was let in. The legacy key is never stored anew. */
+/** The keychain entries of a room for its creator or a new member; the legacy key is not among them. */
 export async function roomEntries(
   passkeyKey: Key,
   slug: string,
@@ -33,7 +33,7 @@ export async function openByPrivateKey(privateKey: Key, { encryptedRoomKey }: Se
   return asRoomKey(toBase64(await unwrap(privateKey, encryptedRoomKey)))
 }
 
-/** The secret of an invitation by mail. It belongs into the fragment of the link, which no server sees. */
+/** The secret of an invitation by mail; put it into the fragment of the link, which browsers send to no server. */
 export const makeInvitationHash = () => toHex(randomBytes(16))
 
 type InvitationSalt = Pick<Salts, 'invitation'>

@@ -1,16 +1,16 @@
 import { type Bytes, fromBase64, fromUtf8, Malformed, randomBytes, toBase64, utf8 } from './encoding.ts'
 
-/** A key of WebCrypto, by a name that the types of Node know too. */
+/** The CryptoKey type of WebCrypto, written so that it exists in the types of Node, too. */
 export type Key = InstanceType<typeof CryptoKey>
 
-/** What AES-256-GCM makes of a plain text; each part in base64. */
+/** The result of AES-256-GCM; each part is in base64. */
 export interface Sealed {
   ciphertext: string
   iv: string
   tag: string
 }
 
-/** The key does not fit, or what was sealed has been altered; nobody can tell which. */
+/** Decryption failed: the key is wrong or the sealed value was altered, which AES-GCM does not distinguish. */
 export class CannotOpen extends Error {
   override readonly name = 'CannotOpen'
 }
@@ -18,7 +18,7 @@ export class CannotOpen extends Error {
 const ivLength = 12
 const tagLength = 16
 
-/** Each call draws an IV of its own; there is no way to choose one. */
+/** Every call uses a new random IV; a parameter for it would invite reuse. */
 export async function seal(key: Key, plain: string | Bytes): Promise<Sealed> {
   const iv = randomBytes(ivLength)
   const bytes = typeof plain === 'string' ? utf8(plain) : plain
@@ -49,7 +49,7 @@ export function readSealed(text: string): Sealed {
 
 type Algorithm = { name: 'AES-GCM'; iv: Bytes } | { name: 'RSA-OAEP' }
 
-/** Only a failed decryption is `CannotOpen`; a key of the wrong kind stays the programming error that it is. */
+/** Turns a failed decryption into `CannotOpen`; other errors, such as a key of the wrong kind, are bugs and pass. */
 export async function decrypt(algorithm: Algorithm, key: Key, bytes: Bytes): Promise<Bytes> {
   try {
     return new Uint8Array(await crypto.subtle.decrypt(algorithm, key, bytes))

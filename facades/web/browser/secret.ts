@@ -1,7 +1,7 @@
 import type { Translate } from './errors.ts'
-import { element, tell } from './form.ts'
+import { element, showOutcome } from './form.ts'
 
-/** Shows what must be kept. Where the browser lets pages write to the clipboard, a button copies it. */
+/** Shows a secret that the person must save, with a copy button if the browser has a clipboard API. */
 export function showSecret(translate: Translate, id: string, text: string): void {
   const output = element(id)
   output.textContent = text
@@ -18,7 +18,7 @@ async function copy(translate: Translate, text: string, outcome: Element | null)
     () => true,
     () => false,
   )
-  tell(outcome, translate(copied ? 'page.copied' : 'page.copyFailed'), !copied)
+  showOutcome(outcome, translate(copied ? 'page.copied' : 'page.copyFailed'), !copied)
 }
 
 export function hideSecret(id: string): void {

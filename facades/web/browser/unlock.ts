@@ -1,7 +1,7 @@
 import { boot, ownerOf } from './boot.ts'
 import { recover, type Sealed, unlock } from './crypto.ts'
 import { confirmed } from './dialog.ts'
-import { Refused, Wrong } from './errors.ts'
+import { PageError, ServerError } from './errors.ts'
 import { entered, onSubmit } from './form.ts'
 import { go, wayOn } from './go.ts'
 import { find, keep } from './keystore.ts'
@@ -12,11 +12,11 @@ import { refusePaste } from './typed.ts'
 refusePaste()
 const { connection, translate } = await boot()
 const next = wayOn()
-// If the keys are still unlocked from before, there is nothing to ask.
+// Skips the question for the passkey if the keys are still unlocked.
 if (next !== undefined && (await find(ownerOf(connection)))) await go(next)
 
 async function open(passkey: string): Promise<boolean> {
-  if (!crypto.subtle) throw new Wrong('page.insecure')
+  if (!crypto.subtle) throw new PageError('page.insecure')
   const { meta } = await ask<{ meta: { publicKey: string; validator: string } }>(
     'GET',
     `${api}/user-keychain-values/actions/validator`,
@@ -27,18 +27,18 @@ async function open(passkey: string): Promise<boolean> {
 }
 
 onSubmit(translate, 'unlock', async () => {
-  if (!(await open(entered('passkey')))) throw new Wrong('page.unlock.wrong')
+  if (!(await open(entered('passkey')))) throw new PageError('page.unlock.wrong')
   return go(next ?? '/profile')
 })
 
 onSubmit(translate, 'recover', async () => {
   hideSecret('recovered')
   const { salts, userinfo } = connection
-  if (!crypto.subtle) throw new Wrong('page.insecure')
-  if (!salts || !userinfo) throw new Wrong('page.error')
+  if (!crypto.subtle) throw new PageError('page.insecure')
+  if (!salts || !userinfo) throw new PageError('page.error')
   const { passkeyBackup } = await ask<{ passkeyBackup: Sealed }>('GET', '/req/profile/passkey-backup')
   const passkey = await recover(entered('code'), userinfo.username, passkeyBackup, salts).catch(() => {
-    throw new Wrong('page.unlock.wrongCode')
+    throw new PageError('page.unlock.wrongCode')
   })
   await open(passkey)
   showSecret(translate, 'recovered', passkey)
@@ -47,7 +47,7 @@ onSubmit(translate, 'recover', async () => {
 
 const reset = async () => {
   const { redirectUri } = await ask<{ redirectUri: string }>('POST', '/req/profile/reset').catch((error) => {
-    throw error instanceof Refused && error.status === 403 ? new Wrong('page.unlock.freshLogin') : error
+    throw error instanceof ServerError && error.status === 403 ? new PageError('page.unlock.freshLogin') : error
   })
   return go(redirectUri)
 }
