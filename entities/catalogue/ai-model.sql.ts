@@ -35,7 +35,7 @@ export const findCallableModel = coalescedStatement<CallableModelRow>(
     where m.model_id = $1 and m.active and p.active and m.model_type = 'chat'`,
 )
 
-/** All that are switched on, for a look at whether they answer. */
+/** All active models, to check whether they answer. */
 export const listCheckableModels = statement<CallableModelRow>(
   'list-checkable-models',
   `select ${columns}, '{}'::text[] as tools
@@ -69,5 +69,5 @@ export const setModelStatus = statement<never>(
     where m.id = seen.id and m.status <> seen.status`,
 )
 
-/** Small tables never reach the size at which PostgreSQL looks at them by itself; until it has, it plans for large ones. */
+/** Analyses small tables, which autovacuum never does; without statistics PostgreSQL plans for large ones. */
 export const analyse = (tables: readonly string[]) => statement<never>('analyse-catalogue', `analyze ${tables.join()}`)

@@ -5,7 +5,7 @@ import { AiModelDescription } from './ai-model-description.ts'
 import { AiProvider } from './ai-provider.ts'
 import { AiTool } from './ai-tool.ts'
 
-/** Those with a name here are the service's; every other member belongs to the provider's API. */
+/** The named members are the service's own; every other member is sent to the provider. */
 export interface ModelParameters {
   temperature?: number | undefined
   topP?: number | undefined
@@ -27,7 +27,7 @@ export interface Limits {
   maxOutputTokens?: number | null | undefined
 }
 
-/** What a token costs, while the input has at least so many tokens and fewer than so many. */
+/** The price of a token for inputs within a range of token counts. */
 export interface PriceRange {
   currency: string
   inputCostPerToken: number | null
@@ -75,7 +75,7 @@ export const AiModel = defineEntity({
 })
 export type AiModel = InferEntity<typeof AiModel>
 
-/** Active, of an active provider, and allowed to the caller's usage type. */
+/** Active models of active providers that the caller's usage type may use. */
 export const visibleModels = everyRowForAdmins(
   (model, sql) => `${model}.active
     and ${sql.exists('ai_providers', (p) => `${p}.id = ${model}.provider_id and ${p}.active`)}

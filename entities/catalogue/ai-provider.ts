@@ -29,14 +29,14 @@ export const AiProvider = defineEntity({
     /** Sealed with the application key. */
     apiKey: p.text().nullable().hidden(),
     settings: p.json<ProviderSettings>().defaultRaw(`'{}'`),
-    /** What the last synchronisation wrote; what differs from it now was changed by an administrator. */
+    /** The values of the last synchronisation; a column that differs from them was changed by an administrator. */
     synced: p.json<Record<string, unknown>>().nullable().hidden(),
     models: () => p.oneToMany(AiModel).mappedBy('provider'),
   },
 })
 export type AiProvider = InferEntity<typeof AiProvider>
 
-/** Active; programs see only those that have something for them. */
+/** Active providers; programs see only those with a model for them. */
 export const visibleProviders = everyRowForAdmins((provider, sql) => {
   const offered = sql.exists(
     'ai_models',

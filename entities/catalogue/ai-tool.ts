@@ -21,7 +21,7 @@ export const AiTool = defineEntity({
     mcpConfig: p.json<Record<string, unknown>>().nullable(),
     /** Declared by the tool itself. */
     capability: p.string().length(80).nullable(),
-    /** An administrator's word over the declared one. */
+    /** Set by an administrator to override the declared value. */
     mappedCapability: p.string().length(80).nullable(),
     active: p.boolean().default(true),
     models: () => p.manyToMany(AiModel).mappedBy('tools'),

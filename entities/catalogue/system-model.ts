@@ -21,11 +21,11 @@ export const SystemModel = defineEntity({
   },
 })
 
-/** Of each task the caller's own assignment or, where there is none, that of the front end. */
+/** For each task the assignment for the caller's usage type or, without one, that for the front end. */
 export const visibleSystemModels = everyRowForAdmins((assignment, sql) =>
   nearest('system_models', 'model_type', [usage])(assignment, sql),
 )
 
-/** The name that requests use for its model; null where the caller may not see that. */
+/** The name of its model in requests; null if the caller may not see the model. */
 export const visibleModelName: SqlPredicate = (row, sql) =>
   sql.look('ai_models', 'model_id', (m) => `${m}.id = ${row}.model_id and ${visibleModels(m, sql)}`)

@@ -17,7 +17,7 @@ export const SystemPrompt = defineEntity({
   },
 })
 
-/** Of each task the one prompt that is meant for the caller: for their usage type first, then in their language. */
+/** For each task the prompt that fits the caller best, first by usage type, then by language. */
 export const visiblePrompts = everyRowForAdmins((prompt, sql) =>
   nearest('system_prompts', 'prompt_type', [usage, language])(prompt, sql),
 )

@@ -35,13 +35,13 @@ const tokensOf = `select id, name, abilities, ${isoTime('created_at')} as "creat
           ${isoTime('last_used_at')} as "lastUsedAt", ${isoTime('expires_at')} as "expiresAt"
      from access_tokens where user_id = $1`
 
-/** Values: the owner's id. Only tokens that still work. */
+/** Values: the owner's id. Lists only valid tokens. */
 export const listTokens = statement<TokenRecord>(
   'list-tokens',
   `${tokensOf} and (expires_at is null or expires_at > now()) order by id`,
 )
 
-/** Values: the owner's id. Expired ones too. */
+/** Values: the owner's id. Also lists expired tokens. */
 export const listAllTokens = statement<TokenRecord>('list-all-tokens', `${tokensOf} order by id`)
 
 /** Values: token ids and, beside them, when each was last used. */

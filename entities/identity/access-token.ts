@@ -3,7 +3,7 @@ import { id, moment, timestamps } from '../sql/columns.ts'
 import { User } from './user.ts'
 
 export const abilities = ['ai', 'user', 'read', 'write', 'keychain'] as const
-/** What a token may be used for; a session may do all of it. */
+/** What a token allows; a session allows everything. */
 export type Ability = (typeof abilities)[number]
 
 /** A personal access token. Only the SHA-256 of its secret is kept. */
@@ -20,7 +20,7 @@ export const AccessToken = defineEntity({
     expiresAt: moment().nullable(),
     lastUsedAt: moment().nullable(),
   },
-  // On by default, and without a viewer a query throws: nobody reaches a token of somebody else by its number.
+  // On by default; a query without a viewer throws, so nobody can reach another person's token by its id.
   filters: {
     own: {
       name: 'own',

@@ -6,13 +6,13 @@ export interface EraseRule {
   table: string
   /** The column that refers to the user. */
   column: string
-  /** `keep` leaves the row without the person. */
+  /** `keep` keeps the row and clears the reference. */
   rows: 'delete' | 'keep'
 }
 
 const outcomes: Partial<Record<string, EraseRule['rows']>> = { cascade: 'delete', 'set null': 'keep' }
 
-/** One rule for each column that refers to a user, as its entity says; those whose rows stay come first. */
+/** One rule for each column that refers to a user, taken from the entities; rules that keep rows come first. */
 export function eraseRules(metadata: MetadataStorage): EraseRule[] {
   const users = metadata.get(User).tableName
   const rules = [...metadata].flatMap(({ tableName: table, relations }) =>

@@ -2,7 +2,7 @@ import { defineEntity, p } from '@mikro-orm/core'
 import { FrontendMigration } from './frontend-migration.ts'
 import { User } from './user.ts'
 
-/** What a migration needs to know of one person, sealed, until they have applied it. */
+/** The data of a migration for one person, sealed, until they have applied it. */
 export const FrontendMigrationUserdata = defineEntity({
   name: 'FrontendMigrationUserdata',
   tableName: 'frontend_migration_userdata',

@@ -1,6 +1,6 @@
 import { statement } from '../sql/statement.ts'
 
-/** Whether a migration came after the person and they have not applied it. */
+/** Whether a migration is newer than the person and they have not applied it. */
 const isPending = `m.created_at > u.created_at
       and not exists (select from applied_frontend_migrations a where a.user_id = u.id and a.migration_id = m.id)`
 

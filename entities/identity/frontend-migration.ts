@@ -1,7 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/core'
 import { id, timestamps } from '../sql/columns.ts'
 
-/** A change of what only browsers can read: each carries it out for its own person. */
+/** A change of data that only browsers can decrypt, so each browser applies it for its own person. */
 export const FrontendMigration = defineEntity({
   name: 'FrontendMigration',
   tableName: 'frontend_migrations',

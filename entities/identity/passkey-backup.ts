@@ -14,7 +14,7 @@ export const PasskeyBackup = defineEntity({
     iv: p.string().length(64),
     tag: p.string().length(64),
   },
-  // As for tokens: without a viewer a query throws.
+  // As for tokens, a query without a viewer throws.
   filters: {
     own: {
       name: 'own',

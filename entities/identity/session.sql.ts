@@ -8,7 +8,7 @@ export interface KnownUser {
   name: string
   email: string
   role: Role
-  /** Whether the person has made their keys; until then they are registering. */
+  /** Whether the person has keys; without keys they are registering. */
   hasKeys: boolean
   /** RFC 3339; null where the local password was never changed. */
   passwordChangedAt: string | null
@@ -35,7 +35,7 @@ export interface SessionRow extends KnownUser {
   locale: string | null
 }
 
-/** Values: hashes of ids. Sessions whose time is over are found, too. */
+/** Values: hashes of ids. Also finds expired sessions. */
 export const findSessions = coalescedStatement<SessionRow>(
   'find-sessions',
   `select s.hash as handle, s.subject, s.method, ${epochMs('s.signed_in_at')} as "signedInAt",
@@ -53,7 +53,7 @@ export interface ListedSession {
   userAgent: string | null
 }
 
-/** Values: the user's id, and since when a session must have been renewed. The last renewed first. */
+/** Values: the user's id, and the earliest renewal of a session that has not expired. The last renewed comes first. */
 export const listSessions = statement<ListedSession>(
   'list-sessions',
   `select hash as handle, ${isoTime('signed_in_at')} as "signedInAt", ${isoTime('renewed_at')} as "renewedAt",
@@ -62,8 +62,8 @@ export const listSessions = statement<ListedSession>(
 )
 
 /**
- * Values: hash, method, when it began, CSRF token, user agent, locale, the user's id, and when their password was changed
- * as the login saw it. No row where the user is gone or the password was changed since: the share lock waits for both.
+ * Values: hash, method, start, CSRF token, user agent, locale, the user's id, and when their password was last changed
+ * as the login saw it. Returns no row if the user was removed or the password changed since; the lock waits for both.
  */
 export const startSession = statement<{ hash: string }>(
   'start-session',
@@ -73,22 +73,22 @@ export const startSession = statement<{ hash: string }>(
    returning hash`,
 )
 
-/** Values: the first six of a session of a user, and the subject as JSON. */
+/** Values: the first six of `start-session`, and the subject as JSON. */
 export const startRegistration = statement<{ hash: string }>(
   'start-registration',
   `insert into sessions (hash, method, signed_in_at, renewed_at, csrf_token, user_agent, locale, subject)
    values ($1, $2, $3::timestamptz, $3::timestamptz, $4, $5, $6, $7::jsonb) returning hash`,
 )
 
-/** Values: the hash, and when its time began to run anew. No row where the session has ended. */
+/** Values: the hash, and the time of the renewal. Returns no row if the session has ended. */
 export const renewSession = statement<{ hash: string }>(
   'renew-session',
   'update sessions set renewed_at = greatest(renewed_at, $2::timestamptz) where hash = $1 returning hash',
 )
 
 /**
- * Values: the hash of the id so far, that of the next id, CSRF token, when its time began to run anew, and the id of the
- * user whose session it is from now on. No row where the session has ended or the user is gone.
+ * Values: the hash of the old id, that of the new id, CSRF token, the time of the renewal, and the id of the user to whom
+ * the session belongs from now on. Returns no row if the session has ended or the user was removed.
  */
 export const replaceSession = statement<{ hash: string }>(
   'replace-session',
@@ -106,13 +106,13 @@ export const setSessionLocale = statement<never>(
 /** Values: the hash. */
 export const endSession = statement<never>('end-session', 'delete from sessions where hash = $1')
 
-/** Values: the user's id, and the hash. A row where it was theirs. */
+/** Values: the user's id, and the hash. Returns a row if the session was theirs. */
 export const endOwnSession = statement<{ hash: string }>(
   'end-own-session',
   'delete from sessions where user_id = $1 and hash = $2 returning hash',
 )
 
-/** Values: the user's id. Ends all their sessions, one such statement after the other. */
+/** Values: the user's id. Ends all their sessions; locks the user, so that such statements run one after the other. */
 export const endSessionsOf = statement<never>(
   'end-sessions-of',
   `with owner as (select id from users where id = $1 for no key update)
@@ -123,16 +123,16 @@ const oldest = (owner: string) =>
   `delete from sessions where hash = any(array(
      select hash from sessions where ${owner} order by renewed_at desc, hash offset $2 for update skip locked))`
 
-/** Values: the user's id, and how many sessions they keep. Ends those not used for longest. */
+/** Values: the user's id, and how many sessions remain. Ends the least recently used ones. */
 export const endOldestSessions = statement<never>('end-oldest-sessions', oldest('user_id = $1'))
 
-/** Values: the username of somebody who is registering, and how many sessions they keep. */
+/** Values: the username of a registering person, and how many sessions remain. */
 export const endOldestRegistrations = statement<never>(
   'end-oldest-registrations',
   oldest(`subject->>'username' = $1::text`),
 )
 
-/** Values: a session renewed no later than this has expired, and how many are deleted at most. A row for each that was. */
+/** Values: the last renewal of a session that has expired, and how many to delete at most. Returns a row for each. */
 export const deleteExpiredSessions = statement<{ hash: string }>(
   'delete-expired-sessions',
   `delete from sessions where hash = any(array(

@@ -2,11 +2,11 @@ import { defineEntity, p } from '@mikro-orm/core'
 import { moment } from '../sql/columns.ts'
 import { User } from './user.ts'
 
-/** How somebody signed in, and so where they sign out. */
+/** How somebody signed in, which decides where they sign out. */
 const loginMethods = ['password', 'oidc', 'proxy'] as const
 export type LoginMethod = (typeof loginMethods)[number]
 
-/** Somebody who has signed in and is no user yet, as the login source describes them. */
+/** A signed-in person who is not a user yet, as the login source describes them. */
 export interface Registrant {
   username: string
   email: string
@@ -18,18 +18,18 @@ export const Session = defineEntity({
   name: 'Session',
   tableName: 'sessions',
   properties: {
-    /** SHA-256 of the session's id, in base64url: who reads the table can open no session. */
+    /** SHA-256 of the session id in base64url, so that readers of the table cannot use a session. */
     hash: p.string().length(43).primary(),
     user: () => p.manyToOne(User).deleteRule('cascade').nullable().index().ref(),
-    /** Who it is while there is no user. */
+    /** The person while they are registering and have no user row. */
     subject: p.json<Registrant>().nullable(),
     method: p.enum(loginMethods),
     signedInAt: moment(),
-    /** When its time began to run anew. */
+    /** When the session was last renewed; it expires one lifetime later. */
     renewedAt: moment().index(),
     csrfToken: p.string().length(43),
     userAgent: p.string().length(200).nullable(),
-    /** The language that was chosen in it. */
+    /** The language that was chosen in this session. */
     locale: p.string().length(5).nullable(),
   },
   checks: [{ name: 'sessions_owner_check', expression: 'num_nonnulls(user_id, subject) = 1' }],

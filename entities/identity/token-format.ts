@@ -5,13 +5,13 @@ const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const ours = /^svc_(\d{1,10})_([0-9A-Za-z]{40})([0-9A-Za-z]{6})$/
 const imported = /^(\d{1,10})\|([\x21-\x7e]{16,200})$/
 
-/** What a plain token says. */
+/** The parts of a plain token. */
 export interface TokenText {
   id: number
   secret: string
 }
 
-/** What is looked up of a token: where it stands, and the hash that must stand there. */
+/** What a token claims: the id of its row, and the hash that the row must have. */
 export interface TokenClaim {
   id: number
   hash: string
@@ -19,7 +19,7 @@ export interface TokenClaim {
 
 export const mintSecret = () => Array.from({ length: 40 }, () => alphabet[randomInt(62)]).join('')
 
-/** `svc_{id}_{secret}{checksum}`: easy to find in a leak, and a typing error needs no look-up. */
+/** `svc_{id}_{secret}{checksum}`: scanners recognise a leaked token, and the checksum reveals a typing error without a look-up. */
 export const writeToken = ({ id, secret }: TokenText) => `svc_${id}_${secret}${checksum(secret)}`
 
 /** Reads our own tokens, and imported ones of the form `id|secret`; undefined for anything else. */
@@ -42,6 +42,6 @@ function checksum(secret: string): string {
   return digits
 }
 
-/** Ids beyond the column's range would be an error of the database. */
+/** A larger id would be a database error. */
 const claimOf = (id: number, secret: string) =>
   id > 0 && id <= 2_147_483_647 ? { id, hash: hashSecret(secret) } : undefined

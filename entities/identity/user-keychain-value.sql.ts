@@ -9,12 +9,12 @@ export const upsertKeychainValues = `insert into user_keychain_values (user_id, 
 export const deleteKeychainValues = `delete from user_keychain_values where user_id = ?
   and (key, key_type) in (select key, "keyType" from jsonb_to_recordset(?::jsonb) as slot(key text, "keyType" text))`
 
-/** Values: the owner's id. The length of a long value is known without reading it. */
+/** Values: the owner's id. PostgreSQL knows the length of a long value without reading it. */
 export const measureKeychain = `select count(*)::int as entries,
     coalesce(sum(octet_length(key) + octet_length(value)), 0)::int as bytes
   from user_keychain_values where user_id = ?`
 
-/** Values: the owner's id. The entry that only the right passkey opens, and the clear key that it must hold. */
+/** Values: the owner's id. Selects the entry that only the right passkey opens, and the public key that it must contain. */
 export const findValidator = statement<{ id: string; publicKey: string | null }>(
   'find-validator',
   `select v.id::text as id, u.public_key as "publicKey"

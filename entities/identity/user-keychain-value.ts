@@ -5,7 +5,7 @@ import { User } from './user.ts'
 
 export const keyTypes = ['private_key', 'public_key', 'room_key', 'room_ai', 'room_ai_legacy', 'ai_conv'] as const
 
-/** A key of a person, as their browser has encrypted it: nobody else can read it, the service neither. */
+/** A key of a person, encrypted by their browser, so that not even the service can read it. */
 export const UserKeychainValue = defineEntity({
   name: 'UserKeychainValue',
   tableName: 'user_keychain_values',
@@ -18,7 +18,7 @@ export const UserKeychainValue = defineEntity({
     keyType: p.enum(keyTypes),
     value: p.text(),
   },
-  // As for tokens: without a viewer a query throws.
+  // As for tokens, a query without a viewer throws.
   filters: {
     own: {
       name: 'own',
@@ -29,5 +29,5 @@ export const UserKeychainValue = defineEntity({
 })
 export type UserKeychainValue = InferEntity<typeof UserKeychainValue>
 
-/** Rows of the caller's own; not even an administrator sees those of others. */
+/** The caller's own rows; not even administrators see those of others. */
 export const ownRows: SqlPredicate = (row, sql) => `${row}.user_id = ${sql.param('viewer')}`

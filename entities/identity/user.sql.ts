@@ -9,7 +9,7 @@ export interface ListedUser {
   role: Role
 }
 
-/** Values: what the username, the name or the e-mail address holds, however written; an empty text finds everybody. */
+/** Values: a part of the username, name or e-mail address, in any case; an empty text finds everybody. */
 export const findUsers = statement<ListedUser>(
   'find-users',
   `select id, username, name, email, role from users
@@ -18,10 +18,10 @@ export const findUsers = statement<ListedUser>(
 
 export interface UserDetails extends ListedUser {
   createdAt: string
-  /** Whether they have gone through the first sign-in. */
+  /** Whether they have completed registration. */
   hasKeys: boolean
   tokens: number
-  /** When one of their tokens was used. */
+  /** When one of their tokens was last used. */
   tokenUsedAt: string | null
 }
 

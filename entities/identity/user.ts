@@ -8,7 +8,7 @@ export type Role = (typeof roles)[number]
 /** The system AI user. It has no credentials and cannot be removed. */
 export const AI_USER_ID = 1
 
-/** A person, or the AI user. Names and addresses are kept in lower case, so that they are unique however typed. */
+/** A person, or the AI user. Usernames and addresses are stored in lower case, so that they are unique in any case. */
 export const User = defineEntity({
   name: 'User',
   tableName: 'users',
@@ -23,7 +23,7 @@ export const User = defineEntity({
     bio: p.text().nullable(),
     /** The storage key of the picture. */
     avatar: p.string().nullable(),
-    /** Base64 of an SPKI key; nothing until the person has made their keys. */
+    /** Base64 of an SPKI key; null while the person is registering. */
     publicKey: p.text().nullable(),
     /** When the password of the local account was last changed: a login that saw an earlier one fails. */
     passwordChangedAt: moment().nullable(),
@@ -31,5 +31,5 @@ export const User = defineEntity({
 })
 export type User = InferEntity<typeof User>
 
-/** Oneself and the AI user. */
+/** The caller and the AI user. */
 export const knownUsers = everyRowForAdmins((user, sql) => `${user}.id in (${sql.param('viewer')}, ${AI_USER_ID})`)

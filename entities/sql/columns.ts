@@ -18,7 +18,7 @@ export const timestamps = {
 }
 
 export const usageTypes = ['main', 'external'] as const
-/** Through which surface a call comes: the browser front end, or a program with a credential of its own. */
+/** The surface of a call: the browser front end, or a program with its own credential. */
 export type UsageType = (typeof usageTypes)[number]
 
 export const availabilities = ['online', 'offline', 'unknown'] as const

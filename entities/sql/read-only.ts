@@ -1,4 +1,4 @@
-/** A value of which nothing can be changed, however deep. */
+/** A deeply read-only type. */
 export type DeepReadonly<T> = T extends readonly (infer Item)[]
   ? number extends T['length']
     ? ReadonlyList<Item>
@@ -9,5 +9,5 @@ export type DeepReadonly<T> = T extends readonly (infer Item)[]
 
 type ReadonlyMembers<T> = { readonly [Key in keyof T]: DeepReadonly<T[Key]> }
 
-/** An interface, which a list of lists, as JSON may be, can name without end. */
+/** An interface, because only an interface can refer to itself, as nested JSON lists do. */
 interface ReadonlyList<Item> extends ReadonlyArray<DeepReadonly<Item>> {}

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { Statement } from './statement.ts'
 
-/** What is known of a caller, as values of a statement. */
+/** The caller as parameters of a statement. */
 export interface Viewer {
-  /** The person's id; 0 for nobody. */
+  /** The person's id; 0 for a guest. */
   viewer: number
   usage: string
   locale: string
@@ -26,18 +26,18 @@ export type ParameterValues = Partial<Record<ParameterName, unknown>> & {
   filters?: Readonly<Record<string, unknown>>
 }
 
-/** The types of PostgreSQL that the value of a filter can have. */
+/** The PostgreSQL types that a filter's value can have. */
 type ValueType = 'int' | 'int[]' | 'text' | 'text[]' | 'boolean' | 'timestamptz'
 
 /** SQL for a row under an alias. */
 export type SqlPredicate = (row: string, sql: ParameterBinder) => string
-/** SQL for a row under an alias and the value of a filter, which `value` binds: whole, or one member of it. */
+/** SQL for a row under an alias and a filter's value; `value` binds the whole value or one member of it. */
 export type FilterPredicate = (row: string, sql: ParameterBinder, value: BindValue) => string
 export type BindValue = (type: ValueType, member?: string) => string
 
-/** Writes one statement: gives values their places and tables their aliases. What a caller sent never becomes text. */
+/** Builds one statement: numbers its parameters and names its table aliases. No input of a caller becomes SQL text. */
 export class ParameterBinder {
-  /** Whether the statement is written for those who may administer, and so see every row. */
+  /** Whether the statement is for administrators, who see every row. */
   readonly unrestricted: boolean
   readonly #plannedOnce: boolean
   readonly #readers = new Map<string, (given: ParameterValues) => unknown>()
@@ -48,9 +48,9 @@ export class ParameterBinder {
     this.#plannedOnce = plannedOnce
   }
 
-  /** The place of a value that every statement may use. */
+  /** The placeholder of a value that every statement may use. */
   param(name: ParameterName): string {
-    return this.#place(name, types[name], (given) => given[name])
+    return this.#placeholder(name, types[name], (given) => given[name])
   }
 
   /** Binds the value of one filter, apart from those of all others. */
@@ -60,69 +60,69 @@ export class ParameterBinder {
         const value = filters?.[filter]
         return member === undefined ? value : (value as Record<string, unknown>)[member]
       }
-      return this.#place(`filter ${filter} ${member ?? ''}`, type, read)
+      return this.#placeholder(`filter ${filter} ${member ?? ''}`, type, read)
     }
   }
 
-  /** A name for a table that no other part of the statement has, however deep the scopes are nested. */
+  /** An alias that is unique in the statement, also in nested scopes. */
   alias(): string {
     this.#aliases += 1
     return `t${this.#aliases}`
   }
 
-  /** Whether the table has a row like that. */
+  /** `exists` on a table. */
   exists(table: string, where: (row: string) => string): string {
     const row = this.alias()
     return `exists (select from ${table} ${row} where ${where(row)})`
   }
 
-  /** A column of the one row like that. */
+  /** A subquery for a column of one row. */
   look(table: string, column: string, where: (row: string) => string): string {
     const row = this.alias()
     return `(select ${row}.${column} from ${table} ${row} where ${where(row)})`
   }
 
-  /** A column of all rows like that, in its order. */
+  /** A subquery for a column of all matching rows, ordered by it. */
   list(table: string, column: string, where: (row: string) => string, order = 'asc'): string {
     const row = this.alias()
     return `array(select ${row}.${column} from ${table} ${row} where ${where(row)} order by 1 ${order})`
   }
 
-  /** What reads each value, in the order of their places. */
+  /** The functions that read each value, in the order of the placeholders. */
   get readers(): ((given: ParameterValues) => unknown)[] {
     return [...this.#readers.values()]
   }
 
-  /** Where a value stands among those of the statement. */
+  /** The placeholder of a value; equal keys share one. */
   indexOf(name: ParameterName): number {
     return [...this.#readers.keys()].indexOf(name)
   }
 
-  #place(key: string, type: string, read: (given: ParameterValues) => unknown): string {
+  #placeholder(key: string, type: string, read: (given: ParameterValues) => unknown): string {
     if (!this.#readers.has(key)) this.#readers.set(key, read)
-    const place = `$${[...this.#readers.keys()].indexOf(key) + 1}::${type}`
-    // The planner does not look into a subquery: it finds no plan cheaper for some values, and so keeps one for all.
-    return this.#plannedOnce ? `(select ${place})::${type}` : place
+    const placeholder = `$${[...this.#readers.keys()].indexOf(key) + 1}::${type}`
+    // A value inside a subquery is opaque to the planner, so it keeps one generic plan.
+    return this.#plannedOnce ? `(select ${placeholder})::${type}` : placeholder
   }
 }
 
-/** A statement whose values are given by name. */
+/** A statement whose parameters are given by name. */
 export interface CompiledStatement<Row> {
   statement: Statement<Row>
   values(given: ParameterValues): unknown[]
 }
 
 interface CompileOptions {
-  /** Whether the statement is written for those who see every row. */
+  /** Whether the statement is for callers who see every row. */
   unrestricted: boolean
   /**
-   * Whether callers share its rows: those with equal values, or, `byIds`, those whose values differ in nothing but the ids.
-   * Such a statement is planned once; any other is planned with its values, as long as that is cheaper.
+   * Whether callers share its rows: those with equal values or, for `byIds`, those whose values differ only in the ids.
+   * Such a statement has one generic plan; PostgreSQL plans any other with its values while that is cheaper.
    */
   coalesced?: 'equal' | 'byIds' | undefined
 }
 
-/** Writes a statement once, for as many calls as come. The name follows from the text, so equal texts share one plan. */
+/** Builds a statement once for all calls. Its name is a hash of its text, so equal texts share one plan. */
 export function compile<Row>(
   { unrestricted, coalesced }: CompileOptions,
   write: (sql: ParameterBinder) => string,
@@ -141,7 +141,7 @@ export function compile<Row>(
 
 export const everyRow: SqlPredicate = () => 'true'
 
-/** Texts of their own for administrators and for others let PostgreSQL join what it would else look up row by row. */
+/** Separate statements for administrators and for others let PostgreSQL use joins instead of a look-up per row. */
 export const everyRowForAdmins =
   (others: SqlPredicate): SqlPredicate =>
   (row, sql) =>

@@ -4,18 +4,18 @@ import type { DeepReadonly } from './read-only.ts'
 export interface Statement<Row> {
   readonly name: string
   readonly text: string
-  /** Callers with equal values in one turn of the event loop share one run and its rows. */
+  /** Calls with equal values in one turn of the event loop share one run and its rows. */
   readonly coalesced?: true
   /**
    * The position of a list of ids among the values of a coalesced statement: callers who differ in nothing else share one
    * run for the ids of all, and each gets the rows of all.
    */
   readonly idsAt?: number
-  /** Only carries the type. */
+  /** Exists only for the type. */
   readonly row?: Row
 }
 
-/** Runs a statement; values go beside it, never into its text. */
+/** Runs a statement with its values as parameters. */
 export type Sql = <Row>(statement: Statement<Row>, values?: readonly unknown[]) => Promise<Row[]>
 
 export const statement = <Row>(name: string, text: string): Statement<Row> => ({ name, text })

@@ -4,7 +4,7 @@ import type { Context } from './context.ts'
 import { giveKeyBack, takeKey, takeRoom } from './idempotency-quota.ts'
 import { Problem } from './problems.ts'
 
-/** An answer as it goes out, and comes again. */
+/** An answer that is sent and stored for repeats. */
 export interface StoredResponse {
   status: number
   headers: Record<string, string>
@@ -15,13 +15,13 @@ export interface StoredResponse {
 type KeptAnswer = Omit<StoredResponse, 'payload'> & { payload?: string }
 
 interface StoredExecution {
-  /** Tells another request under the same key. */
+  /** A hash of the request; another one under the same key means another request. */
   fingerprint: string
   /** Sealed; absent while the first request is under way. */
   sent?: string
 }
 
-/** After a crash the key is free again when this is over. */
+/** How long a key stays claimed if the process crashes. */
 const RUNNING = 5 * 60_000
 const KEPT = 24 * 60 * 60_000
 const PURPOSE = 'idempotency'
@@ -42,7 +42,7 @@ export async function runOnce(
 ): Promise<StoredResponse> {
   if (!/^[\x21-\x7e]{1,255}$/.test(key)) throw new Problem('idempotency_key')
   const caller = callerOf(ctx)
-  // Guests are too many to be told apart by a key.
+  // Guests share one identity, so a key of one could return the answer of another.
   if (!caller) return run()
   const storeKey = `idempotency:${digest(`${caller.name} ${key}`)}`
   const fingerprint = digest(request)
@@ -51,7 +51,7 @@ export async function runOnce(
   return first(ctx, { storeKey, fingerprint, owner: caller.owner }, run)
 }
 
-/** The answer that was kept; nothing where this request is the first, which it then is for everybody. */
+/** Claims the key; returns the stored answer, or undefined if this request is the first one with the key. */
 async function replay(
   { services: { answers, vault } }: Context,
   storeKey: string,
@@ -62,7 +62,7 @@ async function replay(
     const isFirst = await answers
       .setIfAbsent(storeKey, JSON.stringify({ fingerprint } satisfies StoredExecution), RUNNING)
       .catch((cause: unknown) => {
-        // Nobody can tell whether it happened before.
+        // The store is down, so it is unknown whether this is a repeat.
         throw new Problem('unavailable', { cause })
       })
     if (isFirst) return undefined
@@ -83,7 +83,7 @@ interface Claim {
 }
 
 async function first(ctx: Context, claim: Claim, run: () => Promise<StoredResponse>): Promise<StoredResponse> {
-  // What was refused changed nothing and may be tried again.
+  // A failed request changed nothing, so the key is released for another try.
   const release = async (error: unknown): Promise<never> => {
     await ctx.services.answers.delete(claim.storeKey)
     throw error
@@ -93,7 +93,7 @@ async function first(ctx: Context, claim: Claim, run: () => Promise<StoredRespon
     await giveKeyBack(ctx, claim.owner)
     return release(error)
   })
-  // It has happened; that it could not be kept is no reason to say otherwise.
+  // The request succeeded; failing to store its answer must not make it fail.
   await keep(ctx, claim, sent).catch((error: unknown) => ctx.services.log.warn({ error }, 'an answer was not kept'))
   return sent
 }

@@ -11,13 +11,13 @@ interface AuthenticatedRequest extends Authenticated {
 
 export interface AuthenticateOptions extends BrowserOptions {
   authenticator: Authenticator
-  /** Of our own pages. */
+  /** The origin of our own pages. */
   origin: string
 }
 
 export type Authenticate = (request: FastifyRequest, reply: FastifyReply) => Promise<AuthenticatedRequest>
 
-/** Finds out who sends a request: by its session, where one counts, else by its token. */
+/** Authenticates a request by its session or, without one, by its token. */
 export function createAuthenticate(options: AuthenticateOptions, { renews = true } = {}): Authenticate {
   const { authenticator, origin } = options
 

@@ -13,7 +13,7 @@ import type { RequestSession } from '../stores/sessions.ts'
 import { LOCALE_COOKIE } from './request-locale.ts'
 import { newSecret } from './session-plugin.ts'
 
-/** Where a provider sends the browser back to. */
+/** The path to which a provider redirects the browser. */
 const LOGIN_STATE_PATH = '/req/login'
 const LOGIN_STATE_SECONDS = 15 * 60
 
@@ -26,13 +26,13 @@ const MINUTE = 60_000
 export interface BrowserOptions {
   sql: Sql
   header: HeaderSource | undefined
-  /** Of a session, in milliseconds. */
+  /** The lifetime of a session in milliseconds. */
   lifetime: number
 }
 
 /**
- * The browser that sent a request; what it is to keep goes into the reply. A class, because V8 makes a shape of its own
- * for each object literal with getters, which outlives the request and holds all of it.
+ * The session and cookies of the browser that sent a request. It is a class because V8 would keep an object literal
+ * with getters, and thus the whole request, in memory longer than the request takes.
  */
 export class RequestBrowser implements BrowserSession {
   readonly #options: BrowserOptions
@@ -79,7 +79,7 @@ export class RequestBrowser implements BrowserSession {
     this.#reply.clearCookie(sessionCookie)
   }
 
-  /** Lets the time of the session run anew, if that began a while ago: most requests only read. */
+  /** Renews the session, but at most once a minute, so that most requests write nothing. */
   async renew() {
     const { session } = this
     const pause = Math.min(MINUTE, this.#options.lifetime / 4)
@@ -110,7 +110,7 @@ export class RequestBrowser implements BrowserSession {
     this.#reply.setCookie(knownCookie, sealed, { maxAge: KNOWN_SECONDS })
   }
 
-  /** Leaves the session to the store, and takes a new one that is nobody's. */
+  /** Detaches the request from its stored session and gives it a new, empty one. */
   async #forget() {
     const { server } = this.#request
     await promisify(server.decryptSession.bind(server, '', this.#request))()
@@ -125,13 +125,13 @@ export class RequestBrowser implements BrowserSession {
   }
 }
 
-/** The session of a request, unless it is one that was never saved. */
+/** The session of a request, if it was ever saved. */
 export function storedSession({ session }: FastifyRequest): SessionRecord | undefined {
   const record = session?.record
   return record?.handle === undefined ? undefined : (record as SessionRecord)
 }
 
-/** Whoever was in when the request came has it answered. */
+/** A session that ended during the request still gets its answer. */
 function unlessEnded(error: unknown): void {
   if (!(error instanceof Problem) || error.problem !== 'signed_out') throw error
 }

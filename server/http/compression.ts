@@ -2,9 +2,9 @@ import compress from '@fastify/compress'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { contentCodings } from '../../facades/http/asset.ts'
 
-/** What fits into one packet gains nothing. */
+/** A smaller body fits into one packet, and compressing it gains nothing. */
 const MIN_BYTES = 1024
-/** What takes longer is compressed by a thread of the pool. */
+/** A larger body is compressed in the thread pool, because it would block the event loop. */
 const MAX_BYTES_IN_EVENT_LOOP = 16 * 1024
 
 /**
@@ -17,20 +17,20 @@ export async function compression(app: FastifyInstance): Promise<void> {
       if (headers[name]) headers[name] = headers[name].replace(SUFFIXES, '"')
   })
   app.addHook('onSend', async ({ headers }, _, payload) => {
-    // What is read piece by piece must not wait for a compressor to have enough of it.
+    // A streamed body is not compressed: the compressor would hold its parts back.
     if (typeof payload !== 'string' && !Buffer.isBuffer(payload)) headers['x-no-compression'] = 'true'
   })
   await app.register(compress, {
     encodings: [...contentCodings],
     threshold: MIN_BYTES,
     syncThreshold: MAX_BYTES_IN_EVENT_LOOP,
-    // A small body that unpacks to a large one is nothing that anybody needs to send.
+    // Compressed request bodies are refused: a small one could unpack to gigabytes.
     globalDecompression: false,
   })
   app.addHook('onRoute', orderHooks)
 }
 
-/** At HEAD the framework drops the body before the compressor sees it, whose length would then be a wrong one. */
+/** Fastify drops the body of a HEAD answer before the compressor runs, so `content-length` would differ from that of GET. */
 function orderHooks(route: RouteOptions): void {
   const hooks = [route.onSend ?? []].flat()
   const [dropBody, compressor] = hooks.slice(-2)
@@ -53,7 +53,7 @@ async function labelRepresentation(request: FastifyRequest, reply: FastifyReply,
 
 const tagOf = (tag: unknown, coding: unknown) => String(tag).replace(/"$/, `~${coding}"`)
 
-/** The coding of the representation that the client has and asks about. */
+/** The content coding of the representation that the client has cached. */
 function codingKnown({ raw }: FastifyRequest, tag: unknown) {
   const asked = raw.headersDistinct['if-none-match']?.join() ?? ''
   return contentCodings.find((coding) => asked.includes(tagOf(tag, coding)))

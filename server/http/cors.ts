@@ -1,7 +1,7 @@
 import cors, { type FastifyCorsOptions } from '@fastify/cors'
 import type { FastifyInstance } from 'fastify'
 
-/** What a program in a browser may read of an answer beside its body. */
+/** The headers of an answer that scripts of other origins can read. */
 const exposedHeaders = [
   ...['etag', 'location', 'x-request-id', 'retry-after', 'www-authenticate'],
   ...['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset', 'deprecation', 'link'],
@@ -11,7 +11,7 @@ const PREFLIGHT_SECONDS = 600
 
 const isForPrograms = (url: string) => /^\/(api|trpc|health)\b/.test(url)
 
-/** Lets programs on pages of these origins call with a token. No cookie ever goes along: sessions belong to our own pages. */
+/** Lets pages of these origins call with a token. Credentials are off: cookies of sessions are for our own pages only. */
 export async function allowOrigins(app: FastifyInstance, origins: readonly string[]): Promise<void> {
   if (origins.length === 0) return
   const allowed: FastifyCorsOptions = {

@@ -11,14 +11,14 @@ import { type Batch, createBatch } from '../stores/write-behind.ts'
 
 export interface Authenticated {
   caller: Caller
-  /** Set where a credential was just resolved. */
+  /** Set if a credential was resolved for this request. */
   cause?: TypeChangeCause
   usage: UsageType
 }
 
-/** Finds out who calls by a token. */
+/** Authenticates requests that carry a token. */
 export interface Authenticator {
-  /** Throws where external access is off, which is said even without a token, and where the token is missing or not valid. */
+  /** Throws if external access is off, also for a request without a token, and if the token is missing or invalid. */
   authenticateBearer(authorization: string | undefined): Promise<Authenticated>
   flush(): Promise<void>
 }
@@ -28,7 +28,7 @@ export function createAuthenticator(sql: Sql, settings: Settings, log: Log): Aut
   const ownerOf = async (id: number) => (await sql(findTokenOwners, [[id]])).find(({ tokenId }) => tokenId === id)
 
   async function authenticateBearer(authorization: string | undefined): Promise<Authenticated> {
-    // Before the token is looked up: a switch that is off tells nothing about tokens.
+    // Checked before the look-up, so that the answer reveals nothing about the token.
     if (!settings.allowExternalCommunication) throw new Problem('external_communication_off')
     if (authorization === undefined) throw new Problem('signed_out')
     const token = readBearer(authorization)
@@ -46,7 +46,7 @@ export function createAuthenticator(sql: Sql, settings: Settings, log: Log): Aut
   return { authenticateBearer, flush: used.flush }
 }
 
-/** In a time that tells nothing about where two hashes differ. */
+/** Compares in constant time, which reveals nothing about where two hashes differ. */
 const isEqual = (one: string, other: string) => timingSafeEqual(Buffer.from(one), Buffer.from(other))
 
 function readBearer(authorization: string): TokenClaim | undefined {
@@ -54,7 +54,7 @@ function readBearer(authorization: string): TokenClaim | undefined {
   return scheme?.toLowerCase() === 'bearer' ? readToken(text) : undefined
 }
 
-/** When each token was last used, written every few seconds and never on the way of a request. */
+/** Collects when tokens were last used and writes it every few seconds, so that no request waits for it. */
 function tokenUse(sql: Sql, log: Log): Batch<number> {
   const waiting = new Set<number>()
   const write = (ids: number[]) => {

@@ -15,7 +15,8 @@ export const sessionCounts =
 
 const harmless = ['GET', 'HEAD', 'OPTIONS']
 
-/** Refuses what another site could make a browser send. Without a session only what surely comes from elsewhere. */
+/** Refuses a request that another site could have made a browser send. A request without a session is refused only if
+ * its headers say that it comes from another site. */
 export function assertSameOrigin(request: FastifyRequest, origin: string, session: SessionRecord | undefined): void {
   if (harmless.includes(request.method) || isOwn(request, origin)) return
   const { 'x-csrf-token': token, 'sec-fetch-site': site, origin: from } = request.headers

@@ -9,14 +9,14 @@ interface DrainTimes {
   timeout: number
 }
 
-/** The way to the end of a server: first load balancers leave it out, then it takes no new work, then the last answer goes. */
+/** Stops a server in three phases: load balancers take it out, it refuses new requests, and the last answers complete. */
 export interface Drain {
   watch(server: Server): void
-  /** Whether new work belongs elsewhere; it is still done. */
+  /** Whether readiness says no; new requests are still served. */
   isDraining(): boolean
-  /** Whether new work is refused. */
+  /** Whether new requests are refused. */
   isRefusing(): boolean
-  /** Waits until the last answer is out, or the time is up; false says that answers are missing. */
+  /** Waits for the answers under way; resolves to false if the time-out ends first. */
   start(times: DrainTimes): Promise<boolean>
 }
 
@@ -29,7 +29,7 @@ export function createDrain(): Drain {
   return {
     watch(watched) {
       server = watched
-      // In front of the handler, which may answer at once.
+      // Runs before the handler, which may answer synchronously.
       watched.prependListener('request', (_, response) => {
         if (phase !== 'serving') closeAfter(response)
         underWay.add(response)
@@ -53,7 +53,7 @@ export function createDrain(): Drain {
   }
 }
 
-/** The client's next request takes a new connection, which a load balancer leads to another replica. */
+/** Closes the connection after the answer, so that the load balancer sends the client's next request to another replica. */
 function closeAfter(response: ServerResponse): void {
   if (!response.headersSent) response.setHeader('connection', 'close')
 }

@@ -24,7 +24,7 @@ export function createAddressCheck(baseUrl: string, log: Log): (request: Fastify
   }
 }
 
-/** A proxy may rewrite Host on its way to us: then only a trusted one knows what the browser asked for. */
+/** A proxy may rewrite Host; Fastify takes the original one from X-Forwarded-Host if it trusts the proxy. */
 function openedAt({ headers, host, protocol }: FastifyRequest): string | undefined {
   const forwarded = headers['x-forwarded-host']
   const isProxied = [forwarded, headers['x-forwarded-for'], headers.forwarded, headers.via].some(Boolean)
@@ -32,7 +32,7 @@ function openedAt({ headers, host, protocol }: FastifyRequest): string | undefin
   return hostOf(`${protocol}://${host}`)
 }
 
-/** Host and port, all names of this machine being one; nothing where there is no such host. */
+/** Host and port, with one name for all names of this machine; undefined if the text is no host. */
 function hostOf(url: string): string | undefined {
   if (!URL.canParse(url)) return undefined
   return new URL(url).host.replace(/^(127\.0\.0\.1|\[::1\])(?=:|$)/, 'localhost').slice(0, 100)

@@ -8,9 +8,9 @@ export interface ClaimedPort {
   release(): Promise<void>
 }
 
-/** Takes the port of the settings, or a free one for 0; throws in words of the settings where that is not possible. */
+/** Claims the port of the settings, or a free one for 0; an error names the setting to change. */
 export async function claimPort({ PORT, HOST }: Pick<Env, 'PORT' | 'HOST'>): Promise<ClaimedPort> {
-  // No requests are served on this socket yet.
+  // This socket only reserves the port and serves no requests.
   const holder = createServer((socket) => socket.destroy())
   holder.listen(PORT, HOST)
   await once(holder, 'listening').catch((error: NodeJS.ErrnoException) => explainPort(error, { PORT, HOST }))

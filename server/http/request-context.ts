@@ -7,23 +7,23 @@ import { type Authenticate, createAuthenticate } from './authenticate.ts'
 import type { Authenticator } from './credentials.ts'
 import { localeOf } from './request-locale.ts'
 
-/** The contexts of requests, by how the caller is found out. */
+/** The contexts of requests, by how the caller is authenticated. */
 export interface Contexts {
   /** By session or token. */
   contextOf: ContextOf
-  /** The same, without using the session: its time goes on. */
+  /** By session or token, without renewing the session. */
   peekContextOf: ContextOf
   /** By token only. */
   tokenContextOf: ContextOf
   /** The context of a guest, even if the request has credentials. */
   guestContextOf: ContextOf
-  /** What a request had, if it had one that counts. */
+  /** The context that was made for a request, if any. */
   made(request: FastifyRequest): Promise<Context | undefined>
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Is made when somebody first asks for it. */
+    /** Created on first use. */
     callContext: Promise<Context> | null
   }
 }
@@ -77,14 +77,14 @@ async function makeContext(
   return createContext(services, { ...authenticated, locale, requestId: request.id, signal: goneSignal(reply), hangUp })
 }
 
-/** A refusal at the door has no context to take the request's id from. */
+/** A request refused before it has a context gets its id here. */
 function toProblem(error: unknown, requestId: string): Problem {
   const problem = error instanceof Problem ? error : new Problem('unavailable', { cause: error })
   problem.requestId = requestId
   return problem
 }
 
-/** Ends when the connection closes before the answer is complete. */
+/** Aborts when the connection closes before the answer is complete. */
 function goneSignal({ raw }: FastifyReply): AbortSignal {
   const gone = new AbortController()
   raw.once('close', () => {

@@ -2,10 +2,10 @@ import type { FastifyRequest } from 'fastify'
 import Negotiator from 'negotiator'
 import { type Locale, matchLocale } from '../../routers/ports/locales.ts'
 
-/** Where a browser keeps the language that was chosen in it. */
+/** The cookie with the language that was chosen in a browser. */
 export const LOCALE_COOKIE = 'locale'
 
-/** The first wish of a request that names a language we speak: header, query, session, cookie, then what the browser prefers. */
+/** The first supported language that a request names, in header, query, session, cookie or Accept-Language. */
 export function localeOf({ cookies, headers, query }: FastifyRequest, remembered?: string): Locale | undefined {
   const { locale, lang } = (query ?? {}) as { locale?: unknown; lang?: unknown }
   const wishes = [
@@ -23,7 +23,7 @@ export function localeOf({ cookies, headers, query }: FastifyRequest, remembered
   return undefined
 }
 
-/** Longer than this header is in any browser. */
+/** Longer than any browser's Accept-Language. */
 const MAX_HEADER = 500
 
 /** `de;q=0.8, en` as `['en', 'de']`. */

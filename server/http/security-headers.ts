@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 
 const YEAR_SECONDS = 365 * 24 * 60 * 60
 
-/** Forbids browsers to do anything with an answer but show it; pages set a policy of their own. */
+/** Sets strict security headers, with which a browser can only display an answer; pages set a policy of their own. */
 const headers = {
   'content-security-policy': "default-src 'none';frame-ancestors 'none'",
   'cross-origin-opener-policy': 'same-origin',

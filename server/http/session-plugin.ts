@@ -19,7 +19,7 @@ export async function readCookies(app: FastifyInstance, { secure, lifetime }: Co
 
 export interface SessionOptions {
   store: SessionStore
-  /** What cookies are signed with: the first signs, all are believed. Junk thus never reaches the store. */
+  /** The first signs cookies, all verify them; a cookie with an invalid signature never reaches the store. */
   secrets: string[]
   /** Whether the session that a request may have counts. */
   counts: (request: FastifyRequest) => boolean
