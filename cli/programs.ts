@@ -5,6 +5,7 @@ import { users } from './commands/list-users.ts'
 import { makeMigration } from './commands/make-migration.ts'
 import { migrate } from './commands/migrate.ts'
 import { models } from './commands/models.ts'
+import { prices } from './commands/prices.ts'
 import { settings } from './commands/settings.ts'
 import { token } from './commands/token.ts'
 import { usage } from './commands/usage.ts'
@@ -29,6 +30,7 @@ export const svc: Program = {
     'remove-user': removeUser(context),
     'update-avatar': updateAvatar(context),
     models: models(context),
+    prices: prices(context),
     usage: usage(context),
     settings: settings(context),
     migrate: migrate(context),

@@ -5,6 +5,7 @@ import { AiModelUsageRule } from './catalogue/ai-model-usage-rule.ts'
 import { AiProvider } from './catalogue/ai-provider.ts'
 import { AiTool } from './catalogue/ai-tool.ts'
 import { McpServer } from './catalogue/mcp-server.ts'
+import { ModelPrice } from './catalogue/model-price.ts'
 import { SystemModel } from './catalogue/system-model.ts'
 import { SystemPrompt } from './catalogue/system-prompt.ts'
 import { AccessToken } from './identity/access-token.ts'
@@ -30,6 +31,7 @@ export const entities = [
   AiModel,
   AiModelDescription,
   AiModelUsageRule,
+  ModelPrice,
   AiTool,
   McpServer,
   SystemModel,

@@ -9,6 +9,7 @@ import { aiToolCapabilitiesRouter } from './catalogue/ai-tool-capabilities.ts'
 import { aiToolsRouter } from './catalogue/ai-tools.ts'
 import { modelsRouter } from './catalogue/catalogue-admin.ts'
 import { mcpServersRouter } from './catalogue/mcp-servers.ts'
+import { pricesRouter } from './catalogue/prices.ts'
 import { systemModelsRouter } from './catalogue/system-models.ts'
 import { systemPromptsRouter } from './catalogue/system-prompts.ts'
 import { createCallerFactory, metaOf, router } from './core/trpc.ts'
@@ -46,6 +47,7 @@ export const appRouter = router({
   mcpServers: mcpServersRouter,
   migrations: migrationsRouter,
   models: modelsRouter,
+  prices: pricesRouter,
   pages: pagesRouter,
   passkey: passkeyRouter,
   password: passwordRouter,

@@ -35,6 +35,8 @@ export const UsageRecord = defineEntity({
     /** In millionths of the currency; absent where no price is known. */
     costMicros: p.bigint('number').nullable(),
     currency: p.character().length(3).nullable(),
+    /** The version of the price that was paid. */
+    priceId: p.integer().nullable(),
     requestId: p.string().length(64),
   },
 })

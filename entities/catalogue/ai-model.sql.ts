@@ -10,6 +10,8 @@ export interface CallableModelRow {
   settings: ModelSettings | null
   limits: Limits | null
   pricing: Pricing | null
+  /** The version of the price. */
+  priceId: number | null
   providerId: string
   adapter: string
   apiUrl: string | null
@@ -20,7 +22,7 @@ export interface CallableModelRow {
 }
 
 const columns = `m.id, m.model_id as "modelId", m.upstream_id as "upstreamId", m.parameters, m.settings, m.limits,
-          m.pricing,
+          m.pricing, (select max(id) from model_prices where model = m.model_id) as "priceId",
           p.provider_id as "providerId", p.adapter, p.api_url as "apiUrl", p.api_key as "apiKey",
           p.settings as "providerSettings"`
 

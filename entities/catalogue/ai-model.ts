@@ -32,6 +32,8 @@ export interface PriceRange {
   currency: string
   inputCostPerToken: number | null
   inputCostPerCachedToken: number | null
+  /** For writing to the provider's cache; as other input where it is absent. */
+  inputCostPerCacheWriteToken?: number | null | undefined
   outputCostPerToken: number | null
   outputCostPerReasoningToken: number | null
   range: [from: number, to: number | null]
@@ -44,6 +46,14 @@ const demands = ['low', 'medium', 'high'] as const
 export const AiModel = defineEntity({
   name: 'AiModel',
   tableName: 'ai_models',
+  triggers: [
+    {
+      name: 'keep_price',
+      timing: 'after',
+      events: ['insert', 'update'],
+      body: `if (tg_op = 'INSERT' and new.pricing is not null) or (tg_op = 'UPDATE' and (old.pricing, old.model_id) is distinct from (new.pricing, new.model_id)) then insert into model_prices (model, pricing) values (new.model_id, new.pricing); end if; return null;`,
+    },
+  ],
   properties: {
     id,
     ...timestamps,

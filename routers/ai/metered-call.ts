@@ -124,7 +124,7 @@ export class MeteredCall {
   #record(outcome: Outcome): void {
     if (this.#isRecorded) return
     this.#isRecorded = true
-    const { pricing, providerId, modelId } = this.#call.model
+    const { pricing, priceId, providerId, modelId } = this.#call.model
     const { tokens } = this.#meter
     this.#ctx.services.usageLog.add({
       userId: this.#caller.person.id,
@@ -141,6 +141,7 @@ export class MeteredCall {
       outcome,
       durationMs: Math.round(performance.now() - this.#started),
       ...costOf(pricing, tokens),
+      priceId,
       requestId: this.#ctx.requestId,
     })
   }

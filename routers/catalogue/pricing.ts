@@ -1,13 +1,15 @@
 import { z } from 'zod'
 import type { PriceRange, Pricing } from '../../entities/catalogue/ai-model.ts'
 import type { DeepReadonly } from '../../entities/sql/read-only.ts'
+import { currencyCode, type Price } from '../ports/price-list.ts'
 
 const cost = z.number().min(0)
 
 const range = z.strictObject({
-  currency: z.string().regex(/^[A-Z]{3}$/, 'must be a currency code such as EUR'),
+  currency: currencyCode,
   inputCostPerToken: cost.nullable(),
   inputCostPerCachedToken: cost.nullable(),
+  inputCostPerCacheWriteToken: cost.nullish(),
   outputCostPerToken: cost.nullable(),
   outputCostPerReasoningToken: cost.nullable(),
   range: z.tuple([z.int().min(0), z.int().positive().nullable()]),
@@ -22,31 +24,32 @@ export const pricing = z.union([
   }),
 ])
 
-interface PerMillion {
-  currency: string
-  inputPerMillion: number
-  outputPerMillion: number
-  cachedInputPerMillion?: number | undefined
+/** What the configuration or a price list says of a million tokens. */
+export function pricingOf({ currency, tiers = [], ...rates }: Price): Pricing {
+  const all = [{ fromInputTokens: 0, ...rates }, ...tiers]
+  const ranges = all.map(
+    (tier, index): PriceRange => ({
+      currency,
+      inputCostPerToken: perToken(tier.inputPerMillion),
+      inputCostPerCachedToken: perToken(tier.cachedInputPerMillion),
+      inputCostPerCacheWriteToken: perToken(tier.cacheWritePerMillion),
+      outputCostPerToken: perToken(tier.outputPerMillion),
+      outputCostPerReasoningToken: perToken(tier.reasoningPerMillion),
+      range: [tier.fromInputTokens, all[index + 1]?.fromInputTokens ?? null],
+    }),
+  )
+  return { ranges, priorityRanges: null }
 }
 
-/** What the configuration says of a million tokens. */
-export function pricingOf({ currency, inputPerMillion, outputPerMillion, cachedInputPerMillion }: PerMillion): Pricing {
-  const each = (million: number | undefined) => (million === undefined ? null : million / 1_000_000)
-  const only: PriceRange = {
-    currency,
-    inputCostPerToken: each(inputPerMillion),
-    inputCostPerCachedToken: each(cachedInputPerMillion),
-    outputCostPerToken: each(outputPerMillion),
-    outputCostPerReasoningToken: null,
-    range: [0, null],
-  }
-  return { ranges: [only], priorityRanges: null }
-}
+/** With the digits of the price: dividing 0.1 by a million gives others. */
+const perToken = (perMillion: number | undefined) => (perMillion === undefined ? null : Number(`${perMillion}e-6`))
 
+/** Cached and cache-written tokens are part of the input, reasoning is part of the output. */
 export interface CountedTokens {
   input: number
   output: number
   cached: number
+  cacheWrite?: number
   reasoning: number
 }
 
@@ -56,7 +59,7 @@ export interface Cost {
   currency: string | null
 }
 
-/** What a call cost; null where no price is known. Cached tokens are part of the input, reasoning ones of the output. */
+/** What a call cost; null where no price is known. No token is paid twice. */
 export function costOf(pricing: DeepReadonly<Pricing> | null, tokens: CountedTokens): Cost {
   if (!pricing) return { costMicros: null, currency: null }
   if ('free' in pricing) return { costMicros: 0, currency: null }
@@ -64,16 +67,23 @@ export function costOf(pricing: DeepReadonly<Pricing> | null, tokens: CountedTok
     ({ range: [from, to] }) => tokens.input >= from && (to === null || tokens.input < to),
   )
   if (!price) return { costMicros: null, currency: null }
-  const { inputCostPerToken, inputCostPerCachedToken, outputCostPerToken, outputCostPerReasoningToken, currency } =
-    price
-  const [input, output] = [inputCostPerToken ?? 0, outputCostPerToken ?? 0]
+  const { input, output, cached, cacheWrite = 0, reasoning } = tokens
+  const { inputCostPerToken: inputCost, outputCostPerToken: outputCost, currency } = price
   const spent =
-    Math.max(0, tokens.input - tokens.cached) * input +
-    tokens.cached * (inputCostPerCachedToken ?? input) +
-    Math.max(0, tokens.output - tokens.reasoning) * output +
-    tokens.reasoning * (outputCostPerReasoningToken ?? output)
-  return { costMicros: Math.round(spent * 1_000_000), currency }
+    paid(input - cached - cacheWrite, inputCost) +
+    paid(cached, price.inputCostPerCachedToken ?? inputCost) +
+    paid(cacheWrite, price.inputCostPerCacheWriteToken ?? inputCost) +
+    paid(output - reasoning, outputCost) +
+    paid(reasoning, price.outputCostPerReasoningToken ?? outputCost)
+  return { costMicros: Number((spent + PICOS_PER_MICRO / 2n) / PICOS_PER_MICRO), currency }
 }
+
+/** Sums of fractions are not exact, so they are made in whole millionths of a millionth of the currency. */
+const PICOS_PER_UNIT = 1e12
+const PICOS_PER_MICRO = 1_000_000n
+
+const paid = (tokens: number, cost: number | null): bigint =>
+  BigInt(Math.max(0, tokens)) * BigInt(Math.round((cost ?? 0) * PICOS_PER_UNIT))
 
 /** A token is some four bytes of a Latin script, and rarely more. */
 export const tokensOf = (bytes: number) => Math.ceil(bytes / 4)

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { systemModelTypes } from '../../entities/catalogue/system-model.ts'
 import { timeLimit } from './duration.ts'
+import { price } from './price-list.ts'
 
 export const adapters = ['openai-compatible', 'openai', 'anthropic', 'google', 'mistral', 'demo'] as const
 export type Adapter = (typeof adapters)[number]
@@ -19,7 +20,6 @@ export const modalities = ['text', 'image', 'audio', 'video'] as const
 
 const identifier = z.string().trim().min(1).max(200)
 const providerId = identifier.max(120)
-const price = z.number().min(0)
 const tokens = z.number().int().positive()
 
 const rounds = z.number().int().min(0).max(100)
@@ -69,14 +69,7 @@ const model = z.strictObject({
   output: z.array(z.enum([...modalities, 'thought'])).default(['text']),
   external: z.boolean().default(false),
   limits: z.strictObject({ maxInputTokens: tokens.optional(), maxOutputTokens: tokens.optional() }).optional(),
-  pricing: z
-    .strictObject({
-      currency: z.string().regex(/^[A-Z]{3}$/, 'must be a currency code such as EUR'),
-      inputPerMillion: price,
-      outputPerMillion: price,
-      cachedInputPerMillion: price.optional(),
-    })
-    .optional(),
+  pricing: price.optional(),
   parameters: modelParameters.optional(),
   settings: modelSettings.optional(),
   nativeCapabilities: z.array(z.string().toLowerCase()).default([]),

@@ -18,6 +18,8 @@ export interface UsageEntry {
   /** Millionths of the currency; null where no price is known. */
   costMicros: number | null
   currency: string | null
+  /** The version of the price. */
+  priceId: number | null
   requestId: string
 }
 

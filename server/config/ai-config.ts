@@ -1,6 +1,5 @@
-import { readFile } from 'node:fs/promises'
-import { LineCounter, parseDocument } from 'yaml'
 import { type ModelConfig, modelConfig } from '../../routers/ports/model-config.ts'
+import { readConfigFile } from './config-file.ts'
 
 /** What serves without any configuration. */
 const demo: unknown = {
@@ -27,27 +26,7 @@ export async function readModelConfig(
   allowed: Allowed,
 ): Promise<ModelConfig> {
   if (!file) return modelConfig.parse(demo)
-  const text = await readFile(file, 'utf8').catch((error: Error) => {
-    throw new ModelConfigError(file, [`  ${error.message}`])
-  })
-  const lines = new LineCounter()
-  const document = parseDocument(text, { lineCounter: lines })
-  if (document.errors.length > 0)
-    throw new ModelConfigError(
-      file,
-      document.errors.map(({ message }) => `  ${message}`),
-    )
-  const missing = new Set<string>()
-  const parsed = (allowed.demo ? modelConfig : withoutDemo).safeParse(fillIn(document.toJS(), env, missing))
-  const lineOf = (path: readonly PropertyKey[]) => lines.linePos(offsetOf(document, path)).line
-  const issues = parsed.success
-    ? []
-    : parsed.error.issues.map(
-        ({ path, message }) => `  line ${lineOf(path)}, ${path.join('.') || 'the file'}: ${message}`,
-      )
-  const unset = [...missing].map((name) => `  \${${name}} is not set in the environment`)
-  if (!parsed.success || unset.length > 0) throw new ModelConfigError(file, [...unset, ...issues])
-  return parsed.data
+  return readConfigFile(file, allowed.demo ? modelConfig : withoutDemo, env)
 }
 
 const withoutDemo = modelConfig.superRefine(({ providers }, ctx) => {
@@ -57,31 +36,3 @@ const withoutDemo = modelConfig.superRefine(({ providers }, ctx) => {
     ctx.addIssue({ code: 'custom', path, message: 'production does not serve the demo model' })
   }
 })
-
-class ModelConfigError extends Error {
-  override name = 'ModelConfigError'
-
-  constructor(file: string, problems: readonly string[]) {
-    super(`${file} is not valid.\n${problems.join('\n')}`)
-  }
-}
-
-/** Puts the environment's values for `${NAME}`, in text anywhere in the file. */
-function fillIn(value: unknown, env: Record<string, string | undefined>, missing: Set<string>): unknown {
-  if (typeof value === 'string') {
-    return value.replace(/\$\{(\w+)\}/g, (_, name: string) => {
-      if (env[name] === undefined) missing.add(name)
-      return env[name] ?? `\${${name}}`
-    })
-  }
-  if (Array.isArray(value)) return value.map((item) => fillIn(item, env, missing))
-  if (value === null || typeof value !== 'object') return value
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, fillIn(item, env, missing)]))
-}
-
-/** Where the node at a path begins, or the nearest one above it that is there. */
-function offsetOf(document: ReturnType<typeof parseDocument>, path: readonly PropertyKey[]): number {
-  const node = document.getIn(path as (string | number)[], true) as { range?: [number, number, number] } | undefined
-  if (node?.range) return node.range[0]
-  return path.length > 0 ? offsetOf(document, path.slice(0, -1)) : 0
-}

@@ -23,6 +23,7 @@ const columns = [
   'durationMs',
   'costMicros',
   'currency',
+  'priceId',
   'requestId',
   'at',
 ] as const satisfies (keyof Row)[]

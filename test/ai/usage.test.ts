@@ -59,6 +59,7 @@ describe('a usage record', () => {
         // 800 x 0.4 + 200 x 0.1 + 500 x 1.6 millionths: reasoning is part of the output and counted once.
         cost_micros: '1140',
         currency: 'EUR',
+        price_id: 1,
         request_id: response.headers.get('x-request-id'),
       },
     ])

@@ -1,0 +1,43 @@
+import { defineCommand } from 'citty'
+import { z } from 'zod'
+import { priceList } from '../../routers/ports/price-list.ts'
+import { readConfigFile } from '../../server/config/config-file.ts'
+import { type CommandContext, json } from '../command-context.ts'
+import { parseFlag } from '../prompts.ts'
+import { table } from '../table.ts'
+
+export const prices = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'What the models cost' },
+    subCommands: { import: importList(context), check: check(context) },
+  })
+
+const importList = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Give models the prices of a list; what was asked before keeps its cost' },
+    args: {
+      file: { type: 'positional', description: 'The list, YAML or JSON', required: true },
+      json,
+    },
+    async run({ args: { file } }) {
+      const list = await readConfigFile(file, priceList, {})
+      const record = await context.open(({ host }) => host.prices.import(list))
+      const { prices, changed, unknown } = record
+      const missing = unknown.length > 0 ? ` There are no models named ${unknown.join(', ')}.` : ''
+      context.print({ record, text: `Prices in the list: ${prices}, changed: ${changed.length}.${missing}` })
+    },
+  })
+
+const check = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'List the models that are switched on and have no price, or an outdated one' },
+    args: {
+      days: { type: 'string', description: 'From how many days on a price list is outdated; 90 when absent' },
+      json,
+    },
+    async run({ args: { days } }) {
+      const age = days === undefined ? {} : { days: parseFlag(z.coerce.number('must be a number'), days, '--days') }
+      const record = await context.open(({ host }) => host.prices.check(age))
+      context.print({ record, text: table(record, 'All models that are switched on have a price.') })
+    },
+  })

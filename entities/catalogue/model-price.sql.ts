@@ -1,0 +1,29 @@
+import { statement } from '../sql/statement.ts'
+import type { Pricing } from './ai-model.ts'
+
+interface CurrentPrice {
+  modelId: string
+  provider: string
+  pricing: Pricing | null
+  /** The day of the price list. */
+  asOf: string | null
+}
+
+/** The price in force of each model that is switched on. */
+export const listCurrentPrices = statement<CurrentPrice>(
+  'list-current-prices',
+  `select m.model_id as "modelId", p.provider_id as provider, m.pricing, to_char(v.as_of, 'YYYY-MM-DD') as "asOf"
+     from ai_models m join ai_providers p on p.id = m.provider_id
+     left join lateral (select as_of from model_prices where model = m.model_id order by id desc limit 1) v on true
+    where m.active and p.active order by p.id, m.id`,
+)
+
+/** Values: a JSON list of models with their prices. Each new price becomes a version of its own. */
+export const setPrices = `update ai_models m set pricing = w.pricing, updated_at = now()
+    from jsonb_to_recordset(?::jsonb) as w(model text, pricing jsonb)
+   where m.model_id = w.model and m.pricing is distinct from w.pricing returning m.model_id as model`
+
+/** Values: the day of the price list, a JSON list of the models in it. */
+export const confirmPrices = `update model_prices v set as_of = ?::date
+    from ai_models m join jsonb_to_recordset(?::jsonb) as w(model text) on w.model = m.model_id
+   where v.id = (select max(id) from model_prices where model = m.model_id) returning v.model`
