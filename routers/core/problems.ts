@@ -23,6 +23,7 @@ const errorKinds = {
   host_only: ['FORBIDDEN', 'This runs on the host only.'],
   session_only: ['FORBIDDEN', 'An access token cannot do this; sign in to the browser front end.'],
   admin_only: ['FORBIDDEN', 'Only an administrator may do this.'],
+  not_permitted: ['FORBIDDEN', 'You may see this record, but not do this to it.'],
   missing_ability: ['FORBIDDEN', 'The access token lacks the ability for this.'],
   external_communication_off: ['FORBIDDEN', 'External API access is disabled.'],
   token_creation_off: [

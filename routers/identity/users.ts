@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { describeUser, findUsers, type ListedUser } from '../../entities/identity/user.sql.ts'
 import { AI_USER_ID, knownUsers, roles, User } from '../../entities/identity/user.ts'
-import type { SqlPredicate } from '../../entities/sql/scope.ts'
+import { everyRowForAdmins, type SqlPredicate } from '../../entities/sql/scope.ts'
 import { takes } from '../core/body-size.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
@@ -9,11 +9,13 @@ import { about, host, middleware, router, userWith } from '../core/trpc.ts'
 import { personName } from '../ports/login.ts'
 import { attribute, resource, sortedTimestamps, timestamps } from '../resource/declare.ts'
 import { exposes } from '../resource/exposure.ts'
+import { resourceId } from '../resource/ids.ts'
 import type { RecordOf, UpdateInput } from '../resource/record.ts'
 import { member } from '../verbs/action.ts'
-import { getRow, reads, resourceId } from '../verbs/read.ts'
+import { lockRow } from '../verbs/lock.ts'
+import { getRow, reads } from '../verbs/read.ts'
 import { withoutUnchanged } from '../verbs/unchanged.ts'
-import { administrator, lockAtVersion, updateRow, type WrittenRow } from '../verbs/write.ts'
+import { administrator, updateRow, type WrittenRow } from '../verbs/write.ts'
 import { ifVersion, type RowChange, updateInput } from '../verbs/write-inputs.ts'
 import { endSessions } from './end-sessions.ts'
 import { eraseUser } from './erase-user.ts'
@@ -35,6 +37,7 @@ export const users = resource({
   about: 'The people whom the caller knows: themselves, the AI user, and whoever shares a room with them.',
   entity: User,
   scope: knownUsers,
+  mayUpdate: everyRowForAdmins((user, sql) => `${user}.id = ${sql.param('viewer')}`),
   attributes: {
     displayName: attribute(personName.describe('The name that people see.'), {
       property: 'name',
@@ -109,7 +112,10 @@ export const usersRouter = router({
     .mutation(async ({ ctx, input: { id, ifVersion } }) => {
       if (Number(id) === AI_USER_ID) throw new Problem('read_only')
       const user = await findUser(ctx, { id: Number(id) })
-      return { id, report: await eraseUser(ctx, user, (em) => lockAtVersion(ctx, em, users, { id, ifVersion })) }
+      return {
+        id,
+        report: await eraseUser(ctx, user, (em) => lockRow(ctx, em, users, { id, ifVersion, verb: 'delete' })),
+      }
     }),
 
   /** Everybody whose username, name or e-mail address holds the text. */

@@ -1,7 +1,8 @@
 import type { EntityManager } from '@mikro-orm/core'
 import { z } from 'zod'
-import type { SqlPredicate } from '../../entities/sql/scope.ts'
+import { everyRow, everyRowForAdminsAlone, type SqlPredicate } from '../../entities/sql/scope.ts'
 import type { Filter } from './filter.ts'
+import { type IdFormat, rowIds } from './ids.ts'
 
 interface MemberOptions {
   /** The property of the entity, where it has another name. */
@@ -113,6 +114,13 @@ export interface Declaration<
   coalesced?: true
   /** Which rows a caller sees. It stands in every statement that reads the table, whichever way it is reached. */
   scope?: SqlPredicate
+  /** Which of them stand in lists: the others are found by their id, or by a link to one. */
+  listed?: SqlPredicate
+  /** Which of the rows that a caller sees they may change. Those who see every row may, unless something else is said. */
+  mayUpdate?: SqlPredicate
+  mayDelete?: SqlPredicate
+  /** How its ids are written, where that is not just the number of the row. */
+  ids?: IdFormat
   attributes: A
   relations?: L
   /** Streams of the change log that its rows belong to: of each, the property of the entity with its number. */
@@ -137,6 +145,10 @@ export interface Resource<
   entity: object | undefined
   coalesced?: true
   scope: SqlPredicate
+  listed: SqlPredicate
+  mayUpdate: SqlPredicate
+  mayDelete: SqlPredicate
+  ids: IdFormat
   attributes: A
   relations: L
   streams: Streams
@@ -153,12 +165,12 @@ export function resource<
   F extends Filters = Record<never, Filter>,
 >(declared: Declaration<A, L, I, F>): Resource<A, L, I, SortOf<A>, F>
 export function resource(declared: Declaration): Resource {
-  const { attributes, relations = {}, streams = {}, scope = () => 'true', filters = {}, page, entity } = declared
+  const { attributes, relations = {}, streams = {}, filters = {}, page, entity } = declared
   const sorts = Object.keys(attributes).filter((name) => attributes[name]?.sort)
   return {
-    ...declared,
+    ...{ scope: everyRow, listed: everyRow, mayUpdate: everyRowForAdminsAlone, mayDelete: everyRowForAdminsAlone },
+    ...{ ids: rowIds, ...declared },
     entity,
-    scope,
     relations,
     streams,
     includes: declared.includes ?? Object.keys(relations),

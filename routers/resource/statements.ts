@@ -1,36 +1,19 @@
-import { type CompiledStatement, compile, type ParameterBinder } from '../../entities/sql/scope.ts'
+import { type CompiledStatement, compile, ParameterBinder, type SqlPredicate } from '../../entities/sql/scope.ts'
 import { isoTime } from '../../entities/sql/statement.ts'
 import type { Attribute, Relation, Resource } from './declare.ts'
+import { rowIds } from './ids.ts'
 import type { RelationMapping, TableMapping } from './mapping.ts'
+import {
+  type FilterUse,
+  type PageRow,
+  type Permission,
+  plainShape,
+  type QueryShape,
+  type RecordRow,
+  type RelatedRow,
+  type RowVerb,
+} from './query-shape.ts'
 import type { ResourceRecord } from './record.ts'
-
-/** What makes two queries of a type differ in their text. */
-export interface QueryShape {
-  unrestricted: boolean
-  sort: readonly string[]
-  filters: readonly FilterUse[]
-}
-
-/** One of the texts of a filter. */
-export interface FilterUse {
-  name: string
-  variant: string
-}
-
-export const plainShape = (unrestricted: boolean): QueryShape => ({ unrestricted, sort: [], filters: [] })
-
-/** A record beside what is told with it. */
-export interface RecordRow {
-  readonly record: ResourceRecord
-}
-/** With how many rows there are in all. */
-export interface PageRow extends RecordRow {
-  readonly total: number
-}
-/** With the id of the row that a relation led from. */
-export interface RelatedRow extends RecordRow {
-  readonly parent: string
-}
 
 /** Finds other types, which relations lead to. */
 interface Others {
@@ -63,20 +46,19 @@ export class ResourceStatements {
   /** A page whose rows know how many there are in all. */
   page(shape: QueryShape): CompiledStatement<PageRow> {
     return this.#once('page', shape, (sql) => {
-      const from = this.#from(shape, sql)
+      const from = this.#fromListed(shape, sql)
       return `select ${this.#record(sql)}, (${countOf(from)}) as total ${from} ${this.#window(shape, sql)}`
     })
   }
 
   /** How many there are in all, where a page has no row to say so. */
   count(shape: QueryShape): CompiledStatement<{ total: number }> {
-    return this.#once('count', { ...shape, sort: [] }, (sql) => countOf(this.#from(shape, sql)))
+    return this.#once('count', { ...shape, sort: [] }, (sql) => countOf(this.#fromListed(shape, sql)))
   }
 
   byIds(unrestricted: boolean): CompiledStatement<RecordRow> {
     const shape = plainShape(unrestricted)
-    const write = (sql: ParameterBinder) =>
-      `select ${this.#record(sql)} ${this.#from(shape, sql)} and t.id = any(${sql.param('ids')})`
+    const write = (sql: ParameterBinder) => `select ${this.#record(sql)} ${this.#rows(sql)}`
     return this.#once('byIds', shape, write, 'byIds')
   }
 
@@ -85,7 +67,7 @@ export class ResourceStatements {
     const shape = plainShape(unrestricted)
     const write = (sql: ParameterBinder) => {
       const { parent, join, where } = pathOf(relation, sql)
-      const from = `${this.#from(shape, sql, join)} and ${where}`
+      const from = `${this.#fromListed(shape, sql, join)} and ${where}`
       return `select ${this.#record(sql)}, ${parent}::text as parent ${from} order by ${parent}, t.id`
     }
     return this.#once(`related:${name}`, shape, write, 'byIds')
@@ -95,7 +77,7 @@ export class ResourceStatements {
   relatedPage(name: string, relation: RelationMapping, shape: QueryShape): CompiledStatement<PageRow> {
     return this.#once(`relatedPage:${name}`, shape, (sql) => {
       const { join, where } = pathOf(relation, sql)
-      const from = `${this.#from(shape, sql, join)} and ${where}`
+      const from = `${this.#fromListed(shape, sql, join)} and ${where}`
       return `select ${this.#record(sql)}, (${countOf(from)}) as total ${from} ${this.#window(shape, sql)}`
     })
   }
@@ -103,8 +85,28 @@ export class ResourceStatements {
   countRelated(name: string, relation: RelationMapping, shape: QueryShape): CompiledStatement<{ total: number }> {
     return this.#once(`countRelated:${name}`, { ...shape, sort: [] }, (sql) => {
       const { join, where } = pathOf(relation, sql)
-      return countOf(`${this.#from(shape, sql, join)} and ${where}`)
+      return countOf(`${this.#fromListed(shape, sql, join)} and ${where}`)
     })
+  }
+
+  /** Whether the caller sees a row and may do this to it; nothing where that is true of all rows. */
+  permission(verb: RowVerb, unrestricted: boolean): CompiledStatement<Permission> | undefined {
+    const { scope, ids, [verb === 'update' ? 'mayUpdate' : 'mayDelete']: may } = this.#of
+    const isOpen = (predicate: SqlPredicate) => predicate('t', new ParameterBinder(unrestricted)) === 'true'
+    if (ids === rowIds && isOpen(scope) && isOpen(may)) return undefined
+    const write = (sql: ParameterBinder) =>
+      `select ${ids.sql('t')} as id, ${may('t', sql)} as permitted ${this.#rows(sql)}`
+    return this.#once(`permission:${verb}`, plainShape(unrestricted), write)
+  }
+
+  /** Which of the rows with these numbers the caller sees. */
+  visibleKeys(unrestricted: boolean): CompiledStatement<{ readonly key: number }> {
+    const write = (sql: ParameterBinder) => `select t.id as key ${this.#rows(sql)}`
+    return this.#once('visibleKeys', plainShape(unrestricted), write)
+  }
+
+  #rows(sql: ParameterBinder): string {
+    return `${this.#from(plainShape(sql.unrestricted), sql)} and t.id = any(${sql.param('ids')})`
   }
 
   #once<Row>(
@@ -134,7 +136,7 @@ export class ResourceStatements {
     const links = Object.entries(this.#of.relations).filter(([, { many }]) => !many)
     const relations = links.map(([name, relation]) => `'${name}', ${this.#link(name, relation, sql)}`)
     const members = [
-      't.id::text as id',
+      `${this.#of.ids.sql('t')} as id`,
       't.xmin::text as "rowVersion"',
       ...values,
       `json_build_object(${relations}) as relations`,
@@ -154,13 +156,20 @@ export class ResourceStatements {
     const { column, target } = link
     if (alwaysVisible) return `case when t.${column} is not null then json_build_object('id', t.${column}::text) end`
     const row = sql.alias()
-    const isSeen = this.#others.of(to).scope(row, sql)
-    return `(select json_build_object('id', ${row}.id::text) from ${target} ${row} where ${row}.id = t.${column} and ${isSeen})`
+    const { scope, ids } = this.#others.of(to)
+    const isSeen = scope(row, sql)
+    return `(select json_build_object('id', ${ids.sql(row)}) from ${target} ${row} where ${row}.id = t.${column} and ${isSeen})`
   }
 
   #from({ filters }: QueryShape, sql: ParameterBinder, join = ''): string {
     const conditions = [this.#of.scope('t', sql), ...filters.map((filter) => this.#filterText(filter, sql))]
     return `from ${this.#mapping.table} t ${join} where ${conditions.join(' and ')}`
+  }
+
+  #fromListed(shape: QueryShape, sql: ParameterBinder, join = ''): string {
+    const from = this.#from(shape, sql, join)
+    const listed = this.#of.listed('t', sql)
+    return listed === 'true' ? from : `${from} and ${listed}`
   }
 
   #filterText({ name, variant }: FilterUse, sql: ParameterBinder): string {

@@ -13,9 +13,6 @@ export interface Page<T> {
   page: PageWindow
 }
 
-/** An id that could be one: anything else is not there. */
-export const resourceId = z.string().regex(/^[1-9]\d{0,8}$/)
-
 export const reader = userWith('read')
 
 /** `list`, `get` and the relations of a type that is one table. Who may see a row is the type's scope. */
@@ -38,13 +35,13 @@ export function reads<R extends Resource>(of: R, base = reader) {
 
     get: base
       .meta(exposes(of, 'get'))
-      .input(z.strictObject({ id: resourceId, include }) as unknown as Taking<One, OneInput<R>>)
+      .input(z.strictObject({ id: of.ids.schema, include }) as unknown as Taking<One, OneInput<R>>)
       .query(({ ctx, input }) => getRow(ctx, of, input.id, input.include)),
 
     related: base
       .meta(exposes(of, 'related'))
       .input(
-        z.looseObject({ id: resourceId, relation: relationOf(of) }) as unknown as Taking<RelatedInput, RelatedOf<R>>,
+        z.looseObject({ id: of.ids.schema, relation: relationOf(of) }) as unknown as Taking<RelatedInput, RelatedOf<R>>,
       )
       .query(({ ctx, input }) => related(ctx, of, input)),
   }
@@ -75,7 +72,7 @@ interface RelatedOf<R extends Resource> {
 
 /** One record; throws where it is not there for the caller. */
 export async function getRow<R extends Resource>(ctx: Context, of: R, id: string, include: readonly string[] = []) {
-  const record = await new RowReader(ctx).byId(of, Number(id), include)
+  const record = await new RowReader(ctx).byId(of, id, include)
   if (!record)
     throw new Problem('not_found', { detail: `There is no resource of the type ${of.type} with the id ${id}.` })
   return record as RecordOf<R>
@@ -159,10 +156,10 @@ async function related(
   if (relation.many) {
     const window = windowOf(of, query.page)
     return {
-      ...(await new RowReader(ctx).relatedPage(parent, name, Number(id), queryOf(of, query), window)),
+      ...(await new RowReader(ctx).relatedPage(parent, name, id, queryOf(of, query), window)),
       page: window,
     }
   }
   const link = found.relations?.[name] as RecordRef | null
-  return link && ((await new RowReader(ctx).byId(of, Number(link.id), query.include)) ?? null)
+  return link && ((await new RowReader(ctx).byId(of, link.id, query.include)) ?? null)
 }

@@ -1,14 +1,17 @@
-import type { SqlEntityManager } from '@mikro-orm/postgresql'
+import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { takes } from '../core/body-size.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import type { Relation, Resource } from '../resource/declare.ts'
 import { exposes } from '../resource/exposure.ts'
-import type { PivotMapping, TableMapping } from '../resource/mapping.ts'
+import { resourceId } from '../resource/ids.ts'
+import type { PivotMapping } from '../resource/mapping.ts'
 import type { RecordRef } from '../resource/record.ts'
-import { getRow, resourceId } from './read.ts'
-import { administrator, lockAtVersion, translateConstraintError } from './write.ts'
+import { hiddenAmong, lockRow, unknown } from './lock.ts'
+import { getRow } from './read.ts'
+import { arrayOf } from './run-in.ts'
+import { administrator, translateConstraintError } from './write.ts'
 import { ifVersion } from './write-inputs.ts'
 
 type Change = 'add' | 'replace' | 'remove'
@@ -41,9 +44,9 @@ async function changeLinks(
     .em()
     .transactional(async (em) => {
       // Who changes the same links waits here.
-      await lockAtVersion(ctx, em, of, { id, ifVersion })
+      await lockRow(ctx, em, of, { id, ifVersion, verb: 'update' })
       const before = kind === 'replace' ? await linked(em, path, Number(id)) : []
-      await lockAll(em, to, other, [...wanted, ...before], kind === 'remove' ? [] : ids.map(Number))
+      await lockAll(ctx, em, to, [...wanted, ...before], kind === 'remove' ? [] : ids.map(Number))
       await write(em, path, Number(id), wanted, kind)
       // Both sides show the links.
       await em.execute(`update ${own.table} set updated_at = now() where id = ?`, [Number(id)])
@@ -56,28 +59,21 @@ async function changeLinks(
   return relations?.[name] as RecordRef[]
 }
 
-/** As the database writes an array: the ORM would make a list of parameters of it. */
-const arrayOf = (ids: readonly number[]) => `{${ids.join()}}`
-
-async function linked(em: SqlEntityManager, { pivot, from, to }: PivotMapping, id: number): Promise<number[]> {
+async function linked(em: EntityManager, { pivot, from, to }: PivotMapping, id: number): Promise<number[]> {
   const rows = await em.execute<{ id: number }[]>(`select ${to} as id from ${pivot} where ${from} = ?`, [id])
   return rows.map(({ id }) => id)
 }
 
-/** In one order, so that two who lock the same rows wait for each other only once. A missing row gets a word of ours. */
-async function lockAll(em: SqlEntityManager, type: string, { table }: TableMapping, ids: number[], needed: number[]) {
-  const rows = await em.execute<{ id: number }[]>(
-    `select id from ${table} where id = any(?::int[]) order by id for no key update`,
-    [arrayOf(ids)],
-  )
-  const found = new Set(rows.map(({ id }) => id))
-  const issues = needed.flatMap((id, index) =>
-    found.has(id) ? [] : [{ path: ['ids', index], message: `there is no resource of the type ${type} with this id` }],
-  )
+/** In one order, so that two who lock the same rows wait for each other only once. What the caller does not see is missing. */
+async function lockAll(ctx: Context, em: EntityManager, to: string, ids: number[], needed: number[]) {
+  const { table } = ctx.services.resources.tableOf(to)
+  await em.execute(`select from ${table} where id = any(?::int[]) order by id for no key update`, [arrayOf(ids)])
+  const hidden = await hiddenAmong(ctx, em, to, needed)
+  const issues = needed.flatMap((id, index) => (hidden.has(id) ? [unknown(to, ['ids', index])] : []))
   if (issues.length > 0) throw new Problem('not_found', { issues })
 }
 
-async function write(em: SqlEntityManager, { pivot, from, to }: PivotMapping, id: number, ids: number[], kind: Change) {
+async function write(em: EntityManager, { pivot, from, to }: PivotMapping, id: number, ids: number[], kind: Change) {
   if (kind === 'remove')
     await em.execute(`delete from ${pivot} where ${from} = ? and ${to} = any(?::int[])`, [id, arrayOf(ids)])
   if (kind === 'replace') await em.execute(`delete from ${pivot} where ${from} = ?`, [id])

@@ -2,8 +2,9 @@ import type { CompiledStatement, ParameterValues, Viewer } from '../../entities/
 import type { Context } from '../core/context.ts'
 import type { Relation, Resource } from '../resource/declare.ts'
 import type { RelationMapping } from '../resource/mapping.ts'
+import type { PageRow, QueryShape, RecordRow } from '../resource/query-shape.ts'
 import type { RecordRef, ResourceRecord } from '../resource/record.ts'
-import type { PageRow, QueryShape, RecordRow } from '../resource/statements.ts'
+import { seesAll, viewerOf } from './viewer.ts'
 
 export interface PageWindow {
   size: number
@@ -31,7 +32,7 @@ export class RowReader {
     this.#unrestricted = seesAll(ctx)
   }
 
-  async byId(of: Resource, id: number, include: readonly string[]): Promise<ResourceRecord | undefined> {
+  async byId(of: Resource, id: string, include: readonly string[]): Promise<ResourceRecord | undefined> {
     return (await this.#including(of, await this.#byIds(of.type, [id]), include))[0]
   }
 
@@ -43,13 +44,13 @@ export class RowReader {
   }
 
   /** A page of what a to-many relation of one parent leads to. */
-  async relatedPage(parent: Resource, name: string, id: number, query: Query, window: PageWindow) {
+  async relatedPage(parent: Resource, name: string, id: string, query: Query, window: PageWindow) {
     const relation = parent.relations[name] as Relation
     const [of, shape] = [this.#ctx.services.resources.of(relation.to), { ...query, unrestricted: this.#unrestricted }]
     const statements = this.#statements(relation.to)
     const key = `${parent.type}.${name}`
     const link = this.#linkOf(parent, name)
-    const given = { ...this.#valuesOf(query, window), ids: [id] }
+    const given = { ...this.#valuesOf(query, window), ids: [parent.ids.keyOf(id)] }
     const page = statements.relatedPage(key, link, shape)
     return this.#page(of, query, given, page, () => statements.countRelated(key, link, shape))
   }
@@ -77,11 +78,13 @@ export class RowReader {
   }
 
   /** The records of `ids`, in their order; what is not there for the caller is left out. */
-  async #byIds(type: string, ids: readonly number[]): Promise<ResourceRecord[]> {
-    const rows = await this.#run(this.#statements(type).byIds(this.#unrestricted), { ...this.#viewer, ids })
+  async #byIds(type: string, ids: readonly string[]): Promise<ResourceRecord[]> {
+    const { keyOf } = this.#ctx.services.resources.of(type).ids
+    const given = { ...this.#viewer, ids: ids.map(keyOf) }
+    const rows = await this.#run(this.#statements(type).byIds(this.#unrestricted), given)
     // Others may have asked for more.
     const found = new Map(this.#recordsOf(type, rows).map((record) => [record.id, record]))
-    return ids.flatMap((id) => found.get(`${id}`) ?? [])
+    return ids.flatMap((id) => found.get(id) ?? [])
   }
 
   #recordsOf(type: string, rows: readonly RecordRow[]): ResourceRecord[] {
@@ -120,7 +123,7 @@ export class RowReader {
   }
 
   async #followOne({ to }: Relation, name: string, from: readonly ResourceRecord[], nested: readonly string[]) {
-    const ids = new Set(from.flatMap(({ relations }) => relations[name] ?? []).map(({ id }) => Number(id)))
+    const ids = new Set(from.flatMap(({ relations }) => relations[name] ?? []).map(({ id }) => id))
     const found = await this.#byIds(to, [...ids])
     const records = await this.#including(this.#ctx.services.resources.of(to), found, nested)
     const byId = new Map(records.map((record) => [record.id, record]))
@@ -131,28 +134,15 @@ export class RowReader {
     const relation = of.relations[name] as Relation
     const link = this.#linkOf(of, name)
     const compiled = this.#statements(relation.to).related(`${of.type}.${name}`, link, this.#unrestricted)
-    const ids = from.map(({ id }) => Number(id))
+    const ids = from.map(({ id }) => of.ids.keyOf(id))
     const rows = Map.groupBy(await this.#run(compiled, { ...this.#viewer, ids }), ({ parent }) => parent)
     // Others may have asked for those of more parents.
-    const own = from.flatMap(({ id }) => rows.get(id) ?? [])
+    const own = ids.flatMap((id) => rows.get(`${id}`) ?? [])
     const found = this.#recordsOf(relation.to, own)
     const records = await this.#including(this.#ctx.services.resources.of(relation.to), found, nested)
     const byParent = Map.groupBy(records, (_, index) => own[index]?.parent)
-    return ({ id }: RecordRef) => byParent.get(id) ?? []
+    return ({ id }: RecordRef) => byParent.get(`${of.ids.keyOf(id)}`) ?? []
   }
-}
-
-/** What the statements may know of a caller. */
-function viewerOf({ callerContext: { current }, usage, locale, services: { settings } }: Context): Viewer {
-  const viewer = current.type === 'user' ? current.person.id : 0
-  return { viewer, usage, locale, defaultLocale: settings.defaultLocale }
-}
-
-/** Whether the caller sees every row. An administrator who calls by a token that cannot write sees what others see. */
-function seesAll({ callerContext: { current }, origin }: Context): boolean {
-  if (current.type !== 'user') return origin === 'host'
-  const { person, token } = current
-  return origin === 'host' || (person.role === 'admin' && (!token || token.abilities.includes('write')))
 }
 
 /** `['models', 'models.provider']` below `models` is `['provider']`. */

@@ -3,10 +3,10 @@ import { z } from 'zod'
 import { middleware } from '../core/trpc.ts'
 import type { Resource } from '../resource/declare.ts'
 import type { RecordRef, ResourceRecord } from '../resource/record.ts'
-import { resourceId } from './read.ts'
 import { RowReader } from './rows.ts'
 
-const change = z.looseObject({ id: resourceId })
+/** Whichever ids the type has: a wrong one is judged with the rest of the input. */
+const change = z.looseObject({ id: z.string() })
 
 /**
  * Drops the members of an update that equal what the caller reads, before the input is judged. A record sent back as it
@@ -15,9 +15,9 @@ const change = z.looseObject({ id: resourceId })
 export const withoutUnchanged = (of: Resource) =>
   middleware(async ({ ctx, getRawInput, next }) => {
     const { data } = change.safeParse(await getRawInput())
-    if (!data) return next()
+    if (!data || !of.ids.schema.safeParse(data.id).success) return next()
     const lists = Object.keys(data).filter((name) => Object.hasOwn(of.relations, name) && of.relations[name]?.many)
-    const record = await new RowReader(ctx).byId(of, Number(data.id), lists)
+    const record = await new RowReader(ctx).byId(of, data.id, lists)
     if (!record) return next()
     const changed = Object.entries(data).filter(([name, value]) => !isUnchanged(of, record, name, value))
     return next({ getRawInput: async () => Object.fromEntries(changed) })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Attribute, Relation, Resource } from '../resource/declare.ts'
+import { resourceId } from '../resource/ids.ts'
 import type { CreateInput, UpdateInput } from '../resource/record.ts'
-import { resourceId } from './read.ts'
 
 const version = z.string().max(20)
 export const ifVersion = z
@@ -30,7 +30,7 @@ export function createInput<R extends Resource>(of: R) {
 /** What a change of a row is given: some of what is written then. */
 export function updateInput<R extends Resource>(of: R) {
   const members = writtenAt(of, 'update').map(([name, schema]) => [name, schema.optional()])
-  const shape = { ...Object.fromEntries(members), id: resourceId, ifVersion }
+  const shape = { ...Object.fromEntries(members), id: of.ids.schema, ifVersion }
   return z.strictObject(shape) as unknown as z.ZodType<RowChange, UpdateInput<R>>
 }
 

@@ -1,6 +1,6 @@
 import type { RequiredEntityData } from '@mikro-orm/core'
 import { DriverException } from '@mikro-orm/core'
-import type { EntityManager, SqlEntityManager } from '@mikro-orm/postgresql'
+import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { type BodySize, takes } from '../core/body-size.ts'
 import { type ChangeRecorder, changing } from '../core/changes.ts'
@@ -11,7 +11,8 @@ import type { Resource } from '../resource/declare.ts'
 import { exposes } from '../resource/exposure.ts'
 import type { Row } from '../resource/mapping.ts'
 import type { RecordOf } from '../resource/record.ts'
-import { getRow, resourceId } from './read.ts'
+import { assertLinksVisible, lockRow, type Version } from './lock.ts'
+import { getRow } from './read.ts'
 import { columnsOf, listsOf, saveBeside } from './to-row.ts'
 import { withoutUnchanged } from './unchanged.ts'
 import { createInput, ifVersion, type RowChange, updateInput } from './write-inputs.ts'
@@ -21,6 +22,8 @@ export const administrator = adminWith('write')
 type Data = Record<string, unknown>
 
 interface Writing {
+  /** Who may call: administrators, unless somebody else is meant. Which rows they may write, the declaration says. */
+  by?: typeof administrator
   /** What its documents need, where that is more than a record. */
   body?: BodySize
   /** What is wrong with a row as a whole, which may be how it was changed. */
@@ -34,26 +37,23 @@ export interface Change {
   given: Data
 }
 
-/**
- * `create`, `update` and `delete` of a type that is one table, whose inputs follow from its declaration. For administrators,
- * who see every row: a write does not ask the scope.
- */
-export function writes<R extends Resource>(of: R, { body = 'record', validate }: Writing = {}) {
+/** `create`, `update` and `delete` of a type that is one table, whose inputs follow from its declaration. */
+export function writes<R extends Resource>(of: R, { by = administrator, body = 'record', validate }: Writing = {}) {
   return {
-    create: administrator
+    create: by
       .meta({ ...exposes(of, 'create'), ...takes(body) })
       .input(createInput(of))
       .mutation(({ ctx, input }) => createRow(ctx, of, input, { validate })),
 
-    update: administrator
+    update: by
       .meta({ ...exposes(of, 'update'), ...takes(body) })
       .use(withoutUnchanged(of))
       .input(updateInput(of))
       .mutation(({ ctx, input }) => updateRow(ctx, of, input, { validate })),
 
-    delete: administrator
+    delete: by
       .meta(exposes(of, 'delete'))
-      .input(z.strictObject({ id: resourceId, ifVersion }))
+      .input(z.strictObject({ id: of.ids.schema, ifVersion }))
       .mutation(({ ctx, input }) => deleteRow(ctx, of, input)),
   }
 }
@@ -85,6 +85,7 @@ export async function createRow<R extends Resource>(
 ): Promise<RecordOf<R>> {
   const { entity } = ctx.services.resources.tableOf(of.type)
   const id = await changing(ctx, async (em, changes) => {
+    await assertLinksVisible(ctx, em, of, given)
     const row = em.create(entity, { ...columnsOf(ctx, of, given), ...complete(given) } as RequiredEntityData<Row>)
     assertSound(row, validate)
     await em.flush()
@@ -106,9 +107,10 @@ export async function updateRow<R extends Resource>(
   const { entity } = ctx.services.resources.tableOf(of.type)
   const lists = listsOf(of, given)
   await changing(ctx, async (em, changes) => {
-    await lockAtVersion(ctx, em, of, { id, ifVersion })
+    await lockRow(ctx, em, of, { id, ifVersion, verb: 'update' })
     if (Object.keys(given).length === 0) return
-    const row = await em.findOneOrFail(entity, { id: Number(id) }, { refresh: true })
+    await assertLinksVisible(ctx, em, of, given)
+    const row = await em.findOneOrFail(entity, { id: of.ids.keyOf(id) }, { refresh: true })
     if (lists.length > 0) await em.populate(row, lists as never[])
     const before = { ...row }
     em.assign(row, columnsOf(ctx, of, given) as Partial<Row>)
@@ -128,33 +130,31 @@ function assertSound(row: object, validate: Writing['validate'], change?: Change
   if (issues.length > 0) throw new Problem('invalid', { issues })
 }
 
-async function deleteRow(ctx: Context, of: Resource, { id, ifVersion }: Version) {
+interface Deleting {
+  /** Does what belongs to the change, in its transaction, while the row is still there. */
+  beforeDelete?: (doomed: Omit<WrittenRow, 'given'>) => Promise<void>
+}
+
+export async function deleteRow(
+  ctx: Context,
+  of: Resource,
+  { id, ifVersion }: Version,
+  { beforeDelete }: Deleting = {},
+): Promise<{ id: string }> {
   const { entity } = ctx.services.resources.tableOf(of.type)
-  const isFollowed = Object.keys(of.streams).length > 0
+  const isNeeded = beforeDelete || Object.keys(of.streams).length > 0
   await changing(ctx, async (em, changes) => {
-    await lockAtVersion(ctx, em, of, { id, ifVersion })
-    if (isFollowed) changes.addRow(of, 'deleted', await em.findOneOrFail(entity, { id: Number(id) }))
-    await em.nativeDelete(entity, { id: Number(id) })
+    await lockRow(ctx, em, of, { id, ifVersion, verb: 'delete' })
+    const key = of.ids.keyOf(id)
+    if (isNeeded) {
+      const row = await em.findOneOrFail(entity, { id: key })
+      changes.addRow(of, 'deleted', row)
+      await beforeDelete?.({ em, changes, row })
+    }
+    await em.nativeDelete(entity, { id: key })
   }).catch(refuseDelete)
   return { id }
 }
-
-type Version = Pick<RowChange, 'id' | 'ifVersion'>
-
-/** Locks a row, without which there is nothing to change, and holds it to the version that was read. */
-export async function lockAtVersion(ctx: Context, em: SqlEntityManager, of: Resource, version: Version): Promise<void> {
-  const { id, ifVersion: expected } = version
-  const { table } = ctx.services.resources.tableOf(of.type)
-  const [row] = await em.execute<{ version: string }[]>(
-    `select xmin::text as version from ${table} where id = ? for no key update`,
-    [Number(id)],
-  )
-  if (!row) throw notFound(of, id)
-  if (expected !== undefined && ![expected].flat().includes(row.version)) throw new Problem('precondition_failed')
-}
-
-const notFound = ({ type }: Resource, id: string) =>
-  new Problem('not_found', { detail: `There is no resource of the type ${type} with the id ${id}.` })
 
 /** What the database refuses because of other rows, by the code of the standard. */
 const constraintProblems: Record<string, () => Problem> = {

@@ -248,8 +248,8 @@ describe('models', () => {
       403,
       '/data/relationships/descriptions/data',
     )
-    await refused(fine, { provider: to('ai-providers', 99999) }, 404, undefined as unknown as string)
-    await refused(fine, { ...provided, tools: toMany('ai-tools', [99999]) }, 404, undefined as unknown as string)
+    await refused(fine, { provider: to('ai-providers', 99999) }, 404, '/data/relationships/provider/data')
+    await refused(fine, { ...provided, tools: toMany('ai-tools', [99999]) }, 404, '/data/relationships/tools/data/0')
     await refused({ ...fine, modelId: 'external' }, provided, 409, undefined as unknown as string)
     expect((await svc.admin.update('ai-models', model.main, { modelId: 'external' })).status).toBe(409)
     expect((await svc.admin.get('/ai-models')).total).toBe(5)

@@ -6,7 +6,7 @@ import { accessOf } from '../../routers/core/trpc.ts'
 import { appRouter, resources } from '../../routers/index.ts'
 import type { Resource } from '../../routers/resource/declare.ts'
 import type { RelationMapping } from '../../routers/resource/mapping.ts'
-import type { QueryShape } from '../../routers/resource/statements.ts'
+import type { QueryShape } from '../../routers/resource/query-shape.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { catalogue } from '../kit/catalogue.ts'
 

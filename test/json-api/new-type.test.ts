@@ -18,12 +18,14 @@ import { users } from '../../routers/identity/users.ts'
 import { createCatalogue } from '../../routers/resource/catalogue.ts'
 import { attribute, many, one, resource, timestamps } from '../../routers/resource/declare.ts'
 import { choice, filter } from '../../routers/resource/filter.ts'
+import { resourceId } from '../../routers/resource/ids.ts'
 import { member, rowAction } from '../../routers/verbs/action.ts'
-import { getRow, reads, resourceId } from '../../routers/verbs/read.ts'
+import { getRow, reads } from '../../routers/verbs/read.ts'
 import { relationshipWrites } from '../../routers/verbs/relationship.ts'
 import { writes } from '../../routers/verbs/write.ts'
 import { startApp, type TestApp, type TestUser } from '../kit/app.ts'
 import { to, toMany } from '../kit/json-api-client.ts'
+import { whileChanging } from '../kit/while-changing.ts'
 
 /** What it takes to add a type: its entity ... */
 const Planet = defineEntity({
@@ -104,8 +106,11 @@ const moons = resource({
   entity: Moon,
   scope: (row, sql) =>
     sql.exists('planets', (planet) => `${planet}.id = ${row}.planet_id and ${ownPlanets(planet, sql)}`),
-  attributes: { name: attribute(name) },
-  relations: { planet: one('planets', { alwaysVisible: true }) },
+  listed: (row) => `${row}.name not like 'Hidden%'`,
+  mayUpdate: (row) => `${row}.name not like 'Fixed%'`,
+  mayDelete: (row) => `${row}.name not like 'Fixed%'`,
+  attributes: { name: attribute(name, { write: true }) },
+  relations: { planet: one('planets', { alwaysVisible: true, write: 'create', about: 'Around what.' }) },
 })
 
 /** Three deep: seen by whoever sees the moon, and that is whoever sees the planet. */
@@ -114,6 +119,11 @@ const craters = resource({
   about: 'Craters of moons.',
   entity: Crater,
   scope: (row, sql) => sql.exists('moons', (moon) => `${moon}.id = ${row}.moon_id and ${moons.scope(moon, sql)}`),
+  ids: {
+    schema: z.string().regex(/^crater-[1-9]\d{0,8}$/),
+    keyOf: (id) => Number(id.replace('crater-', '')),
+    sql: (row) => `'crater-' || ${row}.id`,
+  },
   attributes: { name: attribute(name) },
   relations: { moon: one('moons') },
 })
@@ -137,7 +147,7 @@ const app = router({
       .input(z.strictObject({}).prefault({}))
       .query(({ ctx }) => getRow(ctx, planets, '1')),
   }),
-  moons: router(reads(moons)),
+  moons: router({ ...reads(moons), ...writes(moons, { by: userWith('write') }) }),
   craters: router(reads(craters)),
 })
 
@@ -303,6 +313,80 @@ describe('a new type, by its entity and its declaration alone', () => {
     expect((await as.ada('GET', '/craters?include=moon')).included).toMatchObject([{ attributes: { name: 'Luna' } }])
     expect((await as.bob('GET', '/craters')).data).toEqual([])
     expect((await as.admin('GET', '/craters')).data).toHaveLength(1)
+  })
+
+  test('is changed by whom its declaration says: a row that they may not see is not there for them', async () => {
+    await using space = await startPlanets()
+    const { svc, as, create, people } = space
+    await create({ name: 'Terra' }, people.ada)
+    const around = { planet: to('planets', 1) }
+    const moon = (name: string, id?: string) => ({ data: { type: 'moons', ...(id && { id }), attributes: { name } } })
+    const made = { data: { ...moon('Luna').data, relationships: around } }
+    const fixed = { data: { ...moon('Fixed').data, relationships: around } }
+
+    expect((await as.ada('POST', '/moons', made)).status).toBe(201)
+    expect((await as.ada('POST', '/moons', fixed)).status).toBe(201)
+    const hidden = await as.bob('POST', '/moons', made)
+    expect([hidden.status, hidden.errors[0].source]).toEqual([404, { pointer: '/data/relationships/planet/data' }])
+    expect((await as.ada('PATCH', '/moons/1', moon('Moon', '1'))).data.attributes).toEqual({ name: 'Moon' })
+    for (const [who, path, status, code] of [
+      ['bob', '/moons/1', 404, 'not_found'],
+      ['bob', '/moons/2', 404, 'not_found'],
+      ['ada', '/moons/2', 403, 'not_permitted'],
+      ['admin', '/moons/2', 403, 'not_permitted'],
+      ['guest', '/moons/1', 401, 'signed_out'],
+    ] as const)
+      for (const answer of [await as[who]('PATCH', path, moon('No', path.slice(-1))), await as[who]('DELETE', path)])
+        expect([who, path, answer.status, answer.errors[0].code]).toEqual([who, path, status, code])
+    expect(await svc.rows('select name from moons order by id')).toEqual([{ name: 'Moon' }, { name: 'Fixed' }])
+    expect((await as.ada('DELETE', '/moons/1')).status).toBe(200)
+  })
+
+  test('is not changed by whoever lost the right while they waited for the row', async () => {
+    await using space = await startPlanets()
+    const { svc, as, create, people } = space
+    await create({ name: 'Terra' }, people.ada)
+    await svc.rows(`insert into moons (name, planet_id) values ('Luna', 1)`)
+    const taken = `update planets set owner_id = ${people.bob.id}; update moons set updated_at = now()`
+    const change = { data: { type: 'moons', id: '1', attributes: { name: 'No' } } }
+
+    const { status } = await whileChanging(svc, taken, () => as.ada('PATCH', '/moons/1', change))
+
+    expect([status, await svc.rows('select name from moons')]).toEqual([404, [{ name: 'Luna' }]])
+  })
+
+  test('has rows that stand in no list, and are found by their id and by links alone', async () => {
+    await using space = await startPlanets()
+    const { svc, as, create, people } = space
+    await create({ name: 'Terra' }, people.ada)
+    await svc.rows(`insert into moons (name, planet_id) values ('Luna', 1), ('Hidden', 1)`)
+    await svc.rows(`insert into craters (name, moon_id) values ('Tycho', 2)`)
+    const idsIn = ({ data }: { data: { id: string }[] }) => data.map(({ id }) => id)
+
+    expect(idsIn(await as.ada('GET', '/moons'))).toEqual(['1'])
+    expect(idsIn(await as.ada('GET', '/planets/1/moons'))).toEqual(['1'])
+    expect(idsIn({ data: (await as.ada('GET', '/planets/1?include=moons')).included })).toEqual(['1'])
+    expect((await as.ada('GET', '/moons/2')).data.attributes).toEqual({ name: 'Hidden' })
+    expect(idsIn({ data: (await as.ada('GET', '/craters?include=moon')).included })).toEqual(['2'])
+  })
+
+  test('writes its ids as its declaration says, and takes no others', async () => {
+    await using space = await startPlanets()
+    const { svc, as, create, people } = space
+    await create({ name: 'Terra' }, people.ada)
+    await svc.rows(`insert into moons (name, planet_id) values ('Luna', 1)`)
+    await svc.rows(`insert into craters (name, moon_id) values ('Tycho', 1)`)
+
+    const read = await as.ada('GET', '/craters/crater-1?include=moon')
+    expect([read.data.id, read.data.links.self, read.included.length]).toEqual([
+      'crater-1',
+      '/api/svc/v1/craters/crater-1',
+      1,
+    ])
+    expect((await as.ada('GET', '/craters')).data).toMatchObject([{ id: 'crater-1' }])
+    expect((await as.ada('GET', '/craters/crater-1/moon')).data).toMatchObject({ id: '1' })
+    for (const path of ['/craters/1', '/craters/crater-2', '/craters/crater-01'])
+      expect([path, (await as.ada('GET', path)).status]).toEqual([path, 404])
   })
 
   test('is hidden from others and from guests', async () => {

@@ -1,0 +1,16 @@
+import { z } from 'zod'
+
+/** How the ids of a type are written. */
+export interface IdFormat {
+  /** Takes what could be an id: anything else is not there. */
+  schema: z.ZodType<string, string>
+  /** The number of the row that could have it. */
+  keyOf(id: string): number
+  /** Selects it for a row under an alias. */
+  sql(row: string): string
+}
+
+/** The number of a row, as text. */
+export const resourceId = z.string().regex(/^[1-9]\d{0,8}$/)
+
+export const rowIds: IdFormat = { schema: resourceId, keyOf: Number, sql: (row) => `${row}.id::text` }

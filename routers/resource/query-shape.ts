@@ -1,0 +1,38 @@
+import type { ResourceRecord } from './record.ts'
+
+/** What makes two queries of a type differ in their text. */
+export interface QueryShape {
+  unrestricted: boolean
+  sort: readonly string[]
+  filters: readonly FilterUse[]
+}
+
+/** One of the texts of a filter. */
+export interface FilterUse {
+  name: string
+  variant: string
+}
+
+export const plainShape = (unrestricted: boolean): QueryShape => ({ unrestricted, sort: [], filters: [] })
+
+/** A record beside what is told with it. */
+export interface RecordRow {
+  readonly record: ResourceRecord
+}
+/** With how many rows there are in all. */
+export interface PageRow extends RecordRow {
+  readonly total: number
+}
+/** With the id of the row that a relation led from. */
+export interface RelatedRow extends RecordRow {
+  readonly parent: string
+}
+
+/** What is done to one row. */
+export type RowVerb = 'update' | 'delete'
+
+/** Of a row that the caller sees: whether they may do to it what they want to. */
+export interface Permission {
+  readonly id: string
+  readonly permitted: boolean
+}

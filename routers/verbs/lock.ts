@@ -1,0 +1,76 @@
+import type { EntityManager } from '@mikro-orm/postgresql'
+import type { Context } from '../core/context.ts'
+import { type Issue, Problem } from '../core/problems.ts'
+import type { Relation, Resource } from '../resource/declare.ts'
+import type { RowVerb } from '../resource/query-shape.ts'
+import { runIn } from './run-in.ts'
+import { seesAll, viewerOf } from './viewer.ts'
+import type { RowChange } from './write-inputs.ts'
+
+export type Version = Pick<RowChange, 'id' | 'ifVersion'>
+
+/**
+ * Locks a row, without which there is nothing to change, asks whether its caller may do this to it, and holds it to the
+ * version that was read. A row that they may not see is not there.
+ */
+export async function lockRow(
+  ctx: Context,
+  em: EntityManager,
+  of: Resource,
+  { id, ifVersion: expected, verb }: Version & { verb: RowVerb },
+): Promise<void> {
+  const { table } = ctx.services.resources.tableOf(of.type)
+  const [row] = await em.execute<{ version: string }[]>(
+    `select xmin::text as version from ${table} where id = ? for no key update`,
+    [of.ids.keyOf(id)],
+  )
+  if (!row) throw notFound(of, id)
+  await assertPermitted(ctx, em, of, { id, verb })
+  if (expected !== undefined && ![expected].flat().includes(row.version)) throw new Problem('precondition_failed')
+}
+
+/** A statement of its own: what was changed while the lock was waited for is seen only by one that begins afterwards. */
+async function assertPermitted(
+  ctx: Context,
+  em: EntityManager,
+  of: Resource,
+  { id, verb }: { id: string; verb: RowVerb },
+): Promise<void> {
+  const asked = ctx.services.resources.statementsOf(of.type).permission(verb, seesAll(ctx))
+  if (!asked) return
+  const [row] = await runIn(em, asked, { ...viewerOf(ctx), ids: [of.ids.keyOf(id)] })
+  if (row?.id !== id) throw notFound(of, id)
+  if (!row.permitted) throw new Problem('not_permitted')
+}
+
+/** Refuses links to rows that the caller may not see, as if there were none. */
+export async function assertLinksVisible(
+  ctx: Context,
+  em: EntityManager,
+  { relations }: Resource,
+  given: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  const linked = Object.entries(relations).filter(([name]) => given[name] !== undefined && given[name] !== null)
+  for (const [name, { to, many }] of linked as [string, Relation][]) {
+    const ids = [given[name]].flat().map(Number)
+    const hidden = await hiddenAmong(ctx, em, to, ids)
+    const issues = ids.flatMap((id, index) => (hidden.has(id) ? [unknown(to, many ? [name, index] : [name])] : []))
+    if (issues.length > 0) throw new Problem('not_found', { issues })
+  }
+}
+
+/** Those of the ids that are no rows of the type for the caller. */
+export async function hiddenAmong(ctx: Context, em: EntityManager, type: string, ids: readonly number[]) {
+  const asked = ctx.services.resources.statementsOf(type).visibleKeys(seesAll(ctx))
+  const rows = ids.length > 0 ? await runIn(em, asked, { ...viewerOf(ctx), ids }) : []
+  const visible = new Set(rows.map(({ key }) => key))
+  return new Set(ids.filter((id) => !visible.has(id)))
+}
+
+export const unknown = (type: string, path: Issue['path']): Issue => ({
+  path,
+  message: `there is no resource of the type ${type} with this id`,
+})
+
+export const notFound = ({ type }: Resource, id: string) =>
+  new Problem('not_found', { detail: `There is no resource of the type ${type} with the id ${id}.` })

@@ -1,0 +1,15 @@
+import type { Viewer } from '../../entities/sql/scope.ts'
+import type { Context } from '../core/context.ts'
+
+/** What the statements may know of a caller. */
+export function viewerOf({ callerContext: { current }, usage, locale, services: { settings } }: Context): Viewer {
+  const viewer = current.type === 'user' ? current.person.id : 0
+  return { viewer, usage, locale, defaultLocale: settings.defaultLocale }
+}
+
+/** Whether the caller sees every row. An administrator who calls by a token that cannot write sees what others see. */
+export function seesAll({ callerContext: { current }, origin }: Context): boolean {
+  if (current.type !== 'user') return origin === 'host'
+  const { person, token } = current
+  return origin === 'host' || (person.role === 'admin' && (!token || token.abilities.includes('write')))
+}
