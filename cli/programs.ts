@@ -6,6 +6,7 @@ import { makeMigration } from './commands/make-migration.ts'
 import { migrate } from './commands/migrate.ts'
 import { models } from './commands/models.ts'
 import { prices } from './commands/prices.ts'
+import { restored } from './commands/restored.ts'
 import { settings } from './commands/settings.ts'
 import { token } from './commands/token.ts'
 import { usage } from './commands/usage.ts'
@@ -34,6 +35,7 @@ export const svc: Program = {
     usage: usage(context),
     settings: settings(context),
     migrate: migrate(context),
+    restored: restored(context),
     'migration:make': makeMigration(context),
   }),
 }

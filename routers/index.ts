@@ -23,6 +23,7 @@ import { adminRouter } from './identity/user-admin.ts'
 import { userKeychainValuesRouter } from './identity/user-keychain-values.ts'
 import { users, usersRouter } from './identity/users.ts'
 import type { Resource } from './resource/declare.ts'
+import { changeLogRouter } from './rooms/change-log.ts'
 import { roomsRouter } from './rooms/rooms.ts'
 import { configsRouter } from './system/configs.ts'
 import { connectionsRouter } from './system/connections.ts'
@@ -40,6 +41,7 @@ export const appRouter = router({
   aiProviders: aiProvidersRouter,
   aiToolCapabilities: aiToolCapabilitiesRouter,
   aiTools: aiToolsRouter,
+  changeLog: changeLogRouter,
   configs: configsRouter,
   connections: connectionsRouter,
   health: healthRouter,

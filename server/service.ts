@@ -15,6 +15,7 @@ import { createDrain } from './http/drain.ts'
 import { type ClaimedPort, claimPort, explainPort } from './http/port.ts'
 import { startSessionCleanup } from './ops/session-cleanup.ts'
 import { warnAtStart } from './ops/start-warnings.ts'
+import { startUpkeep } from './ops/upkeep.ts'
 import { compose, type ServiceBundle } from './services.ts'
 
 export interface ServiceOptions {
@@ -120,6 +121,7 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
     await claimed.release()
     const url = await app.listen({ port: env.PORT, host: env.HOST }).catch((error) => explainPort(error, env))
     const stopSessionCleanup = startSessionCleanup(core.services)
+    const stopUpkeep = startUpkeep(core.upkeep, log)
     const stop = async () => {
       const finished = await drain.start({ delay: drainDelay(env), timeout: env.SHUTDOWN_TIMEOUT })
       const closed = app.close()
@@ -127,7 +129,7 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
       await closed
       // What was cut still puts down what it took.
       if (!finished) await pause(CLOSING_INTERVAL_MS)
-      await stopSessionCleanup()
+      await Promise.all([stopSessionCleanup(), stopUpkeep()])
       await core.close()
     }
     return { ...core, url, stop }

@@ -18,8 +18,10 @@ import { generatedKey } from './database/cluster-lock.ts'
 import type { Database } from './database/database.ts'
 import { type Authenticator, createAuthenticator } from './http/credentials.ts'
 import { openLogin } from './login/index.ts'
+import { keepDayPartitions } from './ops/day-partitions.ts'
 import { createHealthChecks } from './ops/health-checks.ts'
 import { createHealthTimer } from './ops/health-timer.ts'
+import type { UpkeepTasks } from './ops/upkeep.ts'
 import { createChangeBus } from './stores/change-bus.ts'
 import { createKeyValue } from './stores/key-value.ts'
 import { createStorage } from './stores/storage.ts'
@@ -32,6 +34,8 @@ export interface ServiceBundle {
   authenticator: Authenticator
   /** What the cookies of sessions are signed with: the first signs, all are believed. */
   cookieSecrets: string[]
+  /** What a running service does now and then. */
+  upkeep: UpkeepTasks
   close(): Promise<void>
 }
 
@@ -84,8 +88,12 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
     await Promise.all([models.close(), closeKeyValue(), changeBus.close()])
   }
   const cookieSecrets = [appKey, ...env.APP_PREVIOUS_KEYS].map(cookieSecret)
-  return { services, authenticator, cookieSecrets, close }
+  return { services, authenticator, cookieSecrets, upkeep: upkeepOf(env, database), close }
 }
+
+const upkeepOf = ({ CHANGE_LOG_DAYS: keptDays }: Env, { pool }: Database): UpkeepTasks => ({
+  'change log': () => keepDayPartitions(pool, { table: 'change_log', column: 'at', keptDays }, new Date()),
+})
 
 function settingsOf(env: Env, appKey: string): Settings {
   const baseUrl = env.BASE_URL ?? `http://${env.HOST}:${env.PORT}`

@@ -1,4 +1,4 @@
-import { isoTime } from '../sql/statement.ts'
+import { isoTime, statement, unboundedStatement } from '../sql/statement.ts'
 
 /** A row of the change log. */
 export interface LoggedChange {
@@ -37,3 +37,27 @@ export const recordChanges = `with given as (
   )
   select stream, ${epoch} as epoch, seq::float8 as seq, kind, subject, ${isoTime('at')} as at
     from written order by stream, seq`
+
+/** Values: the stream. */
+export const findPosition = statement<{ epoch: string; seq: number }>(
+  'find-position',
+  `select ${epoch} as epoch, coalesce((select seq from change_streams where stream = $1), 0)::float8 as seq`,
+)
+
+/** What is behind a position of a stream, with where the stream stands now. */
+export interface ChangesSince {
+  epoch: string
+  seq: number
+  changes: Pick<LoggedChange, 'seq' | 'kind' | 'subject' | 'at'>[]
+}
+
+/** Values: the stream, the number after which to begin, how many at most. */
+export const findChanges = unboundedStatement<ChangesSince>(
+  `select ${epoch} as epoch, coalesce((select seq from change_streams where stream = $1), 0)::float8 as seq,
+          coalesce((select json_agg(c) from (
+            select seq, kind, subject, ${isoTime('at')} as at from change_log
+             where stream = $1 and seq > $2::bigint order by seq limit $3) c), '[]') as changes`,
+)
+
+/** Says that numbers may be given a second time from now on. */
+export const beginEpoch = statement<never>('begin-epoch', 'insert into change_epochs default values')

@@ -4,4 +4,5 @@ export const locks = {
   syncModels: 7_240_120,
   useEmbeddedDatabase: 7_240_121,
   registerFrontendMigrations: 7_240_122,
+  keepPartitions: 7_240_123,
 } as const

@@ -13,7 +13,7 @@ interface ErrorObject {
   title: string
   detail?: string
   source?: { parameter: string } | { pointer: string } | { header: string }
-  meta: { requestId: string }
+  meta: { requestId: string; position?: string }
 }
 
 export interface ErrorDocument {
@@ -45,9 +45,15 @@ export function errorDocument(thrown: unknown, failed: FailedRequest): ErrorDocu
     issues.length > 0
       ? fewIssues(distinct(issues)).map((issue) => (isQuery ? parameter(issue, failed) : member(issue, code, failed)))
       : [whole(code, message)]
-  const errors = found.map((entry) => ({ status: String(final), ...entry, meta: { requestId: failed.requestId } }))
+  const errors = found.map((entry) => ({
+    status: String(final),
+    ...entry,
+    meta: { requestId: failed.requestId, ...metaOf(error) },
+  }))
   return { status: final, body: { jsonapi, errors } }
 }
+
+const metaOf = (error: unknown) => (error instanceof Problem ? error.meta : {})
 
 /** One value is one problem, however many rules of its schema it breaks. */
 const distinct = (issues: readonly DetailedIssue[]) =>

@@ -1,5 +1,7 @@
+import type { AnyTRPCProcedure } from '@trpc/server'
 import { type Issue, Problem } from '../../routers/core/problems.ts'
 import type { Resource } from '../../routers/resource/declare.ts'
+import { inputsOf } from '../http/procedures.ts'
 import type { DocumentContext } from './document.ts'
 import type { ResponseKind, Route } from './routes.ts'
 
@@ -33,8 +35,12 @@ const accepts: Record<ResponseKind, readonly string[]> = {
 }
 
 /** A write is asked for nothing but the members of its answer. */
-export const acceptedBy = ({ method, answers }: Route) =>
-  method === 'GET' ? accepts[answers] : accepts[answers].filter((name) => name === 'fields' && answers !== 'linkage')
+export function acceptedBy({ method, answers, procedure }: Route): readonly string[] {
+  if (method !== 'GET') return accepts[answers].filter((name) => name === 'fields' && answers !== 'linkage')
+  return answers === 'action' && procedure && takesPage(procedure) ? [...accepts.action, 'page'] : accepts[answers]
+}
+
+const takesPage = (procedure: AnyTRPCProcedure) => inputsOf(procedure).some(({ shape }) => 'page' in shape)
 
 export function parseQuery(search: string, route: Route, documentContext: DocumentContext): ParsedQuery {
   const query: ParsedQuery = { input: {}, fields: new Map() }

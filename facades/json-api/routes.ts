@@ -1,7 +1,7 @@
 import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server'
 import { metaOf } from '../../routers/core/trpc.ts'
 import type { Relation, Resource } from '../../routers/resource/declare.ts'
-import type { Exposure } from '../../routers/resource/exposure.ts'
+import type { Exposure, Verb } from '../../routers/resource/exposure.ts'
 import { type Members, ourMembers } from './members.ts'
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
@@ -42,18 +42,18 @@ function wireOf({ resource, verb }: Exposure, isQuery: boolean, members: Members
   if (verb === 'related')
     return Object.entries(resource.relations).flatMap(([name, of]) => relationReads(name, of, members))
   if (typeof verb === 'string') return [standard[verb] as Wire]
+  if ('action' in verb) return [actionWire(verb, isQuery)]
   if ('member' in verb) return [{ method: 'GET', suffix: `/${verb.member}`, answers: 'one' }]
-  if ('relationship' in verb) {
-    const { relationship: name, change } = verb
-    const relation = { name, of: resource.relations[name] as Relation }
-    return [
-      { method: changes[change], suffix: `/:id/relationships/${members.write(name)}`, answers: 'linkage', relation },
-    ]
-  }
-  const { action, ofOne } = verb
+  const { relationship: name, change } = verb
+  const relation = { name, of: resource.relations[name] as Relation }
   return [
-    { method: isQuery ? 'GET' : 'POST', suffix: `${ofOne ? '/:id' : ''}/actions/${action}`, answers: 'action', action },
+    { method: changes[change], suffix: `/:id/relationships/${members.write(name)}`, answers: 'linkage', relation },
   ]
+}
+
+function actionWire({ action, ofOne, member }: Extract<Verb, { action: string }>, isQuery: boolean): Wire {
+  const of = ofOne ? '/:id' : member ? `/${member}` : ''
+  return { method: isQuery ? 'GET' : 'POST', suffix: `${of}/actions/${action}`, answers: 'action', action }
 }
 
 function relationReads(name: string, of: Relation, members: Members): Wire[] {

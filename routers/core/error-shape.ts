@@ -18,6 +18,7 @@ export function errorShape(shape: TRPCDefaultErrorShape, error: TRPCError, ctx: 
       httpStatus,
       path: path && shorten(path, MAX_PATH),
       problem: error instanceof Problem ? error.problem : undefined,
+      ...(error instanceof Problem && error.meta),
       issues: toldOf(issues, ctx),
       // A refusal at the door has no context, and carries the id itself.
       requestId: ctx?.requestId ?? (error as { requestId?: string }).requestId,

@@ -52,6 +52,7 @@ const errorKinds = {
     'Only application/vnd.api+json is sent, without other parameters than profile.',
     { http: 406, header: 'Accept' },
   ],
+  position_too_old: ['BAD_REQUEST', 'The changes since this position are not known any more.', { http: 410 }],
   too_large: ['PAYLOAD_TOO_LARGE', 'The body is too large.'],
   unsupported_media_type: [
     'UNSUPPORTED_MEDIA_TYPE',
@@ -97,19 +98,23 @@ interface ProblemOptions {
   detail?: string
   issues?: readonly Issue[]
   cause?: unknown
+  /** What a program needs to go on. */
+  meta?: Readonly<Record<string, string>>
 }
 
 export class Problem extends TRPCError {
   readonly problem: ErrorCode
   readonly issues: readonly Issue[]
+  readonly meta: Readonly<Record<string, string>>
   /** Set where there is no context to take it from. */
   requestId?: string
 
-  constructor(problem: ErrorCode, { detail, issues = [], cause }: ProblemOptions = {}) {
+  constructor(problem: ErrorCode, { detail, issues = [], cause, meta = {} }: ProblemOptions = {}) {
     const { status, title } = errorKind(problem)
     super({ code: status, message: detail ?? title, cause })
     this.name = 'Problem'
     this.problem = problem
     this.issues = issues
+    this.meta = meta
   }
 }

@@ -11,7 +11,8 @@ import { attribute, resource, sortedTimestamps, timestamps } from '../resource/d
 import { exposes } from '../resource/exposure.ts'
 import { resourceId } from '../resource/ids.ts'
 import type { RecordOf, UpdateInput } from '../resource/record.ts'
-import { member } from '../verbs/action.ts'
+import { member, memberAction } from '../verbs/action.ts'
+import { changesInput, changesSince } from '../verbs/changes.ts'
 import { lockRow } from '../verbs/lock.ts'
 import { getRow, reads } from '../verbs/read.ts'
 import { withoutUnchanged } from '../verbs/unchanged.ts'
@@ -89,6 +90,11 @@ export const usersRouter = router({
     .meta(about('Read the caller.'))
     .input(z.strictObject({ include: z.array(z.never()).max(1).optional() }).prefault({}))
     .query(({ ctx }): Promise<RecordOf<typeof users>> => getRow(ctx, users, String(ctx.caller.person.id))),
+
+  changes: memberAction(users, 'me', 'changes', userWith('read'))
+    .meta(about("Read what has changed in the caller's own list of rooms and invitations since a position."))
+    .input(changesInput)
+    .query(({ ctx, input }) => changesSince(ctx, `user:${ctx.caller.person.id}`, input.page?.after)),
 
   picture: userWith('read')
     .meta(about('Read the picture of somebody the caller knows, as WebP.'))

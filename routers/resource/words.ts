@@ -14,6 +14,7 @@ export function sentenceFor({ resource: { type }, verb }: Exposure): string {
   if (verb === 'list') return `List ${type}.`
   if (verb === 'related' || verb === 'linkage') return `Read what a relation of ${oneOf(type)} leads to.`
   if (typeof verb === 'string') return `${verbs[verb]} ${oneOf(type)}.`
+  if ('action' in verb) return `Carry out ${verb.action} on ${type}.`
   if ('relationship' in verb) return `${changes[verb.change]} the ${verb.relationship} of ${oneOf(type)}.`
-  return 'member' in verb ? `Read ${type}/${verb.member}.` : `Carry out ${verb.action} on ${type}.`
+  return `Read ${type}/${verb.member}.`
 }

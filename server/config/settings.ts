@@ -77,6 +77,7 @@ const shape = {
   KEYCHAIN_MAX_BYTES: count(4 * 1024 * 1024, 65_536, 64 * 1024 * 1024).describe(
     "Largest size of all keys and values of a person's keychain, in bytes",
   ),
+  CHANGE_LOG_DAYS: count(7, 1, 365).describe('How many days long a change can be caught up with'),
   SYNC_LOG: flag(false).describe(
     'Whether the answer of a mutation lists the positions that it wrote to the change log',
   ),

@@ -37,7 +37,8 @@ export function overRedis(url: string, log: Log): ChangeBus {
       () => receiver.disconnect(true),
     )
   })
-  const sender = new Redis(url, connection)
+  // What was perhaps sent is not sent again: nobody hears of a change twice, or after a later one.
+  const sender = new Redis(url, { ...connection, maxRetriesPerRequest: 0 })
   const tell = tellOthers(sender, (changes) => JSON.stringify({ from: name, changes } satisfies Message), channel)
   for (const redis of [receiver, sender]) redis.on('error', () => {})
   return {

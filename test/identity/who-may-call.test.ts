@@ -61,7 +61,7 @@ const table: { open: string; by?: Ability; to: string }[] = [
   { open: 'a user', by: 'keychain', to: 'userKeychainValues.batchUpdate' },
   { open: 'a user', by: 'read', to: 'userKeychainValues.list userKeychainValues.get userKeychainValues.related' },
   { open: 'a user', by: 'read', to: 'userKeychainValues.validator usage.summary' },
-  { open: 'a user', by: 'read', to: 'users.list users.get users.related users.picture' },
+  { open: 'a user', by: 'read', to: 'users.list users.get users.related users.picture users.changes' },
   { open: 'a user', by: 'read', to: 'migrations.list migrations.get' },
   { open: 'a user', by: 'read', to: 'aiModelFlags.list aiModelFlags.get' },
   { open: 'a user', by: 'read', to: 'aiToolCapabilities.list aiToolCapabilities.get' },
@@ -88,7 +88,7 @@ const table: { open: string; by?: Ability; to: string }[] = [
   { open: 'the host', to: 'admin.addUser admin.setRole admin.removeUser admin.updateAiAvatar migrations.register' },
   { open: 'the host', to: 'password.set' },
   { open: 'the host', to: 'models.list models.sync models.check admin.state' },
-  { open: 'the host', to: 'users.find users.search users.show' },
+  { open: 'the host', to: 'users.find users.search users.show changeLog.restored' },
   { open: 'the host', to: 'tokens.createFor tokens.listFor tokens.revokeFor' },
 ]
 

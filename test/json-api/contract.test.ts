@@ -253,6 +253,7 @@ describe('the surface', () => {
         "PATCH /users/:id - users who write",
         "DELETE /users/:id - administrators who write",
         "GET /users/me - users who user",
+        "GET /users/me/actions/changes - users who read",
       ]
     `)
   })

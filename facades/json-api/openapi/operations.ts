@@ -3,6 +3,7 @@ import type { Access } from '../../../routers/core/trpc.ts'
 import type { Relation, Resource } from '../../../routers/resource/declare.ts'
 import { accessSentence } from '../../http/procedures.ts'
 import { routeAccess, type ServedRoute } from '../exposed-routes.ts'
+import { acceptedBy } from '../query.ts'
 import { isRepeatable } from '../routes.ts'
 import { mediaType } from '../wire.ts'
 import type { BodySchemas } from './bodies.ts'
@@ -92,6 +93,7 @@ function refusals(writing: Writing, route: ServedRoute, hasBody: boolean): Descr
     ...[400, 401, 403, 406, 500, 503],
     ...(url.includes('/:id') || hasBody || answers === 'action' ? [404] : []),
     ...(method === 'GET' ? [] : [409]),
+    ...(answers === 'action' && acceptedBy(route).includes('page') ? [410] : []),
     ...(insistsOn(writing.components, route) ? [412] : []),
     ...(hasBody ? [413, 415, 422] : []),
     ...(isRepeatable(route) ? [429] : []),

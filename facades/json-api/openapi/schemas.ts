@@ -74,7 +74,7 @@ export class AnswerSchemas {
   errors(): Described {
     return this.#components.use('schemas', 'errors', () => {
       const source = { type: 'object', properties: { pointer: text, parameter: text, header: text } }
-      const meta = objectOf({ requestId: text })
+      const meta = objectOf({ requestId: text, position: text }, ['position'])
       const error = objectOf({ status: text, code: text, title: text, detail: text, source, meta }, [
         'detail',
         'source',

@@ -1,0 +1,91 @@
+import { describe, expect, test } from 'vitest'
+import type { DailyTable } from '../../entities/sql/day-partitions.ts'
+import { connect } from '../../server/database/database.ts'
+import { keepDayPartitions } from '../../server/ops/day-partitions.ts'
+import { cloneDatabase } from '../kit/database.ts'
+
+const log: DailyTable = { table: 'change_log', column: 'at', keptDays: 7 }
+const dayOf = (date: string) => new Date(`${date}T12:00:00Z`)
+
+/** A migrated database, with the partitions of the change log and the table that each row of it lies in. */
+async function openLog() {
+  const stack = new AsyncDisposableStack()
+  const { url } = stack.use(await cloneDatabase())
+  const { pool, close } = await connect({ url, poolSize: 3 })
+  stack.defer(close)
+  const query = async <Row>(text: string) => (await pool.query(text)).rows as Row[]
+  return {
+    pool,
+    query,
+    upkeep: (date: string) => keepDayPartitions(pool, log, dayOf(date)),
+    write: (date: string, rows = 1) =>
+      query(
+        `insert into change_log (stream, seq, at, kind, subject)
+         select 'room:1', extract(epoch from timestamptz '${date}') + n, '${date}T08:00Z', 'things.updated', '1' from generate_series(1, ${rows}) n`,
+      ),
+    partitions: async () =>
+      (
+        await query<{ name: string }>(
+          `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
+            where i.inhparent = 'change_log'::regclass order by 1`,
+        )
+      ).map(({ name }) => name.replace('change_log_', '')),
+    places: async () =>
+      (
+        await query<{ place: string }>(`select distinct tableoid::regclass::text as place from change_log order by 1`)
+      ).map(({ place }) => place.replace('change_log_', '')),
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  }
+}
+
+describe('the partitions of the change log', () => {
+  test('of the next two days are made ahead, once, however many replicas make them', async () => {
+    await using log = await openLog()
+
+    await Promise.all([log.upkeep('2026-03-01'), log.upkeep('2026-03-01')])
+    await log.upkeep('2026-03-01')
+
+    expect(await log.partitions()).toEqual(['20260302', '20260303', 'default'])
+  })
+
+  test('are dropped with all their rows when their days are over', async () => {
+    await using log = await openLog()
+    for (const day of ['2026-03-01', '2026-03-02', '2026-03-03']) await log.upkeep(day)
+    for (const day of ['2026-03-02', '2026-03-03', '2026-03-04']) await log.write(day)
+    expect(await log.places()).toEqual(['20260302', '20260303', '20260304'])
+
+    await log.upkeep('2026-03-10')
+
+    expect(await log.places()).toEqual(['20260303', '20260304'])
+    expect(await log.partitions()).toEqual(['20260303', '20260304', '20260305', '20260311', '20260312', 'default'])
+  })
+
+  test('take every row where none was made for its day, and give it up when its time is over', async () => {
+    await using log = await openLog()
+    await log.write('2026-03-01', 25_000)
+    await log.write('2026-03-06')
+    expect(await log.places()).toEqual(['default'])
+
+    await log.upkeep('2026-03-10')
+
+    expect(await log.query('select count(*)::int as rows, min(at)::date::text as day from change_log')).toEqual([
+      { rows: 1, day: '2026-03-06' },
+    ])
+  })
+
+  test('never make a writer wait for a transaction that reads for long', { timeout: 20_000 }, async () => {
+    await using log = await openLog()
+    for (const day of ['2026-03-01', '2026-03-02']) await log.upkeep(day)
+    const reading = await log.pool.connect()
+    await reading.query('begin')
+    await reading.query('select * from change_log')
+
+    await expect(log.upkeep('2026-03-12')).rejects.toThrow(/lock timeout/)
+
+    await log.write('2026-03-12')
+    await reading.query('rollback')
+    reading.release()
+    await log.upkeep('2026-03-12')
+    expect(await log.partitions()).not.toContain('20260302')
+  })
+})

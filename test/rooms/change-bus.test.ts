@@ -1,0 +1,151 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { describe, expect, inject, test } from 'vitest'
+import type { LoggedChange } from '../../entities/rooms/change-log.sql.ts'
+import type { ChangeBus } from '../../routers/ports/change-bus.ts'
+import { createChangeBus } from '../../server/stores/change-bus.ts'
+import { ownDatabase } from '../kit/redis.ts'
+import { startRelay } from '../kit/relay.ts'
+
+const log = { info() {}, warn() {}, error() {} }
+
+const drivers: [string, string | undefined][] = [['in this process', undefined]]
+if (inject('redisUrl')) drivers.push(['over Redis', ownDatabase(11)])
+
+/** A bus, with what it carried and how often it was interrupted. */
+async function open(url: string | undefined) {
+  const bus = await createChangeBus(url, log)
+  const heard: LoggedChange[] = []
+  const counts = { interruptions: 0 }
+  const stop = bus.subscribe({
+    changed: (changes) => void heard.push(...changes),
+    interrupted() {
+      counts.interruptions += 1
+    },
+  })
+  return { bus, heard, counts, stop, [Symbol.asyncDispose]: () => bus.close() }
+}
+
+const changeOf = (stream: string, seq: number): LoggedChange => ({
+  stream,
+  seq,
+  epoch: 'e',
+  kind: 'things.updated',
+  subject: '1',
+  at: '2026-11-22T00:00:00.000Z',
+})
+
+const newStream = () => `room:${crypto.randomUUID()}`
+const seqsIn = ({ heard }: { heard: LoggedChange[] }, of: string) =>
+  heard.flatMap(({ stream, seq }) => (stream === of ? [seq] : []))
+
+/** Publishes until it is heard: a bus over Redis needs a moment until it listens. */
+async function untilConnected(from: ChangeBus, listener: { heard: LoggedChange[] }): Promise<void> {
+  const stream = newStream()
+  await expect
+    .poll(
+      () => {
+        from.publish([changeOf(stream, 1)])
+        return seqsIn(listener, stream).length
+      },
+      { timeout: 10_000 },
+    )
+    .toBeGreaterThan(0)
+}
+
+describe.for(drivers)('a bus %s', ([, url]) => {
+  test('carries changes to everybody who listens in the process, at once and in order', async () => {
+    await using own = await open(url)
+    const stream = newStream()
+
+    own.bus.publish([changeOf(stream, 1), changeOf(stream, 2)])
+    own.bus.publish([changeOf(stream, 3)])
+
+    expect(seqsIn(own, stream)).toEqual([1, 2, 3])
+    await pause(50)
+    expect(seqsIn(own, stream)).toEqual([1, 2, 3])
+  })
+
+  test('tells nothing to who has stopped listening', async () => {
+    await using own = await open(url)
+    const stream = newStream()
+
+    own.stop()
+    own.bus.publish([changeOf(stream, 1)])
+
+    expect(seqsIn(own, stream)).toEqual([])
+  })
+
+  test('goes on where one who listens fails', async () => {
+    await using own = await open(url)
+    const stream = newStream()
+    const later: LoggedChange[] = []
+    own.bus.subscribe({
+      changed() {
+        throw new Error('no')
+      },
+      interrupted() {},
+    })
+    own.bus.subscribe({ changed: (changes) => void later.push(...changes), interrupted() {} })
+
+    own.bus.publish([changeOf(stream, 1)])
+
+    expect([seqsIn(own, stream), seqsIn({ heard: later }, stream)]).toEqual([[1], [1]])
+  })
+})
+
+describe.skipIf(!inject('redisUrl'))('a bus over Redis', () => {
+  const url = ownDatabase(11)
+
+  test('carries changes to every other replica, each once and in order', async () => {
+    await using one = await open(url)
+    await using other = await open(url)
+    await untilConnected(one.bus, other)
+    const stream = newStream()
+
+    for (let seq = 1; seq <= 200; seq++) one.bus.publish([changeOf(stream, seq)])
+
+    await expect.poll(() => seqsIn(other, stream).length, { timeout: 10_000 }).toBe(200)
+    expect(seqsIn(other, stream)).toEqual(Array.from({ length: 200 }, (_, n) => n + 1))
+    expect(seqsIn(one, stream)).toHaveLength(200)
+  })
+
+  test('carries nothing to replicas of an installation in another database of the same server', async () => {
+    await using one = await open(url)
+    await using same = await open(url)
+    await using foreign = await open(ownDatabase(12))
+    await untilConnected(one.bus, same)
+
+    expect(foreign.heard).toEqual([])
+  })
+
+  test('says after an interruption that changes may have been missed, and carries on', {
+    timeout: 30_000,
+  }, async () => {
+    await using relay = await startRelay(Number(new URL(url).port))
+    await using one = await open(url)
+    await using other = await open(url.replace(/:\d+\//, `:${relay.port}/`))
+    await untilConnected(one.bus, other)
+    const before = other.counts.interruptions
+
+    relay.cut()
+    one.bus.publish([changeOf(newStream(), 1)])
+    relay.mend()
+
+    await expect.poll(() => other.counts.interruptions, { timeout: 10_000 }).toBeGreaterThan(before)
+    await untilConnected(one.bus, other)
+  })
+
+  test('tells the others when it could not tell them', { timeout: 30_000 }, async () => {
+    await using relay = await startRelay(Number(new URL(url).port))
+    await using cut = await open(url.replace(/:\d+\//, `:${relay.port}/`))
+    await using other = await open(url)
+    await untilConnected(cut.bus, other)
+    const before = other.counts.interruptions
+
+    relay.cut()
+    cut.bus.publish([changeOf(newStream(), 1)])
+    relay.mend()
+
+    await expect.poll(() => other.counts.interruptions, { timeout: 10_000 }).toBeGreaterThan(before)
+  })
+})
