@@ -1,76 +1,27 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import pg from 'pg'
 import { afterEach, describe, expect, test, vi } from 'vitest'
+import type { TestApp } from '../kit/app.ts'
+import { firstKeys, openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
+import { later } from '../kit/clock.ts'
 import {
-  deleteExpiredSessions,
-  endOldestRegistrations,
-  endOldestSessions,
-  findSessions,
-  listSessions,
-} from '../../entities/identity/session.sql.ts'
-import type { Statement } from '../../entities/sql/statement.ts'
-import { startApp, type TestApp } from '../kit/app.ts'
-import { addAccount, firstKeys, openBrowser, PASSWORD, signIn, type TestBrowser } from '../kit/browser.ts'
-import { cloneDatabase } from '../kit/database.ts'
+  ask,
+  CHROME,
+  come,
+  end,
+  endOthers,
+  FIREFOX,
+  handle,
+  handleOf,
+  type Listed,
+  list,
+  standings,
+  start,
+} from '../kit/own-sessions.ts'
+import { guest, user } from '../kit/sessions.ts'
 
-interface Listed {
-  handle: string
-  beganAt: string
-  lastUsedAt: string
-  browser: string | null
-  system: string | null
-  isCurrent: boolean
-}
-
-const user = 'internal_authenticated'
-const guest = 'internal'
-
-const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
-const CHROME =
-  'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/139.0.0.0 Safari/537.36'
-
-const handle = expect.stringMatching(/^[\w-]{43}$/)
 const moment = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 
 afterEach(() => void vi.useRealTimers())
-
-/** Moves the clock by which ages are told, and no timer. */
-const later = (ms: number) => {
-  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + ms })
-}
-
-/** Signs in to an account there is. */
-async function come(svc: TestApp, userAgent = FIREFOX, account = 'ada') {
-  const browser = openBrowser(svc.url)
-  const headers = { 'sec-fetch-site': 'same-origin', 'user-agent': userAgent }
-  const { status } = await browser.send('POST', '/req/login', { body: { account, password: PASSWORD }, headers })
-  expect(status).toBe(200)
-  return browser
-}
-
-const ask = (browser: TestBrowser) => browser.send('GET', '/req/profile/sessions')
-
-async function list(browser: TestBrowser): Promise<Listed[]> {
-  const { status, body } = await ask(browser)
-  expect([status, body]).toEqual([200, { success: true, sessions: expect.any(Array) }])
-  return body['sessions'] as Listed[]
-}
-
-const end = (browser: TestBrowser, which: unknown) =>
-  browser.send('POST', '/req/profile/end-session', { body: { handle: which } })
-
-const endOthers = (browser: TestBrowser) => browser.send('POST', '/req/profile/end-other-sessions')
-
-const standings = (...browsers: TestBrowser[]) => Promise.all(browsers.map((browser) => browser.standing()))
-
-/** What a session is called in its own list. */
-const handleOf = async (browser: TestBrowser) => (await list(browser)).find(({ isCurrent }) => isCurrent)?.handle ?? ''
-
-async function start(settings: Record<string, string> = {}) {
-  const svc = await startApp(settings)
-  await addAccount(svc, 'ada')
-  return svc
-}
 
 describe('the sessions of a person', () => {
   test('are listed by when and with what they are used, and by nothing that opens them', async () => {
@@ -256,70 +207,6 @@ describe('the sessions of a person', () => {
   })
 })
 
-/** What browsers call themselves, and by which names their people know them. */
-const agents: [name: string, userAgent: string][] = [
-  ['Firefox on Linux', FIREFOX],
-  ['Firefox on Android', 'Mozilla/5.0 (Android 15; Mobile; rv:142.0) Gecko/142.0 Firefox/142.0'],
-  [
-    'Firefox on iOS',
-    'Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) FxiOS/142.0 Mobile/15E148 Safari/605.1.15',
-  ],
-  ['Chrome on Windows', CHROME],
-  [
-    'Chrome on Android',
-    'Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/139.0.0.0 Mobile Safari/537.36',
-  ],
-  [
-    'Chrome on ChromeOS',
-    'Mozilla/5.0 (X11; CrOS x86_64 14541.0.0) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/139.0.0.0 Safari/537.36',
-  ],
-  [
-    'Edge on Windows',
-    'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/139.0.0.0 Safari/537.36 Edg/139.0.0.0',
-  ],
-  [
-    'Opera on macOS',
-    'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/137.0.0.0 Safari/537.36 OPR/121.0.0.0',
-  ],
-  [
-    'Samsung Internet on Android',
-    'Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) SamsungBrowser/28.0 Chrome/130.0.0.0 Mobile Safari/537.36',
-  ],
-  [
-    'Safari on macOS',
-    'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Safari/605.1.15',
-  ],
-  [
-    'Safari on iOS',
-    'Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Mobile/15E148 Safari/604.1',
-  ],
-  ['null on null', 'curl/8.14.1'],
-  ['null on null', ''],
-  ['null on null', '<script>alert(1)</script>'],
-  ['null on null', 'x'.repeat(5000)],
-]
-
-describe('a browser', () => {
-  test('is told by the name that people know, whatever else it calls itself', async () => {
-    await using svc = await start()
-
-    for (const [name, userAgent] of agents) {
-      const [current] = await list(await come(svc, userAgent))
-      expect(`${current?.browser} on ${current?.system}`, userAgent).toBe(name)
-    }
-  })
-
-  test('is remembered by the beginning of what it calls itself, and by nothing else', async () => {
-    await using svc = await start()
-    const browser = await come(svc, 'x'.repeat(5000))
-
-    const rows = await svc.rows('select * from sessions where hash = $1', [await handleOf(browser)])
-
-    expect(rows).toEqual([expect.objectContaining({ user_agent: 'x'.repeat(200) })])
-    expect(JSON.stringify(rows)).not.toContain('127.0.0.1')
-  })
-})
-
 describe('the sessions of others', () => {
   test('are neither seen nor ended', async () => {
     await using svc = await start()
@@ -376,100 +263,5 @@ describe('the sessions of others', () => {
 
     expect((await end(here, given)).status).toBe(404)
     expect(await there.standing()).toBe(user)
-  })
-})
-
-describe('on two replicas', () => {
-  test('sessions are seen from both, and end on both at once', async () => {
-    await using database = await cloneDatabase()
-    const settings = { DATABASE_URL: database.url, APP_KEY: 'aVzdCBrZXkgb2YgdGhlIHNlcnZpY2U6IGxvbmcgZW5vdWdo' }
-    await using first = await start(settings)
-    await using second = await startApp({ ...settings, DATA_DIR: first.folder })
-    const here = await come(first, FIREFOX)
-    const there = await come(second, CHROME)
-    const elsewhere = await come(second, CHROME)
-    const acrossOf = (browser: TestBrowser, url: string) => {
-      const across = openBrowser(url)
-      across.cookies.set('svc_session', browser.session!)
-      return across
-    }
-
-    expect(await list(here)).toEqual(await list(acrossOf(here, second.url)))
-    expect(await list(here)).toHaveLength(3)
-    await end(here, await handleOf(there))
-
-    expect(await standings(here, there, acrossOf(there, first.url), elsewhere)).toEqual([user, guest, guest, user])
-    await endOthers(here)
-    expect(await standings(here, acrossOf(here, second.url), elsewhere, acrossOf(elsewhere, first.url))).toEqual([
-      user,
-      user,
-      guest,
-      guest,
-    ])
-    expect(await list(acrossOf(here, second.url))).toHaveLength(1)
-  })
-})
-
-describe('the table of sessions', () => {
-  const fill = (svc: TestApp, owner: string) =>
-    svc.rows(
-      `insert into sessions (hash, method, signed_in_at, renewed_at, csrf_token, user_id, subject)
-       select 'old ' || n, 'password', now(), now() - n * interval '1 second', '', ${owner} from generate_series(1, 100) n`,
-    )
-  const oldOnes = async (svc: TestApp) =>
-    (await svc.rows<{ hash: string }>(`select hash from sessions where hash like 'old %'`)).map(({ hash }) => hash)
-
-  test.for([
-    ['a person', { known: true }, `(select id from users where username = 'ada'), null`],
-    ['somebody who is registering', { known: false }, `null, '{"username": "ada"}'`],
-  ] as const)(
-    'holds at most a hundred of %s: the one not used for longest ends, and nobody else’s',
-    async ([, options, owner]) => {
-      await using svc = await startApp()
-      const { browser: bob } = await signIn(svc, 'bob', options)
-      await addAccount(svc, 'ada', options)
-      await fill(svc, owner)
-
-      const { browser } = await signIn(svc, 'ada', { known: false })
-
-      const left = await oldOnes(svc)
-      expect(left).toHaveLength(99)
-      expect(left).not.toContain('old 100')
-      expect(await standings(browser, bob)).not.toContain(guest)
-    },
-  )
-
-  test('expired sessions are deleted from the table although nobody signs in, and the others stay', async () => {
-    await using svc = await start({ SESSION_LIFETIME: '1s' })
-    await fill(svc, `null, jsonb_build_object('username', n::text)`)
-    await svc.rows(`update sessions set renewed_at = now() + interval '1 day' where hash = 'old 7'`)
-
-    await vi.waitFor(async () => expect(await oldOnes(svc)).toEqual(['old 7']), { timeout: 20_000, interval: 100 })
-  })
-
-  test('is read by its indexes however much it holds', async () => {
-    await using svc = await start()
-    await svc.rows(`insert into sessions (hash, method, signed_in_at, renewed_at, csrf_token, subject)
-      select 'more ' || n, 'password', now(), now(), '', jsonb_build_object('username', 'u' || n) from generate_series(1, 20000) n`)
-    await svc.rows('analyze sessions')
-    const client = new pg.Client({ connectionString: svc.env.DATABASE_URL })
-    await client.connect()
-    await client.query('set plan_cache_mode = force_generic_plan')
-    const planOf = async ({ name, text }: Statement<unknown>, values: string) => {
-      await client.query(`prepare "${name}" as ${text}`)
-      const { rows } = await client.query(`explain execute "${name}" (${values})`)
-      return rows.map((row) => row['QUERY PLAN']).join('\n')
-    }
-
-    const plans = [
-      await planOf(findSessions, `'{more 7}'`),
-      await planOf(listSessions, '2, now()'),
-      await planOf(endOldestSessions, '2, 100'),
-      await planOf(endOldestRegistrations, `'u7', 100`),
-      await planOf(deleteExpiredSessions, 'now(), 100'),
-    ]
-    await client.end()
-
-    for (const plan of plans) expect(plan).not.toContain('Seq Scan on sessions')
   })
 })

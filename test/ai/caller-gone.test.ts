@@ -1,0 +1,101 @@
+import { pipeline } from 'node:stream/promises'
+import { setTimeout as pause } from 'node:timers/promises'
+import { describe, expect, test, vi } from 'vitest'
+import { recordsOf, startWith, streaming } from '../kit/asked-provider.ts'
+import { type Behaviour, beginStream, chunk, neverEnds, refuses, stalls } from '../kit/provider.ts'
+
+describe('a caller who goes away', () => {
+  test('ends the provider call of an answer in one piece', async () => {
+    await using app = await startWith(stalls)
+    const gone = new AbortController()
+    const asking = app.ask({}, gone.signal).catch((error: Error) => error.name)
+    await vi.waitFor(() => expect(app.upstream.asked).toHaveLength(1))
+
+    gone.abort()
+
+    expect(await asking).toBe('AbortError')
+    await vi.waitFor(() => expect(app.upstream.asked[0]?.abortedAt).toBeDefined(), { interval: 5 })
+    await vi.waitFor(async () =>
+      expect(await recordsOf(app.svc)).toEqual([{ outcome: 'aborted', input: 2, output: 0 }]),
+    )
+    await pause(300)
+    expect(await recordsOf(app.svc)).toHaveLength(1)
+    expect(app.upstream.asked).toHaveLength(1)
+  })
+
+  test('ends the provider call of a stream, and pays for what was delivered', async () => {
+    await using app = await startWith(neverEnds)
+    const gone = new AbortController()
+    const response = await app.ask(streaming, gone.signal)
+    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
+    let read = ''
+    while (read.split('event: delta').length < 5) read += (await reader?.read())?.value ?? ''
+
+    gone.abort()
+
+    await vi.waitFor(() => expect(app.upstream.asked[0]?.abortedAt).toBeDefined(), { interval: 5 })
+    await vi.waitFor(async () => expect(await recordsOf(app.svc)).toMatchObject([{ outcome: 'aborted', input: 2 }]))
+    const [record] = await recordsOf(app.svc)
+    expect(record?.output).toBeGreaterThanOrEqual(4)
+    expect(record?.output).toBeLessThan(100)
+  })
+
+  test('before the first byte of a stream leaves one record, too', async () => {
+    await using app = await startWith(stalls)
+    const gone = new AbortController()
+    const asking = app.ask(streaming, gone.signal).catch(() => undefined)
+    await vi.waitFor(() => expect(app.upstream.asked).toHaveLength(1))
+
+    gone.abort()
+    await asking
+
+    await vi.waitFor(async () => expect(await recordsOf(app.svc)).toMatchObject([{ outcome: 'aborted', output: 0 }]))
+  })
+
+  test('between two tries is not tried for again', async () => {
+    await using app = await startWith(refuses(503), { circuit: { failures: 100 } })
+    const gone = new AbortController()
+    const asking = app.ask({}, gone.signal).catch(() => undefined)
+    await vi.waitFor(() => expect(app.upstream.asked).toHaveLength(1), { interval: 1 })
+
+    gone.abort()
+    await asking
+    await pause(500)
+
+    expect(app.upstream.asked.length).toBeLessThan(3)
+    expect(await recordsOf(app.svc)).toMatchObject([{ outcome: 'aborted' }])
+  })
+
+  test('while reading slowly does not fill the memory of the service, and holds nothing up', async () => {
+    let sent = 0
+    const piece = chunk({ delta: { content: 'x'.repeat(65_536) } })
+    const flood: Behaviour = async (_, response) => {
+      beginStream(response)
+      const pieces = function* () {
+        for (;;) {
+          sent += piece.length
+          yield piece
+        }
+      }
+      await pipeline(pieces, response).catch(() => undefined)
+    }
+    const warnings: Error[] = []
+    process.on('warning', (warning) => warnings.push(warning))
+    await using app = await startWith(flood)
+    const gone = new AbortController()
+    const response = await app.ask(streaming, gone.signal)
+    const reader = response.body?.getReader()
+    for (let count = 0; count < 300; count++) await reader?.read()
+    await pause(500)
+    const before = sent
+    await pause(300)
+    expect(sent).toBe(before)
+    expect(sent).toBeLessThan(200 * 1024 * 1024)
+    expect(warnings.map(({ name }) => name)).not.toContain('MaxListenersExceededWarning')
+
+    gone.abort()
+
+    await vi.waitFor(async () => expect(await recordsOf(app.svc)).toMatchObject([{ outcome: 'aborted' }]))
+    await vi.waitFor(() => expect(app.upstream.asked[0]?.abortedAt).toBeDefined())
+  })
+})

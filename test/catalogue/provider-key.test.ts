@@ -1,0 +1,182 @@
+import { randomBytes } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { cloneDatabase } from '../kit/database.ts'
+import { model, provider, startWith } from '../kit/model-config.ts'
+import { configFor, question, startProvider } from '../kit/provider.ts'
+
+describe("a provider's key", () => {
+  const keyOf = async (svc: TestApp) =>
+    (await svc.rows<{ key: string }>('select api_key as key from ai_providers'))[0]?.key ?? ''
+  const appKey = () => randomBytes(32).toString('base64')
+
+  test('is sealed in the database, stays with an unchanged file, and follows a changed one', async () => {
+    await using upstream = await startProvider()
+    const config = (apiKey?: string) => ({
+      providers: [provider('p', [model('mock-1')], { apiUrl: upstream.url, ...(apiKey && { apiKey }) })],
+    })
+    await using app = await startWith(config('CANARY-KEY-1'))
+    const { token } = await app.svc.user()
+    const used = async () => {
+      expect((await app.svc.send('POST', '/api/ai-req', { token, body: question() })).status).toBe(200)
+      return upstream.asked.at(-1)?.headers.authorization
+    }
+    const sealed = await keyOf(app.svc)
+    const [{ row = '' } = {}] = await app.svc.rows<{ row: string }>('select p::text as row from ai_providers p')
+
+    expect(sealed).toMatch(/^v1\./)
+    expect(row).not.toContain('CANARY')
+    expect(await used()).toBe('Bearer CANARY-KEY-1')
+    await app.sync(config('CANARY-KEY-1'))
+    expect(await keyOf(app.svc)).toBe(sealed)
+    await app.sync(config('CANARY-KEY-2'))
+    expect(await used()).toBe('Bearer CANARY-KEY-2')
+    await app.sync(config())
+    expect(await keyOf(app.svc)).toBe('')
+    expect(await used()).toBeUndefined()
+  })
+
+  describe('goes to no server that it was not given for', () => {
+    const file = (apiUrl: string, apiKey: string) => ({
+      providers: [provider('p', [model('mock-1')], { apiUrl, apiKey })],
+    })
+
+    /** Two providers, and a service that knows the first by its file. */
+    async function startWithTwo() {
+      await using resources = new AsyncDisposableStack()
+      const [first, second] = [resources.use(await startProvider()), resources.use(await startProvider())]
+      const app = resources.use(await startWith(file(first.url, 'key-of-file')))
+      const [admin, ada] = [
+        await app.svc.user({ role: 'admin', abilities: ['read', 'write'] }),
+        await app.svc.user({ username: 'ada' }),
+      ]
+      const [{ id = 0 } = {}] = await app.svc.rows<{ id: number }>('select id from ai_providers')
+      const kept = resources.move()
+      return {
+        ...app,
+        first,
+        second,
+        /** What an administrator does. */
+        async change(attributes: object) {
+          const data = { type: 'ai-providers', id: String(id), attributes }
+          const { token } = admin
+          const headers = { 'content-type': 'application/vnd.api+json' }
+          const path = `/api/svc/v1/ai-providers/${id}`
+          expect((await app.svc.send('PATCH', path, { token, headers, body: { data } })).status).toBe(200)
+        },
+        /** Which keys the two were sent. */
+        async keys() {
+          await app.svc.send('POST', '/api/ai-req', { token: ada.token, body: question() })
+          const sentTo = ({ asked }: typeof first) => asked.map(({ headers }) => headers.authorization)
+          return { first: sentTo(first), second: sentTo(second) }
+        },
+        warnings: () => app.svc.log.filter((line) => line.includes('do not take effect')).length,
+        [Symbol.asyncDispose]: () => kept.disposeAsync(),
+      }
+    }
+
+    test('a key that an administrator set stays with its address when the file names another', async () => {
+      await using app = await startWithTwo()
+      await app.change({ apiKey: 'key-of-admin' })
+
+      await app.sync(file(app.second.url, 'key-of-file'))
+      await app.sync(file(app.second.url, 'key-of-file'))
+
+      expect(await app.keys()).toEqual({ first: ['Bearer key-of-admin'], second: [] })
+      expect(app.warnings()).toBe(1)
+    })
+
+    test('a new key of the file does not go to an address that an administrator set', async () => {
+      await using app = await startWithTwo()
+      await app.change({ apiUrl: app.second.url, apiKey: 'key-of-file' })
+
+      await app.sync(file(app.first.url, 'new-key-of-file'))
+
+      expect(await app.keys()).toEqual({ first: [], second: ['Bearer key-of-file'] })
+    })
+
+    test('a file that changes both is followed', async () => {
+      await using app = await startWithTwo()
+
+      await app.sync(file(app.second.url, 'new-key-of-file'))
+
+      expect(await app.keys()).toEqual({ first: [], second: ['Bearer new-key-of-file'] })
+      expect(app.warnings()).toBe(0)
+    })
+
+    test('a key that an administrator set follows the file to another path of the same server', async () => {
+      await using app = await startWithTwo()
+      await app.change({ apiKey: 'key-of-admin' })
+
+      await app.sync(file(`${app.first.url}/other`, 'key-of-file'))
+
+      expect(await app.keys()).toEqual({ first: ['Bearer key-of-admin'], second: [] })
+      expect(app.first.asked[0]?.path).toBe('/v1/other/chat/completions')
+    })
+  })
+
+  test('is sealed anew after a rotation, so that the old application key can go', async () => {
+    await using upstream = await startProvider()
+    await using config = await configFor(upstream.url)
+    await using database = await cloneDatabase()
+    const [first, second] = [appKey(), appKey()]
+    const settings = { DATABASE_URL: database.url, AI_CONFIG: config.file }
+    const start = (keys: Record<string, string>) => startApp({ ...settings, ...keys })
+    const ask = async (svc: TestApp, token: string) =>
+      (await svc.send('POST', '/api/ai-req', { token, body: question() })).status
+    let token = ''
+    let before = ''
+    {
+      await using svc = await start({ APP_KEY: first })
+      ;({ token } = await svc.user())
+      // One that no file names must be sealed anew as well.
+      await svc.rows(
+        `insert into ai_providers (provider_id, adapter, name, api_key) values ('own', 'openai', 'Own', $1)`,
+        [svc.services.vault.seal('own-key', 'ai_providers.api_key')],
+      )
+      before = await keyOf(svc)
+    }
+    {
+      await using svc = await start({ APP_KEY: second, APP_PREVIOUS_KEYS: first })
+      expect(await ask(svc, token)).toBe(200)
+      expect(await keyOf(svc)).not.toBe(before)
+    }
+    await using svc = await start({ APP_KEY: second })
+
+    expect(await ask(svc, token)).toBe(200)
+    expect(upstream.asked.map(({ headers }) => headers.authorization)).toEqual(Array(2).fill('Bearer provider-key'))
+    const [own] = await svc.rows<{ key: string }>(`select api_key as key from ai_providers where provider_id = 'own'`)
+    expect(svc.services.vault.open(own?.key ?? '', 'ai_providers.api_key')).toBe('own-key')
+  })
+
+  test('that no application key opens is taken from the file again', async () => {
+    await using upstream = await startProvider()
+    await using config = await configFor(upstream.url)
+    await using database = await cloneDatabase()
+    const settings = { DATABASE_URL: database.url, AI_CONFIG: config.file }
+    let token = ''
+    {
+      await using svc = await startApp({ ...settings, APP_KEY: appKey() })
+      ;({ token } = await svc.user())
+    }
+    await using svc = await startApp({ ...settings, APP_KEY: appKey() })
+
+    expect((await svc.send('POST', '/api/ai-req', { token, body: question() })).status).toBe(200)
+    expect(upstream.asked.at(-1)?.headers.authorization).toBe('Bearer provider-key')
+  })
+
+  test('that was tampered with fails the call and nothing else', async () => {
+    await using upstream = await startProvider()
+    await using config = await configFor(upstream.url)
+    await using svc = await startApp({ AI_CONFIG: config.file })
+    const { token } = await svc.user()
+    await svc.rows(`update ai_providers set api_key = overlay(api_key placing 'AAAA' from length(api_key) - 8)`)
+
+    const response = await svc.send('POST', '/api/ai-req', { token, body: question() })
+
+    expect(response.status).toBe(500)
+    expect(await response.json()).toMatchObject({ code: 'provider_failed' })
+    expect(upstream.asked).toEqual([])
+    expect((await svc.send('GET', '/api/user', { token })).status).toBe(200)
+  })
+})

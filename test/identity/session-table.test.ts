@@ -1,0 +1,110 @@
+import pg from 'pg'
+import { describe, expect, test, vi } from 'vitest'
+import {
+  deleteExpiredSessions,
+  endOldestRegistrations,
+  endOldestSessions,
+  findSessions,
+  listSessions,
+} from '../../entities/identity/session.sql.ts'
+import type { Statement } from '../../entities/sql/statement.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { addAccount, openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
+import { cloneDatabase } from '../kit/database.ts'
+import { CHROME, come, end, endOthers, FIREFOX, handleOf, list, standings, start } from '../kit/own-sessions.ts'
+import { guest, user } from '../kit/sessions.ts'
+
+describe('on two replicas', () => {
+  test('sessions are seen from both, and end on both at once', async () => {
+    await using database = await cloneDatabase()
+    const settings = { DATABASE_URL: database.url, APP_KEY: 'aVzdCBrZXkgb2YgdGhlIHNlcnZpY2U6IGxvbmcgZW5vdWdo' }
+    await using first = await start(settings)
+    await using second = await startApp({ ...settings, DATA_DIR: first.folder })
+    const here = await come(first, FIREFOX)
+    const there = await come(second, CHROME)
+    const elsewhere = await come(second, CHROME)
+    const acrossOf = (browser: TestBrowser, url: string) => {
+      const across = openBrowser(url)
+      across.cookies.set('svc_session', browser.session!)
+      return across
+    }
+
+    expect(await list(here)).toEqual(await list(acrossOf(here, second.url)))
+    expect(await list(here)).toHaveLength(3)
+    await end(here, await handleOf(there))
+
+    expect(await standings(here, there, acrossOf(there, first.url), elsewhere)).toEqual([user, guest, guest, user])
+    await endOthers(here)
+    expect(await standings(here, acrossOf(here, second.url), elsewhere, acrossOf(elsewhere, first.url))).toEqual([
+      user,
+      user,
+      guest,
+      guest,
+    ])
+    expect(await list(acrossOf(here, second.url))).toHaveLength(1)
+  })
+})
+
+describe('the table of sessions', () => {
+  const fill = (svc: TestApp, owner: string) =>
+    svc.rows(
+      `insert into sessions (hash, method, signed_in_at, renewed_at, csrf_token, user_id, subject)
+       select 'old ' || n, 'password', now(), now() - n * interval '1 second', '', ${owner} from generate_series(1, 100) n`,
+    )
+  const oldOnes = async (svc: TestApp) =>
+    (await svc.rows<{ hash: string }>(`select hash from sessions where hash like 'old %'`)).map(({ hash }) => hash)
+
+  test.for([
+    ['a person', { known: true }, `(select id from users where username = 'ada'), null`],
+    ['somebody who is registering', { known: false }, `null, '{"username": "ada"}'`],
+  ] as const)(
+    'holds at most a hundred of %s: the one not used for longest ends, and nobody else’s',
+    async ([, options, owner]) => {
+      await using svc = await startApp()
+      const { browser: bob } = await signIn(svc, 'bob', options)
+      await addAccount(svc, 'ada', options)
+      await fill(svc, owner)
+
+      const { browser } = await signIn(svc, 'ada', { known: false })
+
+      const left = await oldOnes(svc)
+      expect(left).toHaveLength(99)
+      expect(left).not.toContain('old 100')
+      expect(await standings(browser, bob)).not.toContain(guest)
+    },
+  )
+
+  test('expired sessions are deleted from the table although nobody signs in, and the others stay', async () => {
+    await using svc = await start({ SESSION_LIFETIME: '1s' })
+    await fill(svc, `null, jsonb_build_object('username', n::text)`)
+    await svc.rows(`update sessions set renewed_at = now() + interval '1 day' where hash = 'old 7'`)
+
+    await vi.waitFor(async () => expect(await oldOnes(svc)).toEqual(['old 7']), { timeout: 20_000, interval: 100 })
+  })
+
+  test('is read by its indexes however much it holds', async () => {
+    await using svc = await start()
+    await svc.rows(`insert into sessions (hash, method, signed_in_at, renewed_at, csrf_token, subject)
+      select 'more ' || n, 'password', now(), now(), '', jsonb_build_object('username', 'u' || n) from generate_series(1, 20000) n`)
+    await svc.rows('analyze sessions')
+    const client = new pg.Client({ connectionString: svc.env.DATABASE_URL })
+    await client.connect()
+    await client.query('set plan_cache_mode = force_generic_plan')
+    const planOf = async ({ name, text }: Statement<unknown>, values: string) => {
+      await client.query(`prepare "${name}" as ${text}`)
+      const { rows } = await client.query(`explain execute "${name}" (${values})`)
+      return rows.map((row) => row['QUERY PLAN']).join('\n')
+    }
+
+    const plans = [
+      await planOf(findSessions, `'{more 7}'`),
+      await planOf(listSessions, '2, now()'),
+      await planOf(endOldestSessions, '2, 100'),
+      await planOf(endOldestRegistrations, `'u7', 100`),
+      await planOf(deleteExpiredSessions, 'now(), 100'),
+    ]
+    await client.end()
+
+    for (const plan of plans) expect(plan).not.toContain('Seq Scan on sessions')
+  })
+})

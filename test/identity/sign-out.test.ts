@@ -1,0 +1,200 @@
+import { describe, expect, test } from 'vitest'
+import { startApp } from '../kit/app.ts'
+import { addAccount, openBrowser, PASSWORD, signIn, type TestBrowser } from '../kit/browser.ts'
+import { run } from '../kit/command-line.ts'
+import { cloneDatabase } from '../kit/database.ts'
+import { APP_KEY, cookieOf, guest, user } from '../kit/sessions.ts'
+
+describe('signing out', () => {
+  test('ends the session, tells every listener before it answers, and has the browser forget its keys', async () => {
+    await using svc = await startApp()
+    const { browser, id } = await signIn(svc)
+    const copy = browser.copy()
+    const heard: unknown[] = []
+    svc.services.hooks.on('user-type-changed', ({ hints: _, ...change }) => void heard.push(change))
+
+    const { status, body, headers } = await browser.send('POST', '/logout')
+
+    expect(heard).toEqual([{ cause: 'logout', from: 'user', to: 'guest', userId: id }])
+    expect([status, body]).toEqual([200, { success: true, redirectUri: '/login' }])
+    expect(headers.get('clear-site-data')).toBe('"cache", "storage"')
+    expect(cookieOf(headers)).toContain('svc_session=; Max-Age=0; Path=/')
+    expect(await copy.standing()).toBe(guest)
+  })
+
+  test('locks the keychain by a listener: no other answer makes a browser forget', async () => {
+    await using svc = await startApp()
+    const { browser } = await signIn(svc)
+
+    const answers = [
+      await browser.send('GET', '/api/svc/v1/users/me'),
+      await browser.login('ada'),
+      await openBrowser(svc.url).send('POST', '/logout'),
+    ]
+
+    expect(answers.map(({ headers }) => headers.get('clear-site-data'))).toEqual([null, null, null])
+  })
+
+  test('sends a form on to the login page', async () => {
+    await using svc = await startApp()
+    const { browser } = await signIn(svc)
+
+    const { status, headers } = await browser.send('POST', '/logout', {
+      headers: { accept: 'text/html', 'sec-fetch-site': 'same-origin' },
+      form: {},
+    })
+
+    expect([status, headers.get('location')]).toEqual([303, '/login'])
+    expect(await browser.standing()).toBe(guest)
+  })
+
+  test('takes more than coming to an address', async () => {
+    await using svc = await startApp()
+    const { browser } = await signIn(svc)
+
+    await browser.send('GET', '/logout')
+
+    expect(await browser.standing()).toBe(user)
+  })
+
+  test('works without a session', async () => {
+    await using svc = await startApp()
+
+    const { status, body } = await openBrowser(svc.url).send('POST', '/logout')
+
+    expect([status, body]).toEqual([200, { success: true, redirectUri: '/login' }])
+  })
+
+  test('does so everywhere, for this person only', async () => {
+    await using svc = await startApp()
+    const { browser: here } = await signIn(svc)
+    const there = openBrowser(svc.url)
+    await there.login('ada')
+    const { browser: bob } = await signIn(svc, 'bob')
+
+    const { status, headers } = await here.send('POST', '/req/profile/logout-everywhere')
+
+    expect([status, headers.get('clear-site-data')]).toEqual([200, '"cache", "storage"'])
+    expect(await Promise.all([here, there, bob].map((browser) => browser.standing()))).toEqual([guest, guest, user])
+    expect((await there.login('ada')).status).toBe(200)
+    expect(await there.standing()).toBe(user)
+  })
+
+  test('everywhere is not for tokens, guests and people who are registering', async () => {
+    await using svc = await startApp()
+    const { token } = await svc.user()
+    const { browser } = await signIn(svc, 'ada', { known: false })
+    const path = '/req/profile/logout-everywhere'
+
+    expect((await svc.send('POST', path, { token })).status).toBe(403)
+    expect((await openBrowser(svc.url).send('POST', path)).status).toBe(401)
+    expect((await browser.send('POST', path)).status).toBe(403)
+  })
+})
+
+/** Ways in which all sessions of a person end. */
+const ends: [string, (replica: Awaited<ReturnType<typeof startApp>>, id: number, browser: TestBrowser) => unknown][] = [
+  ['signing out everywhere', (_, __, browser) => browser.send('POST', '/req/profile/logout-everywhere')],
+  ['another role', ({ host }, id) => host.admin.setRole({ user: { id }, role: 'admin' })],
+  ['removal', ({ host }, id) => host.admin.removeUser({ user: { id } })],
+]
+
+describe('on every replica at once', () => {
+  test.for(ends)('all sessions of a person end with %s', async ([, end]) => {
+    await using database = await cloneDatabase()
+    const settings = { DATABASE_URL: database.url, APP_KEY }
+    await using first = await startApp(settings)
+    await using second = await startApp(settings)
+    const { browser: here, id } = await signIn(first)
+    const there = openBrowser(second.url)
+    there.cookies.set('svc_session', here.session!)
+    expect(await there.standing()).toBe(user)
+
+    await end(first, id, here.copy())
+
+    expect(await there.standing()).toBe(guest)
+    expect(await here.standing()).toBe(guest)
+    expect((await there.send('GET', '/api/svc/v1/users/me')).status).toBe(401)
+  })
+
+  test('a session ends with its logout', async () => {
+    await using database = await cloneDatabase()
+    const settings = { DATABASE_URL: database.url, APP_KEY }
+    await using first = await startApp(settings)
+    await using second = await startApp(settings)
+    const { browser: here } = await signIn(first)
+    const there = openBrowser(second.url)
+    there.cookies.set('svc_session', here.session!)
+
+    await here.send('POST', '/logout')
+
+    expect(await there.standing()).toBe(guest)
+  })
+})
+
+describe('from the host and from other sessions', () => {
+  test.for([
+    ['removes the person', ['remove-user', '--username', 'ada', '--yes']],
+    ['gives another role', ['set-role', '--username', 'ada', '--role', 'admin']],
+  ] as const)('sessions end when a command on the host %s', async ([, argv]) => {
+    await using database = await cloneDatabase()
+    await using svc = await startApp({ DATABASE_URL: database.url })
+    const { browser } = await signIn(svc)
+    const { browser: bob } = await signIn(svc, 'bob')
+
+    const ended = await run([...argv], { env: { DATABASE_URL: database.url, DATA_DIR: svc.folder } })
+
+    expect(ended).toMatchObject({ exitCode: 0 })
+    expect(await browser.standing()).toBe(guest)
+    expect(await bob.standing()).toBe(user)
+  })
+
+  test('sessions stay when the role stays, or something else changes', async () => {
+    await using svc = await startApp()
+    const { browser, id } = await signIn(svc)
+
+    await svc.host.admin.setRole({ user: { id }, role: 'user' })
+    const attributes = { displayName: 'Countess' }
+    const { status } = await browser.send('PATCH', `/api/svc/v1/users/${id}`, {
+      body: JSON.stringify({ data: { type: 'users', id: String(id), attributes } }),
+      headers: { 'content-type': 'application/vnd.api+json', 'sec-fetch-site': 'same-origin' },
+    })
+
+    expect(status).toBe(200)
+    expect(await browser.standing()).toBe(user)
+  })
+
+  test('an administrator who gives somebody another role over the wire ends their sessions, not their own', async () => {
+    await using svc = await startApp()
+    const { browser: ada, id } = await signIn(svc)
+    await addAccount(svc, 'root', { known: false })
+    await svc.user({ username: 'root', role: 'admin' })
+    const root = openBrowser(svc.url)
+    await root.login('root', PASSWORD)
+
+    const { status, text } = await root.send('PATCH', `/api/svc/v1/users/${id}`, {
+      body: JSON.stringify({ data: { type: 'users', id: String(id), attributes: { role: 'admin' } } }),
+      headers: { 'content-type': 'application/vnd.api+json', 'sec-fetch-site': 'same-origin' },
+    })
+
+    expect([status, text]).toEqual([200, expect.stringContaining('"role":"admin"')])
+    expect([await ada.standing(), await root.standing()]).toEqual([guest, user])
+  })
+
+  test('an application key that rotates leaves everybody signed in, and one that is lost nobody', async () => {
+    const next = APP_KEY.replace('a', 'b')
+    await using database = await cloneDatabase()
+    const settings = { DATABASE_URL: database.url }
+    await using before = await startApp({ ...settings, APP_KEY })
+    const { browser } = await signIn(before)
+    const standingWith = async (keys: Record<string, string>) => {
+      await using svc = await startApp({ ...settings, ...keys })
+      const there = openBrowser(svc.url)
+      there.cookies.set('svc_session', browser.session!)
+      return await there.standing()
+    }
+
+    expect(await standingWith({ APP_KEY: next, APP_PREVIOUS_KEYS: APP_KEY })).toBe(user)
+    expect(await standingWith({ APP_KEY: next })).toBe(guest)
+  })
+})

@@ -1,0 +1,23 @@
+import pg from 'pg'
+import { question } from './provider.ts'
+
+export const SLOW = { timeout: 30_000, interval: 20 }
+
+export const tokensIn = (text: string) => [...text.matchAll(/^ {4}(svc_\S+)$/gm)].map(([, token]) => token ?? '')
+
+/** Asks as a script does; a refused connection is the status 0. */
+export async function ask(url: string, token: string, model = 'demo') {
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+  const body = JSON.stringify(question('Hello', model))
+  const response = await fetch(`${url}/api/ai-req`, { method: 'POST', headers, body }).catch(() => undefined)
+  return { status: response?.status ?? 0, body: await response?.json().catch(() => undefined) }
+}
+
+export async function rows<Row>(url: string, sql: string): Promise<Row[]> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  return client
+    .query(sql)
+    .then(({ rows }) => rows as Row[])
+    .finally(() => client.end())
+}

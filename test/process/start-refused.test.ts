@@ -1,0 +1,172 @@
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { describe, expect, test, vi } from 'vitest'
+import { emptyDatabase } from '../kit/database.ts'
+import { freePort } from '../kit/free-port.ts'
+import { dataFolder, startProcess } from '../kit/service-process.ts'
+
+vi.setConfig({ testTimeout: 180_000 })
+
+describe('a start that is refused', () => {
+  /** Runs until it ends, which it does by itself. */
+  async function refused(settings: Record<string, string | undefined>) {
+    await using folder = await dataFolder()
+    const path = join(folder.path, 'data')
+    await using service = startProcess({ DATA_DIR: path, PORT: '0', ...settings })
+    const code = await service.ended
+    return { code, ...service.said, made: existsSync(path) ? await readdir(path) : [] }
+  }
+
+  async function temporaryFile(name: string, text: string) {
+    const folder = await mkdtemp(join(tmpdir(), 'svc-file-'))
+    const path = join(folder, name)
+    await writeFile(path, text)
+    return { path, [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) }
+  }
+
+  test('production without its own things: all of them are listed, and nothing is made', async () => {
+    const { code, err, out, made } = await refused({ NODE_ENV: 'production' })
+
+    expect(code).toBe(1)
+    expect(out).toBe('')
+    for (const name of ['DATABASE_URL', 'APP_KEY', 'AI_CONFIG']) expect(err).toContain(`  ${name}: production`)
+    expect(err).not.toMatch(/^\s+at .*:\d+:\d+/m)
+    expect(made).toEqual([])
+  })
+
+  test.for(['changeme-changeme-changeme-changeme', 'x'.repeat(40), 'short'])(
+    'the placeholder %s as a key',
+    async (APP_KEY) => {
+      const { code, err } = await refused({ NODE_ENV: 'production', APP_KEY })
+
+      expect(code).toBe(1)
+      expect(err).toContain('  APP_KEY: ')
+      expect(err).not.toContain(APP_KEY)
+    },
+  )
+
+  test('production with a demo model in its configuration, beside all other problems', async () => {
+    await using config = await temporaryFile(
+      'ai.yaml',
+      'providers:\n  - id: a\n    adapter: demo\n    models: [{id: m}]\n',
+    )
+
+    const { code, err, made } = await refused({ NODE_ENV: 'production', AI_CONFIG: config.path })
+
+    expect(code).toBe(1)
+    expect(err).toContain('  DATABASE_URL: production')
+    expect(err).toMatch(/line 3, providers\.0\.adapter: .*demo model/)
+    expect(made).toEqual([])
+  })
+
+  test.for([
+    { setting: 'PORT', value: 'eighty' },
+    { setting: 'DATABASE_URL', value: 'mysql://127.0.0.1/svc' },
+    { setting: 'SHUTDOWN_TIMEOUT', value: 'soon' },
+    { setting: 'LOG_LEVEL', value: 'loud' },
+    { setting: 'EXTENSIONS', value: './no-such-module.ts' },
+    { setting: 'AI_CONFIG', value: './no-such-file.yaml', names: 'no-such-file.yaml' },
+    { setting: 'SVC_AVATAR', value: './no-such-image.png' },
+    { setting: 'SVC_AVATAR', value: './package.json' },
+    { setting: 'LABELS_DIR', value: './no-such-folder' },
+    { setting: 'FRONTEND_MIGRATIONS', value: './no-such-folder' },
+    { setting: 'LDAP_CA_FILE', value: './package.json' },
+    { setting: 'ACCOUNTS_FILE', value: './package.json' },
+    { setting: 'TRUSTED_PROXIES', value: 'abc' },
+  ])('$setting=$value', async ({ setting, value, names = setting }) => {
+    const { code, err, made } = await refused({ [setting]: value, HEALTH_DEEP_EVERY: '0' })
+
+    expect(code).toBe(1)
+    expect(err).toContain(names)
+    expect(err).toContain('HEALTH_DEEP_EVERY')
+    expect(made).toEqual([])
+  })
+
+  test.for([
+    { what: 'throws', text: 'throw new Error("out of order")', says: /out of order/ },
+    { what: 'is not a module', text: 'export const extension = {', says: /could not be loaded/ },
+    { what: 'exports nothing', text: 'export const other = 1', says: /exports no extension/ },
+  ])('an extension that $what is named', async ({ text, says }) => {
+    await using module = await temporaryFile('extension.mjs', text)
+
+    const { code, err } = await refused({ EXTENSIONS: module.path })
+
+    expect(code).toBe(1)
+    expect(err).toMatch(says)
+    expect(err).toContain(module.path)
+  })
+
+  test('a port that is taken: one line, and no database is made', async () => {
+    await using folder = await dataFolder()
+    const other = createServer().listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    const { port } = other.address() as { port: number }
+    await using service = startProcess({ DATA_DIR: folder.path, PORT: String(port) })
+
+    expect(await service.ended).toBe(1)
+    expect(service.said.err.trim()).toBe(`Port ${port} of 127.0.0.1 is taken. Set PORT to another.`)
+    expect(await readdir(folder.path)).toEqual([])
+    other.close()
+  })
+
+  test('a .env with misspelt names: they are told with all else that is wrong, and what others read is left alone', async () => {
+    await using folder = await temporaryFile(
+      '.env',
+      'BASEURL=https://svc.example.org\nPOSTGRES_PASSWORD=x\nPROT=1\nLOG_LEVEL=loud\n',
+    )
+    const cwd = dirname(folder.path)
+    await using service = startProcess({ PORT: 'eighty', TRUSTED_PROXY: 'x' }, undefined, cwd)
+
+    expect(await service.ended).toBe(1)
+    expect(service.said.err.trimEnd().split('\n')).toEqual([
+      'The settings are not valid.',
+      '  BASEURL in .env is no setting. Did you mean BASE_URL?',
+      '  PROT in .env is no setting. Did you mean PORT?',
+      '  PORT=eighty: must be a number',
+      '  LOG_LEVEL=loud: must be one of trace, debug, info, warn, error, fatal, silent',
+    ])
+    expect(await readdir(cwd)).toEqual(['.env'])
+  })
+
+  test('a .env that cannot be read, with all else that is wrong', async () => {
+    await using folder = await dataFolder()
+    await mkdir(join(folder.path, '.env'))
+    await using service = startProcess({ PORT: 'eighty' }, undefined, folder.path)
+
+    expect(await service.ended).toBe(1)
+    expect(service.said.err).toMatch(
+      /^ {2}The file \.env cannot be read: EISDIR.*\n {2}PORT=eighty: must be a number$/m,
+    )
+  })
+
+  test('an address of another machine: HOST is named', async () => {
+    const { err, made } = await refused({ HOST: '192.0.2.1' })
+
+    expect(err).toContain('Set HOST to one')
+    expect(made).toEqual([])
+  })
+
+  test('a database that is not there', async () => {
+    const { code, err } = await refused({ DATABASE_URL: `postgresql://svc:CANARY@127.0.0.1:${await freePort()}/svc` })
+
+    expect(code).toBe(1)
+    expect(err).toMatch(/^DATABASE_URL: the database svc at 127\.0\.0\.1:\d+ cannot be used: .*ECONNREFUSED/)
+    expect(err).not.toContain('CANARY')
+  })
+
+  test('a database that does not know the password', async () => {
+    await using database = await emptyDatabase()
+    const url = new URL(database.url)
+    url.password = 'CANARY'
+
+    const { code, err } = await refused({ DATABASE_URL: url.href })
+
+    expect(code).toBe(1)
+    expect(err).toMatch(/^DATABASE_URL: the database \w+ at .* cannot be used: password authentication failed/)
+    expect(err).not.toContain('CANARY')
+  })
+})
