@@ -5,6 +5,7 @@ import { createLog } from '../server/ops/log.ts'
 import type { CoreService } from '../server/service.ts'
 import { UsageError } from './errors.ts'
 import { createPrompts, type Prompts } from './prompts.ts'
+import { writeAll } from './rows.ts'
 import type { Terminal } from './terminal.ts'
 
 /** The result of a command: a record for programs, a text for people. */
@@ -27,6 +28,10 @@ export interface CommandContext {
   piped(): Promise<string>
   /** Prints the result, as JSON with --json. */
   print(outcome: Outcome): void
+  /** Whether --json was given. */
+  json: boolean
+  /** Writes text that comes piece by piece. */
+  write(chunks: AsyncIterable<string>): Promise<void>
 }
 
 export interface CommandContextOptions {
@@ -44,6 +49,8 @@ export const createCommandContext = ({ terminal, json, env }: CommandContextOpti
     return (await text(terminal.input)).replace(/\r?\n$/, '')
   },
   open: (task, use = 'command') => withCore({ terminal, env, use }, task),
+  json,
+  write: (chunks) => writeAll(terminal.stdout, chunks),
   print: (outcome) => void terminal.stdout.write(`${json ? JSON.stringify(outcome.record) : outcome.text}\n`),
 })
 

@@ -1,4 +1,5 @@
 import { UsageRecord } from './ai/usage-record.ts'
+import { UsageRollup } from './ai/usage-rollup.ts'
 import { AiModel } from './catalogue/ai-model.ts'
 import { AiModelDescription } from './catalogue/ai-model-description.ts'
 import { AiModelUsageRule } from './catalogue/ai-model-usage-rule.ts'
@@ -40,6 +41,7 @@ export const entities = [
   AppliedFrontendMigration,
   FrontendMigrationUserdata,
   UsageRecord,
+  UsageRollup,
   UserKeychainValue,
   PasskeyBackup,
   ChangeStream,

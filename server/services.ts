@@ -48,7 +48,7 @@ export interface ServiceParts {
 }
 
 export async function compose({ env, database, log, temporaryDir }: ServiceParts): Promise<ServiceBundle> {
-  const { sql, em } = database
+  const { sql, readInBatches, em } = database
   const appKey = env.APP_KEY ?? (await generatedKey(env.DATA_DIR))
   const settings = settingsOf(env, appKey)
   const vault = createVault(appKey, env.APP_PREVIOUS_KEYS)
@@ -63,6 +63,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
   const services: Services = {
     em,
     sql,
+    readInBatches,
     hooks,
     settings,
     kv,
@@ -103,6 +104,7 @@ function settingsOf(env: Env, appKey: string): Settings {
     public: publicSettings(env, appKey),
     allowExternalCommunication: env.ALLOW_EXTERNAL_COMMUNICATION ?? env.NODE_ENV === 'development',
     allowUserTokenCreation: env.ALLOW_USER_TOKEN_CREATION,
+    usageRetentionMonths: env.RETENTION_USAGE_MONTHS,
     aiRequestsPerMinute: env.RATE_LIMIT_AI_PER_MINUTE,
     sessionLifetime: env.SESSION_LIFETIME,
     defaultLocale: env.APP_LOCALE,

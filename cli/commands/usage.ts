@@ -1,18 +1,67 @@
 import { defineCommand } from 'citty'
+import { z } from 'zod'
+import { type GroupedUsage, usageGroupings } from '../../entities/ai/usage-report.sql.ts'
+import type { CoreService } from '../../server/service.ts'
 import { type CommandContext, json } from '../command-context.ts'
+import { UsageError } from '../errors.ts'
+import { parseFlag } from '../prompts.ts'
+import { csvRows, jsonRows } from '../rows.ts'
 import { table } from '../table.ts'
+
+type Grouped = Awaited<ReturnType<CoreService['host']['usage']['by']>>
+
+/** What a table of the terminal shows at most. */
+const MAX_LINES = 1000
+
+const none = 'No model was used in this time.'
 
 export const usage = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Report the use of models, by user, model, context and outcome' },
+    meta: { description: 'Report the use of models, in full or by one thing' },
     args: {
+      by: { type: 'string', description: `What to sum up by: ${usageGroupings.join(', ')}` },
       from: { type: 'string', description: 'First day in UTC, as 2026-01-31; 30 days ago when absent' },
       to: { type: 'string', description: 'Last day in UTC; today when absent' },
+      csv: { type: 'boolean', description: 'Print comma separated values; needs --by' },
       json,
     },
-    async run({ args: { from, to } }) {
+    async run({ args: { by, from, to, csv } }) {
       const period = { ...(from !== undefined && { from }), ...(to !== undefined && { to }) }
+      if (by !== undefined) {
+        const grouping = parseFlag(z.enum(usageGroupings), by, '--by')
+        const names = [grouping, ...columns]
+        return context.open(async ({ host }) =>
+          print(context, await host.usage.by({ by: grouping, ...period }), csv ? names : undefined),
+        )
+      }
+      if (csv) throw new UsageError('--by is missing.')
       const record = await context.open(({ host }) => host.usage.report(period))
-      context.print({ record, text: table(record, 'No model was used in this time.') })
+      return context.print({ record, text: table(record, none) })
     },
   })
+
+const columns: readonly (keyof GroupedUsage)[] = [
+  'requests',
+  'estimated',
+  'inputTokens',
+  'outputTokens',
+  'cachedTokens',
+  'cacheWriteTokens',
+  'reasoningTokens',
+  'costMicros',
+  'currency',
+  'unpriced',
+]
+
+async function print(context: CommandContext, batches: Grouped, names: readonly string[] | undefined): Promise<void> {
+  if (names) return context.write(csvRows(batches, names))
+  if (context.json) return context.write(jsonRows(batches))
+  const rows: GroupedUsage[] = []
+  for await (const batch of batches) {
+    rows.push(...batch.slice(0, MAX_LINES + 1 - rows.length))
+    if (rows.length > MAX_LINES) break
+  }
+  const text = table(rows.slice(0, MAX_LINES), none)
+  const more = rows.length > MAX_LINES ? `\nThere are more rows: --csv prints all of them.` : ''
+  return context.print({ record: rows, text: `${text}${more}` })
+}

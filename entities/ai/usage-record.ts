@@ -3,8 +3,8 @@ import { AccessToken } from '../identity/access-token.ts'
 import { User } from '../identity/user.ts'
 import { moment } from '../sql/columns.ts'
 
-const usageContexts = ['api', 'private', 'group'] as const
-const outcomes = ['completed', 'failed', 'aborted'] as const
+export const usageContexts = ['api', 'private', 'group'] as const
+export const outcomes = ['completed', 'failed', 'aborted'] as const
 export type Outcome = (typeof outcomes)[number]
 
 /** One call of a model, without a word of what was said. It outlives the person and the token. */

@@ -18,6 +18,9 @@ export interface Statement<Row> {
 /** Runs a statement with its values as parameters. */
 export type Sql = <Row>(statement: Statement<Row>, values?: readonly unknown[]) => Promise<Row[]>
 
+/** Runs a statement whose rows are too many to hold at once. */
+export type ReadInBatches = <Row>(statement: Statement<Row>, values: readonly unknown[]) => AsyncGenerator<Row[], void>
+
 export const statement = <Row>(name: string, text: string): Statement<Row> => ({ name, text })
 
 /** A statement over a table that grows without bound: without a name, so that PostgreSQL plans each call with its values. */

@@ -1,15 +1,23 @@
 import { z } from 'zod'
-import { reportUsage, summariseUsage } from '../../entities/ai/usage-record.sql.ts'
-import { about, adminWith, router, userWith } from '../core/trpc.ts'
+import {
+  oldestUsageDay,
+  reportUsage,
+  rollUpUsage,
+  summariseUsage,
+  usageBy,
+  usageGroupings,
+} from '../../entities/ai/usage-report.sql.ts'
+import { about, adminWith, host, router, userWith } from '../core/trpc.ts'
 
 const day = z.iso.date('must be a day such as 2026-01-31')
 const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10)
 
+const days = { from: day.default(() => daysAgo(30)), to: day.default(() => daysAgo(0)) }
+const inOrder = ({ from, to }: { from: string; to: string }) => from <= to
+const notInOrder = { path: ['to'], message: 'must not be before from' }
+
 /** Days in UTC, both included. */
-const period = z
-  .strictObject({ from: day.default(() => daysAgo(30)), to: day.default(() => daysAgo(0)) })
-  .refine(({ from, to }) => from <= to, { path: ['to'], message: 'must not be before from' })
-  .prefault({})
+const period = z.strictObject(days).refine(inOrder, notInOrder).prefault({})
 
 export const usageRouter = router({
   summary: userWith('read')
@@ -21,4 +29,29 @@ export const usageRouter = router({
     .meta(about("Sum up everybody's AI calls by person, model, context and outcome."))
     .input(period)
     .query(({ ctx, input }) => ctx.services.sql(reportUsage, [input.from, input.to])),
+
+  /** Sums up everybody's calls by one thing, some rows at a time: there may be as many as people. */
+  by: host
+    .input(z.strictObject({ ...days, by: z.enum(usageGroupings) }).refine(inOrder, notInOrder))
+    .query(({ ctx, input: { by, from, to } }) => ctx.services.readInBatches(usageBy(by), [from, to])),
+
+  /** Keeps only sums of what is older than records are kept. Several replicas may do so at once. */
+  rollUp: host.mutation(async ({ ctx: { services } }) => {
+    const months = services.settings.usageRetentionMonths
+    if (months === undefined) return { days: 0 }
+    const before = firstOfMonth(months)
+    let days = 0
+    for (;;) {
+      const [oldest] = await services.sql(oldestUsageDay, [before])
+      if (!oldest) return { days }
+      await services.sql(rollUpUsage, [oldest.day])
+      days += 1
+    }
+  }),
 })
+
+/** The first day of the month so many months ago, in UTC. */
+function firstOfMonth(ago: number): string {
+  const now = new Date()
+  return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - ago, 1)).toISOString().slice(0, 10)
+}

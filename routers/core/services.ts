@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
-import type { Sql } from '../../entities/sql/statement.ts'
+import type { ReadInBatches, Sql } from '../../entities/sql/statement.ts'
 import type { ChangeBus } from '../ports/change-bus.ts'
 import type { FrontendMigrationFile } from '../ports/frontend-migrations.ts'
 import type { HealthChecks, HealthTimer } from '../ports/health.ts'
@@ -23,6 +23,7 @@ import type { Settings } from './settings.ts'
 export interface Services {
   em: EntityManager
   sql: Sql
+  readInBatches: ReadInBatches
   hooks: HookRegistry
   settings: Settings
   kv: KeyValueStore

@@ -6,6 +6,8 @@ export interface Settings {
   allowExternalCommunication: boolean
   allowUserTokenCreation: boolean
   aiRequestsPerMinute: number
+  /** For how many whole months calls are kept one by one; for ever where absent. */
+  usageRetentionMonths: number | undefined
   /** Of a session after its last use, in milliseconds. */
   sessionLifetime: number
   defaultLocale: string

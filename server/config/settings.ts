@@ -58,6 +58,15 @@ const shape = {
     .prefault('15s')
     .describe('Interval of the comment lines that keep a stream open while the model is silent'),
   RATE_LIMIT_AI_PER_MINUTE: count(0).describe('AI requests a minute, per token and per user; 0 is no limit'),
+  RETENTION_USAGE_MONTHS: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(1200)
+    .optional()
+    .describe(
+      'How many whole months calls of models are kept one by one; older ones as sums by day. For ever when absent',
+    ),
   ALLOW_EXTERNAL_COMMUNICATION: z
     .stringbool({ error: 'must be true or false' })
     .optional()

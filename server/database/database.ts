@@ -3,14 +3,16 @@ import { Migrator } from '@mikro-orm/migrations'
 import { type EntityManager, MikroORM, type PostgreSqlConnection } from '@mikro-orm/postgresql'
 import type { Pool } from 'pg'
 import { entities } from '../../entities/index.ts'
-import type { Sql, Statement } from '../../entities/sql/statement.ts'
+import type { ReadInBatches, Sql, Statement } from '../../entities/sql/statement.ts'
 import { coalesce } from './coalesce.ts'
 import { releaseLostConnections } from './lost-connections.ts'
+import { readInBatches } from './read-in-batches.ts'
 
 /** The connection to PostgreSQL: entities for writing, named statements for reading. */
 export interface Database {
   em: EntityManager
   sql: Sql
+  readInBatches: ReadInBatches
   orm: MikroORM
   pool: Pool
   close(): Promise<void>
@@ -48,7 +50,14 @@ export async function connect({ url, poolSize = 10, beforeSharing }: DatabaseOpt
   releaseLostConnections(connection)
   await orm.connect()
   const pool = await connection.getNativeClient()
-  return { em: orm.em, sql: runOn(pool, beforeSharing), orm, pool, close: () => orm.close() }
+  return {
+    em: orm.em,
+    sql: runOn(pool, beforeSharing),
+    readInBatches: readInBatches(pool),
+    orm,
+    pool,
+    close: () => orm.close(),
+  }
 }
 
 /** Statements over the pool: PostgreSQL parses a named one once per connection. */

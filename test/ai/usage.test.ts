@@ -113,7 +113,8 @@ describe('usage.summary', () => {
     await svc.services.usageLog.flush()
     await svc.rows(`update usage_records set created_at = now() - interval '2 days' where id = 1`)
     const day = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10)
-    const row = { model: 'mock-1', context: 'api', cachedTokens: 0, reasoningTokens: 0, currency: 'EUR' }
+    const none = { cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0, estimated: 0, unpriced: 0 }
+    const row = { model: 'mock-1', context: 'api', currency: 'EUR', ...none }
 
     expect(await client(svc, ada.token).usage.summary.query()).toEqual([
       { ...row, day: day(0), requests: 2, inputTokens: 20, outputTokens: 10, costMicros: 24 },

@@ -1,0 +1,108 @@
+import { unboundedStatement } from '../sql/statement.ts'
+import type { Outcome } from './usage-record.ts'
+
+export interface UsageSum {
+  requests: number
+  /** Requests of which some tokens are our own count. */
+  estimated: number
+  inputTokens: number
+  outputTokens: number
+  cachedTokens: number
+  cacheWriteTokens: number
+  reasoningTokens: number
+  /** Millionths of the currency; null where no price is known. */
+  costMicros: number | null
+  currency: string | null
+  /** Requests of which no price is known, so that the cost lacks them. */
+  unpriced: number
+}
+
+const tokens = 'input_tokens, output_tokens, cached_tokens, cache_write_tokens, reasoning_tokens'
+
+/** Calls kept one by one and sums of earlier days, as one table. Values: the first and the last day, at these positions. */
+const usageBetween = (from: string, to: string, condition = 'true') => `(
+    select (created_at at time zone 'utc')::date as day, user_id, provider, model, context, outcome, currency, 1 as requests,
+           estimated::int as estimated, (cost_micros is null)::int as unpriced, ${tokens}, cost_micros
+      from usage_records
+     where ${condition} and created_at >= ${from}::date::timestamp at time zone 'utc'
+       and created_at < (${to}::date + 1)::timestamp at time zone 'utc'
+    union all
+    select day, user_id, provider, model, context, outcome, currency, requests, estimated, unpriced, ${tokens}, cost_micros
+      from usage_rollups
+     where ${condition} and day between ${from}::date and ${to}::date
+  )`
+
+const sumOf = (column: string, name: string) => `sum(r.${column})::float8 as "${name}"`
+
+const sums = [
+  sumOf('requests', 'requests'),
+  sumOf('estimated', 'estimated'),
+  sumOf('input_tokens', 'inputTokens'),
+  sumOf('output_tokens', 'outputTokens'),
+  sumOf('cached_tokens', 'cachedTokens'),
+  sumOf('cache_write_tokens', 'cacheWriteTokens'),
+  sumOf('reasoning_tokens', 'reasoningTokens'),
+  sumOf('cost_micros', 'costMicros'),
+  'r.currency',
+  sumOf('unpriced', 'unpriced'),
+].join(', ')
+
+const dayText = `to_char(r.day, 'YYYY-MM-DD')`
+
+/** Values: the user's id, the first and the last day. */
+export const summariseUsage = unboundedStatement<UsageSum & { day: string; model: string; context: string }>(
+  `select ${dayText} as day, r.model, r.context, ${sums} from ${usageBetween('$2', '$3', 'user_id = $1')} r
+    group by 1, 2, 3, r.currency order by 1 desc, 2, 3`,
+)
+
+/** Values: the first and the last day. Removed people share one row without a name. */
+export const reportUsage = unboundedStatement<
+  UsageSum & { username: string | null; provider: string; model: string; context: string; outcome: Outcome }
+>(
+  `select u.username, r.provider, r.model, r.context, r.outcome, ${sums}
+     from ${usageBetween('$1', '$2')} r left join users u on u.id = r.user_id
+    group by 1, 2, 3, 4, 5, r.currency order by requests desc, 1, 3`,
+)
+
+export const usageGroupings = ['user', 'model', 'provider', 'day'] as const
+export type UsageGrouping = (typeof usageGroupings)[number]
+
+export type GroupedUsage = { [G in UsageGrouping]?: string | null } & UsageSum
+
+/** What rows are grouped by, and what is needed for it. */
+const groupings: Record<UsageGrouping, { key: string; join?: string }> = {
+  user: { key: 'u.username', join: 'left join users u on u.id = r.user_id' },
+  model: { key: 'r.model' },
+  provider: { key: 'r.provider' },
+  day: { key: dayText },
+}
+
+/** Values: the first and the last day. */
+export const usageBy = (grouping: UsageGrouping) => {
+  const { key, join = '' } = groupings[grouping]
+  return unboundedStatement<GroupedUsage>(
+    `select ${key} as "${grouping}", ${sums} from ${usageBetween('$1', '$2')} r ${join}
+      group by 1, r.currency order by ${grouping === 'day' ? '1' : 'requests desc, 1'}, r.currency`,
+  )
+}
+
+const startOf = (day: string) => `${day}::date::timestamp at time zone 'utc'`
+
+/** The oldest day with calls that are kept one by one. Values: the day before which it lies. */
+export const oldestUsageDay = unboundedStatement<{ day: string }>(
+  `select to_char(created_at at time zone 'utc', 'YYYY-MM-DD') as day from usage_records
+    where created_at < ${startOf('$1')} order by created_at limit 1`,
+)
+
+/** Turns the records of a day into sums, in one statement: no call is ever in both or in neither. Values: the day. */
+export const rollUpUsage = unboundedStatement<never>(
+  `with gone as (
+     delete from usage_records where created_at >= ${startOf('$1')} and created_at < ${startOf('($1::date + 1)')} returning *
+   )
+   insert into usage_rollups (day, user_id, provider, model, context, outcome, currency, requests, estimated, unpriced,
+                              ${tokens}, cost_micros)
+   select $1::date, user_id, provider, model, context, outcome, currency, count(*), count(*) filter (where estimated),
+          count(*) filter (where cost_micros is null), sum(input_tokens), sum(output_tokens), sum(cached_tokens),
+          sum(cache_write_tokens), sum(reasoning_tokens), sum(cost_micros)
+     from gone group by 2, 3, 4, 5, 6, 7`,
+)

@@ -1,0 +1,208 @@
+import { describe, expect, test } from 'vitest'
+import { usageGroupings } from '../../entities/ai/usage-report.sql.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { host } from '../kit/command-line.ts'
+
+type Rows = (text: string) => Promise<unknown[]>
+
+/** Calls of Ada, Bob and somebody who was removed, at these times. */
+const addCalls = (rows: Rows, days: string) =>
+  rows(
+    `insert into usage_records (user_id, context, provider, model, input_tokens, output_tokens, cached_tokens, cache_write_tokens,
+                                reasoning_tokens, estimated, outcome, duration_ms, cost_micros, currency, request_id, created_at)
+     select case n % 3 when 0 then null else n % 3 + 1 end, 'api', case n % 2 when 0 then 'here' else 'there' end,
+            'm' || n % 4, 10 + n, n, n % 5, n % 2, n % 4, n % 6 = 0, case n % 10 when 0 then 'failed' else 'completed' end, 1,
+            case n % 7 when 0 then null else 1000 + n end, case n % 7 when 0 then null when 1 then 'USD' else 'EUR' end,
+            'r' || n, d + n * interval '13 minutes'
+       from generate_series(1, 60) n, (${days}) as days(d)`,
+  )
+
+const addPeople = (rows: Rows) =>
+  rows(
+    `insert into users (username, email, name) select name, name || '@example.org', name from unnest('{ada,bob}'::text[]) name`,
+  )
+
+const whole = { from: '2020-01-01', to: '2100-01-01' }
+
+async function grouped({ host }: TestApp, by: (typeof usageGroupings)[number]): Promise<object[]> {
+  const rows: object[] = []
+  for await (const batch of await host.usage.by({ by, ...whole })) rows.push(...batch)
+  return rows
+}
+
+describe('svc usage --by', () => {
+  async function machineWithCalls() {
+    const machine = await host()
+    await addPeople(machine.rows)
+    await machine.rows(`insert into usage_records (user_id, context, provider, model, input_tokens, output_tokens, outcome,
+        duration_ms, cost_micros, currency, request_id, created_at, estimated)
+      values (2, 'api', 'local', 'small', 7, 3, 'completed', 5, 12, 'EUR', 'r1', '2026-03-01T23:59:59Z', false),
+             (2, 'api', 'local', 'large', 7, 3, 'aborted', 5, 15, 'EUR', 'r2', '2026-03-02T00:00:00Z', true),
+             (3, 'api', 'local', 'small', 1, 1, 'failed', 5, null, null, 'r3', '2026-03-02T12:00:00Z', false),
+             (null, 'api', 'cloud', '"big", = or not', 2, 2, 'completed', 5, 9, 'USD', 'r4', '2026-03-03T00:00:00Z', false)`)
+    return machine
+  }
+  const march = ['--from', '2026-03-01', '--to', '2026-03-03']
+
+  test('sums up by person, model, provider or day, each currency for itself', async () => {
+    await using machine = await machineWithCalls()
+    const by = (grouping: string, ...period: string[]) =>
+      machine.json('usage', '--by', grouping, ...(period.length > 0 ? period : march))
+
+    expect(await by('user')).toMatchObject([
+      { user: 'ada', requests: 2, estimated: 1, inputTokens: 14, outputTokens: 6, costMicros: 27, unpriced: 0 },
+      { user: 'bob', requests: 1, costMicros: null, currency: null, unpriced: 1 },
+      { user: null, requests: 1, costMicros: 9, currency: 'USD' },
+    ])
+    expect(await by('model')).toMatchObject([
+      { model: '"big", = or not', requests: 1 },
+      { model: 'large', requests: 1 },
+      { model: 'small', requests: 1, currency: 'EUR' },
+      { model: 'small', requests: 1, currency: null },
+    ])
+    expect(await by('provider')).toMatchObject([
+      { provider: 'local', requests: 2, currency: 'EUR' },
+      { provider: 'cloud', requests: 1 },
+      { provider: 'local', requests: 1, currency: null },
+    ])
+    expect(await by('day', '--from', '2026-03-02', '--to', '2026-03-02')).toMatchObject([
+      { day: '2026-03-02', requests: 1, costMicros: 15 },
+      { day: '2026-03-02', requests: 1, costMicros: null },
+    ])
+    expect(await by('day', '--from', '2026-04-01', '--to', '2026-04-02')).toEqual([])
+  })
+
+  test('prints values that a spreadsheet reads as they are', async () => {
+    await using machine = await machineWithCalls()
+    await machine.rows(`update users set username = '=1+1' where username = 'bob'`)
+
+    const { stdout } = await machine.run(['usage', '--by', 'user', '--csv', ...march])
+    const models = (await machine.run(['usage', '--by', 'model', '--csv', ...march])).stdout
+
+    expect(stdout).toBe(
+      'user,requests,estimated,inputTokens,outputTokens,cachedTokens,cacheWriteTokens,reasoningTokens,costMicros,currency,unpriced\r\n' +
+        "ada,2,1,14,6,0,0,0,27,EUR,0\r\n'=1+1,1,0,1,1,0,0,0,,,1\r\n,1,0,2,2,0,0,0,9,USD,0\r\n",
+    )
+    expect(models).toContain('\r\n"""big"", = or not",1,0,')
+  })
+
+  test('prints a table for people, and says that there is more', async () => {
+    await using machine = await machineWithCalls()
+    expect((await machine.run(['usage', '--by', 'day', ...march])).stdout).toMatch(/^day +requests .*\n2026-03-01 +1 /)
+    await machine.rows(`insert into usage_records (context, provider, model, outcome, duration_ms, request_id, created_at)
+      select 'api', 'p', 'model ' || n, 'completed', 1, 'r', '2026-03-01' from generate_series(1, 1500) n`)
+
+    const { stdout } = await machine.run(['usage', '--by', 'model', ...march])
+
+    expect(stdout.trimEnd().split('\n')).toHaveLength(1002)
+    expect(stdout.trimEnd().split('\n').at(-1)).toBe('There are more rows: --csv prints all of them.')
+    expect(
+      (await machine.run(['usage', '--by', 'model', '--csv', ...march])).stdout.trimEnd().split('\n'),
+    ).toHaveLength(1505)
+  })
+
+  test('refuses another thing, days in disorder, and values without a thing to sum up by', async () => {
+    await using machine = await host()
+
+    expect(await machine.run(['usage', '--by', 'mood'])).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(await machine.run(['usage', '--by', 'day', '--from', '2026-02-01', '--to', '2026-01-01'])).toMatchObject({
+      exitCode: 2,
+      stderr: '--to must not be before from.\n',
+    })
+    expect(await machine.run(['usage', '--csv'])).toMatchObject({ exitCode: 2, stderr: '--by is missing.\n' })
+  })
+})
+
+test('a report is read some rows at a time, and whoever stops early gives the connection back', async () => {
+  await using svc = await startApp({ DATABASE_POOL: '2' })
+  await svc.rows(`insert into usage_records (context, provider, model, outcome, duration_ms, request_id)
+    select 'api', 'p', 'model ' || n, 'completed', 1, 'r' from generate_series(1, 2500) n`)
+  const sizes: number[] = []
+
+  for await (const batch of await svc.host.usage.by({ by: 'model', ...whole })) sizes.push(batch.length)
+  for (let round = 0; round < 5; round++) {
+    for await (const batch of await svc.host.usage.by({ by: 'model', ...whole })) {
+      expect(batch).toHaveLength(1000)
+      break
+    }
+  }
+
+  expect(sizes).toEqual([1000, 1000, 500])
+  expect(await svc.rows('select 1 as one')).toEqual([{ one: 1 }])
+})
+
+describe('calls that are older than records are kept', () => {
+  const monthly = `select date_trunc('month', now() at time zone 'utc') at time zone 'utc' - m * interval '1 month'
+                     from generate_series(0, 4) m`
+  const counts = async ({ rows }: TestApp) =>
+    rows(
+      `select (select count(*)::int from usage_records) as records, (select sum(requests)::int from usage_rollups) as sums`,
+    )
+
+  async function reports(svc: TestApp) {
+    const all = await Promise.all(usageGroupings.map((by) => grouped(svc, by)))
+    return { all, report: await svc.host.usage.report(whole) }
+  }
+
+  test('become sums by day, and every report says the same as before', async () => {
+    await using svc = await startApp({ RETENTION_USAGE_MONTHS: '2' })
+    await addPeople(svc.rows)
+    await addCalls(svc.rows, monthly)
+    const before = await reports(svc)
+
+    await svc.host.usage.rollUp()
+
+    expect(await counts(svc)).toEqual([{ records: 180, sums: 120 }])
+    expect(await reports(svc)).toEqual(before)
+    expect(before.report.length).toBeGreaterThan(20)
+    expect(await svc.host.usage.rollUp()).toEqual({ days: 0 })
+    expect(await reports(svc)).toEqual(before)
+  })
+
+  test('are counted once, however many replicas sum them up at once', async () => {
+    await using one = await startApp({ RETENTION_USAGE_MONTHS: '2' })
+    await using two = await startApp({ RETENTION_USAGE_MONTHS: '2', DATABASE_URL: one.env.DATABASE_URL ?? '' })
+    await addPeople(one.rows)
+    await addCalls(one.rows, monthly)
+    const before = await reports(one)
+
+    await Promise.all([one, two, one, two].map(({ host }) => host.usage.rollUp()))
+
+    expect(await counts(one)).toEqual([{ records: 180, sums: 120 }])
+    expect(await reports(two)).toEqual(before)
+  })
+
+  test('stay in the summary of whoever asked them, and of nobody else', async () => {
+    await using svc = await startApp({ RETENTION_USAGE_MONTHS: '2' })
+    const ada = await svc.user()
+    const bob = await svc.user()
+    await svc.rows(
+      `insert into usage_records (user_id, context, provider, model, outcome, duration_ms, request_id, input_tokens, created_at)
+       values ($1, 'api', 'p', 'm', 'completed', 1, 'r', 7, '2024-02-29T12:00Z'), ($1, 'api', 'p', 'm', 'failed', 1, 'r', 0, now())`,
+      [ada.id],
+    )
+    await svc.host.usage.rollUp()
+    const summary = (token?: string) =>
+      svc.send('GET', `/trpc/usage.summary?input=${encodeURIComponent(JSON.stringify(whole))}`, { token })
+    const dataOf = async (response: Response) => ((await response.json()) as { result: { data: unknown } }).result.data
+
+    expect(await dataOf(await summary(ada.token))).toMatchObject([
+      { requests: 1 },
+      { day: '2024-02-29', requests: 1, inputTokens: 7 },
+    ])
+    expect(await dataOf(await summary(bob.token))).toEqual([])
+    expect((await summary()).status).toBe(401)
+    await svc.host.admin.removeUser({ user: { id: ada.id } })
+    expect(await svc.rows('select user_id, requests from usage_rollups')).toEqual([{ user_id: null, requests: 1 }])
+  })
+
+  test('stay as they are where nobody said how long they are kept', async () => {
+    await using svc = await startApp()
+    await addPeople(svc.rows)
+    await addCalls(svc.rows, monthly)
+
+    expect(await svc.host.usage.rollUp()).toEqual({ days: 0 })
+
+    expect(await counts(svc)).toEqual([{ records: 300, sums: null }])
+  })
+})
