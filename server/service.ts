@@ -121,7 +121,7 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
     await claimed.release()
     const url = await app.listen({ port: env.PORT, host: env.HOST }).catch((error) => explainPort(error, env))
     const stopSessionCleanup = startSessionCleanup(core.services)
-    const stopUpkeep = startUpkeep(core.upkeep, log)
+    const stopUpkeep = startUpkeep({ ...core.upkeep, 'usage records': () => core.host.usage.rollUp() }, log)
     const stop = async () => {
       const finished = await drain.start({ delay: drainDelay(env), timeout: env.SHUTDOWN_TIMEOUT })
       const closed = app.close()
