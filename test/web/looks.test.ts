@@ -46,7 +46,7 @@ describeWith('chromium')('on a phone', () => {
       await page.goto(path)
       await page.locator('#languages button:not([disabled])').waitFor()
       if (path === '/handshake') await page.click('summary')
-      if (path === '/profile') await page.locator('#usage table').waitFor()
+      if (path === '/profile') await page.locator('#usage > table').waitFor()
       expect([path, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([path, 390])
       await expectAccessible(page)
     }

@@ -17,3 +17,7 @@ export const minuteOf = (moment: string) =>
 export const writtenDay = (day: string) => new Date(day).toLocaleDateString(locales, { timeZone: 'UTC' })
 
 export const writtenNumber = (number: number) => number.toLocaleString(locales)
+
+/** Millionths of a currency; small sums with the digits that matter. */
+export const writtenMoney = (micros: number, currency: string) =>
+  (micros / 1_000_000).toLocaleString(locales, { style: 'currency', currency, maximumFractionDigits: 4 })

@@ -1,61 +1,87 @@
 import type { Translate } from './errors.ts'
 import { element, fill } from './form.ts'
-import { writtenDay, writtenNumber } from './moments.ts'
+import { writtenDay, writtenMoney, writtenNumber } from './moments.ts'
 import { ask } from './server.ts'
+import { usageChart } from './usage-chart.ts'
+import { add, byModel, type Sum, type Total, total } from './usage-sums.ts'
 
-interface Sum {
-  day: string
-  requests: number
-  inputTokens: number
-  outputTokens: number
-}
+/** What the server sums up, where nobody says otherwise, and today. */
+const DAYS = 31
 
-/** Shows the person's AI usage of the last thirty days as a table with bars. */
+/** Shows the person's AI usage of the last thirty days: a chart, sums by model, and sums by day. */
 export const showUsage = (translate: Translate) => fill(translate, 'usage', () => show(translate))
 
 async function show(translate: Translate): Promise<void> {
   const { result } = await ask<{ result: { data: Sum[] } }>('GET', '/trpc/usage.summary')
-  const days = byDay(result.data)
+  const sums = result.data
   const place = element('usage')
-  if (days.length === 0) {
+  if (sums.length === 0) {
     place.textContent = translate('page.profile.usageNone')
     return
   }
-  const most = Math.max(...days.map(({ requests }) => requests))
-  const table = document.createElement('table')
-  const heads = rowOf(
-    'th',
-    ['page.profile.usageDay', 'page.profile.usageRequests', 'page.profile.usageTokens'].map(translate),
+  const all = total(sums)
+  const label = translate('page.profile.usageChart').replace(':tokens', writtenNumber(all.tokens))
+  place.replaceChildren(
+    usageChart(sums, DAYS, { label, others: translate('page.profile.usageOthers') }),
+    sumTable(translate, {
+      head: translate('page.profile.usageModel'),
+      rows: byModel(sums),
+      all,
+    }),
+    ...remarks(translate, sums),
+    dayByDay(translate, sums),
   )
-  // The cell before the bar has the number.
-  if (heads.cells[1]) heads.cells[1].colSpan = 2
-  table.append(heads)
-  for (const { day, requests, tokens } of days) {
-    const meter = document.createElement('meter')
-    Object.assign(meter, { min: 0, max: most, value: requests })
-    meter.setAttribute('aria-label', `${writtenDay(day)}: ${writtenNumber(requests)}`)
-    table.append(rowOf('td', [writtenDay(day), writtenNumber(requests), meter, writtenNumber(tokens)]))
-  }
-  place.replaceChildren(table)
 }
 
-function byDay(sums: readonly Sum[]) {
-  const days = new Map<string, { day: string; requests: number; tokens: number }>()
-  for (const { day, requests, inputTokens, outputTokens } of sums) {
-    const sum = days.get(day) ?? { day, requests: 0, tokens: 0 }
-    sum.requests += requests
-    sum.tokens += inputTokens + outputTokens
-    days.set(day, sum)
-  }
-  return [...days.values()]
+interface SumTable {
+  head: string
+  rows: [name: string, sums: Sum[]][]
+  all?: Total
 }
 
-function rowOf(kind: 'th' | 'td', cells: readonly (string | HTMLElement)[]): HTMLTableRowElement {
+function sumTable(translate: Translate, { head, rows, all }: SumTable): HTMLTableElement {
+  const table = document.createElement('table')
+  const names = ['page.profile.usageRequests', 'page.profile.usageTokens', 'page.profile.usageCost'].map(translate)
+  table.createTHead().append(rowOf('th', [head, ...names]))
+  const body = table.createTBody()
+  for (const [name, sums] of rows) body.append(rowOf('td', [name, ...cellsOf(total(sums))]))
+  if (all) table.createTFoot().append(rowOf('td', [translate('page.profile.usageTotal'), ...cellsOf(all)]))
+  return table
+}
+
+const cellsOf = ({ requests, tokens, costs }: Total) => [
+  writtenNumber(requests),
+  writtenNumber(tokens),
+  [...costs].map(([currency, micros]) => writtenMoney(micros, currency)).join(' + ') || '–',
+]
+
+/** What the sums lack, or have by our own count. */
+function remarks(translate: Translate, sums: readonly Sum[]): HTMLElement[] {
+  const counts: [string, number][] = [
+    ['page.profile.usageEstimated', add(sums, ({ estimated }) => estimated)],
+    ['page.profile.usageUnpriced', add(sums, ({ unpriced }) => unpriced)],
+  ]
+  return counts
+    .filter(([, count]) => count > 0)
+    .map(([key, count]) => {
+      const line = Object.assign(document.createElement('p'), { className: 'hint' })
+      line.textContent = translate(key).replace(':count', writtenNumber(count))
+      return line
+    })
+}
+
+function dayByDay(translate: Translate, sums: readonly Sum[]): HTMLElement {
+  const details = document.createElement('details')
+  const summary = Object.assign(document.createElement('summary'), {
+    textContent: translate('page.profile.usageByDay'),
+  })
+  const rows = [...Map.groupBy(sums, ({ day }) => writtenDay(day))]
+  details.append(summary, sumTable(translate, { head: translate('page.profile.usageDay'), rows }))
+  return details
+}
+
+function rowOf(kind: 'th' | 'td', cells: readonly string[]): HTMLTableRowElement {
   const row = document.createElement('tr')
-  for (const cell of cells) {
-    const element = document.createElement(kind)
-    element.append(cell)
-    row.append(element)
-  }
+  for (const text of cells) row.append(Object.assign(document.createElement(kind), { textContent: text }))
   return row
 }

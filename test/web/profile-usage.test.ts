@@ -1,0 +1,75 @@
+import { afterAll, expect, test } from 'vitest'
+import { startApp } from '../kit/app.ts'
+import { expectAccessible } from '../kit/chromium.ts'
+import { openProfile, showProfile } from '../kit/pages.ts'
+import { describeWith } from '../kit/with-parts.ts'
+
+const svc = await startApp()
+afterAll(() => svc[Symbol.asyncDispose]())
+
+/** On each of twelve days some calls of seven models, one without a price and one in another currency. */
+async function addUsage(userId: number): Promise<void> {
+  await svc.rows(
+    `insert into usage_records (request_id, user_id, model, provider, input_tokens, output_tokens, context, outcome, duration_ms,
+                                created_at, cost_micros, currency, estimated)
+     select 'r', $1, 'model-' || m, 'p', 1000 * (8 - m), 100, 'api', 'completed', 10, now() - d * interval '2 days',
+            case m when 7 then null else 1500 * (8 - m) end, case m when 7 then null when 6 then 'USD' else 'EUR' end, m = 2
+       from generate_series(0, 11) d, generate_series(1, 7) m where (d + m) % 3 > 0`,
+    [userId],
+  )
+}
+
+describeWith('chromium')('the use of models on the profile page', () => {
+  test.for([
+    ['en-US', 'light', 1280],
+    ['de-DE', 'dark', 390],
+  ] as const)(
+    'is drawn by day and model and summed up, in %s, %s, %i pixels wide',
+    async ([locale, colorScheme, width]) => {
+      const options = { locale, colorScheme, viewport: { width, height: 900 } }
+      await using person = await openProfile(svc, `chart-${locale}`, options)
+      const { page } = person
+      await addUsage(person.id)
+
+      await showProfile(page)
+
+      const chart = page.locator('#usage figure')
+      expect(await chart.locator('rect').count()).toBe(52)
+      expect(await chart.locator('svg').getAttribute('aria-label')).toMatch(/229[.,]600/)
+      const legend = await chart.locator('figcaption span').allTextContents()
+      expect(legend.slice(0, 5)).toEqual(['model-1', 'model-2', 'model-3', 'model-4', 'model-5'])
+      expect(legend).toHaveLength(6)
+      const table = page.locator('#usage > table')
+      expect(await table.locator('tbody tr').count()).toBe(7)
+      const total = await table.locator('tfoot tr').textContent()
+      expect(total).toContain('56')
+      expect(total).toMatch(/229[.,]600/)
+      expect(total).toMatch(
+        locale === 'en-US'
+          ? /€0\.30.*\+.*\$0\.024|\$0\.024.*\+.*€0\.30/
+          : /0,30\s€.*\+.*0,024\s\$|0,024\s\$.*\+.*0,30\s€/,
+      )
+      expect(await page.locator('#usage .hint').allTextContents()).toEqual([
+        expect.stringMatching(/: 8$/),
+        expect.stringMatching(/: 8$/),
+      ])
+      await page.click('#usage summary')
+      expect(await page.locator('#usage details tbody tr').count()).toBe(12)
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width)
+      await expectAccessible(page)
+      expect(person.complaints).toEqual([])
+      if (process.env['SHOTS'])
+        await page.locator('section:has(#usage)').screenshot({ path: `${process.env['SHOTS']}/${locale}.png` })
+    },
+  )
+
+  test("is nobody else's", async () => {
+    await using ada = await openProfile(svc, 'chart-ada')
+    await using bob = await openProfile(svc, 'chart-bob')
+    await addUsage(ada.id)
+
+    await showProfile(bob.page)
+
+    expect(await bob.page.locator('#usage').textContent()).toBe('You have not used a model in the last 30 days.')
+  })
+})
