@@ -29,8 +29,8 @@ export function createLog(level: string, destination?: DestinationStream): Logge
   return pino(options, destination ?? standardOutput())
 }
 
-/** Standard output in few writes, as each costs more than its lines: 4 KB, or what came in 20 ms. The end of the process writes the rest. */
-export const standardOutput = () => pino.destination({ dest: 1, minLength: 4096, periodicFlush: 20 })
+/** Standard output in few writes, as each costs more than its lines: 8 KB, or what came in 100 ms. The end of the process writes the rest. */
+export const standardOutput = () => pino.destination({ dest: 1, minLength: 8192, periodicFlush: 100 })
 
 type Details = Record<string, unknown>
 
