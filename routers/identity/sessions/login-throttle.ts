@@ -22,20 +22,21 @@ export function createLoginThrottle(limiter: RateLimiter, limits: LoginLimits): 
     return byAccount.remaining < byAddress.remaining ? byAccount : byAddress
   }
 
+  /** A browser that signed in before is not counted by its address. */
+  async function giveBackAddress({ address, browserId }: LoginAttempt): Promise<void> {
+    if (browserId === undefined) await limiter.giveBack(addressKey(address), perAddress, windowSeconds)
+  }
+
   return {
     take: (attempt) =>
       attempt.browserId === undefined
         ? takeStranger(attempt)
         : limiter.take(countOf(attempt), perAccount, windowSeconds),
     async giveBack(attempt) {
-      await limiter.giveBack(countOf(attempt), perAccount, windowSeconds)
-      if (attempt.browserId === undefined)
-        await limiter.giveBack(addressKey(attempt.address), perAddress, windowSeconds)
+      await Promise.all([limiter.giveBack(countOf(attempt), perAccount, windowSeconds), giveBackAddress(attempt)])
     },
     async succeed(attempt) {
-      await limiter.clear(countOf(attempt), perAccount, windowSeconds)
-      if (attempt.browserId === undefined)
-        await limiter.giveBack(addressKey(attempt.address), perAddress, windowSeconds)
+      await Promise.all([limiter.clear(countOf(attempt), perAccount, windowSeconds), giveBackAddress(attempt)])
     },
   }
 }

@@ -84,14 +84,15 @@ interface Entry {
 
 /** Starts the session of somebody whom a source has told of: a person we know, or who is to register. */
 async function signIn(ctx: BrowserContext, identity: Identity, { method, next, before }: Entry) {
-  const [known] = await ctx.services.sql(findKnownUser, [identity.username])
-  // Nobody is the AI user, whatever a directory says.
-  if (known?.id === AI_USER_ID) throw loginRefused(ctx, method)
-  // The person was removed, or got another password, while this one was compared.
-  if (before && (before.id !== known?.id || before.passwordChangedAt !== known.passwordChangedAt))
-    throw loginRefused(ctx, method)
+  // Nobody looks a person up twice: a session starts only where its user is as they were when they were looked up.
+  const known = before ?? (await ctx.services.sql(findKnownUser, [identity.username]))[0]
+  // Nobody is the AI user, and nobody is somebody else, whatever a directory says.
+  if (known && (known.id === AI_USER_ID || known.username !== identity.username)) throw loginRefused(ctx, method)
   const subject: SessionSubject = known ? { user: known } : { registering: identity }
-  await ctx.browser.start({ subject, method })
+  await ctx.browser.start({ subject, method }).catch((error: unknown) => {
+    // The person was removed, or got another password, since they were looked up.
+    throw error instanceof Problem && error.problem === 'signed_out' ? loginRefused(ctx, method) : error
+  })
   ctx.callerContext.become(callerOf(subject), 'login')
   ctx.services.log.info({ method, userId: known?.id, requestId: ctx.requestId }, 'signed in')
   return { redirectUri: withRedirect(known?.hasKeys ? '/handshake' : '/register', next) }
