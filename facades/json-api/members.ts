@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { Resource } from '../../routers/resource/declare.ts'
-import { type MemberCase, ObjectNames, UntouchedNames } from './object-names.ts'
+import { type MemberCase, membersIn, ObjectNames, UntouchedNames } from './object-names.ts'
 
 export type Names = ObjectNames | UntouchedNames
 
@@ -35,8 +35,8 @@ export class Members {
   }
 
   /** What a procedure takes, by the schemas that its input passes. */
-  inputOf(schemas: readonly z.ZodObject[]): Names {
-    return this.#remember(this.#ofInputs, schemas, () => schemas.flatMap(({ shape }) => Object.entries(shape)))
+  inputOf(schemas: readonly z.ZodType[]): Names {
+    return this.#remember(this.#ofInputs, schemas, () => schemas.flatMap(membersIn))
   }
 
   #remember<K extends object>(known: WeakMap<K, Names>, key: K, members: () => [string, unknown][]): Names {

@@ -94,7 +94,7 @@ interface Definition {
 }
 
 /** The members of all objects that a value can be or hold, without those that stand in one of their members. */
-function membersIn(schema: z.ZodType): [string, z.ZodType][] {
+export function membersIn(schema: z.ZodType): [string, z.ZodType][] {
   const { shape, innerType, element, in: input, out, left, right, options = [], items = [] } = schema.def as Definition
   if (shape) return Object.entries(shape)
   const parts = [innerType, element, input, out, left, right, ...options, ...items]
