@@ -1,6 +1,7 @@
 import { defineCommand, type SubCommandsDef } from 'citty'
 import type { CommandContext } from './command-context.ts'
 import { updateAvatar } from './commands/avatar.ts'
+import { limits } from './commands/limits.ts'
 import { users } from './commands/list-users.ts'
 import { makeMigration } from './commands/make-migration.ts'
 import { migrate } from './commands/migrate.ts'
@@ -33,6 +34,7 @@ export const svc: Program = {
     models: models(context),
     prices: prices(context),
     usage: usage(context),
+    limits: limits(context),
     settings: settings(context),
     migrate: migrate(context),
     restored: restored(context),

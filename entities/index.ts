@@ -1,3 +1,7 @@
+import { UsageCounter } from './ai/usage-counter.ts'
+import { UsageHold } from './ai/usage-hold.ts'
+import { UsageLimit } from './ai/usage-limit.ts'
+import { UsageLimitVersion } from './ai/usage-limit-version.ts'
 import { UsageRecord } from './ai/usage-record.ts'
 import { UsageRollup } from './ai/usage-rollup.ts'
 import { AiModel } from './catalogue/ai-model.ts'
@@ -42,6 +46,10 @@ export const entities = [
   FrontendMigrationUserdata,
   UsageRecord,
   UsageRollup,
+  UsageLimit,
+  UsageLimitVersion,
+  UsageCounter,
+  UsageHold,
   UserKeychainValue,
   PasskeyBackup,
   ChangeStream,

@@ -1,5 +1,6 @@
 import type { AnyTRPCProcedure } from '@trpc/server'
 import { aiRouter } from './ai/ask.ts'
+import { limitsRouter } from './ai/limits.ts'
 import { usageRouter } from './ai/usage.ts'
 import { aiModelDescriptionsRouter } from './catalogue/ai-model-descriptions.ts'
 import { aiModelFlagsRouter } from './catalogue/ai-model-flags.ts'
@@ -46,6 +47,7 @@ export const appRouter = router({
   connections: connectionsRouter,
   health: healthRouter,
   language: languageRouter,
+  limits: limitsRouter,
   mcpServers: mcpServersRouter,
   migrations: migrationsRouter,
   models: modelsRouter,

@@ -101,6 +101,8 @@ function addHooks(app: FastifyInstance, { services, log, drain }: AppOptions, { 
   })
   app.addHook('onSend', async (request, reply) => {
     const hints = (await made(request))?.hints
+    // Client libraries repeat what was refused, which a spent limit refuses again.
+    if (hints?.isSpent) reply.header('x-should-retry', 'false')
     if (hints?.clearSiteData) reply.header('clear-site-data', '"cache", "storage"')
     if (!reply.hasHeader('retry-after')) tellWhenToRetry(reply, hints)
   })

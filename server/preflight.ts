@@ -5,6 +5,7 @@ import { processEnv, readEnv } from './config/env.ts'
 import { loadExtensions } from './config/extensions.ts'
 import { loadFrontendMigrations } from './config/frontend-migrations.ts'
 import { loadLabels } from './config/labels.ts'
+import { readLimits } from './config/limits.ts'
 import { list } from './config/setting-kinds.ts'
 import type { Env } from './config/settings.ts'
 import { readAccounts } from './login/accounts.ts'
@@ -26,6 +27,7 @@ export async function readWholeEnv(source?: NodeJS.ProcessEnv): Promise<Env> {
 /** Each setting that names a file or a folder, with what reads it later. */
 const readers: Record<string, (path: string, values: NodeJS.ProcessEnv) => Promise<unknown>> = {
   AI_CONFIG: (path, values) => readModelConfig(path, values, { demo: values['NODE_ENV'] !== 'production' }),
+  LIMITS: readLimits,
   SVC_AVATAR: async (path) => assertPicture(await readFile(path)),
   EXTENSIONS: (paths) => loadExtensions(list.parse(paths)),
   LABELS_DIR: async (path) => {

@@ -112,6 +112,7 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
   const core = await openCore(options, 'service')
   try {
     log.info(await core.host.models.sync(), 'models synchronised')
+    log.info(await core.host.limits.sync(), 'limits synchronised')
     await core.host.migrations.register()
     await addAiAvatar(core.host, env)
     await warnAtStart(core.services)

@@ -12,6 +12,7 @@ import { readModelConfig } from './config/ai-config.ts'
 import { loadExtensions } from './config/extensions.ts'
 import { loadFrontendMigrations } from './config/frontend-migrations.ts'
 import { loadLabels } from './config/labels.ts'
+import { readLimits } from './config/limits.ts'
 import { publicSettings } from './config/public-settings.ts'
 import type { Env } from './config/settings.ts'
 import { generatedKey } from './database/cluster-lock.ts'
@@ -25,7 +26,7 @@ import type { UpkeepTasks } from './ops/upkeep.ts'
 import { createChangeBus } from './stores/change-bus.ts'
 import { createKeyValue } from './stores/key-value.ts'
 import { createStorage } from './stores/storage.ts'
-import { createUsageLog } from './stores/usage-log.ts'
+import { createUsageLedger } from './stores/usage-ledger.ts'
 import { cookieSecret, createVault } from './stores/vault.ts'
 
 /** What calls need, and what must be written and closed when they are over. */
@@ -58,8 +59,8 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
   const { kv, answers, limiter, close: closeKeyValue } = await createKeyValue(env.REDIS_URL)
   const changeBus = await createChangeBus(env.REDIS_URL, log)
   const models = createGateway(vault)
-  const usageLog = createUsageLog(sql, log)
   const authenticator = createAuthenticator(sql, settings, log)
+  const usageLedger = createUsageLedger(sql, log)
   const services: Services = {
     em,
     sql,
@@ -72,9 +73,8 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
     limiter,
     ...openLogin(env, limiter, log),
     models,
-    frontendMigrations: () => loadFrontendMigrations(env.FRONTEND_MIGRATIONS),
-    modelConfig: () => readModelConfig(env.AI_CONFIG, env.variables, { demo: env.NODE_ENV !== 'production' }),
-    usageLog,
+    ...filesOf(env),
+    usageLedger,
     vault,
     storage: createStorage(env.DATA_DIR),
     healthChecks: createHealthChecks(sql, kv, env.DATA_DIR),
@@ -85,12 +85,19 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
     log,
   }
   const close = async () => {
-    await Promise.all([usageLog.flush(), authenticator.flush()])
+    await Promise.all([usageLedger.close(), authenticator.flush()])
     await Promise.all([models.close(), closeKeyValue(), changeBus.close()])
   }
   const cookieSecrets = [appKey, ...env.APP_PREVIOUS_KEYS].map(cookieSecret)
   return { services, authenticator, cookieSecrets, upkeep: upkeepOf(env, database), close }
 }
+
+/** What is read anew each time it is asked for. */
+const filesOf = (env: Env): Pick<Services, 'frontendMigrations' | 'limitsConfig' | 'modelConfig'> => ({
+  frontendMigrations: () => loadFrontendMigrations(env.FRONTEND_MIGRATIONS),
+  limitsConfig: () => readLimits(env.LIMITS, env.variables),
+  modelConfig: () => readModelConfig(env.AI_CONFIG, env.variables, { demo: env.NODE_ENV !== 'production' }),
+})
 
 const upkeepOf = ({ CHANGE_LOG_DAYS: keptDays }: Env, { pool }: Database): UpkeepTasks => ({
   'change log': () => keepDayPartitions(pool, { table: 'change_log', column: 'at', keptDays }, new Date()),
@@ -107,6 +114,7 @@ function settingsOf(env: Env, appKey: string): Settings {
     usageRetentionMonths: env.RETENTION_USAGE_MONTHS,
     aiRequestsPerMinute: env.RATE_LIMIT_AI_PER_MINUTE,
     sessionLifetime: env.SESSION_LIFETIME,
+    maxOutputTokens: env.LIMITS_MAX_OUTPUT_TOKENS,
     defaultLocale: env.APP_LOCALE,
     syncLog: env.SYNC_LOG,
     keychain: { maxEntries: env.KEYCHAIN_MAX_ENTRIES, maxBytes: env.KEYCHAIN_MAX_BYTES },

@@ -5,4 +5,5 @@ export const locks = {
   useEmbeddedDatabase: 7_240_121,
   registerFrontendMigrations: 7_240_122,
   keepPartitions: 7_240_123,
+  changeLimits: 7_240_124,
 } as const

@@ -37,3 +37,9 @@ export const isoTime = (column: string) => `to_char(${column} at time zone 'utc'
 
 /** Selects a point in time as milliseconds since 1970. */
 export const epochMs = (column: string) => `(extract(epoch from ${column}) * 1000)::float8`
+
+/**
+ * For a list of values whose length stands beside it: makes PostgreSQL expect so few rows that it looks each one up by an
+ * index. A plan made while a table was small would read all of it, and all that was deleted from it, ever after.
+ */
+export const expectFew = (count: string) => `limit ${count}::int`

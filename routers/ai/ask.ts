@@ -8,6 +8,7 @@ import { consumeRateLimit } from '../core/rate-limit.ts'
 import { about, router, userWith } from '../core/trpc.ts'
 import type { CallableModel, FunctionTool, ModelCall } from '../ports/models.ts'
 import { problemsOf, request, textsOf, withAllProblems } from './ai-request.ts'
+import { holdFor, maxOutputOf } from './hold.ts'
 import { answer, MeteredCall } from './metered-call.ts'
 
 type Asking = Context & { caller: Extract<Caller, { type: 'user' }> }
@@ -37,17 +38,19 @@ const asking = userWith('ai')
   .use(async ({ ctx, input, next }) => {
     const call = await callOf(ctx, input)
     await consumeAiQuota(ctx)
-    return next({ ctx: { call } })
+    const hold = await holdFor(ctx, call)
+    const bound = hold.bounded && { maxOutputTokens: maxOutputOf(call.model, ctx.services.settings.maxOutputTokens) }
+    return next({ ctx: { hold, call: { ...call, ...bound } } })
   })
 
 export const aiRouter = router({
   ask: asking
     .meta(about('Ask a model for its whole answer.', answer))
-    .mutation(({ ctx }) => new MeteredCall(ctx, ctx.caller, ctx.call).answer()),
+    .mutation(({ ctx }) => new MeteredCall(ctx, ctx.hold, ctx.call).answer()),
 
   stream: asking
     .meta(about('Ask a model for its answer as it comes: pieces of text, then the tokens it took.'))
-    .mutation(({ ctx }) => new MeteredCall(ctx, ctx.caller, ctx.call).parts()),
+    .mutation(({ ctx }) => new MeteredCall(ctx, ctx.hold, ctx.call).parts()),
 })
 
 const toolsOf = (ctx: Context, { tools, settings }: CallableModel): FunctionTool[] =>

@@ -1,14 +1,13 @@
 import { z } from 'zod'
 import type { Outcome } from '../../entities/ai/usage-record.ts'
 import { costOf } from '../catalogue/pricing.ts'
-import type { Caller } from '../core/caller.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { withTimeLimit } from '../core/timeout.ts'
 import type { ModelCall } from '../ports/models.ts'
+import type { Hold } from '../ports/usage-ledger.ts'
 import { CallMeter } from './call-meter.ts'
 
-type User = Extract<Caller, { type: 'user' }>
 type MeteredContext = Pick<Context, 'services' | 'requestId' | 'hangUp'>
 
 /** The answer of a model as a whole. */
@@ -28,21 +27,25 @@ const HANG_UP_AFTER_MS = 1000
 /** One call of a model, which leaves exactly one usage record, however it ends. */
 export class MeteredCall {
   readonly #ctx: MeteredContext
-  readonly #caller: User
+  readonly #hold: Hold
   readonly #call: ModelCall
   readonly #started = performance.now()
   readonly #meter = new CallMeter()
   /** Whether a part was handed out and the next one not asked for. */
   #isHeld = false
+  #isBegun = false
   #isRecorded = false
 
-  constructor(ctx: MeteredContext, caller: User, call: ModelCall) {
+  constructor(ctx: MeteredContext, hold: Hold, call: ModelCall) {
     this.#ctx = ctx
-    this.#caller = caller
+    this.#hold = hold
     this.#call = call
+    hold.taken = () => this.#meter.tokens
+    call.signal.addEventListener('abort', this.#endUnbegun, { once: true })
   }
 
   async answer(): Promise<Answer> {
+    this.#isBegun = true
     using time = this.#timeLimit()
     const call = { ...this.#call, signal: time.signal }
     try {
@@ -55,6 +58,7 @@ export class MeteredCall {
   }
 
   async *parts(): AsyncGenerator<StreamPart, void> {
+    this.#isBegun = true
     let outcome: Outcome = 'aborted'
     using time = this.#timeLimit()
     time.signal.addEventListener('abort', this.#endUnread, { once: true })
@@ -84,6 +88,11 @@ export class MeteredCall {
 
   #timeLimit() {
     return withTimeLimit(this.#call.model.providerSettings.timeouts?.total ?? TOTAL_MS, this.#call.signal)
+  }
+
+  /** A generator whose reader goes away before the first part runs no line of its own. */
+  readonly #endUnbegun = (): void => {
+    if (!this.#isBegun) this.#record('aborted')
   }
 
   /** Nobody resumes a generator whose reader takes nothing, so the end of its time must end it from outside. */
@@ -124,14 +133,9 @@ export class MeteredCall {
   #record(outcome: Outcome): void {
     if (this.#isRecorded) return
     this.#isRecorded = true
-    const { pricing, priceId, providerId, modelId } = this.#call.model
+    const { pricing } = this.#call.model
     const { tokens } = this.#meter
-    this.#ctx.services.usageLog.add({
-      userId: this.#caller.person.id,
-      tokenId: this.#caller.token?.id ?? null,
-      context: 'api',
-      provider: providerId,
-      model: modelId,
+    this.#ctx.services.usageLedger.settle(this.#hold, {
       inputTokens: tokens.input,
       outputTokens: tokens.output,
       cachedTokens: tokens.cached,
@@ -141,8 +145,6 @@ export class MeteredCall {
       outcome,
       durationMs: Math.round(performance.now() - this.#started),
       ...costOf(pricing, tokens),
-      priceId,
-      requestId: this.#ctx.requestId,
     })
   }
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { listLimitsFor } from '../../entities/ai/usage-limit.sql.ts'
 import {
   oldestUsageDay,
   reportUsage,
@@ -8,6 +9,7 @@ import {
   usageGroupings,
 } from '../../entities/ai/usage-report.sql.ts'
 import { about, adminWith, host, router, userWith } from '../core/trpc.ts'
+import { callerSubjects } from './hold.ts'
 
 const day = z.iso.date('must be a day such as 2026-01-31')
 const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10)
@@ -24,6 +26,13 @@ export const usageRouter = router({
     .meta(about("Sum up the caller's own AI calls by day, model and context."))
     .input(period)
     .query(({ ctx, input }) => ctx.services.sql(summariseUsage, [ctx.caller.person.id, input.from, input.to])),
+
+  limits: userWith('read')
+    .meta(about('List the limits that apply to the caller, with what is used and held of each.'))
+    .query(({ ctx: { caller, services } }) => {
+      const subjects = callerSubjects(caller)
+      return services.sql(listLimitsFor, [subjects.map(([subject]) => subject), subjects.map(([, id]) => id)])
+    }),
 
   report: adminWith('read')
     .meta(about("Sum up everybody's AI calls by person, model, context and outcome."))

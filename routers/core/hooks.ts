@@ -13,6 +13,8 @@ export interface StreamPosition {
 export interface ResponseHints {
   /** What is left of a rate limit, once one was counted. */
   rateLimit?: RateLimitStatus
+  /** Set where a limit is spent, so that repeating the request at once is of no use. */
+  isSpent?: boolean
   /** Set where the browser must delete all it kept of a person. */
   clearSiteData?: true
   /** How many issues were told of so far: the calls of a batch share one answer. */

@@ -4,6 +4,7 @@ import type { ChangeBus } from '../ports/change-bus.ts'
 import type { FrontendMigrationFile } from '../ports/frontend-migrations.ts'
 import type { HealthChecks, HealthTimer } from '../ports/health.ts'
 import type { AnswerStore, KeyValueStore } from '../ports/key-value-store.ts'
+import type { LimitsConfig } from '../ports/limits-config.ts'
 import type { LocalAccounts } from '../ports/local-accounts.ts'
 import type { Labels, Locale } from '../ports/locales.ts'
 import type { Log } from '../ports/log.ts'
@@ -12,7 +13,7 @@ import type { ModelConfig } from '../ports/model-config.ts'
 import type { ModelGateway } from '../ports/models.ts'
 import type { RateLimiter } from '../ports/rate-limiter.ts'
 import type { Storage } from '../ports/storage.ts'
-import type { UsageLog } from '../ports/usage-log.ts'
+import type { UsageLedger } from '../ports/usage-ledger.ts'
 import type { Vault } from '../ports/vault.ts'
 import type { ResourceCatalogue } from '../resource/catalogue.ts'
 import type { Extensions } from './extension.ts'
@@ -36,8 +37,9 @@ export interface Services {
   loginThrottle: LoginThrottle
   models: ModelGateway
   modelConfig: () => Promise<ModelConfig>
+  limitsConfig: () => Promise<LimitsConfig>
   frontendMigrations: () => Promise<ReadonlyMap<string, FrontendMigrationFile>>
-  usageLog: UsageLog
+  usageLedger: UsageLedger
   vault: Vault
   storage: Storage
   healthChecks: HealthChecks

@@ -10,6 +10,8 @@ export interface Settings {
   usageRetentionMonths: number | undefined
   /** Of a session after its last use, in milliseconds. */
   sessionLifetime: number
+  /** What an answer is held for at most, in tokens, where its model says nothing less. */
+  maxOutputTokens: number
   defaultLocale: string
   /** Whether the answer of a mutation tells the positions that it wrote to the change log. */
   syncLog: boolean

@@ -24,6 +24,8 @@ export interface ModelCall {
   model: CallableModel
   messages: readonly Message[]
   tools: readonly FunctionTool[]
+  /** The provider is told to answer with no more; where none is set, what the model itself says holds. */
+  maxOutputTokens?: number | undefined
   /** Who asks. */
   userId: number
   /** Ends when the caller goes away, or the time for the whole call is up. */

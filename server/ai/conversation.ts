@@ -20,7 +20,7 @@ export class Conversation {
     this.#call = call
     this.#prompt = mergeConsecutiveRoles(call.messages).map(asPrompt)
     this.#tools = call.tools.map(declare)
-    this.#parameters = callParameters(call.model, call.tools.length > 0)
+    this.#parameters = callParameters(call)
   }
 
   /** In its last round the model is told to call no more tools. */

@@ -1,5 +1,5 @@
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
-import type { CallableModel } from '../../routers/ports/models.ts'
+import type { CallableModel, ModelCall } from '../../routers/ports/models.ts'
 
 export type CallParameters = Pick<
   LanguageModelV4CallOptions,
@@ -7,14 +7,14 @@ export type CallParameters = Pick<
 >
 
 /** The parameters of a model that the AI SDK has an option for. */
-export function callParameters(model: CallableModel, hasTools: boolean): CallParameters {
+export function callParameters({ model, tools, maxOutputTokens: most = Infinity }: ModelCall): CallParameters {
   const { temperature, topP, maxTokens = Infinity } = model.parameters ?? {}
-  const maxOutputTokens = Math.min(maxTokens, model.limits?.maxOutputTokens ?? Infinity)
+  const maxOutputTokens = Math.min(maxTokens, model.limits?.maxOutputTokens ?? Infinity, most)
   return {
     ...(temperature !== undefined && { temperature }),
     ...(topP !== undefined && { topP }),
     ...(Number.isFinite(maxOutputTokens) && { maxOutputTokens }),
-    ...thinking(model, maxOutputTokens, hasTools),
+    ...thinking(model, maxOutputTokens, tools.length > 0),
   }
 }
 

@@ -67,6 +67,10 @@ const shape = {
     .describe(
       'How many whole months calls of models are kept one by one; older ones as sums by day. For ever when absent',
     ),
+  LIMITS: z.string().optional().describe('YAML or JSON file of usage limits; those of `svc limits` hold beside them'),
+  LIMITS_MAX_OUTPUT_TOKENS: count(4096, 1).describe(
+    'Longest answer in tokens under a usage limit in tokens or money, where the model says nothing less',
+  ),
   ALLOW_EXTERNAL_COMMUNICATION: z
     .stringbool({ error: 'must be true or false' })
     .optional()

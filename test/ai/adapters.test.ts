@@ -37,7 +37,7 @@ async function startWith(protocol: Protocol, behave: Behaviour) {
     ask: (headers: Record<string, string> = {}) =>
       svc.send('POST', '/api/ai-req', { token, headers, body: question('How do you do?') }),
     async records() {
-      await svc.services.usageLog.flush()
+      await svc.services.usageLedger.flush()
       return svc.rows(
         `select outcome, input_tokens as input, output_tokens as output, cached_tokens as cached,
                 cost_micros::int as cost from usage_records`,

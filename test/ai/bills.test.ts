@@ -63,7 +63,7 @@ async function startWith(script: TokenScript, behave: Behaviour, timeouts: objec
       svc.send('POST', '/api/ai-req', { token, headers: { accept }, body: question(text), ...(signal && { signal }) }),
     async record() {
       const records = async () => {
-        await svc.services.usageLog.flush()
+        await svc.services.usageLedger.flush()
         return svc.rows(
           `select outcome, estimated, input_tokens as input, output_tokens as output, cached_tokens as cached,
                   cache_write_tokens as "cacheWrite", reasoning_tokens as reasoning from usage_records`,

@@ -65,7 +65,7 @@ async function startWith(script: TokenScript) {
         next.counted = counted
         expect((await svc.send('POST', '/api/ai-req', { token, body: question() })).status).toBe(200)
       }
-      await svc.services.usageLog.flush()
+      await svc.services.usageLedger.flush()
       const rows = await svc.rows<{ cost: number | null }>(
         'select cost_micros::float8 as cost from usage_records order by id',
       )
@@ -123,7 +123,7 @@ describe('a new price', () => {
     const ask = () => svc.send('POST', '/api/ai-req', { token, body: question() })
     const rates = { inputPerMillion: 200, outputPerMillion: 200 }
     await ask()
-    await svc.services.usageLog.flush()
+    await svc.services.usageLedger.flush()
 
     const imported = await svc.host.prices.import({
       asOf: '2026-01-31',
@@ -135,7 +135,7 @@ describe('a new price', () => {
     })
     await svc.host.models.sync()
     await ask()
-    await svc.services.usageLog.flush()
+    await svc.services.usageLedger.flush()
 
     expect(imported).toEqual({ prices: 2, changed: ['mock-1'], unknown: ['elsewhere'] })
     const versions = `select v.pricing->'ranges'->0->>'currency' as currency, u.cost_micros::int as cost, u.currency as paid

@@ -68,7 +68,7 @@ describe('nothing that a person said and no secret is written down', () => {
     await send('POST', '/trpc/ai.ask', { token, body: body.payload })
     await send('GET', `/trpc/usage.summary?input=${encodeURIComponent(`{"from":"${spoken.query}"}`)}`, { token })
     await vi.waitFor(async () => {
-      await svc.services.usageLog.flush()
+      await svc.services.usageLedger.flush()
       expect((await svc.rows('select id from usage_records')).length).toBeGreaterThanOrEqual(18)
     })
 

@@ -229,7 +229,7 @@ describe('a body that will not do', () => {
       expect.soft(svc.log.join(''), name).toContain(requestId)
     }
     expect(provider.asked).toEqual([])
-    await svc.services.usageLog.flush()
+    await svc.services.usageLedger.flush()
     expect(await svc.rows('select id from usage_records')).toEqual([])
     expect(Object.hasOwn(Object.prototype, 'canary')).toBe(false)
   })

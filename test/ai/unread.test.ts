@@ -35,7 +35,7 @@ async function postUnread({ url }: TestApp, path: string, token: string, accept:
 }
 
 const outcomes = async (svc: TestApp) => {
-  await svc.services.usageLog.flush()
+  await svc.services.usageLedger.flush()
   return (await svc.rows<{ outcome: string }>('select outcome from usage_records')).map(({ outcome }) => outcome)
 }
 

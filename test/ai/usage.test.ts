@@ -37,7 +37,7 @@ describe('a usage record', () => {
     const { id, token } = await svc.user()
 
     const response = await ask(svc, token)
-    await svc.services.usageLog.flush()
+    await svc.services.usageLedger.flush()
 
     expect(await svc.rows('select * from usage_records')).toEqual([
       {
@@ -71,7 +71,7 @@ describe('a usage record', () => {
     await using svc = await startApp({ AI_CONFIG: config.file })
     const { token } = await svc.user()
     await ask(svc, token)
-    await svc.services.usageLog.flush()
+    await svc.services.usageLedger.flush()
     await config.write({
       ...config.config,
       providers: [{ ...config.config.providers[0], models: [{ id: 'mock-1', external: true, pricing }] }],
@@ -79,7 +79,7 @@ describe('a usage record', () => {
     await svc.host.models.sync()
 
     await ask(svc, token)
-    await svc.services.usageLog.flush()
+    await svc.services.usageLedger.flush()
 
     expect(await svc.rows('select cost_micros, currency from usage_records order by id')).toEqual([
       { cost_micros: null, currency: null },
@@ -94,7 +94,7 @@ describe('a usage record', () => {
     const { id, token } = await svc.user()
     await ask(svc, token)
     await svc.host.tokens.revokeFor({ user: { id }, tokenId: Number(token.split('_')[1]) })
-    await svc.services.usageLog.flush()
+    await svc.services.usageLedger.flush()
 
     expect(await svc.rows('select user_id, token_id from usage_records')).toEqual([{ user_id: id, token_id: null }])
     await svc.host.admin.removeUser({ user: { id } })
@@ -110,7 +110,7 @@ describe('usage.summary', () => {
     const ada = await svc.user()
     const bob = await svc.user()
     for (const { token } of [ada, ada, ada, bob]) await ask(svc, token)
-    await svc.services.usageLog.flush()
+    await svc.services.usageLedger.flush()
     await svc.rows(`update usage_records set created_at = now() - interval '2 days' where id = 1`)
     const day = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10)
     const none = { cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0, estimated: 0, unpriced: 0 }
@@ -144,7 +144,7 @@ describe('usage.summary', () => {
     const { username, token } = await svc.user()
     const admin = await svc.user({ role: 'admin' })
     await ask(svc, token)
-    await svc.services.usageLog.flush()
+    await svc.services.usageLedger.flush()
 
     expect(await client(svc, admin.token).usage.report.query()).toMatchObject([
       { username, provider: 'local', model: 'mock-1', outcome: 'completed', requests: 1 },
@@ -320,7 +320,7 @@ describe('a database that is gone', () => {
     await administer(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${nameOf(svc)}'`)
 
     await vi.waitFor(async () => expect((await ask(svc, token)).status).toBe(200), { timeout: 20_000, interval: 200 })
-    await svc.services.usageLog.flush()
+    await svc.services.usageLedger.flush()
     await vi.waitFor(async () =>
       expect((await svc.rows('select id from usage_records')).length).toBe(provider.asked.length),
     )

@@ -1,7 +1,16 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SubjectInput } from './subject.ts'
-import { type BenchRequest, type Contest, memory, type Suite, throughput, type World } from './suite.ts'
+import {
+  type BenchRequest,
+  type Comparison,
+  type Contest,
+  memory,
+  type Suite,
+  throughput,
+  type Wanted,
+  type World,
+} from './suite.ts'
 
 const body = JSON.stringify({
   payload: {
@@ -27,11 +36,14 @@ function requests(tokens: readonly string[]): BenchRequest[] {
   ]
 }
 
-async function open({ databaseUrl, folder, start }: World): Promise<Contest> {
+async function open({ databaseUrl, folder, start }: World, limits: readonly object[] = []): Promise<Contest> {
   const upstream = await start('upstream.ts', {})
   const config = join(folder, 'ai.json')
   await writeFile(config, JSON.stringify(configFor(upstream.url)))
-  const settings = { DATABASE_URL: databaseUrl, DATA_DIR: join(folder, 'data'), AI_CONFIG: config, PORT: '0' }
+  const limitsFile = join(folder, 'limits.json')
+  await writeFile(limitsFile, JSON.stringify({ limits }))
+  const files = { AI_CONFIG: config, LIMITS: limitsFile }
+  const settings = { DATABASE_URL: databaseUrl, DATA_DIR: join(folder, 'data'), ...files, PORT: '0' }
   const subject = await start<SubjectInput>('subject.ts', { settings, temporaryDir: folder })
   const floor = await start('floor.ts', { databaseUrl, upstreamUrl: upstream.url })
   return { subject, floor, requests: requests((subject.details['tokens'] ?? '').split(' ')) }
@@ -57,17 +69,40 @@ const configFor = (apiUrl: string) => ({
   systemModels: { default: 'mock-1' },
 })
 
+const p99: Wanted = {
+  what: 'added p99 under 2 times the floor',
+  met: ({ concurrency, subject, floor }) => (concurrency === 10 ? subject.p99 - floor.p99 < 2 * floor.p99 : undefined),
+}
+
+const atOnce = ({ concurrency }: Comparison) => concurrency >= 10
+
 export const aiReq: Suite = {
   name: 'ai-req',
   about: 'POST /api/ai-req with token, usage record and log, beside token look-up, provider call and insert alone',
-  open,
-  wanted: [
-    throughput(0.6, ({ concurrency }) => concurrency >= 10),
-    {
-      what: 'added p99 under 2 times the floor',
-      met: ({ concurrency, subject, floor }) =>
-        concurrency === 10 ? subject.p99 - floor.p99 < 2 * floor.p99 : undefined,
-    },
-    memory,
-  ],
+  open: (world) => open(world),
+  wanted: [throughput(0.6, atOnce), p99, memory],
+}
+
+/** More than is ever used, so that every call is held and none refused. */
+const everybody = { name: 'everybody', for: 'installation', cap: 1_000_000_000, unit: 'requests', per: 'month' }
+
+export const fiveLimits: Suite = {
+  name: 'five-limits',
+  about: 'the same with five limits that apply to every call: requests, tokens and money, of all and of each',
+  open: (world) =>
+    open(world, [
+      everybody,
+      { ...everybody, name: 'provider', for: 'provider', unit: 'EUR' },
+      { ...everybody, name: 'model', for: 'model', unit: 'tokens', per: 'day' },
+      { ...everybody, name: 'person', for: 'user', unit: 'tokens', per: 'hour' },
+      { ...everybody, name: 'token', for: 'token', per: 'hour' },
+    ]),
+  wanted: [throughput(0.5, atOnce), p99],
+}
+
+export const sharedLimit: Suite = {
+  name: 'shared-limit',
+  about: 'the same with one limit that everybody shares',
+  open: (world) => open(world, [everybody]),
+  wanted: [throughput(0.4, atOnce), p99],
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { startCluster } from '../../server/database/embedded-postgres.ts'
-import { aiReq } from './ai-req.ts'
+import { aiReq, fiveLimits, sharedLimit } from './ai-req.ts'
 import { identity } from './identity.ts'
 import { measure, type Plan } from './measure.ts'
 import { type Part, startPart } from './part.ts'
@@ -12,7 +12,7 @@ import { heading, rows, verdictLines, verdictsOf } from './report.ts'
 import type { Comparison, Suite, World } from './suite.ts'
 import { type Effort, measureWorst, worstHeading, worstRow } from './worst.ts'
 
-const suites: Suite[] = [aiReq, reads, identity]
+const suites: Suite[] = [aiReq, fiveLimits, sharedLimit, reads, identity]
 
 const known = [...suites.map(({ name }) => name), 'worst']
 

@@ -224,7 +224,7 @@ describe('the checks before a model is asked', () => {
     expect((await ask(svc, token)).status).toBe(200)
     expect((await ask(svc, token)).status).toBe(429)
 
-    await svc.services.usageLog.flush()
+    await svc.services.usageLedger.flush()
 
     expect(await svc.rows('select outcome from usage_records')).toEqual([{ outcome: 'completed' }])
   })

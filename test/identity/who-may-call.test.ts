@@ -60,7 +60,7 @@ const table: { open: string; by?: Ability; to: string }[] = [
   { open: 'a user', by: 'write', to: 'users.update' },
   { open: 'a user', by: 'keychain', to: 'userKeychainValues.batchUpdate' },
   { open: 'a user', by: 'read', to: 'userKeychainValues.list userKeychainValues.get userKeychainValues.related' },
-  { open: 'a user', by: 'read', to: 'userKeychainValues.validator usage.summary' },
+  { open: 'a user', by: 'read', to: 'userKeychainValues.validator usage.summary usage.limits' },
   { open: 'a user', by: 'read', to: 'users.list users.get users.related users.picture users.changes' },
   { open: 'a user', by: 'read', to: 'migrations.list migrations.get' },
   { open: 'a user', by: 'read', to: 'aiModelFlags.list aiModelFlags.get' },
@@ -86,8 +86,11 @@ const table: { open: string; by?: Ability; to: string }[] = [
   { open: 'an administrator', by: 'write', to: 'systemModels.create systemModels.update systemModels.delete' },
   { open: 'an administrator', by: 'write', to: 'systemPrompts.create systemPrompts.update systemPrompts.delete' },
   { open: 'the host', to: 'admin.addUser admin.setRole admin.removeUser admin.updateAiAvatar migrations.register' },
-  { open: 'the host', to: 'password.set' },
-  { open: 'the host', to: 'models.list models.sync models.check admin.state' },
+  { open: 'the host', to: 'password.set prices.import prices.check usage.by usage.rollUp' },
+  {
+    open: 'the host',
+    to: 'models.list models.sync models.check admin.state limits.list limits.set limits.remove limits.topUp limits.sync',
+  },
   { open: 'the host', to: 'users.find users.search users.show changeLog.restored' },
   { open: 'the host', to: 'tokens.createFor tokens.listFor tokens.revokeFor' },
 ]

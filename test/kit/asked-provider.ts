@@ -27,7 +27,7 @@ interface Kept {
 }
 
 export async function recordsOf(svc: TestApp): Promise<Kept[]> {
-  await svc.services.usageLog.flush()
+  await svc.services.usageLedger.flush()
   return svc.rows<Kept>('select outcome, input_tokens as input, output_tokens as output from usage_records')
 }
 

@@ -114,7 +114,7 @@ async function startWith(behave: Behaviour, provider: object = {}) {
     told: () =>
       upstream.asked.at(-1)?.body.messages.flatMap(({ role, content }) => (role === 'tool' ? content : [])) ?? [],
     async records() {
-      await svc.services.usageLog.flush()
+      await svc.services.usageLedger.flush()
       return svc.rows('select outcome, input_tokens as input, output_tokens as output from usage_records')
     },
     [Symbol.asyncDispose]: () => kept.disposeAsync(),

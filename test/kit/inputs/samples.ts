@@ -9,6 +9,8 @@ const candidates = [
   'YQ==',
   'YQ==|YQ==|YQ==',
   'en_US',
+  'UTC',
+  'installation',
   'EUR',
   'a@example.org',
   'https://a.example.org',

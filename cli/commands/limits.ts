@@ -1,0 +1,86 @@
+import { defineCommand } from 'citty'
+import { z } from 'zod'
+import type { limitEntry } from '../../routers/ports/limits-config.ts'
+import { type CommandContext, json } from '../command-context.ts'
+import { parseFlag } from '../prompts.ts'
+import { table } from '../table.ts'
+
+export const limits = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'The limits of calls of models, and what is used of them' },
+    subCommands: { list: list(context), set: set(context), remove: remove(context), 'top-up': topUp(context) },
+  })
+
+const name = { type: 'positional', description: 'Name of the limit', required: true } as const
+
+const list = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'List the limits with all who were counted in the running period' },
+    args: { json },
+    async run() {
+      const record = await context.open(({ host }) => host.limits.list())
+      context.print({ record, text: table(record, 'There are no limits.') })
+    },
+  })
+
+const number = z.coerce.number('must be a number')
+
+const set = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Make a limit, or change one; what is used of it stays' },
+    args: {
+      name,
+      for: {
+        type: 'string',
+        description: 'installation, or each or one of a kind: user, user:alice, model:ID',
+        required: true,
+      },
+      cap: { type: 'string', description: 'How much, in the unit', required: true },
+      unit: { type: 'string', description: 'requests, tokens or a currency such as EUR', required: true },
+      per: { type: 'string', description: 'minute, hour, day, week or month', required: true },
+      'time-zone': {
+        type: 'string',
+        description: 'In which days, weeks and months begin, as Europe/Berlin; UTC when absent',
+      },
+      mode: { type: 'string', description: 'enforce, or observe to refuse nothing and count what would have been' },
+      unpriced: { type: 'string', description: 'What a call without a known price counts, in the currency' },
+      json,
+    },
+    async run({ args }) {
+      const { name, for: subject, unit, per, mode } = args
+      const amounts = {
+        cap: parseFlag(number, args.cap, '--cap'),
+        ...(args.unpriced !== undefined && { unpriced: parseFlag(number, args.unpriced, '--unpriced') }),
+      }
+      const zone = args['time-zone'] !== undefined && { timeZone: args['time-zone'] }
+      const entry = { name, for: subject, unit, per, ...amounts, ...zone, ...(mode !== undefined && { mode }) }
+      const record = await context.open(({ host }) => host.limits.set(entry as z.input<typeof limitEntry>))
+      context.print({ record, text: `The limit '${record.name}' is set.` })
+    },
+  })
+
+const remove = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Remove a limit, and what was counted by it' },
+    args: { name, json },
+    async run({ args: { name } }) {
+      const record = await context.open(({ host }) => host.limits.remove({ name }))
+      context.print({ record, text: `The limit '${record.name}' is removed.` })
+    },
+  })
+
+const topUp = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Give more of a limit for the period that runs' },
+    args: {
+      name,
+      amount: { type: 'string', description: 'How much more, in the unit of the limit', required: true },
+      id: { type: 'string', description: 'Who of a kind gets it, as the list shows them' },
+      json,
+    },
+    async run({ args: { name, amount, id } }) {
+      const more = { name, amount: parseFlag(number, amount, '--amount'), ...(id !== undefined && { id }) }
+      const record = await context.open(({ host }) => host.limits.topUp(more))
+      context.print({ record, text: `The limit '${record.name}' has ${record.toppedUp} more in this period.` })
+    },
+  })

@@ -1,0 +1,59 @@
+import { epochMs, statement } from '../sql/statement.ts'
+
+/** When a limit's period that runs begins and ends. Days, weeks and months follow the clocks of the limit's time zone. */
+const runningPeriod = `cross join lateral (select date_trunc(l.period, now(), l.time_zone) as starts_at) s
+   cross join lateral (
+     select case when l.period in ('minute', 'hour') then s.starts_at + ('1 ' || l.period)::interval
+            else (s.starts_at at time zone l.time_zone + ('1 ' || l.period)::interval) at time zone l.time_zone
+            end as ends_at) e`
+
+export interface CounterRow {
+  limitId: number
+  subjectId: string
+  /** The counters of all stripes. */
+  ids: number[]
+  /** When the period ends, in milliseconds since 1970. */
+  endsAt: number
+}
+
+/** The counters of the periods that run. Values: the ids of limits, and beside each whose counters of it. */
+export const findCounters = statement<CounterRow>(
+  'find-usage-counters',
+  `select c.limit_id as "limitId", c.subject_id as "subjectId", ${epochMs('c.ends_at')} as "endsAt",
+          json_agg(c.id order by c.stripe) as ids
+     from unnest($1::int[], $2::text[]) as a(limit_id, subject_id) join usage_limits l on l.id = a.limit_id
+     ${runningPeriod}
+     join usage_counters c on c.limit_id = l.id and c.subject_id = a.subject_id and c.starts_at = s.starts_at
+                          and c.ends_at = e.ends_at
+    group by c.limit_id, c.subject_id, c.ends_at`,
+)
+
+/** Makes the counters of periods that have just begun; one that begins with another length keeps its counters. Values: as of `findCounters`. */
+export const openCounters = statement<never>(
+  'open-usage-counters',
+  `insert into usage_counters (limit_id, subject_id, starts_at, ends_at, stripe, share, cap)
+   select l.id, a.subject_id, s.starts_at, e.ends_at, n, l.cap / l.stripes + (n < l.cap % l.stripes)::int, l.cap
+     from unnest($1::int[], $2::text[]) as a(limit_id, subject_id) join usage_limits l on l.id = a.limit_id
+     ${runningPeriod}
+    cross join generate_series(0, l.stripes - 1) as n
+    order by 1, 2, 3, 5
+       on conflict (limit_id, subject_id, starts_at, stripe) do update set ends_at = excluded.ends_at
+    where usage_counters.ends_at <> excluded.ends_at`,
+)
+
+/** Values: the limit, whose counter, how much. The next call that needs it shares it out. */
+export const topUpCounter = statement<{ name: string; toppedUp: number }>(
+  'top-up-usage-counter',
+  `update usage_counters c set topped_up = c.topped_up + $3::bigint
+     from usage_limits l
+    where l.id = $1 and c.limit_id = l.id and c.subject_id = $2 and c.stripe = 0 and c.starts_at <= now() and c.ends_at > now()
+   returning l.name, c.topped_up::float8 as "toppedUp"`,
+)
+
+/** Removes counters of periods that ended a day ago or more, at most 5,000 at once. */
+export const removeOldCounters = statement<never>(
+  'remove-old-usage-counters',
+  `delete from usage_counters
+    where id = any(array(
+      select id from usage_counters where held = 0 and ends_at < now() - interval '1 day' order by ends_at limit 5000))`,
+)

@@ -1,0 +1,119 @@
+import { expectFew, isoTime, statement } from '../sql/statement.ts'
+import type { LimitPeriod, LimitSubject, LimitUnit } from './usage-limit.ts'
+
+const currentVersion = `coalesce((select version from usage_limit_versions), 0)`
+
+/** The calls as JSON, each with its counters. */
+const insertHolds = (isGranted: string) => `numbered as (
+     select nextval(pg_get_serial_sequence('usage_records', 'id')) as id, c.*
+       from jsonb_to_recordset($6::jsonb) as c(n int, "userId" int, "tokenId" int, context text, provider text, model text,
+              "requestId" text, "inputTokens" int, pricing jsonb, "priceId" int, counters bigint[], amounts bigint[], measures text[])
+      where (select ${isGranted} from verdict)
+   ), held as (
+     insert into usage_holds (id, lease_until, user_id, token_id, context, provider, model, request_id, input_tokens, pricing, price_id,
+                              counters, amounts, measures)
+     select id, now() + $1::int * interval '1 ms', "userId", "tokenId", context, provider, model, "requestId", "inputTokens",
+            pricing, "priceId", counters, amounts, measures from numbered
+   )`
+
+const ids = `(select json_agg(id order by n) from numbered) as ids`
+
+/** Counters with the sum that is asked of each and the cap of its limit. */
+const asked = `asked as (
+     select * from unnest($3::bigint[], $4::bigint[], $5::bigint[]) as a(id, amount, cap) ${expectFew('$7')}
+   )`
+
+export interface HoldResult {
+  /** Of the holds, in the order of the calls; null where none was made. */
+  ids: number[] | null
+  /** Whether the limits have changed since the version that was given, or a period has ended. */
+  stale: boolean
+}
+
+/**
+ * Holds for many calls at once, or for none of them, by one stripe of each limit. Rows are locked in one order, so that calls
+ * never wait in a circle. Values: lease in milliseconds, version of the limits, counters, amounts (null where no price is
+ * known) and caps, calls, how many counters.
+ */
+export const holdTogether = statement<HoldResult & { misfits: number[] | null }>(
+  'hold-together',
+  `with ${asked}, locked as (
+     select c.id, a.amount, c.cap = a.cap and c.used + c.held + a.amount <= c.share as fits
+       from asked a join usage_counters c on c.id = a.id
+      where c.ends_at > now() order by c.id for update of c
+   ), verdict as (
+     select ${currentVersion} <> $2::int or count(*) > count(l.id) as stale,
+            array_agg(a.id) filter (where l.fits is not true) as misfits
+       from asked a left join locked l on l.id = a.id
+   ), counted as (
+     update usage_counters c set held = c.held + l.amount from locked l, verdict
+      where c.id = l.id and not stale and misfits is null
+   ), ${insertHolds('not stale and misfits is null')}
+   select ${ids}, stale, to_json(misfits) as misfits from verdict`,
+)
+
+/** A limit that a call asks a part of, as it stood when the call was judged. */
+export interface AskedLimit {
+  name: string
+  subject: LimitSubject
+  unit: LimitUnit
+  period: LimitPeriod
+  currency: string | null
+  /** In requests, tokens or millionths of the currency, as all that follows; with what was topped up. */
+  cap: number
+  used: number
+  held: number
+  /** What the call asks for; null where its price is unknown. */
+  amount: number | null
+  fits: boolean
+  /** When the period ends, in RFC 3339. */
+  resetsAt: string
+}
+
+/**
+ * Judges by all stripes together, and shares what is free anew: exact where a cap is near or was changed. A limit that only
+ * observes lets a single call through. Values: as of \`holdTogether\`.
+ */
+export const holdExactly = statement<HoldResult & { limits: AskedLimit[] | null }>(
+  'hold-exactly',
+  `with ${asked}, own as (
+     select a.id, a.amount, c.limit_id, c.subject_id, c.starts_at from asked a join usage_counters c on c.id = a.id
+      where c.ends_at > now()
+   ), locked as (
+     select c.*, o.id as own_id, o.amount
+       from own o join usage_counters c
+         on c.limit_id = o.limit_id and c.subject_id = o.subject_id and c.starts_at = o.starts_at
+      order by c.id for update of c
+   ), sums as (
+     select own_id, limit_id, amount, max(ends_at) as ends_at, sum(used) as used, sum(held) as held,
+            sum(topped_up) as topped_up, max(share - used - held) filter (where id = own_id) as room, max(cap) as shared_cap
+       from locked group by own_id, limit_id, amount
+   ), judged as (
+     select s.*, l.name, l.subject, l.unit, l.period, l.currency, l.stripes, l.mode, l.cap, l.cap + s.topped_up as full_cap,
+            coalesce(s.used + s.held + s.amount <= l.cap + s.topped_up, false) as fits,
+            coalesce(s.amount > s.room, true) or l.cap <> s.shared_cap as must_share
+       from sums s join usage_limits l on l.id = s.limit_id
+   ), verdict as (
+     select ${currentVersion} <> $2::int or count(*) < (select count(*) from asked) as stale,
+            coalesce(bool_and(fits or mode = 'observe' and jsonb_array_length($6::jsonb) = 1), true) as granted
+       from judged
+   ), counted as (
+     update usage_counters c
+        set held = c.held + n.taken, refused = c.refused + n.refused, cap = case when n.shares then j.cap else c.cap end,
+            share = case when n.shares then c.used + c.held + n.taken + f.free / j.stripes + (c.stripe < f.free % j.stripes)::int
+                    else c.share end
+       from judged j, verdict v, locked l
+      cross join lateral (
+        select case when l.id = j.own_id and v.granted then coalesce(j.amount, 0) else 0 end as taken,
+               (l.id = j.own_id and not j.fits and jsonb_array_length($6::jsonb) = 1)::int as refused,
+               v.granted and j.must_share as shares) n
+      cross join lateral (
+        select greatest(0, j.full_cap - j.used - j.held - coalesce(j.amount, 0))::bigint as free) f
+      where c.id = l.id and l.own_id = j.own_id and not v.stale and (n.taken > 0 or n.refused > 0 or n.shares)
+   ), ${insertHolds('not stale and granted')}
+   select ${ids}, stale,
+          (select json_agg(json_build_object('name', name, 'subject', subject, 'unit', unit, 'period', period,
+                    'currency', currency, 'cap', full_cap, 'used', used, 'held', held, 'amount', amount, 'fits', fits,
+                    'resetsAt', ${isoTime('ends_at')})) from judged) as limits
+     from verdict`,
+)

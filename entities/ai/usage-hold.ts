@@ -1,0 +1,41 @@
+import { defineEntity, p } from '@mikro-orm/core'
+import type { Pricing } from '../catalogue/ai-model.ts'
+import { moment } from '../sql/columns.ts'
+import { usageContexts } from './usage-record.ts'
+
+/** As much as was held, or the tokens or the cost that the call took. */
+export type Measure = 'amount' | 'tokens' | 'cost'
+
+/**
+ * A call of a model under way, which becomes a usage record with the same id when it ends. It refers to no other row by a
+ * foreign key, and has no index but its own: it lives as long as the call, and each one would cost every call.
+ */
+export const UsageHold = defineEntity({
+  name: 'UsageHold',
+  tableName: 'usage_holds',
+  properties: {
+    id: p.bigint('number').primary(),
+    createdAt: moment().defaultRaw('now()'),
+    /** Renewed by the process that makes the call; afterwards any process may end the call in its place. */
+    leaseUntil: moment(),
+    userId: p.integer().nullable(),
+    tokenId: p.integer().nullable(),
+    context: p.enum(usageContexts),
+    provider: p.string().length(120),
+    model: p.string().length(200),
+    requestId: p.string().length(64),
+    /** As estimated before the call, and then as of the last renewal. */
+    inputTokens: p.integer(),
+    /** As of the last renewal. */
+    outputTokens: p.integer().default(0),
+    /** By which the call is paid. */
+    pricing: p.json<Pricing>().nullable(),
+    /** The version of that price. */
+    priceId: p.integer().nullable(),
+    /** The counters that the call holds a part of, and how much of each. */
+    counters: p.array(Number).columnType('bigint[]'),
+    amounts: p.array(Number).columnType('bigint[]'),
+    /** What of each is used in the end. */
+    measures: p.array().$type<Measure[]>(),
+  },
+})

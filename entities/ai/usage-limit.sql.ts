@@ -1,0 +1,70 @@
+import { isoTime, statement } from '../sql/statement.ts'
+import type { LimitPeriod, LimitSubject, LimitUnit } from './usage-limit.ts'
+
+export interface LimitState {
+  name: string
+  subject: LimitSubject
+  subjectId: string
+  unit: LimitUnit
+  currency: string | null
+  period: LimitPeriod
+  mode: 'enforce' | 'observe'
+  active: boolean
+  /** In requests, tokens or millionths of the currency, as all that follows; with what was topped up. */
+  cap: number
+  used: number
+  held: number
+  refused: number
+  /** In RFC 3339; null where nobody was counted in this period. */
+  resetsAt: string | null
+}
+
+const state = `l.name, l.subject, coalesce(c.subject_id, l.subject_id, '') as "subjectId", l.unit, l.currency, l.period, l.mode,
+       l.active, (l.cap + coalesce(sum(c.topped_up), 0))::float8 as cap, coalesce(sum(c.used), 0)::float8 as used,
+       coalesce(sum(c.held), 0)::float8 as held, coalesce(sum(c.refused), 0)::float8 as refused,
+       ${isoTime('max(c.ends_at)')} as "resetsAt"`
+
+const isRunning = `c.starts_at <= now() and c.ends_at > now()`
+
+/** Every limit with all who were counted in the running period. */
+export const listLimits = statement<LimitState>(
+  'list-limits',
+  `select ${state} from usage_limits l left join usage_counters c on c.limit_id = l.id and ${isRunning}
+    group by l.id, c.subject_id order by l.name, 3 limit 10000`,
+)
+
+/** What applies to one caller. Values: the kinds and ids of their subjects. */
+export const listLimitsFor = statement<LimitState>(
+  'list-limits-for',
+  `select ${state}
+     from usage_limits l
+     join unnest($1::text[], $2::text[]) as s(subject, id)
+       on s.subject = l.subject and (l.subject_id is null or l.subject_id = s.id)
+     left join usage_counters c on c.limit_id = l.id and c.subject_id = s.id and ${isRunning}
+    where l.active group by l.id, c.subject_id order by l.name`,
+)
+
+/** A limit as calls are judged by it. */
+export interface ActiveLimit {
+  id: number
+  subject: LimitSubject
+  subjectId: string | null
+  unit: LimitUnit
+  currency: string | null
+  cap: number
+  unpricedCost: number | null
+  stripes: number
+}
+
+/** With the version of the limits, which is of the same moment. */
+export const listActiveLimits = statement<{ version: number; limits: ActiveLimit[] }>(
+  'list-active-limits',
+  `select coalesce((select version from usage_limit_versions), 0) as version,
+          coalesce((select json_agg(json_build_object('id', id, 'subject', subject, 'subjectId', subject_id, 'unit', unit,
+                      'currency', currency, 'cap', cap, 'unpricedCost', unpriced_cost, 'stripes', stripes) order by id)
+                      from usage_limits where active), '[]') as limits`,
+)
+
+/** Makes every process read the limits anew; in the transaction that changes them. */
+export const raiseLimitVersion = `insert into usage_limit_versions (id, version) values (1, 1)
+  on conflict (id) do update set version = usage_limit_versions.version + 1`

@@ -1,0 +1,86 @@
+import type { Pricing } from '../catalogue/ai-model.ts'
+import { expectFew, statement } from '../sql/statement.ts'
+import type { Outcome } from './usage-record.ts'
+
+/** How a call ended, and what it took. */
+export interface Settlement {
+  id: number
+  outcome: Outcome
+  inputTokens: number
+  outputTokens: number
+  cachedTokens: number
+  cacheWriteTokens: number
+  reasoningTokens: number
+  /** Whether a count is our own and not the provider's. */
+  estimated: boolean
+  /** Millionths of the currency; null where no price is known. */
+  costMicros: number | null
+  currency: string | null
+  durationMs: number
+  /** Settles only where the process that made the call has not renewed its lease. */
+  expiredOnly: boolean
+}
+
+/**
+ * Turns holds into usage records, each once, and what was held into what was used. Values: the columns of settlements, and
+ * how many there are.
+ */
+export const settle = statement<{ id: number }>(
+  'settle',
+  `with given as (
+     select * from unnest($1::bigint[], $2::text[], $3::int[], $4::int[], $5::int[], $6::int[], $7::int[], $8::boolean[],
+                          $9::bigint[], $10::text[], $11::int[], $12::boolean[])
+              as g(hold_id, outcome, input, output, cached, cache_write, reasoning, estimated, cost, currency, duration, expired_only)
+      ${expectFew('$13')}
+   ), mine as (
+     select g.* from given g join usage_holds h on h.id = g.hold_id
+      where not g.expired_only or h.lease_until < now() order by h.id for update of h
+   ), ended as (
+     delete from usage_holds h using mine m where h.id = m.hold_id returning h.*, m.*
+   ), parts as (
+     select a.id, sum(a.amount) as held,
+            sum(case a.measure when 'tokens' then e.input + e.output when 'cost' then e.cost else a.amount end) as used
+       from ended e cross join lateral unnest(e.counters, e.amounts, e.measures) as a(id, amount, measure)
+      group by a.id ${expectFew('1000 * $13')}
+   ), locked as (
+     select c.id, p.held, p.used from parts p join usage_counters c on c.id = p.id order by c.id for update of c
+   ), counted as (
+     update usage_counters c set held = c.held - l.held, used = c.used + l.used from locked l where c.id = l.id
+   )
+   insert into usage_records (id, user_id, token_id, context, provider, model, request_id, input_tokens, output_tokens,
+                              cached_tokens, cache_write_tokens, reasoning_tokens, estimated, cost_micros, currency, price_id,
+                              duration_ms, outcome, created_at)
+   select e.id, u.id, t.id, e.context, e.provider, e.model, e.request_id, e.input, e.output, e.cached, e.cache_write,
+          e.reasoning, e.estimated, e.cost, e.currency, e.price_id, e.duration, e.outcome, now()
+     from ended e left join users u on u.id = e.user_id left join access_tokens t on t.id = e.token_id
+   returning id::float8 as id`,
+)
+
+/** Values: the ids of calls under way, the input and output tokens each has taken, the lease in milliseconds, and how many. */
+export const renewLeases = statement<never>(
+  'renew-leases',
+  `with live as (
+     select * from unnest($1::bigint[], $2::int[], $3::int[]) as n(id, input, output) ${expectFew('$5')}
+   ), renewed as (
+     select n.* from live n join usage_holds h on h.id = n.id order by h.id for update of h
+   )
+   update usage_holds h set lease_until = now() + $4::int * interval '1 ms', input_tokens = r.input, output_tokens = r.output
+     from renewed r where r.id = h.id`,
+)
+
+export interface ExpiredHold {
+  id: number
+  inputTokens: number
+  outputTokens: number
+  pricing: Pricing | null
+  /** From its beginning to the end of its lease. */
+  durationMs: number
+}
+
+/** Calls whose process is gone, at most 500. */
+export const listExpiredHolds = statement<ExpiredHold>(
+  'list-expired-holds',
+  `select id::float8 as id, input_tokens as "inputTokens", output_tokens as "outputTokens", pricing,
+          (extract(epoch from lease_until - created_at) * 1000)::int as "durationMs"
+     from usage_holds where lease_until < now() order by id limit 500`,
+)

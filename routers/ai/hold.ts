@@ -1,0 +1,78 @@
+import type { AskedLimit } from '../../entities/ai/usage-hold.sql.ts'
+import { costOf, estimateTokens } from '../catalogue/pricing.ts'
+import type { Caller } from '../core/caller.ts'
+import type { Context } from '../core/context.ts'
+import { Problem } from '../core/problems.ts'
+import type { CallableModel, ModelCall } from '../ports/models.ts'
+import type { Hold, SubjectId, UsageCall } from '../ports/usage-ledger.ts'
+
+type Asking = Context & { caller: Extract<Caller, { type: 'user' }> }
+
+/** When only calls under way stand in the way, in seconds. */
+const RETRY_SOON_SECONDS = 2
+
+/** Holds the most that a call can take of every limit that applies; refuses what does not fit. */
+export async function holdFor(ctx: Asking, { model, messages }: ModelCall): Promise<Hold> {
+  const { person, token } = ctx.caller
+  const input = estimateTokens(messages.map(({ text }) => text).join(''))
+  const output = maxOutputOf(model, ctx.services.settings.maxOutputTokens)
+  const cost = costOf(model.pricing, { input, output, cached: 0, reasoning: output })
+  const plain = costOf(model.pricing, { input, output, cached: 0, reasoning: 0 })
+  const call: UsageCall = {
+    userId: person.id,
+    tokenId: token?.id ?? null,
+    context: 'api',
+    provider: model.providerId,
+    model: model.modelId,
+    requestId: ctx.requestId,
+    inputTokens: input,
+    pricing: model.pricing,
+    priceId: model.priceId,
+  }
+  const held = await ctx.services.usageLedger.hold({
+    call,
+    subjects: [...callerSubjects(ctx.caller), ['provider', model.providerId], ['model', model.modelId]],
+    tokens: input + output,
+    costMicros: cost.costMicros === null ? null : Math.max(cost.costMicros, plain.costMicros ?? 0),
+    currency: cost.currency,
+  })
+  if ('id' in held) return held
+  throw refusal(ctx, held.limits)
+}
+
+/** The subjects of limits that a caller is, whichever model they ask. */
+export const callerSubjects = ({ person, token }: Asking['caller']): SubjectId[] => [
+  ['installation', ''],
+  ['role', person.role],
+  ['user', `${person.id}`],
+  ...(token ? ([['token', `${token.id}`]] as const) : []),
+]
+
+/** What the model may answer at most, which is what the provider is told. */
+export function maxOutputOf({ parameters, limits }: CallableModel, policy: number): number {
+  return Math.min(parameters?.maxTokens ?? Infinity, limits?.maxOutputTokens ?? Infinity, policy)
+}
+
+/** Of several limits that refuse, the one that frees last is told: nothing succeeds before. */
+function refusal(ctx: Context, limits: readonly AskedLimit[]): Problem {
+  const [last] = limits.filter(({ fits }) => !fits).toSorted((a, b) => (a.resetsAt < b.resetsAt ? 1 : -1))
+  if (!last) return new Problem('unavailable')
+  const { name, cap, used, held, amount, resetsAt } = last
+  const isSpent = amount === null || used + amount > cap
+  const resetSeconds = isSpent ? Math.ceil((Date.parse(resetsAt) - Date.now()) / 1000) : RETRY_SOON_SECONDS
+  ctx.hints.rateLimit = { limit: cap, remaining: Math.min(-1, cap - used - held), resetSeconds }
+  if (amount === null)
+    return new Problem('limit_reached', {
+      detail: `The limit '${name}' is in money, and the price of this model is not known.`,
+    })
+  ctx.hints.isSpent = isSpent
+  const state = `${used} used and ${held} held by calls under way, of ${cap} ${measured(last)}`
+  return isSpent
+    ? new Problem('limit_reached', {
+        detail: `The limit '${name}' has no room for this: ${state}. It frees at ${resetsAt}.`,
+      })
+    : new Problem('limit_held', { detail: `The limit '${name}' has no room until calls under way end: ${state}.` })
+}
+
+const measured = ({ unit, currency, period }: AskedLimit) =>
+  `${unit === 'money' ? `millionths of ${currency}` : unit} a ${period}`

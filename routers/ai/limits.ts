@@ -1,0 +1,106 @@
+import type { EntityManager } from '@mikro-orm/postgresql'
+import { z } from 'zod'
+import { topUpCounter } from '../../entities/ai/usage-counter.sql.ts'
+import { UsageCounter } from '../../entities/ai/usage-counter.ts'
+import { listLimits, raiseLimitVersion } from '../../entities/ai/usage-limit.sql.ts'
+import { UsageLimit } from '../../entities/ai/usage-limit.ts'
+import { User } from '../../entities/identity/user.ts'
+import { locks } from '../../entities/sql/locks.ts'
+import type { Context } from '../core/context.ts'
+import { Problem } from '../core/problems.ts'
+import { host, router } from '../core/trpc.ts'
+import { type LimitEntry, limitColumns, limitEntry } from '../ports/limits-config.ts'
+
+const limitName = z.string().trim().min(1).max(80)
+
+/** The limits of the installation, for those who run it. */
+export const limitsRouter = router({
+  list: host.query(({ ctx }) => ctx.services.sql(listLimits)),
+
+  /** Makes a limit, or gives it other values; what is used stays where it still counts the same. */
+  set: host.input(limitEntry).mutation(({ ctx, input }) =>
+    change(ctx, async (em) => {
+      const row = await em.findOne(UsageLimit, { name: input.name })
+      if (row?.fromFile) throw inFile(input.name)
+      await write(em, row, await columnsOf(em, input, input.timeZone ?? 'UTC'))
+      return { name: input.name }
+    }),
+  ),
+
+  remove: host.input(z.strictObject({ name: limitName })).mutation(({ ctx, input: { name } }) =>
+    change(ctx, async (em) => {
+      const row = await em.findOne(UsageLimit, { name })
+      if (!row) throw notFound(name)
+      if (row.fromFile) throw inFile(name)
+      em.remove(row)
+      return { name }
+    }),
+  ),
+
+  /** Gives more of a limit for the period that runs; as much again with each call. */
+  topUp: host
+    .input(
+      z.strictObject({ name: limitName, amount: z.number().positive().max(1e12), id: z.string().max(200).default('') }),
+    )
+    .mutation(async ({ ctx, input: { name, amount, id } }) => {
+      const row = await ctx.em().findOne(UsageLimit, { name })
+      if (!row) throw notFound(name)
+      const added = Math.round(amount * (row.unit === 'money' ? 1_000_000 : 1))
+      const of = row.subjectId ?? id
+      if (row.subject !== 'installation' && of === '')
+        throw new Problem('invalid', {
+          issues: [{ path: ['id'], message: `is required: which ${row.subject} gets it` }],
+        })
+      const [topped] = await ctx.services.sql(topUpCounter, [row.id, of, added])
+      if (!topped) throw new Problem('not_found', { detail: `Nothing of the limit '${name}' was used yet by '${of}'.` })
+      return topped
+    }),
+
+  /** Brings the limits to what the file says; those of administrators stay. */
+  sync: host.mutation(async ({ ctx }) => {
+    const { timeZone, limits } = await ctx.services.limitsConfig()
+    return change(ctx, async (em) => {
+      const rows = new Map((await em.find(UsageLimit, {})).map((row) => [row.name, row]))
+      for (const entry of limits) {
+        const columns = await columnsOf(em, entry, entry.timeZone ?? timeZone)
+        await write(em, rows.get(entry.name) ?? null, { ...columns, fromFile: true })
+      }
+      const names = new Set(limits.map(({ name }) => name))
+      const gone = [...rows.values()].filter((row) => row.fromFile && row.active && !names.has(row.name))
+      for (const row of gone) row.active = false
+      return { limits: limits.length, deactivated: gone.map(({ name }) => name) }
+    })
+  }),
+})
+
+/** One change of the limits after the other, each of which all processes see. */
+const change = <Result>(ctx: Context, work: (em: EntityManager) => Promise<Result>): Promise<Result> =>
+  ctx.em().transactional(async (em) => {
+    await em.execute('select pg_advisory_xact_lock(?)', [locks.changeLimits])
+    await em.execute(raiseLimitVersion)
+    return work(em)
+  })
+
+type LimitColumns = ReturnType<typeof limitColumns>
+
+/** A limit that counts something else than before begins at nothing. */
+async function write(em: EntityManager, row: UsageLimit | null, columns: LimitColumns & { fromFile?: boolean }) {
+  if (!row) return em.create(UsageLimit, columns)
+  const isSame = row.subject === columns.subject && row.unit === columns.unit && row.currency === columns.currency
+  if (!isSame) await em.nativeDelete(UsageCounter, { limit: row.id })
+  return em.assign(row, columns)
+}
+
+/** People are named by username, and counted by id. */
+async function columnsOf(em: EntityManager, entry: LimitEntry, zone: string): Promise<LimitColumns> {
+  const columns = limitColumns(entry, zone)
+  const { subject, subjectId } = columns
+  if (subject !== 'user' || subjectId === null) return columns
+  const user = await em.findOne(User, { username: subjectId.toLowerCase() })
+  if (!user) throw new Problem('not_found', { detail: `There is no user with the username ${subjectId}.` })
+  return { ...columns, subjectId: `${user.id}` }
+}
+
+const notFound = (name: string) => new Problem('not_found', { detail: `There is no limit named '${name}'.` })
+const inFile = (name: string) =>
+  new Problem('conflict', { detail: `The limit '${name}' stands in the file that LIMITS names. Change it there.` })

@@ -1,0 +1,58 @@
+import type { AskedLimit } from '../../entities/ai/usage-hold.sql.ts'
+import type { LimitSubject } from '../../entities/ai/usage-limit.ts'
+import type { Settlement } from '../../entities/ai/usage-settlement.sql.ts'
+import type { Pricing } from '../../entities/catalogue/ai-model.ts'
+import type { DeepReadonly } from '../../entities/sql/read-only.ts'
+
+/** What is known of a call of a model before it is made. */
+export interface UsageCall {
+  userId: number
+  tokenId: number | null
+  context: 'api' | 'private' | 'group'
+  provider: string
+  model: string
+  requestId: string
+  inputTokens: number
+  pricing: DeepReadonly<Pricing> | null
+  /** The version of the price. */
+  priceId: number | null
+}
+
+/** One of those whose limits a call counts for: its kind, and its id or name. */
+export type SubjectId = readonly [subject: LimitSubject, id: string]
+
+/** A call, whose limits it counts for, and the most that it can take. */
+export interface HoldRequest {
+  call: UsageCall
+  subjects: readonly SubjectId[]
+  tokens: number
+  /** Millionths of the currency; null where no price is known. */
+  costMicros: number | null
+  currency: string | null
+}
+
+/** A call under way, of which the database knows. */
+export interface Hold {
+  readonly id: number
+  /** Whether a limit in tokens or money applies, so that the answer must end where the hold does. */
+  readonly bounded: boolean
+  /** What the call took so far, as whoever makes it counts: it is the bill if this process dies. */
+  taken: () => { input: number; output: number }
+}
+
+export interface HoldRefusal {
+  /** Each limit that applies, with those that don't fit. */
+  limits: readonly AskedLimit[]
+}
+
+/**
+ * The account of what calls of models take. What a call can take at most is held in the database before it is made, and
+ * settled when it has ended; a call whose process is gone is settled by another one.
+ */
+export interface UsageLedger {
+  hold(request: HoldRequest): Promise<Hold | HoldRefusal>
+  /** Settles behind the answer, many calls in one statement. */
+  settle(hold: Hold, settlement: Omit<Settlement, 'id' | 'expiredOnly'>): void
+  /** Waits until all that ended is in the database. */
+  flush(): Promise<void>
+}

@@ -1,0 +1,106 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { startApp } from '../kit/app.ts'
+import { host } from '../kit/command-line.ts'
+
+const set = (...more: string[]) => ['limits', 'set', 'lecture', '--for', 'installation', '--per', 'month', ...more]
+
+describe('svc limits', () => {
+  test('makes, changes, lists and removes a limit', async () => {
+    await using machine = await host()
+
+    expect(await machine.json(...set('--cap', '12.50', '--unit', 'EUR'))).toEqual({ name: 'lecture' })
+    expect(await machine.json('limits', 'list')).toEqual([
+      expect.objectContaining({
+        name: 'lecture',
+        unit: 'money',
+        currency: 'EUR',
+        cap: 12_500_000,
+        mode: 'enforce',
+        used: 0,
+      }),
+    ])
+    await machine.json(...set('--cap', '100', '--unit', 'requests', '--mode', 'observe'))
+    expect(await machine.json('limits', 'list')).toEqual([
+      expect.objectContaining({ name: 'lecture', unit: 'requests', currency: null, cap: 100, mode: 'observe' }),
+    ])
+    expect(await machine.json('limits', 'remove', 'lecture')).toEqual({ name: 'lecture' })
+    expect(await machine.json('limits', 'list')).toEqual([])
+  })
+
+  test.for<[what: string, message: string, flags: string[]]>([
+    ['a cap that is half a request', '--cap must be a whole number.', ['--cap', '0.5', '--unit', 'requests']],
+    ['a cap that is no number', '--cap must be a number.', ['--cap', 'many', '--unit', 'requests']],
+    [
+      'a unit that nobody knows',
+      '--unit must be requests, tokens or a currency code such as EUR.',
+      ['--cap', '1', '--unit', 'cups'],
+    ],
+    [
+      'a time zone that is none',
+      '--time-zone must be a time zone such as Europe/Berlin.',
+      ['--cap', '1', '--unit', 'tokens', '--time-zone', 'Mars'],
+    ],
+  ])('refuses %s and makes nothing', async ([, message, flags]) => {
+    await using machine = await host()
+
+    expect(await machine.run(set(...flags))).toEqual({ exitCode: 2, stdout: '', stderr: `${message}\n` })
+    expect(await machine.json('limits', 'list')).toEqual([])
+  })
+
+  test('names a person by username, and says when there is none', async () => {
+    await using machine = await host()
+    const flags = ['--for', 'user:ada', '--cap', '5', '--unit', 'requests', '--per', 'day']
+
+    const { exitCode, stderr } = await machine.run(['limits', 'set', 'of ada', ...flags])
+
+    expect([exitCode, stderr]).toEqual([1, 'There is no user with the username ada.\n'])
+  })
+})
+
+describe('the file that LIMITS names', () => {
+  const file = async (folder: string, text: string) => {
+    const path = join(folder, 'limits.yaml')
+    await writeFile(path, text)
+    return path
+  }
+
+  test('makes limits that commands leave alone, and switches off what it names no more', async () => {
+    await using machine = await host()
+    const yaml = 'timeZone: Europe/Berlin\nlimits:\n  - { name: lecture, for: user, cap: 3, unit: tokens, per: week }\n'
+    const LIMITS = await file(machine.folder, yaml)
+    const start = () => startApp({ DATABASE_URL: machine.env.DATABASE_URL, LIMITS })
+    await (await start())[Symbol.asyncDispose]()
+
+    expect(await machine.json('limits', 'list')).toEqual([
+      expect.objectContaining({
+        name: 'lecture',
+        subject: 'user',
+        cap: 3,
+        unit: 'tokens',
+        period: 'week',
+        active: true,
+      }),
+    ])
+    expect((await machine.run(set('--cap', '9', '--unit', 'tokens'))).stderr).toBe(
+      "The limit 'lecture' stands in the file that LIMITS names. Change it there.\n",
+    )
+    await file(machine.folder, 'limits: []\n')
+    await (await start())[Symbol.asyncDispose]()
+    expect(await machine.json('limits', 'list')).toEqual([expect.objectContaining({ name: 'lecture', active: false })])
+  })
+
+  test('is refused at start with line and path of all that is wrong', async () => {
+    await using machine = await host()
+    const yaml =
+      'limits:\n  - { name: a, for: nobody, cap: 3, unit: tokens, per: week }\n  - { name: a, for: user, cap: -1 }\n'
+    const LIMITS = await file(machine.folder, yaml)
+
+    const start = startApp({ DATABASE_URL: machine.env.DATABASE_URL, LIMITS })
+
+    await expect(start).rejects.toThrow(
+      /line 2, limits\.0\.for: must be one of installation, .*\n.*line 3, limits\.1\.cap: .*/,
+    )
+  })
+})
