@@ -227,7 +227,7 @@ describe('the text of a statement', () => {
         statements.taken()
         const [path, headers] = places[place]?.(encodeURIComponent(text)) ?? ['']
         const { status } = await svc.ada.get(path, headers)
-        expect(status).toBeLessThan(500)
+        expect([200, 400, 404]).toContain(status)
         for (const statement of statements.taken()) {
           expect(statement.text).not.toContain(text)
           texts.add(statement.text)

@@ -68,7 +68,7 @@ test('a guest is told to sign in before the body is looked at, by every procedur
   for (const procedure of onTheWire) {
     const isOpen = procedure.access.callers === 'anyone'
     const { status } = await overTrpc(procedure, procedure.isQuery ? ['no JSON'] : ['{'.repeat(1000)], svc.asGuest)
-    if (isOpen) expect(status, procedure.name).toBeLessThan(500)
+    if (isOpen) expect([400, 401, 422], procedure.name).toContain(status)
     else expect(status, procedure.name).toBe(401)
   }
 })
