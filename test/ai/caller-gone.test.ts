@@ -5,7 +5,7 @@ import { recordsOf, startWith, streaming } from '../kit/asked-provider.ts'
 import { type Behaviour, beginStream, chunk, neverEnds, refuses, stalls } from '../kit/provider.ts'
 
 describe('a caller who goes away', () => {
-  test('ends the provider call of an answer in one piece', async () => {
+  test('a caller who goes away ends the provider call of an answer in one piece', async () => {
     await using app = await startWith(stalls)
     const gone = new AbortController()
     const asking = app.ask({}, gone.signal).catch((error: Error) => error.name)
@@ -23,7 +23,7 @@ describe('a caller who goes away', () => {
     expect(app.upstream.asked).toHaveLength(1)
   })
 
-  test('ends the provider call of a stream, and pays for what was delivered', async () => {
+  test('a caller who goes away ends the provider call of a stream, and pays for what was delivered', async () => {
     await using app = await startWith(neverEnds)
     const gone = new AbortController()
     const response = await app.ask(streaming, gone.signal)
@@ -40,7 +40,7 @@ describe('a caller who goes away', () => {
     expect(record?.output).toBeLessThan(100)
   })
 
-  test('before the first byte of a stream leaves one record, too', async () => {
+  test('a caller who goes away before the first byte of a stream leaves one record, too', async () => {
     await using app = await startWith(stalls)
     const gone = new AbortController()
     const asking = app.ask(streaming, gone.signal).catch(() => undefined)

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { describe, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { startApp, type TestUser } from '../kit/app.ts'
 import { freePort } from '../kit/free-port.ts'
 import {
@@ -55,8 +55,9 @@ const asksOneUserMay: [string, Behaviour, Record<string, string>][] = [
   ['an answer that is too big', (_, response) => void response.end(' '.repeat(65 * 1024 * 1024)), {}],
 ]
 
-describe('the circuit of a provider', () => {
-  test.for(asksOneUserMay)('stays closed for others when one user provokes %s', async ([, behave, headers]) => {
+test.for(asksOneUserMay)(
+  'the circuit of a provider stays closed for others when one user provokes %s',
+  async ([, behave, headers]) => {
     await using app = await startWith(behave, { failures: 2, openFor: '1m' }, { firstByte: '250ms' })
     for (let count = 0; count < 2; count++) await (await app.askAs(app.ada, headers)).text()
     app.upstream.behave = answers('For Bob.')
@@ -64,82 +65,82 @@ describe('the circuit of a provider', () => {
     const response = await app.askAs(app.bob)
 
     expect(await response.json()).toEqual({ success: true, content: { text: 'For Bob.' } })
+  },
+)
+
+test('the circuit of a provider opens when the provider fails by its own word', async () => {
+  await using app = await startWith(refuses(502), { failures: 3, openFor: '1m' })
+  expect((await app.askAs(app.ada)).status).toBe(500)
+  app.upstream.behave = answers('Nobody hears this.')
+
+  const response = await app.askAs(app.bob)
+
+  expect([response.status, await response.json()]).toMatchObject([500, { code: 'provider_failed' }])
+  expect(app.upstream.asked).toHaveLength(3)
+})
+
+test('the circuit of a provider opens when nobody is there to connect to', async () => {
+  const port = await freePort()
+  await using config = await configFor(`http://127.0.0.1:${port}/v1`, {
+    provider: { circuit: { failures: 3, openFor: '1m' } },
   })
+  await using svc = await startApp({ AI_CONFIG: config.file })
+  const { token } = await svc.user()
+  expect((await svc.send('POST', '/api/ai-req', { token, body: question() })).status).toBe(500)
+  let connections = 0
+  const late = createServer((socket) => {
+    connections++
+    socket.destroy()
+  }).listen(port, '127.0.0.1')
+  await once(late, 'listening')
 
-  test('opens when the provider fails by its own word', async () => {
-    await using app = await startWith(refuses(502), { failures: 3, openFor: '1m' })
-    expect((await app.askAs(app.ada)).status).toBe(500)
-    app.upstream.behave = answers('Nobody hears this.')
+  expect((await svc.send('POST', '/api/ai-req', { token, body: question() })).status).toBe(500)
 
-    const response = await app.askAs(app.bob)
+  expect(connections).toBe(0)
+  late.close()
+})
 
-    expect([response.status, await response.json()]).toMatchObject([500, { code: 'provider_failed' }])
-    expect(app.upstream.asked).toHaveLength(3)
-  })
+test('the circuit of a provider opens when several people wait in vain', async () => {
+  await using app = await startWith(stalls, { failures: 2, openFor: '1m' }, { firstByte: '250ms' })
+  const people = [app.ada, app.bob, await app.svc.user(), await app.svc.user()]
+  for (const person of people) expect((await app.askAs(person)).status).toBe(500)
+  app.upstream.behave = answers('Nobody hears this.')
 
-  test('opens when nobody is there to connect to', async () => {
-    const port = await freePort()
-    await using config = await configFor(`http://127.0.0.1:${port}/v1`, {
-      provider: { circuit: { failures: 3, openFor: '1m' } },
-    })
-    await using svc = await startApp({ AI_CONFIG: config.file })
-    const { token } = await svc.user()
-    expect((await svc.send('POST', '/api/ai-req', { token, body: question() })).status).toBe(500)
-    let connections = 0
-    const late = createServer((socket) => {
-      connections++
-      socket.destroy()
-    }).listen(port, '127.0.0.1')
-    await once(late, 'listening')
+  expect((await app.askAs(app.ada)).status).toBe(500)
+  expect(app.upstream.asked).toHaveLength(4)
+})
 
-    expect((await svc.send('POST', '/api/ai-req', { token, body: question() })).status).toBe(500)
+test('the circuit of a provider lets one call probe the provider while the others fail at once', async () => {
+  await using app = await startWith(refuses(500), { failures: 3, openFor: '500ms' })
+  await app.askAs(app.ada)
+  const answer = Promise.withResolvers<void>()
+  app.upstream.behave = async (asked, response) => {
+    await answer.promise
+    await answers('Back again.')(asked, response)
+  }
+  await pause(600)
+  const probe = app.askAs(app.ada)
+  await vi.waitFor(() => expect(app.upstream.asked).toHaveLength(4))
 
-    expect(connections).toBe(0)
-    late.close()
-  })
+  // Only then may the probe be answered: who waited for it would wait for ever.
+  const others = await Promise.all([app.askAs(app.bob), app.askAs(app.bob, streaming), app.askAs(app.ada)])
 
-  test('opens when several people wait in vain', async () => {
-    await using app = await startWith(stalls, { failures: 2, openFor: '1m' }, { firstByte: '250ms' })
-    const people = [app.ada, app.bob, await app.svc.user(), await app.svc.user()]
-    for (const person of people) expect((await app.askAs(person)).status).toBe(500)
-    app.upstream.behave = answers('Nobody hears this.')
+  expect(others.map(({ status }) => status)).toEqual([500, 500, 500])
+  expect(app.upstream.asked).toHaveLength(4)
+  answer.resolve()
+  expect(await (await probe).json()).toEqual({ success: true, content: { text: 'Back again.' } })
+  expect((await app.askAs(app.bob)).status).toBe(200)
+})
 
-    expect((await app.askAs(app.ada)).status).toBe(500)
-    expect(app.upstream.asked).toHaveLength(4)
-  })
+test('the circuit of a provider opens again when its probe waits in vain, whoever asked', async () => {
+  await using app = await startWith(refuses(500), { failures: 3, openFor: '300ms' }, { firstByte: '250ms' })
+  await app.askAs(app.ada)
+  app.upstream.behave = stalls
+  await pause(400)
+  expect((await app.askAs(app.bob)).status).toBe(500)
 
-  test('lets one call probe the provider while the others fail at once', async () => {
-    await using app = await startWith(refuses(500), { failures: 3, openFor: '500ms' })
-    await app.askAs(app.ada)
-    const answer = Promise.withResolvers<void>()
-    app.upstream.behave = async (asked, response) => {
-      await answer.promise
-      await answers('Back again.')(asked, response)
-    }
-    await pause(600)
-    const probe = app.askAs(app.ada)
-    await vi.waitFor(() => expect(app.upstream.asked).toHaveLength(4))
-
-    // Only then may the probe be answered: who waited for it would wait for ever.
-    const others = await Promise.all([app.askAs(app.bob), app.askAs(app.bob, streaming), app.askAs(app.ada)])
-
-    expect(others.map(({ status }) => status)).toEqual([500, 500, 500])
-    expect(app.upstream.asked).toHaveLength(4)
-    answer.resolve()
-    expect(await (await probe).json()).toEqual({ success: true, content: { text: 'Back again.' } })
-    expect((await app.askAs(app.bob)).status).toBe(200)
-  })
-
-  test('opens again when its probe waits in vain, whoever asked', async () => {
-    await using app = await startWith(refuses(500), { failures: 3, openFor: '300ms' }, { firstByte: '250ms' })
-    await app.askAs(app.ada)
-    app.upstream.behave = stalls
-    await pause(400)
-    expect((await app.askAs(app.bob)).status).toBe(500)
-
-    expect((await app.askAs(app.ada)).status).toBe(500)
-    expect(app.upstream.asked).toHaveLength(4)
-  })
+  expect((await app.askAs(app.ada)).status).toBe(500)
+  expect(app.upstream.asked).toHaveLength(4)
 })
 
 /** Refuses, and says when to come again. */
@@ -148,43 +149,41 @@ const refusesUntil =
   (_, response) =>
     void response.writeHead(status, { 'retry-after': retryAfter() }).end(canary)
 
-describe('a provider that says when to ask again', () => {
-  const inAnHour = () => new Date(Date.now() + 3_600_000).toUTCString()
+const inAnHour = () => new Date(Date.now() + 3_600_000).toUTCString()
 
-  test.for<[string, Behaviour]>([
-    ['too many requests, and minutes', refusesUntil(() => '120')],
-    ['too many requests, and a date', refusesUntil(inAnHour)],
-    ['that it is not available, and minutes', refusesUntil(() => '120', 503)],
-  ])('is not asked again for the same call: %s', async ([, behave]) => {
-    await using app = await startWith(inTurn(behave, answers('Too soon.')), { failures: 100 })
+test.for<[string, Behaviour]>([
+  ['too many requests, and minutes', refusesUntil(() => '120')],
+  ['too many requests, and a date', refusesUntil(inAnHour)],
+  ['that it is not available, and minutes', refusesUntil(() => '120', 503)],
+])('a provider that says when to ask again is not asked again for the same call: %s', async ([, behave]) => {
+  await using app = await startWith(inTurn(behave, answers('Too soon.')), { failures: 100 })
 
-    for (const headers of [{}, streaming]) {
-      const before = app.upstream.asked.length
-      app.upstream.behave = inTurn(behave, answers('Too soon.'))
-      const response = await app.askAs(app.ada, headers)
+  for (const headers of [{}, streaming]) {
+    const before = app.upstream.asked.length
+    app.upstream.behave = inTurn(behave, answers('Too soon.'))
+    const response = await app.askAs(app.ada, headers)
 
-      expect([response.status, await response.json()]).toMatchObject([500, { code: 'provider_failed' }])
-      expect(response.headers.get('retry-after')).toBeNull()
-      expect(app.upstream.asked).toHaveLength(before + 1)
-    }
-    expect(app.svc.log.join('')).toContain('"statusCode":')
-    expect(app.svc.log.join('')).not.toContain(canary)
-  })
+    expect([response.status, await response.json()]).toMatchObject([500, { code: 'provider_failed' }])
+    expect(response.headers.get('retry-after')).toBeNull()
+    expect(app.upstream.asked).toHaveLength(before + 1)
+  }
+  expect(app.svc.log.join('')).toContain('"statusCode":')
+  expect(app.svc.log.join('')).not.toContain(canary)
+})
 
-  test('is asked again once the time is over, where that is soon', async () => {
-    let notBefore = Number.POSITIVE_INFINITY
-    const first: Behaviour = (asked, response) => {
-      // A timer may be a few milliseconds early.
-      notBefore = Date.now() + 990
-      return refusesUntil(() => '1')(asked, response)
-    }
-    const then: Behaviour = (asked, response) =>
-      (Date.now() < notBefore ? refusesUntil(() => '120') : answers('Now.'))(asked, response)
-    await using app = await startWith(inTurn(first, then), { failures: 100 })
+test('a provider that says when to ask again is asked again once the time is over, where that is soon', async () => {
+  let notBefore = Number.POSITIVE_INFINITY
+  const first: Behaviour = (asked, response) => {
+    // A timer may be a few milliseconds early.
+    notBefore = Date.now() + 990
+    return refusesUntil(() => '1')(asked, response)
+  }
+  const then: Behaviour = (asked, response) =>
+    (Date.now() < notBefore ? refusesUntil(() => '120') : answers('Now.'))(asked, response)
+  await using app = await startWith(inTurn(first, then), { failures: 100 })
 
-    const response = await app.askAs(app.ada)
+  const response = await app.askAs(app.ada)
 
-    expect(await response.json()).toEqual({ success: true, content: { text: 'Now.' } })
-    expect(app.upstream.asked).toHaveLength(2)
-  })
+  expect(await response.json()).toEqual({ success: true, content: { text: 'Now.' } })
+  expect(app.upstream.asked).toHaveLength(2)
 })

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { startApp } from '../kit/app.ts'
 import { eventsIn, textOf } from '../kit/event-stream.ts'
 import { clientOf } from '../kit/json-api-client.ts'
@@ -113,36 +113,34 @@ test('a change of parameters takes effect with the next request', async () => {
   expect(upstream.asked.map(({ body }) => body['seed'])).toEqual([1, 2])
 })
 
-describe('tools of a model', () => {
-  const asTool = { parameters: {}, tools: ['weather'] }
+const asTool = { parameters: {}, tools: ['weather'] }
 
-  async function rounds(settings: object, accept: string) {
-    await using upstream = await startProvider(({ body }, response) => {
-      const isTold = body['tool_choice'] === 'none' || !body.tools
-      const behave = isTold ? speaks(protocolOf('openai-compatible')) : callsTool('weather', '{"city":"Bonn"}')
-      // Whatever it was told by the tool, it asks again.
-      const messages = body.messages.filter(({ role }) => role !== 'tool')
-      return behave({ path: '', headers: {}, body: { ...body, messages } }, response)
-    })
-    await using config = await configFor(upstream.url, { model: { ...asTool, settings } })
-    await using svc = await startApp({ AI_CONFIG: config.file, ...toolSettings })
-    const { token } = await svc.user()
-    const response = await svc.send('POST', '/api/ai-req', { token, headers: { accept }, body: question() })
-    await response.text()
-    return upstream.asked.map(({ body }) => (body.tools ? (body['tool_choice'] ?? 'auto') : 'none offered'))
-  }
-
-  const settings = { maxToolCallingRounds: 1, maxToolCallingRoundsStreaming: 2 }
-
-  test('are asked for as many rounds as the settings of the model say', async () => {
-    expect(await rounds(settings, 'application/json')).toEqual(['auto', 'none'])
-    expect(await rounds(settings, 'text/event-stream')).toEqual(['auto', 'auto', 'none'])
-    expect(await rounds({}, 'application/json')).toEqual([...Array(5).fill('auto'), 'none'])
+async function rounds(settings: object, accept: string) {
+  await using upstream = await startProvider(({ body }, response) => {
+    const isTold = body['tool_choice'] === 'none' || !body.tools
+    const behave = isTold ? speaks(protocolOf('openai-compatible')) : callsTool('weather', '{"city":"Bonn"}')
+    // Whatever it was told by the tool, it asks again.
+    const messages = body.messages.filter(({ role }) => role !== 'tool')
+    return behave({ path: '', headers: {}, body: { ...body, messages } }, response)
   })
+  await using config = await configFor(upstream.url, { model: { ...asTool, settings } })
+  await using svc = await startApp({ AI_CONFIG: config.file, ...toolSettings })
+  const { token } = await svc.user()
+  const response = await svc.send('POST', '/api/ai-req', { token, headers: { accept }, body: question() })
+  await response.text()
+  return upstream.asked.map(({ body }) => (body.tools ? (body['tool_choice'] ?? 'auto') : 'none offered'))
+}
 
-  test('are not offered where its settings say that it calls none', async () => {
-    expect(await rounds({ toolCalling: false }, 'application/json')).toEqual(['none offered'])
-  })
+const settings = { maxToolCallingRounds: 1, maxToolCallingRoundsStreaming: 2 }
+
+test('tools of a model are asked for as many rounds as the settings of the model say', async () => {
+  expect(await rounds(settings, 'application/json')).toEqual(['auto', 'none'])
+  expect(await rounds(settings, 'text/event-stream')).toEqual(['auto', 'auto', 'none'])
+  expect(await rounds({}, 'application/json')).toEqual([...Array(5).fill('auto'), 'none'])
+})
+
+test('tools of a model are not offered where its settings say that it calls none', async () => {
+  expect(await rounds({ toolCalling: false }, 'application/json')).toEqual(['none offered'])
 })
 
 test('a parameter that the service writes itself is refused by its name', async () => {

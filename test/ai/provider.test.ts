@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { describe, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { startApp } from '../kit/app.ts'
 import { failures, recordsOf, startWith, streaming } from '../kit/asked-provider.ts'
 import { eventsIn, textOf } from '../kit/event-stream.ts'
@@ -22,52 +22,53 @@ import {
 
 const timeouts = { connect: '1s', firstByte: '700ms', total: '5s' }
 
-describe('a provider that', () => {
-  test.for(failures)('%s is a 500 that says nothing of it', async ([, behave]) => {
-    await using app = await startWith(behave, { timeouts })
+test.for(failures)('a provider that %s is a 500 that says nothing of it', async ([, behave]) => {
+  await using app = await startWith(behave, { timeouts })
 
-    const response = await app.ask()
+  const response = await app.ask()
 
-    expect(response.status).toBe(500)
-    const text = await response.text()
-    expect(JSON.parse(text)).toEqual({
-      success: false,
-      message: 'The AI provider did not answer. Try again later.',
-      code: 'provider_failed',
-      requestId: response.headers.get('x-request-id'),
-    })
-    expect(app.svc.log.join('')).not.toContain(canary)
-    expect(app.svc.log.join('')).toContain(response.headers.get('x-request-id'))
-    // Who hears nothing until the time is up has had the question worked on.
-    expect(await recordsOf(app.svc)).toEqual([{ outcome: 'failed', input: behave === stalls ? 2 : 0, output: 0 }])
+  expect(response.status).toBe(500)
+  const text = await response.text()
+  expect(JSON.parse(text)).toEqual({
+    success: false,
+    message: 'The AI provider did not answer. Try again later.',
+    code: 'provider_failed',
+    requestId: response.headers.get('x-request-id'),
   })
+  expect(app.svc.log.join('')).not.toContain(canary)
+  expect(app.svc.log.join('')).toContain(response.headers.get('x-request-id'))
+  // Who hears nothing until the time is up has had the question worked on.
+  expect(await recordsOf(app.svc)).toEqual([{ outcome: 'failed', input: behave === stalls ? 2 : 0, output: 0 }])
+})
 
-  test.for(failures)('%s is a plain 500 where a stream was asked for', async ([, behave]) => {
-    await using app = await startWith(behave, { timeouts })
+test.for(failures)('a provider that %s is a plain 500 where a stream was asked for', async ([, behave]) => {
+  await using app = await startWith(behave, { timeouts })
 
-    const response = await app.ask(streaming)
+  const response = await app.ask(streaming)
 
-    expect(response.status).toBe(500)
-    expect(response.headers.get('content-type')).toMatch(/^application\/json/)
-    expect(await response.json()).toMatchObject({ success: false, code: 'provider_failed' })
-    expect(app.svc.log.join('')).not.toContain(canary)
-    expect(await recordsOf(app.svc)).toMatchObject([{ outcome: 'failed', output: 0 }])
-  })
+  expect(response.status).toBe(500)
+  expect(response.headers.get('content-type')).toMatch(/^application\/json/)
+  expect(await response.json()).toMatchObject({ success: false, code: 'provider_failed' })
+  expect(app.svc.log.join('')).not.toContain(canary)
+  expect(await recordsOf(app.svc)).toMatchObject([{ outcome: 'failed', output: 0 }])
+})
 
-  test('is not there is a 500, and the service goes on', async () => {
-    await using config = await configFor(`http://127.0.0.1:${await freePort()}/v1`)
-    await using svc = await startApp({ AI_CONFIG: config.file })
-    const { token } = await svc.user()
+test('a provider that is not there is a 500, and the service goes on', async () => {
+  await using config = await configFor(`http://127.0.0.1:${await freePort()}/v1`)
+  await using svc = await startApp({ AI_CONFIG: config.file })
+  const { token } = await svc.user()
 
-    const response = await svc.send('POST', '/api/ai-req', { token, body: question() })
+  const response = await svc.send('POST', '/api/ai-req', { token, body: question() })
 
-    expect(response.status).toBe(500)
-    expect(await response.json()).toMatchObject({ code: 'provider_failed' })
-    expect(await recordsOf(svc)).toMatchObject([{ outcome: 'failed' }])
-    expect((await svc.send('GET', '/api/user', { token })).status).toBe(200)
-  })
+  expect(response.status).toBe(500)
+  expect(await response.json()).toMatchObject({ code: 'provider_failed' })
+  expect(await recordsOf(svc)).toMatchObject([{ outcome: 'failed' }])
+  expect((await svc.send('GET', '/api/user', { token })).status).toBe(200)
+})
 
-  test.for(['reset', 'end', 'error'] as const)('breaks off its stream (%s) ends ours with an error', async (how) => {
+test.for(['reset', 'end', 'error'] as const)(
+  'a provider that breaks off its stream (%s) ends ours with an error',
+  async (how) => {
     await using app = await startWith(breaksOff(how))
 
     const response = await app.ask(streaming)
@@ -88,139 +89,135 @@ describe('a provider that', () => {
     expect(more).toEqual([])
     expect(record?.outcome).toBe('failed')
     expect(record?.output).toBeGreaterThan(0)
-  })
+  },
+)
 
-  test('falls silent within its stream ends ours with an error', async () => {
-    const behave: Behaviour = (_, response) => {
-      beginStream(response)
-      response.write(chunk({ delta: { content: 'Half an ' } }))
-    }
-    await using app = await startWith(behave, { timeouts })
+test('a provider that falls silent within its stream ends ours with an error', async () => {
+  const behave: Behaviour = (_, response) => {
+    beginStream(response)
+    response.write(chunk({ delta: { content: 'Half an ' } }))
+  }
+  await using app = await startWith(behave, { timeouts })
 
-    const events = eventsIn(await (await app.ask(streaming)).text())
+  const events = eventsIn(await (await app.ask(streaming)).text())
 
-    expect(events.map(({ event }) => event)).toEqual(['delta', 'error'])
-  })
-
-  test('says too little for too long is cut off by the time limit of the whole call', async () => {
-    await using app = await startWith(neverEnds, { timeouts: { ...timeouts, total: '600ms' } })
-
-    const events = eventsIn(await (await app.ask(streaming)).text())
-
-    expect(events.at(0)?.event).toBe('delta')
-    expect(events.at(-1)?.event).toBe('error')
-    await vi.waitFor(() => expect(app.upstream.asked[0]?.abortedAt).toBeDefined())
-    expect(await recordsOf(app.svc)).toMatchObject([{ outcome: 'failed' }])
-  })
-
-  test('counts what cannot be is still recorded, and so is everybody else', async () => {
-    const impossible = { prompt_tokens: 1e15, completion_tokens: -3.5, total_tokens: 1 }
-    const body = {
-      choices: [{ message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }],
-      usage: impossible,
-    }
-    await using app = await startWith(inTurn(replies(JSON.stringify(body)), answers('Hi')))
-
-    expect((await app.ask()).status).toBe(200)
-    expect((await app.ask()).status).toBe(200)
-
-    const records = await recordsOf(app.svc)
-    expect(records.map(({ outcome }) => outcome)).toEqual(['completed', 'completed'])
-    expect(records[1]).toMatchObject({ input: 7, output: 3 })
-  })
+  expect(events.map(({ event }) => event)).toEqual(['delta', 'error'])
 })
 
-describe('another try', () => {
-  test.for<[string, Behaviour]>([
-    ['a refusal for the moment', refuses(503)],
-    ['too many requests', refuses(429)],
-    ['a closed connection', (_, response) => void response.destroy()],
-  ])('follows %s', async ([, fault]) => {
-    await using app = await startWith(inTurn(fault, answers('Now.')))
+test('a provider that says too little for too long is cut off by the time limit of the whole call', async () => {
+  await using app = await startWith(neverEnds, { timeouts: { ...timeouts, total: '600ms' } })
 
-    const response = await app.ask()
+  const events = eventsIn(await (await app.ask(streaming)).text())
 
-    expect(response.status).toBe(200)
-    expect(await response.json()).toEqual({ success: true, content: { text: 'Now.' } })
-    expect(app.upstream.asked).toHaveLength(2)
-    expect(await recordsOf(app.svc)).toMatchObject([{ outcome: 'completed', input: 7, output: 3 }])
-  })
-
-  test('follows before the first byte of a stream', async () => {
-    await using app = await startWith(inTurn(refuses(503), refuses(503), answers('Now.')))
-
-    const events = eventsIn(await (await app.ask(streaming)).text())
-
-    expect(textOf(events)).toBe('Now.')
-    expect(app.upstream.asked).toHaveLength(3)
-    expect(await recordsOf(app.svc)).toHaveLength(1)
-  })
-
-  test('is the last after two', async () => {
-    await using app = await startWith(refuses(503), { circuit: { failures: 100 } })
-
-    expect((await app.ask()).status).toBe(500)
-    expect(app.upstream.asked).toHaveLength(3)
-  })
-
-  test('does not follow a refusal for good', async () => {
-    await using app = await startWith(refuses(400))
-
-    await app.ask()
-
-    expect(app.upstream.asked).toHaveLength(1)
-  })
-
-  test('does not follow once something was delivered', async () => {
-    await using app = await startWith(breaksOff('reset'))
-
-    await (await app.ask(streaming)).text()
-
-    expect(app.upstream.asked).toHaveLength(1)
-  })
+  expect(events.at(0)?.event).toBe('delta')
+  expect(events.at(-1)?.event).toBe('error')
+  await vi.waitFor(() => expect(app.upstream.asked[0]?.abortedAt).toBeDefined())
+  expect(await recordsOf(app.svc)).toMatchObject([{ outcome: 'failed' }])
 })
 
-describe('a provider that keeps failing', () => {
-  test('is left alone for a while, and asked again after', async () => {
-    await using app = await startWith(refuses(500), { circuit: { failures: 3, openFor: '1s' } })
-    expect((await app.ask()).status).toBe(500)
-    expect(app.upstream.asked).toHaveLength(3)
+test('a provider that counts what cannot be is still recorded, and so is everybody else', async () => {
+  const impossible = { prompt_tokens: 1e15, completion_tokens: -3.5, total_tokens: 1 }
+  const body = {
+    choices: [{ message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }],
+    usage: impossible,
+  }
+  await using app = await startWith(inTurn(replies(JSON.stringify(body)), answers('Hi')))
 
-    const skipped = await app.ask()
+  expect((await app.ask()).status).toBe(200)
+  expect((await app.ask()).status).toBe(200)
 
-    expect(skipped.status).toBe(500)
-    expect(await skipped.json()).toMatchObject({ code: 'provider_failed' })
-    expect((await app.ask(streaming)).status).toBe(500)
-    expect(app.upstream.asked).toHaveLength(3)
+  const records = await recordsOf(app.svc)
+  expect(records.map(({ outcome }) => outcome)).toEqual(['completed', 'completed'])
+  expect(records[1]).toMatchObject({ input: 7, output: 3 })
+})
 
-    app.upstream.behave = answers('Back again.')
-    await pause(1100)
+test.for<[string, Behaviour]>([
+  ['a refusal for the moment', refuses(503)],
+  ['too many requests', refuses(429)],
+  ['a closed connection', (_, response) => void response.destroy()],
+])('another try follows %s', async ([, fault]) => {
+  await using app = await startWith(inTurn(fault, answers('Now.')))
 
-    expect(await (await app.ask()).json()).toEqual({ success: true, content: { text: 'Back again.' } })
-    expect((await app.ask()).status).toBe(200)
-    expect(await recordsOf(app.svc)).toHaveLength(5)
-  })
+  const response = await app.ask()
 
-  test('is not blamed for questions it refuses', async () => {
-    await using app = await startWith(refuses(400), { circuit: { failures: 2, openFor: '1m' } })
+  expect(response.status).toBe(200)
+  expect(await response.json()).toEqual({ success: true, content: { text: 'Now.' } })
+  expect(app.upstream.asked).toHaveLength(2)
+  expect(await recordsOf(app.svc)).toMatchObject([{ outcome: 'completed', input: 7, output: 3 }])
+})
 
-    for (let count = 0; count < 4; count++) await app.ask()
+test('another try follows before the first byte of a stream', async () => {
+  await using app = await startWith(inTurn(refuses(503), refuses(503), answers('Now.')))
 
-    expect(app.upstream.asked).toHaveLength(4)
-  })
+  const events = eventsIn(await (await app.ask(streaming)).text())
 
-  test('is not blamed for callers who go away', async () => {
-    await using app = await startWith(stalls, { circuit: { failures: 2, openFor: '1m' } })
-    for (let count = 0; count < 3; count++) {
-      const gone = new AbortController()
-      const asking = app.ask({}, gone.signal).catch(() => undefined)
-      await vi.waitFor(() => expect(app.upstream.asked).toHaveLength(count + 1))
-      gone.abort()
-      await asking
-      await vi.waitFor(() => expect(app.upstream.asked[count]?.abortedAt).toBeDefined())
-    }
-    app.upstream.behave = answers('Here.')
+  expect(textOf(events)).toBe('Now.')
+  expect(app.upstream.asked).toHaveLength(3)
+  expect(await recordsOf(app.svc)).toHaveLength(1)
+})
 
-    expect((await app.ask()).status).toBe(200)
-  })
+test('another try is the last after two', async () => {
+  await using app = await startWith(refuses(503), { circuit: { failures: 100 } })
+
+  expect((await app.ask()).status).toBe(500)
+  expect(app.upstream.asked).toHaveLength(3)
+})
+
+test('another try does not follow a refusal for good', async () => {
+  await using app = await startWith(refuses(400))
+
+  await app.ask()
+
+  expect(app.upstream.asked).toHaveLength(1)
+})
+
+test('another try does not follow once something was delivered', async () => {
+  await using app = await startWith(breaksOff('reset'))
+
+  await (await app.ask(streaming)).text()
+
+  expect(app.upstream.asked).toHaveLength(1)
+})
+
+test('a provider that keeps failing is left alone for a while, and asked again after', async () => {
+  await using app = await startWith(refuses(500), { circuit: { failures: 3, openFor: '1s' } })
+  expect((await app.ask()).status).toBe(500)
+  expect(app.upstream.asked).toHaveLength(3)
+
+  const skipped = await app.ask()
+
+  expect(skipped.status).toBe(500)
+  expect(await skipped.json()).toMatchObject({ code: 'provider_failed' })
+  expect((await app.ask(streaming)).status).toBe(500)
+  expect(app.upstream.asked).toHaveLength(3)
+
+  app.upstream.behave = answers('Back again.')
+  await pause(1100)
+
+  expect(await (await app.ask()).json()).toEqual({ success: true, content: { text: 'Back again.' } })
+  expect((await app.ask()).status).toBe(200)
+  expect(await recordsOf(app.svc)).toHaveLength(5)
+})
+
+test('a provider that keeps failing is not blamed for questions it refuses', async () => {
+  await using app = await startWith(refuses(400), { circuit: { failures: 2, openFor: '1m' } })
+
+  for (let count = 0; count < 4; count++) await app.ask()
+
+  expect(app.upstream.asked).toHaveLength(4)
+})
+
+test('a provider that keeps failing is not blamed for callers who go away', async () => {
+  await using app = await startWith(stalls, { circuit: { failures: 2, openFor: '1m' } })
+  for (let count = 0; count < 3; count++) {
+    const gone = new AbortController()
+    const asking = app.ask({}, gone.signal).catch(() => undefined)
+    await vi.waitFor(() => expect(app.upstream.asked).toHaveLength(count + 1))
+    gone.abort()
+    await asking
+    await vi.waitFor(() => expect(app.upstream.asked[count]?.abortedAt).toBeDefined())
+  }
+  app.upstream.behave = answers('Here.')
+
+  expect((await app.ask()).status).toBe(200)
 })

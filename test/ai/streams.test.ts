@@ -1,85 +1,83 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { recordsOf, startWith, streaming } from '../kit/asked-provider.ts'
 import { eventsIn, textOf } from '../kit/event-stream.ts'
 import { answers, type Behaviour, beginStream, chunk, endStream, question } from '../kit/provider.ts'
 
-describe('a stream', () => {
-  test('has deltas, then what it took, then the end', async () => {
-    await using app = await startWith(answers('Good day to you.'))
+test('a stream has deltas, then what it took, then the end', async () => {
+  await using app = await startWith(answers('Good day to you.'))
 
-    const response = await app.ask(streaming)
+  const response = await app.ask(streaming)
 
-    expect(response.status).toBe(200)
-    expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
-    expect(response.headers.get('cache-control')).toBe('no-store')
-    expect(response.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/)
-    expect(response.headers.get('x-content-type-options')).toBe('nosniff')
-    const events = eventsIn(await response.text())
-    expect(events).toEqual([
-      { event: 'delta', data: { text: 'Good ' } },
-      { event: 'delta', data: { text: 'day ' } },
-      { event: 'delta', data: { text: 'to ' } },
-      { event: 'delta', data: { text: 'you.' } },
-      { event: 'usage', data: { inputTokens: 7, outputTokens: 3, cachedTokens: 0, reasoningTokens: 0 } },
-      { event: 'done', data: {} },
-    ])
-    expect(app.upstream.asked[0]?.body).toMatchObject({ stream: true })
-    expect(await recordsOf(app.svc)).toEqual([{ outcome: 'completed', input: 7, output: 3 }])
-  })
+  expect(response.status).toBe(200)
+  expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
+  expect(response.headers.get('cache-control')).toBe('no-store')
+  expect(response.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/)
+  expect(response.headers.get('x-content-type-options')).toBe('nosniff')
+  const events = eventsIn(await response.text())
+  expect(events).toEqual([
+    { event: 'delta', data: { text: 'Good ' } },
+    { event: 'delta', data: { text: 'day ' } },
+    { event: 'delta', data: { text: 'to ' } },
+    { event: 'delta', data: { text: 'you.' } },
+    { event: 'usage', data: { inputTokens: 7, outputTokens: 3, cachedTokens: 0, reasoningTokens: 0 } },
+    { event: 'done', data: {} },
+  ])
+  expect(app.upstream.asked[0]?.body).toMatchObject({ stream: true })
+  expect(await recordsOf(app.svc)).toEqual([{ outcome: 'completed', input: 7, output: 3 }])
+})
 
-  test('carries any text unharmed', async () => {
-    const text = 'Zeilen\n\ndata: x\r\nevent: done\u2028 "und" \\ 😀 ü \u0000'
-    await using app = await startWith(answers(text, [...text]))
+test('a stream carries any text unharmed', async () => {
+  const text = 'Zeilen\n\ndata: x\r\nevent: done\u2028 "und" \\ 😀 ü \u0000'
+  await using app = await startWith(answers(text, [...text]))
 
-    expect(textOf(eventsIn(await (await app.ask(streaming)).text()))).toBe(text)
-  })
+  expect(textOf(eventsIn(await (await app.ask(streaming)).text()))).toBe(text)
+})
 
-  test('shows that it is alive while the model is silent', async () => {
-    const behave: Behaviour = async (_, response) => {
-      beginStream(response)
-      response.write(chunk({ delta: { content: 'Well' } }))
-      await pause(500)
-      endStream(response)
-    }
-    await using app = await startWith(behave, {}, { AI_HEARTBEAT: '50ms' })
+test('a stream shows that it is alive while the model is silent', async () => {
+  const behave: Behaviour = async (_, response) => {
+    beginStream(response)
+    response.write(chunk({ delta: { content: 'Well' } }))
+    await pause(500)
+    endStream(response)
+  }
+  await using app = await startWith(behave, {}, { AI_HEARTBEAT: '50ms' })
 
-    const text = await (await app.ask(streaming)).text()
+  const text = await (await app.ask(streaming)).text()
 
-    expect(text.split('\n').filter((line) => line.startsWith(':')).length).toBeGreaterThan(2)
-    expect(eventsIn(text).map(({ event }) => event)).toEqual(['delta', 'usage', 'done'])
-  })
+  expect(text.split('\n').filter((line) => line.startsWith(':')).length).toBeGreaterThan(2)
+  expect(eventsIn(text).map(({ event }) => event)).toEqual(['delta', 'usage', 'done'])
+})
 
-  test('counts for itself where the provider does not', async () => {
-    const behave: Behaviour = (_, response) => {
-      beginStream(response)
-      response.write(chunk({ delta: { content: 'eight letters and more' } }))
-      response.write(chunk({ delta: {}, finish_reason: 'stop' }))
-      response.end('data: [DONE]\n\n')
-    }
-    await using app = await startWith(behave)
+test('a stream counts for itself where the provider does not', async () => {
+  const behave: Behaviour = (_, response) => {
+    beginStream(response)
+    response.write(chunk({ delta: { content: 'eight letters and more' } }))
+    response.write(chunk({ delta: {}, finish_reason: 'stop' }))
+    response.end('data: [DONE]\n\n')
+  }
+  await using app = await startWith(behave)
 
-    const events = eventsIn(await (await app.ask(streaming)).text())
+  const events = eventsIn(await (await app.ask(streaming)).text())
 
-    expect(events.find(({ event }) => event === 'usage')?.data).toMatchObject({ inputTokens: 2, outputTokens: 6 })
-    expect(await recordsOf(app.svc)).toEqual([{ outcome: 'completed', input: 2, output: 6 }])
-  })
+  expect(events.find(({ event }) => event === 'usage')?.data).toMatchObject({ inputTokens: 2, outputTokens: 6 })
+  expect(await recordsOf(app.svc)).toEqual([{ outcome: 'completed', input: 2, output: 6 }])
+})
 
-  test('of many answers at once mixes nothing up', async () => {
-    const echo: Behaviour = (asked, response) =>
-      answers(`You said ${asked.body.messages.at(-1)?.content}`)(asked, response)
-    await using app = await startWith(echo)
-    const { token } = await app.svc.user()
+test('a stream of many answers at once mixes nothing up', async () => {
+  const echo: Behaviour = (asked, response) =>
+    answers(`You said ${asked.body.messages.at(-1)?.content}`)(asked, response)
+  await using app = await startWith(echo)
+  const { token } = await app.svc.user()
 
-    const told = await Promise.all(
-      Array.from({ length: 20 }, async (_, index) => {
-        const body = question(`number ${index}`)
-        const response = await app.svc.send('POST', '/api/ai-req', { token, headers: streaming, body })
-        return textOf(eventsIn(await response.text()))
-      }),
-    )
+  const told = await Promise.all(
+    Array.from({ length: 20 }, async (_, index) => {
+      const body = question(`number ${index}`)
+      const response = await app.svc.send('POST', '/api/ai-req', { token, headers: streaming, body })
+      return textOf(eventsIn(await response.text()))
+    }),
+  )
 
-    expect(told).toEqual(Array.from({ length: 20 }, (_, index) => `You said number ${index}`))
-    expect(await recordsOf(app.svc)).toHaveLength(20)
-  })
+  expect(told).toEqual(Array.from({ length: 20 }, (_, index) => `You said number ${index}`))
+  expect(await recordsOf(app.svc)).toHaveLength(20)
 })

@@ -72,7 +72,7 @@ describe('svc usage --by', () => {
     expect(await by('day', '--from', '2026-04-01', '--to', '2026-04-02')).toEqual([])
   })
 
-  test('prints values that a spreadsheet reads as they are', async () => {
+  test('svc usage --by prints values that a spreadsheet reads as they are', async () => {
     await using machine = await machineWithCalls()
     await machine.rows(`update users set username = '=1+1' where username = 'bob'`)
 
@@ -86,7 +86,7 @@ describe('svc usage --by', () => {
     expect(models).toContain('\r\n"""big"", = or not",1,0,')
   })
 
-  test('prints a table for people, and says that there is more', async () => {
+  test('svc usage --by prints a table for people, and says that there is more', async () => {
     await using machine = await machineWithCalls()
     expect((await machine.run(['usage', '--by', 'day', ...march])).stdout).toMatch(/^day +requests .*\n2026-03-01 +1 /)
     await machine.rows(`insert into usage_records (context, provider, model, outcome, duration_ms, request_id, created_at)
@@ -101,7 +101,7 @@ describe('svc usage --by', () => {
     ).toHaveLength(1505)
   })
 
-  test('refuses another thing, days in disorder, and values without a thing to sum up by', async () => {
+  test('svc usage --by refuses another thing, days in disorder, and values without a thing to sum up by', async () => {
     await using machine = await host()
 
     expect(await machine.run(['usage', '--by', 'mood'])).toMatchObject({ exitCode: 2, stdout: '' })
@@ -159,7 +159,7 @@ describe('calls that are older than records are kept', () => {
     expect(await reports(svc)).toEqual(before)
   })
 
-  test('are counted once, however many replicas sum them up at once', async () => {
+  test('calls that are older than records are kept are counted once, however many replicas sum them up at once', async () => {
     await using one = await startApp({ RETENTION_USAGE_MONTHS: '2' })
     await using two = await startApp({ RETENTION_USAGE_MONTHS: '2', DATABASE_URL: one.env.DATABASE_URL ?? '' })
     await addPeople(one.rows)
@@ -172,7 +172,7 @@ describe('calls that are older than records are kept', () => {
     expect(await reports(two)).toEqual(before)
   })
 
-  test('stay in the summary of whoever asked them, and of nobody else', async () => {
+  test('calls that are older than records are kept stay in the summary of whoever asked them, and of nobody else', async () => {
     await using svc = await startApp({ RETENTION_USAGE_MONTHS: '2' })
     const ada = await svc.user()
     const bob = await svc.user()
@@ -196,7 +196,7 @@ describe('calls that are older than records are kept', () => {
     expect(await svc.rows('select user_id, requests from usage_rollups')).toEqual([{ user_id: null, requests: 1 }])
   })
 
-  test('stay as they are where nobody said how long they are kept', async () => {
+  test('calls that are older than records are kept stay as they are where nobody said how long they are kept', async () => {
     await using svc = await startApp()
     await addPeople(svc.rows)
     await addCalls(svc.rows, monthly)

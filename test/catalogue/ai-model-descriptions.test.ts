@@ -25,7 +25,7 @@ async function describeModels({ admin }: JsonApiApp, { model }: Catalogue) {
 const german = { 'x-app-locale': 'de_DE' }
 
 describe('descriptions of models', () => {
-  test('come in the language of the caller, or in the default one, on every path', async () => {
+  test('descriptions of models come in the language of the caller, or in the default one, on every path', async () => {
     await using svc = await startJsonApi()
     const catalogue = await addCatalogue(svc)
     const { external, main } = catalogue.model
@@ -68,7 +68,7 @@ describe('descriptions of models', () => {
     expect((await svc.admin.get('/ai-model-descriptions')).total).toBe(6)
   })
 
-  test('are written by administrators, one per model and language', async () => {
+  test('descriptions of models are written by administrators, one per model and language', async () => {
     await using svc = await startJsonApi()
     const catalogue = await addCatalogue(svc)
     const ids = await describeModels(svc, catalogue)

@@ -200,7 +200,7 @@ describe('models', () => {
     expect((await svc.admin.update('ai-models', id, { label: 'x' })).status).toBe(404)
   })
 
-  test('says where a body is wrong, at a place that the body has', async () => {
+  test('models says where a body is wrong, at a place that the body has', async () => {
     await using svc = await startJsonApi()
     const { provider, model } = await addCatalogue(svc)
     const provided = { provider: to('ai-providers', provider.open) }
@@ -300,7 +300,7 @@ describe('models', () => {
       }
   })
 
-  test('sorts by what it says and by nothing else; knows no filter', async () => {
+  test('models sorts by what it says and by nothing else; knows no filter', async () => {
     await using svc = await startJsonApi()
     await addCatalogue(svc)
     const labels = async (sort: string) =>

@@ -28,7 +28,7 @@ describe('tools', () => {
     expect(idsOf((await svc.admin.get('/ai-tools')).list)).toEqual(Object.values(tool))
   })
 
-  test('show what concerns only administrators to them alone', async () => {
+  test('tools show what concerns only administrators to them alone', async () => {
     await using svc = await startJsonApi()
     const { tool } = await addCatalogue(svc)
     const { one } = await svc.ada.get(`/ai-tools/${tool.fetch}`)
@@ -52,7 +52,7 @@ describe('tools', () => {
     expect([asked.status, asked.one.attributes]).toEqual([200, { name: 'fetch' }])
   })
 
-  test('are filtered by model and by state, each alone and both together', async () => {
+  test('tools are filtered by model and by state, each alone and both together', async () => {
     await using svc = await startJsonApi()
     const { model, tool } = await addCatalogue(svc)
     await svc.rows('delete from ai_model_tools where tool_id = $1 and model_id = $2', [tool.fetch, model.external])
@@ -90,7 +90,7 @@ describe('tools', () => {
       expect(idsOf((await svc.ada.get(`${path}?filter[status]=online`)).list)).toEqual([search])
   })
 
-  test('know no other filter, and no other value', async () => {
+  test('tools know no other filter, and no other value', async () => {
     await using svc = await startJsonApi()
     for (const [query, parameter] of [
       ['filter[assigned]=', 'filter[assigned]'],
@@ -180,7 +180,7 @@ describe('tools', () => {
 })
 
 describe('the models of a tool', () => {
-  test('are added, replaced and removed by an administrator', async () => {
+  test('the models of a tool are added, replaced and removed by an administrator', async () => {
     await using svc = await startJsonApi()
     const { tool, model } = await addCatalogue(svc)
     const path = `/ai-tools/${tool.loose}/relationships/models`
@@ -232,7 +232,7 @@ describe('the models of a tool', () => {
     expect(idsOf((await svc.admin.get(path)).list)).toEqual([model.main])
   })
 
-  test('are changed by nobody else, who hears nothing of the body; the server cannot be changed at all', async () => {
+  test('the models of a tool are changed by nobody else, who hears nothing of the body; the server cannot be changed at all', async () => {
     await using svc = await startJsonApi()
     const { tool, model } = await addCatalogue(svc)
     for (const method of ['POST', 'PATCH', 'DELETE']) {

@@ -22,7 +22,7 @@ describe('tool servers', () => {
       expect((await svc.guest.get(`/mcp-servers${path}`)).status).toBe(401)
   })
 
-  test('keep the key and the additional configuration to themselves', async () => {
+  test('tool servers keep the key and the additional configuration to themselves', async () => {
     await using svc = await startJsonApi()
     const [key, header] = ['SECRET-KEY-OF-TOOLS', 'SECRET-HEADER-OF-TOOLS']
     const created = await svc.admin.create('mcp-servers', {
@@ -65,7 +65,7 @@ describe('tool servers', () => {
     expect(svc.log.join()).not.toMatch(/SECRET/)
   })
 
-  test('are created, changed and deleted by administrators; their tools stay without a server', async () => {
+  test('tool servers are created, changed and deleted by administrators; their tools stay without a server', async () => {
     await using svc = await startJsonApi()
     const { server, tool } = await addCatalogue(svc)
     const created = await svc.admin.create('mcp-servers', { ...given, timeouts: { read: 500 } })

@@ -4,7 +4,7 @@ import { idsOf, startJsonApi } from '../kit/json-api-client.ts'
 const extension = 'test/fixtures/public-extension.ts'
 
 describe('flags of models and capabilities of tools', () => {
-  test('come with the service, by key, with labels that exist', async () => {
+  test('flags of models and capabilities of tools come with the service, by key, with labels that exist', async () => {
     await using svc = await startJsonApi()
     const flags = await svc.ada.get('/ai-model-flags')
     expect(idsOf(flags.list)).toEqual([
@@ -35,7 +35,7 @@ describe('flags of models and capabilities of tools', () => {
       for (const name of ['titleLabel', 'descriptionLabel']) expect(labels).toHaveProperty([String(attributes[name])])
   })
 
-  test('are extended by modules of the operator', async () => {
+  test('flags of models and capabilities of tools are extended by modules of the operator', async () => {
     await using svc = await startJsonApi({ EXTENSIONS: extension })
     expect((await svc.ada.get('/ai-model-flags/campus-made')).one.attributes).toEqual({
       titleLabel: 'campus.made',

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type JsonApiApp, pointersOf, startJsonApi } from '../kit/json-api-client.ts'
 
 let svc: JsonApiApp
@@ -32,87 +32,83 @@ const elsewhere: [string, object, object, string][] = [
   ['the usual address of another adapter', { adapter: 'openai', apiUrl: null }, { adapter: 'mistral' }, 'apiUrl'],
 ]
 
-describe('the key of a provider', () => {
-  test.for(elsewhere)('must be given again for %s', async ([, attributes, change, member]) => {
-    const id = await addProvider(attributes)
-    const before = await rowOf(id)
+test.for(elsewhere)('the key of a provider must be given again for %s', async ([, attributes, change, member]) => {
+  const id = await addProvider(attributes)
+  const before = await rowOf(id)
 
-    const refused = await svc.admin.update('ai-providers', id, change)
+  const refused = await svc.admin.update('ai-providers', id, change)
 
-    const pointer = member in change ? `/data/attributes/${member}` : '/data/attributes'
-    expect([refused.status, pointersOf(refused)]).toEqual([422, [pointer]])
-    expect(refused.errors[0]?.detail).toBe(`${member} leads to another server: give apiKey again, or null for none.`)
-    expect(await rowOf(id)).toEqual(before)
-    const stars = await svc.admin.update('ai-providers', id, { ...change, apiKey: '********' })
-    expect(stars.status).toBe(422)
-    expect(await rowOf(id)).toEqual(before)
+  const pointer = member in change ? `/data/attributes/${member}` : '/data/attributes'
+  expect([refused.status, pointersOf(refused)]).toEqual([422, [pointer]])
+  expect(refused.errors[0]?.detail).toBe(`${member} leads to another server: give apiKey again, or null for none.`)
+  expect(await rowOf(id)).toEqual(before)
+  const stars = await svc.admin.update('ai-providers', id, { ...change, apiKey: '********' })
+  expect(stars.status).toBe(422)
+  expect(await rowOf(id)).toEqual(before)
 
-    expect((await svc.admin.update('ai-providers', id, { ...change, apiKey: 'given again' })).status).toBe(200)
-    expect(await rowOf(id)).not.toEqual(before)
-  })
-
-  test('must be given again over tRPC, too', async () => {
-    const id = await addProvider()
-    const before = await rowOf(id)
-    const { token } = svc.people.admin
-    const update = (change: object) => svc.send('POST', '/trpc/aiProviders.update', { token, body: { id, ...change } })
-
-    const refused = await update({ apiUrl: 'https://evil.example/v1' })
-
-    expect(refused.status).toBe(422)
-    const issue = { path: ['apiUrl'], message: 'leads to another server: give apiKey again, or null for none' }
-    expect(await refused.json()).toMatchObject({ error: { data: { issues: [issue] } } })
-    expect(await rowOf(id)).toEqual(before)
-    expect((await update({ apiUrl: 'https://evil.example/v1', apiKey: null })).status).toBe(200)
-  })
-
-  test('stays where the server stays, and is no matter where there is none', async () => {
-    const [id, without] = [await addProvider(), await addProvider({ apiKey: null })]
-    const same = { apiUrl: 'https://AI.example.org:443/other/path' }
-
-    expect((await svc.admin.update('ai-providers', id, same)).status).toBe(200)
-    expect((await svc.admin.update('ai-providers', id, { adapter: 'openai' })).status).toBe(200)
-    expect((await svc.admin.update('ai-providers', without, { apiUrl: 'https://other.example/v1' })).status).toBe(200)
-
-    expect((await svc.admin.get(`/ai-providers/${id}`)).one.attributes['apiKey']).toBe('********')
-  })
+  expect((await svc.admin.update('ai-providers', id, { ...change, apiKey: 'given again' })).status).toBe(200)
+  expect(await rowOf(id)).not.toEqual(before)
 })
 
-describe('the secrets of a tool server', () => {
-  const url = 'https://tools.example.org/mcp'
-  const addServer = async (secrets: object, attributes: object = {}) => {
-    const given = { url: `${url}/${++counter}`, serverLabel: 'S', ...secrets, ...attributes }
-    const { status, one, text } = await svc.admin.create('mcp-servers', given)
-    if (status !== 201) throw new Error(text)
-    return one.id
-  }
-  const both = { apiKey: 'SECRET', additionalConfig: { headers: { 'x-token': 'SECRET' } } }
+test('the key of a provider must be given again over tRPC, too', async () => {
+  const id = await addProvider()
+  const before = await rowOf(id)
+  const { token } = svc.people.admin
+  const update = (change: object) => svc.send('POST', '/trpc/aiProviders.update', { token, body: { id, ...change } })
 
-  test.for<[string, object, object, string]>([
-    ['its key', { apiKey: 'SECRET' }, { apiKey: 'again' }, 'apiKey'],
-    ['its configuration', { additionalConfig: { a: 1 } }, { additionalConfig: { a: 2 } }, 'additionalConfig'],
-    ['both', both, { apiKey: 'again', additionalConfig: null }, 'apiKey and additionalConfig'],
-  ])('must be given again for another server: %s', async ([, secrets, again, names]) => {
-    const id = await addServer(secrets)
-    const change = { url: `https://evil.example/${id}` }
+  const refused = await update({ apiUrl: 'https://evil.example/v1' })
 
-    const refused = await svc.admin.update('mcp-servers', id, change)
+  expect(refused.status).toBe(422)
+  const issue = { path: ['apiUrl'], message: 'leads to another server: give apiKey again, or null for none' }
+  expect(await refused.json()).toMatchObject({ error: { data: { issues: [issue] } } })
+  expect(await rowOf(id)).toEqual(before)
+  expect((await update({ apiUrl: 'https://evil.example/v1', apiKey: null })).status).toBe(200)
+})
 
-    expect([refused.status, pointersOf(refused)]).toEqual([422, ['/data/attributes/url']])
-    expect(refused.errors[0]?.detail).toContain(`give ${names} again, or null for none`)
-    expect((await svc.admin.update('mcp-servers', id, { url: `${url}/moved/${id}` })).status).toBe(200)
-    expect((await svc.admin.update('mcp-servers', id, { ...change, ...again })).status).toBe(200)
-  })
+test('the key of a provider stays where the server stays, and is no matter where there is none', async () => {
+  const [id, without] = [await addProvider(), await addProvider({ apiKey: null })]
+  const same = { apiUrl: 'https://AI.example.org:443/other/path' }
 
-  test('must be given again where one of two is left out, or the address becomes a command', async () => {
-    const id = await addServer(both)
-    const change = { url: `https://evil.example/${id}`, apiKey: 'again' }
-    const one = await svc.admin.update('mcp-servers', id, change)
-    expect(one.errors[0]?.detail).toContain('give additionalConfig again')
-    expect((await svc.admin.update('mcp-servers', id, { transport: 'stdio' })).status).toBe(422)
+  expect((await svc.admin.update('ai-providers', id, same)).status).toBe(200)
+  expect((await svc.admin.update('ai-providers', id, { adapter: 'openai' })).status).toBe(200)
+  expect((await svc.admin.update('ai-providers', without, { apiUrl: 'https://other.example/v1' })).status).toBe(200)
 
-    const command = await addServer(both, { transport: 'stdio', url: 'node server.js' })
-    expect((await svc.admin.update('mcp-servers', command, { url: 'node other.js' })).status).toBe(422)
-    expect((await svc.admin.update('mcp-servers', command, { serverLabel: 'Other' })).status).toBe(200)
-  })
+  expect((await svc.admin.get(`/ai-providers/${id}`)).one.attributes['apiKey']).toBe('********')
+})
+
+const url = 'https://tools.example.org/mcp'
+const addServer = async (secrets: object, attributes: object = {}) => {
+  const given = { url: `${url}/${++counter}`, serverLabel: 'S', ...secrets, ...attributes }
+  const { status, one, text } = await svc.admin.create('mcp-servers', given)
+  if (status !== 201) throw new Error(text)
+  return one.id
+}
+const both = { apiKey: 'SECRET', additionalConfig: { headers: { 'x-token': 'SECRET' } } }
+
+test.for<[string, object, object, string]>([
+  ['its key', { apiKey: 'SECRET' }, { apiKey: 'again' }, 'apiKey'],
+  ['its configuration', { additionalConfig: { a: 1 } }, { additionalConfig: { a: 2 } }, 'additionalConfig'],
+  ['both', both, { apiKey: 'again', additionalConfig: null }, 'apiKey and additionalConfig'],
+])('the secrets of a tool server must be given again for another server: %s', async ([, secrets, again, names]) => {
+  const id = await addServer(secrets)
+  const change = { url: `https://evil.example/${id}` }
+
+  const refused = await svc.admin.update('mcp-servers', id, change)
+
+  expect([refused.status, pointersOf(refused)]).toEqual([422, ['/data/attributes/url']])
+  expect(refused.errors[0]?.detail).toContain(`give ${names} again, or null for none`)
+  expect((await svc.admin.update('mcp-servers', id, { url: `${url}/moved/${id}` })).status).toBe(200)
+  expect((await svc.admin.update('mcp-servers', id, { ...change, ...again })).status).toBe(200)
+})
+
+test('the secrets of a tool server must be given again where one of two is left out, or the address becomes a command', async () => {
+  const id = await addServer(both)
+  const change = { url: `https://evil.example/${id}`, apiKey: 'again' }
+  const one = await svc.admin.update('mcp-servers', id, change)
+  expect(one.errors[0]?.detail).toContain('give additionalConfig again')
+  expect((await svc.admin.update('mcp-servers', id, { transport: 'stdio' })).status).toBe(422)
+
+  const command = await addServer(both, { transport: 'stdio', url: 'node server.js' })
+  expect((await svc.admin.update('mcp-servers', command, { url: 'node other.js' })).status).toBe(422)
+  expect((await svc.admin.update('mcp-servers', command, { serverLabel: 'Other' })).status).toBe(200)
 })

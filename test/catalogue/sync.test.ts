@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { cloneDatabase } from '../kit/database.ts'
 import { freePort } from '../kit/free-port.ts'
@@ -14,215 +14,212 @@ const externals = async (svc: TestApp) =>
     )
   ).map(({ id }) => id)
 
-describe('a synchronisation', () => {
-  test('writes providers, models, rules and tasks, and changes nothing when nothing has changed', async () => {
-    const config = {
-      providers: [provider('p', [model('a'), model('b', { external: false })], { apiKey: 'secret' })],
-      systemModels: { default: 'a' },
-      systemModelsExternal: { default: 'b' },
-    }
-    await using app = await startWith(config)
-    const look = async () => [
-      await app.svc.rows('select * from ai_providers order by id'),
-      await app.svc.rows('select * from ai_models order by id'),
-      await app.svc.rows('select * from system_models order by id'),
-      await app.svc.rows('select * from ai_model_usage_rules order by 1, 2'),
-    ]
-    const before = await look()
+test('a synchronisation writes providers, models, rules and tasks, and changes nothing when nothing has changed', async () => {
+  const config = {
+    providers: [provider('p', [model('a'), model('b', { external: false })], { apiKey: 'secret' })],
+    systemModels: { default: 'a' },
+    systemModelsExternal: { default: 'b' },
+  }
+  await using app = await startWith(config)
+  const look = async () => [
+    await app.svc.rows('select * from ai_providers order by id'),
+    await app.svc.rows('select * from ai_models order by id'),
+    await app.svc.rows('select * from system_models order by id'),
+    await app.svc.rows('select * from ai_model_usage_rules order by 1, 2'),
+  ]
+  const before = await look()
 
-    expect(await app.sync(config)).toEqual({ providers: 1, models: 2, tools: 0, deactivated: [] })
+  expect(await app.sync(config)).toEqual({ providers: 1, models: 2, tools: 0, deactivated: [] })
 
-    expect(await look()).toEqual(before)
-    expect(await externals(app.svc)).toEqual(['a'])
-    expect(
-      await app.svc.rows(
-        'select usage_type, m.model_id from system_models s join ai_models m on m.id = s.model_id order by 1',
-      ),
-    ).toEqual([
-      { usage_type: 'external', model_id: 'b' },
-      { usage_type: 'main', model_id: 'a' },
-    ])
-  })
-
-  test('follows the file', async () => {
-    await using app = await startWith({ providers: [provider('p', [model('a', { descriptions: { en_US: 'Old' } })])] })
-
-    await app.sync({
-      providers: [
-        provider('p', [model('a', { label: 'New', external: false, descriptions: { en_US: 'New', de_DE: 'Neu' } })], {
-          name: 'Other',
-          apiUrl: 'http://127.0.0.1:8/v1',
-        }),
-      ],
-    })
-
-    expect(await app.svc.rows('select label from ai_models')).toEqual([{ label: 'New' }])
-    expect(await app.svc.rows('select name, api_url from ai_providers')).toEqual([
-      { name: 'Other', api_url: 'http://127.0.0.1:8/v1' },
-    ])
-    expect(await externals(app.svc)).toEqual([])
-    expect(await app.svc.rows('select locale, description from ai_model_descriptions order by 1')).toEqual([
-      { locale: 'de_DE', description: 'Neu' },
-      { locale: 'en_US', description: 'New' },
-    ])
-  })
-
-  test('leaves what an administrator changed, and goes on with the rest', async () => {
-    await using app = await startWith({
-      providers: [provider('p', [model('a', { descriptions: { en_US: 'Old' } }), model('b')], { apiKey: 'first' })],
-      systemModels: { default: 'a', summary: 'a' },
-    })
-    const { svc } = app
-    await svc.rows(`update ai_providers set name = 'Mine', api_url = 'http://127.0.0.1:7/v1'`)
-    await svc.rows(`update ai_models set label = 'Mine', limits = '{"maxInputTokens": 5}' where model_id = 'a'`)
-    await svc.rows(`update ai_model_descriptions set description = 'Mine'`)
-    await svc.rows(`delete from ai_model_usage_rules where usage_type = 'external'`)
-    await svc.rows(
-      `update system_models set model_id = (select id from ai_models where model_id = 'b') where model_type = 'default'`,
-    )
-
-    await app.sync({
-      providers: [
-        provider(
-          'p',
-          [
-            model('a', {
-              label: 'File',
-              limits: { maxInputTokens: 9 },
-              flags: ['beta'],
-              descriptions: { en_US: 'File' },
-            }),
-            model('b', { label: 'File' }),
-          ],
-          { apiKey: 'second', name: 'File', apiUrl: 'http://127.0.0.1:6/v1' },
-        ),
-      ],
-      systemModels: { default: 'a', summary: 'b' },
-    })
-
-    expect(await svc.rows('select name, api_url from ai_providers')).toEqual([
-      { name: 'Mine', api_url: 'http://127.0.0.1:7/v1' },
-    ])
-    expect(await svc.rows('select label, limits, flags from ai_models order by model_id')).toEqual([
-      { label: 'Mine', limits: { maxInputTokens: 5 }, flags: ['beta'] },
-      { label: 'File', limits: null, flags: [] },
-    ])
-    expect(await svc.rows('select description from ai_model_descriptions')).toEqual([{ description: 'Mine' }])
-    expect(await externals(svc)).toEqual([])
-    const tasks =
-      'select s.model_type, m.model_id from system_models s join ai_models m on m.id = s.model_id order by 1'
-    expect(await svc.rows(tasks)).toEqual([
-      { model_type: 'default', model_id: 'b' },
-      { model_type: 'summary', model_id: 'b' },
-    ])
-  })
-
-  test('takes the settings of models from the file, and leaves those that an administrator changed', async () => {
-    const file = (settings?: object) => ({
-      providers: [provider('p', [model('a', { settings }), model('b', { settings })])],
-    })
-    await using app = await startWith(file({ toolCalling: true, maxToolCallingRounds: 3 }))
-    const settingsOf = async () =>
-      (await app.svc.rows<{ settings: unknown }>('select settings from ai_models order by model_id')).map(
-        ({ settings }) => settings,
-      )
-    expect(await settingsOf()).toEqual(Array(2).fill({ toolCalling: true, maxToolCallingRounds: 3 }))
-
-    await app.svc.rows(`update ai_models set settings = '{"fileUpload": true}' where model_id = 'a'`)
-    await app.sync(file({ toolCalling: false }))
-    expect(await settingsOf()).toEqual([{ fileUpload: true }, { toolCalling: false }])
-    await app.sync(file())
-    expect(await settingsOf()).toEqual([{ fileUpload: true }, null])
-  })
-
-  test('takes settings of a model from the file that the last synchronisation did not know yet', async () => {
-    const file = (settings?: object) => ({ providers: [provider('p', [model('a', { settings })])] })
-    await using app = await startWith(file())
-    await app.svc.rows(`update ai_models set synced = synced - 'settings'`)
-
-    await app.sync(file({ toolCalling: true }))
-
-    expect(await app.svc.rows('select settings from ai_models')).toEqual([{ settings: { toolCalling: true } }])
-  })
-
-  test('switches off what is no longer in the file, and on again what returns', async () => {
-    const whole = {
-      providers: [provider('p', [model('a'), model('b')]), provider('q', [model('c')])],
-      systemModels: { default: 'c', summary: 'a' },
-    }
-    await using app = await startWith(whole)
-
-    const { deactivated } = await app.sync({ providers: [provider('p', [model('a')])], systemModels: { summary: 'a' } })
-
-    expect(deactivated.toSorted()).toEqual(['b', 'c', 'q'])
-    expect(await activeOf(app.svc)).toEqual({ a: true, b: false, c: false })
-    expect(await activeOf(app.svc, 'ai_providers')).toEqual({ p: true, q: false })
-    expect(await app.svc.rows('select model_type from system_models')).toEqual([{ model_type: 'summary' }])
-
-    await app.sync(whole)
-
-    expect(await activeOf(app.svc)).toEqual({ a: true, b: true, c: true })
-    expect(await activeOf(app.svc, 'ai_providers')).toEqual({ p: true, q: true })
-    expect(await app.svc.rows('select model_type from system_models')).toHaveLength(2)
-  })
-
-  test('never switches against an administrator', async () => {
-    const whole = { providers: [provider('p', [model('a'), model('b')])] }
-    const less = { providers: [provider('p', [model('a')])] }
-    await using app = await startWith(whole)
-    await app.svc.rows(`update ai_models set active = false where model_id = 'b'`)
-
-    await app.sync(whole)
-    expect(await activeOf(app.svc)).toEqual({ a: true, b: false })
-    await app.sync(less)
-    await app.sync(whole)
-    expect(await activeOf(app.svc)).toEqual({ a: true, b: false })
-
-    await app.svc.rows(`update ai_models set active = true where model_id = 'b'`)
-    await app.sync(less)
-    expect(await activeOf(app.svc)).toEqual({ a: true, b: false })
-    await app.svc.rows(`update ai_models set active = true where model_id = 'b'`)
-    await app.sync(less)
-    expect(await activeOf(app.svc)).toEqual({ a: true, b: true })
-  })
-
-  test('leaves alone what an administrator made', async () => {
-    await using app = await startWith({ providers: [provider('p', [model('a')])] })
-    await app.svc.rows(`insert into ai_providers (provider_id, adapter, name) values ('own', 'demo', 'Own')`)
+  expect(await look()).toEqual(before)
+  expect(await externals(app.svc)).toEqual(['a'])
+  expect(
     await app.svc.rows(
-      `insert into ai_models (provider_id, model_id, label) select id, 'own', 'Own' from ai_providers where provider_id = 'own'`,
+      'select usage_type, m.model_id from system_models s join ai_models m on m.id = s.model_id order by 1',
+    ),
+  ).toEqual([
+    { usage_type: 'external', model_id: 'b' },
+    { usage_type: 'main', model_id: 'a' },
+  ])
+})
+
+test('a synchronisation follows the file', async () => {
+  await using app = await startWith({ providers: [provider('p', [model('a', { descriptions: { en_US: 'Old' } })])] })
+
+  await app.sync({
+    providers: [
+      provider('p', [model('a', { label: 'New', external: false, descriptions: { en_US: 'New', de_DE: 'Neu' } })], {
+        name: 'Other',
+        apiUrl: 'http://127.0.0.1:8/v1',
+      }),
+    ],
+  })
+
+  expect(await app.svc.rows('select label from ai_models')).toEqual([{ label: 'New' }])
+  expect(await app.svc.rows('select name, api_url from ai_providers')).toEqual([
+    { name: 'Other', api_url: 'http://127.0.0.1:8/v1' },
+  ])
+  expect(await externals(app.svc)).toEqual([])
+  expect(await app.svc.rows('select locale, description from ai_model_descriptions order by 1')).toEqual([
+    { locale: 'de_DE', description: 'Neu' },
+    { locale: 'en_US', description: 'New' },
+  ])
+})
+
+test('a synchronisation leaves what an administrator changed, and goes on with the rest', async () => {
+  await using app = await startWith({
+    providers: [provider('p', [model('a', { descriptions: { en_US: 'Old' } }), model('b')], { apiKey: 'first' })],
+    systemModels: { default: 'a', summary: 'a' },
+  })
+  const { svc } = app
+  await svc.rows(`update ai_providers set name = 'Mine', api_url = 'http://127.0.0.1:7/v1'`)
+  await svc.rows(`update ai_models set label = 'Mine', limits = '{"maxInputTokens": 5}' where model_id = 'a'`)
+  await svc.rows(`update ai_model_descriptions set description = 'Mine'`)
+  await svc.rows(`delete from ai_model_usage_rules where usage_type = 'external'`)
+  await svc.rows(
+    `update system_models set model_id = (select id from ai_models where model_id = 'b') where model_type = 'default'`,
+  )
+
+  await app.sync({
+    providers: [
+      provider(
+        'p',
+        [
+          model('a', {
+            label: 'File',
+            limits: { maxInputTokens: 9 },
+            flags: ['beta'],
+            descriptions: { en_US: 'File' },
+          }),
+          model('b', { label: 'File' }),
+        ],
+        { apiKey: 'second', name: 'File', apiUrl: 'http://127.0.0.1:6/v1' },
+      ),
+    ],
+    systemModels: { default: 'a', summary: 'b' },
+  })
+
+  expect(await svc.rows('select name, api_url from ai_providers')).toEqual([
+    { name: 'Mine', api_url: 'http://127.0.0.1:7/v1' },
+  ])
+  expect(await svc.rows('select label, limits, flags from ai_models order by model_id')).toEqual([
+    { label: 'Mine', limits: { maxInputTokens: 5 }, flags: ['beta'] },
+    { label: 'File', limits: null, flags: [] },
+  ])
+  expect(await svc.rows('select description from ai_model_descriptions')).toEqual([{ description: 'Mine' }])
+  expect(await externals(svc)).toEqual([])
+  const tasks = 'select s.model_type, m.model_id from system_models s join ai_models m on m.id = s.model_id order by 1'
+  expect(await svc.rows(tasks)).toEqual([
+    { model_type: 'default', model_id: 'b' },
+    { model_type: 'summary', model_id: 'b' },
+  ])
+})
+
+test('a synchronisation takes the settings of models from the file, and leaves those that an administrator changed', async () => {
+  const file = (settings?: object) => ({
+    providers: [provider('p', [model('a', { settings }), model('b', { settings })])],
+  })
+  await using app = await startWith(file({ toolCalling: true, maxToolCallingRounds: 3 }))
+  const settingsOf = async () =>
+    (await app.svc.rows<{ settings: unknown }>('select settings from ai_models order by model_id')).map(
+      ({ settings }) => settings,
     )
+  expect(await settingsOf()).toEqual(Array(2).fill({ toolCalling: true, maxToolCallingRounds: 3 }))
 
-    const { deactivated } = await app.sync({ providers: [] })
+  await app.svc.rows(`update ai_models set settings = '{"fileUpload": true}' where model_id = 'a'`)
+  await app.sync(file({ toolCalling: false }))
+  expect(await settingsOf()).toEqual([{ fileUpload: true }, { toolCalling: false }])
+  await app.sync(file())
+  expect(await settingsOf()).toEqual([{ fileUpload: true }, null])
+})
 
-    expect(deactivated.toSorted()).toEqual(['a', 'p'])
-    expect(await activeOf(app.svc)).toEqual({ a: false, own: true })
-  })
+test('a synchronisation takes settings of a model from the file that the last synchronisation did not know yet', async () => {
+  const file = (settings?: object) => ({ providers: [provider('p', [model('a', { settings })])] })
+  await using app = await startWith(file())
+  await app.svc.rows(`update ai_models set synced = synced - 'settings'`)
 
-  test('and a check of providers that are away lose nothing', async () => {
-    const config = {
-      providers: [provider('away', [model('a')], { apiUrl: `http://127.0.0.1:${await freePort()}/v1` })],
-    }
-    await using app = await startWith(config)
+  await app.sync(file({ toolCalling: true }))
 
-    expect((await app.sync(config)).deactivated).toEqual([])
-    expect(await app.svc.host.models.check()).toEqual([{ modelId: 'a', provider: 'away', status: 'unknown' }])
-    expect(app.svc.log.find((line) => line.includes('did not answer the status check'))).toContain('ECONNREFUSED')
-    expect(await activeOf(app.svc)).toEqual({ a: true })
-    expect(await externals(app.svc)).toEqual(['a'])
-  })
+  expect(await app.svc.rows('select settings from ai_models')).toEqual([{ settings: { toolCalling: true } }])
+})
 
-  test('takes turns on replicas that start together', async () => {
-    await using database = await cloneDatabase()
-    await using config = await configFor('http://127.0.0.1:9/v1')
-    const shared = { DATABASE_URL: database.url, AI_CONFIG: config.file, APP_KEY: randomBytes(32).toString('base64') }
+test('a synchronisation switches off what is no longer in the file, and on again what returns', async () => {
+  const whole = {
+    providers: [provider('p', [model('a'), model('b')]), provider('q', [model('c')])],
+    systemModels: { default: 'c', summary: 'a' },
+  }
+  await using app = await startWith(whole)
 
-    const replicas = await Promise.all([startApp(shared), startApp(shared), startApp(shared)])
+  const { deactivated } = await app.sync({ providers: [provider('p', [model('a')])], systemModels: { summary: 'a' } })
 
-    try {
-      expect(await replicas[0]?.rows('select model_id from ai_models')).toEqual([{ model_id: 'mock-1' }])
-    } finally {
-      await Promise.all(replicas.map((replica) => replica[Symbol.asyncDispose]()))
-    }
-  })
+  expect(deactivated.toSorted()).toEqual(['b', 'c', 'q'])
+  expect(await activeOf(app.svc)).toEqual({ a: true, b: false, c: false })
+  expect(await activeOf(app.svc, 'ai_providers')).toEqual({ p: true, q: false })
+  expect(await app.svc.rows('select model_type from system_models')).toEqual([{ model_type: 'summary' }])
+
+  await app.sync(whole)
+
+  expect(await activeOf(app.svc)).toEqual({ a: true, b: true, c: true })
+  expect(await activeOf(app.svc, 'ai_providers')).toEqual({ p: true, q: true })
+  expect(await app.svc.rows('select model_type from system_models')).toHaveLength(2)
+})
+
+test('a synchronisation never switches against an administrator', async () => {
+  const whole = { providers: [provider('p', [model('a'), model('b')])] }
+  const less = { providers: [provider('p', [model('a')])] }
+  await using app = await startWith(whole)
+  await app.svc.rows(`update ai_models set active = false where model_id = 'b'`)
+
+  await app.sync(whole)
+  expect(await activeOf(app.svc)).toEqual({ a: true, b: false })
+  await app.sync(less)
+  await app.sync(whole)
+  expect(await activeOf(app.svc)).toEqual({ a: true, b: false })
+
+  await app.svc.rows(`update ai_models set active = true where model_id = 'b'`)
+  await app.sync(less)
+  expect(await activeOf(app.svc)).toEqual({ a: true, b: false })
+  await app.svc.rows(`update ai_models set active = true where model_id = 'b'`)
+  await app.sync(less)
+  expect(await activeOf(app.svc)).toEqual({ a: true, b: true })
+})
+
+test('a synchronisation leaves alone what an administrator made', async () => {
+  await using app = await startWith({ providers: [provider('p', [model('a')])] })
+  await app.svc.rows(`insert into ai_providers (provider_id, adapter, name) values ('own', 'demo', 'Own')`)
+  await app.svc.rows(
+    `insert into ai_models (provider_id, model_id, label) select id, 'own', 'Own' from ai_providers where provider_id = 'own'`,
+  )
+
+  const { deactivated } = await app.sync({ providers: [] })
+
+  expect(deactivated.toSorted()).toEqual(['a', 'p'])
+  expect(await activeOf(app.svc)).toEqual({ a: false, own: true })
+})
+
+test('a synchronisation and a check of providers that are away lose nothing', async () => {
+  const config = {
+    providers: [provider('away', [model('a')], { apiUrl: `http://127.0.0.1:${await freePort()}/v1` })],
+  }
+  await using app = await startWith(config)
+
+  expect((await app.sync(config)).deactivated).toEqual([])
+  expect(await app.svc.host.models.check()).toEqual([{ modelId: 'a', provider: 'away', status: 'unknown' }])
+  expect(app.svc.log.find((line) => line.includes('did not answer the status check'))).toContain('ECONNREFUSED')
+  expect(await activeOf(app.svc)).toEqual({ a: true })
+  expect(await externals(app.svc)).toEqual(['a'])
+})
+
+test('a synchronisation takes turns on replicas that start together', async () => {
+  await using database = await cloneDatabase()
+  await using config = await configFor('http://127.0.0.1:9/v1')
+  const shared = { DATABASE_URL: database.url, AI_CONFIG: config.file, APP_KEY: randomBytes(32).toString('base64') }
+
+  const replicas = await Promise.all([startApp(shared), startApp(shared), startApp(shared)])
+
+  try {
+    expect(await replicas[0]?.rows('select model_id from ai_models')).toEqual([{ model_id: 'mock-1' }])
+  } finally {
+    await Promise.all(replicas.map((replica) => replica[Symbol.asyncDispose]()))
+  }
 })

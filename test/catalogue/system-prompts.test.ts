@@ -31,7 +31,7 @@ const mixed: Row[] = [
 const german = { 'x-app-locale': 'de_DE' }
 
 describe('system prompts', () => {
-  test('are one per task: for the caller first, then in their language, else in the default one', async () => {
+  test('system prompts are one per task: for the caller first, then in their language, else in the default one', async () => {
     await using svc = await startJsonApi()
     await writePrompts(svc, mixed)
     const prompts = async (headers: Record<string, string> = {}) => {

@@ -1,7 +1,7 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import sharp from 'sharp'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { svcConsole } from '../../cli/programs.ts'
 import { host } from '../kit/command-line.ts'
 
@@ -22,61 +22,59 @@ const avatar = async (machine: Machine) => (await machine.rows('select avatar fr
 
 const stored = (machine: Machine) => readdir(join(machine.folder, 'files', 'avatars')).catch(() => [])
 
-describe('hawki:update-avatar', () => {
-  test.for<[name: string, content: () => Promise<Uint8Array | string> | string]>([
-    ['a text', () => 'not an image'],
-    ['nothing', () => ''],
-    ['a drawing with a script', () => '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><script/></svg>'],
-    ['half an image', async () => (await picture(200).png().toBuffer()).subarray(0, 300)],
-  ])('refuses %s by the name of a PNG and changes nothing', async ([, content]) => {
-    await using machine = await host()
-    await replace(machine, await put(machine, 'real.png', await picture(200).png().toBuffer()))
-    const before = await avatar(machine)
+test.for<[name: string, content: () => Promise<Uint8Array | string> | string]>([
+  ['a text', () => 'not an image'],
+  ['nothing', () => ''],
+  ['a drawing with a script', () => '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><script/></svg>'],
+  ['half an image', async () => (await picture(200).png().toBuffer()).subarray(0, 300)],
+])('hawki:update-avatar refuses %s by the name of a PNG and changes nothing', async ([, content]) => {
+  await using machine = await host()
+  await replace(machine, await put(machine, 'real.png', await picture(200).png().toBuffer()))
+  const before = await avatar(machine)
 
-    const ended = await replace(machine, await put(machine, 'fake.png', await content()))
+  const ended = await replace(machine, await put(machine, 'fake.png', await content()))
 
-    expect(ended).toMatchObject({ exitCode: 1, stdout: '' })
-    expect(ended.stderr).toContain('This is not an image')
-    expect(await avatar(machine)).toBe(before)
-    expect(await stored(machine)).toHaveLength(1)
-  })
+  expect(ended).toMatchObject({ exitCode: 1, stdout: '' })
+  expect(ended.stderr).toContain('This is not an image')
+  expect(await avatar(machine)).toBe(before)
+  expect(await stored(machine)).toHaveLength(1)
+})
 
-  test('refuses a file that is not there, and a folder', async () => {
-    await using machine = await host()
+test('hawki:update-avatar refuses a file that is not there, and a folder', async () => {
+  await using machine = await host()
 
-    expect(await replace(machine, join(machine.folder, 'none.png'))).toMatchObject({ exitCode: 1, stdout: '' })
-    expect(await replace(machine, machine.folder)).toMatchObject({ exitCode: 1, stdout: '' })
-    expect(await avatar(machine)).toBe(null)
-  })
+  expect(await replace(machine, join(machine.folder, 'none.png'))).toMatchObject({ exitCode: 1, stdout: '' })
+  expect(await replace(machine, machine.folder)).toMatchObject({ exitCode: 1, stdout: '' })
+  expect(await avatar(machine)).toBe(null)
+})
 
-  test('encodes the image anew, whatever it is called, and keeps nothing else of the file', async () => {
-    await using machine = await host()
-    const image = await picture(200)
-      .jpeg()
-      .withExif({ IFD0: { Copyright: 'CANARY' } })
-      .toBuffer()
-    expect(image.includes('CANARY')).toBe(true)
+test('hawki:update-avatar encodes the image anew, whatever it is called, and keeps nothing else of the file', async () => {
+  await using machine = await host()
+  const image = await picture(200)
+    .jpeg()
+    .withExif({ IFD0: { Copyright: 'CANARY' } })
+    .toBuffer()
+  expect(image.includes('CANARY')).toBe(true)
 
-    const ended = await replace(machine, await put(machine, 'photo.txt', Buffer.concat([image, Buffer.from('CANARY')])))
+  const ended = await replace(machine, await put(machine, 'photo.txt', Buffer.concat([image, Buffer.from('CANARY')])))
 
-    expect(ended).toEqual({ exitCode: 0, stdout: 'The avatar of the AI user is replaced.\n', stderr: '' })
-    const [name = ''] = await stored(machine)
-    expect(await avatar(machine)).toBe(`avatars/${name}`)
-    const kept = await readFile(join(machine.folder, 'files', 'avatars', name))
-    expect(kept.includes('CANARY')).toBe(false)
-    expect(await sharp(kept).metadata()).toMatchObject({ format: 'webp', width: 256, height: 256 })
-  })
+  expect(ended).toEqual({ exitCode: 0, stdout: 'The avatar of the AI user is replaced.\n', stderr: '' })
+  const [name = ''] = await stored(machine)
+  expect(await avatar(machine)).toBe(`avatars/${name}`)
+  const kept = await readFile(join(machine.folder, 'files', 'avatars', name))
+  expect(kept.includes('CANARY')).toBe(false)
+  expect(await sharp(kept).metadata()).toMatchObject({ format: 'webp', width: 256, height: 256 })
+})
 
-  test('takes the place of the one before, by the short name too', async () => {
-    await using machine = await host()
-    await replace(machine, await put(machine, 'one.png', await picture(200).png().toBuffer()))
-    const before = await avatar(machine)
+test('hawki:update-avatar takes the place of the one before, by the short name too', async () => {
+  await using machine = await host()
+  await replace(machine, await put(machine, 'one.png', await picture(200).png().toBuffer()))
+  const before = await avatar(machine)
 
-    const path = await put(machine, 'two.png', await picture(50).png().toBuffer())
-    const record = await machine.json('update-avatar', path)
+  const path = await put(machine, 'two.png', await picture(50).png().toBuffer())
+  const record = await machine.json('update-avatar', path)
 
-    expect(record).toEqual({ avatar: await avatar(machine) })
-    expect(record.avatar).not.toBe(before)
-    expect(await stored(machine)).toHaveLength(1)
-  })
+  expect(record).toEqual({ avatar: await avatar(machine) })
+  expect(record.avatar).not.toBe(before)
+  expect(await stored(machine)).toHaveLength(1)
 })

@@ -97,7 +97,7 @@ describe('a command line that is wrong exits with 2 and opens no database', () =
     expect(await machine.run(['usage', '--from', '2026-02-02', '--to', '2026-02-01'])).toMatchObject({ exitCode: 2 })
   })
 
-  test('names that svc-console does not have', async () => {
+  test('a command line that is wrong exits with 2 and opens no database names that svc-console does not have', async () => {
     expect(await run(['token'], { env: unreachable, program: svcConsole })).toMatchObject({ exitCode: 2 })
     expect(await run(['app:token'], { env: unreachable, program: svcConsole })).toMatchObject({
       exitCode: 2,
@@ -209,7 +209,7 @@ describe('what is refused exits with 1 and changes nothing', () => {
 })
 
 describe('what is done exits with 0', () => {
-  test('prints exactly the documented JSON', async () => {
+  test('a command prints exactly the documented JSON', async () => {
     await using machine = await host()
 
     const added = await machine.json('add-user', ...ada)
@@ -225,7 +225,7 @@ describe('what is done exits with 0', () => {
     expect(token.token).not.toContain(row?.hash)
   })
 
-  test('adds an administrator with a password, and gives them another one', async () => {
+  test('a command adds an administrator with a password, and gives them another one', async () => {
     await using machine = await host()
     const flags = ['--role', 'admin', '--password-stdin', '--json']
 
@@ -244,7 +244,7 @@ describe('what is done exits with 0', () => {
     expect(await machine.rows(isNoted)).toEqual([{ noted: true }])
   })
 
-  test('lists users, finds them by any of their names, and shows one', async () => {
+  test('a command lists users, finds them by any of their names, and shows one', async () => {
     await using machine = await host()
     await machine.run(['add-user', ...ada])
     await machine.run(['add-user', '--username', 'bob', '--email', 'bob@example.org', '--name', '100% Bob'])
@@ -272,7 +272,7 @@ describe('what is done exits with 0', () => {
     })
   })
 
-  test('lists the tokens of a user, expired ones too, by both programs', async () => {
+  test('a command lists the tokens of a user, expired ones too, by both programs', async () => {
     await using machine = await host()
     await machine.run(['add-user', ...ada])
     expect((await machine.run(['token', '--list', '--id', '2'])).stdout).toBe('This user has no tokens.\n')
@@ -289,14 +289,14 @@ describe('what is done exits with 0', () => {
     expect(inWords.stdout).toMatch(/^1 +laptop +ai,user,read +\d{4}-\d\d-\d\d \d\d:\d\d +- +-$/m)
   })
 
-  test('helps in lines of at most 80 columns', async () => {
+  test('a command helps in lines of at most 80 columns', async () => {
     for (const argv of [['--help'], ['token', '--help'], ['add-user', '--help'], ['usage', '--help']]) {
       const { stdout } = await run(argv, { env: unreachable })
       expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([])
     }
   })
 
-  test('tells its version, by both programs', async () => {
+  test('a command tells its version, by both programs', async () => {
     for (const program of [svc, svcConsole]) {
       expect(await run(['--version'], { env: unreachable, program })).toEqual({
         exitCode: 0,
@@ -308,7 +308,7 @@ describe('what is done exits with 0', () => {
     }
   })
 
-  test('says the same in words, and the token once', async () => {
+  test('a command says the same in words, and the token once', async () => {
     await using machine = await host()
 
     expect((await machine.run(['add-user', ...ada])).stdout).toBe('User ada is added, with the id 2.\n')
@@ -327,7 +327,7 @@ describe('what is done exits with 0', () => {
     expect((await machine.run(['models', 'list'])).stdout).toMatch(/^modelId +label .*\ndemo +Demo \(not an AI\)/)
   })
 
-  test('reports the usage of everybody in a period', async () => {
+  test('a command reports the usage of everybody in a period', async () => {
     await using machine = await host()
     await machine.run(['add-user', ...ada])
     await machine.rows(`insert into usage_records (user_id, context, provider, model, input_tokens, output_tokens,
@@ -346,7 +346,7 @@ describe('what is done exits with 0', () => {
     expect(await machine.json('usage', '--from', '2026-03-03', '--to', '2026-03-03')).toEqual([])
   })
 
-  test('migrates an empty database, and says so once', async () => {
+  test('a command migrates an empty database, and says so once', async () => {
     await using database = await emptyDatabase()
     await using machine = await host()
     const env = { ...machine.env, DATABASE_URL: database.url }
@@ -358,7 +358,7 @@ describe('what is done exits with 0', () => {
     expect(second).toEqual({ applied: [] })
   })
 
-  test('helps without a database, by every name', async () => {
+  test('a command helps without a database, by every name', async () => {
     const help = (...argv: string[]) => run([...argv, '--help'], { env: unreachable })
 
     expect(await help()).toMatchObject({ exitCode: 0, stderr: '', stdout: expect.stringContaining('set-role') })
@@ -370,37 +370,35 @@ describe('what is done exits with 0', () => {
   })
 })
 
-describe('svc settings', () => {
-  test('shows every setting with what holds, and of a secret only that it is set', async () => {
-    const env = { ...unreachable, PORT: '4000', APP_KEY: 'CANARY-KEY' }
+test('svc settings shows every setting with what holds, and of a secret only that it is set', async () => {
+  const env = { ...unreachable, PORT: '4000', APP_KEY: 'CANARY-KEY' }
 
-    const { exitCode, stdout } = await run(['settings', '--json'], { env })
+  const { exitCode, stdout } = await run(['settings', '--json'], { env })
 
-    expect(exitCode).toBe(0)
-    const row = (name: string) => JSON.parse(stdout).find((each: { name: string }) => each.name === name)
-    expect(row('PORT')).toEqual({
-      name: 'PORT',
-      type: 'integer',
-      default: '3000',
-      secret: false,
-      value: '4000',
-      meaning: expect.stringContaining('Port'),
-    })
-    expect(row('HOST').value).toBe('127.0.0.1')
-    expect(row('DATABASE_URL').value).toBe('********')
-    expect(stdout + (await run(['settings'], { env })).stdout).not.toMatch(/CANARY|nobody@/)
+  expect(exitCode).toBe(0)
+  const row = (name: string) => JSON.parse(stdout).find((each: { name: string }) => each.name === name)
+  expect(row('PORT')).toEqual({
+    name: 'PORT',
+    type: 'integer',
+    default: '3000',
+    secret: false,
+    value: '4000',
+    meaning: expect.stringContaining('Port'),
   })
+  expect(row('HOST').value).toBe('127.0.0.1')
+  expect(row('DATABASE_URL').value).toBe('********')
+  expect(stdout + (await run(['settings'], { env })).stdout).not.toMatch(/CANARY|nobody@/)
+})
 
-  test('works when the settings do not', async () => {
-    const { exitCode, stdout } = await run(['settings'], { env: { PORT: 'http', NODE_ENV: 'production' } })
+test('svc settings works when the settings do not', async () => {
+  const { exitCode, stdout } = await run(['settings'], { env: { PORT: 'http', NODE_ENV: 'production' } })
 
-    expect(exitCode).toBe(0)
-    expect(stdout).toMatch(/^PORT=http\n {4}Port to listen on; 0 takes a free one. integer \(default 3000\)$/m)
-  })
+  expect(exitCode).toBe(0)
+  expect(stdout).toMatch(/^PORT=http\n {4}Port to listen on; 0 takes a free one. integer \(default 3000\)$/m)
+})
 
-  test('fits into 80 columns', async () => {
-    const { stdout } = await run(['settings'], { env: {} })
+test('svc settings fits into 80 columns', async () => {
+  const { stdout } = await run(['settings'], { env: {} })
 
-    expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([])
-  })
+  expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([])
 })

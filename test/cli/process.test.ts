@@ -107,16 +107,14 @@ describe('while the service runs', () => {
   })
 })
 
-describe('the programs', () => {
-  test('run by their files, as npx runs them, and ask nobody who is not there', async () => {
-    await using machine = await dataFolder()
+test('the programs run by their files, as npx runs them, and ask nobody who is not there', async () => {
+  await using machine = await dataFolder()
 
-    const help = await machine.execute(file('cli/svc.ts'), ['--help'])
-    const asking = await machine.execute(file('cli/svc-console.ts'), ['app:token'])
+  const help = await machine.execute(file('cli/svc.ts'), ['--help'])
+  const asking = await machine.execute(file('cli/svc-console.ts'), ['app:token'])
 
-    expect(help).toMatchObject({ exitCode: 0, stderr: '', stdout: expect.stringContaining('update-avatar') })
-    expect(asking).toEqual({ exitCode: 2, stdout: '', stderr: '--username, --email or --id is missing.\n' })
-  })
+  expect(help).toMatchObject({ exitCode: 0, stderr: '', stdout: expect.stringContaining('update-avatar') })
+  expect(asking).toEqual({ exitCode: 2, stdout: '', stderr: '--username, --email or --id is missing.\n' })
 })
 
 /** A data folder with an embedded database, and processes on it that see no other setting. */

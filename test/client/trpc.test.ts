@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { createClient, SvcError } from '../../facades/client/index.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { administer, cloneDatabase } from '../kit/database.ts'
@@ -20,299 +20,291 @@ async function raw(svc: TestApp, method: string, path: string, options = {}) {
   return { status: response.status, requestId: response.headers.get('x-request-id'), body }
 }
 
-describe('a procedure over HTTP', () => {
-  test('answers who holds the token', async () => {
-    await using svc = await startApp()
-    const ada = await svc.user({ username: 'ada' })
+test('a procedure over HTTP answers who holds the token', async () => {
+  await using svc = await startApp()
+  const ada = await svc.user({ username: 'ada' })
 
-    const me = await clientOf(svc, ada.token).users.me.query()
+  const me = await clientOf(svc, ada.token).users.me.query()
 
-    expect(me).toMatchObject({ username: 'ada', email: ada.email })
-  })
-
-  test('is reached through an address that ends with a slash', async () => {
-    await using svc = await startApp()
-    const { token, username } = await svc.user()
-
-    expect((await createClient({ url: `${svc.url}/`, token }).users.me.query()).username).toBe(username)
-  })
-
-  test('asks a model', async () => {
-    await using provider = await startProvider(answers('Good day to you.'))
-    await using config = await configFor(provider.url)
-    await using svc = await startApp({ AI_CONFIG: config.file })
-    const { token } = await svc.user()
-
-    expect(await clientOf(svc, token).ai.ask.mutate(ask())).toEqual({ text: 'Good day to you.' })
-  })
-
-  test('hands out the pieces of an answer as they come, then what it took', async () => {
-    const { promise: rest, resolve: goOn } = Promise.withResolvers<void>()
-    await using provider = await startProvider(async (_, response) => {
-      beginStream(response)
-      response.write(chunk({ delta: { content: 'Good ' } }))
-      await rest
-      response.write(chunk({ delta: { content: 'day.' } }))
-      response.write(chunk({ delta: {}, finish_reason: 'stop' }, { usage: { prompt_tokens: 7, completion_tokens: 3 } }))
-      response.end('data: [DONE]\n\n')
-    })
-    await using config = await configFor(provider.url)
-    await using svc = await startApp({ AI_CONFIG: config.file })
-    const { token } = await svc.user()
-
-    const parts = []
-    for await (const part of await clientOf(svc, token).ai.stream.mutate(ask())) {
-      parts.push(part)
-      goOn()
-    }
-
-    expect(parts).toEqual([
-      { type: 'delta', text: 'Good ' },
-      { type: 'delta', text: 'day.' },
-      { type: 'usage', inputTokens: 7, outputTokens: 3, cachedTokens: 0, reasoningTokens: 0 },
-    ])
-  })
-
-  test('tells in the stream of a failure after the first piece', async () => {
-    await using provider = await startProvider(async (_, response) => {
-      beginStream(response)
-      response.write(chunk({ delta: { content: 'Good ' } }))
-      setTimeout(() => response.destroy(), 50)
-    })
-    await using config = await configFor(provider.url)
-    await using svc = await startApp({ AI_CONFIG: config.file })
-    const { token } = await svc.user()
-
-    const reading = (async () => {
-      for await (const _ of await clientOf(svc, token).ai.stream.mutate(ask()));
-    })()
-
-    const failure = await reading.catch((error: unknown) => error)
-    expect(failure).toBeInstanceOf(SvcError)
-    expect(failure).toMatchObject({ code: 'provider_failed', requestId: expect.any(String) })
-  })
+  expect(me).toMatchObject({ username: 'ada', email: ada.email })
 })
 
-describe('calls of one moment', () => {
-  test('go out together, and each has its own outcome', async () => {
-    await using svc = await startApp()
-    const { token, username } = await svc.user()
-    const client = clientOf(svc, token)
-    const before = svc.log.length
+test('a procedure over HTTP is reached through an address that ends with a slash', async () => {
+  await using svc = await startApp()
+  const { token, username } = await svc.user()
 
-    const [me, found, health] = await Promise.allSettled([
-      client.users.me.query(),
-      client.users.find.query({ user: { id: 1 } }),
-      client.health.check.query(),
-    ])
-
-    expect(me).toMatchObject({ status: 'fulfilled', value: { username } })
-    expect(health).toMatchObject({ status: 'fulfilled', value: { status: 'healthy' } })
-    expect(found.status).toBe('rejected')
-    expect((found as PromiseRejectedResult).reason).toMatchObject({ code: 'host_only', status: 403 })
-    await vi.waitFor(() =>
-      expect(svc.log.slice(before).filter((line) => line.includes('"msg":"request"'))).toHaveLength(1),
-    )
-  })
-
-  test('may be many', async () => {
-    await using svc = await startApp()
-    const { token, username } = await svc.user()
-    const client = clientOf(svc, token)
-
-    const all = await Promise.all(Array.from({ length: 100 }, () => client.users.me.query()))
-
-    expect(all.every((me) => me.username === username)).toBe(true)
-  })
-
-  test('in a batch without a stream: one that fails leaves the others alone', async () => {
-    await using svc = await startApp()
-    const { token } = await svc.user()
-
-    const { status, body } = await raw(svc, 'GET', '/trpc/users.me,users.find,nothing.here?batch=1&input={}', { token })
-
-    expect(status).toBe(207)
-    expect(body).toMatchObject([
-      { result: { data: { username: expect.any(String) } } },
-      { error: { data: { problem: 'host_only', requestId: expect.any(String) } } },
-      { error: { data: { code: 'NOT_FOUND', requestId: expect.any(String) } } },
-    ])
-  })
-
-  test('are refused where they are far too many', async () => {
-    await using svc = await startApp()
-    const { token } = await svc.user()
-    const path = Array.from({ length: 51 }, () => 'users.me').join(',')
-
-    const { status, body, requestId } = await raw(svc, 'GET', `/trpc/${path}?batch=1&input={}`, { token })
-
-    expect(status).toBe(400)
-    expect(body).toMatchObject({ error: { data: { requestId } } })
-  })
+  expect((await createClient({ url: `${svc.url}/`, token }).users.me.query()).username).toBe(username)
 })
 
-describe('an error', () => {
-  const off = { ALLOW_EXTERNAL_COMMUNICATION: 'false' }
-  const open = {}
+test('a procedure over HTTP asks a model', async () => {
+  await using provider = await startProvider(answers('Good day to you.'))
+  await using config = await configFor(provider.url)
+  await using svc = await startApp({ AI_CONFIG: config.file })
+  const { token } = await svc.user()
 
-  test.for([
-    { what: 'a bad token', settings: open, status: 401, problem: 'invalid_token', token: 'rubbish' },
-    {
-      what: 'external access that is off',
-      settings: off,
-      status: 403,
-      problem: 'external_communication_off',
-      token: 'x',
+  expect(await clientOf(svc, token).ai.ask.mutate(ask())).toEqual({ text: 'Good day to you.' })
+})
+
+test('a procedure over HTTP hands out the pieces of an answer as they come, then what it took', async () => {
+  const { promise: rest, resolve: goOn } = Promise.withResolvers<void>()
+  await using provider = await startProvider(async (_, response) => {
+    beginStream(response)
+    response.write(chunk({ delta: { content: 'Good ' } }))
+    await rest
+    response.write(chunk({ delta: { content: 'day.' } }))
+    response.write(chunk({ delta: {}, finish_reason: 'stop' }, { usage: { prompt_tokens: 7, completion_tokens: 3 } }))
+    response.end('data: [DONE]\n\n')
+  })
+  await using config = await configFor(provider.url)
+  await using svc = await startApp({ AI_CONFIG: config.file })
+  const { token } = await svc.user()
+
+  const parts = []
+  for await (const part of await clientOf(svc, token).ai.stream.mutate(ask())) {
+    parts.push(part)
+    goOn()
+  }
+
+  expect(parts).toEqual([
+    { type: 'delta', text: 'Good ' },
+    { type: 'delta', text: 'day.' },
+    { type: 'usage', inputTokens: 7, outputTokens: 3, cachedTokens: 0, reasoningTokens: 0 },
+  ])
+})
+
+test('a procedure over HTTP tells in the stream of a failure after the first piece', async () => {
+  await using provider = await startProvider(async (_, response) => {
+    beginStream(response)
+    response.write(chunk({ delta: { content: 'Good ' } }))
+    setTimeout(() => response.destroy(), 50)
+  })
+  await using config = await configFor(provider.url)
+  await using svc = await startApp({ AI_CONFIG: config.file })
+  const { token } = await svc.user()
+
+  const reading = (async () => {
+    for await (const _ of await clientOf(svc, token).ai.stream.mutate(ask()));
+  })()
+
+  const failure = await reading.catch((error: unknown) => error)
+  expect(failure).toBeInstanceOf(SvcError)
+  expect(failure).toMatchObject({ code: 'provider_failed', requestId: expect.any(String) })
+})
+
+test('calls of one moment go out together, and each has its own outcome', async () => {
+  await using svc = await startApp()
+  const { token, username } = await svc.user()
+  const client = clientOf(svc, token)
+  const before = svc.log.length
+
+  const [me, found, health] = await Promise.allSettled([
+    client.users.me.query(),
+    client.users.find.query({ user: { id: 1 } }),
+    client.health.check.query(),
+  ])
+
+  expect(me).toMatchObject({ status: 'fulfilled', value: { username } })
+  expect(health).toMatchObject({ status: 'fulfilled', value: { status: 'healthy' } })
+  expect(found.status).toBe('rejected')
+  expect((found as PromiseRejectedResult).reason).toMatchObject({ code: 'host_only', status: 403 })
+  await vi.waitFor(() =>
+    expect(svc.log.slice(before).filter((line) => line.includes('"msg":"request"'))).toHaveLength(1),
+  )
+})
+
+test('calls of one moment may be many', async () => {
+  await using svc = await startApp()
+  const { token, username } = await svc.user()
+  const client = clientOf(svc, token)
+
+  const all = await Promise.all(Array.from({ length: 100 }, () => client.users.me.query()))
+
+  expect(all.every((me) => me.username === username)).toBe(true)
+})
+
+test('calls of one moment in a batch without a stream: one that fails leaves the others alone', async () => {
+  await using svc = await startApp()
+  const { token } = await svc.user()
+
+  const { status, body } = await raw(svc, 'GET', '/trpc/users.me,users.find,nothing.here?batch=1&input={}', { token })
+
+  expect(status).toBe(207)
+  expect(body).toMatchObject([
+    { result: { data: { username: expect.any(String) } } },
+    { error: { data: { problem: 'host_only', requestId: expect.any(String) } } },
+    { error: { data: { code: 'NOT_FOUND', requestId: expect.any(String) } } },
+  ])
+})
+
+test('calls of one moment are refused where they are far too many', async () => {
+  await using svc = await startApp()
+  const { token } = await svc.user()
+  const path = Array.from({ length: 51 }, () => 'users.me').join(',')
+
+  const { status, body, requestId } = await raw(svc, 'GET', `/trpc/${path}?batch=1&input={}`, { token })
+
+  expect(status).toBe(400)
+  expect(body).toMatchObject({ error: { data: { requestId } } })
+})
+
+const off = { ALLOW_EXTERNAL_COMMUNICATION: 'false' }
+const open = {}
+
+test.for([
+  { what: 'a bad token', settings: open, status: 401, problem: 'invalid_token', token: 'rubbish' },
+  {
+    what: 'external access that is off',
+    settings: off,
+    status: 403,
+    problem: 'external_communication_off',
+    token: 'x',
+  },
+  { what: 'no token', settings: open, status: 401, problem: 'signed_out', token: undefined },
+])('an error names the request after $what', async ({ settings, status, problem, token }) => {
+  await using svc = await startApp(settings)
+
+  const answer = await raw(svc, 'GET', '/trpc/users.me', { token })
+
+  expect(answer.status).toBe(status)
+  expect(answer.requestId).toEqual(expect.any(String))
+  expect(answer.body).toEqual({
+    error: {
+      code: expect.any(Number),
+      message: expect.any(String),
+      data: {
+        code: expect.any(String),
+        httpStatus: status,
+        path: 'users.me',
+        problem,
+        issues: [],
+        requestId: answer.requestId,
+      },
     },
-    { what: 'no token', settings: open, status: 401, problem: 'signed_out', token: undefined },
-  ])('names the request after $what', async ({ settings, status, problem, token }) => {
-    await using svc = await startApp(settings)
-
-    const answer = await raw(svc, 'GET', '/trpc/users.me', { token })
-
-    expect(answer.status).toBe(status)
-    expect(answer.requestId).toEqual(expect.any(String))
-    expect(answer.body).toEqual({
-      error: {
-        code: expect.any(Number),
-        message: expect.any(String),
-        data: {
-          code: expect.any(String),
-          httpStatus: status,
-          path: 'users.me',
-          problem,
-          issues: [],
-          requestId: answer.requestId,
-        },
-      },
-    })
-  })
-
-  test.for([
-    { what: 'an unknown procedure', method: 'GET', path: '/trpc/nothing.here', status: 404 },
-    { what: 'a path above', method: 'GET', path: '/trpc/users', status: 404 },
-    { what: 'a mutation by GET', method: 'GET', path: '/trpc/ai.ask', status: 405 },
-    { what: 'a body that is no JSON', method: 'POST', path: '/trpc/ai.ask', body: '{"model": CANARY', status: 400 },
-    { what: 'input that is no JSON', method: 'GET', path: '/trpc/usage.summary?input=CANARY', status: 400 },
-    { what: 'an empty body', method: 'POST', path: '/trpc/ai.ask', body: '', status: 400 },
-    { what: 'a batch that is no object', method: 'POST', path: '/trpc/ai.ask?batch=1', body: '7', status: 400 },
-  ])('names the request after $what, and nothing of the inside', async ({ method, path, body, status }) => {
-    await using svc = await startApp()
-    const { token } = await svc.user()
-
-    const answer = await raw(svc, method, path, { token, body })
-
-    const [error] = [answer.body].flat().map((part) => (part as { error: Shape }).error)
-    expect(answer.status).toBe(status)
-    expect(error?.data.requestId).toBe(answer.requestId)
-    expect(JSON.stringify(answer.body)).not.toMatch(/stack|CANARY|\.ts|node_modules/)
-  })
-
-  test('lists what is wrong with an input by its path', async () => {
-    await using svc = await startApp()
-    const { token } = await svc.user()
-
-    const answer = await raw(svc, 'POST', '/trpc/ai.ask', { token, body: { messages: [{ role: 'parrot' }] } })
-
-    expect(answer.status).toBeGreaterThanOrEqual(400)
-    expect(answer.body).toMatchObject({
-      error: { message: 'The input is not valid.', data: { requestId: answer.requestId } },
-    })
-    const { issues = [] } = (answer.body as { error: Shape }).error.data
-    expect(issues.map(({ path }) => path.join('.'))).toEqual(expect.arrayContaining(['model', 'messages.0.role']))
-  })
-
-  test('comes with 413 for a body that is too large', async () => {
-    await using svc = await startApp({ AI_MAX_BODY: '2000' })
-    const { token } = await svc.user()
-    const client = clientOf(svc, token)
-
-    const error = await client.ai.ask.mutate(ask('x'.repeat(3000))).catch((thrown: unknown) => thrown)
-
-    expect(error).toMatchObject({ status: 413, code: 'too_large', requestId: expect.any(String) })
-  })
-
-  test('comes with 415 for another kind of body', async () => {
-    await using svc = await startApp()
-    const { token } = await svc.user()
-
-    const answer = await raw(svc, 'POST', '/trpc/ai.ask', {
-      token,
-      body: 'a=b',
-      headers: { 'content-type': 'text/csv' },
-    })
-
-    expect(answer.status).toBe(415)
-    expect(answer.body).toMatchObject({ error: { data: { httpStatus: 415, requestId: answer.requestId } } })
-  })
-
-  test('says 503 while the database is gone, and the log says why', async () => {
-    await using database = await cloneDatabase()
-    await using svc = await startApp({ DATABASE_URL: database.url })
-    const { token } = await svc.user()
-    await administer(`drop database ${database.name} with (force)`)
-
-    const error = await clientOf(svc, token)
-      .users.me.query()
-      .catch((thrown: unknown) => thrown)
-
-    expect(error).toMatchObject({ status: 503, code: 'unavailable', requestId: expect.any(String) })
-    expect(String(error)).not.toMatch(/svc_test|database .* does not exist|postgres/i)
-    const { requestId = '' } = error as SvcError
-    expect(svc.log.some((line) => line.includes(requestId) && line.includes('3D000'))).toBe(true)
-    await administer(`create database ${database.name}`)
-  })
-
-  test('is none of the service where nothing listens', async () => {
-    const client = createClient({ url: 'http://127.0.0.1:9', token: 'x' })
-
-    const error = await client.users.me.query().catch((thrown: unknown) => thrown)
-
-    expect(error).toBeInstanceOf(SvcError)
-    expect(error).toMatchObject({ code: 'unreachable', status: undefined, issues: [] })
   })
 })
 
-describe('a caller who goes away', () => {
-  test('ends the call of the provider, and the record says so', async () => {
-    await using provider = await startProvider(stalls)
-    await using config = await configFor(provider.url)
-    await using svc = await startApp({ AI_CONFIG: config.file })
-    const { token } = await svc.user()
-    const going = new AbortController()
+test.for([
+  { what: 'an unknown procedure', method: 'GET', path: '/trpc/nothing.here', status: 404 },
+  { what: 'a path above', method: 'GET', path: '/trpc/users', status: 404 },
+  { what: 'a mutation by GET', method: 'GET', path: '/trpc/ai.ask', status: 405 },
+  { what: 'a body that is no JSON', method: 'POST', path: '/trpc/ai.ask', body: '{"model": CANARY', status: 400 },
+  { what: 'input that is no JSON', method: 'GET', path: '/trpc/usage.summary?input=CANARY', status: 400 },
+  { what: 'an empty body', method: 'POST', path: '/trpc/ai.ask', body: '', status: 400 },
+  { what: 'a batch that is no object', method: 'POST', path: '/trpc/ai.ask?batch=1', body: '7', status: 400 },
+])('an error names the request after $what, and nothing of the inside', async ({ method, path, body, status }) => {
+  await using svc = await startApp()
+  const { token } = await svc.user()
 
-    const asking = clientOf(svc, token).ai.ask.mutate(ask(), { signal: going.signal })
-    const gone = expect(asking).rejects.toThrow()
-    await vi.waitFor(() => expect(provider.asked).toHaveLength(1), { timeout: 10_000 })
-    going.abort()
-    await gone
+  const answer = await raw(svc, method, path, { token, body })
 
-    await vi.waitFor(() => expect(provider.asked[0]?.abortedAt).toBeDefined(), { timeout: 5000 })
-    await vi.waitFor(
-      async () => expect(await svc.rows('select outcome from usage_records')).toEqual([{ outcome: 'aborted' }]),
-      {
-        timeout: 5000,
-      },
-    )
+  const [error] = [answer.body].flat().map((part) => (part as { error: Shape }).error)
+  expect(answer.status).toBe(status)
+  expect(error?.data.requestId).toBe(answer.requestId)
+  expect(JSON.stringify(answer.body)).not.toMatch(/stack|CANARY|\.ts|node_modules/)
+})
+
+test('an error lists what is wrong with an input by its path', async () => {
+  await using svc = await startApp()
+  const { token } = await svc.user()
+
+  const answer = await raw(svc, 'POST', '/trpc/ai.ask', { token, body: { messages: [{ role: 'parrot' }] } })
+
+  expect(answer.status).toBeGreaterThanOrEqual(400)
+  expect(answer.body).toMatchObject({
+    error: { message: 'The input is not valid.', data: { requestId: answer.requestId } },
+  })
+  const { issues = [] } = (answer.body as { error: Shape }).error.data
+  expect(issues.map(({ path }) => path.join('.'))).toEqual(expect.arrayContaining(['model', 'messages.0.role']))
+})
+
+test('an error comes with 413 for a body that is too large', async () => {
+  await using svc = await startApp({ AI_MAX_BODY: '2000' })
+  const { token } = await svc.user()
+  const client = clientOf(svc, token)
+
+  const error = await client.ai.ask.mutate(ask('x'.repeat(3000))).catch((thrown: unknown) => thrown)
+
+  expect(error).toMatchObject({ status: 413, code: 'too_large', requestId: expect.any(String) })
+})
+
+test('an error comes with 415 for another kind of body', async () => {
+  await using svc = await startApp()
+  const { token } = await svc.user()
+
+  const answer = await raw(svc, 'POST', '/trpc/ai.ask', {
+    token,
+    body: 'a=b',
+    headers: { 'content-type': 'text/csv' },
   })
 
-  test('in the middle of a stream, too', async () => {
-    await using provider = await startProvider(async (_, response) => {
-      beginStream(response)
-      response.write(chunk({ delta: { content: 'Good ' } }))
-    })
-    await using config = await configFor(provider.url)
-    await using svc = await startApp({ AI_CONFIG: config.file })
-    const { token } = await svc.user()
+  expect(answer.status).toBe(415)
+  expect(answer.body).toMatchObject({ error: { data: { httpStatus: 415, requestId: answer.requestId } } })
+})
 
-    for await (const _ of await clientOf(svc, token).ai.stream.mutate(ask())) break
+test('an error says 503 while the database is gone, and the log says why', async () => {
+  await using database = await cloneDatabase()
+  await using svc = await startApp({ DATABASE_URL: database.url })
+  const { token } = await svc.user()
+  await administer(`drop database ${database.name} with (force)`)
 
-    await vi.waitFor(() => expect(provider.asked[0]?.abortedAt).toBeDefined(), { timeout: 5000 })
-    await vi.waitFor(
-      async () => expect(await svc.rows('select outcome from usage_records')).toEqual([{ outcome: 'aborted' }]),
-      {
-        timeout: 5000,
-      },
-    )
+  const error = await clientOf(svc, token)
+    .users.me.query()
+    .catch((thrown: unknown) => thrown)
+
+  expect(error).toMatchObject({ status: 503, code: 'unavailable', requestId: expect.any(String) })
+  expect(String(error)).not.toMatch(/svc_test|database .* does not exist|postgres/i)
+  const { requestId = '' } = error as SvcError
+  expect(svc.log.some((line) => line.includes(requestId) && line.includes('3D000'))).toBe(true)
+  await administer(`create database ${database.name}`)
+})
+
+test('an error is none of the service where nothing listens', async () => {
+  const client = createClient({ url: 'http://127.0.0.1:9', token: 'x' })
+
+  const error = await client.users.me.query().catch((thrown: unknown) => thrown)
+
+  expect(error).toBeInstanceOf(SvcError)
+  expect(error).toMatchObject({ code: 'unreachable', status: undefined, issues: [] })
+})
+
+test('a caller who goes away ends the call of the provider, and the record says so', async () => {
+  await using provider = await startProvider(stalls)
+  await using config = await configFor(provider.url)
+  await using svc = await startApp({ AI_CONFIG: config.file })
+  const { token } = await svc.user()
+  const going = new AbortController()
+
+  const asking = clientOf(svc, token).ai.ask.mutate(ask(), { signal: going.signal })
+  const gone = expect(asking).rejects.toThrow()
+  await vi.waitFor(() => expect(provider.asked).toHaveLength(1), { timeout: 10_000 })
+  going.abort()
+  await gone
+
+  await vi.waitFor(() => expect(provider.asked[0]?.abortedAt).toBeDefined(), { timeout: 5000 })
+  await vi.waitFor(
+    async () => expect(await svc.rows('select outcome from usage_records')).toEqual([{ outcome: 'aborted' }]),
+    {
+      timeout: 5000,
+    },
+  )
+})
+
+test('a caller who goes away in the middle of a stream, too', async () => {
+  await using provider = await startProvider(async (_, response) => {
+    beginStream(response)
+    response.write(chunk({ delta: { content: 'Good ' } }))
   })
+  await using config = await configFor(provider.url)
+  await using svc = await startApp({ AI_CONFIG: config.file })
+  const { token } = await svc.user()
+
+  for await (const _ of await clientOf(svc, token).ai.stream.mutate(ask())) break
+
+  await vi.waitFor(() => expect(provider.asked[0]?.abortedAt).toBeDefined(), { timeout: 5000 })
+  await vi.waitFor(
+    async () => expect(await svc.rows('select outcome from usage_records')).toEqual([{ outcome: 'aborted' }]),
+    {
+      timeout: 5000,
+    },
+  )
 })

@@ -82,24 +82,22 @@ describe.for(Object.keys(surfaces) as (keyof typeof surfaces)[])('a session that
   })
 })
 
-describe('a request from elsewhere', () => {
-  test('may read with a session, change with a token, and not sign in', async () => {
-    await using svc = await startApp({ BASE_URL })
-    const { browser } = await signIn(svc)
-    const bob = await svc.user({ username: 'bob', abilities: ['write', 'read'] })
-    const headers = { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }
+test('a request from elsewhere may read with a session, change with a token, and not sign in', async () => {
+  await using svc = await startApp({ BASE_URL })
+  const { browser } = await signIn(svc)
+  const bob = await svc.user({ username: 'bob', abilities: ['write', 'read'] })
+  const headers = { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }
 
-    expect((await browser.send('GET', '/api/svc/v1/users/me', { headers })).status).toBe(200)
-    const body = { data: { type: 'users', id: String(bob.id), attributes: { bio: 'Changed' } } }
-    const options = { token: bob.token, body, headers: { ...headers, ...jsonApi } }
-    expect((await svc.send('PATCH', `/api/svc/v1/users/${bob.id}`, options)).status).toBe(200)
-    const stranger = openBrowser(svc.url)
-    const credentials = { account: 'ada', password: PASSWORD }
-    expect((await stranger.send('POST', '/req/login', { body: credentials, headers })).status).toBe(403)
-    expect(stranger.session).toBeUndefined()
-    // A program says nothing of where it comes from.
-    expect((await stranger.send('POST', '/req/login', { body: credentials, headers: {} })).status).toBe(200)
-  })
+  expect((await browser.send('GET', '/api/svc/v1/users/me', { headers })).status).toBe(200)
+  const body = { data: { type: 'users', id: String(bob.id), attributes: { bio: 'Changed' } } }
+  const options = { token: bob.token, body, headers: { ...headers, ...jsonApi } }
+  expect((await svc.send('PATCH', `/api/svc/v1/users/${bob.id}`, options)).status).toBe(200)
+  const stranger = openBrowser(svc.url)
+  const credentials = { account: 'ada', password: PASSWORD }
+  expect((await stranger.send('POST', '/req/login', { body: credentials, headers })).status).toBe(403)
+  expect(stranger.session).toBeUndefined()
+  // A program says nothing of where it comes from.
+  expect((await stranger.send('POST', '/req/login', { body: credentials, headers: {} })).status).toBe(200)
 })
 
 /** Who is meant by a request with the session of Ada and the token of Bob. */
@@ -111,60 +109,58 @@ const both: [string, Record<string, string>, 'ada' | 'bob'][] = [
   ['another site', { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }, 'bob'],
 ]
 
-describe('a request with a session and a token', () => {
-  test('is by the session only if it comes from a page of ours', async () => {
-    await using svc = await startApp({ BASE_URL })
-    const { browser } = await signIn(svc)
-    const { token } = await svc.user({ username: 'bob' })
+test('a request with a session and a token is by the session only if it comes from a page of ours', async () => {
+  await using svc = await startApp({ BASE_URL })
+  const { browser } = await signIn(svc)
+  const { token } = await svc.user({ username: 'bob' })
 
-    for (const [from, headers, expected] of both) {
-      const answer = await browser.send('GET', '/api/svc/v1/users/me', {
-        headers: { ...headers, authorization: `Bearer ${token}` },
-      })
-      expect(answer.text, from).toContain(`"username":"${expected}"`)
-    }
-  })
+  for (const [from, headers, expected] of both) {
+    const answer = await browser.send('GET', '/api/svc/v1/users/me', {
+      headers: { ...headers, authorization: `Bearer ${token}` },
+    })
+    expect(answer.text, from).toContain(`"username":"${expected}"`)
+  }
+})
 
-  test('is by the token where the session is over, or proven by its own token only', async () => {
-    await using svc = await startApp({ BASE_URL })
-    const { browser } = await signIn(svc)
-    const csrf = (await browser.login('ada')).headers.get('x-csrf-token') ?? ''
-    const { token } = await svc.user({ username: 'bob' })
-    const me = (headers: Record<string, string>) =>
-      browser.send('GET', '/api/svc/v1/users/me', { headers: { ...headers, authorization: `Bearer ${token}` } })
+test('a request with a session and a token is by the token where the session is over, or proven by its own token only', async () => {
+  await using svc = await startApp({ BASE_URL })
+  const { browser } = await signIn(svc)
+  const csrf = (await browser.login('ada')).headers.get('x-csrf-token') ?? ''
+  const { token } = await svc.user({ username: 'bob' })
+  const me = (headers: Record<string, string>) =>
+    browser.send('GET', '/api/svc/v1/users/me', { headers: { ...headers, authorization: `Bearer ${token}` } })
 
-    expect((await me({ 'x-csrf-token': csrf })).text).toContain('"username":"bob"')
-    await browser.copy().send('POST', '/logout')
-    expect((await me({ 'sec-fetch-site': 'same-origin' })).text).toContain('"username":"bob"')
-  })
+  expect((await me({ 'x-csrf-token': csrf })).text).toContain('"username":"bob"')
+  await browser.copy().send('POST', '/logout')
+  expect((await me({ 'sec-fetch-site': 'same-origin' })).text).toContain('"username":"bob"')
+})
 
-  test('is refused by the switch of tokens only where the token is meant', async () => {
-    await using svc = await startApp({ BASE_URL, ALLOW_EXTERNAL_COMMUNICATION: 'false' })
-    const { browser, token } = await signIn(svc)
-    const statuses = []
-    for (const headers of [{ 'sec-fetch-site': 'same-origin' }, { 'sec-fetch-site': 'cross-site' }])
-      statuses.push(
-        (
-          await browser.send('GET', '/api/svc/v1/users/me', {
-            headers: { ...headers, authorization: `Bearer ${token}` } as Record<string, string>,
-          })
-        ).status,
-      )
+test('a request with a session and a token is refused by the switch of tokens only where the token is meant', async () => {
+  await using svc = await startApp({ BASE_URL, ALLOW_EXTERNAL_COMMUNICATION: 'false' })
+  const { browser, token } = await signIn(svc)
+  const statuses = []
+  for (const headers of [{ 'sec-fetch-site': 'same-origin' }, { 'sec-fetch-site': 'cross-site' }])
+    statuses.push(
+      (
+        await browser.send('GET', '/api/svc/v1/users/me', {
+          headers: { ...headers, authorization: `Bearer ${token}` } as Record<string, string>,
+        })
+      ).status,
+    )
 
-    expect(statuses).toEqual([200, 403])
-  })
+  expect(statuses).toEqual([200, 403])
+})
 
-  test('needs the token where nothing but a token opens', async () => {
-    await using svc = await startApp()
-    const { browser } = await signIn(svc)
+test('a request with a session and a token needs the token where nothing but a token opens', async () => {
+  await using svc = await startApp()
+  const { browser } = await signIn(svc)
 
-    expect((await browser.send('GET', '/api/user')).status).toBe(401)
-    expect((await browser.send('POST', '/api/ai-req', { body: {} })).status).toBe(401)
-  })
+  expect((await browser.send('GET', '/api/user')).status).toBe(401)
+  expect((await browser.send('POST', '/api/ai-req', { body: {} })).status).toBe(401)
 })
 
 describe('the contexts of a request', () => {
-  test('are those of its credential: a session is main, a token external', async () => {
+  test('the contexts of a request are those of its credential: a session is main, a token external', async () => {
     await using svc = await startApp()
     const { browser, token } = await signIn(svc)
     const { browser: newcomer } = await signIn(svc, 'bob', { known: false })
@@ -179,7 +175,7 @@ describe('the contexts of a request', () => {
     expect(external(await (await svc.send('GET', '/api/svc/v1/configs', { token })).text())).toBe(true)
   })
 
-  test('of who is registering open the first salts and nothing of a user', async () => {
+  test('the contexts of a request of who is registering open the first salts and nothing of a user', async () => {
     await using svc = await startApp()
     const { browser } = await signIn(svc, 'ada', { known: false })
 
@@ -224,7 +220,7 @@ describe('the contexts of a request', () => {
     expect(await during(() => svc.send('GET', '/api/user', { token: 'wrong' }))).toEqual([])
   })
 
-  test('do not change while a session goes on, runs out, or only asks', async () => {
+  test('the contexts of a request do not change while a session goes on, runs out, or only asks', async () => {
     await using svc = await startApp()
     const { browser } = await signIn(svc)
     const { browser: newcomer } = await signIn(svc, 'bob', { known: false })
@@ -242,35 +238,31 @@ describe('the contexts of a request', () => {
   })
 })
 
-describe('the store of sessions', () => {
-  test('that is away stops who has a session, and nobody else', async () => {
-    await using svc = await startApp()
-    const { browser, token } = await signIn(svc)
-    await svc.rows('alter table sessions rename to away')
+test('the store of sessions that is away stops who has a session, and nobody else', async () => {
+  await using svc = await startApp()
+  const { browser, token } = await signIn(svc)
+  await svc.rows('alter table sessions rename to away')
 
-    expect((await browser.send('GET', '/api/svc/v1/users/me')).status).toBe(503)
-    expect((await svc.send('GET', '/api/svc/v1/users/me', { token })).status).toBe(200)
-    expect(await openBrowser(svc.url).standing()).toBe('internal')
-  })
+  expect((await browser.send('GET', '/api/svc/v1/users/me')).status).toBe(503)
+  expect((await svc.send('GET', '/api/svc/v1/users/me', { token })).status).toBe(200)
+  expect(await openBrowser(svc.url).standing()).toBe('internal')
 })
 
-describe('a procedure', () => {
-  test('acts for who calls at its beginning, also where another of the same request signed somebody in', async () => {
-    await using svc = await startApp()
-    const [ada, ben] = [await svc.user({ username: 'ada' }), await svc.user({ username: 'ben' })]
-    const asPerson = ({ id, username }: { id: number; username: string }) => {
-      const person: Person = { id, username, name: username, email: `${username}@example.org`, role: 'user' }
-      return { type: 'user', person } as const
-    }
-    const ctx = createContext(svc.services, { requestId: 'one', caller: asPerson(ada) })
-    const api = createCaller(ctx)
-    const name = async () => (await api.users.me()).username
+test('a procedure acts for who calls at its beginning, also where another of the same request signed somebody in', async () => {
+  await using svc = await startApp()
+  const [ada, ben] = [await svc.user({ username: 'ada' }), await svc.user({ username: 'ben' })]
+  const asPerson = ({ id, username }: { id: number; username: string }) => {
+    const person: Person = { id, username, name: username, email: `${username}@example.org`, role: 'user' }
+    return { type: 'user', person } as const
+  }
+  const ctx = createContext(svc.services, { requestId: 'one', caller: asPerson(ada) })
+  const api = createCaller(ctx)
+  const name = async () => (await api.users.me()).username
 
-    expect(await name()).toBe('ada')
-    ctx.callerContext.become(asPerson(ben), 'login')
-    expect(await name()).toBe('ben')
-    ctx.callerContext.become({ type: 'guest' }, 'logout')
-    await expect(name()).rejects.toThrow()
-    expect(ctx.caller).toMatchObject({ person: { username: 'ada' } })
-  })
+  expect(await name()).toBe('ada')
+  ctx.callerContext.become(asPerson(ben), 'login')
+  expect(await name()).toBe('ben')
+  ctx.callerContext.become({ type: 'guest' }, 'logout')
+  await expect(name()).rejects.toThrow()
+  expect(ctx.caller).toMatchObject({ person: { username: 'ada' } })
 })

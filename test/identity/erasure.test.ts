@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import pg from 'pg'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { eraseRules } from '../../entities/identity/erasure.ts'
 import { accountsFile, readAccounts } from '../../server/login/accounts.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
@@ -41,167 +41,163 @@ const deleted = ['users', ...rules.filter(({ rows }) => rows === 'delete').map((
 
 const without = async (database: Database) => (await database.names(referring)).filter((name) => !ruled.includes(name))
 
-describe('the schema', () => {
-  test('has an erase rule for every column that refers to a user', async () => {
-    await using database = await openClone()
+test('the schema has an erase rule for every column that refers to a user', async () => {
+  await using database = await openClone()
 
-    expect(await without(database)).toEqual([])
-  })
+  expect(await without(database)).toEqual([])
+})
 
-  test.for([
-    ['letters.keeper', 'create table letters (keeper int references users)'],
-    ['letters.user_id', 'create table letters (user_id int)'],
-    ['letters.owner', 'create table letters (owner text)'],
-    ['letters.created_by', 'create table letters (created_by int)'],
-    ['letters.email', 'create table letters (email text)'],
-    ['access_tokens.lent_to', 'alter table access_tokens add lent_to int references users'],
-  ] as const)('would be found out at %s', async ([name, change]) => {
-    await using database = await openClone()
+test.for([
+  ['letters.keeper', 'create table letters (keeper int references users)'],
+  ['letters.user_id', 'create table letters (user_id int)'],
+  ['letters.owner', 'create table letters (owner text)'],
+  ['letters.created_by', 'create table letters (created_by int)'],
+  ['letters.email', 'create table letters (email text)'],
+  ['access_tokens.lent_to', 'alter table access_tokens add lent_to int references users'],
+] as const)('the schema would be found out at %s', async ([name, change]) => {
+  await using database = await openClone()
 
-    await database.client.query(change)
+  await database.client.query(change)
 
-    expect(await without(database)).toEqual([name])
-  })
+  expect(await without(database)).toEqual([name])
+})
 
-  test('has every column of a rule, and lets those be emptied whose rows stay', async () => {
-    await using database = await openClone()
+test('the schema has every column of a rule, and lets those be emptied whose rows stay', async () => {
+  await using database = await openClone()
 
-    const columns = await database.names(
-      `select table_name || '.' || column_name || ' ' || is_nullable as name from information_schema.columns`,
-    )
-    for (const { table, column, rows } of rules) {
-      const nullable = rows === 'keep' ? ['YES'] : ['YES', 'NO']
-      expect(
-        nullable.some((word) => columns.includes(`${table}.${column} ${word}`)),
-        `${table}.${column}`,
-      ).toBe(true)
-    }
-  })
+  const columns = await database.names(
+    `select table_name || '.' || column_name || ' ' || is_nullable as name from information_schema.columns`,
+  )
+  for (const { table, column, rows } of rules) {
+    const nullable = rows === 'keep' ? ['YES'] : ['YES', 'NO']
+    expect(
+      nullable.some((word) => columns.includes(`${table}.${column} ${word}`)),
+      `${table}.${column}`,
+    ).toBe(true)
+  }
+})
 
-  test('lets nothing that hangs on a person hold them back', async () => {
-    await using database = await openClone()
+test('the schema lets nothing that hangs on a person hold them back', async () => {
+  await using database = await openClone()
 
-    expect(await database.names(hindering, [deleted])).toEqual([])
-    await database.client.query('create table letters (token int references access_tokens)')
-    expect(await database.names(hindering, [deleted])).toEqual(['letters -> access_tokens'])
-  })
+  expect(await database.names(hindering, [deleted])).toEqual([])
+  await database.client.query('create table letters (token int references access_tokens)')
+  expect(await database.names(hindering, [deleted])).toEqual(['letters -> access_tokens'])
 })
 
 type Person = { id: number }
 
-describe('removing a user', () => {
-  test('changes nothing when one table cannot be erased', async () => {
-    await using machine = await host()
-    await machine.run(['add-user', ...ada])
-    await machine.run(['token', '--username', 'ada', '--name', 'laptop'])
-    await machine.rows(usageOf(2, 1))
-    await machine.rows('create table letters (keeper int references users)')
-    await machine.rows('insert into letters values (2)')
+test('removing a user changes nothing when one table cannot be erased', async () => {
+  await using machine = await host()
+  await machine.run(['add-user', ...ada])
+  await machine.run(['token', '--username', 'ada', '--name', 'laptop'])
+  await machine.rows(usageOf(2, 1))
+  await machine.rows('create table letters (keeper int references users)')
+  await machine.rows('insert into letters values (2)')
 
-    const ended = await machine.run(['remove-user', '--username', 'ada', '--yes'])
+  const ended = await machine.run(['remove-user', '--username', 'ada', '--yes'])
 
-    expect(ended).toMatchObject({ exitCode: 1, stdout: '' })
-    expect(await machine.rows('select user_id, token_id from usage_records')).toEqual([{ user_id: 2, token_id: 1 }])
-    expect(await machine.rows('select id from access_tokens')).toEqual([{ id: 1 }])
-    expect(await machine.rows('select username from users where id = 2')).toEqual([{ username: 'ada' }])
+  expect(ended).toMatchObject({ exitCode: 1, stdout: '' })
+  expect(await machine.rows('select user_id, token_id from usage_records')).toEqual([{ user_id: 2, token_id: 1 }])
+  expect(await machine.rows('select id from access_tokens')).toEqual([{ id: 1 }])
+  expect(await machine.rows('select username from users where id = 2')).toEqual([{ username: 'ada' }])
+})
+
+test('removing a user erases what they own, keeps usage without the person, and counts both', async () => {
+  await using machine = await host()
+  await machine.run(['add-user', ...ada])
+  await machine.run(['add-user', '--username', 'bob', '--email', 'bob@example.org', '--name', 'Bob'])
+  for (const name of ['laptop', 'phone']) await machine.run(['token', '--username', 'ada', '--name', name])
+  await machine.run(['token', '--username', 'bob', '--name', 'notebook'])
+  for (const [user, token] of [
+    [2, 1],
+    [2, 2],
+    [2, 2],
+    [3, 3],
+  ] as const)
+    await machine.rows(usageOf(user, token))
+
+  const record = await machine.json('remove-user', '--username', 'ada', '--yes')
+
+  expect(record).toMatchObject({
+    id: 2,
+    username: 'ada',
+    report: {
+      usage_records: { deleted: 0, kept: 3 },
+      access_tokens: { deleted: 2, kept: 0 },
+      users: { deleted: 1, kept: 0 },
+    },
+  })
+  expect(await machine.rows('select id, name from access_tokens')).toEqual([{ id: 3, name: 'notebook' }])
+  expect(await machine.rows('select user_id, token_id, input_tokens from usage_records order by id')).toEqual([
+    { user_id: null, token_id: null, input_tokens: 7 },
+    { user_id: null, token_id: null, input_tokens: 7 },
+    { user_id: null, token_id: null, input_tokens: 7 },
+    { user_id: 3, token_id: 3, input_tokens: 7 },
+  ])
+  const again = await machine.run(['remove-user', '--username', 'ada', '--yes'])
+  expect(again).toEqual({ exitCode: 1, stdout: '', stderr: 'There is no user with the username ada.\n' })
+})
+
+test.for([
+  ['JSON:API', (root: TestBrowser, { id }: Person) => root.send('DELETE', `/api/svc/v1/users/${id}`)],
+  ['tRPC', (root: TestBrowser, { id }: Person) => root.send('POST', '/trpc/users.delete', { body: { id: `${id}` } })],
+  ['the host', (_: TestBrowser, { id }: Person, svc: TestApp) => svc.host.admin.removeUser({ user: { id } })],
+] as const)('removing a user by %s removes the local account as well: they cannot come back', async ([, erase]) => {
+  await using svc = await startApp()
+  const { browser, ...ada } = await signIn(svc, 'ada')
+  const { browser: root } = await signIn(svc, 'root')
+  await svc.host.admin.setRole({ user: { username: 'root' }, role: 'admin' })
+  await root.login('root')
+
+  await erase(root, ada, svc)
+
+  expect(await browser.standing()).toBe('internal')
+  expect((await svc.send('GET', '/api/user', { token: ada.token })).status).toBe(401)
+  expect((await openBrowser(svc.url).login('ada')).status).toBe(401)
+  expect((await readAccounts(accountsFile(svc.env))).map(({ username }) => username)).toEqual(['root'])
+})
+
+test('removing a user changes nothing where the accounts cannot be changed', async () => {
+  await using svc = await startApp()
+  const { browser } = await signIn(svc, 'ada')
+  const accounts = await readFile(accountsFile(svc.env), 'utf8')
+  await writeFile(accountsFile(svc.env), '[{')
+
+  await expect(svc.host.admin.removeUser({ user: { username: 'ada' } })).rejects.toMatchObject({
+    problem: 'unavailable',
   })
 
-  test('erases what they own, keeps usage without the person, and counts both', async () => {
-    await using machine = await host()
-    await machine.run(['add-user', ...ada])
-    await machine.run(['add-user', '--username', 'bob', '--email', 'bob@example.org', '--name', 'Bob'])
-    for (const name of ['laptop', 'phone']) await machine.run(['token', '--username', 'ada', '--name', name])
-    await machine.run(['token', '--username', 'bob', '--name', 'notebook'])
-    for (const [user, token] of [
-      [2, 1],
-      [2, 2],
-      [2, 2],
-      [3, 3],
-    ] as const)
-      await machine.rows(usageOf(user, token))
+  await writeFile(accountsFile(svc.env), accounts)
+  expect(await browser.standing()).not.toBe('internal')
+  expect((await openBrowser(svc.url).login('ada')).status).toBe(200)
+})
 
-    const record = await machine.json('remove-user', '--username', 'ada', '--yes')
-
-    expect(record).toMatchObject({
-      id: 2,
-      username: 'ada',
-      report: {
-        usage_records: { deleted: 0, kept: 3 },
-        access_tokens: { deleted: 2, kept: 0 },
-        users: { deleted: 1, kept: 0 },
-      },
-    })
-    expect(await machine.rows('select id, name from access_tokens')).toEqual([{ id: 3, name: 'notebook' }])
-    expect(await machine.rows('select user_id, token_id, input_tokens from usage_records order by id')).toEqual([
-      { user_id: null, token_id: null, input_tokens: 7 },
-      { user_id: null, token_id: null, input_tokens: 7 },
-      { user_id: null, token_id: null, input_tokens: 7 },
-      { user_id: 3, token_id: 3, input_tokens: 7 },
-    ])
-    const again = await machine.run(['remove-user', '--username', 'ada', '--yes'])
-    expect(again).toEqual({ exitCode: 1, stdout: '', stderr: 'There is no user with the username ada.\n' })
-  })
-
-  test.for([
-    ['JSON:API', (root: TestBrowser, { id }: Person) => root.send('DELETE', `/api/svc/v1/users/${id}`)],
-    ['tRPC', (root: TestBrowser, { id }: Person) => root.send('POST', '/trpc/users.delete', { body: { id: `${id}` } })],
-    ['the host', (_: TestBrowser, { id }: Person, svc: TestApp) => svc.host.admin.removeUser({ user: { id } })],
-  ] as const)('by %s removes the local account as well: they cannot come back', async ([, erase]) => {
-    await using svc = await startApp()
-    const { browser, ...ada } = await signIn(svc, 'ada')
-    const { browser: root } = await signIn(svc, 'root')
-    await svc.host.admin.setRole({ user: { username: 'root' }, role: 'admin' })
-    await root.login('root')
-
-    await erase(root, ada, svc)
-
-    expect(await browser.standing()).toBe('internal')
-    expect((await svc.send('GET', '/api/user', { token: ada.token })).status).toBe(401)
-    expect((await openBrowser(svc.url).login('ada')).status).toBe(401)
-    expect((await readAccounts(accountsFile(svc.env))).map(({ username }) => username)).toEqual(['root'])
-  })
-
-  test('changes nothing where the accounts cannot be changed', async () => {
-    await using svc = await startApp()
-    const { browser } = await signIn(svc, 'ada')
-    const accounts = await readFile(accountsFile(svc.env), 'utf8')
-    await writeFile(accountsFile(svc.env), '[{')
-
-    await expect(svc.host.admin.removeUser({ user: { username: 'ada' } })).rejects.toMatchObject({
-      problem: 'unavailable',
-    })
-
-    await writeFile(accountsFile(svc.env), accounts)
-    expect(await browser.standing()).not.toBe('internal')
-    expect((await openBrowser(svc.url).login('ada')).status).toBe(200)
-  })
-
-  test('reaches a sign-in whose password is just compared: there is nobody any more who could begin anew', async () => {
-    await using svc = await startApp()
-    await addAccount(svc, 'ada')
-    const { localAccounts } = svc.services
-    const compare = localAccounts.verify
-    localAccounts.verify = async (...typed) => {
-      const identity = await compare(...typed)
-      await svc.host.admin.removeUser({ user: { username: 'ada' } })
-      return identity
-    }
-
-    expect((await openBrowser(svc.url).login('ada')).status).toBe(401)
-  })
-
-  test('ends their access at once and frees the name for somebody else', async () => {
-    await using svc = await startApp()
-    const { token } = await svc.user({ username: 'ada' })
-    expect((await svc.send('GET', '/api/user', { token })).status).toBe(200)
-
+test('removing a user reaches a sign-in whose password is just compared: there is nobody any more who could begin anew', async () => {
+  await using svc = await startApp()
+  await addAccount(svc, 'ada')
+  const { localAccounts } = svc.services
+  const compare = localAccounts.verify
+  localAccounts.verify = async (...typed) => {
+    const identity = await compare(...typed)
     await svc.host.admin.removeUser({ user: { username: 'ada' } })
+    return identity
+  }
 
-    expect((await svc.send('GET', '/api/user', { token })).status).toBe(401)
-    const other = await svc.user({ username: 'ada' })
-    expect((await svc.send('GET', '/api/user', { token })).status).toBe(401)
-    expect((await svc.send('GET', '/api/user', { token: other.token })).status).toBe(200)
-  })
+  expect((await openBrowser(svc.url).login('ada')).status).toBe(401)
+})
+
+test('removing a user ends their access at once and frees the name for somebody else', async () => {
+  await using svc = await startApp()
+  const { token } = await svc.user({ username: 'ada' })
+  expect((await svc.send('GET', '/api/user', { token })).status).toBe(200)
+
+  await svc.host.admin.removeUser({ user: { username: 'ada' } })
+
+  expect((await svc.send('GET', '/api/user', { token })).status).toBe(401)
+  const other = await svc.user({ username: 'ada' })
+  expect((await svc.send('GET', '/api/user', { token })).status).toBe(401)
+  expect((await svc.send('GET', '/api/user', { token: other.token })).status).toBe(200)
 })
 
 type Database = Awaited<ReturnType<typeof openClone>>

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { readEnv } from '../../server/config/env.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { firstKeys, openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
@@ -26,146 +26,138 @@ const keysOf = async (browser: TestBrowser) => {
 
 const update = (browser: TestBrowser, body: unknown) => browser.send('POST', `${base}/actions/batch-update`, { body })
 
-describe('a keychain', () => {
-  test('is seen by its person only', async () => {
-    await using svc = await startApp()
-    const ada = await withKeys(svc, 'ada')
-    const bob = await withKeys(svc, 'bob')
-    const { body } = await ada.browser.send('GET', base)
-    const [first] = (body as unknown as Listed).data
+test('a keychain is seen by its person only', async () => {
+  await using svc = await startApp()
+  const ada = await withKeys(svc, 'ada')
+  const bob = await withKeys(svc, 'bob')
+  const { body } = await ada.browser.send('GET', base)
+  const [first] = (body as unknown as Listed).data
 
-    expect((body as unknown as Listed).data.map(({ attributes }) => attributes.userId)).toEqual([
-      ada.id,
-      ada.id,
-      ada.id,
-    ])
-    expect((await ada.browser.send('GET', `${base}/${first?.id}`)).status).toBe(200)
-    expect((await bob.browser.send('GET', `${base}/${first?.id}`)).status).toBe(404)
-    expect((await openBrowser(svc.url).send('GET', base)).status).toBe(401)
-    expect((await openBrowser(svc.url).send('GET', `${base}/${first?.id}`)).status).toBe(401)
+  expect((body as unknown as Listed).data.map(({ attributes }) => attributes.userId)).toEqual([ada.id, ada.id, ada.id])
+  expect((await ada.browser.send('GET', `${base}/${first?.id}`)).status).toBe(200)
+  expect((await bob.browser.send('GET', `${base}/${first?.id}`)).status).toBe(404)
+  expect((await openBrowser(svc.url).send('GET', base)).status).toBe(401)
+  expect((await openBrowser(svc.url).send('GET', `${base}/${first?.id}`)).status).toBe(401)
+})
+
+test('a keychain is seen by no administrator either', async () => {
+  await using svc = await startApp()
+  await withKeys(svc, 'ada')
+  const root = await svc.user({ username: 'root', role: 'admin', abilities: ['read', 'write', 'keychain'] })
+
+  const answer = await svc.send('GET', base, { token: root.token })
+
+  expect(await answer.json()).toMatchObject({ data: [] })
+})
+
+test('a keychain takes entries, replaces those there are and gives the whole back', async () => {
+  await using svc = await startApp()
+  const { browser } = await withKeys(svc)
+
+  const { status, body } = await update(browser, {
+    publicKey: Buffer.from('another').toString('base64'),
+    set: [entry('lab'), entry('aiConvKey', 'ai_conv', 'new')],
+    remove: [{ key: 'nothing', keyType: 'room_key' }],
   })
 
-  test('is seen by no administrator either', async () => {
-    await using svc = await startApp()
-    await withKeys(svc, 'ada')
-    const root = await svc.user({ username: 'root', role: 'admin', abilities: ['read', 'write', 'keychain'] })
+  expect(status).toBe(200)
+  expect(body).toMatchObject({ meta: { _svc_sync_log: [] } })
+  const written = (body as unknown as Listed).data.map(({ attributes }) => [attributes.key, attributes.value])
+  expect(Object.fromEntries(written)).toMatchObject({ lab: value('lab'), aiConvKey: value('new') })
+  expect(written).toHaveLength(4)
+  expect(await svc.rows('select public_key from users where username = $1', ['ada'])).toEqual([
+    { public_key: Buffer.from('another').toString('base64') },
+  ])
+})
 
-    const answer = await svc.send('GET', base, { token: root.token })
+test('a keychain is emptied before it is filled, and entries are removed by key and type', async () => {
+  await using svc = await startApp()
+  const { browser } = await withKeys(svc)
 
-    expect(await answer.json()).toMatchObject({ data: [] })
-  })
+  await update(browser, { clean: '1', set: [entry('a'), entry('b'), entry('a', 'room_ai')] })
+  await update(browser, { remove: [{ key: 'a', type: 'room_key' }] })
 
-  test('takes entries, replaces those there are and gives the whole back', async () => {
-    await using svc = await startApp()
-    const { browser } = await withKeys(svc)
+  expect(await keysOf(browser)).toEqual(['a', 'b'])
+})
 
-    const { status, body } = await update(browser, {
-      publicKey: Buffer.from('another').toString('base64'),
-      set: [entry('lab'), entry('aiConvKey', 'ai_conv', 'new')],
-      remove: [{ key: 'nothing', keyType: 'room_key' }],
-    })
+test('a keychain takes a JSON:API document as well', async () => {
+  await using svc = await startApp()
+  const { browser } = await withKeys(svc)
+  const document = { data: { type: 'user-keychain-values', attributes: { set: [entry('lab')] } } }
 
-    expect(status).toBe(200)
-    expect(body).toMatchObject({ meta: { _svc_sync_log: [] } })
-    const written = (body as unknown as Listed).data.map(({ attributes }) => [attributes.key, attributes.value])
-    expect(Object.fromEntries(written)).toMatchObject({ lab: value('lab'), aiConvKey: value('new') })
-    expect(written).toHaveLength(4)
-    expect(await svc.rows('select public_key from users where username = $1', ['ada'])).toEqual([
-      { public_key: Buffer.from('another').toString('base64') },
-    ])
-  })
+  const { status } = await update(browser, document)
 
-  test('is emptied before it is filled, and entries are removed by key and type', async () => {
-    await using svc = await startApp()
-    const { browser } = await withKeys(svc)
+  expect(status).toBe(200)
+  expect(await keysOf(browser)).toContain('lab')
+})
 
-    await update(browser, { clean: '1', set: [entry('a'), entry('b'), entry('a', 'room_ai')] })
-    await update(browser, { remove: [{ key: 'a', type: 'room_key' }] })
+test.for([
+  ['a value of two parts', { set: [{ ...entry('x'), value: 'YQ==|YQ==' }] }],
+  ['a value that is no base64', { set: [{ ...entry('x'), value: '!|!|!' }] }],
+  ['an unknown type', { set: [entry('x', 'master_key')] }],
+  ['an empty key', { set: [entry('')] }],
+  ['a key too long', { set: [entry('k'.repeat(256))] }],
+  ['a value too long', { set: [{ ...entry('x'), value: value('v'.repeat(20_000)) }] }],
+  ['an entry twice', { set: [entry('x'), entry('x')] }],
+  ['a removal without a type', { remove: [{ key: 'x' }] }],
+  ['a public key that is none', { publicKey: '<key>' }],
+  ['a member that is not known', { newPublicKey: 'YQ==' }],
+] as const)('a keychain refuses %s, and changes nothing', async ([, wrong]) => {
+  await using svc = await startApp()
+  const { browser } = await withKeys(svc)
+  const before = await keysOf(browser)
 
-    expect(await keysOf(browser)).toEqual(['a', 'b'])
-  })
+  const { status, body } = await update(browser, { clean: true, set: [entry('good')], ...wrong })
 
-  test('takes a JSON:API document as well', async () => {
-    await using svc = await startApp()
-    const { browser } = await withKeys(svc)
-    const document = { data: { type: 'user-keychain-values', attributes: { set: [entry('lab')] } } }
+  expect(status).toBe(422)
+  expect((body as { errors: { status: string }[] }).errors[0]).toMatchObject({ status: '422' })
+  expect(await keysOf(browser)).toEqual(before)
+})
 
-    const { status } = await update(browser, document)
+test('a keychain is changed by a token only where the token may', async () => {
+  await using svc = await startApp()
+  const user = await svc.user({ abilities: ['read', 'write'] })
+  const able = await svc.user({ abilities: ['keychain'] })
+  const path = `${base}/actions/batch-update`
 
-    expect(status).toBe(200)
-    expect(await keysOf(browser)).toContain('lab')
-  })
+  expect((await svc.send('POST', path, { token: user.token, body: { set: [entry('x')] } })).status).toBe(403)
+  expect((await svc.send('POST', path, { token: able.token, body: { set: [entry('x')] } })).status).toBe(200)
+  expect((await svc.send('POST', path, { body: { set: [entry('x')] } })).status).toBe(401)
+})
 
-  test.for([
-    ['a value of two parts', { set: [{ ...entry('x'), value: 'YQ==|YQ==' }] }],
-    ['a value that is no base64', { set: [{ ...entry('x'), value: '!|!|!' }] }],
-    ['an unknown type', { set: [entry('x', 'master_key')] }],
-    ['an empty key', { set: [entry('')] }],
-    ['a key too long', { set: [entry('k'.repeat(256))] }],
-    ['a value too long', { set: [{ ...entry('x'), value: value('v'.repeat(20_000)) }] }],
-    ['an entry twice', { set: [entry('x'), entry('x')] }],
-    ['a removal without a type', { remove: [{ key: 'x' }] }],
-    ['a public key that is none', { publicKey: '<key>' }],
-    ['a member that is not known', { newPublicKey: 'YQ==' }],
-  ] as const)('refuses %s, and changes nothing', async ([, wrong]) => {
-    await using svc = await startApp()
-    const { browser } = await withKeys(svc)
-    const before = await keysOf(browser)
+test('a keychain survives two browsers at once', async () => {
+  await using svc = await startApp()
+  const { browser } = await withKeys(svc)
+  const rounds = Array.from({ length: 12 }, (_, index) =>
+    update(browser.copy(), { clean: true, set: [entry(`key-${index}`)] }),
+  )
 
-    const { status, body } = await update(browser, { clean: true, set: [entry('good')], ...wrong })
+  const statuses = (await Promise.all(rounds)).map(({ status }) => status)
 
-    expect(status).toBe(422)
-    expect((body as { errors: { status: string }[] }).errors[0]).toMatchObject({ status: '422' })
-    expect(await keysOf(browser)).toEqual(before)
-  })
+  expect(new Set(statuses)).toEqual(new Set([200]))
+  expect(await keysOf(browser)).toHaveLength(1)
+})
 
-  test('is changed by a token only where the token may', async () => {
-    await using svc = await startApp()
-    const user = await svc.user({ abilities: ['read', 'write'] })
-    const able = await svc.user({ abilities: ['keychain'] })
-    const path = `${base}/actions/batch-update`
+test('the validator is the sealed public key, with the clear one beside it', async () => {
+  await using svc = await startApp()
+  const { browser } = await withKeys(svc)
+  const keys = firstKeys('ada')
 
-    expect((await svc.send('POST', path, { token: user.token, body: { set: [entry('x')] } })).status).toBe(403)
-    expect((await svc.send('POST', path, { token: able.token, body: { set: [entry('x')] } })).status).toBe(200)
-    expect((await svc.send('POST', path, { body: { set: [entry('x')] } })).status).toBe(401)
-  })
+  const { status, body } = await browser.send('GET', `${base}/actions/validator`)
 
-  test('survives two browsers at once', async () => {
-    await using svc = await startApp()
-    const { browser } = await withKeys(svc)
-    const rounds = Array.from({ length: 12 }, (_, index) =>
-      update(browser.copy(), { clean: true, set: [entry(`key-${index}`)] }),
-    )
-
-    const statuses = (await Promise.all(rounds)).map(({ status }) => status)
-
-    expect(new Set(statuses)).toEqual(new Set([200]))
-    expect(await keysOf(browser)).toHaveLength(1)
+  expect(status).toBe(200)
+  expect(body).toMatchObject({
+    data: { type: 'user-keychain-values', attributes: { keyType: 'public_key' } },
+    meta: { publicKey: keys.publicKey, validator: keys.keychain[1]?.value },
   })
 })
 
-describe('the validator', () => {
-  test('is the sealed public key, with the clear one beside it', async () => {
-    await using svc = await startApp()
-    const { browser } = await withKeys(svc)
-    const keys = firstKeys('ada')
+test('the validator is not there for somebody without keys, nor for a guest', async () => {
+  await using svc = await startApp()
+  const { browser } = await signIn(svc)
 
-    const { status, body } = await browser.send('GET', `${base}/actions/validator`)
-
-    expect(status).toBe(200)
-    expect(body).toMatchObject({
-      data: { type: 'user-keychain-values', attributes: { keyType: 'public_key' } },
-      meta: { publicKey: keys.publicKey, validator: keys.keychain[1]?.value },
-    })
-  })
-
-  test('is not there for somebody without keys, nor for a guest', async () => {
-    await using svc = await startApp()
-    const { browser } = await signIn(svc)
-
-    expect((await browser.send('GET', `${base}/actions/validator`)).status).toBe(404)
-    expect((await openBrowser(svc.url).send('GET', `${base}/actions/validator`)).status).toBe(401)
-  })
+  expect((await browser.send('GET', `${base}/actions/validator`)).status).toBe(404)
+  expect((await openBrowser(svc.url).send('GET', `${base}/actions/validator`)).status).toBe(401)
 })
 
 test('a batch with more than 2,000 elements in both lists together is refused before any of them is judged', async () => {
@@ -183,92 +175,90 @@ test('a batch with more than 2,000 elements in both lists together is refused be
   expect((await update(browser, { set: [entry('k0')], remove: slots.slice(1) })).status).toBe(200)
 })
 
-describe('the quota of a keychain', () => {
-  const small = { KEYCHAIN_MAX_ENTRIES: '20', KEYCHAIN_MAX_BYTES: '65536' }
-  const many = (count: number, prefix = 'k') => Array.from({ length: count }, (_, index) => entry(`${prefix}${index}`))
-  const large = (count: number) => many(count).map((one) => ({ ...one, value: value('v'.repeat(11_000)) }))
+const small = { KEYCHAIN_MAX_ENTRIES: '20', KEYCHAIN_MAX_BYTES: '65536' }
+const many = (count: number, prefix = 'k') => Array.from({ length: count }, (_, index) => entry(`${prefix}${index}`))
+const large = (count: number) => many(count).map((one) => ({ ...one, value: value('v'.repeat(11_000)) }))
 
-  test('refuses one entry too many by naming the limit, changes nothing, and leaves room to replace and remove', async () => {
-    await using svc = await startApp(small)
-    const { browser } = await withKeys(svc)
-    const other = await withKeys(svc, 'bob')
-    expect((await update(browser, { set: many(17) })).status).toBe(200)
-    const before = await keysOf(browser)
-    const keyBefore = await svc.rows('select public_key, updated_at from users order by id')
+test('the quota of a keychain refuses one entry too many by naming the limit, changes nothing, and leaves room to replace and remove', async () => {
+  await using svc = await startApp(small)
+  const { browser } = await withKeys(svc)
+  const other = await withKeys(svc, 'bob')
+  expect((await update(browser, { set: many(17) })).status).toBe(200)
+  const before = await keysOf(browser)
+  const keyBefore = await svc.rows('select public_key, updated_at from users order by id')
 
-    const refused = await update(browser, { publicKey: 'YQ==', remove: [entry('k0')].map(slot), set: many(2, 'new') })
+  const refused = await update(browser, { publicKey: 'YQ==', remove: [entry('k0')].map(slot), set: many(2, 'new') })
 
-    expect(refused.status).toBe(422)
-    expect(refused.body).toMatchObject({
-      errors: [{ detail: 'set would give the keychain more than 20 entries.', source: { pointer: '/set' } }],
-    })
-    expect(await keysOf(browser)).toEqual(before)
-    expect(await svc.rows('select public_key, updated_at from users order by id')).toEqual(keyBefore)
-    expect((await update(browser, { set: [entry('k1', 'room_key', 'another')] })).status).toBe(200)
-    expect((await update(browser, { remove: [entry('k0')].map(slot), set: [entry('new')] })).status).toBe(200)
-    expect((await update(browser, { clean: true, set: many(20) })).status).toBe(200)
-    expect((await update(other.browser, { set: many(17) })).status).toBe(200)
+  expect(refused.status).toBe(422)
+  expect(refused.body).toMatchObject({
+    errors: [{ detail: 'set would give the keychain more than 20 entries.', source: { pointer: '/set' } }],
   })
+  expect(await keysOf(browser)).toEqual(before)
+  expect(await svc.rows('select public_key, updated_at from users order by id')).toEqual(keyBefore)
+  expect((await update(browser, { set: [entry('k1', 'room_key', 'another')] })).status).toBe(200)
+  expect((await update(browser, { remove: [entry('k0')].map(slot), set: [entry('new')] })).status).toBe(200)
+  expect((await update(browser, { clean: true, set: many(20) })).status).toBe(200)
+  expect((await update(other.browser, { set: many(17) })).status).toBe(200)
+})
 
-  test('refuses more bytes than it allows', async () => {
-    await using svc = await startApp(small)
-    const { browser } = await withKeys(svc)
+test('the quota of a keychain refuses more bytes than it allows', async () => {
+  await using svc = await startApp(small)
+  const { browser } = await withKeys(svc)
 
-    const refused = await update(browser, { set: large(5) })
+  const refused = await update(browser, { set: large(5) })
 
-    expect(refused.status).toBe(422)
-    expect(JSON.stringify(refused.body)).toContain('65536 bytes')
-    expect(await keysOf(browser)).toHaveLength(3)
-    expect((await update(browser, { set: large(4) })).status).toBe(200)
-  })
+  expect(refused.status).toBe(422)
+  expect(JSON.stringify(refused.body)).toContain('65536 bytes')
+  expect(await keysOf(browser)).toHaveLength(3)
+  expect((await update(browser, { set: large(4) })).status).toBe(200)
+})
 
-  test('holds when many browsers add to it at once', async () => {
-    await using svc = await startApp(small)
-    const { browser } = await withKeys(svc)
+test('the quota of a keychain holds when many browsers add to it at once', async () => {
+  await using svc = await startApp(small)
+  const { browser } = await withKeys(svc)
 
-    const answers = await Promise.all(
-      Array.from({ length: 10 }, (_, index) => update(browser.copy(), { set: many(5, `${index}-`) })),
-    )
+  const answers = await Promise.all(
+    Array.from({ length: 10 }, (_, index) => update(browser.copy(), { set: many(5, `${index}-`) })),
+  )
 
-    const added = answers.filter(({ status }) => status === 200)
-    expect(answers.filter(({ status }) => status === 422)).toHaveLength(7)
-    expect(await keysOf(browser)).toHaveLength(3 + 5 * added.length)
-  })
+  const added = answers.filter(({ status }) => status === 200)
+  expect(answers.filter(({ status }) => status === 422)).toHaveLength(7)
+  expect(await keysOf(browser)).toHaveLength(3 + 5 * added.length)
+})
 
-  test('holds for the first keys, too, of which then none are kept', async () => {
-    await using svc = await startApp(small)
-    const { browser } = await signIn(svc, 'ada', { known: false })
-    const keys = firstKeys()
-    const keychain = [...keys.keychain, ...large(5)]
+test('the quota of a keychain holds for the first keys, too, of which then none are kept', async () => {
+  await using svc = await startApp(small)
+  const { browser } = await signIn(svc, 'ada', { known: false })
+  const keys = firstKeys()
+  const keychain = [...keys.keychain, ...large(5)]
 
-    const refused = await browser.send('POST', '/handshake', { body: { ...keys, keychain } })
+  const refused = await browser.send('POST', '/handshake', { body: { ...keys, keychain } })
 
-    expect([refused.status, refused.body['message']]).toEqual([
-      422,
-      'A keychain has at most 65536 bytes of keys and values.',
-    ])
-    expect(await svc.rows('select 1 from users where id <> 1')).toEqual([])
-    expect((await browser.send('POST', '/handshake', { body: keys })).status).toBe(200)
-  })
+  expect([refused.status, refused.body['message']]).toEqual([
+    422,
+    'A keychain has at most 65536 bytes of keys and values.',
+  ])
+  expect(await svc.rows('select 1 from users where id <> 1')).toEqual([])
+  expect((await browser.send('POST', '/handshake', { body: keys })).status).toBe(200)
+})
 
-  test('lets who is above it already change and remove what they have, but not add', async () => {
-    await using svc = await startApp(small)
-    const { browser, id } = await withKeys(svc)
-    await fill(svc, id, 40)
+test('the quota of a keychain lets who is above it already change and remove what they have, but not add', async () => {
+  await using svc = await startApp(small)
+  const { browser, id } = await withKeys(svc)
+  await fill(svc, id, 40)
 
-    expect((await update(browser, { set: [entry('full-1', 'room_key', 'x')] })).status).toBe(200)
-    expect((await update(browser, { set: [entry('new')] })).status).toBe(422)
-    expect((await update(browser, { remove: [entry('full-1')].map(slot) })).status).toBe(200)
-    expect(await keysOf(browser)).toHaveLength(42)
-  })
+  expect((await update(browser, { set: [entry('full-1', 'room_key', 'x')] })).status).toBe(200)
+  expect((await update(browser, { set: [entry('new')] })).status).toBe(422)
+  expect((await update(browser, { remove: [entry('full-1')].map(slot) })).status).toBe(200)
+  expect(await keysOf(browser)).toHaveLength(42)
+})
 
-  test.for([
-    ['KEYCHAIN_MAX_ENTRIES', '10001'],
-    ['KEYCHAIN_MAX_ENTRIES', '5'],
-    ['KEYCHAIN_MAX_BYTES', 'much'],
-  ] as const)('is not set by %s=%s', ([name, wrong]) => {
-    expect(() => readEnv({ [name]: wrong })).toThrow(new RegExp(name))
-  })
+test.for([
+  ['KEYCHAIN_MAX_ENTRIES', '10001'],
+  ['KEYCHAIN_MAX_ENTRIES', '5'],
+  ['KEYCHAIN_MAX_BYTES', 'much'],
+] as const)('the quota of a keychain is not set by %s=%s', ([name, wrong]) => {
+  expect(() => readEnv({ [name]: wrong })).toThrow(new RegExp(name))
 })
 
 test('a keychain of thousands comes whole, in the list and after a change', async () => {

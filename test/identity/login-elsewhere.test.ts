@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { startApp } from '../kit/app.ts'
 import { openBrowser } from '../kit/browser.ts'
 import { freePort } from '../kit/free-port.ts'
@@ -47,129 +47,125 @@ async function withProvider() {
   }
 }
 
-describe('signing in at a provider', () => {
-  test('goes there and back, and then on to where somebody wished to go', async () => {
-    await using t = await withProvider()
+test('signing in at a provider goes there and back, and then on to where somebody wished to go', async () => {
+  await using t = await withProvider()
 
-    const begun = await t.begin('/req/login/oidc?redirectUri=%2Fprofile')
-    expect(begun.status).toBe(302)
-    expect(begun.cookies).toEqual([
-      expect.stringMatching(/^svc_login=[\w.-]+; Max-Age=900; Path=\/req\/login; HttpOnly; SameSite=Lax$/),
-    ])
-    const { status, headers } = await t.browser.send('GET', await t.comeBack(begun.location), {
-      headers: { 'sec-fetch-site': 'cross-site' },
-    })
-
-    expect([status, headers.get('location')]).toEqual([302, '/register?redirectUri=%2Fprofile'])
-    expect(t.browser.cookies.has('svc_login')).toBe(false)
-    expect(await t.browser.standing()).toBe('internal_registering_user')
+  const begun = await t.begin('/req/login/oidc?redirectUri=%2Fprofile')
+  expect(begun.status).toBe(302)
+  expect(begun.cookies).toEqual([
+    expect.stringMatching(/^svc_login=[\w.-]+; Max-Age=900; Path=\/req\/login; HttpOnly; SameSite=Lax$/),
+  ])
+  const { status, headers } = await t.browser.send('GET', await t.comeBack(begun.location), {
+    headers: { 'sec-fetch-site': 'cross-site' },
   })
 
-  test('lets the logout go to the provider, too', async () => {
-    await using t = await withProvider()
-    await t.browser.send('GET', await t.comeBack((await t.begin()).location))
-
-    const { body } = await t.browser.send('POST', '/logout')
-
-    expect(body['redirectUri']).toMatch(/\/session\/end\?.*post_logout_redirect_uri=/)
-  })
-
-  test('works once for each beginning', async () => {
-    await using t = await withProvider()
-    const back = await t.comeBack((await t.begin()).location)
-    await t.browser.send('GET', back)
-    await t.browser.send('POST', '/logout')
-
-    const { headers } = await t.browser.send('GET', back)
-
-    expect(headers.get('location')).toBe('/login?error=login_failed')
-    expect(await t.browser.standing()).toBe('internal')
-  })
-
-  test('is refused in a browser that did not begin it, or began another one', async () => {
-    await using t = await withProvider()
-    const back = await t.comeBack((await t.begin()).location)
-    const victim = openBrowser(t.svc.url)
-
-    const without = await victim.send('GET', back)
-    await victim.send('GET', '/req/login/oidc')
-    const another = await victim.send('GET', back)
-
-    for (const { status, headers } of [without, another])
-      expect([status, headers.get('location')]).toEqual([302, '/login?error=login_failed'])
-    expect(await victim.standing()).toBe('internal')
-  })
-
-  test('is refused with a beginning that somebody made up', async () => {
-    await using t = await withProvider()
-    const back = await t.comeBack((await t.begin()).location)
-    t.browser.cookies.set('svc_login', 'v1.made.up.text')
-
-    const { headers } = await t.browser.send('GET', back)
-
-    expect(headers.get('location')).toBe('/login?error=login_failed')
-  })
-
-  test('comes to nothing with a return that nobody was sent on', async () => {
-    await using t = await withProvider()
-
-    for (const query of returns) {
-      const { status, headers } = await t.browser.send('GET', `/req/login${query}`)
-      expect(status, query).toBe(302)
-      expect(headers.get('location'), query).toMatch(/^(\/login\?error=\w+|http:\/\/127\.0\.0\.1:\d+\/auth\?.*)$/)
-      expect(headers.get('set-cookie') ?? '', query).not.toContain('a=b')
-    }
-    expect(t.browser.session).toBeUndefined()
-  })
+  expect([status, headers.get('location')]).toEqual([302, '/register?redirectUri=%2Fprofile'])
+  expect(t.browser.cookies.has('svc_login')).toBe(false)
+  expect(await t.browser.standing()).toBe('internal_registering_user')
 })
 
-describe('signing in by a reverse proxy', () => {
-  const settings = {
-    AUTHENTICATION_METHOD: 'proxy',
-    PROXY_ADDRESSES: '127.0.0.1',
-    PROXY_USERNAME_HEADER: 'x-user',
-    PROXY_EMAIL_HEADER: 'x-email',
-    PROXY_NAME_HEADER: 'x-name',
-    PROXY_LOGIN_URL: '/sso/login',
-    PROXY_LOGOUT_URL: '/sso/logout',
+test('signing in at a provider lets the logout go to the provider, too', async () => {
+  await using t = await withProvider()
+  await t.browser.send('GET', await t.comeBack((await t.begin()).location))
+
+  const { body } = await t.browser.send('POST', '/logout')
+
+  expect(body['redirectUri']).toMatch(/\/session\/end\?.*post_logout_redirect_uri=/)
+})
+
+test('signing in at a provider works once for each beginning', async () => {
+  await using t = await withProvider()
+  const back = await t.comeBack((await t.begin()).location)
+  await t.browser.send('GET', back)
+  await t.browser.send('POST', '/logout')
+
+  const { headers } = await t.browser.send('GET', back)
+
+  expect(headers.get('location')).toBe('/login?error=login_failed')
+  expect(await t.browser.standing()).toBe('internal')
+})
+
+test('signing in at a provider is refused in a browser that did not begin it, or began another one', async () => {
+  await using t = await withProvider()
+  const back = await t.comeBack((await t.begin()).location)
+  const victim = openBrowser(t.svc.url)
+
+  const without = await victim.send('GET', back)
+  await victim.send('GET', '/req/login/oidc')
+  const another = await victim.send('GET', back)
+
+  for (const { status, headers } of [without, another])
+    expect([status, headers.get('location')]).toEqual([302, '/login?error=login_failed'])
+  expect(await victim.standing()).toBe('internal')
+})
+
+test('signing in at a provider is refused with a beginning that somebody made up', async () => {
+  await using t = await withProvider()
+  const back = await t.comeBack((await t.begin()).location)
+  t.browser.cookies.set('svc_login', 'v1.made.up.text')
+
+  const { headers } = await t.browser.send('GET', back)
+
+  expect(headers.get('location')).toBe('/login?error=login_failed')
+})
+
+test('signing in at a provider comes to nothing with a return that nobody was sent on', async () => {
+  await using t = await withProvider()
+
+  for (const query of returns) {
+    const { status, headers } = await t.browser.send('GET', `/req/login${query}`)
+    expect(status, query).toBe(302)
+    expect(headers.get('location'), query).toMatch(/^(\/login\?error=\w+|http:\/\/127\.0\.0\.1:\d+\/auth\?.*)$/)
+    expect(headers.get('set-cookie') ?? '', query).not.toContain('a=b')
   }
-  const told = { 'x-user': 'ada', 'x-email': 'ada@example.org', 'x-name': 'Ada' }
+  expect(t.browser.session).toBeUndefined()
+})
 
-  test('takes who is told of by the proxy itself, and signs out there', async () => {
-    await using svc = await startApp(settings)
-    const browser = openBrowser(svc.url)
+const settings = {
+  AUTHENTICATION_METHOD: 'proxy',
+  PROXY_ADDRESSES: '127.0.0.1',
+  PROXY_USERNAME_HEADER: 'x-user',
+  PROXY_EMAIL_HEADER: 'x-email',
+  PROXY_NAME_HEADER: 'x-name',
+  PROXY_LOGIN_URL: '/sso/login',
+  PROXY_LOGOUT_URL: '/sso/logout',
+}
+const told = { 'x-user': 'ada', 'x-email': 'ada@example.org', 'x-name': 'Ada' }
 
-    const { status, headers } = await browser.send('GET', '/req/login', { headers: told })
+test('signing in by a reverse proxy takes who is told of by the proxy itself, and signs out there', async () => {
+  await using svc = await startApp(settings)
+  const browser = openBrowser(svc.url)
 
-    expect([status, headers.get('location')]).toEqual([302, '/register'])
-    expect(await browser.standing()).toBe('internal_registering_user')
-    expect((await browser.send('POST', '/logout')).body).toEqual({ success: true, redirectUri: '/sso/logout' })
-  })
+  const { status, headers } = await browser.send('GET', '/req/login', { headers: told })
 
-  test('believes no header of anybody else', async () => {
-    await using svc = await startApp({ ...settings, PROXY_ADDRESSES: '10.9.9.9' })
-    const browser = openBrowser(svc.url)
+  expect([status, headers.get('location')]).toEqual([302, '/register'])
+  expect(await browser.standing()).toBe('internal_registering_user')
+  expect((await browser.send('POST', '/logout')).body).toEqual({ success: true, redirectUri: '/sso/logout' })
+})
 
-    const { headers } = await browser.send('GET', '/req/login', { headers: { ...told, 'x-forwarded-for': '10.9.9.9' } })
+test('signing in by a reverse proxy believes no header of anybody else', async () => {
+  await using svc = await startApp({ ...settings, PROXY_ADDRESSES: '10.9.9.9' })
+  const browser = openBrowser(svc.url)
 
-    expect(headers.get('location')).toContain('/sso/login?target=')
-    expect(await browser.standing()).toBe('internal')
-  })
+  const { headers } = await browser.send('GET', '/req/login', { headers: { ...told, 'x-forwarded-for': '10.9.9.9' } })
 
-  test('sends who is told of by nobody to the proxy', async () => {
-    await using svc = await startApp({ ...settings, BASE_URL: 'https://svc.example.org' })
+  expect(headers.get('location')).toContain('/sso/login?target=')
+  expect(await browser.standing()).toBe('internal')
+})
 
-    const { headers } = await openBrowser(svc.url).send('GET', '/req/login?redirectUri=/profile')
+test('signing in by a reverse proxy sends who is told of by nobody to the proxy', async () => {
+  await using svc = await startApp({ ...settings, BASE_URL: 'https://svc.example.org' })
 
-    const target = encodeURIComponent('https://svc.example.org/req/login/proxy?redirectUri=%2Fprofile')
-    expect(headers.get('location')).toBe(`https://svc.example.org/sso/login?target=${target}`)
-  })
+  const { headers } = await openBrowser(svc.url).send('GET', '/req/login?redirectUri=/profile')
 
-  test('is over without a place to sign in', async () => {
-    await using svc = await startApp({ ...settings, PROXY_LOGIN_URL: '' })
+  const target = encodeURIComponent('https://svc.example.org/req/login/proxy?redirectUri=%2Fprofile')
+  expect(headers.get('location')).toBe(`https://svc.example.org/sso/login?target=${target}`)
+})
 
-    const { headers } = await openBrowser(svc.url).send('GET', '/req/login/proxy')
+test('signing in by a reverse proxy is over without a place to sign in', async () => {
+  await using svc = await startApp({ ...settings, PROXY_LOGIN_URL: '' })
 
-    expect(headers.get('location')).toBe('/login?error=login_failed')
-  })
+  const { headers } = await openBrowser(svc.url).send('GET', '/req/login/proxy')
+
+  expect(headers.get('location')).toBe('/login?error=login_failed')
 })

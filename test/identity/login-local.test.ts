@@ -44,7 +44,7 @@ async function inFolder() {
 }
 
 describe('local accounts', () => {
-  test('are the source of development, in a file of the data folder, with argon2id hashes', async () => {
+  test('local accounts are the source of development, in a file of the data folder, with argon2id hashes', async () => {
     await using t = await inFolder()
     await putAccount(t.file, ann, 'correct horse')
     const source = await t.open()
@@ -56,7 +56,7 @@ describe('local accounts', () => {
     expect(await readFile(t.file, 'utf8')).not.toContain('correct horse')
   })
 
-  test('refuse a wrong password, an empty one, and who is not there, all alike', async () => {
+  test('local accounts refuse a wrong password, an empty one, and who is not there, all alike', async () => {
     await using t = await inFolder()
     await putAccount(t.file, ann, 'correct horse')
     const source = await t.open()
@@ -90,14 +90,14 @@ describe('local accounts', () => {
     expect(await costOf('nobody')).toEqual(known)
   })
 
-  test('take a password in whatever way a keyboard composes its letters', async () => {
+  test('local accounts take a password in whatever way a keyboard composes its letters', async () => {
     await using t = await inFolder()
     await putAccount(t.file, ann, 'Grüße'.normalize('NFD'))
 
     expect(await (await t.open()).verify('ann', 'Grüße'.normalize('NFC'))).toEqual(ann)
   })
 
-  test('are read again when the file changes, also where size and time stay', async () => {
+  test('local accounts are read again when the file changes, also where size and time stay', async () => {
     await using t = await inFolder()
     const source = await t.open()
     expect(await source.verify('ann', 'one')).toBeUndefined()
@@ -114,7 +114,7 @@ describe('local accounts', () => {
     expect(await source.verify('ann', 'two')).toBeUndefined()
   })
 
-  test('may be written in YAML', async () => {
+  test('local accounts may be written in YAML', async () => {
     await using t = await inFolder()
     const file = join(t.folder, 'people.yaml')
     await putAccount(t.file, ann, 'one')
@@ -128,7 +128,7 @@ describe('local accounts', () => {
     expect(await readFile(file, 'utf8')).toContain('username: ann')
   })
 
-  test('lose nobody when many are added at once, and leave no file behind', async () => {
+  test('local accounts lose nobody when many are added at once, and leave no file behind', async () => {
     await using t = await inFolder()
     const people = Array.from({ length: 8 }, (_, i) => ({ ...ann, username: `p${i}`, email: `p${i}@example.org` }))
 
@@ -139,7 +139,7 @@ describe('local accounts', () => {
     expect(await readdir(t.folder)).toEqual(['accounts.json'])
   })
 
-  test('lose nobody when several processes add, change and remove some at once', async () => {
+  test('local accounts lose nobody when several processes add, change and remove some at once', async () => {
     await using t = await inFolder()
     await putAccount(t.file, { ...ann, username: 'old', email: 'old@example.org' }, 'x')
     const accounts = JSON.stringify(fileURLToPath(new URL('../../server/login/accounts.ts', import.meta.url)))
@@ -163,7 +163,7 @@ describe('local accounts', () => {
     expect(await source.verify('b3', 'y')).toMatchObject({ username: 'b3' })
   })
 
-  test('are readable for their owner only, and keep the mode and the link that they have', async () => {
+  test('local accounts are readable for their owner only, and keep the mode and the link that they have', async () => {
     await using t = await inFolder()
     const link = join(t.folder, 'link.json')
     await putAccount(t.file, ann, 'x')
@@ -177,7 +177,7 @@ describe('local accounts', () => {
     expect(await readAccounts(t.file)).toHaveLength(2)
   })
 
-  test('refuse a second account with an e-mail address, and a person who is not one', async () => {
+  test('local accounts refuse a second account with an e-mail address, and a person who is not one', async () => {
     await using t = await inFolder()
     await putAccount(t.file, ann, 'x')
     const before = await readFile(t.file, 'utf8')
@@ -189,7 +189,7 @@ describe('local accounts', () => {
     expect(await readdir(t.folder)).toEqual(['accounts.json'])
   })
 
-  test('that cannot be read stop the start, and later close the door without a word of theirs in the log', async () => {
+  test('local accounts that cannot be read stop the start, and later close the door without a word of theirs in the log', async () => {
     await using t = await inFolder()
     await putAccount(t.file, ann, 'one')
     const source = await t.open()

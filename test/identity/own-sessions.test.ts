@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import type { TestApp } from '../kit/app.ts'
 import { firstKeys, openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
 import { later } from '../kit/clock.ts'
@@ -23,245 +23,244 @@ const moment = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 
 afterEach(() => void vi.useRealTimers())
 
-describe('the sessions of a person', () => {
-  test('are listed by when and with what they are used, and by nothing that opens them', async () => {
-    await using svc = await start()
-    const there = await come(svc, CHROME)
-    const here = await come(svc, FIREFOX)
+test('the sessions of a person are listed by when and with what they are used, and by nothing that opens them', async () => {
+  await using svc = await start()
+  const there = await come(svc, CHROME)
+  const here = await come(svc, FIREFOX)
 
-    const { status, body, text, headers } = await ask(here)
+  const { status, body, text, headers } = await ask(here)
 
-    const times = { handle, beganAt: moment, lastUsedAt: moment }
-    expect([status, body]).toEqual([
-      200,
-      {
-        success: true,
-        sessions: [
-          { ...times, browser: 'Firefox', system: 'Linux', isCurrent: true },
-          { ...times, browser: 'Chrome', system: 'Windows', isCurrent: false },
-        ],
-      },
-    ])
-    expect(headers.get('cache-control')).toBe('no-store')
-    const { data } = (await here.send('GET', '/trpc/sessions.current')).body['result'] as {
-      data: { csrfToken: string }
-    }
-    const ids = [here, there].map(({ session }) => session?.split('.', 1)[0] ?? '')
-    for (const secret of [...ids, data.csrfToken]) {
-      expect(secret).toMatch(/^[\w-]{43}$/)
-      expect(text).not.toContain(secret)
-      expect(svc.log.join()).not.toContain(secret)
-    }
-    expect((await list(there)).map(({ isCurrent, system }) => [system, isCurrent])).toEqual([
-      ['Linux', false],
-      ['Windows', true],
-    ])
-  })
-
-  test('are over as soon as one of the others ends them', async () => {
-    await using svc = await start()
-    const [here, there, elsewhere] = [await come(svc), await come(svc, CHROME), await come(svc)]
-    const which = await handleOf(there)
-
-    const { status, body } = await end(here, which)
-
-    expect([status, body]).toEqual([200, { success: true }])
-    expect(await standings(here, there, elsewhere)).toEqual([user, guest, user])
-    expect(await list(here)).toHaveLength(2)
-    expect((await end(here, which)).status).toBe(404)
-  })
-
-  test('are over all but one when that one ends the others, which goes on under another id', async () => {
-    await using svc = await start()
-    const [here, there, elsewhere] = [await come(svc), await come(svc), await come(svc)]
-    const before = here.copy()
-    const beganAt = (await list(here)).find(({ isCurrent }) => isCurrent)?.beganAt
-
-    const { status, body, headers } = await endOthers(here)
-
-    expect([status, body]).toEqual([200, { success: true }])
-    expect(headers.get('x-csrf-token')).toMatch(/^[\w-]{43}$/)
-    expect(await standings(here, there, elsewhere, before)).toEqual([user, guest, guest, guest])
-    expect(await list(here)).toEqual([
-      { handle, beganAt, lastUsedAt: moment, browser: 'Firefox', system: 'Linux', isCurrent: true },
-    ])
-  })
-
-  test('are signed out of when they end themselves', async () => {
-    await using svc = await start()
-    const [here, there] = [await come(svc), await come(svc)]
-
-    const { status, body, headers } = await end(here, await handleOf(here))
-
-    expect([status, body]).toEqual([200, { success: true, redirectUri: '/login' }])
-    expect(headers.get('clear-site-data')).toBe('"cache", "storage"')
-    expect(here.session).toBeUndefined()
-    expect(await list(there)).toHaveLength(1)
-  })
-
-  test('are one while somebody registers, signs in again and makes new keys in one browser', async () => {
-    await using svc = await start()
-    const { browser } = await signIn(svc, 'newcomer', { known: false })
-    const seen: string[] = []
-
-    for (const step of [
-      () => browser.send('POST', '/handshake', { body: firstKeys() }),
-      () => browser.login('newcomer'),
-      async () => {
-        await browser.send('POST', '/req/profile/reset')
-        return browser.send('POST', '/handshake', { body: firstKeys('second') })
-      },
-    ]) {
-      expect((await step()).status).toBe(200)
-      const [{ handle: current, isCurrent }, ...others] = (await list(browser)) as [Listed]
-      expect([isCurrent, others]).toEqual([true, []])
-      seen.push(current)
-    }
-
-    expect(new Set(seen).size).toBe(3)
-  })
-
-  test.for([
-    ['signed out', (_: TestApp, there: TestBrowser) => there.send('POST', '/logout')],
-    ['signed out everywhere', (_: TestApp, there: TestBrowser) => there.send('POST', '/req/profile/logout-everywhere')],
-    ['got another role', (svc: TestApp) => svc.host.admin.setRole({ user: { username: 'ada' }, role: 'admin' })],
-  ] as const)('are not listed once somebody has %s', async ([, leave]) => {
-    await using svc = await start()
-    const there = await come(svc, CHROME)
-
-    await leave(svc, there)
-
-    expect(await list(await come(svc))).toEqual([expect.objectContaining({ browser: 'Firefox', isCurrent: true })])
-    expect(await there.standing()).toBe(guest)
-  })
-
-  test('are not listed once their time is over', async () => {
-    await using svc = await start({ SESSION_LIFETIME: '2s' })
-    await come(svc, CHROME)
-
-    await pause(2200)
-
-    expect(await list(await come(svc))).toHaveLength(1)
-  })
-
-  test('stay listed while they are used', async () => {
-    await using svc = await start({ SESSION_LIFETIME: '4s' })
-    const here = await come(svc)
-
-    for (let use = 0; use < 5; use++) {
-      await pause(1100)
-      await here.send('GET', '/api/svc/v1/users/me')
-    }
-
-    expect(await list(here)).toHaveLength(1)
-  })
-
-  test('are listed with the last used first', async () => {
-    await using svc = await start()
-    const there = await come(svc, CHROME)
-    const here = await come(svc, FIREFOX)
-
-    later(61_000)
-    await there.send('GET', '/api/svc/v1/users/me')
-    later(61_000)
-    const listed = await list(await come(svc))
-
-    expect(listed.map(({ browser }) => browser)).toEqual(['Firefox', 'Chrome', 'Firefox'])
-    const [, chrome, firefox] = listed
-    expect(Date.parse(chrome!.lastUsedAt) - Date.parse(firefox!.lastUsedAt)).toBeGreaterThan(60_000)
-    expect(Date.parse(chrome!.lastUsedAt) - Date.parse(chrome!.beganAt)).toBeGreaterThan(60_000)
-    expect(await here.standing()).toBe(user)
-  })
-
-  test('are all listed when they begin at the same moment', async () => {
-    await using svc = await start()
-    const browsers = await Promise.all(Array.from({ length: 8 }, () => come(svc)))
-
-    const listed = await list(browsers[0]!)
-
-    expect(new Set(listed.map(({ handle }) => handle)).size).toBe(8)
-  })
-
-  test('leave nothing in the database when the person is removed, whose removal counts them', async () => {
-    await using svc = await start()
-    await come(svc)
-    await come(svc, CHROME)
-
-    const { report } = await svc.host.admin.removeUser({ user: { username: 'ada' } })
-
-    expect(report['sessions']).toEqual({ deleted: 2, kept: 0 })
-    expect(await svc.rows('select * from sessions')).toEqual([])
-  })
-
-  test('of somebody who is registering are over when that person is removed', async () => {
-    await using svc = await start()
-    const { browser: late } = await signIn(svc, 'newcomer', { known: false })
-    const { browser } = await signIn(svc, 'newcomer', { known: false })
-    await browser.send('POST', '/handshake', { body: firstKeys() })
-    expect(await standings(late, browser)).toEqual(['internal_registering_user', user])
-
-    await svc.host.admin.removeUser({ user: { username: 'newcomer' } })
-
-    expect(await standings(late, browser)).toEqual([guest, guest])
-    expect(await svc.rows('select * from sessions')).toEqual([])
-  })
+  const times = { handle, beganAt: moment, lastUsedAt: moment }
+  expect([status, body]).toEqual([
+    200,
+    {
+      success: true,
+      sessions: [
+        { ...times, browser: 'Firefox', system: 'Linux', isCurrent: true },
+        { ...times, browser: 'Chrome', system: 'Windows', isCurrent: false },
+      ],
+    },
+  ])
+  expect(headers.get('cache-control')).toBe('no-store')
+  const { data } = (await here.send('GET', '/trpc/sessions.current')).body['result'] as {
+    data: { csrfToken: string }
+  }
+  const ids = [here, there].map(({ session }) => session?.split('.', 1)[0] ?? '')
+  for (const secret of [...ids, data.csrfToken]) {
+    expect(secret).toMatch(/^[\w-]{43}$/)
+    expect(text).not.toContain(secret)
+    expect(svc.log.join()).not.toContain(secret)
+  }
+  expect((await list(there)).map(({ isCurrent, system }) => [system, isCurrent])).toEqual([
+    ['Linux', false],
+    ['Windows', true],
+  ])
 })
 
-describe('the sessions of others', () => {
-  test('are neither seen nor ended', async () => {
-    await using svc = await start()
-    const ada = await come(svc)
-    const { browser: bob } = await signIn(svc, 'bob')
-    const hers = await handleOf(ada)
+test('the sessions of a person are over as soon as one of the others ends them', async () => {
+  await using svc = await start()
+  const [here, there, elsewhere] = [await come(svc), await come(svc, CHROME), await come(svc)]
+  const which = await handleOf(there)
 
-    const { status, body } = await end(bob, hers)
-    await endOthers(bob)
+  const { status, body } = await end(here, which)
 
-    expect((await list(bob)).map(({ handle }) => handle)).not.toContain(hers)
-    expect([status, body]).toEqual([404, { success: false, message: 'You have no such session.' }])
-    expect(await standings(ada, bob)).toEqual([user, user])
-  })
+  expect([status, body]).toEqual([200, { success: true }])
+  expect(await standings(here, there, elsewhere)).toEqual([user, guest, user])
+  expect(await list(here)).toHaveLength(2)
+  expect((await end(here, which)).status).toBe(404)
+})
 
-  test('and the own ones are nothing for guests, tokens, people who are registering, and pages of others', async () => {
-    await using svc = await start()
-    const { browser, token } = await signIn(svc, 'bob')
-    const { browser: newcomer } = await signIn(svc, 'carol', { known: false })
-    const body = { handle: await handleOf(browser) }
-    const requests = [
-      ['GET', '/req/profile/sessions', {}],
-      ['POST', '/req/profile/end-session', { body }],
-      ['POST', '/req/profile/end-other-sessions', {}],
-    ] as const
+test('the sessions of a person are over all but one when that one ends the others, which goes on under another id', async () => {
+  await using svc = await start()
+  const [here, there, elsewhere] = [await come(svc), await come(svc), await come(svc)]
+  const before = here.copy()
+  const beganAt = (await list(here)).find(({ isCurrent }) => isCurrent)?.beganAt
 
-    for (const [method, path, sending] of requests) {
-      expect((await openBrowser(svc.url).send(method, path, sending)).status, path).toBe(401)
-      expect((await svc.send(method, path, { token, ...sending })).status, path).toBe(403)
-      expect((await newcomer.send(method, path, sending)).status, path).toBe(403)
-      const foreign = await browser.send(method, path, { ...sending, headers: { 'sec-fetch-site': 'cross-site' } })
-      expect(foreign.status, path).toBe(method === 'GET' ? 200 : 403)
-    }
-    expect(await standings(browser)).toEqual([user])
-  })
+  const { status, body, headers } = await endOthers(here)
 
-  test.for([
-    ['none', undefined],
-    ['a number', 7],
-    ['a list', ['x']],
-    ['a long text', 'x'.repeat(65)],
-  ])('are not ended by %s', async ([, which]) => {
-    await using svc = await start()
+  expect([status, body]).toEqual([200, { success: true }])
+  expect(headers.get('x-csrf-token')).toMatch(/^[\w-]{43}$/)
+  expect(await standings(here, there, elsewhere, before)).toEqual([user, guest, guest, guest])
+  expect(await list(here)).toEqual([
+    { handle, beganAt, lastUsedAt: moment, browser: 'Firefox', system: 'Linux', isCurrent: true },
+  ])
+})
 
-    const { status, body } = await end(await come(svc), which)
+test('the sessions of a person are signed out of when they end themselves', async () => {
+  await using svc = await start()
+  const [here, there] = [await come(svc), await come(svc)]
 
-    expect([status, body]).toEqual([422, expect.objectContaining({ errors: { handle: [expect.any(String)] } })])
-  })
+  const { status, body, headers } = await end(here, await handleOf(here))
 
-  test.for([['the id itself'], ['a wildcard'], ['nothing']])('are not found by %s', async ([what]) => {
+  expect([status, body]).toEqual([200, { success: true, redirectUri: '/login' }])
+  expect(headers.get('clear-site-data')).toBe('"cache", "storage"')
+  expect(here.session).toBeUndefined()
+  expect(await list(there)).toHaveLength(1)
+})
+
+test('the sessions of a person are one while somebody registers, signs in again and makes new keys in one browser', async () => {
+  await using svc = await start()
+  const { browser } = await signIn(svc, 'newcomer', { known: false })
+  const seen: string[] = []
+
+  for (const step of [
+    () => browser.send('POST', '/handshake', { body: firstKeys() }),
+    () => browser.login('newcomer'),
+    async () => {
+      await browser.send('POST', '/req/profile/reset')
+      return browser.send('POST', '/handshake', { body: firstKeys('second') })
+    },
+  ]) {
+    expect((await step()).status).toBe(200)
+    const [{ handle: current, isCurrent }, ...others] = (await list(browser)) as [Listed]
+    expect([isCurrent, others]).toEqual([true, []])
+    seen.push(current)
+  }
+
+  expect(new Set(seen).size).toBe(3)
+})
+
+test.for([
+  ['signed out', (_: TestApp, there: TestBrowser) => there.send('POST', '/logout')],
+  ['signed out everywhere', (_: TestApp, there: TestBrowser) => there.send('POST', '/req/profile/logout-everywhere')],
+  ['got another role', (svc: TestApp) => svc.host.admin.setRole({ user: { username: 'ada' }, role: 'admin' })],
+] as const)('the sessions of a person are not listed once somebody has %s', async ([, leave]) => {
+  await using svc = await start()
+  const there = await come(svc, CHROME)
+
+  await leave(svc, there)
+
+  expect(await list(await come(svc))).toEqual([expect.objectContaining({ browser: 'Firefox', isCurrent: true })])
+  expect(await there.standing()).toBe(guest)
+})
+
+test('the sessions of a person are not listed once their time is over', async () => {
+  await using svc = await start({ SESSION_LIFETIME: '2s' })
+  await come(svc, CHROME)
+
+  await pause(2200)
+
+  expect(await list(await come(svc))).toHaveLength(1)
+})
+
+test('the sessions of a person stay listed while they are used', async () => {
+  await using svc = await start({ SESSION_LIFETIME: '4s' })
+  const here = await come(svc)
+
+  for (let use = 0; use < 5; use++) {
+    await pause(1100)
+    await here.send('GET', '/api/svc/v1/users/me')
+  }
+
+  expect(await list(here)).toHaveLength(1)
+})
+
+test('the sessions of a person are listed with the last used first', async () => {
+  await using svc = await start()
+  const there = await come(svc, CHROME)
+  const here = await come(svc, FIREFOX)
+
+  later(61_000)
+  await there.send('GET', '/api/svc/v1/users/me')
+  later(61_000)
+  const listed = await list(await come(svc))
+
+  expect(listed.map(({ browser }) => browser)).toEqual(['Firefox', 'Chrome', 'Firefox'])
+  const [, chrome, firefox] = listed
+  expect(Date.parse(chrome!.lastUsedAt) - Date.parse(firefox!.lastUsedAt)).toBeGreaterThan(60_000)
+  expect(Date.parse(chrome!.lastUsedAt) - Date.parse(chrome!.beganAt)).toBeGreaterThan(60_000)
+  expect(await here.standing()).toBe(user)
+})
+
+test('the sessions of a person are all listed when they begin at the same moment', async () => {
+  await using svc = await start()
+  const browsers = await Promise.all(Array.from({ length: 8 }, () => come(svc)))
+
+  const listed = await list(browsers[0]!)
+
+  expect(new Set(listed.map(({ handle }) => handle)).size).toBe(8)
+})
+
+test('the sessions of a person leave nothing in the database when the person is removed, whose removal counts them', async () => {
+  await using svc = await start()
+  await come(svc)
+  await come(svc, CHROME)
+
+  const { report } = await svc.host.admin.removeUser({ user: { username: 'ada' } })
+
+  expect(report['sessions']).toEqual({ deleted: 2, kept: 0 })
+  expect(await svc.rows('select * from sessions')).toEqual([])
+})
+
+test('the sessions of a person of somebody who is registering are over when that person is removed', async () => {
+  await using svc = await start()
+  const { browser: late } = await signIn(svc, 'newcomer', { known: false })
+  const { browser } = await signIn(svc, 'newcomer', { known: false })
+  await browser.send('POST', '/handshake', { body: firstKeys() })
+  expect(await standings(late, browser)).toEqual(['internal_registering_user', user])
+
+  await svc.host.admin.removeUser({ user: { username: 'newcomer' } })
+
+  expect(await standings(late, browser)).toEqual([guest, guest])
+  expect(await svc.rows('select * from sessions')).toEqual([])
+})
+
+test('the sessions of others are neither seen nor ended', async () => {
+  await using svc = await start()
+  const ada = await come(svc)
+  const { browser: bob } = await signIn(svc, 'bob')
+  const hers = await handleOf(ada)
+
+  const { status, body } = await end(bob, hers)
+  await endOthers(bob)
+
+  expect((await list(bob)).map(({ handle }) => handle)).not.toContain(hers)
+  expect([status, body]).toEqual([404, { success: false, message: 'You have no such session.' }])
+  expect(await standings(ada, bob)).toEqual([user, user])
+})
+
+test('the sessions of others and the own ones are nothing for guests, tokens, people who are registering, and pages of others', async () => {
+  await using svc = await start()
+  const { browser, token } = await signIn(svc, 'bob')
+  const { browser: newcomer } = await signIn(svc, 'carol', { known: false })
+  const body = { handle: await handleOf(browser) }
+  const requests = [
+    ['GET', '/req/profile/sessions', {}],
+    ['POST', '/req/profile/end-session', { body }],
+    ['POST', '/req/profile/end-other-sessions', {}],
+  ] as const
+
+  for (const [method, path, sending] of requests) {
+    expect((await openBrowser(svc.url).send(method, path, sending)).status, path).toBe(401)
+    expect((await svc.send(method, path, { token, ...sending })).status, path).toBe(403)
+    expect((await newcomer.send(method, path, sending)).status, path).toBe(403)
+    const foreign = await browser.send(method, path, { ...sending, headers: { 'sec-fetch-site': 'cross-site' } })
+    expect(foreign.status, path).toBe(method === 'GET' ? 200 : 403)
+  }
+  expect(await standings(browser)).toEqual([user])
+})
+
+test.for([
+  ['none', undefined],
+  ['a number', 7],
+  ['a list', ['x']],
+  ['a long text', 'x'.repeat(65)],
+])('the sessions of others are not ended by %s', async ([, which]) => {
+  await using svc = await start()
+
+  const { status, body } = await end(await come(svc), which)
+
+  expect([status, body]).toEqual([422, expect.objectContaining({ errors: { handle: [expect.any(String)] } })])
+})
+
+test.for([['the id itself'], ['a wildcard'], ['nothing']])(
+  'the sessions of others are not found by %s',
+  async ([what]) => {
     await using svc = await start()
     const [here, there] = [await come(svc), await come(svc)]
     const given = { 'the id itself': there.session?.split('.', 1)[0], 'a wildcard': '%', nothing: '' }[what!]
 
     expect((await end(here, given)).status).toBe(404)
     expect(await there.standing()).toBe(user)
-  })
-})
+  },
+)

@@ -1,5 +1,5 @@
 import sharp from 'sharp'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
 
@@ -44,107 +44,102 @@ async function withPicture() {
   return { svc, ada, [Symbol.asyncDispose]: () => svc[Symbol.asyncDispose]() }
 }
 
-describe('the picture of a person', () => {
-  test('is sent to themselves as a square, to be kept by nobody between', async () => {
-    await using test = await withPicture()
-    const { svc, ada } = test
+test('the picture of a person is sent to themselves as a square, to be kept by nobody between', async () => {
+  await using test = await withPicture()
+  const { svc, ada } = test
 
-    const { status, headers, bytes } = await look(svc, ada.id, ada.browser)
+  const { status, headers, bytes } = await look(svc, ada.id, ada.browser)
 
-    expect([status, headers.get('content-type')]).toEqual([200, 'image/webp'])
-    expect(headers.get('cache-control')).toBe('private, max-age=300')
-    expect(headers.get('content-security-policy')).toBe("default-src 'none'")
-    expect(headers.get('x-content-type-options')).toBe('nosniff')
-    expect(await sharp(bytes).metadata()).toMatchObject({ format: 'webp', width: 256, height: 256 })
-    const [red = 0, green = 255, blue = 255] = await colourOf(bytes)
-    expect([red > 240, green < 20, blue < 20]).toEqual([true, true, true])
-  })
-
-  test('is nothing to who does not know them, as if there were no such person', async () => {
-    await using test = await withPicture()
-    const { svc, ada } = test
-    const { browser: bob, token } = await signIn(svc, 'bob')
-
-    for (const id of [ada.id, 999_999]) {
-      const message = `There is no resource of the type users with the id ${id}.`
-      const { status, body } = await bob.send('GET', pathOf(id))
-      expect([status, body]).toEqual([
-        404,
-        { success: false, code: 'not_found', message, requestId: expect.any(String) },
-      ])
-    }
-    expect((await svc.send('GET', pathOf(ada.id), { token })).status).toBe(404)
-  })
-
-  test('is nothing to guests and to people who are registering', async () => {
-    await using test = await withPicture()
-    const { svc, ada } = test
-    const { browser: newcomer } = await signIn(svc, 'carol', { known: false })
-
-    expect((await openBrowser(svc.url).send('GET', pathOf(ada.id))).status).toBe(401)
-    expect((await newcomer.send('GET', pathOf(ada.id))).status).toBe(403)
-  })
-
-  test('is seen with an access token of their own, if it may read', async () => {
-    await using test = await withPicture()
-    const { svc, ada } = test
-
-    expect((await svc.send('GET', pathOf(ada.id), { token: ada.token })).status).toBe(200)
-    await svc.rows("update access_tokens set abilities = '{ai}'")
-    expect((await svc.send('GET', pathOf(ada.id), { token: ada.token })).status).toBe(403)
-  })
-
-  test('is another one once they change it, and none once they remove it', async () => {
-    await using test = await withPicture()
-    const { svc, ada } = test
-
-    await change(ada.browser, ada.id, await picture('#0000ff'))
-    const [, , blue = 0] = await colourOf((await look(svc, ada.id, ada.browser)).bytes)
-    await change(ada.browser, ada.id, null)
-
-    expect(blue).toBeGreaterThan(240)
-    expect((await look(svc, ada.id, ada.browser)).status).toBe(404)
-  })
-
-  test('is seen by everybody who has signed in, where it is that of the AI user', async () => {
-    await using test = await withPicture()
-    const { svc, ada } = test
-    const builtIn = await look(svc, 1, ada.browser)
-
-    await svc.host.admin.updateAiAvatar({ image: (await picture('#00ff00')).toString('base64') })
-
-    const [, green = 0] = await colourOf((await look(svc, 1, ada.browser)).bytes)
-    expect(builtIn.status).toBe(200)
-    expect(await sharp(builtIn.bytes).metadata()).toMatchObject({ format: 'webp', width: 256, height: 256 })
-    expect(green).toBeGreaterThan(240)
-    expect((await look(svc, 1)).status).toBe(401)
-  })
-
-  test('is told of the AI user before it was given one, and afterwards', async () => {
-    await using test = await withPicture()
-    const { svc, ada } = test
-    const told = async () => {
-      const { body: config } = await ada.browser.send('GET', '/api/svc/v1/configs/ai')
-      const { body: user } = await ada.browser.send('GET', '/api/svc/v1/users/1')
-      const { values } = attributesOf(config) as { values: Record<string, unknown> }
-      return [values['svcUserAvatar'], attributesOf(user)['avatar']]
-    }
-    expect(await svc.rows('select avatar from users where id = 1')).toEqual([{ avatar: null }])
-
-    const before = await told()
-    const { avatar } = await svc.host.admin.updateAiAvatar({ image: (await picture('#00ff00')).toString('base64') })
-
-    expect(before).toEqual(['built-in/ai-user.webp', 'built-in/ai-user.webp'])
-    expect(await told()).toEqual([avatar, avatar])
-  })
-
-  test.for([['..%2F..%2Fapp.key'], ['0'], ['-1'], ['1e3'], ['1%00'], ['99999999999999999999'], ["1' or 1=1"], ['x']])(
-    'is not found by %s',
-    async ([id]) => {
-      await using svc = await startApp()
-      const { browser } = await signIn(svc)
-
-      expect([404, 422]).toContain((await look(svc, id, browser)).status)
-    },
-  )
+  expect([status, headers.get('content-type')]).toEqual([200, 'image/webp'])
+  expect(headers.get('cache-control')).toBe('private, max-age=300')
+  expect(headers.get('content-security-policy')).toBe("default-src 'none'")
+  expect(headers.get('x-content-type-options')).toBe('nosniff')
+  expect(await sharp(bytes).metadata()).toMatchObject({ format: 'webp', width: 256, height: 256 })
+  const [red = 0, green = 255, blue = 255] = await colourOf(bytes)
+  expect([red > 240, green < 20, blue < 20]).toEqual([true, true, true])
 })
+
+test('the picture of a person is nothing to who does not know them, as if there were no such person', async () => {
+  await using test = await withPicture()
+  const { svc, ada } = test
+  const { browser: bob, token } = await signIn(svc, 'bob')
+
+  for (const id of [ada.id, 999_999]) {
+    const message = `There is no resource of the type users with the id ${id}.`
+    const { status, body } = await bob.send('GET', pathOf(id))
+    expect([status, body]).toEqual([404, { success: false, code: 'not_found', message, requestId: expect.any(String) }])
+  }
+  expect((await svc.send('GET', pathOf(ada.id), { token })).status).toBe(404)
+})
+
+test('the picture of a person is nothing to guests and to people who are registering', async () => {
+  await using test = await withPicture()
+  const { svc, ada } = test
+  const { browser: newcomer } = await signIn(svc, 'carol', { known: false })
+
+  expect((await openBrowser(svc.url).send('GET', pathOf(ada.id))).status).toBe(401)
+  expect((await newcomer.send('GET', pathOf(ada.id))).status).toBe(403)
+})
+
+test('the picture of a person is seen with an access token of their own, if it may read', async () => {
+  await using test = await withPicture()
+  const { svc, ada } = test
+
+  expect((await svc.send('GET', pathOf(ada.id), { token: ada.token })).status).toBe(200)
+  await svc.rows("update access_tokens set abilities = '{ai}'")
+  expect((await svc.send('GET', pathOf(ada.id), { token: ada.token })).status).toBe(403)
+})
+
+test('the picture of a person is another one once they change it, and none once they remove it', async () => {
+  await using test = await withPicture()
+  const { svc, ada } = test
+
+  await change(ada.browser, ada.id, await picture('#0000ff'))
+  const [, , blue = 0] = await colourOf((await look(svc, ada.id, ada.browser)).bytes)
+  await change(ada.browser, ada.id, null)
+
+  expect(blue).toBeGreaterThan(240)
+  expect((await look(svc, ada.id, ada.browser)).status).toBe(404)
+})
+
+test('the picture of a person is seen by everybody who has signed in, where it is that of the AI user', async () => {
+  await using test = await withPicture()
+  const { svc, ada } = test
+  const builtIn = await look(svc, 1, ada.browser)
+
+  await svc.host.admin.updateAiAvatar({ image: (await picture('#00ff00')).toString('base64') })
+
+  const [, green = 0] = await colourOf((await look(svc, 1, ada.browser)).bytes)
+  expect(builtIn.status).toBe(200)
+  expect(await sharp(builtIn.bytes).metadata()).toMatchObject({ format: 'webp', width: 256, height: 256 })
+  expect(green).toBeGreaterThan(240)
+  expect((await look(svc, 1)).status).toBe(401)
+})
+
+test('the picture of a person is told of the AI user before it was given one, and afterwards', async () => {
+  await using test = await withPicture()
+  const { svc, ada } = test
+  const told = async () => {
+    const { body: config } = await ada.browser.send('GET', '/api/svc/v1/configs/ai')
+    const { body: user } = await ada.browser.send('GET', '/api/svc/v1/users/1')
+    const { values } = attributesOf(config) as { values: Record<string, unknown> }
+    return [values['svcUserAvatar'], attributesOf(user)['avatar']]
+  }
+  expect(await svc.rows('select avatar from users where id = 1')).toEqual([{ avatar: null }])
+
+  const before = await told()
+  const { avatar } = await svc.host.admin.updateAiAvatar({ image: (await picture('#00ff00')).toString('base64') })
+
+  expect(before).toEqual(['built-in/ai-user.webp', 'built-in/ai-user.webp'])
+  expect(await told()).toEqual([avatar, avatar])
+})
+
+test.for([['..%2F..%2Fapp.key'], ['0'], ['-1'], ['1e3'], ['1%00'], ['99999999999999999999'], ["1' or 1=1"], ['x']])(
+  'the picture of a person is not found by %s',
+  async ([id]) => {
+    await using svc = await startApp()
+    const { browser } = await signIn(svc)
+
+    expect([404, 422]).toContain((await look(svc, id, browser)).status)
+  },
+)

@@ -40,7 +40,7 @@ const wrongNumbers = [
 ] as const
 
 describe('the tokens of a person', () => {
-  test('are made in the browser, shown once, and open what tokens open', async () => {
+  test('the tokens of a person are made in the browser, shown once, and open what tokens open', async () => {
     await using svc = await startApp()
     const { browser } = await withoutToken(svc)
 
@@ -83,7 +83,7 @@ describe('the tokens of a person', () => {
     expect((await revoke(browser, id)).status).toBe(404)
   })
 
-  test('are revoked by a number that is written as text, too', async () => {
+  test('the tokens of a person are revoked by a number that is written as text, too', async () => {
     await using svc = await startApp()
     const { browser } = await withoutToken(svc)
     const { id } = (await create(browser)).body
@@ -91,7 +91,7 @@ describe('the tokens of a person', () => {
     expect((await revoke(browser, String(id))).status).toBe(200)
   })
 
-  test('are out of reach of everybody else', async () => {
+  test('the tokens of a person are out of reach of everybody else', async () => {
     await using svc = await startApp()
     const { browser: ada } = await withoutToken(svc)
     const { browser: bob } = await withoutToken(svc, 'bob')
@@ -103,7 +103,7 @@ describe('the tokens of a person', () => {
     expect((await svc.send('GET', '/api/user', { token })).status).toBe(200)
   })
 
-  test('are not made with a name that is missing, empty, too long or no text', async () => {
+  test('the tokens of a person are not made with a name that is missing, empty, too long or no text', async () => {
     await using svc = await startApp()
     const { browser } = await withoutToken(svc)
 
@@ -115,7 +115,7 @@ describe('the tokens of a person', () => {
     expect(await tokensOf(svc)).toEqual([])
   })
 
-  test('are made with names of 1 and 16 characters', async () => {
+  test('the tokens of a person are made with names of 1 and 16 characters', async () => {
     await using svc = await startApp()
     const { browser } = await withoutToken(svc)
 
@@ -133,7 +133,7 @@ describe('the tokens of a person', () => {
     expect(await tokensOf(svc)).toEqual([])
   })
 
-  test('are not revoked by what is no number of a token', async () => {
+  test('the tokens of a person are not revoked by what is no number of a token', async () => {
     await using svc = await startApp()
     const { browser } = await withoutToken(svc)
     await create(browser)
@@ -148,7 +148,7 @@ describe('the tokens of a person', () => {
     expect(await tokensOf(svc)).toHaveLength(1)
   })
 
-  test('are not for guests, tokens, people who are registering, and pages of others', async () => {
+  test('the tokens of a person are not for guests, tokens, people who are registering, and pages of others', async () => {
     await using svc = await startApp()
     const { browser, token } = await signIn(svc)
     const { browser: newcomer } = await signIn(svc, 'bob', { known: false })
@@ -168,7 +168,7 @@ describe('the tokens of a person', () => {
     expect(await tokensOf(svc)).toHaveLength(1)
   })
 
-  test('are made, seen and revoked by administrators only where the setting says so', async () => {
+  test('the tokens of a person are made, seen and revoked by administrators only where the setting says so', async () => {
     await using svc = await startApp({ ALLOW_USER_TOKEN_CREATION: 'false' })
     const { browser, token } = await signIn(svc)
 

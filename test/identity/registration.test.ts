@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, firstKeys, openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
 
@@ -15,350 +15,340 @@ async function nothingKept(svc: TestApp) {
   expect(await svc.rows('select id from users where public_key is not null')).toEqual([])
 }
 
-describe('the first keys', () => {
-  test('make the person, their keychain and their backup, and let them in', async () => {
-    await using svc = await startApp()
-    const { browser } = await signIn(svc, 'ada', { known: false })
-    const heard: unknown[] = []
-    svc.services.hooks.on('user-type-changed', ({ cause, from, to }) => void heard.push([cause, from, to]))
-    const keys = firstKeys()
-
-    const { status, body, headers } = await complete(browser)
-
-    expect([status, body]).toEqual([200, { success: true, redirectUri: '/profile' }])
-    expect(headers.get('cache-control')).toBe('no-store')
-    expect(heard).toEqual([['registration', 'registering', 'user']])
-    const [ada] = await people(svc)
-    const id = (ada as { id: number }).id
-    expect(ada).toMatchObject({ username: 'ada', email: 'ada@example.org', role: 'user', public_key: keys.publicKey })
-    expect(await entries(svc)).toEqual(
-      keys.keychain.map(({ key, keyType, value }) => ({ user_id: id, key, key_type: keyType, value })),
-    )
-    expect(await backups(svc)).toEqual([{ user_id: id, ...keys.passkeyBackup }])
-    expect(await browser.standing()).toBe('internal_authenticated')
-    expect((await browser.login('ada')).body['redirectUri']).toBe('/handshake')
-  })
-
-  test('are made by a person whom the host has added, who is registering until then and stays the same', async () => {
-    await using svc = await startApp()
-    await addAccount(svc, 'ada', { known: false })
-    const { id, token } = await svc.user({ username: 'ada', role: 'admin', keys: false })
-    const browser = openBrowser(svc.url)
-    expect((await browser.login('ada')).body['redirectUri']).toBe('/register')
-    expect(await browser.standing()).toBe('internal_registering_user')
-    expect((await browser.send('GET', '/profile')).headers.get('location')).toBe('/register')
-    expect((await browser.send('GET', '/req/profile/sessions')).status).toBe(403)
-    expect((await svc.send('GET', '/api/user', { token })).status).toBe(200)
-    const other = openBrowser(svc.url)
-    await other.login('ada')
-
-    expect((await complete(browser)).status).toBe(200)
-
-    expect(await people(svc)).toEqual([
-      expect.objectContaining({ id, role: 'admin', public_key: firstKeys().publicKey }),
-    ])
-    expect([await browser.standing(), await other.standing()]).toEqual([
-      'internal_authenticated',
-      'internal_authenticated',
-    ])
-  })
-
-  test.for([
-    ['was removed', (svc: TestApp, id: number) => svc.host.admin.removeUser({ user: { id } })],
-    ['got another role', (svc: TestApp, id: number) => svc.host.admin.setRole({ user: { id }, role: 'admin' })],
-  ] as const)('are not taken from a person the host had added who %s meanwhile', async ([, change]) => {
-    await using svc = await startApp()
-    const { browser, id } = await signIn(svc, 'ada', { keys: false })
-    await change(svc, id)
-
-    expect((await complete(browser)).status).toBe(401)
-
-    await nothingKept(svc)
-  })
-
-  test('may call the type of an entry `type`, as front ends of old do', async () => {
-    await using svc = await startApp()
-    const { browser } = await signIn(svc, 'ada', { known: false })
-    const keys = firstKeys()
-
-    const keychain = keys.keychain.map(({ keyType: type, ...entry }) => ({ ...entry, type }))
-
-    expect((await complete(browser, { ...keys, keychain })).status).toBe(200)
-  })
-
-  test('are made once: who repeats the request is told, and nothing changes', async () => {
-    await using svc = await startApp()
-    const { browser } = await signIn(svc, 'ada', { known: false })
-    await complete(browser)
-    const before = [await entries(svc), await backups(svc), await people(svc)]
-
-    const { status, body } = await complete(browser, firstKeys('second'))
-
-    expect([status, body['code']]).toEqual([409, 'registered_already'])
-    expect([await entries(svc), await backups(svc), await people(svc)]).toEqual(before)
-    expect(await browser.standing()).toBe('internal_authenticated')
-  })
-
-  test('of two windows at once are those of one', async () => {
-    await using svc = await startApp()
-    const { browser } = await signIn(svc, 'ada', { known: false })
-    const windows = await Promise.all(
-      ['one', 'two', 'three'].map(async (name) => {
-        const other = openBrowser(svc.url)
-        await other.login('ada')
-        return { other, name }
-      }),
-    )
-
-    const answers = await Promise.all(windows.map(({ other, name }) => complete(other, firstKeys(name))))
-
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409])
-    const winner = windows[answers.findIndex(({ status }) => status === 200)]!
-    expect(await people(svc)).toEqual([expect.objectContaining({ public_key: firstKeys(winner.name).publicKey })])
-    expect(await entries(svc)).toHaveLength(3)
-    expect(await backups(svc)).toEqual([expect.objectContaining(firstKeys(winner.name).passkeyBackup)])
-    // Whoever came late, or not at all, signs in again and finds their keys.
-    expect((await complete(browser, firstKeys('late'))).body['code']).toBe('registered_already')
-    expect((await browser.login('ada')).body['redirectUri']).toBe('/handshake')
-  })
-
-  test('that were interrupted after they were kept are found at the next login', async () => {
-    await using svc = await startApp()
-    const { browser } = await signIn(svc, 'ada', { known: false })
-    await svc.rows(
-      `create function refuse() returns trigger language plpgsql as 'begin raise exception ''refused''; end'`,
-    )
-    await svc.rows('create trigger refuse before update of hash on sessions for each row execute function refuse()')
-
-    expect((await complete(browser)).status).toBe(500)
-    await svc.rows('drop trigger refuse on sessions')
-
-    expect((await complete(browser)).body['code']).toBe('registered_already')
-    expect((await browser.login('ada')).body).toEqual({ success: true, redirectUri: '/handshake' })
-    expect(await browser.standing()).toBe('internal_authenticated')
-  })
-
-  test('leave nothing when one part cannot be kept', async () => {
-    await using svc = await startApp()
-    const { browser } = await signIn(svc, 'ada', { known: false })
-    await svc.rows('alter table passkey_backups rename to away')
-
-    expect((await complete(browser)).status).toBe(500)
-
-    await svc.rows('alter table away rename to passkey_backups')
-    await nothingKept(svc)
-    expect(await people(svc)).toEqual([])
-    expect((await complete(browser)).status).toBe(200)
-  })
-
-  test('tell of an e-mail address that somebody else has, and whom to ask', async () => {
-    await using svc = await startApp()
-    const { browser } = await signIn(svc, 'ada', { known: false })
-    await svc.host.admin.addUser({ username: 'lovelace', email: 'ada@example.org', name: 'Other' })
-
-    const { status, body } = await complete(browser)
-
-    expect([status, body['code']]).toEqual([409, 'conflict'])
-    expect(body['message']).toContain('administrator')
-    await nothingKept(svc)
-    expect(await browser.standing()).toBe('internal_registering_user')
-  })
-
-  test('are not for guests, tokens, and pages of others', async () => {
-    await using svc = await startApp()
-    const { token } = await svc.user({ keys: false })
-    const { browser } = await signIn(svc, 'ada', { known: false })
-
-    expect((await complete(openBrowser(svc.url))).status).toBe(401)
-    expect((await svc.send('POST', '/handshake', { token, body: firstKeys() })).status).toBe(403)
-    const foreign = { body: firstKeys(), headers: { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' } }
-    expect((await browser.send('POST', '/handshake', foreign)).body['code']).toBe('csrf')
-    await nothingKept(svc)
-  })
-
-  test('of a person who was removed meanwhile are not kept', async () => {
-    await using svc = await startApp()
-    const { browser, id } = await signIn(svc, 'ada', { keys: false })
-    await svc.host.admin.removeUser({ user: { id } })
-
-    expect((await complete(browser)).status).toBe(401)
-
-    await nothingKept(svc)
-  })
-
-  test('go with the person who is removed', async () => {
-    await using svc = await startApp()
-    const { browser, id } = await signIn(svc, 'ada', { keys: false })
-    await complete(browser)
-
-    const { report } = await svc.host.admin.removeUser({ user: { id } })
-
-    expect(report).toMatchObject({ user_keychain_values: { deleted: 3 }, passkey_backups: { deleted: 1 } })
-    await nothingKept(svc)
-  })
-})
-
-describe('first keys that are not kept', () => {
+test('the first keys make the person, their keychain and their backup, and let them in', async () => {
+  await using svc = await startApp()
+  const { browser } = await signIn(svc, 'ada', { known: false })
+  const heard: unknown[] = []
+  svc.services.hooks.on('user-type-changed', ({ cause, from, to }) => void heard.push([cause, from, to]))
   const keys = firstKeys()
-  const [privateKey, publicKey, aiConvKey] = keys.keychain
-  const withEntry = (entry: object) => ({ ...keys, keychain: [privateKey, publicKey, { ...aiConvKey, ...entry }] })
-  const wrong: [string, unknown][] = [
-    ['nothing', ''],
-    ['null', 'null'],
-    ['a list', []],
-    ['no public key', { ...keys, publicKey: undefined }],
-    ['an empty public key', { ...keys, publicKey: '' }],
-    ['a public key that is not base64', { ...keys, publicKey: '<script>' }],
-    ['a public key that is too long', { ...keys, publicKey: 'A'.repeat(5000) }],
-    ['no keychain', { ...keys, keychain: undefined }],
-    ['an empty keychain', { ...keys, keychain: [] }],
-    ['no private key', { ...keys, keychain: [publicKey, aiConvKey] }],
-    ['nothing to try a passkey on', { ...keys, keychain: [privateKey, aiConvKey] }],
-    ['one entry twice', { ...keys, keychain: [privateKey, publicKey, aiConvKey, aiConvKey] }],
-    ['two public keys', withEntry({ keyType: 'public_key' })],
-    ['an unknown type', withEntry({ keyType: 'master_key' })],
-    ['an empty name', withEntry({ key: '' })],
-    ['a long name', withEntry({ key: 'k'.repeat(256) })],
-    ['two parts', withEntry({ value: 'aaaa|bbbb' })],
-    ['four parts', withEntry({ value: 'aaaa|bbbb|cccc|dddd' })],
-    ['an empty part', withEntry({ value: 'aaaa||cccc' })],
-    ['a part that is not base64', withEntry({ value: 'aaaa|bbbb|c c' })],
-    ['a value that is too long', withEntry({ value: `aaaa|bbbb|${'A'.repeat(20_000)}` })],
-    ['a member too many in an entry', withEntry({ userId: 1 })],
-    ['no backup', { ...keys, passkeyBackup: undefined }],
-    ['a backup without a tag', { ...keys, passkeyBackup: { ...keys.passkeyBackup, tag: undefined } }],
-    ['a backup that is too long', { ...keys, passkeyBackup: { ...keys.passkeyBackup, ciphertext: 'A'.repeat(8192) } }],
-    ['a passkey in clear', { ...keys, passkey: 'Datakey_123' }],
-    ['a role', { ...keys, role: 'admin' }],
-    ['a prototype', `{"__proto__":{"role":"admin"},${JSON.stringify(keys).slice(1)}`],
-  ]
 
-  test('are those with anything missing, wrong or too many, and the person may try again', async () => {
-    await using svc = await startApp()
-    const { browser } = await signIn(svc, 'ada', { known: false })
+  const { status, body, headers } = await complete(browser)
 
-    for (const [what, body] of wrong) {
-      const answer = await complete(browser, body)
-      expect(answer.status, what).toBe(422)
-      expect(answer.body, what).toMatchObject({ success: false, code: 'invalid' })
-    }
-
-    await nothingKept(svc)
-    expect(await people(svc)).toEqual([])
-    expect((await complete(browser)).status).toBe(200)
-  })
-
-  test('are those that are too large', async () => {
-    await using svc = await startApp()
-    const { browser } = await signIn(svc, 'ada', { known: false })
-
-    expect((await complete(browser, { ...keys, padding: 'x'.repeat(1_000_000) })).status).toBe(413)
-    await nothingKept(svc)
-  })
-
-  test('are named with what is wrong, and without what was sent', async () => {
-    await using svc = await startApp({ LOG_LEVEL: 'trace' })
-    const { browser } = await signIn(svc, 'ada', { known: false })
-
-    const { body, text } = await complete(browser, { ...keys, publicKey: 'hunter|hunter' })
-
-    expect(body['errors']).toEqual({ publicKey: ['The publicKey field must be base64.'] })
-    expect(text).not.toContain('hunter')
-    expect(svc.log.join('')).not.toContain('hunter')
-  })
+  expect([status, body]).toEqual([200, { success: true, redirectUri: '/profile' }])
+  expect(headers.get('cache-control')).toBe('no-store')
+  expect(heard).toEqual([['registration', 'registering', 'user']])
+  const [ada] = await people(svc)
+  const id = (ada as { id: number }).id
+  expect(ada).toMatchObject({ username: 'ada', email: 'ada@example.org', role: 'user', public_key: keys.publicKey })
+  expect(await entries(svc)).toEqual(
+    keys.keychain.map(({ key, keyType, value }) => ({ user_id: id, key, key_type: keyType, value })),
+  )
+  expect(await backups(svc)).toEqual([{ user_id: id, ...keys.passkeyBackup }])
+  expect(await browser.standing()).toBe('internal_authenticated')
+  expect((await browser.login('ada')).body['redirectUri']).toBe('/handshake')
 })
 
-describe('the backup of a passkey', () => {
-  const path = '/req/profile/passkey-backup'
+test('the first keys are made by a person whom the host has added, who is registering until then and stays the same', async () => {
+  await using svc = await startApp()
+  await addAccount(svc, 'ada', { known: false })
+  const { id, token } = await svc.user({ username: 'ada', role: 'admin', keys: false })
+  const browser = openBrowser(svc.url)
+  expect((await browser.login('ada')).body['redirectUri']).toBe('/register')
+  expect(await browser.standing()).toBe('internal_registering_user')
+  expect((await browser.send('GET', '/profile')).headers.get('location')).toBe('/register')
+  expect((await browser.send('GET', '/req/profile/sessions')).status).toBe(403)
+  expect((await svc.send('GET', '/api/user', { token })).status).toBe(200)
+  const other = openBrowser(svc.url)
+  await other.login('ada')
 
-  test('comes back to its person and nobody else', async () => {
-    await using svc = await startApp()
-    const { browser: ada } = await signIn(svc, 'ada', { known: false })
-    const { browser: bob } = await signIn(svc, 'bob', { known: false })
-    await complete(ada, firstKeys('of ada'))
-    await complete(bob, firstKeys('of bob'))
+  expect((await complete(browser)).status).toBe(200)
 
-    const answer = await ada.send('GET', path)
-
-    expect(answer.body).toEqual({ success: true, passkeyBackup: firstKeys('of ada').passkeyBackup })
-    expect(answer.headers.get('cache-control')).toBe('no-store')
-    expect((await bob.send('GET', path)).body['passkeyBackup']).toEqual(firstKeys('of bob').passkeyBackup)
-  })
-
-  test('is not for guests, tokens and people who are registering, and not there before it is made', async () => {
-    await using svc = await startApp()
-    const { browser: ada, token } = await signIn(svc, 'ada')
-    const { browser: bob } = await signIn(svc, 'bob', { known: false })
-
-    expect((await openBrowser(svc.url).send('GET', path)).status).toBe(401)
-    expect((await svc.send('GET', path, { token })).status).toBe(403)
-    expect((await bob.send('GET', path)).status).toBe(403)
-    expect((await ada.send('GET', path)).status).toBe(404)
-  })
-
-  test('is replaced by a new one, of which there is one', async () => {
-    await using svc = await startApp()
-    const { browser, id } = await signIn(svc, 'ada', { keys: false })
-    await complete(browser)
-    const { passkeyBackup } = firstKeys('new')
-
-    expect((await browser.send('POST', path, { body: passkeyBackup })).status).toBe(200)
-    expect((await browser.send('POST', path, { body: { ...passkeyBackup, iv: '?' } })).status).toBe(422)
-
-    expect(await backups(svc)).toEqual([{ user_id: id, ...passkeyBackup }])
-  })
+  expect(await people(svc)).toEqual([expect.objectContaining({ id, role: 'admin', public_key: firstKeys().publicKey })])
+  expect([await browser.standing(), await other.standing()]).toEqual([
+    'internal_authenticated',
+    'internal_authenticated',
+  ])
 })
 
-describe('a reset', () => {
-  const reset = (browser: TestBrowser) => browser.send('POST', '/req/profile/reset')
+test.for([
+  ['was removed', (svc: TestApp, id: number) => svc.host.admin.removeUser({ user: { id } })],
+  ['got another role', (svc: TestApp, id: number) => svc.host.admin.setRole({ user: { id }, role: 'admin' })],
+] as const)('the first keys are not taken from a person the host had added who %s meanwhile', async ([, change]) => {
+  await using svc = await startApp()
+  const { browser, id } = await signIn(svc, 'ada', { keys: false })
+  await change(svc, id)
 
-  test('deletes keys and backup right after a login, ends other sessions, and leads to new keys', async () => {
-    await using svc = await startApp()
-    const { browser, id } = await signIn(svc, 'ada', { keys: false })
-    await complete(browser)
-    const other = openBrowser(svc.url)
-    await other.login('ada')
-    const before = browser.copy()
+  expect((await complete(browser)).status).toBe(401)
 
-    const { status, body } = await reset(browser)
+  await nothingKept(svc)
+})
 
-    expect([status, body]).toEqual([200, { success: true, redirectUri: '/register' }])
-    await nothingKept(svc)
-    expect(await browser.standing()).toBe('internal_registering_user')
-    expect([await other.standing(), await before.standing()]).toEqual(['internal', 'internal'])
-    expect((await complete(browser, firstKeys('second'))).status).toBe(200)
-    expect(await people(svc)).toEqual([expect.objectContaining({ id, public_key: firstKeys('second').publicKey })])
-  })
+test('the first keys may call the type of an entry `type`, as front ends of old do', async () => {
+  await using svc = await startApp()
+  const { browser } = await signIn(svc, 'ada', { known: false })
+  const keys = firstKeys()
 
-  test('takes a login of the last five minutes', async () => {
-    await using svc = await startApp()
-    const { browser } = await signIn(svc, 'ada', { keys: false })
-    await complete(browser)
-    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 5 * 60_000 + 1000 })
-    try {
-      expect(await reset(browser)).toMatchObject({ status: 403, body: { code: 'fresh_login_needed' } })
-      expect(await entries(svc)).toHaveLength(3)
-      await browser.login('ada')
-      expect((await reset(browser)).status).toBe(200)
-    } finally {
-      vi.useRealTimers()
-    }
-  })
+  const keychain = keys.keychain.map(({ keyType: type, ...entry }) => ({ ...entry, type }))
 
-  test('touches nobody else, and is not for guests, tokens and people who are registering', async () => {
-    await using svc = await startApp()
-    const { browser: ada, token } = await signIn(svc, 'ada', { keys: false })
-    const { browser: bob } = await signIn(svc, 'bob', { known: false })
-    await complete(ada)
-    await addAccount(svc, 'cid', { known: false })
+  expect((await complete(browser, { ...keys, keychain })).status).toBe(200)
+})
 
-    expect((await reset(bob)).status).toBe(403)
-    expect((await svc.send('POST', '/req/profile/reset', { token })).status).toBe(403)
-    expect((await reset(openBrowser(svc.url))).status).toBe(401)
-    await complete(bob, firstKeys('of bob'))
-    expect((await reset(bob)).status).toBe(200)
+test('the first keys are made once: who repeats the request is told, and nothing changes', async () => {
+  await using svc = await startApp()
+  const { browser } = await signIn(svc, 'ada', { known: false })
+  await complete(browser)
+  const before = [await entries(svc), await backups(svc), await people(svc)]
 
+  const { status, body } = await complete(browser, firstKeys('second'))
+
+  expect([status, body['code']]).toEqual([409, 'registered_already'])
+  expect([await entries(svc), await backups(svc), await people(svc)]).toEqual(before)
+  expect(await browser.standing()).toBe('internal_authenticated')
+})
+
+test('the first keys of two windows at once are those of one', async () => {
+  await using svc = await startApp()
+  const { browser } = await signIn(svc, 'ada', { known: false })
+  const windows = await Promise.all(
+    ['one', 'two', 'three'].map(async (name) => {
+      const other = openBrowser(svc.url)
+      await other.login('ada')
+      return { other, name }
+    }),
+  )
+
+  const answers = await Promise.all(windows.map(({ other, name }) => complete(other, firstKeys(name))))
+
+  expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409])
+  const winner = windows[answers.findIndex(({ status }) => status === 200)]!
+  expect(await people(svc)).toEqual([expect.objectContaining({ public_key: firstKeys(winner.name).publicKey })])
+  expect(await entries(svc)).toHaveLength(3)
+  expect(await backups(svc)).toEqual([expect.objectContaining(firstKeys(winner.name).passkeyBackup)])
+  // Whoever came late, or not at all, signs in again and finds their keys.
+  expect((await complete(browser, firstKeys('late'))).body['code']).toBe('registered_already')
+  expect((await browser.login('ada')).body['redirectUri']).toBe('/handshake')
+})
+
+test('the first keys that were interrupted after they were kept are found at the next login', async () => {
+  await using svc = await startApp()
+  const { browser } = await signIn(svc, 'ada', { known: false })
+  await svc.rows(
+    `create function refuse() returns trigger language plpgsql as 'begin raise exception ''refused''; end'`,
+  )
+  await svc.rows('create trigger refuse before update of hash on sessions for each row execute function refuse()')
+
+  expect((await complete(browser)).status).toBe(500)
+  await svc.rows('drop trigger refuse on sessions')
+
+  expect((await complete(browser)).body['code']).toBe('registered_already')
+  expect((await browser.login('ada')).body).toEqual({ success: true, redirectUri: '/handshake' })
+  expect(await browser.standing()).toBe('internal_authenticated')
+})
+
+test('the first keys leave nothing when one part cannot be kept', async () => {
+  await using svc = await startApp()
+  const { browser } = await signIn(svc, 'ada', { known: false })
+  await svc.rows('alter table passkey_backups rename to away')
+
+  expect((await complete(browser)).status).toBe(500)
+
+  await svc.rows('alter table away rename to passkey_backups')
+  await nothingKept(svc)
+  expect(await people(svc)).toEqual([])
+  expect((await complete(browser)).status).toBe(200)
+})
+
+test('the first keys tell of an e-mail address that somebody else has, and whom to ask', async () => {
+  await using svc = await startApp()
+  const { browser } = await signIn(svc, 'ada', { known: false })
+  await svc.host.admin.addUser({ username: 'lovelace', email: 'ada@example.org', name: 'Other' })
+
+  const { status, body } = await complete(browser)
+
+  expect([status, body['code']]).toEqual([409, 'conflict'])
+  expect(body['message']).toContain('administrator')
+  await nothingKept(svc)
+  expect(await browser.standing()).toBe('internal_registering_user')
+})
+
+test('the first keys are not for guests, tokens, and pages of others', async () => {
+  await using svc = await startApp()
+  const { token } = await svc.user({ keys: false })
+  const { browser } = await signIn(svc, 'ada', { known: false })
+
+  expect((await complete(openBrowser(svc.url))).status).toBe(401)
+  expect((await svc.send('POST', '/handshake', { token, body: firstKeys() })).status).toBe(403)
+  const foreign = { body: firstKeys(), headers: { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' } }
+  expect((await browser.send('POST', '/handshake', foreign)).body['code']).toBe('csrf')
+  await nothingKept(svc)
+})
+
+test('the first keys of a person who was removed meanwhile are not kept', async () => {
+  await using svc = await startApp()
+  const { browser, id } = await signIn(svc, 'ada', { keys: false })
+  await svc.host.admin.removeUser({ user: { id } })
+
+  expect((await complete(browser)).status).toBe(401)
+
+  await nothingKept(svc)
+})
+
+test('the first keys go with the person who is removed', async () => {
+  await using svc = await startApp()
+  const { browser, id } = await signIn(svc, 'ada', { keys: false })
+  await complete(browser)
+
+  const { report } = await svc.host.admin.removeUser({ user: { id } })
+
+  expect(report).toMatchObject({ user_keychain_values: { deleted: 3 }, passkey_backups: { deleted: 1 } })
+  await nothingKept(svc)
+})
+
+const keys = firstKeys()
+const [privateKey, publicKey, aiConvKey] = keys.keychain
+const withEntry = (entry: object) => ({ ...keys, keychain: [privateKey, publicKey, { ...aiConvKey, ...entry }] })
+const wrong: [string, unknown][] = [
+  ['nothing', ''],
+  ['null', 'null'],
+  ['a list', []],
+  ['no public key', { ...keys, publicKey: undefined }],
+  ['an empty public key', { ...keys, publicKey: '' }],
+  ['a public key that is not base64', { ...keys, publicKey: '<script>' }],
+  ['a public key that is too long', { ...keys, publicKey: 'A'.repeat(5000) }],
+  ['no keychain', { ...keys, keychain: undefined }],
+  ['an empty keychain', { ...keys, keychain: [] }],
+  ['no private key', { ...keys, keychain: [publicKey, aiConvKey] }],
+  ['nothing to try a passkey on', { ...keys, keychain: [privateKey, aiConvKey] }],
+  ['one entry twice', { ...keys, keychain: [privateKey, publicKey, aiConvKey, aiConvKey] }],
+  ['two public keys', withEntry({ keyType: 'public_key' })],
+  ['an unknown type', withEntry({ keyType: 'master_key' })],
+  ['an empty name', withEntry({ key: '' })],
+  ['a long name', withEntry({ key: 'k'.repeat(256) })],
+  ['two parts', withEntry({ value: 'aaaa|bbbb' })],
+  ['four parts', withEntry({ value: 'aaaa|bbbb|cccc|dddd' })],
+  ['an empty part', withEntry({ value: 'aaaa||cccc' })],
+  ['a part that is not base64', withEntry({ value: 'aaaa|bbbb|c c' })],
+  ['a value that is too long', withEntry({ value: `aaaa|bbbb|${'A'.repeat(20_000)}` })],
+  ['a member too many in an entry', withEntry({ userId: 1 })],
+  ['no backup', { ...keys, passkeyBackup: undefined }],
+  ['a backup without a tag', { ...keys, passkeyBackup: { ...keys.passkeyBackup, tag: undefined } }],
+  ['a backup that is too long', { ...keys, passkeyBackup: { ...keys.passkeyBackup, ciphertext: 'A'.repeat(8192) } }],
+  ['a passkey in clear', { ...keys, passkey: 'Datakey_123' }],
+  ['a role', { ...keys, role: 'admin' }],
+  ['a prototype', `{"__proto__":{"role":"admin"},${JSON.stringify(keys).slice(1)}`],
+]
+
+test('first keys that are not kept are those with anything missing, wrong or too many, and the person may try again', async () => {
+  await using svc = await startApp()
+  const { browser } = await signIn(svc, 'ada', { known: false })
+
+  for (const [what, body] of wrong) {
+    const answer = await complete(browser, body)
+    expect(answer.status, what).toBe(422)
+    expect(answer.body, what).toMatchObject({ success: false, code: 'invalid' })
+  }
+
+  await nothingKept(svc)
+  expect(await people(svc)).toEqual([])
+  expect((await complete(browser)).status).toBe(200)
+})
+
+test('first keys that are not kept are those that are too large', async () => {
+  await using svc = await startApp()
+  const { browser } = await signIn(svc, 'ada', { known: false })
+
+  expect((await complete(browser, { ...keys, padding: 'x'.repeat(1_000_000) })).status).toBe(413)
+  await nothingKept(svc)
+})
+
+test('first keys that are not kept are named with what is wrong, and without what was sent', async () => {
+  await using svc = await startApp({ LOG_LEVEL: 'trace' })
+  const { browser } = await signIn(svc, 'ada', { known: false })
+
+  const { body, text } = await complete(browser, { ...keys, publicKey: 'hunter|hunter' })
+
+  expect(body['errors']).toEqual({ publicKey: ['The publicKey field must be base64.'] })
+  expect(text).not.toContain('hunter')
+  expect(svc.log.join('')).not.toContain('hunter')
+})
+
+const path = '/req/profile/passkey-backup'
+
+test('the backup of a passkey comes back to its person and nobody else', async () => {
+  await using svc = await startApp()
+  const { browser: ada } = await signIn(svc, 'ada', { known: false })
+  const { browser: bob } = await signIn(svc, 'bob', { known: false })
+  await complete(ada, firstKeys('of ada'))
+  await complete(bob, firstKeys('of bob'))
+
+  const answer = await ada.send('GET', path)
+
+  expect(answer.body).toEqual({ success: true, passkeyBackup: firstKeys('of ada').passkeyBackup })
+  expect(answer.headers.get('cache-control')).toBe('no-store')
+  expect((await bob.send('GET', path)).body['passkeyBackup']).toEqual(firstKeys('of bob').passkeyBackup)
+})
+
+test('the backup of a passkey is not for guests, tokens and people who are registering, and not there before it is made', async () => {
+  await using svc = await startApp()
+  const { browser: ada, token } = await signIn(svc, 'ada')
+  const { browser: bob } = await signIn(svc, 'bob', { known: false })
+
+  expect((await openBrowser(svc.url).send('GET', path)).status).toBe(401)
+  expect((await svc.send('GET', path, { token })).status).toBe(403)
+  expect((await bob.send('GET', path)).status).toBe(403)
+  expect((await ada.send('GET', path)).status).toBe(404)
+})
+
+test('the backup of a passkey is replaced by a new one, of which there is one', async () => {
+  await using svc = await startApp()
+  const { browser, id } = await signIn(svc, 'ada', { keys: false })
+  await complete(browser)
+  const { passkeyBackup } = firstKeys('new')
+
+  expect((await browser.send('POST', path, { body: passkeyBackup })).status).toBe(200)
+  expect((await browser.send('POST', path, { body: { ...passkeyBackup, iv: '?' } })).status).toBe(422)
+
+  expect(await backups(svc)).toEqual([{ user_id: id, ...passkeyBackup }])
+})
+
+const reset = (browser: TestBrowser) => browser.send('POST', '/req/profile/reset')
+
+test('a reset deletes keys and backup right after a login, ends other sessions, and leads to new keys', async () => {
+  await using svc = await startApp()
+  const { browser, id } = await signIn(svc, 'ada', { keys: false })
+  await complete(browser)
+  const other = openBrowser(svc.url)
+  await other.login('ada')
+  const before = browser.copy()
+
+  const { status, body } = await reset(browser)
+
+  expect([status, body]).toEqual([200, { success: true, redirectUri: '/register' }])
+  await nothingKept(svc)
+  expect(await browser.standing()).toBe('internal_registering_user')
+  expect([await other.standing(), await before.standing()]).toEqual(['internal', 'internal'])
+  expect((await complete(browser, firstKeys('second'))).status).toBe(200)
+  expect(await people(svc)).toEqual([expect.objectContaining({ id, public_key: firstKeys('second').publicKey })])
+})
+
+test('a reset takes a login of the last five minutes', async () => {
+  await using svc = await startApp()
+  const { browser } = await signIn(svc, 'ada', { keys: false })
+  await complete(browser)
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 5 * 60_000 + 1000 })
+  try {
+    expect(await reset(browser)).toMatchObject({ status: 403, body: { code: 'fresh_login_needed' } })
     expect(await entries(svc)).toHaveLength(3)
-    expect(await backups(svc)).toHaveLength(1)
-  })
+    await browser.login('ada')
+    expect((await reset(browser)).status).toBe(200)
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('a reset touches nobody else, and is not for guests, tokens and people who are registering', async () => {
+  await using svc = await startApp()
+  const { browser: ada, token } = await signIn(svc, 'ada', { keys: false })
+  const { browser: bob } = await signIn(svc, 'bob', { known: false })
+  await complete(ada)
+  await addAccount(svc, 'cid', { known: false })
+
+  expect((await reset(bob)).status).toBe(403)
+  expect((await svc.send('POST', '/req/profile/reset', { token })).status).toBe(403)
+  expect((await reset(openBrowser(svc.url))).status).toBe(401)
+  await complete(bob, firstKeys('of bob'))
+  expect((await reset(bob)).status).toBe(200)
+
+  expect(await entries(svc)).toHaveLength(3)
+  expect(await backups(svc)).toHaveLength(1)
 })

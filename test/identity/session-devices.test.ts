@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { CHROME, come, FIREFOX, handleOf, list, start } from '../kit/own-sessions.ts'
 
 /** What browsers call themselves, and by which names their people know them. */
@@ -44,23 +44,21 @@ const agents: [name: string, userAgent: string][] = [
   ['null on null', 'x'.repeat(5000)],
 ]
 
-describe('a browser', () => {
-  test('is told by the name that people know, whatever else it calls itself', async () => {
-    await using svc = await start()
+test('a browser is told by the name that people know, whatever else it calls itself', async () => {
+  await using svc = await start()
 
-    for (const [name, userAgent] of agents) {
-      const [current] = await list(await come(svc, userAgent))
-      expect(`${current?.browser} on ${current?.system}`, userAgent).toBe(name)
-    }
-  })
+  for (const [name, userAgent] of agents) {
+    const [current] = await list(await come(svc, userAgent))
+    expect(`${current?.browser} on ${current?.system}`, userAgent).toBe(name)
+  }
+})
 
-  test('is remembered by the beginning of what it calls itself, and by nothing else', async () => {
-    await using svc = await start()
-    const browser = await come(svc, 'x'.repeat(5000))
+test('a browser is remembered by the beginning of what it calls itself, and by nothing else', async () => {
+  await using svc = await start()
+  const browser = await come(svc, 'x'.repeat(5000))
 
-    const rows = await svc.rows('select * from sessions where hash = $1', [await handleOf(browser)])
+  const rows = await svc.rows('select * from sessions where hash = $1', [await handleOf(browser)])
 
-    expect(rows).toEqual([expect.objectContaining({ user_agent: 'x'.repeat(200) })])
-    expect(JSON.stringify(rows)).not.toContain('127.0.0.1')
-  })
+  expect(rows).toEqual([expect.objectContaining({ user_agent: 'x'.repeat(200) })])
+  expect(JSON.stringify(rows)).not.toContain('127.0.0.1')
 })

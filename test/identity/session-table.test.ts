@@ -58,7 +58,7 @@ describe('the table of sessions', () => {
     ['a person', { known: true }, `(select id from users where username = 'ada'), null`],
     ['somebody who is registering', { known: false }, `null, '{"username": "ada"}'`],
   ] as const)(
-    'holds at most a hundred of %s: the one not used for longest ends, and nobody else’s',
+    'the table of sessions holds at most a hundred of %s: the one not used for longest ends, and nobody else’s',
     async ([, options, owner]) => {
       await using svc = await startApp()
       const { browser: bob } = await signIn(svc, 'bob', options)
@@ -82,7 +82,7 @@ describe('the table of sessions', () => {
     await vi.waitFor(async () => expect(await oldOnes(svc)).toEqual(['old 7']), { timeout: 20_000, interval: 100 })
   })
 
-  test('is read by its indexes however much it holds', async () => {
+  test('the table of sessions is read by its indexes however much it holds', async () => {
     await using svc = await start()
     await svc.rows(`insert into sessions (hash, method, signed_in_at, renewed_at, csrf_token, subject)
       select 'more ' || n, 'password', now(), now(), '', jsonb_build_object('username', 'u' || n) from generate_series(1, 20000) n`)

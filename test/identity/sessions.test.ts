@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { startApp } from '../kit/app.ts'
 import { addAccount, firstKeys, openBrowser, signIn } from '../kit/browser.ts'
 import { later } from '../kit/clock.ts'
@@ -12,209 +12,201 @@ const statements = watchStatements()
 
 afterEach(() => void vi.useRealTimers())
 
-describe('the cookie of a session', () => {
-  test('is out of reach of scripts and other sites, lives for 120 minutes, and is plain only in development', async () => {
-    await using svc = await startApp()
-    await addAccount(svc, 'ada')
+test('the cookie of a session is out of reach of scripts and other sites, lives for 120 minutes, and is plain only in development', async () => {
+  await using svc = await startApp()
+  await addAccount(svc, 'ada')
 
-    const { headers } = await openBrowser(svc.url).login('ada')
+  const { headers } = await openBrowser(svc.url).login('ada')
 
-    expect(cookieOf(headers)).toMatch(
-      /^svc_session=[\w-]{43}\.[^;]{43}; Max-Age=7200; Path=\/; HttpOnly; SameSite=Lax$/,
-    )
-    expect(headers.get('cache-control')).toBe('no-store')
-  })
-
-  test('goes over encrypted connections only where the service is reached by one', async () => {
-    await using svc = await startApp({ BASE_URL: 'https://svc.example.org' })
-    await addAccount(svc, 'ada')
-
-    const { headers } = await openBrowser(svc.url).login('ada')
-
-    expect(cookieOf(headers)).toMatch(/; Secure;/)
-  })
-
-  test('is sent again once a minute, not with every answer', async () => {
-    await using svc = await startApp()
-    const { browser } = await signIn(svc)
-    const ask = async () => cookieOf((await browser.send('GET', '/api/svc/v1/users/me')).headers)
-
-    expect(await ask()).toBe('')
-    later(61_000)
-    expect(await ask()).toContain(`svc_session=${browser.session}; Max-Age=7200; Path=/`)
-    expect(await ask()).toBe('')
-  })
-
-  test.for([
-    ['nothing', ''],
-    ['somebody else', 'A'.repeat(43)],
-    ['a path', '../../etc/passwd'],
-    ['a long text', 'x'.repeat(6000)],
-    ['a member of every object', '__proto__'],
-  ])('that names %s makes nobody', async ([, value]) => {
-    await using svc = await startApp()
-
-    const browser = openBrowser(svc.url)
-    browser.cookies.set('svc_session', value!)
-
-    expect(await browser.standing()).toBe(guest)
-  })
-
-  test('whose session has ended is left alone: another answer may have set the next one meanwhile', async () => {
-    await using svc = await startApp()
-    const { browser } = await signIn(svc)
-    const late = browser.copy()
-    await browser.login('ada')
-
-    const { headers } = await late.send('GET', '/check-session')
-
-    expect(headers.getSetCookie()).toEqual([])
-  })
-
-  test('is neither looked up nor sent where somebody calls with a token alone', async () => {
-    await using svc = await startApp()
-    const { token } = await svc.user()
-    statements.taken()
-
-    const { status, headers } = await svc.send('GET', '/api/svc/v1/users/me', { token })
-
-    expect([status, headers.getSetCookie()]).toEqual([200, []])
-    expect(statements.taken().filter(({ text }) => text.includes('sessions'))).toEqual([])
-  })
+  expect(cookieOf(headers)).toMatch(/^svc_session=[\w-]{43}\.[^;]{43}; Max-Age=7200; Path=\/; HttpOnly; SameSite=Lax$/)
+  expect(headers.get('cache-control')).toBe('no-store')
 })
 
-describe('the id of a session', () => {
-  test('is never one that was there before somebody signed in', async () => {
-    await using svc = await startApp()
-    const planted = 'planted'.padEnd(43, 'x')
-    const victim = openBrowser(svc.url)
-    victim.cookies.set('svc_session', planted)
-    await addAccount(svc, 'ada')
+test('the cookie of a session goes over encrypted connections only where the service is reached by one', async () => {
+  await using svc = await startApp({ BASE_URL: 'https://svc.example.org' })
+  await addAccount(svc, 'ada')
 
-    await victim.login('ada')
+  const { headers } = await openBrowser(svc.url).login('ada')
 
-    expect(victim.session).not.toBe(planted)
-    const attacker = openBrowser(svc.url)
-    attacker.cookies.set('svc_session', planted)
-    expect(await attacker.standing()).toBe(guest)
-  })
-
-  test('is another one after each login, after registration and after logout, and the old one opens nothing', async () => {
-    await using svc = await startApp()
-    const { browser } = await signIn(svc, 'ada', { known: false })
-    const steps: [string, () => Promise<unknown>][] = [
-      ['login', () => browser.login('ada')],
-      ['registration', () => browser.send('POST', '/handshake', { body: firstKeys() })],
-      ['login of a user', () => browser.login('ada')],
-      ['logout', () => browser.send('POST', '/logout')],
-    ]
-
-    for (const [name, step] of steps) {
-      const before = browser.copy()
-      await step()
-      expect(browser.session, name).not.toBe(before.session)
-      expect(await before.standing(), name).toBe(guest)
-    }
-    expect(browser.session).toBeUndefined()
-  })
-
-  test('cannot be read in the database', async () => {
-    await using svc = await startApp()
-    const { browser } = await signIn(svc)
-    const [id = '', signature = ''] = browser.session?.split('.') ?? []
-
-    const rows = JSON.stringify(await svc.rows('select * from sessions'))
-
-    expect(rows).toContain('"method":"password"')
-    expect(rows).not.toContain(id)
-    expect(rows).not.toContain(signature)
-  })
+  expect(cookieOf(headers)).toMatch(/; Secure;/)
 })
 
-describe('the time of a session', () => {
-  test('runs anew with every use, and out without any', async () => {
-    await using svc = await startApp({ SESSION_LIFETIME: '4s' })
-    const { browser } = await signIn(svc)
+test('the cookie of a session is sent again once a minute, not with every answer', async () => {
+  await using svc = await startApp()
+  const { browser } = await signIn(svc)
+  const ask = async () => cookieOf((await browser.send('GET', '/api/svc/v1/users/me')).headers)
 
-    for (let use = 0; use < 5; use++) {
-      await pause(1100)
-      expect(await browser.standing()).toBe(user)
-    }
-    await pause(4500)
+  expect(await ask()).toBe('')
+  later(61_000)
+  expect(await ask()).toContain(`svc_session=${browser.session}; Max-Age=7200; Path=/`)
+  expect(await ask()).toBe('')
+})
 
-    expect(await browser.standing()).toBe(guest)
-  })
+test.for([
+  ['nothing', ''],
+  ['somebody else', 'A'.repeat(43)],
+  ['a path', '../../etc/passwd'],
+  ['a long text', 'x'.repeat(6000)],
+  ['a member of every object', '__proto__'],
+])('the cookie of a session that names %s makes nobody', async ([, value]) => {
+  await using svc = await startApp()
 
-  test('goes on while somebody only asks how much is left', async () => {
-    await using svc = await startApp({ SESSION_LIFETIME: '2s' })
-    const { browser } = await signIn(svc)
-    const check = async () => (await browser.send('GET', '/check-session')).body
+  const browser = openBrowser(svc.url)
+  browser.cookies.set('svc_session', value!)
 
-    expect(await check()).toMatchObject({ expired: false, remaining: expect.any(Number) })
+  expect(await browser.standing()).toBe(guest)
+})
 
-    await vi.waitFor(async () => expect(await check()).toEqual({ expired: true }), { timeout: 20_000, interval: 200 })
-  })
+test('the cookie of a session whose session has ended is left alone: another answer may have set the next one meanwhile', async () => {
+  await using svc = await startApp()
+  const { browser } = await signIn(svc)
+  const late = browser.copy()
+  await browser.login('ada')
 
-  test('is told in seconds, and is over for who has none', async () => {
-    await using svc = await startApp({ SESSION_LIFETIME: '120' })
-    const { browser, token } = await signIn(svc)
+  const { headers } = await late.send('GET', '/check-session')
 
-    later(30 * 60_000)
-    const { body } = await browser.send('GET', '/check-session')
+  expect(headers.getSetCookie()).toEqual([])
+})
 
-    expect(body).toEqual({ expired: false, remaining: expect.any(Number) })
-    expect(body['remaining']).toBeGreaterThan(85 * 60)
-    expect(body['remaining']).toBeLessThanOrEqual(90 * 60)
-    expect(await (await svc.send('GET', '/check-session')).json()).toEqual({ expired: true })
-    expect(await (await svc.send('GET', '/check-session', { token })).json()).toEqual({ expired: true })
-  })
+test('the cookie of a session is neither looked up nor sent where somebody calls with a token alone', async () => {
+  await using svc = await startApp()
+  const { token } = await svc.user()
+  statements.taken()
 
-  test('costs a request one read, of the session with its person', async () => {
-    await using svc = await startApp()
-    const { browser } = await signIn(svc)
-    statements.taken()
+  const { status, headers } = await svc.send('GET', '/api/svc/v1/users/me', { token })
 
-    await browser.send('GET', '/api/svc/v1/users/me')
+  expect([status, headers.getSetCookie()]).toEqual([200, []])
+  expect(statements.taken().filter(({ text }) => text.includes('sessions'))).toEqual([])
+})
 
-    const [lookup, ...others] = statements.taken()
-    expect(lookup).toMatchObject({ name: 'find-sessions', text: expect.stringMatching(/from sessions .* join users/s) })
-    expect(others.map(({ text }) => text)).toEqual([expect.stringContaining('from users')])
-  })
+test('the id of a session is never one that was there before somebody signed in', async () => {
+  await using svc = await startApp()
+  const planted = 'planted'.padEnd(43, 'x')
+  const victim = openBrowser(svc.url)
+  victim.cookies.set('svc_session', planted)
+  await addAccount(svc, 'ada')
 
-  test('does not begin again when the session ends while it is renewed', async () => {
-    await using svc = await startApp()
-    const { browser } = await signIn(svc)
-    const other = browser.copy()
-    later(61_000)
+  await victim.login('ada')
 
-    const { headers } = await whileEnding(svc, () => browser.send('GET', '/api/svc/v1/users/me'))
+  expect(victim.session).not.toBe(planted)
+  const attacker = openBrowser(svc.url)
+  attacker.cookies.set('svc_session', planted)
+  expect(await attacker.standing()).toBe(guest)
+})
 
-    expect(headers.getSetCookie()).toEqual([])
-    expect(await svc.rows('select * from sessions')).toEqual([])
-    expect(await other.standing()).toBe(guest)
-  })
+test('the id of a session is another one after each login, after registration and after logout, and the old one opens nothing', async () => {
+  await using svc = await startApp()
+  const { browser } = await signIn(svc, 'ada', { known: false })
+  const steps: [string, () => Promise<unknown>][] = [
+    ['login', () => browser.login('ada')],
+    ['registration', () => browser.send('POST', '/handshake', { body: firstKeys() })],
+    ['login of a user', () => browser.login('ada')],
+    ['logout', () => browser.send('POST', '/logout')],
+  ]
 
-  test('is over for a session that another one ends while it goes on under another id', async () => {
-    await using svc = await startApp()
-    const { browser } = await signIn(svc)
+  for (const [name, step] of steps) {
+    const before = browser.copy()
+    await step()
+    expect(browser.session, name).not.toBe(before.session)
+    expect(await before.standing(), name).toBe(guest)
+  }
+  expect(browser.session).toBeUndefined()
+})
 
-    const { status } = await whileEnding(svc, () => browser.send('POST', '/req/profile/end-other-sessions'))
+test('the id of a session cannot be read in the database', async () => {
+  await using svc = await startApp()
+  const { browser } = await signIn(svc)
+  const [id = '', signature = ''] = browser.session?.split('.') ?? []
 
-    expect(status).toBe(401)
-    expect(await svc.rows('select * from sessions')).toEqual([])
-  })
+  const rows = JSON.stringify(await svc.rows('select * from sessions'))
 
-  test('outlasts a restart of the service', async () => {
-    await using database = await cloneDatabase()
-    const settings = { DATABASE_URL: database.url, APP_KEY }
-    const before = await startApp(settings)
-    const { browser } = await signIn(before)
-    await before[Symbol.asyncDispose]()
+  expect(rows).toContain('"method":"password"')
+  expect(rows).not.toContain(id)
+  expect(rows).not.toContain(signature)
+})
 
-    await using after = await startApp(settings)
-    const there = openBrowser(after.url)
-    there.cookies.set('svc_session', browser.session!)
+test('the time of a session runs anew with every use, and out without any', async () => {
+  await using svc = await startApp({ SESSION_LIFETIME: '4s' })
+  const { browser } = await signIn(svc)
 
-    expect(await there.standing()).toBe(user)
-  })
+  for (let use = 0; use < 5; use++) {
+    await pause(1100)
+    expect(await browser.standing()).toBe(user)
+  }
+  await pause(4500)
+
+  expect(await browser.standing()).toBe(guest)
+})
+
+test('the time of a session goes on while somebody only asks how much is left', async () => {
+  await using svc = await startApp({ SESSION_LIFETIME: '2s' })
+  const { browser } = await signIn(svc)
+  const check = async () => (await browser.send('GET', '/check-session')).body
+
+  expect(await check()).toMatchObject({ expired: false, remaining: expect.any(Number) })
+
+  await vi.waitFor(async () => expect(await check()).toEqual({ expired: true }), { timeout: 20_000, interval: 200 })
+})
+
+test('the time of a session is told in seconds, and is over for who has none', async () => {
+  await using svc = await startApp({ SESSION_LIFETIME: '120' })
+  const { browser, token } = await signIn(svc)
+
+  later(30 * 60_000)
+  const { body } = await browser.send('GET', '/check-session')
+
+  expect(body).toEqual({ expired: false, remaining: expect.any(Number) })
+  expect(body['remaining']).toBeGreaterThan(85 * 60)
+  expect(body['remaining']).toBeLessThanOrEqual(90 * 60)
+  expect(await (await svc.send('GET', '/check-session')).json()).toEqual({ expired: true })
+  expect(await (await svc.send('GET', '/check-session', { token })).json()).toEqual({ expired: true })
+})
+
+test('the time of a session costs a request one read, of the session with its person', async () => {
+  await using svc = await startApp()
+  const { browser } = await signIn(svc)
+  statements.taken()
+
+  await browser.send('GET', '/api/svc/v1/users/me')
+
+  const [lookup, ...others] = statements.taken()
+  expect(lookup).toMatchObject({ name: 'find-sessions', text: expect.stringMatching(/from sessions .* join users/s) })
+  expect(others.map(({ text }) => text)).toEqual([expect.stringContaining('from users')])
+})
+
+test('the time of a session does not begin again when the session ends while it is renewed', async () => {
+  await using svc = await startApp()
+  const { browser } = await signIn(svc)
+  const other = browser.copy()
+  later(61_000)
+
+  const { headers } = await whileEnding(svc, () => browser.send('GET', '/api/svc/v1/users/me'))
+
+  expect(headers.getSetCookie()).toEqual([])
+  expect(await svc.rows('select * from sessions')).toEqual([])
+  expect(await other.standing()).toBe(guest)
+})
+
+test('the time of a session is over for a session that another one ends while it goes on under another id', async () => {
+  await using svc = await startApp()
+  const { browser } = await signIn(svc)
+
+  const { status } = await whileEnding(svc, () => browser.send('POST', '/req/profile/end-other-sessions'))
+
+  expect(status).toBe(401)
+  expect(await svc.rows('select * from sessions')).toEqual([])
+})
+
+test('the time of a session outlasts a restart of the service', async () => {
+  await using database = await cloneDatabase()
+  const settings = { DATABASE_URL: database.url, APP_KEY }
+  const before = await startApp(settings)
+  const { browser } = await signIn(before)
+  await before[Symbol.asyncDispose]()
+
+  await using after = await startApp(settings)
+  const there = openBrowser(after.url)
+  there.cookies.set('svc_session', browser.session!)
+
+  expect(await there.standing()).toBe(user)
 })

@@ -6,7 +6,7 @@ import { cloneDatabase } from '../kit/database.ts'
 import { APP_KEY, cookieOf, guest, user } from '../kit/sessions.ts'
 
 describe('signing out', () => {
-  test('ends the session, tells every listener before it answers, and has the browser forget its keys', async () => {
+  test('signing out ends the session, tells every listener before it answers, and has the browser forget its keys', async () => {
     await using svc = await startApp()
     const { browser, id } = await signIn(svc)
     const copy = browser.copy()
@@ -22,7 +22,7 @@ describe('signing out', () => {
     expect(await copy.standing()).toBe(guest)
   })
 
-  test('locks the keychain by a listener: no other answer makes a browser forget', async () => {
+  test('signing out locks the keychain by a listener: no other answer makes a browser forget', async () => {
     await using svc = await startApp()
     const { browser } = await signIn(svc)
 
@@ -35,7 +35,7 @@ describe('signing out', () => {
     expect(answers.map(({ headers }) => headers.get('clear-site-data'))).toEqual([null, null, null])
   })
 
-  test('sends a form on to the login page', async () => {
+  test('signing out sends a form on to the login page', async () => {
     await using svc = await startApp()
     const { browser } = await signIn(svc)
 
@@ -48,7 +48,7 @@ describe('signing out', () => {
     expect(await browser.standing()).toBe(guest)
   })
 
-  test('takes more than coming to an address', async () => {
+  test('signing out takes more than coming to an address', async () => {
     await using svc = await startApp()
     const { browser } = await signIn(svc)
 
@@ -57,7 +57,7 @@ describe('signing out', () => {
     expect(await browser.standing()).toBe(user)
   })
 
-  test('works without a session', async () => {
+  test('signing out works without a session', async () => {
     await using svc = await startApp()
 
     const { status, body } = await openBrowser(svc.url).send('POST', '/logout')
@@ -65,7 +65,7 @@ describe('signing out', () => {
     expect([status, body]).toEqual([200, { success: true, redirectUri: '/login' }])
   })
 
-  test('does so everywhere, for this person only', async () => {
+  test('signing out does so everywhere, for this person only', async () => {
     await using svc = await startApp()
     const { browser: here } = await signIn(svc)
     const there = openBrowser(svc.url)

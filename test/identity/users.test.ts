@@ -33,7 +33,7 @@ describe('users', () => {
     expect(await say(bob.id)).toEqual(await say(99999))
   })
 
-  test('show their address and role to themselves and to administrators alone', async () => {
+  test('users show their address and role to themselves and to administrators alone', async () => {
     await using svc = await startJsonApi()
     const { ada, bob } = svc.people
     const own = await svc.ada.get(`/users/${ada.id}`)

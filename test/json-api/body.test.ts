@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { addCatalogue, mediaType, pointersOf, startJsonApi } from '../kit/json-api-client.ts'
 import { bearer, raw } from '../kit/json-api-raw.ts'
 
@@ -8,165 +8,161 @@ afterAll(() => svc[Symbol.asyncDispose]())
 
 const providers = () => svc.rows('select * from ai_providers order by id')
 
-describe('a body', () => {
-  const create = { data: { type: 'ai-providers', attributes: { providerId: 'p', name: 'P', adapter: 'demo' } } }
+const create = { data: { type: 'ai-providers', attributes: { providerId: 'p', name: 'P', adapter: 'demo' } } }
 
-  const refusedBodies = [
-    ['no JSON', '{"data":', 422, ['']],
-    ['nothing', '', 422, ['']],
-    ['a list', '[]', 422, ['']],
-    ['null', 'null', 422, ['']],
-    ['a text', '"data"', 422, ['']],
-    ['no data', '{}', 422, ['']],
-    ['data that is a list', '{"data":[]}', 422, ['/data']],
-    ['no type', '{"data":{"attributes":{}}}', 422, ['/data']],
-    ['a type that is no text', '{"data":{"type":7}}', 422, ['/data/type']],
-    ['attributes that are a list', '{"data":{"type":"ai-providers","attributes":[]}}', 422, ['/data/attributes']],
-    ['another type', '{"data":{"type":"users"}}', 409, ['/data/type']],
-    ['an id', '{"data":{"type":"ai-providers","id":"7"}}', 403, ['/data/id']],
-    [
-      'an unknown relation',
-      '{"data":{"type":"ai-providers","relationships":{"constructor":{"data":null}}}}',
-      422,
-      ['/data/relationships/constructor'],
-    ],
-    [
-      'a relation of others',
-      '{"data":{"type":"ai-providers","attributes":{"providerId":"p","name":"n","adapter":"demo"},"relationships":{"models":{"data":[]}}}}',
-      403,
-      ['/data/relationships/models/data'],
-    ],
-    [
-      'a relation without data',
-      '{"data":{"type":"ai-providers","relationships":{"models":{}}}}',
-      422,
-      ['/data/relationships/models'],
-    ],
-    ['a prototype', '{"data":{"type":"ai-providers","__proto__":{"type":"users"}}}', 422, ['']],
-    ['too many levels', `{"data":${'['.repeat(20_000)}${']'.repeat(20_000)}}`, 422, ['']],
-  ] as const
+const refusedBodies = [
+  ['no JSON', '{"data":', 422, ['']],
+  ['nothing', '', 422, ['']],
+  ['a list', '[]', 422, ['']],
+  ['null', 'null', 422, ['']],
+  ['a text', '"data"', 422, ['']],
+  ['no data', '{}', 422, ['']],
+  ['data that is a list', '{"data":[]}', 422, ['/data']],
+  ['no type', '{"data":{"attributes":{}}}', 422, ['/data']],
+  ['a type that is no text', '{"data":{"type":7}}', 422, ['/data/type']],
+  ['attributes that are a list', '{"data":{"type":"ai-providers","attributes":[]}}', 422, ['/data/attributes']],
+  ['another type', '{"data":{"type":"users"}}', 409, ['/data/type']],
+  ['an id', '{"data":{"type":"ai-providers","id":"7"}}', 403, ['/data/id']],
+  [
+    'an unknown relation',
+    '{"data":{"type":"ai-providers","relationships":{"constructor":{"data":null}}}}',
+    422,
+    ['/data/relationships/constructor'],
+  ],
+  [
+    'a relation of others',
+    '{"data":{"type":"ai-providers","attributes":{"providerId":"p","name":"n","adapter":"demo"},"relationships":{"models":{"data":[]}}}}',
+    403,
+    ['/data/relationships/models/data'],
+  ],
+  [
+    'a relation without data',
+    '{"data":{"type":"ai-providers","relationships":{"models":{}}}}',
+    422,
+    ['/data/relationships/models'],
+  ],
+  ['a prototype', '{"data":{"type":"ai-providers","__proto__":{"type":"users"}}}', 422, ['']],
+  ['too many levels', `{"data":${'['.repeat(20_000)}${']'.repeat(20_000)}}`, 422, ['']],
+] as const
 
-  test('that is no document of its address is refused by what is wrong with it', async () => {
-    const before = await providers()
-    for (const [what, body, expected, pointers] of refusedBodies) {
-      const { status, errors, headers } = await svc.admin.send('POST', '/ai-providers', body)
+test('a body that is no document of its address is refused by what is wrong with it', async () => {
+  const before = await providers()
+  for (const [what, body, expected, pointers] of refusedBodies) {
+    const { status, errors, headers } = await svc.admin.send('POST', '/ai-providers', body)
 
-      expect([what, status]).toEqual([what, expected])
-      expect([what, errors.map(({ source }) => source?.['pointer'] ?? '')]).toEqual([what, pointers])
-      expect(headers.get('content-type')).toBe(mediaType)
-    }
-    expect(await providers()).toEqual(before)
+    expect([what, status]).toEqual([what, expected])
+    expect([what, errors.map(({ source }) => source?.['pointer'] ?? '')]).toEqual([what, pointers])
+    expect(headers.get('content-type')).toBe(mediaType)
+  }
+  expect(await providers()).toEqual(before)
+})
+
+test('a body names every wrong attribute by a pointer that is there', async () => {
+  const attributes = {
+    providerId: '',
+    name: 7,
+    adapter: 'none',
+    settings: { timeouts: { total: -1, other: 1 } },
+    constructor: 1,
+    'a/b~c': 2,
+  }
+
+  const answer = await svc.admin.create('ai-providers', attributes)
+
+  expect(answer.status).toBe(422)
+  expect(pointersOf(answer).toSorted()).toEqual([
+    '/data/attributes/adapter',
+    '/data/attributes/a~1b~0c',
+    '/data/attributes/constructor',
+    '/data/attributes/name',
+    '/data/attributes/providerId',
+    '/data/attributes/settings/timeouts/other',
+    '/data/attributes/settings/timeouts/total',
+  ])
+  expect(new Set(answer.errors.map(({ title }) => title))).toEqual(new Set(['An attribute is not valid.']))
+  expect(answer.errors.every(({ detail, status }) => detail && status === '422')).toBe(true)
+})
+
+test('a body points at the nearest member that is there where one is missing', async () => {
+  const missing = await svc.admin.create('ai-models', { label: 'L' })
+
+  expect(missing.status).toBe(422)
+  expect(pointersOf(missing)).toEqual(['/data/attributes', '/data'])
+})
+
+test('a body may have members that nobody knows, and such with an @', async () => {
+  const { type, attributes } = create.data
+  const body = {
+    data: {
+      type,
+      attributes: { ...attributes, '@comment': 1 },
+      lid: 'mine',
+      '@type': 'x',
+      other: [],
+      meta: {},
+      links: {},
+    },
+    meta: { a: 1 },
+    extra: null,
+    '@context': {},
+  }
+
+  const { status, one } = await svc.admin.post('/ai-providers', body)
+
+  expect(status).toBe(201)
+  expect(one.attributes).toMatchObject(attributes)
+  expect(one).not.toHaveProperty('lid')
+})
+
+test('a body of a change names the row of its address', async () => {
+  const { provider } = catalogue
+  const patch = (data: object) => svc.admin.patch(`/ai-providers/${provider.open}`, { data })
+
+  const missing = await patch({ type: 'ai-providers', attributes: { name: 'N' } })
+  const other = await patch({ type: 'ai-providers', id: '999', attributes: { name: 'N' } })
+  const wrong = await patch({ type: 'ai-models', id: provider.open, attributes: { name: 'N' } })
+
+  expect([missing.status, pointersOf(missing)]).toEqual([422, ['/data']])
+  expect([other.status, pointersOf(other)]).toEqual([409, ['/data/id']])
+  expect([wrong.status, pointersOf(wrong)]).toEqual([409, ['/data/type']])
+  expect((await svc.admin.get(`/ai-providers/${provider.open}`)).one.attributes['name']).toBe('open')
+})
+
+test('a body of a reading is not looked at', async () => {
+  const headers = { ...bearer(svc.people.ada.token), 'content-type': 'text/plain', 'content-length': '9' }
+
+  const { status } = await raw(svc.url, { method: 'GET', path: '/ai-models', headers, body: 'no{json}!' })
+
+  expect(status).toBe(200)
+})
+
+test('a body is not needed to delete, even where its type is named', async () => {
+  const { provider } = catalogue
+
+  const answer = await svc.admin.send('DELETE', `/ai-providers/${provider.off}`, undefined, {
+    'content-type': mediaType,
   })
 
-  test('names every wrong attribute by a pointer that is there', async () => {
-    const attributes = {
-      providerId: '',
-      name: 7,
-      adapter: 'none',
-      settings: { timeouts: { total: -1, other: 1 } },
-      constructor: 1,
-      'a/b~c': 2,
-    }
+  expect(answer.status).toBe(200)
+  expect(JSON.parse(answer.text)).toEqual({ jsonapi: { version: '1.1' }, meta: { _svc_sync_log: [] } })
+  expect((await svc.admin.get(`/ai-providers/${provider.off}`)).status).toBe(404)
+})
 
-    const answer = await svc.admin.create('ai-providers', attributes)
-
-    expect(answer.status).toBe(422)
-    expect(pointersOf(answer).toSorted()).toEqual([
-      '/data/attributes/adapter',
-      '/data/attributes/a~1b~0c',
-      '/data/attributes/constructor',
-      '/data/attributes/name',
-      '/data/attributes/providerId',
-      '/data/attributes/settings/timeouts/other',
-      '/data/attributes/settings/timeouts/total',
-    ])
-    expect(new Set(answer.errors.map(({ title }) => title))).toEqual(new Set(['An attribute is not valid.']))
-    expect(answer.errors.every(({ detail, status }) => detail && status === '422')).toBe(true)
+test('a body with what cannot be kept is refused, and not by accident', async () => {
+  const nul = await svc.admin.create('ai-providers', { ...create.data.attributes, name: 'a\u0000b' })
+  const half = await svc.admin.send(
+    'POST',
+    '/mcp-servers',
+    '{"data":{"type":"mcp-servers","attributes":{"serverLabel":"s","url":"u","timeouts":{"connect":1},"description":"\\ud800"}}}',
+  )
+  const long = await svc.admin.create('mcp-servers', {
+    serverLabel: 's',
+    url: Array.from({ length: 1000 }, (_, index) => String.fromCodePoint(0x10400 + ((index * 7919) % 40_000))).join(''),
   })
 
-  test('points at the nearest member that is there where one is missing', async () => {
-    const missing = await svc.admin.create('ai-models', { label: 'L' })
-
-    expect(missing.status).toBe(422)
-    expect(pointersOf(missing)).toEqual(['/data/attributes', '/data'])
-  })
-
-  test('may have members that nobody knows, and such with an @', async () => {
-    const { type, attributes } = create.data
-    const body = {
-      data: {
-        type,
-        attributes: { ...attributes, '@comment': 1 },
-        lid: 'mine',
-        '@type': 'x',
-        other: [],
-        meta: {},
-        links: {},
-      },
-      meta: { a: 1 },
-      extra: null,
-      '@context': {},
-    }
-
-    const { status, one } = await svc.admin.post('/ai-providers', body)
-
-    expect(status).toBe(201)
-    expect(one.attributes).toMatchObject(attributes)
-    expect(one).not.toHaveProperty('lid')
-  })
-
-  test('of a change names the row of its address', async () => {
-    const { provider } = catalogue
-    const patch = (data: object) => svc.admin.patch(`/ai-providers/${provider.open}`, { data })
-
-    const missing = await patch({ type: 'ai-providers', attributes: { name: 'N' } })
-    const other = await patch({ type: 'ai-providers', id: '999', attributes: { name: 'N' } })
-    const wrong = await patch({ type: 'ai-models', id: provider.open, attributes: { name: 'N' } })
-
-    expect([missing.status, pointersOf(missing)]).toEqual([422, ['/data']])
-    expect([other.status, pointersOf(other)]).toEqual([409, ['/data/id']])
-    expect([wrong.status, pointersOf(wrong)]).toEqual([409, ['/data/type']])
-    expect((await svc.admin.get(`/ai-providers/${provider.open}`)).one.attributes['name']).toBe('open')
-  })
-
-  test('of a reading is not looked at', async () => {
-    const headers = { ...bearer(svc.people.ada.token), 'content-type': 'text/plain', 'content-length': '9' }
-
-    const { status } = await raw(svc.url, { method: 'GET', path: '/ai-models', headers, body: 'no{json}!' })
-
-    expect(status).toBe(200)
-  })
-
-  test('is not needed to delete, even where its type is named', async () => {
-    const { provider } = catalogue
-
-    const answer = await svc.admin.send('DELETE', `/ai-providers/${provider.off}`, undefined, {
-      'content-type': mediaType,
-    })
-
-    expect(answer.status).toBe(200)
-    expect(JSON.parse(answer.text)).toEqual({ jsonapi: { version: '1.1' }, meta: { _svc_sync_log: [] } })
-    expect((await svc.admin.get(`/ai-providers/${provider.off}`)).status).toBe(404)
-  })
-
-  test('with what cannot be kept is refused, and not by accident', async () => {
-    const nul = await svc.admin.create('ai-providers', { ...create.data.attributes, name: 'a\u0000b' })
-    const half = await svc.admin.send(
-      'POST',
-      '/mcp-servers',
-      '{"data":{"type":"mcp-servers","attributes":{"serverLabel":"s","url":"u","timeouts":{"connect":1},"description":"\\ud800"}}}',
-    )
-    const long = await svc.admin.create('mcp-servers', {
-      serverLabel: 's',
-      url: Array.from({ length: 1000 }, (_, index) => String.fromCodePoint(0x10400 + ((index * 7919) % 40_000))).join(
-        '',
-      ),
-    })
-
-    expect(nul.status).toBe(422)
-    expect([201, 422]).toContain(half.status)
-    expect(long.status).toBe(422)
-  })
+  expect(nul.status).toBe(422)
+  expect([201, 422]).toContain(half.status)
+  expect(long.status).toBe(422)
 })
 
 test('every changing answer carries the sync log', async () => {

@@ -1,78 +1,76 @@
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { addCatalogue, base, idsOf, startJsonApi } from '../kit/json-api-client.ts'
 
 const svc = await startJsonApi()
 const catalogue = await addCatalogue(svc)
 afterAll(() => svc[Symbol.asyncDispose]())
 
-describe('a compound document', () => {
-  test('has every resource that several paths reach once, and links all of them', async () => {
-    const { provider } = catalogue
-    const { one, included } = await svc.admin.get(
-      `/ai-providers/${provider.open}?include=models,models.provider,models.tools,models.descriptions`,
-    )
+test('a compound document has every resource that several paths reach once, and links all of them', async () => {
+  const { provider } = catalogue
+  const { one, included } = await svc.admin.get(
+    `/ai-providers/${provider.open}?include=models,models.provider,models.tools,models.descriptions`,
+  )
 
-    const named = included.map(({ type, id }) => `${type}/${id}`)
-    expect(new Set(named).size).toBe(named.length)
-    expect(named).not.toContain(`ai-providers/${provider.open}`)
-    const linked = [one, ...included].flatMap(({ relationships = {} }) =>
-      Object.values(relationships).flatMap(({ data }) => data ?? []),
-    )
-    for (const name of named) expect(linked.map(({ type, id }) => `${type}/${id}`)).toContain(name)
-    const back = included.filter(({ type }) => type === 'ai-models')
-    expect(back).toHaveLength(3)
-    for (const model of back)
-      expect(model.relationships?.['provider']?.data).toEqual({ type: 'ai-providers', id: one.id })
+  const named = included.map(({ type, id }) => `${type}/${id}`)
+  expect(new Set(named).size).toBe(named.length)
+  expect(named).not.toContain(`ai-providers/${provider.open}`)
+  const linked = [one, ...included].flatMap(({ relationships = {} }) =>
+    Object.values(relationships).flatMap(({ data }) => data ?? []),
+  )
+  for (const name of named) expect(linked.map(({ type, id }) => `${type}/${id}`)).toContain(name)
+  const back = included.filter(({ type }) => type === 'ai-models')
+  expect(back).toHaveLength(3)
+  for (const model of back)
+    expect(model.relationships?.['provider']?.data).toEqual({ type: 'ai-providers', id: one.id })
+})
+
+test('a compound document goes from a list back to itself without repeating it', async () => {
+  const { list, included } = await svc.admin.get('/ai-providers?include=models.provider')
+
+  expect(new Set(idsOf(included.filter(({ type }) => type === 'ai-providers'))).size).toBe(0)
+  expect(list).toHaveLength(3)
+  // The path names the resources between, too.
+  expect(included.filter(({ type }) => type === 'ai-models')).toHaveLength(5)
+})
+
+test('a compound document has an empty list where nothing was to be included, and none where nobody asked', async () => {
+  const { server } = catalogue
+  const empty = await svc.admin.get(`/mcp-servers/${server.up}?include=`)
+  const nothing = await svc.admin.get('/system-models?include=model')
+  const unasked = await svc.admin.get('/mcp-servers')
+
+  expect(JSON.parse(empty.text).included).toEqual([])
+  expect(JSON.parse(nothing.text).included).toEqual([])
+  expect(JSON.parse(unasked.text)).not.toHaveProperty('included')
+})
+
+test('a compound document shows only the wanted members, of what was asked for and what came along', async () => {
+  const { model } = catalogue
+  const { one, included } = await svc.admin.get(
+    `/ai-models/${model.main}?include=provider,tools&fields[ai-models]=label,provider&fields[ai-providers]=&fields[ai-tools]=name`,
+  )
+
+  expect(one.attributes).toEqual({ label: 'Label main' })
+  expect(Object.keys(one.relationships ?? {})).toEqual(['provider'])
+  const [provider] = included.filter(({ type }) => type === 'ai-providers')
+  expect(provider?.attributes).toEqual({})
+  expect(provider).not.toHaveProperty('relationships')
+  const tools = included.filter(({ type }) => type === 'ai-tools')
+  expect(tools.length).toBeGreaterThan(0)
+  for (const tool of tools) expect(Object.keys(tool.attributes)).toEqual(['name'])
+})
+
+test('a compound document says of a to-one relation what it leads to without being asked, of a to-many one only where it leads', async () => {
+  const { model, provider } = catalogue
+  const { one } = await svc.admin.get(`/ai-models/${model.main}`)
+
+  const self = `${base}/ai-models/${model.main}`
+  expect(one.links['self']).toBe(self)
+  expect(one.relationships?.['provider']).toEqual({
+    links: { self: `${self}/relationships/provider`, related: `${self}/provider` },
+    data: { type: 'ai-providers', id: provider.open },
   })
-
-  test('goes from a list back to itself without repeating it', async () => {
-    const { list, included } = await svc.admin.get('/ai-providers?include=models.provider')
-
-    expect(new Set(idsOf(included.filter(({ type }) => type === 'ai-providers'))).size).toBe(0)
-    expect(list).toHaveLength(3)
-    // The path names the resources between, too.
-    expect(included.filter(({ type }) => type === 'ai-models')).toHaveLength(5)
-  })
-
-  test('has an empty list where nothing was to be included, and none where nobody asked', async () => {
-    const { server } = catalogue
-    const empty = await svc.admin.get(`/mcp-servers/${server.up}?include=`)
-    const nothing = await svc.admin.get('/system-models?include=model')
-    const unasked = await svc.admin.get('/mcp-servers')
-
-    expect(JSON.parse(empty.text).included).toEqual([])
-    expect(JSON.parse(nothing.text).included).toEqual([])
-    expect(JSON.parse(unasked.text)).not.toHaveProperty('included')
-  })
-
-  test('shows only the wanted members, of what was asked for and what came along', async () => {
-    const { model } = catalogue
-    const { one, included } = await svc.admin.get(
-      `/ai-models/${model.main}?include=provider,tools&fields[ai-models]=label,provider&fields[ai-providers]=&fields[ai-tools]=name`,
-    )
-
-    expect(one.attributes).toEqual({ label: 'Label main' })
-    expect(Object.keys(one.relationships ?? {})).toEqual(['provider'])
-    const [provider] = included.filter(({ type }) => type === 'ai-providers')
-    expect(provider?.attributes).toEqual({})
-    expect(provider).not.toHaveProperty('relationships')
-    const tools = included.filter(({ type }) => type === 'ai-tools')
-    expect(tools.length).toBeGreaterThan(0)
-    for (const tool of tools) expect(Object.keys(tool.attributes)).toEqual(['name'])
-  })
-
-  test('says of a to-one relation what it leads to without being asked, of a to-many one only where it leads', async () => {
-    const { model, provider } = catalogue
-    const { one } = await svc.admin.get(`/ai-models/${model.main}`)
-
-    const self = `${base}/ai-models/${model.main}`
-    expect(one.links['self']).toBe(self)
-    expect(one.relationships?.['provider']).toEqual({
-      links: { self: `${self}/relationships/provider`, related: `${self}/provider` },
-      data: { type: 'ai-providers', id: provider.open },
-    })
-    expect(one.relationships?.['tools']).toEqual({
-      links: { self: `${self}/relationships/tools`, related: `${self}/tools` },
-    })
+  expect(one.relationships?.['tools']).toEqual({
+    links: { self: `${self}/relationships/tools`, related: `${self}/tools` },
   })
 })

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createClient, type SvcError } from '../../facades/client/index.ts'
 import { addCatalogue, type Client, type JsonApiApp, startJsonApi, to, toMany } from '../kit/json-api-client.ts'
 
@@ -8,247 +8,232 @@ const tagOf = ({ headers }: { headers: Headers }) => headers.get('etag') ?? ''
 const patch = (client: Client, type: string, id: string, attributes: object, headers: Record<string, string>) =>
   client.send('PATCH', `/${type}/${id}`, { data: { type, id, attributes } }, headers)
 
-describe('a reading', () => {
-  test('has a tag at every address, by which it is not sent twice', async () => {
-    await using svc = await startJsonApi()
-    const { model, tool, server } = await addCatalogue(svc)
-    const paths = [
-      '/ai-models',
-      '/ai-models?include=provider,tools&page[size]=2',
-      `/ai-models/${model.main}`,
-      `/ai-models/${model.main}/tools`,
-      `/ai-models/${model.main}/provider`,
-      `/ai-tools/${tool.search}/server`,
-      `/ai-models/${model.main}/relationships/tools`,
-      `/mcp-servers/${server.up}`,
-      '/ai-model-flags',
-      '/ai-model-flags/open-weights',
-      '/configs',
-      '/configs/public',
-      '/configs/locale',
-      '/translation-labels/de_DE',
-      '/users/me',
-      '/system-prompts',
-    ]
-    for (const path of paths) {
-      const first = await svc.admin.get(path)
-      const tag = tagOf(first)
-      expect([path, first.status, tag]).toEqual([path, 200, expect.stringMatching(/^"[\w.-]+(~\w+)?"$/)])
+test('a reading has a tag at every address, by which it is not sent twice', async () => {
+  await using svc = await startJsonApi()
+  const { model, tool, server } = await addCatalogue(svc)
+  const paths = [
+    '/ai-models',
+    '/ai-models?include=provider,tools&page[size]=2',
+    `/ai-models/${model.main}`,
+    `/ai-models/${model.main}/tools`,
+    `/ai-models/${model.main}/provider`,
+    `/ai-tools/${tool.search}/server`,
+    `/ai-models/${model.main}/relationships/tools`,
+    `/mcp-servers/${server.up}`,
+    '/ai-model-flags',
+    '/ai-model-flags/open-weights',
+    '/configs',
+    '/configs/public',
+    '/configs/locale',
+    '/translation-labels/de_DE',
+    '/users/me',
+    '/system-prompts',
+  ]
+  for (const path of paths) {
+    const first = await svc.admin.get(path)
+    const tag = tagOf(first)
+    expect([path, first.status, tag]).toEqual([path, 200, expect.stringMatching(/^"[\w.-]+(~\w+)?"$/)])
 
-      const again = await svc.admin.get(path, { 'if-none-match': tag })
-      const head = await svc.send('HEAD', `/api/svc/v1${path}`, {
-        token: svc.people.admin.token,
-        headers: { 'if-none-match': tag },
-      })
-
-      expect([again.status, again.text, tagOf(again)]).toEqual([304, '', tag])
-      expect([head.status, head.headers.get('etag')]).toEqual([304, tag])
-      expect(again.headers.get('vary')).toContain('Accept')
-      expect(again.headers.get('cache-control')).toContain('private')
-    }
-  })
-
-  test('is known by its tag in a list, by a weak one and by a star', async () => {
-    await using svc = await startJsonApi()
-    const { model } = await addCatalogue(svc)
-    const path = `/ai-models/${model.main}`
-    const tag = tagOf(await svc.admin.get(path))
-    const statusFor = async (known: string) => (await svc.admin.get(path, { 'if-none-match': known })).status
-
-    expect(await statusFor(`"other", ${tag}`)).toBe(304)
-    expect(await statusFor(`W/${tag}`)).toBe(304)
-    expect(await statusFor(`W/"other",W/${tag}`)).toBe(304)
-    expect(await statusFor('*')).toBe(304)
-    expect(await statusFor('"other"')).toBe(200)
-    expect(await statusFor(tag.slice(1, -1))).toBe(200)
-    expect(await statusFor('rubbish ,,"')).toBe(200)
-  })
-
-  test('has another tag where it shows something else', async () => {
-    await using svc = await startJsonApi()
-    const { model } = await addCatalogue(svc)
-    const path = `/ai-models/${model.external}`
-
-    const tags = [
-      tagOf(await svc.admin.get(path)),
-      tagOf(await svc.admin.get(`${path}?fields[ai-models]=label`)),
-      tagOf(await svc.admin.get(`${path}?include=provider`)),
-      tagOf(await svc.ada.get(path)),
-      tagOf(await svc.admin.get('/translation-labels/de_DE')),
-      tagOf(await svc.admin.get('/translation-labels/en_US')),
-    ]
-
-    expect(new Set(tags).size).toBe(tags.length)
-    expect(tagOf(await svc.ada.get(path))).toBe(tagOf(await svc.bob.get(path)))
-  })
-
-  test('has another tag in another language', async () => {
-    await using svc = await startJsonApi()
-    const { model } = await addCatalogue(svc)
-    for (const [locale, description] of [
-      ['en_US', 'Good'],
-      ['de_DE', 'Gut'],
-    ] as const)
-      await svc.admin.create(
-        'ai-model-descriptions',
-        { locale, description },
-        { model: to('ai-models', model.external) },
-      )
-    const read = (locale: string) => svc.ada.get('/ai-model-descriptions', { 'x-app-locale': locale })
-
-    const [german, english] = [await read('de_DE'), await read('en_US')]
-
-    expect(german.list.map(({ attributes }) => attributes['description'])).toEqual(['Gut'])
-    expect(tagOf(german)).not.toBe(tagOf(english))
-    const crossed = await svc.ada.get('/ai-model-descriptions', {
-      'x-app-locale': 'en_US',
-      'if-none-match': tagOf(german),
+    const again = await svc.admin.get(path, { 'if-none-match': tag })
+    const head = await svc.send('HEAD', `/api/svc/v1${path}`, {
+      token: svc.people.admin.token,
+      headers: { 'if-none-match': tag },
     })
-    expect(crossed.status).toBe(200)
-  })
 
-  test('that is refused is refused with a tag, too', async () => {
-    await using svc = await startJsonApi()
-
-    expect((await svc.admin.get('/ai-models/999', { 'if-none-match': '*' })).status).toBe(404)
-    expect((await svc.guest.get('/ai-models', { 'if-none-match': '*' })).status).toBe(401)
-    expect((await svc.ada.get('/ai-models?include=x', { 'if-none-match': '*' })).status).toBe(400)
-  })
+    expect([again.status, again.text, tagOf(again)]).toEqual([304, '', tag])
+    expect([head.status, head.headers.get('etag')]).toEqual([304, tag])
+    expect(again.headers.get('vary')).toContain('Accept')
+    expect(again.headers.get('cache-control')).toContain('private')
+  }
 })
 
-describe('a change that insists on what was read', () => {
-  test('is made, and makes a new tag', async () => {
-    await using svc = await startJsonApi()
-    const { provider } = await addCatalogue(svc)
-    const read = await svc.admin.get(`/ai-providers/${provider.open}`)
+test('a reading is known by its tag in a list, by a weak one and by a star', async () => {
+  await using svc = await startJsonApi()
+  const { model } = await addCatalogue(svc)
+  const path = `/ai-models/${model.main}`
+  const tag = tagOf(await svc.admin.get(path))
+  const statusFor = async (known: string) => (await svc.admin.get(path, { 'if-none-match': known })).status
 
-    const changed = await patch(svc.admin, 'ai-providers', provider.open, { name: 'New' }, { 'if-match': tagOf(read) })
+  expect(await statusFor(`"other", ${tag}`)).toBe(304)
+  expect(await statusFor(`W/${tag}`)).toBe(304)
+  expect(await statusFor(`W/"other",W/${tag}`)).toBe(304)
+  expect(await statusFor('*')).toBe(304)
+  expect(await statusFor('"other"')).toBe(200)
+  expect(await statusFor(tag.slice(1, -1))).toBe(200)
+  expect(await statusFor('rubbish ,,"')).toBe(200)
+})
 
-    expect([changed.status, changed.one.attributes['name']]).toEqual([200, 'New'])
-    expect(tagOf(changed)).not.toBe(tagOf(read))
-    const again = await patch(
-      svc.admin,
-      'ai-providers',
-      provider.open,
-      { name: 'Newer' },
-      { 'if-match': tagOf(changed) },
-    )
-    expect(again.status).toBe(200)
+test('a reading has another tag where it shows something else', async () => {
+  await using svc = await startJsonApi()
+  const { model } = await addCatalogue(svc)
+  const path = `/ai-models/${model.external}`
+
+  const tags = [
+    tagOf(await svc.admin.get(path)),
+    tagOf(await svc.admin.get(`${path}?fields[ai-models]=label`)),
+    tagOf(await svc.admin.get(`${path}?include=provider`)),
+    tagOf(await svc.ada.get(path)),
+    tagOf(await svc.admin.get('/translation-labels/de_DE')),
+    tagOf(await svc.admin.get('/translation-labels/en_US')),
+  ]
+
+  expect(new Set(tags).size).toBe(tags.length)
+  expect(tagOf(await svc.ada.get(path))).toBe(tagOf(await svc.bob.get(path)))
+})
+
+test('a reading has another tag in another language', async () => {
+  await using svc = await startJsonApi()
+  const { model } = await addCatalogue(svc)
+  for (const [locale, description] of [
+    ['en_US', 'Good'],
+    ['de_DE', 'Gut'],
+  ] as const)
+    await svc.admin.create('ai-model-descriptions', { locale, description }, { model: to('ai-models', model.external) })
+  const read = (locale: string) => svc.ada.get('/ai-model-descriptions', { 'x-app-locale': locale })
+
+  const [german, english] = [await read('de_DE'), await read('en_US')]
+
+  expect(german.list.map(({ attributes }) => attributes['description'])).toEqual(['Gut'])
+  expect(tagOf(german)).not.toBe(tagOf(english))
+  const crossed = await svc.ada.get('/ai-model-descriptions', {
+    'x-app-locale': 'en_US',
+    'if-none-match': tagOf(german),
   })
+  expect(crossed.status).toBe(200)
+})
 
-  test('is refused once somebody else was faster, and leaves the row alone', async () => {
-    await using svc = await startJsonApi()
-    const { provider } = await addCatalogue(svc)
-    const stale = tagOf(await svc.admin.get(`/ai-providers/${provider.open}`))
-    await svc.admin.update('ai-providers', provider.open, { name: 'Faster' })
+test('a reading that is refused is refused with a tag, too', async () => {
+  await using svc = await startJsonApi()
 
-    const change = await patch(svc.admin, 'ai-providers', provider.open, { name: 'Slower' }, { 'if-match': stale })
-    const removal = await svc.admin.send('DELETE', `/ai-providers/${provider.open}`, undefined, { 'if-match': stale })
+  expect((await svc.admin.get('/ai-models/999', { 'if-none-match': '*' })).status).toBe(404)
+  expect((await svc.guest.get('/ai-models', { 'if-none-match': '*' })).status).toBe(401)
+  expect((await svc.ada.get('/ai-models?include=x', { 'if-none-match': '*' })).status).toBe(400)
+})
 
-    for (const { status, errors } of [change, removal]) {
-      expect(status).toBe(412)
-      expect(errors).toMatchObject([{ status: '412', code: 'precondition_failed', source: { header: 'If-Match' } }])
-    }
-    expect((await svc.admin.get(`/ai-providers/${provider.open}`)).one.attributes['name']).toBe('Faster')
-  })
+test('a change that insists on what was read is made, and makes a new tag', async () => {
+  await using svc = await startJsonApi()
+  const { provider } = await addCatalogue(svc)
+  const read = await svc.admin.get(`/ai-providers/${provider.open}`)
 
-  test('is refused with what was never a tag', async () => {
-    await using svc = await startJsonApi()
-    const { provider } = await addCatalogue(svc)
-    for (const tag of ['rubbish', '"rubbish"', '"0.x"', 'W/', '', '"1', '"99999999999999999999999.x"']) {
-      const { status } = await patch(svc.admin, 'ai-providers', provider.open, { name: 'New' }, { 'if-match': tag })
-      expect([tag, status]).toEqual([tag, 412])
-    }
-  })
+  const changed = await patch(svc.admin, 'ai-providers', provider.open, { name: 'New' }, { 'if-match': tagOf(read) })
 
-  test('needs a strong tag, one of a list, or none in particular', async () => {
-    await using svc = await startJsonApi()
-    const { provider } = await addCatalogue(svc)
-    const path = `/ai-providers/${provider.open}`
-    const attempt = async (header: (tag: string) => string) => {
-      const tag = tagOf(await svc.admin.get(path))
-      return (await patch(svc.admin, 'ai-providers', provider.open, { name: 'New' }, { 'if-match': header(tag) }))
-        .status
-    }
+  expect([changed.status, changed.one.attributes['name']]).toEqual([200, 'New'])
+  expect(tagOf(changed)).not.toBe(tagOf(read))
+  const again = await patch(svc.admin, 'ai-providers', provider.open, { name: 'Newer' }, { 'if-match': tagOf(changed) })
+  expect(again.status).toBe(200)
+})
 
-    expect(await attempt((tag) => `W/${tag}`)).toBe(412)
-    expect(await attempt((tag) => `"1.other", ${tag}`)).toBe(200)
-    expect(await attempt(() => '*')).toBe(200)
-    expect((await patch(svc.admin, 'ai-providers', '99999', { name: 'New' }, { 'if-match': '*' })).status).toBe(404)
-  })
+test('a change that insists on what was read is refused once somebody else was faster, and leaves the row alone', async () => {
+  await using svc = await startJsonApi()
+  const { provider } = await addCatalogue(svc)
+  const stale = tagOf(await svc.admin.get(`/ai-providers/${provider.open}`))
+  await svc.admin.update('ai-providers', provider.open, { name: 'Faster' })
 
-  test('may have read fewer fields, or more resources', async () => {
-    await using svc = await startJsonApi()
-    const { provider } = await addCatalogue(svc)
-    for (const query of ['?fields[ai-providers]=name', '?include=models', '']) {
-      const tag = tagOf(await svc.admin.get(`/ai-providers/${provider.open}${query}`))
-      const { status } = await patch(svc.admin, 'ai-providers', provider.open, { name: 'New' }, { 'if-match': tag })
-      expect([query, status]).toEqual([query, 200])
-    }
-  })
+  const change = await patch(svc.admin, 'ai-providers', provider.open, { name: 'Slower' }, { 'if-match': stale })
+  const removal = await svc.admin.send('DELETE', `/ai-providers/${provider.open}`, undefined, { 'if-match': stale })
 
-  test('works on every type that can be changed, also where a column is called version', async () => {
-    await using svc = await startJsonApi()
-    const { server, tool, model } = await addCatalogue(svc)
-    await svc.rows(`update mcp_servers set version = '3.1.4'`)
-    const changes = [
-      ['mcp-servers', server.up, { serverLabel: 'New' }],
-      ['ai-tools', tool.search, { mappedCapabilityKey: 'web_fetch' }],
-      ['ai-models', model.main, { label: 'New' }],
-      ['users', String(svc.people.admin.id), { bio: 'New' }],
-    ] as const
-    for (const [type, id, attributes] of changes) {
-      const tag = tagOf(await svc.admin.get(`/${type}/${id}`))
-      expect([type, (await patch(svc.admin, type, id, attributes, { 'if-match': tag })).status]).toEqual([type, 200])
-      expect([type, (await patch(svc.admin, type, id, attributes, { 'if-match': tag })).status]).toEqual([type, 412])
-    }
-    expect(await svc.rows('select distinct version from mcp_servers')).toEqual([{ version: '3.1.4' }])
-  })
+  for (const { status, errors } of [change, removal]) {
+    expect(status).toBe(412)
+    expect(errors).toMatchObject([{ status: '412', code: 'precondition_failed', source: { header: 'If-Match' } }])
+  }
+  expect((await svc.admin.get(`/ai-providers/${provider.open}`)).one.attributes['name']).toBe('Faster')
+})
 
-  test('holds for the removal of a person as for any other', async () => {
-    await using svc = await startJsonApi()
-    const path = `/users/${svc.people.bob.id}`
-    const stale = tagOf(await svc.admin.get(path))
-    await svc.bob.update('users', svc.people.bob.id, { bio: 'Still here' })
+test('a change that insists on what was read is refused with what was never a tag', async () => {
+  await using svc = await startJsonApi()
+  const { provider } = await addCatalogue(svc)
+  for (const tag of ['rubbish', '"rubbish"', '"0.x"', 'W/', '', '"1', '"99999999999999999999999.x"']) {
+    const { status } = await patch(svc.admin, 'ai-providers', provider.open, { name: 'New' }, { 'if-match': tag })
+    expect([tag, status]).toEqual([tag, 412])
+  }
+})
 
-    const refused = await svc.admin.send('DELETE', path, undefined, { 'if-match': stale })
-    const fresh = tagOf(await svc.admin.get(path))
-    const removed = await svc.admin.send('DELETE', path, undefined, { 'if-match': fresh })
+test('a change that insists on what was read needs a strong tag, one of a list, or none in particular', async () => {
+  await using svc = await startJsonApi()
+  const { provider } = await addCatalogue(svc)
+  const path = `/ai-providers/${provider.open}`
+  const attempt = async (header: (tag: string) => string) => {
+    const tag = tagOf(await svc.admin.get(path))
+    return (await patch(svc.admin, 'ai-providers', provider.open, { name: 'New' }, { 'if-match': header(tag) })).status
+  }
 
-    expect([refused.status, removed.status]).toEqual([412, 200])
-  })
+  expect(await attempt((tag) => `W/${tag}`)).toBe(412)
+  expect(await attempt((tag) => `"1.other", ${tag}`)).toBe(200)
+  expect(await attempt(() => '*')).toBe(200)
+  expect((await patch(svc.admin, 'ai-providers', '99999', { name: 'New' }, { 'if-match': '*' })).status).toBe(404)
+})
 
-  test('of a relation counts as a change of both its sides', async () => {
-    await using svc = await startJsonApi()
-    const { model, tool } = await addCatalogue(svc)
-    const tags = async () => [
-      tagOf(await svc.admin.get(`/ai-tools/${tool.search}`)),
-      tagOf(await svc.admin.get(`/ai-models/${model.main}`)),
-    ]
-    const [toolTag = '', modelTag = ''] = await tags()
-    const path = `/ai-tools/${tool.search}/relationships/models`
+test('a change that insists on what was read may have read fewer fields, or more resources', async () => {
+  await using svc = await startJsonApi()
+  const { provider } = await addCatalogue(svc)
+  for (const query of ['?fields[ai-providers]=name', '?include=models', '']) {
+    const tag = tagOf(await svc.admin.get(`/ai-providers/${provider.open}${query}`))
+    const { status } = await patch(svc.admin, 'ai-providers', provider.open, { name: 'New' }, { 'if-match': tag })
+    expect([query, status]).toEqual([query, 200])
+  }
+})
 
-    const changed = await svc.admin.send('DELETE', path, toMany('ai-models', [model.main]), { 'if-match': toolTag })
-    const stale = await svc.admin.send('POST', path, toMany('ai-models', [model.main]), { 'if-match': toolTag })
-    const other = await svc.admin.send(
-      'PATCH',
-      `/ai-models/${model.main}`,
-      { data: { type: 'ai-models', id: model.main, relationships: { tools: toMany('ai-tools', []) } } },
-      { 'if-match': modelTag },
-    )
+test('a change that insists on what was read works on every type that can be changed, also where a column is called version', async () => {
+  await using svc = await startJsonApi()
+  const { server, tool, model } = await addCatalogue(svc)
+  await svc.rows(`update mcp_servers set version = '3.1.4'`)
+  const changes = [
+    ['mcp-servers', server.up, { serverLabel: 'New' }],
+    ['ai-tools', tool.search, { mappedCapabilityKey: 'web_fetch' }],
+    ['ai-models', model.main, { label: 'New' }],
+    ['users', String(svc.people.admin.id), { bio: 'New' }],
+  ] as const
+  for (const [type, id, attributes] of changes) {
+    const tag = tagOf(await svc.admin.get(`/${type}/${id}`))
+    expect([type, (await patch(svc.admin, type, id, attributes, { 'if-match': tag })).status]).toEqual([type, 200])
+    expect([type, (await patch(svc.admin, type, id, attributes, { 'if-match': tag })).status]).toEqual([type, 412])
+  }
+  expect(await svc.rows('select distinct version from mcp_servers')).toEqual([{ version: '3.1.4' }])
+})
 
-    expect([changed.status, stale.status, other.status]).toEqual([200, 412, 412])
-    const [newTool, newModel] = await tags()
-    expect([newTool === toolTag, newModel === modelTag]).toEqual([false, false])
-  })
+test('a change that insists on what was read holds for the removal of a person as for any other', async () => {
+  await using svc = await startJsonApi()
+  const path = `/users/${svc.people.bob.id}`
+  const stale = tagOf(await svc.admin.get(path))
+  await svc.bob.update('users', svc.people.bob.id, { bio: 'Still here' })
 
-  test('cannot be a creation: there is nothing yet to have been read', async () => {
-    await using svc = await startJsonApi()
-    const body = { data: { type: 'ai-providers', attributes: { providerId: 'p', name: 'P', adapter: 'demo' } } }
+  const refused = await svc.admin.send('DELETE', path, undefined, { 'if-match': stale })
+  const fresh = tagOf(await svc.admin.get(path))
+  const removed = await svc.admin.send('DELETE', path, undefined, { 'if-match': fresh })
 
-    expect((await svc.admin.send('POST', '/ai-providers', body, { 'if-match': '"1.x"' })).status).toBe(412)
-    expect((await svc.admin.send('POST', '/ai-providers', body, { 'if-match': '*' })).status).toBe(201)
-  })
+  expect([refused.status, removed.status]).toEqual([412, 200])
+})
+
+test('a change that insists on what was read of a relation counts as a change of both its sides', async () => {
+  await using svc = await startJsonApi()
+  const { model, tool } = await addCatalogue(svc)
+  const tags = async () => [
+    tagOf(await svc.admin.get(`/ai-tools/${tool.search}`)),
+    tagOf(await svc.admin.get(`/ai-models/${model.main}`)),
+  ]
+  const [toolTag = '', modelTag = ''] = await tags()
+  const path = `/ai-tools/${tool.search}/relationships/models`
+
+  const changed = await svc.admin.send('DELETE', path, toMany('ai-models', [model.main]), { 'if-match': toolTag })
+  const stale = await svc.admin.send('POST', path, toMany('ai-models', [model.main]), { 'if-match': toolTag })
+  const other = await svc.admin.send(
+    'PATCH',
+    `/ai-models/${model.main}`,
+    { data: { type: 'ai-models', id: model.main, relationships: { tools: toMany('ai-tools', []) } } },
+    { 'if-match': modelTag },
+  )
+
+  expect([changed.status, stale.status, other.status]).toEqual([200, 412, 412])
+  const [newTool, newModel] = await tags()
+  expect([newTool === toolTag, newModel === modelTag]).toEqual([false, false])
+})
+
+test('a change that insists on what was read cannot be a creation: there is nothing yet to have been read', async () => {
+  await using svc = await startJsonApi()
+  const body = { data: { type: 'ai-providers', attributes: { providerId: 'p', name: 'P', adapter: 'demo' } } }
+
+  expect((await svc.admin.send('POST', '/ai-providers', body, { 'if-match': '"1.x"' })).status).toBe(412)
+  expect((await svc.admin.send('POST', '/ai-providers', body, { 'if-match': '*' })).status).toBe(201)
 })
 
 /** Lets changes of a model gather before it, so that all who can be are at work at once. */
@@ -272,51 +257,49 @@ async function crowd<T>({ env }: JsonApiApp, model: string, change: (index: numb
   return answers
 }
 
-describe('twenty changes that insist on the same reading', () => {
-  test('are one change through JSON:API', async () => {
-    await using svc = await startJsonApi()
-    const { model } = await addCatalogue(svc)
-    const tag = tagOf(await svc.admin.get(`/ai-models/${model.main}`))
+test('twenty changes that insist on the same reading are one change through JSON:API', async () => {
+  await using svc = await startJsonApi()
+  const { model } = await addCatalogue(svc)
+  const tag = tagOf(await svc.admin.get(`/ai-models/${model.main}`))
 
-    const answers = await crowd(svc, model.main, (index) =>
-      patch(svc.admin, 'ai-models', model.main, { label: `Label ${index}` }, { 'if-match': tag }),
-    )
+  const answers = await crowd(svc, model.main, (index) =>
+    patch(svc.admin, 'ai-models', model.main, { label: `Label ${index}` }, { 'if-match': tag }),
+  )
 
-    const won = answers.filter(({ status }) => status === 200)
-    expect(won).toHaveLength(1)
-    expect(answers.filter(({ status }) => status === 412)).toHaveLength(19)
-    const { one } = await svc.admin.get(`/ai-models/${model.main}`)
-    expect(one.attributes['label']).toBe(won[0]?.one.attributes['label'])
-  })
+  const won = answers.filter(({ status }) => status === 200)
+  expect(won).toHaveLength(1)
+  expect(answers.filter(({ status }) => status === 412)).toHaveLength(19)
+  const { one } = await svc.admin.get(`/ai-models/${model.main}`)
+  expect(one.attributes['label']).toBe(won[0]?.one.attributes['label'])
+})
 
-  test('are one change through the procedures, which take the version of the row', async () => {
-    await using svc = await startJsonApi()
-    const { model } = await addCatalogue(svc)
-    const client = createClient({ url: svc.url, token: svc.people.admin.token })
-    const { rowVersion = '' } = await client.aiModels.get.query({ id: model.main })
+test('twenty changes that insist on the same reading are one change through the procedures, which take the version of the row', async () => {
+  await using svc = await startJsonApi()
+  const { model } = await addCatalogue(svc)
+  const client = createClient({ url: svc.url, token: svc.people.admin.token })
+  const { rowVersion = '' } = await client.aiModels.get.query({ id: model.main })
 
-    const answers = await crowd(svc, model.main, (index) =>
-      client.aiModels.update.mutate({ id: model.main, label: `Label ${index}`, ifVersion: rowVersion }).then(
-        ({ label }) => label,
-        ({ code }: SvcError) => String(code),
-      ),
-    )
+  const answers = await crowd(svc, model.main, (index) =>
+    client.aiModels.update.mutate({ id: model.main, label: `Label ${index}`, ifVersion: rowVersion }).then(
+      ({ label }) => label,
+      ({ code }: SvcError) => String(code),
+    ),
+  )
 
-    expect(answers.filter((answer) => answer === 'precondition_failed')).toHaveLength(19)
-    const [label] = answers.filter((answer) => answer?.startsWith('Label'))
-    expect((await client.aiModels.get.query({ id: model.main })).label).toBe(label)
-  })
+  expect(answers.filter((answer) => answer === 'precondition_failed')).toHaveLength(19)
+  const [label] = answers.filter((answer) => answer?.startsWith('Label'))
+  expect((await client.aiModels.get.query({ id: model.main })).label).toBe(label)
+})
 
-  test('are one removal', async () => {
-    await using svc = await startJsonApi()
-    const { model } = await addCatalogue(svc)
-    const headers = { 'if-match': tagOf(await svc.admin.get(`/ai-models/${model.main}`)) }
+test('twenty changes that insist on the same reading are one removal', async () => {
+  await using svc = await startJsonApi()
+  const { model } = await addCatalogue(svc)
+  const headers = { 'if-match': tagOf(await svc.admin.get(`/ai-models/${model.main}`)) }
 
-    const answers = await crowd(svc, model.main, () =>
-      svc.admin.send('DELETE', `/ai-models/${model.main}`, undefined, headers),
-    )
+  const answers = await crowd(svc, model.main, () =>
+    svc.admin.send('DELETE', `/ai-models/${model.main}`, undefined, headers),
+  )
 
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
-    expect(answers.filter(({ status }) => status === 404)).toHaveLength(19)
-  })
+  expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
+  expect(answers.filter(({ status }) => status === 404)).toHaveLength(19)
 })

@@ -15,7 +15,7 @@ const types = resources.map(({ type }) => type)
 const tables = resources.filter(({ entity }) => entity !== undefined)
 
 describe('every type', () => {
-  test('is registered once', () => {
+  test('every type is registered once', () => {
     expect(new Set(types).size).toBe(types.length)
     const exposed = routesOf(appRouter).map(({ resource }) => resource)
     for (const resource of exposed) expect(resources).toContain(resource)
@@ -51,12 +51,12 @@ describe('every type', () => {
     },
   )
 
-  test('has filters only where the service is said to have them', () => {
+  test('every type has filters only where the service is said to have them', () => {
     const filters = resources.flatMap(({ type, filters }) => Object.keys(filters).map((name) => `${type} ${name}`))
     expect(filters).toEqual(['ai-tools assigned', 'ai-tools status'])
   })
 
-  test('is paged as decided', () => {
+  test('every type is paged as decided', () => {
     for (const { page } of resources) expect(page?.size ?? 0).toBeLessThanOrEqual(page?.max ?? 0)
     const sizes = Object.fromEntries(
       resources.flatMap(({ type, page }) => (page ? [[type, `${page.size}/${page.max}`]] : [])),
@@ -102,40 +102,38 @@ function shapesOf({
   ]
 }
 
-describe('every statement', () => {
-  test('of every type runs, for administrators and for others', async () => {
-    await using svc = await startApp()
-    let count = 0
-    for (const resource of tables)
-      for (const admin of [true, false])
-        for (const { compiled, filters } of statementsOf(svc, resource, admin)) {
-          count++
-          const { statement, values: valuesOf } = compiled
-          await svc.services.sql<unknown>(statement, valuesOf({ ...values, ...filters })).catch((cause: unknown) => {
-            throw new Error(`${resource.type}: ${statement.text}`, { cause })
-          })
-        }
-    expect(count).toBeGreaterThan(200)
-  })
+test('every statement of every type runs, for administrators and for others', async () => {
+  await using svc = await startApp()
+  let count = 0
+  for (const resource of tables)
+    for (const admin of [true, false])
+      for (const { compiled, filters } of statementsOf(svc, resource, admin)) {
+        count++
+        const { statement, values: valuesOf } = compiled
+        await svc.services.sql<unknown>(statement, valuesOf({ ...values, ...filters })).catch((cause: unknown) => {
+          throw new Error(`${resource.type}: ${statement.text}`, { cause })
+        })
+      }
+  expect(count).toBeGreaterThan(200)
+})
 
-  test('of a type that hides rows has its scope in it, whichever way the rows are reached', async () => {
-    await using svc = await startApp()
-    for (const resource of tables) {
-      const scope = resource.scope('t', new ParameterBinder(false))
-      if (scope === 'true') continue
-      for (const { compiled } of statementsOf(svc, resource, false))
-        expect(withoutPlaces(compiled.statement.text)).toContain(withoutPlaces(scope))
-    }
-  })
+test('every statement of a type that hides rows has its scope in it, whichever way the rows are reached', async () => {
+  await using svc = await startApp()
+  for (const resource of tables) {
+    const scope = resource.scope('t', new ParameterBinder(false))
+    if (scope === 'true') continue
+    for (const { compiled } of statementsOf(svc, resource, false))
+      expect(withoutPlaces(compiled.statement.text)).toContain(withoutPlaces(scope))
+  }
+})
 
-  test('gives each table of a scope a name of its own, however deep the scopes are nested', async () => {
-    await using svc = await startApp()
-    for (const { type } of tables) {
-      const { text } = svc.services.resources.statementsOf(type).byIds(false).statement
-      const aliases = [...text.matchAll(/\b(?:from|join) [a-z_]+ (\w+)/g)].map(([, alias]) => alias)
-      expect([text, aliases.length === new Set(aliases).size]).toEqual([text, true])
-    }
-  })
+test('every statement gives each table of a scope a name of its own, however deep the scopes are nested', async () => {
+  await using svc = await startApp()
+  for (const { type } of tables) {
+    const { text } = svc.services.resources.statementsOf(type).byIds(false).statement
+    const aliases = [...text.matchAll(/\b(?:from|join) [a-z_]+ (\w+)/g)].map(([, alias]) => alias)
+    expect([text, aliases.length === new Set(aliases).size]).toEqual([text, true])
+  }
 })
 
 const withoutPlaces = (text: string) =>
@@ -168,12 +166,11 @@ function statementsOf({ services }: TestApp, resource: Resource, unrestricted: b
   ]
 }
 
-describe('the surface', () => {
-  test('has the addresses that the declared verbs make', () => {
-    const lines = routesOf(appRouter)
-      .filter(({ procedure }) => procedure)
-      .map(({ method, url, procedure }) => `${method} ${url} - ${accessIn(procedure)}`)
-    expect(lines.sort((a, b) => (pathOf(a) < pathOf(b) ? -1 : 1))).toMatchInlineSnapshot(`
+test('the surface has the addresses that the declared verbs make', () => {
+  const lines = routesOf(appRouter)
+    .filter(({ procedure }) => procedure)
+    .map(({ method, url, procedure }) => `${method} ${url} - ${accessIn(procedure)}`)
+  expect(lines.sort((a, b) => (pathOf(a) < pathOf(b) ? -1 : 1))).toMatchInlineSnapshot(`
       [
         "GET /ai-model-descriptions - users who read",
         "POST /ai-model-descriptions - administrators who write",
@@ -256,20 +253,19 @@ describe('the surface', () => {
         "GET /users/me/actions/changes - users who read",
       ]
     `)
-  })
+})
 
-  test('has each address once', () => {
-    const addresses = routesOf(appRouter).map(({ method, url }) => `${method} ${url}`)
-    expect(addresses.filter((address, index) => addresses.indexOf(address) !== index)).toEqual([])
-  })
+test('the surface has each address once', () => {
+  const addresses = routesOf(appRouter).map(({ method, url }) => `${method} ${url}`)
+  expect(addresses.filter((address, index) => addresses.indexOf(address) !== index)).toEqual([])
+})
 
-  test('is open to guests only where that is meant', () => {
-    const open = routesOf(appRouter).filter(({ procedure }) => procedure && accessIn(procedure) === 'anyone')
-    expect(open.map(({ url }) => url)).toEqual(
-      expect.arrayContaining(['/configs', '/configs/:id', '/configs/public', '/translation-labels/:id']),
-    )
-    for (const { resource } of open) expect(['configs', 'connections', 'translation-labels']).toContain(resource.type)
-  })
+test('the surface is open to guests only where that is meant', () => {
+  const open = routesOf(appRouter).filter(({ procedure }) => procedure && accessIn(procedure) === 'anyone')
+  expect(open.map(({ url }) => url)).toEqual(
+    expect.arrayContaining(['/configs', '/configs/:id', '/configs/public', '/translation-labels/:id']),
+  )
+  for (const { resource } of open) expect(['configs', 'connections', 'translation-labels']).toContain(resource.type)
 })
 
 const pathOf = (line: string) => line.split(' ')[1] ?? ''

@@ -1,5 +1,5 @@
 import { get } from 'node:http'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { startApp } from '../kit/app.ts'
 import { openContext as openBrowserContext } from '../kit/chromium.ts'
 import { describeWith } from '../kit/with-parts.ts'
@@ -19,46 +19,44 @@ const statusFor = (url: string, path: string, host: string) =>
     request.on('error', failed)
   })
 
-describe('GET /docs', () => {
-  test('is open to everybody, and allows nothing from elsewhere and no script but its own', async () => {
-    for (const path of ['/docs', '/docs/']) {
-      const page = await svc.send('GET', path)
-      const policy = policyOf(page)
-      const scripts = (await page.text()).matchAll(/<script([^>]*)>([^<]*)/g)
+test('GET /docs is open to everybody, and allows nothing from elsewhere and no script but its own', async () => {
+  for (const path of ['/docs', '/docs/']) {
+    const page = await svc.send('GET', path)
+    const policy = policyOf(page)
+    const scripts = (await page.text()).matchAll(/<script([^>]*)>([^<]*)/g)
 
-      expect(page.status).toBe(200)
-      expect(policy).toContain("default-src 'none'")
-      expect(policy).toContain("script-src 'self';")
-      expect(policy).not.toMatch(/https?:|\*|unsafe-eval/)
-      expect([...scripts].map(([, attributes, code]) => [attributes, code])).toEqual([[' src="/docs/scalar.js"', '']])
-    }
-  })
+    expect(page.status).toBe(200)
+    expect(policy).toContain("default-src 'none'")
+    expect(policy).toContain("script-src 'self';")
+    expect(policy).not.toMatch(/https?:|\*|unsafe-eval/)
+    expect([...scripts].map(([, attributes, code]) => [attributes, code])).toEqual([[' src="/docs/scalar.js"', '']])
+  }
+})
 
-  test('is not sent again to who has it, nor is its script', async () => {
-    for (const path of ['/docs', '/docs/scalar.js']) {
-      const first = await svc.send('GET', path)
-      const etag = first.headers.get('etag')!
-      const again = await svc.send('GET', path, { headers: { 'if-none-match': etag } })
+test('GET /docs is not sent again to who has it, nor is its script', async () => {
+  for (const path of ['/docs', '/docs/scalar.js']) {
+    const first = await svc.send('GET', path)
+    const etag = first.headers.get('etag')!
+    const again = await svc.send('GET', path, { headers: { 'if-none-match': etag } })
 
-      expect([path, first.status, again.status]).toEqual([path, 200, 304])
-      expect((await first.text()).length).toBeGreaterThan(100)
-    }
-  })
+    expect([path, first.status, again.status]).toEqual([path, 200, 304])
+    expect((await first.text()).length).toBeGreaterThan(100)
+  }
+})
 
-  test('leaves every other address as closed as it was', async () => {
-    for (const path of ['/health', '/docs/scalar.js', '/nowhere']) {
-      const response = await svc.send('GET', path)
-      await response.arrayBuffer()
-      expect(policyOf(response), path).toContain("default-src 'none'")
-      expect(policyOf(response), path).not.toContain("'self' 'unsafe-inline'")
-    }
-  })
+test('GET /docs leaves every other address as closed as it was', async () => {
+  for (const path of ['/health', '/docs/scalar.js', '/nowhere']) {
+    const response = await svc.send('GET', path)
+    await response.arrayBuffer()
+    expect(policyOf(response), path).toContain("default-src 'none'")
+    expect(policyOf(response), path).not.toContain("'self' 'unsafe-inline'")
+  }
+})
 
-  test('answers a caller that names a host which cannot be one', async () => {
-    const statuses = await Promise.all(['/docs', '/docs/'].map((path) => statusFor(svc.url, path, '[')))
+test('GET /docs answers a caller that names a host which cannot be one', async () => {
+  const statuses = await Promise.all(['/docs', '/docs/'].map((path) => statusFor(svc.url, path, '[')))
 
-    expect(statuses).toEqual([200, 200])
-  })
+  expect(statuses).toEqual([200, 200])
 })
 
 const PATIENCE = 150_000

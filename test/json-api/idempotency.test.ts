@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis'
-import { describe, expect, inject, test } from 'vitest'
+import { expect, inject, test } from 'vitest'
 import { startApp } from '../kit/app.ts'
 import { cloneDatabase } from '../kit/database.ts'
 import { freePort } from '../kit/free-port.ts'
@@ -18,113 +18,111 @@ const headersOf = ({ headers }: { headers: Headers }) =>
 
 const redisUrl = inject('redisUrl')
 
-describe('a creation with a key', () => {
-  test('gives its first answer again, letter by letter, and creates nothing more', async () => {
-    await using svc = await startJsonApi()
+test('a creation with a key gives its first answer again, letter by letter, and creates nothing more', async () => {
+  await using svc = await startJsonApi()
 
-    const first = await create(svc.admin, 'one')
-    await svc.admin.update('ai-providers', first.one.id, { name: 'Changed since' })
-    const again = await create(svc.admin, 'one')
+  const first = await create(svc.admin, 'one')
+  await svc.admin.update('ai-providers', first.one.id, { name: 'Changed since' })
+  const again = await create(svc.admin, 'one')
 
-    expect([first.status, again.status]).toEqual([201, 201])
-    expect(again.text).toBe(first.text)
-    expect(headersOf(again)).toEqual(headersOf(first))
-    expect(headersOf(again)).toEqual([first.one.links['self'], expect.stringMatching(/^"/), 'application/vnd.api+json'])
-    expect(again.headers.get('x-request-id')).not.toBe(first.headers.get('x-request-id'))
-    expect(await svc.rows('select name from ai_providers')).toEqual([{ name: 'Changed since' }])
-  })
+  expect([first.status, again.status]).toEqual([201, 201])
+  expect(again.text).toBe(first.text)
+  expect(headersOf(again)).toEqual(headersOf(first))
+  expect(headersOf(again)).toEqual([first.one.links['self'], expect.stringMatching(/^"/), 'application/vnd.api+json'])
+  expect(again.headers.get('x-request-id')).not.toBe(first.headers.get('x-request-id'))
+  expect(await svc.rows('select name from ai_providers')).toEqual([{ name: 'Changed since' }])
+})
 
-  test('is refused with another body, another address or another query under the same key', async () => {
-    await using svc = await startJsonApi()
-    await create(svc.admin, 'one')
-    const server = { data: { type: 'mcp-servers', attributes: { serverLabel: 's', url: 'u' } } }
+test('a creation with a key is refused with another body, another address or another query under the same key', async () => {
+  await using svc = await startJsonApi()
+  await create(svc.admin, 'one')
+  const server = { data: { type: 'mcp-servers', attributes: { serverLabel: 's', url: 'u' } } }
 
-    const refused = [
-      await create(svc.admin, 'one', provider('other')),
-      await create(svc.admin, 'one', server, '/mcp-servers'),
-      await create(svc.admin, 'one', provider('p'), '/ai-providers?fields[ai-providers]=name'),
-    ]
+  const refused = [
+    await create(svc.admin, 'one', provider('other')),
+    await create(svc.admin, 'one', server, '/mcp-servers'),
+    await create(svc.admin, 'one', provider('p'), '/ai-providers?fields[ai-providers]=name'),
+  ]
 
-    for (const { status, errors } of refused) {
-      expect(status).toBe(409)
-      expect(errors).toMatchObject([
-        { status: '409', code: 'idempotency_conflict', source: { header: 'Idempotency-Key' } },
-      ])
-    }
-    expect(await svc.rows('select 1 from ai_providers union all select 1 from mcp_servers')).toHaveLength(1)
-  })
+  for (const { status, errors } of refused) {
+    expect(status).toBe(409)
+    expect(errors).toMatchObject([
+      { status: '409', code: 'idempotency_conflict', source: { header: 'Idempotency-Key' } },
+    ])
+  }
+  expect(await svc.rows('select 1 from ai_providers union all select 1 from mcp_servers')).toHaveLength(1)
+})
 
-  test('has nothing to do with the same key of another person, or of another token', async () => {
-    await using svc = await startJsonApi()
-    const other = await svc.user({ role: 'admin', abilities: ['read', 'write'] })
-    await create(svc.admin, 'one')
+test('a creation with a key has nothing to do with the same key of another person, or of another token', async () => {
+  await using svc = await startJsonApi()
+  const other = await svc.user({ role: 'admin', abilities: ['read', 'write'] })
+  await create(svc.admin, 'one')
 
-    const byOther = await create(clientOf(svc, other.token), 'one', provider('other'))
-    const byReading = await create(svc.adminReading, 'one')
-    const byGuest = await create(svc.guest, 'one')
-    const byUser = await create(svc.ada, 'one')
+  const byOther = await create(clientOf(svc, other.token), 'one', provider('other'))
+  const byReading = await create(svc.adminReading, 'one')
+  const byGuest = await create(svc.guest, 'one')
+  const byUser = await create(svc.ada, 'one')
 
-    expect([byOther.status, byReading.status, byGuest.status, byUser.status]).toEqual([201, 403, 401, 403])
-    expect(byReading.text).not.toContain('ai-providers/')
-  })
+  expect([byOther.status, byReading.status, byGuest.status, byUser.status]).toEqual([201, 403, 401, 403])
+  expect(byReading.text).not.toContain('ai-providers/')
+})
 
-  test('that is sent many times at once happens once', async () => {
-    await using svc = await startJsonApi()
+test('a creation with a key that is sent many times at once happens once', async () => {
+  await using svc = await startJsonApi()
 
-    const answers = await Promise.all(Array.from({ length: 12 }, () => create(svc.admin, 'one')))
+  const answers = await Promise.all(Array.from({ length: 12 }, () => create(svc.admin, 'one')))
 
-    const done = answers.filter(({ status }) => status === 201)
-    expect(new Set(done.map(({ text }) => text)).size).toBe(1)
-    for (const { status, errors } of answers.filter(({ status }) => status !== 201))
-      expect([status, errors[0]?.code]).toEqual([409, 'idempotency_conflict'])
-    expect(await svc.rows('select 1 from ai_providers')).toHaveLength(1)
-  })
+  const done = answers.filter(({ status }) => status === 201)
+  expect(new Set(done.map(({ text }) => text)).size).toBe(1)
+  for (const { status, errors } of answers.filter(({ status }) => status !== 201))
+    expect([status, errors[0]?.code]).toEqual([409, 'idempotency_conflict'])
+  expect(await svc.rows('select 1 from ai_providers')).toHaveLength(1)
+})
 
-  test('that was refused may be put right under the same key', async () => {
-    await using svc = await startJsonApi()
+test('a creation with a key that was refused may be put right under the same key', async () => {
+  await using svc = await startJsonApi()
 
-    const wrong = await create(svc.admin, 'one', provider('', 'Name'))
-    const right = await create(svc.admin, 'one', provider('p'))
-    const again = await create(svc.admin, 'one', provider('p'))
-    const taken = await create(svc.admin, 'two', provider('p'))
-    const other = await create(svc.admin, 'two', provider('q'))
+  const wrong = await create(svc.admin, 'one', provider('', 'Name'))
+  const right = await create(svc.admin, 'one', provider('p'))
+  const again = await create(svc.admin, 'one', provider('p'))
+  const taken = await create(svc.admin, 'two', provider('p'))
+  const other = await create(svc.admin, 'two', provider('q'))
 
-    expect([wrong.status, right.status, again.status]).toEqual([422, 201, 201])
-    expect(again.text).toBe(right.text)
-    expect([taken.status, other.status]).toEqual([409, 201])
-    expect(taken.errors[0]?.code).toBe('conflict')
-  })
+  expect([wrong.status, right.status, again.status]).toEqual([422, 201, 201])
+  expect(again.text).toBe(right.text)
+  expect([taken.status, other.status]).toEqual([409, 201])
+  expect(taken.errors[0]?.code).toBe('conflict')
+})
 
-  test('that failed by our fault may be tried again', async () => {
-    await using svc = await startJsonApi()
-    await svc.rows('alter table ai_providers rename to elsewhere')
-    const failed = await create(svc.admin, 'one')
-    await svc.rows('alter table elsewhere rename to ai_providers')
+test('a creation with a key that failed by our fault may be tried again', async () => {
+  await using svc = await startJsonApi()
+  await svc.rows('alter table ai_providers rename to elsewhere')
+  const failed = await create(svc.admin, 'one')
+  await svc.rows('alter table elsewhere rename to ai_providers')
 
-    const again = await create(svc.admin, 'one')
+  const again = await create(svc.admin, 'one')
 
-    expect([failed.status, again.status]).toEqual([500, 201])
-  })
+  expect([failed.status, again.status]).toEqual([500, 201])
+})
 
-  test('needs a key that is one', async () => {
-    await using svc = await startJsonApi()
-    for (const key of ['', 'two words', 'tab\tin', 'x'.repeat(256), 'ä']) {
-      const { status, errors } = await create(svc.admin, key)
-      expect([key.slice(0, 9), status]).toEqual([key.slice(0, 9), 400])
-      expect(errors).toMatchObject([{ code: 'idempotency_key', source: { header: 'Idempotency-Key' } }])
-    }
-    expect(await svc.rows('select 1 from ai_providers')).toEqual([])
-    expect((await create(svc.admin, 'x'.repeat(255))).status).toBe(201)
-    expect((await create(svc.admin, '"8e03978e-40d5-43dd-bc93-6894a57f9324"', provider('q'))).status).toBe(201)
-  })
+test('a creation with a key needs a key that is one', async () => {
+  await using svc = await startJsonApi()
+  for (const key of ['', 'two words', 'tab\tin', 'x'.repeat(256), 'ä']) {
+    const { status, errors } = await create(svc.admin, key)
+    expect([key.slice(0, 9), status]).toEqual([key.slice(0, 9), 400])
+    expect(errors).toMatchObject([{ code: 'idempotency_key', source: { header: 'Idempotency-Key' } }])
+  }
+  expect(await svc.rows('select 1 from ai_providers')).toEqual([])
+  expect((await create(svc.admin, 'x'.repeat(255))).status).toBe(201)
+  expect((await create(svc.admin, '"8e03978e-40d5-43dd-bc93-6894a57f9324"', provider('q'))).status).toBe(201)
+})
 
-  test('is as many creations as keys', async () => {
-    await using svc = await startJsonApi()
+test('a creation with a key is as many creations as keys', async () => {
+  await using svc = await startJsonApi()
 
-    const answers = await Promise.all(['a', 'b', 'c'].map((key) => create(svc.admin, key, provider(key))))
+  const answers = await Promise.all(['a', 'b', 'c'].map((key) => create(svc.admin, key, provider(key))))
 
-    expect(answers.map(({ status }) => status)).toEqual([201, 201, 201])
-  })
+  expect(answers.map(({ status }) => status)).toEqual([201, 201, 201])
 })
 
 test('a key does nothing for what may be repeated anyway', async () => {

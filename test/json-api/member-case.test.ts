@@ -67,7 +67,7 @@ const create = async (given: object) =>
   })
 
 describe('members that are written in another case', () => {
-  test('are taken and shown so, with those below them, and free names stay as they are', async () => {
+  test('members that are written in another case are taken and shown so, with those below them, and free names stay as they are', async () => {
     const created = await create(attributes)
 
     expect(created.status).toBe(201)
@@ -96,7 +96,7 @@ describe('members that are written in another case', () => {
     expect([filtered.status, filtered.data]).toEqual([200, []])
   })
 
-  test('are included and linked', async () => {
+  test('members that are written in another case are included and linked', async () => {
     const { data, included } = await api.send('GET', '/ai-providers/1?include=models.provider')
 
     expect(data.relationships.models.data).toHaveLength(2)
@@ -106,7 +106,7 @@ describe('members that are written in another case', () => {
     ])
   })
 
-  test('are what errors name and point to', async () => {
+  test('members that are written in another case are what errors name and point to', async () => {
     const { errors } = await create({
       ...{ 'model-id': '', limits: { 'max-input-tokens': -1 }, modelType: 'chat', 'no-such': 1 },
     })
@@ -128,7 +128,7 @@ describe('members that are written in another case', () => {
     expect(unknown.errors[0].detail).not.toContain('modelId')
   })
 
-  test('are the input of actions, which names its own', async () => {
+  test('members that are written in another case are the input of actions, which names its own', async () => {
     const entry = { key: 'k', 'key-type': 'ai_conv', value: 'aXY=|dGFn|dGV4dA==' }
     const set = await api.send('POST', '/user-keychain-values/actions/batch-update', { set: [entry] })
     const wrong = await api.send('POST', '/user-keychain-values/actions/batch-update', {
@@ -139,7 +139,7 @@ describe('members that are written in another case', () => {
     expect(wrong.errors[0].source).toEqual({ pointer: '/set/0/key-type' })
   })
 
-  test('stand so in the description of the service', () => {
+  test('members that are written in another case stand so in the description of the service', () => {
     const described = openApiDocument({ router: appRouter, resources, baseUrl: '', members })
     const { schemas } = described['components'] as { schemas: Record<string, { properties: Record<string, object> }> }
     const paths = described['paths'] as Record<string, Record<string, unknown>>

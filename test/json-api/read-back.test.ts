@@ -25,52 +25,50 @@ async function read(client: Client, path: string) {
   return { document: JSON.parse(text), one, etag: headers.get('etag') }
 }
 
-describe('a resource sent back as it was read', () => {
-  test.for(writable.map((resource) => [resource.type, resource] as const))(
-    'is a valid update of %s that changes nothing, with linkage and without',
-    async ([type, { includes }]) => {
-      const { list } = await svc.admin.get(`/${type}`)
-      // Nobody changes the AI user.
-      const changeable = list.filter(({ id }) => type !== 'users' || id !== '1')
-      expect(changeable.length).toBeGreaterThan(0)
-      for (const { id } of changeable)
-        for (const query of ['', `?include=${includes.join()}`]) {
-          const before = await read(svc.admin, `/${type}/${id}${query}`)
+test.for(writable.map((resource) => [resource.type, resource] as const))(
+  'a resource sent back as it was read is a valid update of %s that changes nothing, with linkage and without',
+  async ([type, { includes }]) => {
+    const { list } = await svc.admin.get(`/${type}`)
+    // Nobody changes the AI user.
+    const changeable = list.filter(({ id }) => type !== 'users' || id !== '1')
+    expect(changeable.length).toBeGreaterThan(0)
+    for (const { id } of changeable)
+      for (const query of ['', `?include=${includes.join()}`]) {
+        const before = await read(svc.admin, `/${type}/${id}${query}`)
 
-          const patched = await svc.admin.patch(`/${type}/${id}`, before.document)
+        const patched = await svc.admin.patch(`/${type}/${id}`, before.document)
 
-          expect([type, id, patched.status, patched.errors]).toEqual([type, id, 200, []])
-          expect((await read(svc.admin, `/${type}/${id}${query}`)).etag).toBe(before.etag)
-        }
-    },
-  )
+        expect([type, id, patched.status, patched.errors]).toEqual([type, id, 200, []])
+        expect((await read(svc.admin, `/${type}/${id}${query}`)).etag).toBe(before.etag)
+      }
+  },
+)
 
-  test('is a valid update of oneself for somebody who may change little of it', async () => {
-    const { document, etag } = await read(svc.ada, `/users/${svc.people.ada.id}`)
-    expect(document.data.attributes).toMatchObject({ username: 'ada', role: 'user' })
+test('a resource sent back as it was read is a valid update of oneself for somebody who may change little of it', async () => {
+  const { document, etag } = await read(svc.ada, `/users/${svc.people.ada.id}`)
+  expect(document.data.attributes).toMatchObject({ username: 'ada', role: 'user' })
 
-    const patched = await svc.ada.patch(`/users/${svc.people.ada.id}`, document)
+  const patched = await svc.ada.patch(`/users/${svc.people.ada.id}`, document)
 
-    expect([patched.status, patched.errors]).toEqual([200, []])
-    expect((await read(svc.ada, `/users/${svc.people.ada.id}`)).etag).toBe(etag)
-  })
+  expect([patched.status, patched.errors]).toEqual([200, []])
+  expect((await read(svc.ada, `/users/${svc.people.ada.id}`)).etag).toBe(etag)
+})
 
-  test('changes what was changed in it and nothing else', async () => {
-    const { id } = (await svc.admin.get('/ai-providers')).list[0]!
-    const { document } = await read(svc.admin, `/ai-providers/${id}`)
-    document.data.attributes.name = 'Another name'
-    const key = () => svc.rows('select api_key from ai_providers where id = $1', [id])
-    const before = await key()
+test('a resource sent back as it was read changes what was changed in it and nothing else', async () => {
+  const { id } = (await svc.admin.get('/ai-providers')).list[0]!
+  const { document } = await read(svc.admin, `/ai-providers/${id}`)
+  document.data.attributes.name = 'Another name'
+  const key = () => svc.rows('select api_key from ai_providers where id = $1', [id])
+  const before = await key()
 
-    const patched = await svc.admin.patch(`/ai-providers/${id}`, document)
+  const patched = await svc.admin.patch(`/ai-providers/${id}`, document)
 
-    expect([patched.status, patched.one.attributes]).toEqual([
-      200,
-      { ...document.data.attributes, updatedAt: expect.any(String) },
-    ])
-    expect(patched.one.attributes['updatedAt']).not.toBe(document.data.attributes.updatedAt)
-    expect(await key()).toEqual(before)
-  })
+  expect([patched.status, patched.one.attributes]).toEqual([
+    200,
+    { ...document.data.attributes, updatedAt: expect.any(String) },
+  ])
+  expect(patched.one.attributes['updatedAt']).not.toBe(document.data.attributes.updatedAt)
+  expect(await key()).toEqual(before)
 })
 
 describe('a member that is not written', () => {
@@ -86,7 +84,7 @@ describe('a member that is not written', () => {
     ['createdAt', '2020-01-01T00:00:00.000Z'],
     ['name', 'another'],
     ['status', null],
-  ])('is refused as read-only where it changed: %s', async ([name, value]) => {
+  ])('a member that is not written is refused as read-only where it changed: %s', async ([name, value]) => {
     const { status, errors } = await svc.admin.update(type, id, { active: true, [String(name)]: value })
 
     expect([status, errors.map(({ code, detail }) => [code, detail])]).toEqual([
@@ -96,7 +94,7 @@ describe('a member that is not written', () => {
     expect(errors[0]?.source).toEqual({ pointer: `/data/attributes/${name}` })
   })
 
-  test('is refused as read-only where it is a relation that changed', async () => {
+  test('a member that is not written is refused as read-only where it is a relation that changed', async () => {
     const refused = await svc.admin.update(type, id, {}, { models: { data: [] } })
 
     expect([refused.status, refused.errors[0]?.code, pointersOf(refused)]).toEqual([
@@ -106,7 +104,7 @@ describe('a member that is not written', () => {
     ])
   })
 
-  test('is refused as read-only in a new resource', async () => {
+  test('a member that is not written is refused as read-only in a new resource', async () => {
     const given = { providerId: 'new', name: 'New', adapter: 'demo', createdAt: '2020-01-01T00:00:00.000Z' }
 
     const refused = await svc.admin.create('ai-providers', given)
@@ -115,7 +113,7 @@ describe('a member that is not written', () => {
     expect(pointersOf(refused)).toEqual(['/data/attributes/createdAt'])
   })
 
-  test('is refused as not known where the type has no such member', async () => {
+  test('a member that is not written is refused as not known where the type has no such member', async () => {
     const attribute = await svc.admin.update(type, id, { colour: 'red' })
     const relation = await svc.admin.patch(path, { data: { type, id, relationships: { owner: { links: {} } } } })
 
@@ -123,13 +121,13 @@ describe('a member that is not written', () => {
     expect([relation.status, pointersOf(relation)]).toEqual([422, ['/data/relationships/owner']])
   })
 
-  test('says nothing of a row that is not there', async () => {
+  test('a member that is not written says nothing of a row that is not there', async () => {
     const { status } = await svc.admin.update(type, '999999', { active: true })
 
     expect(status).toBe(404)
   })
 
-  test('has to say something where it is a relation', async () => {
+  test('a member that is not written has to say something where it is a relation', async () => {
     const { status, errors } = await svc.admin.patch(path, { data: { type, id, relationships: { models: {} } } })
 
     expect([status, errors[0]?.source]).toEqual([422, { pointer: '/data/relationships/models' }])

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { aiModels } from '../../routers/catalogue/ai-models.ts'
 import { createContext } from '../../routers/core/context.ts'
@@ -25,103 +25,101 @@ async function together(svc: JsonApiApp, calls: readonly (readonly [procedure: s
 /** How many statements since the last look read rows of a table for a caller. */
 const readsOf = (table: string) => statements.taken().filter(({ text }) => text.includes(`from ${table} t `)).length
 
-describe('who asks in one turn', () => {
-  test('gets rows by one statement: each their own, and none that they may not see', async () => {
-    await using svc = await startJsonApi()
-    const { model } = await addCatalogue(svc)
-    const ids = [model.external, model.inactive, model.main, model.external]
-    statements.taken()
+test('who asks in one turn gets rows by one statement: each their own, and none that they may not see', async () => {
+  await using svc = await startJsonApi()
+  const { model } = await addCatalogue(svc)
+  const ids = [model.external, model.inactive, model.main, model.external]
+  statements.taken()
 
-    const found = await together(
-      svc,
-      ids.map((id) => ['aiModels.get', { id }]),
-    )
+  const found = await together(
+    svc,
+    ids.map((id) => ['aiModels.get', { id }]),
+  )
 
-    expect(readsOf('ai_models')).toBe(1)
-    expect(found).toMatchObject([{ id: model.external }, 'NOT_FOUND', 'NOT_FOUND', { id: model.external }])
-  })
+  expect(readsOf('ai_models')).toBe(1)
+  expect(found).toMatchObject([{ id: model.external }, 'NOT_FOUND', 'NOT_FOUND', { id: model.external }])
+})
 
-  test('gets equal pages by one statement, and different ones by their own', async () => {
-    await using svc = await startJsonApi()
-    const { tool } = await addCatalogue(svc)
-    const page = (size: number, number: number) => ['aiTools.list', { page: { size, number } }] as const
-    statements.taken()
+test('who asks in one turn gets equal pages by one statement, and different ones by their own', async () => {
+  await using svc = await startJsonApi()
+  const { tool } = await addCatalogue(svc)
+  const page = (size: number, number: number) => ['aiTools.list', { page: { size, number } }] as const
+  statements.taken()
 
-    const found = (await together(svc, [page(2, 1), page(2, 1), page(2, 2), page(1, 1)])) as Called[]
+  const found = (await together(svc, [page(2, 1), page(2, 1), page(2, 2), page(1, 1)])) as Called[]
 
-    expect(readsOf('ai_tools')).toBe(3)
-    expect(found.map(({ items }) => idsOf(items as never))).toEqual([
-      [tool.search, tool.fetch],
-      [tool.search, tool.fetch],
-      [tool.loose],
-      [tool.search],
-    ])
-    expect(found.map(({ total }) => total)).toEqual([3, 3, 3, 3])
-  })
+  expect(readsOf('ai_tools')).toBe(3)
+  expect(found.map(({ items }) => idsOf(items as never))).toEqual([
+    [tool.search, tool.fetch],
+    [tool.search, tool.fetch],
+    [tool.loose],
+    [tool.search],
+  ])
+  expect(found.map(({ total }) => total)).toEqual([3, 3, 3, 3])
+})
 
-  test('gets included what they asked for, whatever others include of the same rows', async () => {
-    await using svc = await startJsonApi()
-    const { model, provider, tool } = await addCatalogue(svc)
-    const id = model.external
-    const plain = { provider: { id: provider.open } }
-    statements.taken()
+test('who asks in one turn gets included what they asked for, whatever others include of the same rows', async () => {
+  await using svc = await startJsonApi()
+  const { model, provider, tool } = await addCatalogue(svc)
+  const id = model.external
+  const plain = { provider: { id: provider.open } }
+  statements.taken()
 
-    const [alone, owned, equipped, both] = (await together(svc, [
-      ['aiModels.get', { id }],
-      ['aiModels.get', { id, include: ['provider'] }],
-      ['aiModels.get', { id, include: ['tools'] }],
-      ['aiModels.get', { id, include: ['provider', 'tools.server'] }],
-    ])) as Called[]
+  const [alone, owned, equipped, both] = (await together(svc, [
+    ['aiModels.get', { id }],
+    ['aiModels.get', { id, include: ['provider'] }],
+    ['aiModels.get', { id, include: ['tools'] }],
+    ['aiModels.get', { id, include: ['provider', 'tools.server'] }],
+  ])) as Called[]
 
-    expect(readsOf('ai_models')).toBe(1)
-    const tools = [{ id: tool.search }, { id: tool.fetch }]
-    expect(alone?.relations).toEqual(plain)
-    expect(owned?.relations).toMatchObject({ provider: { id: provider.open, name: 'open' } })
-    expect(owned?.relations).not.toHaveProperty('tools')
-    expect(equipped?.relations).toMatchObject({ ...plain, tools })
-    expect(equipped?.relations).not.toHaveProperty('provider.name')
-    expect(both?.relations).toMatchObject({ provider: { name: 'open' }, tools })
-    // The tools of one are not the tools of the other, which have their servers with them.
-    expect(equipped?.relations).not.toHaveProperty('tools.1.relations.server.serverLabel')
-    expect(both?.relations).toHaveProperty('tools.1.relations.server.serverLabel', 'up')
-  })
+  expect(readsOf('ai_models')).toBe(1)
+  const tools = [{ id: tool.search }, { id: tool.fetch }]
+  expect(alone?.relations).toEqual(plain)
+  expect(owned?.relations).toMatchObject({ provider: { id: provider.open, name: 'open' } })
+  expect(owned?.relations).not.toHaveProperty('tools')
+  expect(equipped?.relations).toMatchObject({ ...plain, tools })
+  expect(equipped?.relations).not.toHaveProperty('provider.name')
+  expect(both?.relations).toMatchObject({ provider: { name: 'open' }, tools })
+  // The tools of one are not the tools of the other, which have their servers with them.
+  expect(equipped?.relations).not.toHaveProperty('tools.1.relations.server.serverLabel')
+  expect(both?.relations).toHaveProperty('tools.1.relations.server.serverLabel', 'up')
+})
 
-  test('sees what they would see alone, whoever else asks', { timeout: 60_000 }, async () => {
-    await using svc = await startJsonApi()
-    const { model } = await addCatalogue(svc)
-    const callers: Client[] = [svc.ada, svc.bob, svc.admin, svc.adminReading, svc.guest]
-    const paths = [
-      '/users',
-      '/ai-models?include=provider',
-      `/ai-models/${model.main}`,
-      '/ai-providers',
-      '/system-prompts',
-    ]
-    const asked = callers.flatMap((client) =>
-      paths.flatMap((path) => ['de_DE', 'en_US'].map((locale) => () => client.get(path, { 'x-app-locale': locale }))),
-    )
-    const alone = []
-    for (const ask of asked) alone.push(withoutRequest(await ask()))
+test('who asks in one turn sees what they would see alone, whoever else asks', { timeout: 60_000 }, async () => {
+  await using svc = await startJsonApi()
+  const { model } = await addCatalogue(svc)
+  const callers: Client[] = [svc.ada, svc.bob, svc.admin, svc.adminReading, svc.guest]
+  const paths = [
+    '/users',
+    '/ai-models?include=provider',
+    `/ai-models/${model.main}`,
+    '/ai-providers',
+    '/system-prompts',
+  ]
+  const asked = callers.flatMap((client) =>
+    paths.flatMap((path) => ['de_DE', 'en_US'].map((locale) => () => client.get(path, { 'x-app-locale': locale }))),
+  )
+  const alone = []
+  for (const ask of asked) alone.push(withoutRequest(await ask()))
 
-    for (let round = 0; round < 5; round++) {
-      const atOnce = await Promise.all(asked.map((ask) => ask()))
-      expect(atOnce.map(withoutRequest)).toEqual(alone)
-    }
-    // Or all would have been told the same.
-    expect(new Set(alone).size).toBeGreaterThan(12)
-  })
+  for (let round = 0; round < 5; round++) {
+    const atOnce = await Promise.all(asked.map((ask) => ask()))
+    expect(atOnce.map(withoutRequest)).toEqual(alone)
+  }
+  // Or all would have been told the same.
+  expect(new Set(alone).size).toBeGreaterThan(12)
+})
 
-  test('is refused with the others where the statement fails, and answered by the next', async () => {
-    await using svc = await startJsonApi()
-    const { model } = await addCatalogue(svc)
-    const calls = [model.external, model.main].map((id) => ['aiModels.get', { id }] as const)
-    await svc.rows('alter table ai_models rename to gone')
-    expect(await together(svc, calls)).toEqual(['INTERNAL_SERVER_ERROR', 'INTERNAL_SERVER_ERROR'])
+test('who asks in one turn is refused with the others where the statement fails, and answered by the next', async () => {
+  await using svc = await startJsonApi()
+  const { model } = await addCatalogue(svc)
+  const calls = [model.external, model.main].map((id) => ['aiModels.get', { id }] as const)
+  await svc.rows('alter table ai_models rename to gone')
+  expect(await together(svc, calls)).toEqual(['INTERNAL_SERVER_ERROR', 'INTERNAL_SERVER_ERROR'])
 
-    await svc.rows('alter table gone rename to ai_models')
+  await svc.rows('alter table gone rename to ai_models')
 
-    expect(await together(svc, calls)).toMatchObject([{ id: model.external }, 'NOT_FOUND'])
-  })
+  expect(await together(svc, calls)).toMatchObject([{ id: model.external }, 'NOT_FOUND'])
 })
 
 /** A procedure that changes the record it was given, as no procedure may. */

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { resources } from '../../routers/index.ts'
 import { addCatalogue, type Client, type JsonApiApp, startJsonApi } from '../kit/json-api-client.ts'
 import { watchStatements } from '../kit/statements.ts'
@@ -83,8 +83,9 @@ const listings = resources.flatMap(({ type, entity, page, includes }) =>
     : [],
 )
 
-describe('the number of statements', () => {
-  test.for([1, 10, 200])('of a list of %i rows is one page with its total and one per include path', async (count) => {
+test.for([1, 10, 200])(
+  'the number of statements of a list of %i rows is one page with its total and one per include path',
+  async (count) => {
     await using svc = await startJsonApi()
     await fill(svc, count)
     expect(listings.length).toBeGreaterThan(15)
@@ -94,149 +95,144 @@ describe('the number of statements', () => {
         expect([path, length]).toEqual([path, 1 + steps])
       }
     }
-  })
+  },
+)
 
-  test('of a related page is one more, for the row it starts from', async () => {
-    await using svc = await startJsonApi()
-    await fill(svc, 200)
-    for (const [path, count] of [
-      ['/ai-models/100/tools', 2],
-      ['/ai-models/100/tools?include=server,models.provider', 5],
-      ['/ai-models/100/relationships/tools', 2],
-      ['/ai-models/100/provider', 2],
-      ['/ai-models/100/provider?include=models.tools', 4],
-      ['/ai-models/100/relationships/provider', 2],
-    ] as const) {
-      expect([path, (await statementsOf(svc.ada, path)).length]).toEqual([path, count])
-    }
-  })
-
-  test('of a page behind the last is one more, which counts', async () => {
-    await using svc = await startJsonApi()
-    await fill(svc, 10)
-    const path = '/ai-models?page[size]=5&page[number]=9'
-
-    expect(await statementsOf(svc.ada, path)).toHaveLength(2)
-    expect((await svc.ada.get(path)).meta['page']).toMatchObject({ total: 10, from: 0 })
-    expect(await statementsOf(svc.ada, '/ai-models/5/tools?page[number]=9')).toHaveLength(3)
-  })
-
-  test('of one resource is one, and of what is no table none', async () => {
-    await using svc = await startJsonApi()
-    await fill(svc, 10)
-
-    expect(await statementsOf(svc.ada, '/ai-models/5')).toHaveLength(1)
-    expect(await statementsOf(svc.ada, '/ai-models/5?include=provider,tools.server,descriptions')).toHaveLength(5)
-    expect(await statementsOf(svc.ada, '/users/me')).toHaveLength(1)
-    expect(await statementsOf(svc.ada, '/ai-model-flags')).toHaveLength(0)
-    expect(await statementsOf(svc.ada, '/translation-labels/en_US')).toHaveLength(0)
-  })
-
-  test('of a guest is none at all', async () => {
-    await using svc = await startJsonApi()
-    statements.taken()
-
-    await svc.guest.get('/ai-models?include=provider')
-    await svc.guest.get('/translation-labels/en_US')
-
-    expect(statements.taken()).toEqual([])
-  })
-
-  test('of a refusal is the look at the token', async () => {
-    await using svc = await startJsonApi()
-    for (const path of ['/ai-models?include=x', '/ai-models?page[size]=x', '/ai-models/x', '/nonsense']) {
-      statements.taken()
-      await svc.ada.get(path)
-      expect([path, statements.taken().length]).toEqual([path, 1])
-    }
-  })
+test('the number of statements of a related page is one more, for the row it starts from', async () => {
+  await using svc = await startJsonApi()
+  await fill(svc, 200)
+  for (const [path, count] of [
+    ['/ai-models/100/tools', 2],
+    ['/ai-models/100/tools?include=server,models.provider', 5],
+    ['/ai-models/100/relationships/tools', 2],
+    ['/ai-models/100/provider', 2],
+    ['/ai-models/100/provider?include=models.tools', 4],
+    ['/ai-models/100/relationships/provider', 2],
+  ] as const) {
+    expect([path, (await statementsOf(svc.ada, path)).length]).toEqual([path, count])
+  }
 })
 
-describe('the text of a statement', () => {
-  test('has a name, and is prepared once per connection for all that follow', async () => {
-    await using svc = await startJsonApi({ DATABASE_POOL: '2' })
-    await fill(svc, 3)
-    const paths = ['/ai-models?include=provider,tools', '/ai-models/1', '/ai-tools?filter[assigned]=2', '/users']
-    const askAll = async () => {
-      const asked = await Promise.all(paths.map((path) => svc.ada.get(path)))
-      expect(asked.map(({ status }) => status)).toEqual(paths.map(() => 200))
-    }
-    for (let round = 0; round < 10; round++) await askAll()
-    const before = await preparedIn(svc)
+test('the number of statements of a page behind the last is one more, which counts', async () => {
+  await using svc = await startJsonApi()
+  await fill(svc, 10)
+  const path = '/ai-models?page[size]=5&page[number]=9'
 
+  expect(await statementsOf(svc.ada, path)).toHaveLength(2)
+  expect((await svc.ada.get(path)).meta['page']).toMatchObject({ total: 10, from: 0 })
+  expect(await statementsOf(svc.ada, '/ai-models/5/tools?page[number]=9')).toHaveLength(3)
+})
+
+test('the number of statements of one resource is one, and of what is no table none', async () => {
+  await using svc = await startJsonApi()
+  await fill(svc, 10)
+
+  expect(await statementsOf(svc.ada, '/ai-models/5')).toHaveLength(1)
+  expect(await statementsOf(svc.ada, '/ai-models/5?include=provider,tools.server,descriptions')).toHaveLength(5)
+  expect(await statementsOf(svc.ada, '/users/me')).toHaveLength(1)
+  expect(await statementsOf(svc.ada, '/ai-model-flags')).toHaveLength(0)
+  expect(await statementsOf(svc.ada, '/translation-labels/en_US')).toHaveLength(0)
+})
+
+test('the number of statements of a guest is none at all', async () => {
+  await using svc = await startJsonApi()
+  statements.taken()
+
+  await svc.guest.get('/ai-models?include=provider')
+  await svc.guest.get('/translation-labels/en_US')
+
+  expect(statements.taken()).toEqual([])
+})
+
+test('the number of statements of a refusal is the look at the token', async () => {
+  await using svc = await startJsonApi()
+  for (const path of ['/ai-models?include=x', '/ai-models?page[size]=x', '/ai-models/x', '/nonsense']) {
     statements.taken()
-    for (let round = 0; round < 10; round++) await askAll()
-    const sent = statements.taken()
-    const after = await preparedIn(svc)
+    await svc.ada.get(path)
+    expect([path, statements.taken().length]).toEqual([path, 1])
+  }
+})
 
-    expect(sent.every(({ name }) => name)).toBe(true)
-    expect(namesOf(after)).toEqual(namesOf(before))
-    // Each of the two connections has each statement at most once.
-    expect(new Set(after.map(({ pid, statement }) => `${pid} ${statement}`)).size).toBe(after.length)
-    expect(usesOf(after) - usesOf(before)).toBeGreaterThanOrEqual(sent.length)
-  })
+test('the text of a statement has a name, and is prepared once per connection for all that follow', async () => {
+  await using svc = await startJsonApi({ DATABASE_POOL: '2' })
+  await fill(svc, 3)
+  const paths = ['/ai-models?include=provider,tools', '/ai-models/1', '/ai-tools?filter[assigned]=2', '/users']
+  const askAll = async () => {
+    const asked = await Promise.all(paths.map((path) => svc.ada.get(path)))
+    expect(asked.map(({ status }) => status)).toEqual(paths.map(() => 200))
+  }
+  for (let round = 0; round < 10; round++) await askAll()
+  const before = await preparedIn(svc)
 
-  test('is the same for every caller of one standing: who calls is a value', async () => {
-    await using svc = await startJsonApi()
-    await addCatalogue(svc)
-    const path = '/users?include=&sort=username'
+  statements.taken()
+  for (let round = 0; round < 10; round++) await askAll()
+  const sent = statements.taken()
+  const after = await preparedIn(svc)
 
-    const [ofAda, ofBob] = [await statementsOf(svc.ada, path), await statementsOf(svc.bob, path)]
+  expect(sent.every(({ name }) => name)).toBe(true)
+  expect(namesOf(after)).toEqual(namesOf(before))
+  // Each of the two connections has each statement at most once.
+  expect(new Set(after.map(({ pid, statement }) => `${pid} ${statement}`)).size).toBe(after.length)
+  expect(usesOf(after) - usesOf(before)).toBeGreaterThanOrEqual(sent.length)
+})
 
-    expect(ofAda.map(({ text }) => text)).toEqual(ofBob.map(({ text }) => text))
-    for (const { values } of ofAda) expect(values).toContain(svc.people.ada.id)
-    for (const { values } of ofBob) expect(values).toContain(svc.people.bob.id)
-  })
+test('the text of a statement is the same for every caller of one standing: who calls is a value', async () => {
+  await using svc = await startJsonApi()
+  await addCatalogue(svc)
+  const path = '/users?include=&sort=username'
 
-  test('never holds a value that somebody sent', { timeout: 120_000 }, async () => {
-    await using svc = await startJsonApi()
-    await addCatalogue(svc)
-    // Long enough that no statement holds it by chance.
-    const number = fc.integer({ min: 100_000_000, max: 999_999_999 }).map(String)
-    const hostile = fc
-      .tuple(
-        fc.stringMatching(/^[a-z]{12}$/),
-        fc.constantFrom(`' or 1=1 --`, `"; drop table users; --`, '$1', '\\', ''),
-      )
-      .map(([word, attack]) => `${word}${attack}`)
-    const value = fc.oneof(
-      number,
-      hostile,
-      number.map((digits) => `${digits}' --`),
-    )
-    const places: ((text: string) => [path: string, headers?: Record<string, string>])[] = [
-      (text) => [`/ai-tools?filter[assigned]=${text}`],
-      (text) => [`/ai-tools?filter[status]=${text}`],
-      (text) => [`/ai-models?sort=${text}`],
-      (text) => [`/ai-models?sort=-label,${text}`],
-      (text) => [`/ai-models?include=${text}`],
-      (text) => [`/ai-models?fields[ai-models]=${text}`],
-      (text) => [`/ai-models?page[number]=${text}`],
-      (text) => [`/ai-models/${text}`],
-      (text) => [`/ai-models/${text}/tools`],
-      (text) => [`/ai-model-flags/${text}`],
-      (text) => [`/translation-labels/${text}`],
-      (text) => [`/ai-model-descriptions?locale=${text}`],
-      (text) => ['/system-prompts', { 'x-app-locale': decodeURIComponent(text) }],
-      (text) => ['/system-prompts', { cookie: `locale=${text}` }],
-    ]
-    const texts = new Set<string>()
+  const [ofAda, ofBob] = [await statementsOf(svc.ada, path), await statementsOf(svc.bob, path)]
 
-    await fc.assert(
-      fc.asyncProperty(value, fc.nat(places.length - 1), async (text, place) => {
-        statements.taken()
-        const [path, headers] = places[place]?.(encodeURIComponent(text)) ?? ['']
-        const { status } = await svc.ada.get(path, headers)
-        expect([200, 400, 404]).toContain(status)
-        for (const statement of statements.taken()) {
-          expect(statement.text).not.toContain(text)
-          texts.add(statement.text)
-        }
-      }),
-      { numRuns: 250 },
-    )
+  expect(ofAda.map(({ text }) => text)).toEqual(ofBob.map(({ text }) => text))
+  for (const { values } of ofAda) expect(values).toContain(svc.people.ada.id)
+  for (const { values } of ofBob) expect(values).toContain(svc.people.bob.id)
+})
 
-    // One text per shape of a query, not one per query.
-    expect(texts.size).toBeLessThan(25)
-  })
+test('the text of a statement never holds a value that somebody sent', { timeout: 120_000 }, async () => {
+  await using svc = await startJsonApi()
+  await addCatalogue(svc)
+  // Long enough that no statement holds it by chance.
+  const number = fc.integer({ min: 100_000_000, max: 999_999_999 }).map(String)
+  const hostile = fc
+    .tuple(fc.stringMatching(/^[a-z]{12}$/), fc.constantFrom(`' or 1=1 --`, `"; drop table users; --`, '$1', '\\', ''))
+    .map(([word, attack]) => `${word}${attack}`)
+  const value = fc.oneof(
+    number,
+    hostile,
+    number.map((digits) => `${digits}' --`),
+  )
+  const places: ((text: string) => [path: string, headers?: Record<string, string>])[] = [
+    (text) => [`/ai-tools?filter[assigned]=${text}`],
+    (text) => [`/ai-tools?filter[status]=${text}`],
+    (text) => [`/ai-models?sort=${text}`],
+    (text) => [`/ai-models?sort=-label,${text}`],
+    (text) => [`/ai-models?include=${text}`],
+    (text) => [`/ai-models?fields[ai-models]=${text}`],
+    (text) => [`/ai-models?page[number]=${text}`],
+    (text) => [`/ai-models/${text}`],
+    (text) => [`/ai-models/${text}/tools`],
+    (text) => [`/ai-model-flags/${text}`],
+    (text) => [`/translation-labels/${text}`],
+    (text) => [`/ai-model-descriptions?locale=${text}`],
+    (text) => ['/system-prompts', { 'x-app-locale': decodeURIComponent(text) }],
+    (text) => ['/system-prompts', { cookie: `locale=${text}` }],
+  ]
+  const texts = new Set<string>()
+
+  await fc.assert(
+    fc.asyncProperty(value, fc.nat(places.length - 1), async (text, place) => {
+      statements.taken()
+      const [path, headers] = places[place]?.(encodeURIComponent(text)) ?? ['']
+      const { status } = await svc.ada.get(path, headers)
+      expect([200, 400, 404]).toContain(status)
+      for (const statement of statements.taken()) {
+        expect(statement.text).not.toContain(text)
+        texts.add(statement.text)
+      }
+    }),
+    { numRuns: 250 },
+  )
+
+  // One text per shape of a query, not one per query.
+  expect(texts.size).toBeLessThan(25)
 })

@@ -45,22 +45,20 @@ describe('what a browser may do with an answer', () => {
   })
 })
 
-describe('Strict-Transport-Security', () => {
-  const hsts = async (headers: Record<string, string> = {}) =>
-    (await svc.send('GET', '/health/live', { headers })).headers.get('strict-transport-security')
+const hsts = async (headers: Record<string, string> = {}) =>
+  (await svc.send('GET', '/health/live', { headers })).headers.get('strict-transport-security')
 
-  test('is not sent over plain http', async () => {
-    expect(await hsts()).toBeNull()
-  })
+test('Strict-Transport-Security is not sent over plain http', async () => {
+  expect(await hsts()).toBeNull()
+})
 
-  test('is sent where a trusted proxy says that the browser uses https', async () => {
-    expect(await hsts({ 'x-forwarded-proto': 'https' })).toMatch(/^max-age=\d{7,}/)
-  })
+test('Strict-Transport-Security is sent where a trusted proxy says that the browser uses https', async () => {
+  expect(await hsts({ 'x-forwarded-proto': 'https' })).toMatch(/^max-age=\d{7,}/)
+})
 
-  test('is not sent where somebody else says so', async () => {
-    await using untrusting = await startApp()
-    const { headers } = await untrusting.send('GET', '/health/live', { headers: { 'x-forwarded-proto': 'https' } })
+test('Strict-Transport-Security is not sent where somebody else says so', async () => {
+  await using untrusting = await startApp()
+  const { headers } = await untrusting.send('GET', '/health/live', { headers: { 'x-forwarded-proto': 'https' } })
 
-    expect(headers.get('strict-transport-security')).toBeNull()
-  })
+  expect(headers.get('strict-transport-security')).toBeNull()
 })

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readEnv } from '../../server/config/env.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 
@@ -22,37 +22,35 @@ async function headersOf(method: string, path: string, origin: string, more: Rec
   return { status: response.status, allows, vary: response.headers.get('vary') ?? '' }
 }
 
-describe('a program on a page of a listed origin', () => {
-  test.for(surfaces)('may read answers of %s, without cookies', async (path) => {
-    const { status, allows, vary } = await headersOf('GET', path, ours)
+test.for(surfaces)('a program on a page of a listed origin may read answers of %s, without cookies', async (path) => {
+  const { status, allows, vary } = await headersOf('GET', path, ours)
 
-    expect(status).toBe(200)
-    expect(allows['access-control-allow-origin']).toBe(ours)
-    expect(allows['access-control-expose-headers']).toContain('x-request-id')
-    expect(allows).not.toHaveProperty('access-control-allow-credentials')
-    expect(vary).toContain('Origin')
-  })
+  expect(status).toBe(200)
+  expect(allows['access-control-allow-origin']).toBe(ours)
+  expect(allows['access-control-expose-headers']).toContain('x-request-id')
+  expect(allows).not.toHaveProperty('access-control-allow-credentials')
+  expect(vary).toContain('Origin')
+})
 
-  test.for(surfaces)('may ask %s beforehand whether it may call', async (path) => {
-    const { status, allows } = await headersOf('OPTIONS', path, 'http://localhost:5173', preflight)
+test.for(surfaces)('a program on a page of a listed origin may ask %s beforehand whether it may call', async (path) => {
+  const { status, allows } = await headersOf('OPTIONS', path, 'http://localhost:5173', preflight)
 
-    expect([status, allows['access-control-allow-origin']]).toEqual([204, 'http://localhost:5173'])
-    expect(allows['access-control-allow-headers']).toContain('authorization')
-    expect(allows['access-control-allow-methods']).toContain('PATCH')
-    expect(allows).not.toHaveProperty('access-control-allow-credentials')
-  })
+  expect([status, allows['access-control-allow-origin']]).toEqual([204, 'http://localhost:5173'])
+  expect(allows['access-control-allow-headers']).toContain('authorization')
+  expect(allows['access-control-allow-methods']).toContain('PATCH')
+  expect(allows).not.toHaveProperty('access-control-allow-credentials')
+})
 
-  test('may read refusals, and JSON:API still varies by Accept', async () => {
-    const refused = await svc.send('GET', '/api/svc/v1/users', { headers: { origin: ours } })
+test('a program on a page of a listed origin may read refusals, and JSON:API still varies by Accept', async () => {
+  const refused = await svc.send('GET', '/api/svc/v1/users', { headers: { origin: ours } })
 
-    expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([401, ours])
-    for (const name of ['Origin', 'Accept', 'accept-encoding']) expect(refused.headers.get('vary')).toContain(name)
-  })
+  expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([401, ours])
+  for (const name of ['Origin', 'Accept', 'accept-encoding']) expect(refused.headers.get('vary')).toContain(name)
+})
 
-  test('may not read pages, nor what belongs to their sessions', async () => {
-    for (const path of ['/login', '/docs', '/req/login', '/assets/style.css'])
-      expect([path, (await headersOf('GET', path, ours)).allows]).toEqual([path, {}])
-  })
+test('a program on a page of a listed origin may not read pages, nor what belongs to their sessions', async () => {
+  for (const path of ['/login', '/docs', '/req/login', '/assets/style.css'])
+    expect([path, (await headersOf('GET', path, ours)).allows]).toEqual([path, {}])
 })
 
 test('a program on a page of another origin may read nothing', async () => {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { DailyTable } from '../../entities/sql/day-partitions.ts'
 import { connect } from '../../server/database/database.ts'
 import { keepDayPartitions } from '../../server/ops/day-partitions.ts'
@@ -38,54 +38,54 @@ async function openLog() {
   }
 }
 
-describe('the partitions of the change log', () => {
-  test('of the next two days are made ahead, once, however many replicas make them', async () => {
-    await using log = await openLog()
+test('the partitions of the change log of the next two days are made ahead, once, however many replicas make them', async () => {
+  await using log = await openLog()
 
-    await Promise.all([log.upkeep('2026-03-01'), log.upkeep('2026-03-01')])
-    await log.upkeep('2026-03-01')
+  await Promise.all([log.upkeep('2026-03-01'), log.upkeep('2026-03-01')])
+  await log.upkeep('2026-03-01')
 
-    expect(await log.partitions()).toEqual(['20260302', '20260303', 'default'])
-  })
+  expect(await log.partitions()).toEqual(['20260302', '20260303', 'default'])
+})
 
-  test('are dropped with all their rows when their days are over', async () => {
-    await using log = await openLog()
-    for (const day of ['2026-03-01', '2026-03-02', '2026-03-03']) await log.upkeep(day)
-    for (const day of ['2026-03-02', '2026-03-03', '2026-03-04']) await log.write(day)
-    expect(await log.places()).toEqual(['20260302', '20260303', '20260304'])
+test('the partitions of the change log are dropped with all their rows when their days are over', async () => {
+  await using log = await openLog()
+  for (const day of ['2026-03-01', '2026-03-02', '2026-03-03']) await log.upkeep(day)
+  for (const day of ['2026-03-02', '2026-03-03', '2026-03-04']) await log.write(day)
+  expect(await log.places()).toEqual(['20260302', '20260303', '20260304'])
 
-    await log.upkeep('2026-03-10')
+  await log.upkeep('2026-03-10')
 
-    expect(await log.places()).toEqual(['20260303', '20260304'])
-    expect(await log.partitions()).toEqual(['20260303', '20260304', '20260305', '20260311', '20260312', 'default'])
-  })
+  expect(await log.places()).toEqual(['20260303', '20260304'])
+  expect(await log.partitions()).toEqual(['20260303', '20260304', '20260305', '20260311', '20260312', 'default'])
+})
 
-  test('take every row where none was made for its day, and give it up when its time is over', async () => {
-    await using log = await openLog()
-    await log.write('2026-03-01', 25_000)
-    await log.write('2026-03-06')
-    expect(await log.places()).toEqual(['default'])
+test('the partitions of the change log take every row where none was made for its day, and give it up when its time is over', async () => {
+  await using log = await openLog()
+  await log.write('2026-03-01', 25_000)
+  await log.write('2026-03-06')
+  expect(await log.places()).toEqual(['default'])
 
-    await log.upkeep('2026-03-10')
+  await log.upkeep('2026-03-10')
 
-    expect(await log.query('select count(*)::int as rows, min(at)::date::text as day from change_log')).toEqual([
-      { rows: 1, day: '2026-03-06' },
-    ])
-  })
+  expect(await log.query('select count(*)::int as rows, min(at)::date::text as day from change_log')).toEqual([
+    { rows: 1, day: '2026-03-06' },
+  ])
+})
 
-  test('never make a writer wait for a transaction that reads for long', { timeout: 20_000 }, async () => {
-    await using log = await openLog()
-    for (const day of ['2026-03-01', '2026-03-02']) await log.upkeep(day)
-    const reading = await log.pool.connect()
-    await reading.query('begin')
-    await reading.query('select * from change_log')
+test('the partitions of the change log never make a writer wait for a transaction that reads for long', {
+  timeout: 20_000,
+}, async () => {
+  await using log = await openLog()
+  for (const day of ['2026-03-01', '2026-03-02']) await log.upkeep(day)
+  const reading = await log.pool.connect()
+  await reading.query('begin')
+  await reading.query('select * from change_log')
 
-    await expect(log.upkeep('2026-03-12')).rejects.toThrow(/lock timeout/)
+  await expect(log.upkeep('2026-03-12')).rejects.toThrow(/lock timeout/)
 
-    await log.write('2026-03-12')
-    await reading.query('rollback')
-    reading.release()
-    await log.upkeep('2026-03-12')
-    expect(await log.partitions()).not.toContain('20260302')
-  })
+  await log.write('2026-03-12')
+  await reading.query('rollback')
+  reading.release()
+  await log.upkeep('2026-03-12')
+  expect(await log.partitions()).not.toContain('20260302')
 })

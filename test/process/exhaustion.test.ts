@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import sharp from 'sharp'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { hashPassword, verifyPassword } from '../../server/login/accounts.ts'
 import { startApp } from '../kit/app.ts'
 import { openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
@@ -24,44 +24,42 @@ const upload = (browser: TestBrowser, id: number, picture: Buffer) => {
   })
 }
 
-describe('pictures', () => {
-  test('of more than 16 megapixels are refused by their header, and the answer says why', async () => {
-    await using svc = await startApp()
-    const { browser, id } = await signIn(svc)
+test('pictures of more than 16 megapixels are refused by their header, and the answer says why', async () => {
+  await using svc = await startApp()
+  const { browser, id } = await signIn(svc)
 
-    const { status, body } = await upload(browser, id, await interlaced(6300))
+  const { status, body } = await upload(browser, id, await interlaced(6300))
 
-    expect(status).toBe(422)
-    expect(body).toMatchObject({
-      errors: [{ detail: 'avatar must have at most 16 megapixels.', source: { pointer: '/data/attributes/avatar' } }],
-    })
+  expect(status).toBe(422)
+  expect(body).toMatchObject({
+    errors: [{ detail: 'avatar must have at most 16 megapixels.', source: { pointer: '/data/attributes/avatar' } }],
   })
+})
 
-  test('of many at once some are asked to come back, and the health check answers before the others are decoded', async () => {
-    await using svc = await startApp()
-    const { browser, id } = await signIn(svc)
-    const picture = await interlaced(4000)
-    const order: string[] = []
+test('pictures of many at once some are asked to come back, and the health check answers before the others are decoded', async () => {
+  await using svc = await startApp()
+  const { browser, id } = await signIn(svc)
+  const picture = await interlaced(4000)
+  const order: string[] = []
 
-    const uploads = Array.from({ length: 12 }, async () => {
-      const answer = await upload(browser, id, picture)
-      order.push(String(answer.status))
-      return answer
-    })
-    await expect.poll(() => order, { timeout: 20_000, interval: 5 }).toContain('503')
-    const { status } = await svc.send('GET', '/health')
-    order.push('health')
-    const answers = await Promise.all(uploads)
-
-    expect(status).toBe(200)
-    expect(order.lastIndexOf('200')).toBeGreaterThan(order.indexOf('health'))
-    expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([200, 503]))
-    for (const { headers, body } of answers.filter((answer) => answer.status === 503)) {
-      expect(headers.get('retry-after')).toMatch(/^\d+$/)
-      expect(body).toMatchObject({ errors: [{ status: '503', code: 'busy' }] })
-    }
-    expect((await upload(browser, id, picture)).status).toBe(200)
+  const uploads = Array.from({ length: 12 }, async () => {
+    const answer = await upload(browser, id, picture)
+    order.push(String(answer.status))
+    return answer
   })
+  await expect.poll(() => order, { timeout: 20_000, interval: 5 }).toContain('503')
+  const { status } = await svc.send('GET', '/health')
+  order.push('health')
+  const answers = await Promise.all(uploads)
+
+  expect(status).toBe(200)
+  expect(order.lastIndexOf('200')).toBeGreaterThan(order.indexOf('health'))
+  expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([200, 503]))
+  for (const { headers, body } of answers.filter((answer) => answer.status === 503)) {
+    expect(headers.get('retry-after')).toMatch(/^\d+$/)
+    expect(body).toMatchObject({ errors: [{ status: '503', code: 'busy' }] })
+  }
+  expect((await upload(browser, id, picture)).status).toBe(200)
 })
 
 test('of two hundred sign-ins at once some are asked to come back, and one after them is let in', async () => {

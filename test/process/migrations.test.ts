@@ -27,7 +27,7 @@ const schema = `select table_name, column_name, data_type, is_nullable, column_d
                  where table_schema = 'public' order by 1, 2`
 
 describe('the migrations', () => {
-  test('make exactly the schema that the entities declare', async () => {
+  test('the migrations make exactly the schema that the entities declare', async () => {
     await using empty = await emptyConnection()
 
     const applied = await migrate(empty.database, empty.url, svc)
@@ -49,7 +49,7 @@ describe('the migrations', () => {
     expect(before.length).toBeGreaterThan(0)
   })
 
-  test('take turns when several replicas start at once', async () => {
+  test('the migrations take turns when several replicas start at once', async () => {
     await using empty = await emptyConnection()
     const replicas = [empty.database, await empty.open(), await empty.open()]
 
@@ -59,7 +59,7 @@ describe('the migrations', () => {
     expect(await rows('select id from users', empty.database)).toEqual([{ id: 1 }])
   })
 
-  test('leave the AI user as it was made, and the next user the next id', async () => {
+  test('the migrations leave the AI user as it was made, and the next user the next id', async () => {
     await using empty = await emptyConnection()
     await migrate(empty.database, empty.url, { name: 'Ada', username: 'ai' })
     await migrate(empty.database, empty.url, { name: 'Bob', username: 'bot' })
@@ -70,7 +70,7 @@ describe('the migrations', () => {
     expect(await rows(`select nextval('users_id_seq')::int as id`, empty.database)).toEqual([{ id: 2 }])
   })
 
-  test('that fail leave nothing half done, and let the next try', async () => {
+  test('the migrations that fail leave nothing half done, and let the next try', async () => {
     await using empty = await emptyConnection()
     await rows('create table usage_records (id int)', empty.database)
 

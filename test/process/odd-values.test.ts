@@ -76,7 +76,7 @@ async function brokenTexts(): Promise<string[]> {
 }
 
 describe('a NUL character, half of a character, a number beyond its column and a forbidden name', () => {
-  test('in any place of any input of a procedure is no failure of the server, and nothing of it is stored', async () => {
+  test('a NUL character, half of a character, a number beyond its column and a forbidden name in any place of any input of a procedure is no failure of the server, and nothing of it is stored', async () => {
     expect(onTheWire.length).toBeGreaterThan(50)
     for (const procedure of onTheWire) {
       const inputs = oddInputs(procedure)
@@ -91,7 +91,7 @@ describe('a NUL character, half of a character, a number beyond its column and a
     expect(await brokenTexts()).toEqual([])
   })
 
-  test('is refused with a sentence that names the place', async () => {
+  test('a NUL character, half of a character, a number beyond its column and a forbidden name is refused with a sentence that names the place', async () => {
     const { status, body } = await browser.send('POST', '/trpc/tokens.create', { body: { name: NUL } })
 
     expect(status).toBe(422)
@@ -105,7 +105,7 @@ describe('a NUL character, half of a character, a number beyond its column and a
     ])
   })
 
-  test('is no failure of a procedure on the host, either', async () => {
+  test('a NUL character, half of a character, a number beyond its column and a forbidden name is no failure of a procedure on the host, either', async () => {
     const api = createCaller(() => createContext(svc.services, { origin: 'host', requestId: 'test' }))
     for (const procedure of onTheHost) {
       const [area = '', verb = ''] = procedure.name.split('.')

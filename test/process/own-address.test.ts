@@ -1,5 +1,5 @@
 import { request } from 'node:http'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
 
 const page = { accept: 'text/html,*/*;q=0.8' }
@@ -16,64 +16,65 @@ function open(svc: TestApp, headers: Record<string, string>, path = '/login'): P
 const warnings = ({ log }: TestApp) =>
   log.filter((line) => line.includes('Set BASE_URL to the address')).map((line) => JSON.parse(line))
 
-describe('a service that is opened at another address than BASE_URL', () => {
-  test('tells the log so, once, with the address that was seen', async () => {
-    await using svc = await startApp({ BASE_URL: 'https://svc.example.org' })
+test('a service that is opened at another address than BASE_URL tells the log so, once, with the address that was seen', async () => {
+  await using svc = await startApp({ BASE_URL: 'https://svc.example.org' })
 
-    for (let times = 0; times < 3; times++) await open(svc, { ...page, host: 'intranet:8080' })
+  for (let times = 0; times < 3; times++) await open(svc, { ...page, host: 'intranet:8080' })
 
-    expect(warnings(svc)).toMatchObject([{ level: 40, host: 'intranet:8080', baseUrl: 'https://svc.example.org' }])
-  })
+  expect(warnings(svc)).toMatchObject([{ level: 40, host: 'intranet:8080', baseUrl: 'https://svc.example.org' }])
+})
 
-  test('writes no end of lines where somebody makes names up', async () => {
-    await using svc = await startApp({ BASE_URL: 'https://svc.example.org' })
+test('a service that is opened at another address than BASE_URL writes no end of lines where somebody makes names up', async () => {
+  await using svc = await startApp({ BASE_URL: 'https://svc.example.org' })
 
-    for (let times = 0; times < 20; times++) await open(svc, { ...page, host: `host${times}` })
+  for (let times = 0; times < 20; times++) await open(svc, { ...page, host: `host${times}` })
 
-    expect(warnings(svc).length).toBeLessThan(10)
-  })
+  expect(warnings(svc).length).toBeLessThan(10)
+})
 
-  test.for([
-    ['opened at BASE_URL', {}, { ...page, host: 'svc.example.org' }],
-    ['asked by a probe', {}, { host: '10.0.0.7:3000' }],
-    ['asked by a program that takes anything', {}, { accept: '*/*', host: 'svc:3000' }],
-    ['behind a proxy that nobody trusts', {}, { ...page, host: 'svc:3000', 'x-forwarded-for': '192.0.2.7' }],
-    [
-      'behind a trusted proxy that tells the address',
-      { TRUSTED_PROXIES: '127.0.0.1' },
-      { ...page, host: 'svc:3000', 'x-forwarded-host': 'svc.example.org', 'x-forwarded-proto': 'https' },
-    ],
-    [
-      'behind a trusted proxy that does not',
-      { TRUSTED_PROXIES: '127.0.0.1' },
-      { ...page, host: 'svc', via: '1.1 proxy' },
-    ],
-  ] as const)('has nothing to say when it is %s', async ([, settings, headers]) => {
+test.for([
+  ['opened at BASE_URL', {}, { ...page, host: 'svc.example.org' }],
+  ['asked by a probe', {}, { host: '10.0.0.7:3000' }],
+  ['asked by a program that takes anything', {}, { accept: '*/*', host: 'svc:3000' }],
+  ['behind a proxy that nobody trusts', {}, { ...page, host: 'svc:3000', 'x-forwarded-for': '192.0.2.7' }],
+  [
+    'behind a trusted proxy that tells the address',
+    { TRUSTED_PROXIES: '127.0.0.1' },
+    { ...page, host: 'svc:3000', 'x-forwarded-host': 'svc.example.org', 'x-forwarded-proto': 'https' },
+  ],
+  [
+    'behind a trusted proxy that does not',
+    { TRUSTED_PROXIES: '127.0.0.1' },
+    { ...page, host: 'svc', via: '1.1 proxy' },
+  ],
+] as const)(
+  'a service that is opened at another address than BASE_URL has nothing to say when it is %s',
+  async ([, settings, headers]) => {
     await using svc = await startApp({ BASE_URL: 'https://svc.example.org', ...settings })
 
     await open(svc, headers)
 
     expect(warnings(svc)).toEqual([])
+  },
+)
+
+test('a service that is opened at another address than BASE_URL sees through a trusted proxy', async () => {
+  await using svc = await startApp({ BASE_URL: 'https://svc.example.org', TRUSTED_PROXIES: '127.0.0.1' })
+
+  await open(svc, {
+    ...page,
+    host: 'svc:3000',
+    'x-forwarded-host': 'other.example.org',
+    'x-forwarded-proto': 'https',
   })
 
-  test('sees through a trusted proxy', async () => {
-    await using svc = await startApp({ BASE_URL: 'https://svc.example.org', TRUSTED_PROXIES: '127.0.0.1' })
+  expect(warnings(svc)).toMatchObject([{ host: 'other.example.org' }])
+})
 
-    await open(svc, {
-      ...page,
-      host: 'svc:3000',
-      'x-forwarded-host': 'other.example.org',
-      'x-forwarded-proto': 'https',
-    })
+test('a service that is opened at another address than BASE_URL takes all names of the own machine for one', async () => {
+  await using svc = await startApp()
 
-    expect(warnings(svc)).toMatchObject([{ host: 'other.example.org' }])
-  })
+  await open(svc, { ...page, host: `localhost:${new URL(svc.url).port}` })
 
-  test('takes all names of the own machine for one', async () => {
-    await using svc = await startApp()
-
-    await open(svc, { ...page, host: `localhost:${new URL(svc.url).port}` })
-
-    expect(warnings(svc)).toEqual([])
-  })
+  expect(warnings(svc)).toEqual([])
 })

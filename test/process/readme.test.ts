@@ -12,60 +12,56 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const readme = await readFile(`${root}README.md`, 'utf8')
 const { scripts } = JSON.parse(await readFile(`${root}package.json`, 'utf8')) as { scripts: Record<string, string> }
 
-describe('README.md', () => {
-  test('begins with the two lines that matter', () => {
-    const [first = ''] = readme.match(/```\w*\n(.*?)```/s)?.slice(1) ?? []
+test('README.md begins with the two lines that matter', () => {
+  const [first = ''] = readme.match(/```\w*\n(.*?)```/s)?.slice(1) ?? []
 
-    expect(
-      first
-        .trim()
-        .split('\n')
-        .map((line) => line.replace(/\s*#.*/, '')),
-    ).toEqual(['npm install && npm start', 'npm install && npm test'])
-  })
+  expect(
+    first
+      .trim()
+      .split('\n')
+      .map((line) => line.replace(/\s*#.*/, '')),
+  ).toEqual(['npm install && npm start', 'npm install && npm test'])
+})
 
-  test('is current: its made parts are what the code makes now', () => {
-    expect(renew(readme) === readme, 'run `npm run readme`').toBe(true)
-  })
+test('README.md is current: its made parts are what the code makes now', () => {
+  expect(renew(readme) === readme, 'run `npm run readme`').toBe(true)
+})
 
-  test('has a row for every setting', () => {
-    const missing = describeSettings().filter(({ name }) => !readme.includes(`| \`${name}\` |`))
+test('README.md has a row for every setting', () => {
+  const missing = describeSettings().filter(({ name }) => !readme.includes(`| \`${name}\` |`))
 
-    expect(missing).toEqual([])
-  })
+  expect(missing).toEqual([])
+})
 
-  test('names only scripts and files that are there', () => {
-    const named = [...readme.matchAll(/npm run ([\w:-]+)/g)].map(([, name]) => name ?? '')
-    const paths = [...readme.matchAll(/`((?:cli|entities|facades|routers|server|test|\.ci)\/[\w./-]*)`/g)].map(
-      ([, path]) => path ?? '',
-    )
+test('README.md names only scripts and files that are there', () => {
+  const named = [...readme.matchAll(/npm run ([\w:-]+)/g)].map(([, name]) => name ?? '')
+  const paths = [...readme.matchAll(/`((?:cli|entities|facades|routers|server|test|\.ci)\/[\w./-]*)`/g)].map(
+    ([, path]) => path ?? '',
+  )
 
-    expect(named.filter((name) => !scripts[name])).toEqual([])
-    expect(paths.filter((path) => !existsSync(root + path))).toEqual([])
-  })
+  expect(named.filter((name) => !scripts[name])).toEqual([])
+  expect(paths.filter((path) => !existsSync(root + path))).toEqual([])
+})
 
-  test('gives an AI configuration that is valid', () => {
-    const [, yaml = ''] = readme.match(/```yaml\n(providers:.*?)```/s) ?? []
+test('README.md gives an AI configuration that is valid', () => {
+  const [, yaml = ''] = readme.match(/```yaml\n(providers:.*?)```/s) ?? []
 
-    expect(modelConfig.safeParse(parse(yaml)).error?.issues).toBeUndefined()
-  })
+  expect(modelConfig.safeParse(parse(yaml)).error?.issues).toBeUndefined()
+})
 
-  test('refuses a part that nobody makes', () => {
-    expect(() => renew('<!-- generated:weather -->\n<!-- /generated -->')).toThrow(/weather/)
-  })
+test('README.md refuses a part that nobody makes', () => {
+  expect(() => renew('<!-- generated:weather -->\n<!-- /generated -->')).toThrow(/weather/)
 })
 
 test('the scripts of package.json run in cmd.exe, too', () => {
   expect(Object.values(scripts).filter((script) => /(?:^|&& *)\w+=|\bexec\b|[$;'`]/.test(script))).toEqual([])
 })
 
-describe('the Dockerfile', async () => {
-  const dockerfile = await readFile(`${root}server/Dockerfile`, 'utf8')
+const dockerfile = await readFile(`${root}server/Dockerfile`, 'utf8')
 
-  test('starts the service as `npm start` does', () => {
-    const [, command = '[]'] = /^CMD (.*)$/m.exec(dockerfile) ?? []
-    expect(JSON.parse(command).join(' ')).toBe(scripts['start'])
-  })
+test('the Dockerfile starts the service as `npm start` does', () => {
+  const [, command = '[]'] = /^CMD (.*)$/m.exec(dockerfile) ?? []
+  expect(JSON.parse(command).join(' ')).toBe(scripts['start'])
 })
 
 describe('compose.yaml', async () => {
@@ -78,13 +74,13 @@ describe('compose.yaml', async () => {
     expect(probe.join(' ')).toContain('/health')
   })
 
-  test('brings PostgreSQL 18 and a key-value store, which the service waits for', () => {
+  test('compose.yaml brings PostgreSQL 18 and a key-value store, which the service waits for', () => {
     expect(services.postgres.image).toMatch(/^postgres:18/)
     expect(services.valkey.image).toMatch(/^valkey\/valkey:/)
     expect(Object.keys(services.svc.depends_on).sort()).toEqual(['postgres', 'valkey'])
   })
 
-  test('holds no secret of its own', () => {
+  test('compose.yaml holds no secret of its own', () => {
     const { environment } = services.postgres
 
     expect(environment.POSTGRES_PASSWORD).toMatch(/^\$\{POSTGRES_PASSWORD:\?/)

@@ -27,11 +27,11 @@ const complaints = (settings: Record<string, string>) => {
 }
 
 describe('settings', () => {
-  test('are complete without any', () => {
+  test('settings are complete without any', () => {
     expect(readEnv({})).toMatchObject({ NODE_ENV: 'development', PORT: 3000, HOST: '127.0.0.1', DATA_DIR: '.data' })
   })
 
-  test('that are empty count as absent', () => {
+  test('settings that are empty count as absent', () => {
     expect(readEnv({ PORT: '', DATABASE_URL: '', HEALTH_DEEP_EVERY: '' })).toEqual({ ...readEnv({}), variables: {} })
   })
 
@@ -100,12 +100,15 @@ describe('settings', () => {
     [{ DRAIN_DELAY: 'soon' }, "DRAIN_DELAY=soon: 'soon' is not a length of time such as 500ms, 30s or 5m"],
     [{ APP_KEY: 'CANARY' }, 'APP_KEY: must have at least 32 characters; `openssl rand -base64 48` makes a good one'],
     [{ DATABASE_URL: 'mysql://svc:CANARY@db/svc' }, 'DATABASE_URL: must begin with postgresql://'],
-  ] as const)('say what is wrong in their own words, with what was given unless it is secret: %j', ([given, says]) => {
-    expect(complaints(given as Record<string, string>).split('\n')).toContain(`  ${says}`)
-    expect(complaints(given as Record<string, string>)).not.toContain('CANARY')
-  })
+  ] as const)(
+    'settings say what is wrong in their own words, with what was given unless it is secret: %j',
+    ([given, says]) => {
+      expect(complaints(given as Record<string, string>).split('\n')).toContain(`  ${says}`)
+      expect(complaints(given as Record<string, string>)).not.toContain('CANARY')
+    },
+  )
 
-  test('that are wrong are listed at once', () => {
+  test('settings that are wrong are listed at once', () => {
     const list = complaints({ PORT: 'x', LOG_LEVEL: 'y', NODE_ENV: 'production', APP_KEY: 'changeme' })
 
     const named = [...list.matchAll(/^ {2}(\w+)/gm)].map(([, name]) => name)
@@ -113,43 +116,41 @@ describe('settings', () => {
   })
 })
 
-describe('production', () => {
-  test('starts with everything of its own', () => {
-    expect(complaints(production)).toBe('')
-  })
+test('production starts with everything of its own', () => {
+  expect(complaints(production)).toBe('')
+})
 
-  test.for(Object.keys(required))('insists on %s', (name) => {
-    const { [name as keyof typeof production]: _, ...without } = production
+test.for(Object.keys(required))('production insists on %s', (name) => {
+  const { [name as keyof typeof production]: _, ...without } = production
 
-    expect(complaints(without)).toMatch(namedBy(name))
-  })
+  expect(complaints(without)).toMatch(namedBy(name))
+})
 
-  test.for([
-    'changeme',
-    'secret-secret-secret-secret-secret-secret',
-    'your-key-here-your-key-here-your-key',
-    'a'.repeat(64),
-  ])('takes no placeholder such as %s', (APP_KEY) => {
-    const list = complaints({ ...production, APP_KEY })
+test.for([
+  'changeme',
+  'secret-secret-secret-secret-secret-secret',
+  'your-key-here-your-key-here-your-key',
+  'a'.repeat(64),
+])('production takes no placeholder such as %s', (APP_KEY) => {
+  const list = complaints({ ...production, APP_KEY })
 
-    expect(list).toMatch(namedBy('APP_KEY'))
-    expect(list).not.toContain(APP_KEY)
-  })
+  expect(list).toMatch(namedBy('APP_KEY'))
+  expect(list).not.toContain(APP_KEY)
+})
 
-  test('takes no demo model, wherever it stands in the file, and development does', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'svc-settings-'))
-    const file = join(folder, 'ai.json')
-    const real = { id: 'a', adapter: 'openai', models: [{ id: 'm' }] }
-    await writeFile(file, JSON.stringify({ providers: [real, { id: 'b', adapter: 'demo', active: false }] }, null, 1))
+test('production takes no demo model, wherever it stands in the file, and development does', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-settings-'))
+  const file = join(folder, 'ai.json')
+  const real = { id: 'a', adapter: 'openai', models: [{ id: 'm' }] }
+  await writeFile(file, JSON.stringify({ providers: [real, { id: 'b', adapter: 'demo', active: false }] }, null, 1))
 
-    await expect(readWholeEnv({ ...production, AI_CONFIG: file })).rejects.toThrow(/providers\.1\.adapter/)
-    await expect(readWholeEnv({ AI_CONFIG: file })).resolves.toMatchObject({ AI_CONFIG: file })
-    await rm(folder, { recursive: true })
-  })
+  await expect(readWholeEnv({ ...production, AI_CONFIG: file })).rejects.toThrow(/providers\.1\.adapter/)
+  await expect(readWholeEnv({ AI_CONFIG: file })).resolves.toMatchObject({ AI_CONFIG: file })
+  await rm(folder, { recursive: true })
 })
 
 describe('the table of settings', () => {
-  test('says of each a type and a meaning', () => {
+  test('the table of settings says of each a type and a meaning', () => {
     const kinds = /^(string|integer|boolean|list|duration|URL|\w+( \| \w+)+)$/
 
     for (const { name, type, meaning } of describeSettings()) {
@@ -165,17 +166,17 @@ describe('the table of settings', () => {
     ['ALLOW_EXTERNAL_COMMUNICATION', 'boolean', ''],
     ['EXTENSIONS', 'list', ''],
     ['DATABASE_URL', 'URL', ''],
-  ] as const)('has a row for %s', ([name, type, fallback]) => {
+  ] as const)('the table of settings has a row for %s', ([name, type, fallback]) => {
     expect(describeSettings().find((row) => row.name === name)).toMatchObject({ type, default: fallback })
   })
 
-  test('gives a default that the setting itself takes', () => {
+  test('the table of settings gives a default that the setting itself takes', () => {
     const defaults = describeSettings().filter((row) => row.default !== '')
 
     expect(complaints(Object.fromEntries(defaults.map((row) => [row.name, row.default])))).toBe('')
   })
 
-  test('hides what is secret', () => {
+  test('the table of settings hides what is secret', () => {
     const secret = describeSettings().filter((row) => row.secret)
     const now = currentSettings(Object.fromEntries(secret.map(({ name }) => [name, 'CANARY'])))
 

@@ -17,7 +17,7 @@ vi.setConfig({ testTimeout: 180_000 })
 const run = promisify(execFile)
 
 describe('the first start', () => {
-  test('needs no settings, and ends with a request that works as it stands; the second start shows no token', async () => {
+  test('the first start needs no settings, and ends with a request that works as it stands; the second start shows no token', async () => {
     await using folder = await dataFolder()
     const first = startProcess({ DATA_DIR: folder.path, PORT: String(await freePort()) })
     await using _ = first
@@ -41,7 +41,7 @@ describe('the first start', () => {
     expect((await ask(url, tokensIn(first.said.out)[0] ?? '')).status).toBe(200)
   })
 
-  test('makes the user demo as long as there is nobody, also where a command made the database', async () => {
+  test('the first start makes the user demo as long as there is nobody, also where a command made the database', async () => {
     await using database = await emptyDatabase()
     await using folder = await dataFolder()
     const settings = { DATABASE_URL: database.url, DATA_DIR: folder.path, PORT: '0' }
@@ -54,7 +54,7 @@ describe('the first start', () => {
     expect(tokensIn(service.said.out)).toHaveLength(1)
   })
 
-  test('says in production which command adds the first user, and makes none itself', async () => {
+  test('the first start says in production which command adds the first user, and makes none itself', async () => {
     await using database = await emptyDatabase()
     await using folder = await dataFolder()
     await using config = await configFor('http://127.0.0.1:9')
@@ -76,7 +76,7 @@ describe('the first start', () => {
     expect(service.said.out).toContain('Nobody can sign in, because AUTHENTICATION_METHOD is not set')
   })
 
-  test('says at once that it waits for another process to let go of the data folder', async () => {
+  test('the first start says at once that it waits for another process to let go of the data folder', async () => {
     await using folder = await dataFolder()
     await using first = startProcess({ DATA_DIR: folder.path, PORT: '0' })
     await first.ready()
@@ -91,7 +91,7 @@ describe('the first start', () => {
     await second.ready()
   })
 
-  test('that waits for the data folder can be stopped', async () => {
+  test('the first start that waits for the data folder can be stopped', async () => {
     await using folder = await dataFolder()
     await using first = startProcess({ DATA_DIR: folder.path, PORT: '0' })
     await first.ready()
@@ -104,7 +104,7 @@ describe('the first start', () => {
     expect(await folder.postgres()).toBeDefined()
   })
 
-  test('tells front ends the port that was free, where PORT is 0', async () => {
+  test('the first start tells front ends the port that was free, where PORT is 0', async () => {
     await using database = await emptyDatabase()
     await using folder = await dataFolder()
     await using service = startProcess({ DATABASE_URL: database.url, DATA_DIR: folder.path, PORT: '0' })
@@ -115,7 +115,7 @@ describe('the first start', () => {
     expect(await answer.json()).toMatchObject({ data: { attributes: { values: { baseUrl: url } } } })
   })
 
-  test('takes SVC_AVATAR at the next start where the first could not read it', async () => {
+  test('the first start takes SVC_AVATAR at the next start where the first could not read it', async () => {
     await using database = await emptyDatabase()
     await using folder = await dataFolder()
     const picture = join(folder.path, 'svc.png')
@@ -137,7 +137,7 @@ describe('the first start', () => {
     expect(await rows(database.url, 'select 1 as one from users where id = 1 and avatar is not null')).toHaveLength(1)
   })
 
-  test('has a thread pool of eight, so that what keeps some of them for long leaves others free', async () => {
+  test('the first start has a thread pool of eight, so that what keeps some of them for long leaves others free', async () => {
     await using folder = await dataFolder()
     await using service = startProcess({ DATA_DIR: folder.path, PORT: '0' })
     await service.ready()
@@ -188,7 +188,7 @@ describe('the first start', () => {
     expect(await rows(database.url, `select count(*)::int as models from ai_models`)).toEqual([{ models: 1 }])
   })
 
-  test('tells the public address where there is one', async () => {
+  test('the first start tells the public address where there is one', async () => {
     await using database = await emptyDatabase()
     await using folder = await dataFolder()
     const settings = {

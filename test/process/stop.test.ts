@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import pg from 'pg'
-import { describe, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { emptyDatabase } from '../kit/database.ts'
 import { answers, beginStream, chunk, completion, configFor, json, question, startProvider } from '../kit/provider.ts'
 import { dataFolder, startProcess } from '../kit/service-process.ts'
@@ -9,242 +9,240 @@ import { ask, rows, SLOW, tokensIn } from '../kit/started.ts'
 
 vi.setConfig({ testTimeout: 180_000 })
 
-describe('a stop', () => {
-  /** A service with a request under way, whose provider waits for `release`. */
-  async function busy(settings: Record<string, string> = {}) {
-    await using stack = new AsyncDisposableStack()
-    const { promise: released, resolve: release } = Promise.withResolvers<void>()
-    const provider = stack.use(
-      await startProvider(async (_, response) => {
-        await released
-        if (!response.destroyed) json(response, completion('Good day.'))
-      }),
-    )
-    stack.defer(() => release())
-    const config = stack.use(await configFor(provider.url))
-    const folder = stack.use(await dataFolder())
-    const service = stack.use(startProcess({ DATA_DIR: folder.path, PORT: '0', AI_CONFIG: config.file, ...settings }))
-    const url = await service.ready()
-    const [token = ''] = tokensIn(service.said.out)
-    const asked = ask(url, token, 'mock-1')
-    await vi.waitFor(() => expect(provider.asked).toHaveLength(1), SLOW)
-    const parts = stack.move()
-    return { service, folder, provider, release, url, token, asked, [Symbol.asyncDispose]: () => parts.disposeAsync() }
-  }
-
-  const readiness = (url: string) =>
-    fetch(`${url}/health/ready`).then(async (response) => [response.status, await response.json()] as const)
-
-  test.for(['SIGTERM', 'SIGINT'] as const)(
-    'by %s finishes what is under way, takes nothing new, and ends with 0',
-    async (signal) => {
-      await using svc = await busy()
-      expect(await readiness(svc.url)).toEqual([200, { status: 'ready' }])
-
-      svc.service.kill(signal)
-      await vi.waitFor(async () => expect(await readiness(svc.url)).toEqual([503, { status: 'draining' }]), SLOW)
-      // A connection that was idle may end just when it is used again.
-      const late = await vi.waitFor(async () => {
-        const refused = await ask(svc.url, svc.token, 'mock-1')
-        expect(refused.status).toBe(503)
-        return refused
-      }, SLOW)
-      svc.service.kill(signal)
-      svc.service.kill('SIGTERM')
-      svc.release()
-
-      expect(late.body).toMatchObject({ success: false, code: 'unavailable' })
-      expect(await svc.asked).toEqual({ status: 200, body: { success: true, content: { text: 'Good day.' } } })
-      expect(await svc.service.ended).toBe(0)
-      expect(svc.service.said.err).toBe('')
-      expect(await svc.folder.postgres()).toBeUndefined()
-    },
+/** A service with a request under way, whose provider waits for `release`. */
+async function busy(settings: Record<string, string> = {}) {
+  await using stack = new AsyncDisposableStack()
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  const provider = stack.use(
+    await startProvider(async (_, response) => {
+      await released
+      if (!response.destroyed) json(response, completion('Good day.'))
+    }),
   )
+  stack.defer(() => release())
+  const config = stack.use(await configFor(provider.url))
+  const folder = stack.use(await dataFolder())
+  const service = stack.use(startProcess({ DATA_DIR: folder.path, PORT: '0', AI_CONFIG: config.file, ...settings }))
+  const url = await service.ready()
+  const [token = ''] = tokensIn(service.said.out)
+  const asked = ask(url, token, 'mock-1')
+  await vi.waitFor(() => expect(provider.asked).toHaveLength(1), SLOW)
+  const parts = stack.move()
+  return { service, folder, provider, release, url, token, asked, [Symbol.asyncDispose]: () => parts.disposeAsync() }
+}
 
-  test('serves for DRAIN_DELAY what still comes, each answer the last of its connection, then closes what is idle', async () => {
-    await using svc = await busy({ DRAIN_DELAY: '3s' })
-    const idle = connect(Number(new URL(svc.url).port), '127.0.0.1')
-    const idleEnded = once(idle, 'end')
-    idle.write('GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n')
-    const [before] = await once(idle, 'data')
+const readiness = (url: string) =>
+  fetch(`${url}/health/ready`).then(async (response) => [response.status, await response.json()] as const)
 
-    svc.service.kill('SIGTERM')
-    await vi.waitFor(async () => expect((await readiness(svc.url))[0]).toBe(503), SLOW)
-    const during = [await fetch(`${svc.url}/health/live`), await fetch(`${svc.url}/login`)]
-    const served = ask(svc.url, svc.token, 'mock-1')
-    await vi.waitFor(() => expect(svc.provider.asked).toHaveLength(2), SLOW)
-    idle.resume()
-    await idleEnded
-    await vi.waitFor(async () => expect((await ask(svc.url, svc.token, 'mock-1')).status).toBe(503), SLOW)
-    svc.release()
-
-    expect(String(before)).toMatch(/^connection: keep-alive/im)
-    expect(during.map(({ status, headers }) => [status, headers.get('connection')])).toEqual([
-      [200, 'close'],
-      [200, 'close'],
-    ])
-    expect([(await served).status, (await svc.asked).status]).toEqual([200, 200])
-    expect(await svc.service.ended).toBe(0)
-  })
-
-  test('refuses new work on every surface with 503, in the shape that its clients know', async () => {
+test.for(['SIGTERM', 'SIGINT'] as const)(
+  'a stop by %s finishes what is under way, takes nothing new, and ends with 0',
+  async (signal) => {
     await using svc = await busy()
-    svc.service.kill('SIGTERM')
-    await vi.waitFor(async () => expect((await readiness(svc.url))[0]).toBe(503), SLOW)
-    const paths = [
-      '/api/user',
-      '/req/profile/sessions',
-      '/nothing',
-      '/trpc/users.me',
-      '/api/svc/v1/users',
-      '/api/svc/v1/no',
-    ]
+    expect(await readiness(svc.url)).toEqual([200, { status: 'ready' }])
 
-    const refused = await Promise.all(paths.map((path) => fetch(svc.url + path)))
-    const bodies = await Promise.all(refused.map((answer) => answer.json()))
-    svc.release()
-
-    const own = { success: false, requestId: expect.any(String) }
-    expect(refused.map(({ status }) => status)).toEqual(paths.map(() => 503))
-    expect(refused.map(({ headers }) => [headers.get('retry-after'), headers.get('connection')])).toEqual(
-      paths.map(() => ['5', 'close']),
-    )
-    expect(bodies).toMatchObject([
-      { ...own, code: 'unavailable' },
-      { success: false },
-      { ...own, code: 'unavailable' },
-      { error: { data: { httpStatus: 503 } } },
-      { errors: [{ status: '503', code: 'unavailable' }] },
-      { errors: [{ status: '503', code: 'unavailable' }] },
-    ])
-  })
-
-  test('by Ctrl-C, which every process of the terminal hears, still finishes with a database', async () => {
-    await using svc = await busy()
-
-    svc.service.interrupt()
-    await vi.waitFor(async () => expect((await readiness(svc.url))[0]).toBe(503), SLOW)
-    expect(await svc.folder.postgres()).toBeDefined()
-    svc.release()
-
-    expect((await svc.asked).status).toBe(200)
-    expect(await svc.service.ended).toBe(0)
-    expect(await svc.folder.postgres()).toBeUndefined()
-  })
-
-  test('cuts what takes longer than SHUTDOWN_TIMEOUT, ends with 0, and keeps the record of it', async () => {
-    await using database = await emptyDatabase()
-    await using svc = await busy({ SHUTDOWN_TIMEOUT: '500ms', DATABASE_URL: database.url })
-
-    svc.service.kill('SIGTERM')
-
-    expect(await svc.service.ended).toBe(0)
-    expect((await svc.asked).status).toBe(0)
-    expect(await rows(database.url, 'select outcome from usage_records')).toEqual([{ outcome: 'aborted' }])
-  })
-
-  test('cuts a stream, too', async () => {
-    await using database = await emptyDatabase()
-    await using folder = await dataFolder()
-    await using provider = await startProvider((_, response) => {
-      beginStream(response)
-      response.write(chunk({ delta: { content: 'Good ' } }))
-    })
-    await using config = await configFor(provider.url)
-    const settings = { DATA_DIR: folder.path, DATABASE_URL: database.url, PORT: '0', SHUTDOWN_TIMEOUT: '500ms' }
-    await using service = startProcess({ ...settings, AI_CONFIG: config.file })
-    const url = await service.ready()
-    const headers = {
-      authorization: `Bearer ${tokensIn(service.said.out)[0]}`,
-      'content-type': 'application/json',
-      accept: 'text/event-stream',
-    }
-    const stream = await fetch(`${url}/api/ai-req`, { method: 'POST', headers, body: JSON.stringify(question()) })
-    const text = stream.text().catch(() => 'cut')
-
-    expect(await service.stop()).toBe(0)
-    expect(await text).not.toContain('event: done')
-    expect(await rows(database.url, 'select outcome from usage_records')).toEqual([{ outcome: 'aborted' }])
-  })
-
-  test('is not held up by a database that does not let go', async () => {
-    await using database = await emptyDatabase()
-    await using folder = await dataFolder()
-    const settings = { DATA_DIR: folder.path, DATABASE_URL: database.url, PORT: '0', SHUTDOWN_TIMEOUT: '200ms' }
-    await using service = startProcess(settings)
-    const url = await service.ready()
-    const locker = new pg.Client({ connectionString: database.url })
-    await locker.connect()
-    await locker.query('begin; lock table users, access_tokens, usage_records in access exclusive mode')
-
-    const asked = ask(url, tokensIn(service.said.out)[0] ?? '')
-    await vi.waitFor(async () => {
-      const waiting = await rows(database.url, `select 1 from pg_stat_activity where wait_event_type = 'Lock'`)
-      expect(waiting.length).toBeGreaterThan(0)
+    svc.service.kill(signal)
+    await vi.waitFor(async () => expect(await readiness(svc.url)).toEqual([503, { status: 'draining' }]), SLOW)
+    // A connection that was idle may end just when it is used again.
+    const late = await vi.waitFor(async () => {
+      const refused = await ask(svc.url, svc.token, 'mock-1')
+      expect(refused.status).toBe(503)
+      return refused
     }, SLOW)
+    svc.service.kill(signal)
+    svc.service.kill('SIGTERM')
+    svc.release()
 
-    expect(await service.stop()).toBe(0)
-    expect((await asked).status).toBe(0)
-    await locker.end()
+    expect(late.body).toMatchObject({ success: false, code: 'unavailable' })
+    expect(await svc.asked).toEqual({ status: 200, body: { success: true, content: { text: 'Good day.' } } })
+    expect(await svc.service.ended).toBe(0)
+    expect(svc.service.said.err).toBe('')
+    expect(await svc.folder.postgres()).toBeUndefined()
+  },
+)
+
+test('a stop serves for DRAIN_DELAY what still comes, each answer the last of its connection, then closes what is idle', async () => {
+  await using svc = await busy({ DRAIN_DELAY: '3s' })
+  const idle = connect(Number(new URL(svc.url).port), '127.0.0.1')
+  const idleEnded = once(idle, 'end')
+  idle.write('GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  const [before] = await once(idle, 'data')
+
+  svc.service.kill('SIGTERM')
+  await vi.waitFor(async () => expect((await readiness(svc.url))[0]).toBe(503), SLOW)
+  const during = [await fetch(`${svc.url}/health/live`), await fetch(`${svc.url}/login`)]
+  const served = ask(svc.url, svc.token, 'mock-1')
+  await vi.waitFor(() => expect(svc.provider.asked).toHaveLength(2), SLOW)
+  idle.resume()
+  await idleEnded
+  await vi.waitFor(async () => expect((await ask(svc.url, svc.token, 'mock-1')).status).toBe(503), SLOW)
+  svc.release()
+
+  expect(String(before)).toMatch(/^connection: keep-alive/im)
+  expect(during.map(({ status, headers }) => [status, headers.get('connection')])).toEqual([
+    [200, 'close'],
+    [200, 'close'],
+  ])
+  expect([(await served).status, (await svc.asked).status]).toEqual([200, 200])
+  expect(await svc.service.ended).toBe(0)
+})
+
+test('a stop refuses new work on every surface with 503, in the shape that its clients know', async () => {
+  await using svc = await busy()
+  svc.service.kill('SIGTERM')
+  await vi.waitFor(async () => expect((await readiness(svc.url))[0]).toBe(503), SLOW)
+  const paths = [
+    '/api/user',
+    '/req/profile/sessions',
+    '/nothing',
+    '/trpc/users.me',
+    '/api/svc/v1/users',
+    '/api/svc/v1/no',
+  ]
+
+  const refused = await Promise.all(paths.map((path) => fetch(svc.url + path)))
+  const bodies = await Promise.all(refused.map((answer) => answer.json()))
+  svc.release()
+
+  const own = { success: false, requestId: expect.any(String) }
+  expect(refused.map(({ status }) => status)).toEqual(paths.map(() => 503))
+  expect(refused.map(({ headers }) => [headers.get('retry-after'), headers.get('connection')])).toEqual(
+    paths.map(() => ['5', 'close']),
+  )
+  expect(bodies).toMatchObject([
+    { ...own, code: 'unavailable' },
+    { success: false },
+    { ...own, code: 'unavailable' },
+    { error: { data: { httpStatus: 503 } } },
+    { errors: [{ status: '503', code: 'unavailable' }] },
+    { errors: [{ status: '503', code: 'unavailable' }] },
+  ])
+})
+
+test('a stop by Ctrl-C, which every process of the terminal hears, still finishes with a database', async () => {
+  await using svc = await busy()
+
+  svc.service.interrupt()
+  await vi.waitFor(async () => expect((await readiness(svc.url))[0]).toBe(503), SLOW)
+  expect(await svc.folder.postgres()).toBeDefined()
+  svc.release()
+
+  expect((await svc.asked).status).toBe(200)
+  expect(await svc.service.ended).toBe(0)
+  expect(await svc.folder.postgres()).toBeUndefined()
+})
+
+test('a stop cuts what takes longer than SHUTDOWN_TIMEOUT, ends with 0, and keeps the record of it', async () => {
+  await using database = await emptyDatabase()
+  await using svc = await busy({ SHUTDOWN_TIMEOUT: '500ms', DATABASE_URL: database.url })
+
+  svc.service.kill('SIGTERM')
+
+  expect(await svc.service.ended).toBe(0)
+  expect((await svc.asked).status).toBe(0)
+  expect(await rows(database.url, 'select outcome from usage_records')).toEqual([{ outcome: 'aborted' }])
+})
+
+test('a stop cuts a stream, too', async () => {
+  await using database = await emptyDatabase()
+  await using folder = await dataFolder()
+  await using provider = await startProvider((_, response) => {
+    beginStream(response)
+    response.write(chunk({ delta: { content: 'Good ' } }))
   })
+  await using config = await configFor(provider.url)
+  const settings = { DATA_DIR: folder.path, DATABASE_URL: database.url, PORT: '0', SHUTDOWN_TIMEOUT: '500ms' }
+  await using service = startProcess({ ...settings, AI_CONFIG: config.file })
+  const url = await service.ready()
+  const headers = {
+    authorization: `Bearer ${tokensIn(service.said.out)[0]}`,
+    'content-type': 'application/json',
+    accept: 'text/event-stream',
+  }
+  const stream = await fetch(`${url}/api/ai-req`, { method: 'POST', headers, body: JSON.stringify(question()) })
+  const text = stream.text().catch(() => 'cut')
 
-  test('that comes during the start lets it finish, and leaves nothing behind', async () => {
-    await using folder = await dataFolder()
-    await using service = startProcess({ DATA_DIR: folder.path, PORT: '0' })
-    await vi.waitFor(async () => expect(await folder.postgres()).toBeDefined(), SLOW)
+  expect(await service.stop()).toBe(0)
+  expect(await text).not.toContain('event: done')
+  expect(await rows(database.url, 'select outcome from usage_records')).toEqual([{ outcome: 'aborted' }])
+})
 
-    expect(await service.stop()).toBe(0)
-    expect(await folder.postgres()).toBeUndefined()
-  })
+test('a stop is not held up by a database that does not let go', async () => {
+  await using database = await emptyDatabase()
+  await using folder = await dataFolder()
+  const settings = { DATA_DIR: folder.path, DATABASE_URL: database.url, PORT: '0', SHUTDOWN_TIMEOUT: '200ms' }
+  await using service = startProcess(settings)
+  const url = await service.ready()
+  const locker = new pg.Client({ connectionString: database.url })
+  await locker.connect()
+  await locker.query('begin; lock table users, access_tokens, usage_records in access exclusive mode')
 
-  test('of `npm start` reaches the service', async () => {
-    await using folder = await dataFolder()
-    await using npm = startProcess({ DATA_DIR: folder.path, PORT: '0' }, ['npm', 'start'])
-    const url = await npm.ready()
+  const asked = ask(url, tokensIn(service.said.out)[0] ?? '')
+  await vi.waitFor(async () => {
+    const waiting = await rows(database.url, `select 1 from pg_stat_activity where wait_event_type = 'Lock'`)
+    expect(waiting.length).toBeGreaterThan(0)
+  }, SLOW)
 
-    await npm.stop()
+  expect(await service.stop()).toBe(0)
+  expect((await asked).status).toBe(0)
+  await locker.end()
+})
 
-    await vi.waitFor(async () => expect(await folder.postgres()).toBeUndefined(), SLOW)
-    expect((await ask(url, 'x')).status).toBe(0)
-    expect(npm.said.out).toContain('"msg":"stopping"')
-  })
+test('a stop that comes during the start lets it finish, and leaves nothing behind', async () => {
+  await using folder = await dataFolder()
+  await using service = startProcess({ DATA_DIR: folder.path, PORT: '0' })
+  await vi.waitFor(async () => expect(await folder.postgres()).toBeDefined(), SLOW)
 
-  test('by SIGKILL is recovered from: the next start has all that was answered', async () => {
-    await using folder = await dataFolder()
-    await using provider = await startProvider(answers('Good day.'))
-    await using config = await configFor(provider.url)
-    const settings = { DATA_DIR: folder.path, PORT: '0', AI_CONFIG: config.file }
-    await using killed = startProcess(settings)
-    const before = await killed.ready()
-    const [token = ''] = tokensIn(killed.said.out)
-    expect((await ask(before, token, 'mock-1')).status).toBe(200)
-    const orphan = await folder.postgres()
-    killed.kill('SIGKILL')
-    await killed.ended
-    expect(await folder.postgres()).toBe(orphan)
+  expect(await service.stop()).toBe(0)
+  expect(await folder.postgres()).toBeUndefined()
+})
 
-    await using service = startProcess(settings)
-    const url = await service.ready()
+test('a stop of `npm start` reaches the service', async () => {
+  await using folder = await dataFolder()
+  await using npm = startProcess({ DATA_DIR: folder.path, PORT: '0' }, ['npm', 'start'])
+  const url = await npm.ready()
 
-    expect((await ask(url, token, 'mock-1')).status).toBe(200)
-    expect(await folder.postgres()).not.toBe(orphan)
-    expect(await service.stop()).toBe(0)
-    expect(await folder.postgres()).toBeUndefined()
-  })
+  await npm.stop()
 
-  test('of machine and database at once is recovered from, too', async () => {
-    await using folder = await dataFolder()
-    const settings = { DATA_DIR: folder.path, PORT: '0' }
-    await using killed = startProcess(settings)
-    await killed.ready()
-    const [token = ''] = tokensIn(killed.said.out)
-    const postgres = (await folder.postgres()) ?? 0
-    killed.kill('SIGKILL')
-    process.kill(postgres, 'SIGKILL')
-    await killed.ended
+  await vi.waitFor(async () => expect(await folder.postgres()).toBeUndefined(), SLOW)
+  expect((await ask(url, 'x')).status).toBe(0)
+  expect(npm.said.out).toContain('"msg":"stopping"')
+})
 
-    await using service = startProcess(settings)
+test('a stop by SIGKILL is recovered from: the next start has all that was answered', async () => {
+  await using folder = await dataFolder()
+  await using provider = await startProvider(answers('Good day.'))
+  await using config = await configFor(provider.url)
+  const settings = { DATA_DIR: folder.path, PORT: '0', AI_CONFIG: config.file }
+  await using killed = startProcess(settings)
+  const before = await killed.ready()
+  const [token = ''] = tokensIn(killed.said.out)
+  expect((await ask(before, token, 'mock-1')).status).toBe(200)
+  const orphan = await folder.postgres()
+  killed.kill('SIGKILL')
+  await killed.ended
+  expect(await folder.postgres()).toBe(orphan)
 
-    expect((await ask(await service.ready(), token)).status).toBe(200)
-  })
+  await using service = startProcess(settings)
+  const url = await service.ready()
+
+  expect((await ask(url, token, 'mock-1')).status).toBe(200)
+  expect(await folder.postgres()).not.toBe(orphan)
+  expect(await service.stop()).toBe(0)
+  expect(await folder.postgres()).toBeUndefined()
+})
+
+test('a stop of machine and database at once is recovered from, too', async () => {
+  await using folder = await dataFolder()
+  const settings = { DATA_DIR: folder.path, PORT: '0' }
+  await using killed = startProcess(settings)
+  await killed.ready()
+  const [token = ''] = tokensIn(killed.said.out)
+  const postgres = (await folder.postgres()) ?? 0
+  killed.kill('SIGKILL')
+  process.kill(postgres, 'SIGKILL')
+  await killed.ended
+
+  await using service = startProcess(settings)
+
+  expect((await ask(await service.ready(), token)).status).toBe(200)
 })

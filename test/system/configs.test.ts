@@ -48,7 +48,7 @@ describe('blocks of configuration', () => {
     if (blocks['extApp']) expect('aiInGroups' in blocks['extApp']).toBe(type === 'user')
   })
 
-  test('say what front ends need to know', async () => {
+  test('blocks of configuration say what front ends need to know', async () => {
     await using svc = await startJsonApi({
       BASE_URL: 'https://svc.example.org:8443/base',
       APP_LOCALE: 'de_DE',
@@ -83,7 +83,7 @@ describe('blocks of configuration', () => {
     })
   })
 
-  test('are served to guests and to programs over the wire', async () => {
+  test('blocks of configuration are served to guests and to programs over the wire', async () => {
     await using svc = await startJsonApi()
     const { list, status } = await svc.guest.get('/configs')
     expect([status, idsOf(list)]).toEqual([200, everybody])
@@ -106,7 +106,7 @@ describe('blocks of configuration', () => {
       expect((await svc.guest.get(path)).text).not.toMatch(/websocket|salt|aiInGroups/)
   })
 
-  test('that one may not see are not there, like those that there are not', async () => {
+  test('blocks of configuration that one may not see are not there, like those that there are not', async () => {
     await using svc = await startJsonApi({ EXTENSIONS: extension })
     const say = async (key: string) => {
       const { status, errors } = await svc.guest.get(`/configs/${key}`)
@@ -126,7 +126,7 @@ describe('blocks of configuration', () => {
     expect((await svc.guest.get('/configs/public?fields[configs]=values')).one.attributes).toEqual({})
   })
 
-  test('are added by modules of the operator, which decide for whom', async () => {
+  test('blocks of configuration are added by modules of the operator, which decide for whom', async () => {
     await using svc = await startJsonApi({ EXTENSIONS: extension })
     const asGuest = await svc.guest.get('/configs')
     expect(idsOf(asGuest.list)).toEqual([...everybody, 'campus', 'campus_later'])

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { accountsFile, putAccount } from '../../server/login/accounts.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { firstKeys, openBrowser, PASSWORD, signIn, type TestBrowser } from '../kit/browser.ts'
@@ -102,46 +102,44 @@ test('a file that is no migration stops the start, by name', async () => {
   await expect(startApp({ FRONTEND_MIGRATIONS: files.folder })).rejects.toThrow(/upgrade\.js is no frontend migration/)
 })
 
-describe('the validator of somebody whose keychain is still one blob', () => {
-  const keychainMigration = '2026_06_07_215609_after_passkey_upgrade_to_user_keychain_values'
-  const blob = ['iv', 'tag', 'old keychain'].map((part) => Buffer.from(part).toString('base64')).join('|')
-  const validator = '/api/svc/v1/user-keychain-values/actions/validator'
-  const withOldKeychains = async () => {
-    const world = await withMigration(keychainMigration, blob)
-    for (const name of ['ada', 'bob'])
-      await world.svc.rows('update users set public_key = $2 where username = $1', [name, `key of ${name}`])
-    return world
-  }
+const keychainMigration = '2026_06_07_215609_after_passkey_upgrade_to_user_keychain_values'
+const blob = ['iv', 'tag', 'old keychain'].map((part) => Buffer.from(part).toString('base64')).join('|')
+const validator = '/api/svc/v1/user-keychain-values/actions/validator'
+const withOldKeychains = async () => {
+  const world = await withMigration(keychainMigration, blob)
+  for (const name of ['ada', 'bob'])
+    await world.svc.rows('update users set public_key = $2 where username = $1', [name, `key of ${name}`])
+  return world
+}
 
-  test('is that blob, and nobody else gets it', async () => {
-    await using world = await withOldKeychains()
-    const [ada, bob] = [await browserOf(world.svc, 'ada'), await browserOf(world.svc, 'bob')]
+test('the validator of somebody whose keychain is still one blob is that blob, and nobody else gets it', async () => {
+  await using world = await withOldKeychains()
+  const [ada, bob] = [await browserOf(world.svc, 'ada'), await browserOf(world.svc, 'bob')]
 
-    const answer = await ada.send('GET', validator)
+  const answer = await ada.send('GET', validator)
 
-    expect(answer.status).toBe(200)
-    expect(answer.body).toMatchObject({ data: null, meta: { publicKey: 'key of ada', validator: blob } })
-    expect((await bob.send('GET', validator)).status).toBe(404)
+  expect(answer.status).toBe(200)
+  expect(answer.body).toMatchObject({ data: null, meta: { publicKey: 'key of ada', validator: blob } })
+  expect((await bob.send('GET', validator)).status).toBe(404)
+})
+
+test('the validator of somebody whose keychain is still one blob is the entry of the public key once there is one, and the blob is gone with the migration', async () => {
+  await using world = await withOldKeychains()
+  const ada = await browserOf(world.svc, 'ada')
+  const update = (body: object) => ada.send('POST', '/api/svc/v1/user-keychain-values/actions/batch-update', { body })
+  const [, publicKey] = firstKeys('ada').keychain
+
+  await update({ set: [publicKey] })
+  const split = await ada.send('GET', validator)
+  await update({ clean: true })
+  const back = await ada.send('GET', validator)
+  await ada.send('POST', `${base}/actions/apply`, { body: { migrationName: keychainMigration } })
+  const applied = await ada.send('GET', validator)
+
+  expect(split.body).toMatchObject({
+    data: { attributes: { keyType: 'public_key' } },
+    meta: { validator: publicKey?.value },
   })
-
-  test('is the entry of the public key once there is one, and the blob is gone with the migration', async () => {
-    await using world = await withOldKeychains()
-    const ada = await browserOf(world.svc, 'ada')
-    const update = (body: object) => ada.send('POST', '/api/svc/v1/user-keychain-values/actions/batch-update', { body })
-    const [, publicKey] = firstKeys('ada').keychain
-
-    await update({ set: [publicKey] })
-    const split = await ada.send('GET', validator)
-    await update({ clean: true })
-    const back = await ada.send('GET', validator)
-    await ada.send('POST', `${base}/actions/apply`, { body: { migrationName: keychainMigration } })
-    const applied = await ada.send('GET', validator)
-
-    expect(split.body).toMatchObject({
-      data: { attributes: { keyType: 'public_key' } },
-      meta: { validator: publicKey?.value },
-    })
-    expect(back.body).toMatchObject({ data: null, meta: { validator: blob } })
-    expect(applied.status).toBe(404)
-  })
+  expect(back.body).toMatchObject({ data: null, meta: { validator: blob } })
+  expect(applied.status).toBe(404)
 })

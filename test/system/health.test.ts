@@ -31,56 +31,54 @@ async function temporaryFolder() {
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
 }
 
-describe('GET /health', () => {
-  test('answers nine times with the quick check, and the tenth time with all', async () => {
-    await using svc = await startApp()
+test('GET /health answers nine times with the quick check, and the tenth time with all', async () => {
+  await using svc = await startApp()
 
-    const reports = []
-    for (let turn = 1; turn <= 20; turn++) reports.push(await health(svc))
+  const reports = []
+  for (let turn = 1; turn <= 20; turn++) reports.push(await health(svc))
 
-    const quick = Array.from({ length: 9 }, () => ['quick_database'])
-    expect(reports.map(namesOf)).toEqual([...quick, deep, ...quick, deep])
-    expect(new Set(reports.map(({ code, status }) => `${code} ${status}`))).toEqual(new Set(['200 healthy']))
-  })
+  const quick = Array.from({ length: 9 }, () => ['quick_database'])
+  expect(reports.map(namesOf)).toEqual([...quick, deep, ...quick, deep])
+  expect(new Set(reports.map(({ code, status }) => `${code} ${status}`))).toEqual(new Set(['200 healthy']))
+})
 
-  test('says of each check how it went and how long it took, and when', async () => {
-    await using svc = await startApp({ HEALTH_DEEP_EVERY: '1' })
+test('GET /health says of each check how it went and how long it took, and when', async () => {
+  await using svc = await startApp({ HEALTH_DEEP_EVERY: '1' })
 
-    const report = await health(svc)
+  const report = await health(svc)
 
-    expect(report.checks).toEqual(
-      deep.map((name) => ({ name, status: 'ok', message: expect.any(String), response_time: expect.any(Number) })),
-    )
-    expect(Object.keys(report).sort()).toEqual(['checks', 'code', 'status', 'timestamp'])
-    expect(report.timestamp).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00$/)
-    expect(Math.abs(Date.parse(report.timestamp) - Date.now())).toBeLessThan(60_000)
-  })
+  expect(report.checks).toEqual(
+    deep.map((name) => ({ name, status: 'ok', message: expect.any(String), response_time: expect.any(Number) })),
+  )
+  expect(Object.keys(report).sort()).toEqual(['checks', 'code', 'status', 'timestamp'])
+  expect(report.timestamp).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00$/)
+  expect(Math.abs(Date.parse(report.timestamp) - Date.now())).toBeLessThan(60_000)
+})
 
-  test.for([
-    { every: '1', expected: [deep, deep, deep] },
-    { every: '3', expected: [['quick_database'], ['quick_database'], deep, ['quick_database']] },
-  ])('runs a deep check every $every requests when told so', async ({ every, expected }) => {
-    await using svc = await startApp({ HEALTH_DEEP_EVERY: every })
+test.for([
+  { every: '1', expected: [deep, deep, deep] },
+  { every: '3', expected: [['quick_database'], ['quick_database'], deep, ['quick_database']] },
+])('GET /health runs a deep check every $every requests when told so', async ({ every, expected }) => {
+  await using svc = await startApp({ HEALTH_DEEP_EVERY: every })
 
-    const reports = []
-    for (const _ of expected) reports.push(namesOf(await health(svc)))
+  const reports = []
+  for (const _ of expected) reports.push(namesOf(await health(svc)))
 
-    expect(reports).toEqual(expected)
-  })
+  expect(reports).toEqual(expected)
+})
 
-  test('looks at no credential, and is open where external access is off', async () => {
-    await using svc = await startApp({ ALLOW_EXTERNAL_COMMUNICATION: 'false' })
+test('GET /health looks at no credential, and is open where external access is off', async () => {
+  await using svc = await startApp({ ALLOW_EXTERNAL_COMMUNICATION: 'false' })
 
-    const report = await health(svc, { headers: { authorization: 'Bearer rubbish', cookie: 'svc_session=rubbish' } })
+  const report = await health(svc, { headers: { authorization: 'Bearer rubbish', cookie: 'svc_session=rubbish' } })
 
-    expect(report.code).toBe(200)
-  })
+  expect(report.code).toBe(200)
+})
 
-  test('is kept by nobody on the way', async () => {
-    await using svc = await startApp()
+test('GET /health is kept by nobody on the way', async () => {
+  await using svc = await startApp()
 
-    expect((await svc.send('GET', '/health')).headers.get('cache-control')).toBe('no-store')
-  })
+  expect((await svc.send('GET', '/health')).headers.get('cache-control')).toBe('no-store')
 })
 
 describe('a part that fails', () => {
@@ -204,155 +202,151 @@ describe('a part that fails', () => {
   })
 })
 
-describe('custom checks', () => {
-  const ok = { status: 'ok', message: 'Fine.' } as const
+const ok = { status: 'ok', message: 'Fine.' } as const
 
-  test('stand after the built-in ones, without a time where they give none', async () => {
-    await using svc = await startApp({ HEALTH_DEEP_EVERY: '1' })
-    const { hooks } = svc.services
-    hooks.on('health-check', ({ results }) => void results.set('queue', { name: 'queue', ...ok }))
-    hooks.on('health-check', async ({ results }) => void results.set('mail', { name: 'mail', ...ok, response_time: 3 }))
+test('custom checks stand after the built-in ones, without a time where they give none', async () => {
+  await using svc = await startApp({ HEALTH_DEEP_EVERY: '1' })
+  const { hooks } = svc.services
+  hooks.on('health-check', ({ results }) => void results.set('queue', { name: 'queue', ...ok }))
+  hooks.on('health-check', async ({ results }) => void results.set('mail', { name: 'mail', ...ok, response_time: 3 }))
 
-    const report = await health(svc)
+  const report = await health(svc)
 
-    expect(namesOf(report)).toEqual([...deep, 'queue', 'mail'])
-    expect(checkOf(report, 'queue')).toEqual({ name: 'queue', ...ok, response_time: null })
-    expect(checkOf(report, 'mail')).toEqual({ name: 'mail', ...ok, response_time: 3 })
-  })
-
-  test('see the results before them, and overwrite by name', async () => {
-    await using svc = await startApp({ HEALTH_DEEP_EVERY: '1' })
-    let seen: string[] = []
-    svc.services.hooks.on('health-check', ({ results }) => {
-      seen = [...results.keys()]
-      results.set('cache', { name: 'cache', status: 'error', message: 'Too slow.', response_time: 900 })
-    })
-
-    const report = await health(svc)
-
-    expect(seen).toEqual(deep)
-    expect(report).toMatchObject({ code: 503, status: 'unhealthy' })
-    expect(namesOf(report)).toEqual(deep)
-    expect(checkOf(report, 'cache')).toEqual({ name: 'cache', status: 'error', message: 'Too slow.' })
-  })
-
-  test('that fail make the next request deep, until one succeeds', async () => {
-    await using svc = await startApp({ HEALTH_DEEP_EVERY: '2' })
-    let status: 'ok' | 'error' = 'error'
-    svc.services.hooks.on('health-check', ({ results }) => void results.set('queue', { name: 'queue', ...ok, status }))
-
-    const before = [await health(svc), await health(svc), await health(svc)]
-    status = 'ok'
-    const after = [await health(svc), await health(svc)]
-
-    expect(before.map(({ code, checks }) => [code, checks.length])).toEqual([
-      [200, 1],
-      [503, 5],
-      [503, 5],
-    ])
-    expect(after.map(({ code, checks }) => [code, checks.length])).toEqual([
-      [200, 5],
-      [200, 1],
-    ])
-  })
-
-  test('that throw or never end are failures, not a failed answer', async () => {
-    await using svc = await startApp({ HEALTH_DEEP_EVERY: '1' })
-    const { hooks } = svc.services
-    const stop = hooks.on('health-check', () => {
-      throw new Error('CANARY')
-    })
-
-    const thrown = await health(svc)
-    stop()
-    hooks.on('health-check', () => new Promise(() => {}))
-    const endless = await health(svc)
-
-    for (const report of [thrown, endless]) {
-      expect(report.code).toBe(503)
-      expect(checkOf(report, 'custom')).toEqual({ name: 'custom', status: 'error', message: expect.any(String) })
-      expect(JSON.stringify(report)).not.toContain('CANARY')
-    }
-  })
+  expect(namesOf(report)).toEqual([...deep, 'queue', 'mail'])
+  expect(checkOf(report, 'queue')).toEqual({ name: 'queue', ...ok, response_time: null })
+  expect(checkOf(report, 'mail')).toEqual({ name: 'mail', ...ok, response_time: 3 })
 })
 
-describe('the marker', () => {
-  test.for(['', '{', 'null', '{"failed":"perhaps","quickChecks":1}', '{"failed":false,"quickChecks":-4}', '\u0000'])(
-    'counts as absent when it says %j',
-    async (content) => {
-      await using svc = await startApp({ HEALTH_DEEP_EVERY: '3' })
-      await writeFile(markerOf(svc.folder), content)
+test('custom checks see the results before them, and overwrite by name', async () => {
+  await using svc = await startApp({ HEALTH_DEEP_EVERY: '1' })
+  let seen: string[] = []
+  svc.services.hooks.on('health-check', ({ results }) => {
+    seen = [...results.keys()]
+    results.set('cache', { name: 'cache', status: 'error', message: 'Too slow.', response_time: 900 })
+  })
 
-      expect(namesOf(await health(svc))).toEqual(['quick_database'])
-      expect(JSON.parse(await readFile(markerOf(svc.folder), 'utf8'))).toEqual({ failed: false, quickChecks: 1 })
-    },
-  )
+  const report = await health(svc)
 
-  test('resets the timer when it is deleted', async () => {
-    await using svc = await startApp({ HEALTH_DEEP_EVERY: '2' })
-    await writeFile(markerOf(svc.folder), failed)
-    await rm(markerOf(svc.folder))
+  expect(seen).toEqual(deep)
+  expect(report).toMatchObject({ code: 503, status: 'unhealthy' })
+  expect(namesOf(report)).toEqual(deep)
+  expect(checkOf(report, 'cache')).toEqual({ name: 'cache', status: 'error', message: 'Too slow.' })
+})
+
+test('custom checks that fail make the next request deep, until one succeeds', async () => {
+  await using svc = await startApp({ HEALTH_DEEP_EVERY: '2' })
+  let status: 'ok' | 'error' = 'error'
+  svc.services.hooks.on('health-check', ({ results }) => void results.set('queue', { name: 'queue', ...ok, status }))
+
+  const before = [await health(svc), await health(svc), await health(svc)]
+  status = 'ok'
+  const after = [await health(svc), await health(svc)]
+
+  expect(before.map(({ code, checks }) => [code, checks.length])).toEqual([
+    [200, 1],
+    [503, 5],
+    [503, 5],
+  ])
+  expect(after.map(({ code, checks }) => [code, checks.length])).toEqual([
+    [200, 5],
+    [200, 1],
+  ])
+})
+
+test('custom checks that throw or never end are failures, not a failed answer', async () => {
+  await using svc = await startApp({ HEALTH_DEEP_EVERY: '1' })
+  const { hooks } = svc.services
+  const stop = hooks.on('health-check', () => {
+    throw new Error('CANARY')
+  })
+
+  const thrown = await health(svc)
+  stop()
+  hooks.on('health-check', () => new Promise(() => {}))
+  const endless = await health(svc)
+
+  for (const report of [thrown, endless]) {
+    expect(report.code).toBe(503)
+    expect(checkOf(report, 'custom')).toEqual({ name: 'custom', status: 'error', message: expect.any(String) })
+    expect(JSON.stringify(report)).not.toContain('CANARY')
+  }
+})
+
+test.for(['', '{', 'null', '{"failed":"perhaps","quickChecks":1}', '{"failed":false,"quickChecks":-4}', '\u0000'])(
+  'the marker counts as absent when it says %j',
+  async (content) => {
+    await using svc = await startApp({ HEALTH_DEEP_EVERY: '3' })
+    await writeFile(markerOf(svc.folder), content)
 
     expect(namesOf(await health(svc))).toEqual(['quick_database'])
-  })
+    expect(JSON.parse(await readFile(markerOf(svc.folder), 'utf8'))).toEqual({ failed: false, quickChecks: 1 })
+  },
+)
 
-  test('outlives the process', async () => {
-    await using folder = await temporaryFolder()
-    const before = createHealthTimer(3, folder.path)
-    await before.deepIsDue()
-    await before.deepIsDue()
+test('the marker resets the timer when it is deleted', async () => {
+  await using svc = await startApp({ HEALTH_DEEP_EVERY: '2' })
+  await writeFile(markerOf(svc.folder), failed)
+  await rm(markerOf(svc.folder))
 
-    expect(await createHealthTimer(3, folder.path).deepIsDue()).toBe(true)
-  })
+  expect(namesOf(await health(svc))).toEqual(['quick_database'])
+})
 
-  test('counts fifty requests at once, and no reader finds half of it', async () => {
-    await using svc = await startApp()
-    await health(svc)
-    const reading = new AbortController()
-    const broken = readUntil(reading.signal, markerOf(svc.folder))
+test('the marker outlives the process', async () => {
+  await using folder = await temporaryFolder()
+  const before = createHealthTimer(3, folder.path)
+  await before.deepIsDue()
+  await before.deepIsDue()
 
-    const reports = await Promise.all(Array.from({ length: 49 }, () => health(svc)))
-    reading.abort()
+  expect(await createHealthTimer(3, folder.path).deepIsDue()).toBe(true)
+})
 
-    expect(reports.every(({ code }) => code === 200)).toBe(true)
-    const deepOnes = reports.filter(({ checks }) => checks.length === 4).length
-    expect(deepOnes).toBeGreaterThanOrEqual(1)
-    expect(deepOnes).toBeLessThanOrEqual(5)
-    expect(await broken).toBe(0)
-    expect((await readdir(svc.folder)).filter((name) => name.startsWith('svc_health'))).toEqual([
-      'svc_health_timer_marker.json',
-    ])
-  })
+test('the marker counts fifty requests at once, and no reader finds half of it', async () => {
+  await using svc = await startApp()
+  await health(svc)
+  const reading = new AbortController()
+  const broken = readUntil(reading.signal, markerOf(svc.folder))
 
-  test('is counted once by each of two processes that share it', async () => {
-    await using folder = await temporaryFolder()
-    const timers = [createHealthTimer(1000, folder.path), createHealthTimer(1000, folder.path)]
+  const reports = await Promise.all(Array.from({ length: 49 }, () => health(svc)))
+  reading.abort()
 
-    await Promise.all(Array.from({ length: 40 }, (_, turn) => timers[turn % 2]?.deepIsDue()))
+  expect(reports.every(({ code }) => code === 200)).toBe(true)
+  const deepOnes = reports.filter(({ checks }) => checks.length === 4).length
+  expect(deepOnes).toBeGreaterThanOrEqual(1)
+  expect(deepOnes).toBeLessThanOrEqual(5)
+  expect(await broken).toBe(0)
+  expect((await readdir(svc.folder)).filter((name) => name.startsWith('svc_health'))).toEqual([
+    'svc_health_timer_marker.json',
+  ])
+})
 
-    expect(JSON.parse(await readFile(markerOf(folder.path), 'utf8')).quickChecks).toBeGreaterThanOrEqual(38)
-  })
+test('the marker is counted once by each of two processes that share it', async () => {
+  await using folder = await temporaryFolder()
+  const timers = [createHealthTimer(1000, folder.path), createHealthTimer(1000, folder.path)]
 
-  test('keeps a failure that one process found while the other was counting', async () => {
-    await using folder = await temporaryFolder()
-    const [one, other] = [createHealthTimer(1000, folder.path), createHealthTimer(1000, folder.path)]
+  await Promise.all(Array.from({ length: 40 }, (_, turn) => timers[turn % 2]?.deepIsDue()))
 
-    for (let round = 0; round < 10; round++) {
-      await other.settle(false)
-      await Promise.all([one.deepIsDue(), other.settle(true), one.deepIsDue()])
-      expect(await one.deepIsDue()).toBe(true)
-    }
-  })
+  expect(JSON.parse(await readFile(markerOf(folder.path), 'utf8')).quickChecks).toBeGreaterThanOrEqual(38)
+})
 
-  test('is kept in mind where the folder takes no file', async () => {
-    await using folder = await temporaryFolder()
-    await mkdir(markerOf(folder.path))
-    const timer = createHealthTimer(3, folder.path)
+test('the marker keeps a failure that one process found while the other was counting', async () => {
+  await using folder = await temporaryFolder()
+  const [one, other] = [createHealthTimer(1000, folder.path), createHealthTimer(1000, folder.path)]
 
-    expect([await timer.deepIsDue(), await timer.deepIsDue(), await timer.deepIsDue()]).toEqual([false, false, true])
-    await timer.settle(true)
-    expect(await timer.deepIsDue()).toBe(true)
-  })
+  for (let round = 0; round < 10; round++) {
+    await other.settle(false)
+    await Promise.all([one.deepIsDue(), other.settle(true), one.deepIsDue()])
+    expect(await one.deepIsDue()).toBe(true)
+  }
+})
+
+test('the marker is kept in mind where the folder takes no file', async () => {
+  await using folder = await temporaryFolder()
+  await mkdir(markerOf(folder.path))
+  const timer = createHealthTimer(3, folder.path)
+
+  expect([await timer.deepIsDue(), await timer.deepIsDue(), await timer.deepIsDue()]).toEqual([false, false, true])
+  await timer.settle(true)
+  expect(await timer.deepIsDue()).toBe(true)
 })
 
 describe('for orchestrators', () => {

@@ -61,7 +61,7 @@ describe('the language of an answer', () => {
     },
   )
 
-  test('is not changed by words that name none that we speak', async () => {
+  test('the language of an answer is not changed by words that name none that we speak', async () => {
     await using svc = await startApp()
     const { browser } = await signIn(svc)
     const unknown = { header: 'fr_FR', 'query lang': 'xx', 'query locale': '__proto__' }
@@ -72,120 +72,118 @@ describe('the language of an answer', () => {
   })
 })
 
-describe('choosing a language', () => {
-  test('holds for the session and, in a cookie, for the browser', async () => {
+test('choosing a language holds for the session and, in a cookie, for the browser', async () => {
+  await using svc = await startApp()
+  const { browser } = await signIn(svc)
+
+  const { status, body, headers } = await change(browser, 'de_DE')
+
+  expect([status, body]).toEqual([200, { success: true }])
+  expect(headers.getSetCookie()).toEqual(['locale=de_DE; Max-Age=10368000; Path=/; HttpOnly; SameSite=Lax'])
+  expect(headers.get('cache-control')).toBe('no-store')
+  expect(await languageOf(browser)).toBe('de_DE')
+  browser.cookies.delete('locale')
+  expect(await languageOf(browser)).toBe('de_DE')
+  await change(browser, 'en-us')
+  expect(await languageOf(browser, { headers: { 'accept-language': 'de' } })).toBe('en_US')
+})
+
+test('choosing a language is for guests, too, whom it gives no session', async () => {
+  await using svc = await startApp()
+  const browser = openBrowser(svc.url)
+
+  const { status } = await browser.send('POST', '/req/changeLanguage', { form: { inputLang: 'de_DE' } })
+
+  expect(status).toBe(200)
+  expect([...browser.cookies]).toEqual([['locale', 'de_DE']])
+  expect(await languageOf(browser)).toBe('de_DE')
+  expect((await browser.send('GET', '/login')).text).toContain('<html lang="de"')
+})
+
+test('choosing a language outlasts signing in, signing in again and signing out', async () => {
+  await using svc = await startApp()
+  const { browser } = await signIn(svc)
+  await change(browser, 'de_DE')
+
+  browser.cookies.delete('locale')
+  const before = browser.session
+  await browser.login('ada')
+  expect(browser.session).not.toBe(before)
+  expect(await languageOf(browser)).toBe('de_DE')
+  await change(browser, 'de_DE')
+  await browser.send('POST', '/logout')
+  expect(await languageOf(browser)).toBe('de_DE')
+  await browser.login('ada')
+  expect(await languageOf(browser)).toBe('de_DE')
+})
+
+test('choosing a language is one of those that the service speaks', async () => {
+  await using svc = await startApp()
+  const { browser } = await signIn(svc)
+
+  for (const inputLang of ['fr_FR', 'xx_XX', '\t\t\t\t\t', '     ']) {
+    const { status, body, headers } = await change(browser, inputLang)
+    expect([status, body], inputLang).toEqual([400, { success: false, error: 'Invalid language' }])
+    expect(headers.getSetCookie()).toEqual([])
+  }
+  expect(await languageOf(browser)).toBe('en_US')
+})
+
+test.for([['de'], ['de_DE_'], [''], [undefined], [null], [12345], [['de_DE']]])(
+  'choosing a language takes five characters, and not %j',
+  async ([inputLang]) => {
     await using svc = await startApp()
-    const { browser } = await signIn(svc)
 
-    const { status, body, headers } = await change(browser, 'de_DE')
+    const { status, body } = await change(openBrowser(svc.url), inputLang)
 
-    expect([status, body]).toEqual([200, { success: true }])
-    expect(headers.getSetCookie()).toEqual(['locale=de_DE; Max-Age=10368000; Path=/; HttpOnly; SameSite=Lax'])
-    expect(headers.get('cache-control')).toBe('no-store')
-    expect(await languageOf(browser)).toBe('de_DE')
-    browser.cookies.delete('locale')
-    expect(await languageOf(browser)).toBe('de_DE')
-    await change(browser, 'en-us')
-    expect(await languageOf(browser, { headers: { 'accept-language': 'de' } })).toBe('en_US')
+    expect([status, body]).toEqual([
+      422,
+      {
+        success: false,
+        error: expect.any(String),
+        errors: { inputLang: expect.arrayContaining([expect.stringMatching(/^The inputLang/)]) },
+      },
+    ])
+  },
+)
+
+test('choosing a language is not for tokens, nor for pages of others', async () => {
+  await using svc = await startApp()
+  const { browser, token } = await signIn(svc)
+  const body = { inputLang: 'de_DE' }
+
+  const foreign = await browser.send('POST', '/req/changeLanguage', {
+    body,
+    headers: { 'sec-fetch-site': 'cross-site' },
   })
 
-  test('is for guests, too, whom it gives no session', async () => {
-    await using svc = await startApp()
-    const browser = openBrowser(svc.url)
+  expect(foreign.status).toBe(403)
+  expect((await svc.send('POST', '/req/changeLanguage', { token, body })).status).toBe(403)
+  expect(await languageOf(browser)).toBe('en_US')
+})
 
-    const { status } = await browser.send('POST', '/req/changeLanguage', { form: { inputLang: 'de_DE' } })
+test('choosing a language gives no new life to a session that ends meanwhile, and holds for the browser', async () => {
+  await using svc = await startApp()
+  const { browser } = await signIn(svc)
 
-    expect(status).toBe(200)
-    expect([...browser.cookies]).toEqual([['locale', 'de_DE']])
-    expect(await languageOf(browser)).toBe('de_DE')
-    expect((await browser.send('GET', '/login')).text).toContain('<html lang="de"')
-  })
+  const { status } = await whileEnding(svc, () => change(browser, 'de_DE'))
 
-  test('outlasts signing in, signing in again and signing out', async () => {
-    await using svc = await startApp()
-    const { browser } = await signIn(svc)
-    await change(browser, 'de_DE')
+  expect(status).toBe(200)
+  expect(await svc.rows('select * from sessions')).toEqual([])
+  expect(await browser.standing()).toBe('internal')
+  expect(await languageOf(browser)).toBe('de_DE')
+})
 
-    browser.cookies.delete('locale')
-    const before = browser.session
-    await browser.login('ada')
-    expect(browser.session).not.toBe(before)
-    expect(await languageOf(browser)).toBe('de_DE')
-    await change(browser, 'de_DE')
-    await browser.send('POST', '/logout')
-    expect(await languageOf(browser)).toBe('de_DE')
-    await browser.login('ada')
-    expect(await languageOf(browser)).toBe('de_DE')
-  })
+test('choosing a language holds on every replica', async () => {
+  await using database = await cloneDatabase()
+  const settings = { DATABASE_URL: database.url, APP_KEY: 'aVzdCBrZXkgb2YgdGhlIHNlcnZpY2U6IGxvbmcgZW5vdWdo' }
+  await using first = await startApp(settings)
+  await using second = await startApp(settings)
+  const { browser } = await signIn(first)
+  const across = openBrowser(second.url)
+  across.cookies.set('svc_session', browser.session!)
 
-  test('is one of those that the service speaks', async () => {
-    await using svc = await startApp()
-    const { browser } = await signIn(svc)
+  await change(browser, 'de_DE')
 
-    for (const inputLang of ['fr_FR', 'xx_XX', '\t\t\t\t\t', '     ']) {
-      const { status, body, headers } = await change(browser, inputLang)
-      expect([status, body], inputLang).toEqual([400, { success: false, error: 'Invalid language' }])
-      expect(headers.getSetCookie()).toEqual([])
-    }
-    expect(await languageOf(browser)).toBe('en_US')
-  })
-
-  test.for([['de'], ['de_DE_'], [''], [undefined], [null], [12345], [['de_DE']]])(
-    'takes five characters, and not %j',
-    async ([inputLang]) => {
-      await using svc = await startApp()
-
-      const { status, body } = await change(openBrowser(svc.url), inputLang)
-
-      expect([status, body]).toEqual([
-        422,
-        {
-          success: false,
-          error: expect.any(String),
-          errors: { inputLang: expect.arrayContaining([expect.stringMatching(/^The inputLang/)]) },
-        },
-      ])
-    },
-  )
-
-  test('is not for tokens, nor for pages of others', async () => {
-    await using svc = await startApp()
-    const { browser, token } = await signIn(svc)
-    const body = { inputLang: 'de_DE' }
-
-    const foreign = await browser.send('POST', '/req/changeLanguage', {
-      body,
-      headers: { 'sec-fetch-site': 'cross-site' },
-    })
-
-    expect(foreign.status).toBe(403)
-    expect((await svc.send('POST', '/req/changeLanguage', { token, body })).status).toBe(403)
-    expect(await languageOf(browser)).toBe('en_US')
-  })
-
-  test('gives no new life to a session that ends meanwhile, and holds for the browser', async () => {
-    await using svc = await startApp()
-    const { browser } = await signIn(svc)
-
-    const { status } = await whileEnding(svc, () => change(browser, 'de_DE'))
-
-    expect(status).toBe(200)
-    expect(await svc.rows('select * from sessions')).toEqual([])
-    expect(await browser.standing()).toBe('internal')
-    expect(await languageOf(browser)).toBe('de_DE')
-  })
-
-  test('holds on every replica', async () => {
-    await using database = await cloneDatabase()
-    const settings = { DATABASE_URL: database.url, APP_KEY: 'aVzdCBrZXkgb2YgdGhlIHNlcnZpY2U6IGxvbmcgZW5vdWdo' }
-    await using first = await startApp(settings)
-    await using second = await startApp(settings)
-    const { browser } = await signIn(first)
-    const across = openBrowser(second.url)
-    across.cookies.set('svc_session', browser.session!)
-
-    await change(browser, 'de_DE')
-
-    expect(await languageOf(across)).toBe('de_DE')
-  })
+  expect(await languageOf(across)).toBe('de_DE')
 })

@@ -1,7 +1,7 @@
 import { glob, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { builtInLabels } from '../../routers/system/labels/index.ts'
 import { startJsonApi } from '../kit/json-api-client.ts'
 
@@ -11,92 +11,88 @@ async function folderWith(files: Record<string, string>) {
   return { folder, [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) }
 }
 
-describe('labels', () => {
-  test('are a flat map of texts by dotted key, for everybody', async () => {
-    await using svc = await startJsonApi()
-    for (const [locale, tag] of [
-      ['en_US', 'en-US'],
-      ['de_DE', 'de-DE'],
-    ] as const) {
-      const { status, one } = await svc.guest.get(`/translation-labels/${locale}`)
-      expect([status, one.type, one.id, one.attributes['locale']]).toEqual([200, 'translation-labels', locale, tag])
-      expect(one.links['self']).toBe(`/api/svc/v1/translation-labels/${locale}`)
-      expect(one.attributes['labels']).toEqual(builtInLabels[locale])
-    }
-  })
-
-  test('are there in both languages, none of them empty', () => {
-    const { en_US: english, de_DE: german } = builtInLabels
-    expect(Object.keys(english).sort()).toEqual(Object.keys(german).sort())
-    for (const [key, text] of [...Object.entries(english), ...Object.entries(german)]) {
-      expect(key).toMatch(/^\w+(\.\w+)*$/)
-      expect(text.trim()).not.toBe('')
-    }
-    // The same places for values and tags in both.
-    const places = (text: string | undefined) => [...(text?.match(/:[a-z]\w*|<\/?\w+>/gi) ?? [])].sort()
-    for (const key of Object.keys(english)) expect([key, places(german[key])]).toEqual([key, places(english[key])])
-  })
-
-  test('are there for every key that the pages and the routers name', async () => {
-    const files = glob(['facades/web/**/*.ts', 'routers/**/*.ts'])
-    const named = new Set<string>()
-    for await (const file of files)
-      for (const [, key = ''] of (await readFile(file, 'utf8')).matchAll(/['"`]((?:page|ai|chat)(?:\.\w+)+)['"`]/g))
-        named.add(key)
-    expect(named.size).toBeGreaterThan(20)
-    expect([...named].filter((key) => !(key in builtInLabels.en_US))).toEqual([])
-  })
-
-  test('are found by any way of writing a locale, and by its language', async () => {
-    await using svc = await startJsonApi()
-    for (const wish of ['de_DE', 'de-DE', 'de-de', 'DE_de', 'de', 'DE', 'de_AT'])
-      expect((await svc.guest.get(`/translation-labels/${wish}`)).one.id).toBe('de_DE')
-    for (const wish of [
-      'fr',
-      'fr_FR',
-      'xx',
-      'd',
-      'deu',
-      'de_DEU',
-      '..%2Fen_US',
-      '%00',
-      '__proto__',
-      'constructor',
-      'a'.repeat(50),
-    ])
-      expect([wish, (await svc.guest.get(`/translation-labels/${wish}`)).status]).toEqual([wish, 404])
-    expect((await svc.guest.get('/translation-labels')).status).toBe(404)
-    expect((await svc.guest.get('/translation-labels/de?include=x')).errors[0]?.source).toEqual({
-      parameter: 'include',
-    })
-    // The language of the caller has no say here: the address has.
-    expect((await svc.guest.get('/translation-labels/en_US?locale=de', { 'x-app-locale': 'de_DE' })).one.id).toBe(
-      'en_US',
-    )
-    expect((await svc.admin.send('PATCH', '/translation-labels/de_DE', { data: {} })).status).toBe(403)
-  })
-
-  test('of an operator stand over the built-in ones', async () => {
-    const key = 'ai.model.detail.flag.openWeights'
-    await using labels = await folderWith({
-      'de_DE.json': JSON.stringify({ [key]: 'Eigenes Wort', 'campus.made': 'Vom Campus' }),
-    })
-    await using svc = await startJsonApi({ LABELS_DIR: labels.folder })
-    const labelsOf = async (locale: string) =>
-      (await svc.guest.get(`/translation-labels/${locale}`)).one.attributes['labels']
-    expect(await labelsOf('de_DE')).toEqual({
-      ...builtInLabels.de_DE,
-      [key]: 'Eigenes Wort',
-      'campus.made': 'Vom Campus',
-    })
-    expect(await labelsOf('en_US')).toEqual(builtInLabels.en_US)
-  })
-
-  test.for([['{"a": {"b": "c"}}'], ['["a"]'], ['{"a": 1}'], ['not json']])(
-    'of an operator that are no flat map stop the start: %s',
-    async ([text = '']) => {
-      await using labels = await folderWith({ 'en_US.json': text })
-      await expect(startJsonApi({ LABELS_DIR: labels.folder })).rejects.toThrow(/en_US\.json is not a flat map/)
-    },
-  )
+test('labels are a flat map of texts by dotted key, for everybody', async () => {
+  await using svc = await startJsonApi()
+  for (const [locale, tag] of [
+    ['en_US', 'en-US'],
+    ['de_DE', 'de-DE'],
+  ] as const) {
+    const { status, one } = await svc.guest.get(`/translation-labels/${locale}`)
+    expect([status, one.type, one.id, one.attributes['locale']]).toEqual([200, 'translation-labels', locale, tag])
+    expect(one.links['self']).toBe(`/api/svc/v1/translation-labels/${locale}`)
+    expect(one.attributes['labels']).toEqual(builtInLabels[locale])
+  }
 })
+
+test('labels are there in both languages, none of them empty', () => {
+  const { en_US: english, de_DE: german } = builtInLabels
+  expect(Object.keys(english).sort()).toEqual(Object.keys(german).sort())
+  for (const [key, text] of [...Object.entries(english), ...Object.entries(german)]) {
+    expect(key).toMatch(/^\w+(\.\w+)*$/)
+    expect(text.trim()).not.toBe('')
+  }
+  // The same places for values and tags in both.
+  const places = (text: string | undefined) => [...(text?.match(/:[a-z]\w*|<\/?\w+>/gi) ?? [])].sort()
+  for (const key of Object.keys(english)) expect([key, places(german[key])]).toEqual([key, places(english[key])])
+})
+
+test('labels are there for every key that the pages and the routers name', async () => {
+  const files = glob(['facades/web/**/*.ts', 'routers/**/*.ts'])
+  const named = new Set<string>()
+  for await (const file of files)
+    for (const [, key = ''] of (await readFile(file, 'utf8')).matchAll(/['"`]((?:page|ai|chat)(?:\.\w+)+)['"`]/g))
+      named.add(key)
+  expect(named.size).toBeGreaterThan(20)
+  expect([...named].filter((key) => !(key in builtInLabels.en_US))).toEqual([])
+})
+
+test('labels are found by any way of writing a locale, and by its language', async () => {
+  await using svc = await startJsonApi()
+  for (const wish of ['de_DE', 'de-DE', 'de-de', 'DE_de', 'de', 'DE', 'de_AT'])
+    expect((await svc.guest.get(`/translation-labels/${wish}`)).one.id).toBe('de_DE')
+  for (const wish of [
+    'fr',
+    'fr_FR',
+    'xx',
+    'd',
+    'deu',
+    'de_DEU',
+    '..%2Fen_US',
+    '%00',
+    '__proto__',
+    'constructor',
+    'a'.repeat(50),
+  ])
+    expect([wish, (await svc.guest.get(`/translation-labels/${wish}`)).status]).toEqual([wish, 404])
+  expect((await svc.guest.get('/translation-labels')).status).toBe(404)
+  expect((await svc.guest.get('/translation-labels/de?include=x')).errors[0]?.source).toEqual({
+    parameter: 'include',
+  })
+  // The language of the caller has no say here: the address has.
+  expect((await svc.guest.get('/translation-labels/en_US?locale=de', { 'x-app-locale': 'de_DE' })).one.id).toBe('en_US')
+  expect((await svc.admin.send('PATCH', '/translation-labels/de_DE', { data: {} })).status).toBe(403)
+})
+
+test('labels of an operator stand over the built-in ones', async () => {
+  const key = 'ai.model.detail.flag.openWeights'
+  await using labels = await folderWith({
+    'de_DE.json': JSON.stringify({ [key]: 'Eigenes Wort', 'campus.made': 'Vom Campus' }),
+  })
+  await using svc = await startJsonApi({ LABELS_DIR: labels.folder })
+  const labelsOf = async (locale: string) =>
+    (await svc.guest.get(`/translation-labels/${locale}`)).one.attributes['labels']
+  expect(await labelsOf('de_DE')).toEqual({
+    ...builtInLabels.de_DE,
+    [key]: 'Eigenes Wort',
+    'campus.made': 'Vom Campus',
+  })
+  expect(await labelsOf('en_US')).toEqual(builtInLabels.en_US)
+})
+
+test.for([['{"a": {"b": "c"}}'], ['["a"]'], ['{"a": 1}'], ['not json']])(
+  'labels of an operator that are no flat map stop the start: %s',
+  async ([text = '']) => {
+    await using labels = await folderWith({ 'en_US.json': text })
+    await expect(startJsonApi({ LABELS_DIR: labels.folder })).rejects.toThrow(/en_US\.json is not a flat map/)
+  },
+)

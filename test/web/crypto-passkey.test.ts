@@ -1,158 +1,148 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import * as web from '../../facades/web/browser/crypto.ts'
 import { pairs, passkeyKey, roomKey, salt, salts } from '../kit/crypto.ts'
 
-describe('a derived key', () => {
-  test('takes one byte per UTF-16 unit of the salt, modulo 256', async () => {
-    const sealed = await web.seal(await web.passkeyKey('x', { userdata: 'ŁĀ\u{1F600}' }), 'text')
+test('a derived key takes one byte per UTF-16 unit of the salt, modulo 256', async () => {
+  const sealed = await web.seal(await web.passkeyKey('x', { userdata: 'ŁĀ\u{1F600}' }), 'text')
 
-    expect(await web.unseal(await web.passkeyKey('x', { userdata: 'A\u0000=\u0000' }), sealed)).toBe('text')
-  })
-
-  test('cannot be exported', async () => {
-    const key = await passkeyKey()
-
-    expect(key.extractable).toBe(false)
-    await expect(crypto.subtle.exportKey('raw', key)).rejects.toThrow()
-  })
-
-  test('of another passkey, user, purpose or salt opens nothing', async () => {
-    const sealed = await web.seal(await passkeyKey(), 'text')
-
-    for (const other of [
-      web.passkeyKey('datakey_123', salts),
-      web.passkeyKey('Datakey_123', { userdata: `${salt}0` }),
-      web.backupKey('Datakey_123', 'jdoe', salts),
-      web.invitationKey('Datakey_123', salts),
-    ]) {
-      await expect(web.unseal(await other, sealed)).rejects.toThrow(web.CannotOpen)
-    }
-  })
-
-  test.for([
-    ['a secret', () => web.passkeyKey('', salts)],
-    ['a salt', () => web.passkeyKey('Datakey_123', { userdata: '' })],
-    ['a label', () => web.roomAiKey(roomKey, '', salts)],
-  ] as const)('is not made without %s', async ([, derive]) => {
-    await expect(derive()).rejects.toThrow(TypeError)
-  })
-
-  test('that every account can compute seals nothing', async () => {
-    for (const weak of [web.legacyRoomAiKey('room', salts), web.localCopyKey('j@example.org', 'jdoe', salts)]) {
-      await expect(web.seal(await weak, 'text')).rejects.toThrow(
-        expect.objectContaining({ name: 'InvalidAccessError' }),
-      )
-    }
-  })
+  expect(await web.unseal(await web.passkeyKey('x', { userdata: 'A\u0000=\u0000' }), sealed)).toBe('text')
 })
 
-describe('a first login', () => {
-  test('makes keys that the passkey unlocks, and a code that brings the passkey back', async () => {
-    const { handshake, backupCode } = await web.firstKeys('Datakey_123', 'jdoe', salts)
-    const [privateEntry, publicEntry, conversations] = handshake.keychain
-    const validator = { publicKey: handshake.publicKey, validator: publicEntry!.value }
+test('a derived key cannot be exported', async () => {
+  const key = await passkeyKey()
 
-    const key = await web.unlock('Datakey_123', validator, salts)
-
-    expect(handshake.keychain.map(({ key, keyType }) => [key, keyType])).toEqual([
-      ['privateKey', 'private_key'],
-      ['publicKey', 'public_key'],
-      ['aiConvKey', 'ai_conv'],
-    ])
-    const sealed = await web.sealTo(await web.importPublicKey(handshake.publicKey), 'for me')
-    const privateKey = await web.importPrivateKey(await web.unsealEntry(key!, privateEntry!))
-    expect(await web.unsealFrom(privateKey, sealed)).toBe('for me')
-    expect(web.keyBytes(await web.unsealEntry(key!, conversations!))).toHaveLength(32)
-    expect(await web.recover(backupCode, 'jdoe', handshake.passkeyBackup, salts)).toBe('Datakey_123')
-  })
-
-  test('hands out neither the passkey nor the code nor a plain private key', async () => {
-    const { handshake, backupCode, key } = await web.firstKeys('Datakey_123', 'jdoe', salts)
-    const posted = JSON.stringify(handshake)
-
-    expect(key.extractable).toBe(false)
-    expect(Object.keys(handshake).sort()).toEqual(['keychain', 'passkeyBackup', 'publicKey'])
-    for (const secret of ['Datakey_123', btoa('Datakey_123'), backupCode, backupCode.replaceAll('-', '')]) {
-      expect(posted).not.toContain(secret)
-    }
-    const values = handshake.keychain.map(({ value }) => web.readSealed(value))
-    expect(values.map(({ iv }) => web.fromBase64(iv).length)).toEqual([12, 12, 12])
-  })
+  expect(key.extractable).toBe(false)
+  await expect(crypto.subtle.exportKey('raw', key)).rejects.toThrow()
 })
 
-describe('a backup code', () => {
-  test('is sixteen lower-case hexadecimal digits in groups of four, and new each time', () => {
-    const codes = Array.from({ length: 50 }, web.makeBackupCode)
+test('a derived key of another passkey, user, purpose or salt opens nothing', async () => {
+  const sealed = await web.seal(await passkeyKey(), 'text')
 
-    for (const code of codes) expect(code).toMatch(/^[0-9a-f]{4}(-[0-9a-f]{4}){3}$/)
-    expect(new Set(codes).size).toBe(50)
-  })
-
-  test.for([
-    '0123-4567-89ab-cdef',
-    ' 0123-4567-89AB-CDEF\r\n',
-    '0123456789abcdef',
-    '0123–4567–89ab–cdef',
-    '0123 4567 89ab cdef',
-  ])('is understood when typed as «%s»', (typed) => {
-    expect(web.readBackupCode(typed)).toBe('0123-4567-89ab-cdef')
-  })
-
-  test('of another form is taken as it was typed', () => {
-    expect(web.readBackupCode('My-Own-Code')).toBe('My-Own-Code')
-  })
-
-  test('recovers nothing for another user, with another code, or from an altered backup', async () => {
-    const { backupCode, passkeyBackup } = await web.makeBackup('Datakey_123', 'jdoe', salts)
-    const other = web.makeBackupCode()
-    const swapped = { ...passkeyBackup, tag: (await web.makeBackup('x', 'jdoe', salts)).passkeyBackup.tag }
-
-    expect(await web.recover(backupCode.toUpperCase(), 'jdoe', passkeyBackup, salts)).toBe('Datakey_123')
-    await expect(web.recover(backupCode, 'jane', passkeyBackup, salts)).rejects.toThrow(web.CannotOpen)
-    await expect(web.recover(other, 'jdoe', passkeyBackup, salts)).rejects.toThrow(web.CannotOpen)
-    await expect(web.recover(backupCode, 'jdoe', swapped, salts)).rejects.toThrow(web.CannotOpen)
-  })
+  for (const other of [
+    web.passkeyKey('datakey_123', salts),
+    web.passkeyKey('Datakey_123', { userdata: `${salt}0` }),
+    web.backupKey('Datakey_123', 'jdoe', salts),
+    web.invitationKey('Datakey_123', salts),
+  ]) {
+    await expect(web.unseal(await other, sealed)).rejects.toThrow(web.CannotOpen)
+  }
 })
 
-describe('a room', () => {
-  test('gets a key and an AI key in the keychain, and never a new legacy key', async () => {
-    const key = await passkeyKey()
-    const entries = await web.roomEntries(key, 'my-room-AbC123', salts)
+test.for([
+  ['a secret', () => web.passkeyKey('', salts)],
+  ['a salt', () => web.passkeyKey('Datakey_123', { userdata: '' })],
+  ['a label', () => web.roomAiKey(roomKey, '', salts)],
+] as const)('a derived key is not made without %s', async ([, derive]) => {
+  await expect(derive()).rejects.toThrow(TypeError)
+})
 
-    expect(entries.map(({ key, keyType }) => [key, keyType])).toEqual([
-      ['my-room-AbC123', 'room_key'],
-      ['my-room-AbC123', 'room_ai'],
-    ])
-    const [own, ai] = await Promise.all(entries.map((entry) => web.unsealEntry(key, entry)))
-    expect(ai).toBe(await web.roomAiKey(own!, 'my-room-AbC123', salts))
-  })
+test('a derived key that every account can compute seals nothing', async () => {
+  for (const weak of [web.legacyRoomAiKey('room', salts), web.localCopyKey('j@example.org', 'jdoe', salts)]) {
+    await expect(web.seal(await weak, 'text')).rejects.toThrow(expect.objectContaining({ name: 'InvalidAccessError' }))
+  }
+})
 
-  test('lets in who has a public key', async () => {
-    const [{ publicKey, privateKey }, other] = await pairs
-    const sealed = await web.inviteByPublicKey(publicKey, roomKey)
+test('a first login makes keys that the passkey unlocks, and a code that brings the passkey back', async () => {
+  const { handshake, backupCode } = await web.firstKeys('Datakey_123', 'jdoe', salts)
+  const [privateEntry, publicEntry, conversations] = handshake.keychain
+  const validator = { publicKey: handshake.publicKey, validator: publicEntry!.value }
 
-    expect(sealed).toMatchObject({ iv: '0', tag: '0' })
-    expect(await web.openByPrivateKey(await web.importPrivateKey(privateKey), sealed)).toBe(roomKey)
-    await expect(web.openByPrivateKey(await web.importPrivateKey(other.privateKey), sealed)).rejects.toThrow(
-      web.CannotOpen,
-    )
-  })
+  const key = await web.unlock('Datakey_123', validator, salts)
 
-  test('lets in who has the hash of an invitation', async () => {
-    const hash = web.makeInvitationHash()
-    const sealed = await web.inviteByHash(hash, roomKey, salts)
+  expect(handshake.keychain.map(({ key, keyType }) => [key, keyType])).toEqual([
+    ['privateKey', 'private_key'],
+    ['publicKey', 'public_key'],
+    ['aiConvKey', 'ai_conv'],
+  ])
+  const sealed = await web.sealTo(await web.importPublicKey(handshake.publicKey), 'for me')
+  const privateKey = await web.importPrivateKey(await web.unsealEntry(key!, privateEntry!))
+  expect(await web.unsealFrom(privateKey, sealed)).toBe('for me')
+  expect(web.keyBytes(await web.unsealEntry(key!, conversations!))).toHaveLength(32)
+  expect(await web.recover(backupCode, 'jdoe', handshake.passkeyBackup, salts)).toBe('Datakey_123')
+})
 
-    expect(hash).toMatch(/^[0-9a-f]{32}$/)
-    expect(await web.openByHash(hash, sealed, salts)).toBe(roomKey)
-    await expect(web.openByHash(web.makeInvitationHash(), sealed, salts)).rejects.toThrow(web.CannotOpen)
-  })
+test('a first login hands out neither the passkey nor the code nor a plain private key', async () => {
+  const { handshake, backupCode, key } = await web.firstKeys('Datakey_123', 'jdoe', salts)
+  const posted = JSON.stringify(handshake)
 
-  test('is not entered with a key of a wrong length', async () => {
-    const [{ publicKey, privateKey }] = await pairs
-    const short = await web.wrap(await web.importPublicKey(publicKey), web.randomBytes(16))
-    const sealed = { encryptedRoomKey: short, iv: '0', tag: '0' }
+  expect(key.extractable).toBe(false)
+  expect(Object.keys(handshake).sort()).toEqual(['keychain', 'passkeyBackup', 'publicKey'])
+  for (const secret of ['Datakey_123', btoa('Datakey_123'), backupCode, backupCode.replaceAll('-', '')]) {
+    expect(posted).not.toContain(secret)
+  }
+  const values = handshake.keychain.map(({ value }) => web.readSealed(value))
+  expect(values.map(({ iv }) => web.fromBase64(iv).length)).toEqual([12, 12, 12])
+})
 
-    await expect(web.inviteByPublicKey(publicKey, btoa('short'))).rejects.toThrow(web.Malformed)
-    await expect(web.openByPrivateKey(await web.importPrivateKey(privateKey), sealed)).rejects.toThrow(web.Malformed)
-  })
+test('a backup code is sixteen lower-case hexadecimal digits in groups of four, and new each time', () => {
+  const codes = Array.from({ length: 50 }, web.makeBackupCode)
+
+  for (const code of codes) expect(code).toMatch(/^[0-9a-f]{4}(-[0-9a-f]{4}){3}$/)
+  expect(new Set(codes).size).toBe(50)
+})
+
+test.for([
+  '0123-4567-89ab-cdef',
+  ' 0123-4567-89AB-CDEF\r\n',
+  '0123456789abcdef',
+  '0123–4567–89ab–cdef',
+  '0123 4567 89ab cdef',
+])('a backup code is understood when typed as «%s»', (typed) => {
+  expect(web.readBackupCode(typed)).toBe('0123-4567-89ab-cdef')
+})
+
+test('a backup code of another form is taken as it was typed', () => {
+  expect(web.readBackupCode('My-Own-Code')).toBe('My-Own-Code')
+})
+
+test('a backup code recovers nothing for another user, with another code, or from an altered backup', async () => {
+  const { backupCode, passkeyBackup } = await web.makeBackup('Datakey_123', 'jdoe', salts)
+  const other = web.makeBackupCode()
+  const swapped = { ...passkeyBackup, tag: (await web.makeBackup('x', 'jdoe', salts)).passkeyBackup.tag }
+
+  expect(await web.recover(backupCode.toUpperCase(), 'jdoe', passkeyBackup, salts)).toBe('Datakey_123')
+  await expect(web.recover(backupCode, 'jane', passkeyBackup, salts)).rejects.toThrow(web.CannotOpen)
+  await expect(web.recover(other, 'jdoe', passkeyBackup, salts)).rejects.toThrow(web.CannotOpen)
+  await expect(web.recover(backupCode, 'jdoe', swapped, salts)).rejects.toThrow(web.CannotOpen)
+})
+
+test('a room gets a key and an AI key in the keychain, and never a new legacy key', async () => {
+  const key = await passkeyKey()
+  const entries = await web.roomEntries(key, 'my-room-AbC123', salts)
+
+  expect(entries.map(({ key, keyType }) => [key, keyType])).toEqual([
+    ['my-room-AbC123', 'room_key'],
+    ['my-room-AbC123', 'room_ai'],
+  ])
+  const [own, ai] = await Promise.all(entries.map((entry) => web.unsealEntry(key, entry)))
+  expect(ai).toBe(await web.roomAiKey(own!, 'my-room-AbC123', salts))
+})
+
+test('a room lets in who has a public key', async () => {
+  const [{ publicKey, privateKey }, other] = await pairs
+  const sealed = await web.inviteByPublicKey(publicKey, roomKey)
+
+  expect(sealed).toMatchObject({ iv: '0', tag: '0' })
+  expect(await web.openByPrivateKey(await web.importPrivateKey(privateKey), sealed)).toBe(roomKey)
+  await expect(web.openByPrivateKey(await web.importPrivateKey(other.privateKey), sealed)).rejects.toThrow(
+    web.CannotOpen,
+  )
+})
+
+test('a room lets in who has the hash of an invitation', async () => {
+  const hash = web.makeInvitationHash()
+  const sealed = await web.inviteByHash(hash, roomKey, salts)
+
+  expect(hash).toMatch(/^[0-9a-f]{32}$/)
+  expect(await web.openByHash(hash, sealed, salts)).toBe(roomKey)
+  await expect(web.openByHash(web.makeInvitationHash(), sealed, salts)).rejects.toThrow(web.CannotOpen)
+})
+
+test('a room is not entered with a key of a wrong length', async () => {
+  const [{ publicKey, privateKey }] = await pairs
+  const short = await web.wrap(await web.importPublicKey(publicKey), web.randomBytes(16))
+  const sealed = { encryptedRoomKey: short, iv: '0', tag: '0' }
+
+  await expect(web.inviteByPublicKey(publicKey, btoa('short'))).rejects.toThrow(web.Malformed)
+  await expect(web.openByPrivateKey(await web.importPrivateKey(privateKey), sealed)).rejects.toThrow(web.Malformed)
 })

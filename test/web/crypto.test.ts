@@ -135,166 +135,166 @@ describe('the test vectors', () => {
   })
 })
 
-describe('a sealed text', () => {
-  test.for(['', 'x', '\uFEFFwith a mark', 'Grüße, 世界, \u{1F600}', 'long '.repeat(100_000)])(
-    'opens to what it was (%#)',
-    async (plain) => {
-      const key = await web.importKey(web.makeKey())
-
-      expect(await web.unseal(key, web.readSealed(web.writeSealed(await web.seal(key, plain))))).toBe(plain)
-    },
-  )
-
-  test('has an IV of its own', async () => {
+test.for(['', 'x', '\uFEFFwith a mark', 'Grüße, 世界, \u{1F600}', 'long '.repeat(100_000)])(
+  'a sealed text opens to what it was (%#)',
+  async (plain) => {
     const key = await web.importKey(web.makeKey())
-    const sealed = await Promise.all(Array.from({ length: 50 }, () => web.seal(key, 'same')))
 
-    expect(new Set(sealed.map(({ iv }) => iv)).size).toBe(50)
-  })
+    expect(await web.unseal(key, web.readSealed(web.writeSealed(await web.seal(key, plain))))).toBe(plain)
+  },
+)
 
-  test.for(['ciphertext', 'iv', 'tag'] as const)('with one bit of its %s flipped does not open', async (part) => {
+test('a sealed text has an IV of its own', async () => {
+  const key = await web.importKey(web.makeKey())
+  const sealed = await Promise.all(Array.from({ length: 50 }, () => web.seal(key, 'same')))
+
+  expect(new Set(sealed.map(({ iv }) => iv)).size).toBe(50)
+})
+
+test.for(['ciphertext', 'iv', 'tag'] as const)(
+  'a sealed text with one bit of its %s flipped does not open',
+  async (part) => {
     const key = await web.importKey(web.makeKey())
     const sealed = await web.seal(key, 'text')
     const bytes = web.fromBase64(sealed[part])
     bytes[0]! ^= 1
 
     await expect(web.unseal(key, { ...sealed, [part]: web.toBase64(bytes) })).rejects.toThrow(web.CannotOpen)
-  })
+  },
+)
 
-  test('with a shortened tag or IV is refused before it is tried', async () => {
-    const key = await web.importKey(web.makeKey())
-    const sealed = await web.seal(key, 'text')
+test('a sealed text with a shortened tag or IV is refused before it is tried', async () => {
+  const key = await web.importKey(web.makeKey())
+  const sealed = await web.seal(key, 'text')
 
-    for (const part of ['iv', 'tag'] as const) {
-      const shorter = web.toBase64(web.fromBase64(sealed[part]).slice(0, -1))
-      await expect(web.unseal(key, { ...sealed, [part]: shorter })).rejects.toThrow(web.Malformed)
-    }
-  })
-
-  test.for(['', 'one', 'one|two', 'AAAA|AAAA|AAAA|AAAA', '||AAAA'])('cannot be read from «%s»', (text) => {
-    expect(() => web.readSealed(text)).toThrow(web.Malformed)
-  })
-
-  test('may be empty, but what is not UTF-8 is refused', async () => {
-    const hex = '11'.repeat(32)
-    const key = await web.importKey(Buffer.from(hex, 'hex').toString('base64'))
-
-    expect(await web.unseal(key, sealedElsewhere(hex, ''))).toBe('')
-    await expect(web.unseal(key, sealedElsewhere(hex, Buffer.from([0xff])))).rejects.toThrow(web.Malformed)
-  })
+  for (const part of ['iv', 'tag'] as const) {
+    const shorter = web.toBase64(web.fromBase64(sealed[part]).slice(0, -1))
+    await expect(web.unseal(key, { ...sealed, [part]: shorter })).rejects.toThrow(web.Malformed)
+  }
 })
 
-describe('base64', () => {
-  test.for(['A', 'AA=', 'AA', 'A===', '====', 'AA AA===', 'AA\nA', 'AA-_', 'AA=A', '%%%%'])('is not «%s»', (text) => {
+test.for(['', 'one', 'one|two', 'AAAA|AAAA|AAAA|AAAA', '||AAAA'])('a sealed text cannot be read from «%s»', (text) => {
+  expect(() => web.readSealed(text)).toThrow(web.Malformed)
+})
+
+test('a sealed text may be empty, but what is not UTF-8 is refused', async () => {
+  const hex = '11'.repeat(32)
+  const key = await web.importKey(Buffer.from(hex, 'hex').toString('base64'))
+
+  expect(await web.unseal(key, sealedElsewhere(hex, ''))).toBe('')
+  await expect(web.unseal(key, sealedElsewhere(hex, Buffer.from([0xff])))).rejects.toThrow(web.Malformed)
+})
+
+test.for(['A', 'AA=', 'AA', 'A===', '====', 'AA AA===', 'AA\nA', 'AA-_', 'AA=A', '%%%%'])(
+  'base64 is not «%s»',
+  (text) => {
     expect(() => web.fromBase64(text)).toThrow(web.Malformed)
-  })
+  },
+)
 
-  test('agrees with Node for all bytes and lengths', () => {
-    for (let length = 0; length < 260; length++) {
-      const bytes = Uint8Array.from({ length }, (_, index) => 255 - (index % 256))
-      expect(web.toBase64(bytes)).toBe(Buffer.from(bytes).toString('base64'))
-      expect(web.fromBase64(web.toBase64(bytes))).toEqual(bytes)
-    }
-  })
+test('base64 agrees with Node for all bytes and lengths', () => {
+  for (let length = 0; length < 260; length++) {
+    const bytes = Uint8Array.from({ length }, (_, index) => 255 - (index % 256))
+    expect(web.toBase64(bytes)).toBe(Buffer.from(bytes).toString('base64'))
+    expect(web.fromBase64(web.toBase64(bytes))).toEqual(bytes)
+  }
 })
 
-describe('an RSA pair', () => {
-  const nodeKey = (pem: string) => ({
-    key: pem,
-    padding: constants.RSA_PKCS1_OAEP_PADDING,
-    oaepHash: 'sha256',
-  })
-  const asPem = (kind: string, text: string) => `-----BEGIN ${kind}-----\n${text}\n-----END ${kind}-----`
+const nodeKey = (pem: string) => ({
+  key: pem,
+  padding: constants.RSA_PKCS1_OAEP_PADDING,
+  oaepHash: 'sha256',
+})
+const asPem = (kind: string, text: string) => `-----BEGIN ${kind}-----\n${text}\n-----END ${kind}-----`
 
-  test('has 4096 bits, exponent 65537, and a public half of 550 bytes', async () => {
-    const [{ publicKey }] = await pairs
-    const details = createPublicKey(asPem('PUBLIC KEY', publicKey)).asymmetricKeyDetails
+test('an RSA pair has 4096 bits, exponent 65537, and a public half of 550 bytes', async () => {
+  const [{ publicKey }] = await pairs
+  const details = createPublicKey(asPem('PUBLIC KEY', publicKey)).asymmetricKeyDetails
 
-    expect(details).toEqual({ modulusLength: 4096, publicExponent: 65_537n })
-    expect(web.fromBase64(publicKey)).toHaveLength(550)
-  })
+  expect(details).toEqual({ modulusLength: 4096, publicExponent: 65_537n })
+  expect(web.fromBase64(publicKey)).toHaveLength(550)
+})
 
-  test('opens what other code wrapped, and the other way round', async () => {
-    const [{ publicKey, privateKey }] = await pairs
-    const secret = web.randomBytes(32)
+test('an RSA pair opens what other code wrapped, and the other way round', async () => {
+  const [{ publicKey, privateKey }] = await pairs
+  const secret = web.randomBytes(32)
 
-    const theirs = publicEncrypt(nodeKey(asPem('PUBLIC KEY', publicKey)), secret).toString('base64')
-    const ours = await web.wrap(await web.importPublicKey(publicKey), secret)
+  const theirs = publicEncrypt(nodeKey(asPem('PUBLIC KEY', publicKey)), secret).toString('base64')
+  const ours = await web.wrap(await web.importPublicKey(publicKey), secret)
 
-    expect(await web.unwrap(await web.importPrivateKey(privateKey), theirs)).toEqual(secret)
-    const opened = privateDecrypt(nodeKey(asPem('PRIVATE KEY', privateKey)), Buffer.from(ours, 'base64'))
-    expect(new Uint8Array(opened)).toEqual(secret)
-  })
+  expect(await web.unwrap(await web.importPrivateKey(privateKey), theirs)).toEqual(secret)
+  const opened = privateDecrypt(nodeKey(asPem('PRIVATE KEY', privateKey)), Buffer.from(ours, 'base64'))
+  expect(new Uint8Array(opened)).toEqual(secret)
+})
 
-  test('seals texts of any length to its public half, in a format that other code reads', async () => {
-    const [{ publicKey, privateKey }] = await pairs
-    const plain = 'Grüße '.repeat(1000)
+test('an RSA pair seals texts of any length to its public half, in a format that other code reads', async () => {
+  const [{ publicKey, privateKey }] = await pairs
+  const plain = 'Grüße '.repeat(1000)
 
-    const text = await web.sealTo(await web.importPublicKey(publicKey), plain)
+  const text = await web.sealTo(await web.importPublicKey(publicKey), plain)
 
-    const [wrapped, sealed] = text.split('|').map((part) => Buffer.from(part, 'base64').toString())
-    const key = privateDecrypt(nodeKey(asPem('PRIVATE KEY', privateKey)), Buffer.from(wrapped!, 'base64'))
-    const [iv, tag, ciphertext] = sealed!.split('|').map((part) => Buffer.from(part, 'base64'))
-    const decipher = createDecipheriv('aes-256-gcm', key, iv!).setAuthTag(tag!)
-    expect(Buffer.concat([decipher.update(ciphertext!), decipher.final()]).toString()).toBe(plain)
-    expect(await web.unsealFrom(await web.importPrivateKey(privateKey), text)).toBe(plain)
-  })
+  const [wrapped, sealed] = text.split('|').map((part) => Buffer.from(part, 'base64').toString())
+  const key = privateDecrypt(nodeKey(asPem('PRIVATE KEY', privateKey)), Buffer.from(wrapped!, 'base64'))
+  const [iv, tag, ciphertext] = sealed!.split('|').map((part) => Buffer.from(part, 'base64'))
+  const decipher = createDecipheriv('aes-256-gcm', key, iv!).setAuthTag(tag!)
+  expect(Buffer.concat([decipher.update(ciphertext!), decipher.final()]).toString()).toBe(plain)
+  expect(await web.unsealFrom(await web.importPrivateKey(privateKey), text)).toBe(plain)
+})
 
-  test('is read from the form that servers write, too', async () => {
-    const [{ publicKey, privateKey }] = await pairs
-    const written = (kind: string, text: string) =>
-      [asPem(kind, text), text].map((part) => Buffer.from(part).toString('base64')).join('|')
+test('an RSA pair is read from the form that servers write, too', async () => {
+  const [{ publicKey, privateKey }] = await pairs
+  const written = (kind: string, text: string) =>
+    [asPem(kind, text), text].map((part) => Buffer.from(part).toString('base64')).join('|')
 
-    const sealed = await web.sealTo(await web.importPublicKey(written('PUBLIC KEY', publicKey)), 'text')
+  const sealed = await web.sealTo(await web.importPublicKey(written('PUBLIC KEY', publicKey)), 'text')
 
-    expect(await web.unsealFrom(await web.importPrivateKey(written('PRIVATE KEY', privateKey)), sealed)).toBe('text')
-  })
+  expect(await web.unsealFrom(await web.importPrivateKey(written('PRIVATE KEY', privateKey)), sealed)).toBe('text')
+})
 
-  test('opens nothing of another pair, and nothing altered', async () => {
-    const [mine, other] = await pairs
-    const key = await web.importPrivateKey(other.privateKey)
-    const publicKey = await web.importPublicKey(mine.publicKey)
-    const wrapped = await web.wrap(publicKey, web.randomBytes(32))
-    const text = await web.sealTo(publicKey, 'text')
-    const [first, second] = text.split('|')
+test('an RSA pair opens nothing of another pair, and nothing altered', async () => {
+  const [mine, other] = await pairs
+  const key = await web.importPrivateKey(other.privateKey)
+  const publicKey = await web.importPublicKey(mine.publicKey)
+  const wrapped = await web.wrap(publicKey, web.randomBytes(32))
+  const text = await web.sealTo(publicKey, 'text')
+  const [first, second] = text.split('|')
 
-    await expect(web.unwrap(key, wrapped)).rejects.toThrow(web.CannotOpen)
-    await expect(web.unsealFrom(key, text)).rejects.toThrow(web.CannotOpen)
-    const own = await web.importPrivateKey(mine.privateKey)
-    for (const altered of [first!, `${second}|${first}`, `${text}|AAAA`, `${first}|`]) {
-      await expect(web.unsealFrom(own, altered)).rejects.toThrow(Error)
-    }
-  })
+  await expect(web.unwrap(key, wrapped)).rejects.toThrow(web.CannotOpen)
+  await expect(web.unsealFrom(key, text)).rejects.toThrow(web.CannotOpen)
+  const own = await web.importPrivateKey(mine.privateKey)
+  for (const altered of [first!, `${second}|${first}`, `${text}|AAAA`, `${first}|`]) {
+    await expect(web.unsealFrom(own, altered)).rejects.toThrow(Error)
+  }
+})
 
-  test('has halves that do only their own work', async () => {
-    const [{ publicKey, privateKey }] = await pairs
+test('an RSA pair has halves that do only their own work', async () => {
+  const [{ publicKey, privateKey }] = await pairs
 
-    const imported = await web.importPrivateKey(privateKey)
-    expect(imported).toMatchObject({ extractable: false, usages: ['decrypt'] })
-    await expect(web.importPrivateKey(publicKey)).rejects.toThrow(web.Malformed)
-    await expect(web.importPublicKey(privateKey)).rejects.toThrow(web.Malformed)
-    await expect(web.importPublicKey('AAAA')).rejects.toThrow(web.Malformed)
-  })
+  const imported = await web.importPrivateKey(privateKey)
+  expect(imported).toMatchObject({ extractable: false, usages: ['decrypt'] })
+  await expect(web.importPrivateKey(publicKey)).rejects.toThrow(web.Malformed)
+  await expect(web.importPublicKey(privateKey)).rejects.toThrow(web.Malformed)
+  await expect(web.importPublicKey('AAAA')).rejects.toThrow(web.Malformed)
+})
 
-  test('of 2048 bits is refused', async () => {
-    const algorithm = {
-      name: 'RSA-OAEP',
-      hash: 'SHA-256',
-      modulusLength: 2048,
-      publicExponent: new Uint8Array([1, 0, 1]),
-    }
-    const small = await crypto.subtle.generateKey(algorithm, true, ['encrypt', 'decrypt'])
-    const spki = web.toBase64(new Uint8Array(await crypto.subtle.exportKey('spki', small.publicKey)))
+test('an RSA pair of 2048 bits is refused', async () => {
+  const algorithm = {
+    name: 'RSA-OAEP',
+    hash: 'SHA-256',
+    modulusLength: 2048,
+    publicExponent: new Uint8Array([1, 0, 1]),
+  }
+  const small = await crypto.subtle.generateKey(algorithm, true, ['encrypt', 'decrypt'])
+  const spki = web.toBase64(new Uint8Array(await crypto.subtle.exportKey('spki', small.publicKey)))
 
-    await expect(web.importPublicKey(spki)).rejects.toThrow(web.Malformed)
-  })
+  await expect(web.importPublicKey(spki)).rejects.toThrow(web.Malformed)
+})
 
-  test('has a fingerprint that two people can compare', async () => {
-    const [mine, other] = await pairs
+test('an RSA pair has a fingerprint that two people can compare', async () => {
+  const [mine, other] = await pairs
 
-    expect(await web.fingerprint(mine.publicKey)).toMatch(/^([0-9a-f]{4} ){15}[0-9a-f]{4}$/)
-    expect(await web.fingerprint(mine.publicKey)).not.toBe(await web.fingerprint(other.publicKey))
-  })
+  expect(await web.fingerprint(mine.publicKey)).toMatch(/^([0-9a-f]{4} ){15}[0-9a-f]{4}$/)
+  expect(await web.fingerprint(mine.publicKey)).not.toBe(await web.fingerprint(other.publicKey))
 })
 
 test('a plain passkey has only letters, digits and the signs of the number row', () => {
@@ -303,58 +303,56 @@ test('a plain passkey has only letters, digits and the signs of the number row',
     expect(bad).not.toMatch(web.plainPasskey)
 })
 
-describe('unlocking', () => {
-  const validatorOf = async (publicKey: string, inKeychain = publicKey) => ({
-    publicKey,
-    validator: web.writeSealed(await web.seal(await passkeyKey(), inKeychain)),
-  })
+const validatorOf = async (publicKey: string, inKeychain = publicKey) => ({
+  publicKey,
+  validator: web.writeSealed(await web.seal(await passkeyKey(), inKeychain)),
+})
 
-  test('tells a wrong passkey from a right one', async () => {
-    const [{ publicKey }] = await pairs
-    const validator = await validatorOf(publicKey)
+test('unlocking tells a wrong passkey from a right one', async () => {
+  const [{ publicKey }] = await pairs
+  const validator = await validatorOf(publicKey)
 
-    expect(await web.unlock('Datakey_123', validator, salts)).toBeDefined()
-    expect(await web.unlock('Datakey_124', validator, salts)).toBeUndefined()
-  })
+  expect(await web.unlock('Datakey_123', validator, salts)).toBeDefined()
+  expect(await web.unlock('Datakey_124', validator, salts)).toBeUndefined()
+})
 
-  test('knows a right passkey from a wrong one by a keychain that is still one blob, too', async () => {
-    const [{ publicKey, privateKey }, other] = await pairs
-    const old = JSON.stringify({ username: 'jdoe', 'time-signature': 1, publicKey, privateKey, aiConvKey: {} })
-    const validator = { publicKey, validator: web.writeSealed(await web.seal(await passkeyKey(), old)) }
+test('unlocking knows a right passkey from a wrong one by a keychain that is still one blob, too', async () => {
+  const [{ publicKey, privateKey }, other] = await pairs
+  const old = JSON.stringify({ username: 'jdoe', 'time-signature': 1, publicKey, privateKey, aiConvKey: {} })
+  const validator = { publicKey, validator: web.writeSealed(await web.seal(await passkeyKey(), old)) }
 
-    expect(await web.unlock('Datakey_123', validator, salts)).toBeDefined()
-    expect(await web.unlock('Datakey_124', validator, salts)).toBeUndefined()
-    await expect(web.unlock('Datakey_123', { ...validator, publicKey: other.publicKey }, salts)).rejects.toThrow(
-      web.Malformed,
-    )
-  })
+  expect(await web.unlock('Datakey_123', validator, salts)).toBeDefined()
+  expect(await web.unlock('Datakey_124', validator, salts)).toBeUndefined()
+  await expect(web.unlock('Datakey_123', { ...validator, publicKey: other.publicKey }, salts)).rejects.toThrow(
+    web.Malformed,
+  )
+})
 
-  test('stops when the service shows a public key that is not the one in the keychain', async () => {
-    const [mine, other] = await pairs
+test('unlocking stops when the service shows a public key that is not the one in the keychain', async () => {
+  const [mine, other] = await pairs
 
-    await expect(web.unlock('Datakey_123', await validatorOf(other.publicKey, mine.publicKey), salts)).rejects.toThrow(
-      web.Malformed,
-    )
-  })
+  await expect(web.unlock('Datakey_123', await validatorOf(other.publicKey, mine.publicKey), salts)).rejects.toThrow(
+    web.Malformed,
+  )
+})
 
-  test('does not call a broken validator a wrong passkey', async () => {
-    const validator = { publicKey: 'AAAA', validator: 'AAAA|AAAA' }
+test('unlocking does not call a broken validator a wrong passkey', async () => {
+  const validator = { publicKey: 'AAAA', validator: 'AAAA|AAAA' }
 
-    await expect(web.unlock('Datakey_123', validator, salts)).rejects.toThrow(web.Malformed)
-  })
+  await expect(web.unlock('Datakey_123', validator, salts)).rejects.toThrow(web.Malformed)
+})
 
-  test('refuses a keychain value that was put into another slot', async () => {
-    const [{ publicKey, privateKey }] = await pairs
-    const key = await passkeyKey()
-    const plain = { private_key: privateKey, public_key: publicKey, ai_conv: roomKey } as const
-    const kinds = Object.keys(plain) as (keyof typeof plain)[]
+test('unlocking refuses a keychain value that was put into another slot', async () => {
+  const [{ publicKey, privateKey }] = await pairs
+  const key = await passkeyKey()
+  const plain = { private_key: privateKey, public_key: publicKey, ai_conv: roomKey } as const
+  const kinds = Object.keys(plain) as (keyof typeof plain)[]
 
-    for (const from of kinds) {
-      const { value } = await web.sealEntry(key, { key: 'k', keyType: from, value: plain[from] })
-      for (const to of kinds) {
-        const opened = web.unsealEntry(key, { key: 'k', keyType: to, value })
-        await (to === from ? expect(opened).resolves.toBe(plain[from]) : expect(opened).rejects.toThrow(web.Malformed))
-      }
+  for (const from of kinds) {
+    const { value } = await web.sealEntry(key, { key: 'k', keyType: from, value: plain[from] })
+    for (const to of kinds) {
+      const opened = web.unsealEntry(key, { key: 'k', keyType: to, value })
+      await (to === from ? expect(opened).resolves.toBe(plain[from]) : expect(opened).rejects.toThrow(web.Malformed))
     }
-  })
+  }
 })

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, expect, test, vi } from 'vitest'
 import { Problem } from '../../routers/core/problems.ts'
 import { startApp } from '../kit/app.ts'
 import { signIn } from '../kit/browser.ts'
@@ -15,24 +15,23 @@ const german = { ...navigation, 'accept-language': 'de' }
 const open = (path: string, headers: Record<string, string> = navigation) =>
   fetch(svc.url + path, { headers, redirect: 'manual' })
 
-describe('the start page', () => {
-  test('leads guests to signing in, and whoever is signed in to their profile', async () => {
-    const { browser } = await signIn(svc, 'ada')
+test('the start page leads guests to signing in, and whoever is signed in to their profile', async () => {
+  const { browser } = await signIn(svc, 'ada')
 
-    const guest = await open('/')
-    const person = await browser.send('GET', '/')
+  const guest = await open('/')
+  const person = await browser.send('GET', '/')
 
-    expect([guest.status, guest.headers.get('location')]).toEqual([302, '/login'])
-    expect([person.status, person.headers.get('location')]).toEqual([302, '/profile'])
-    expect(guest.headers.get('cache-control')).toBe('no-store')
-  })
+  expect([guest.status, guest.headers.get('location')]).toEqual([302, '/login'])
+  expect([person.status, person.headers.get('location')]).toEqual([302, '/profile'])
+  expect(guest.headers.get('cache-control')).toBe('no-store')
 })
 
-describe('an address where nothing is', () => {
-  test.for([
-    ['English', navigation, 'en', 'Page not found', 'To the start page'],
-    ['German', german, 'de', 'Seite nicht gefunden', 'Zur Startseite'],
-  ] as const)('shows browsers a page in %s, with a way back and the id of the request', async (row) => {
+test.for([
+  ['English', navigation, 'en', 'Page not found', 'To the start page'],
+  ['German', german, 'de', 'Seite nicht gefunden', 'Zur Startseite'],
+] as const)(
+  'an address where nothing is shows browsers a page in %s, with a way back and the id of the request',
+  async (row) => {
     const [, headers, lang, title, back] = row
 
     for (const path of ['/nope', '/login/nope', '/assets/nope.js', '/%']) {
@@ -45,72 +44,70 @@ describe('an address where nothing is', () => {
       expect(text).toContain(`href="/">${back}</a>`)
       expect(text).toContain(answer.headers.get('x-request-id'))
     }
-  })
+  },
+)
 
-  test('shows the page that its policy allows, and stays out of caches', async () => {
-    const { headers } = await open('/nope')
+test('an address where nothing is shows the page that its policy allows, and stays out of caches', async () => {
+  const { headers } = await open('/nope')
 
-    expect(headers.get('content-security-policy')).toContain("default-src 'none'; script-src 'self'")
-    expect(headers.get('cache-control')).toBe('no-store')
-  })
+  expect(headers.get('content-security-policy')).toContain("default-src 'none'; script-src 'self'")
+  expect(headers.get('cache-control')).toBe('no-store')
+})
 
-  test('speaks the language that was chosen in the browser', async () => {
-    const answer = await open('/nope', { ...navigation, cookie: 'locale=de_DE' })
+test('an address where nothing is speaks the language that was chosen in the browser', async () => {
+  const answer = await open('/nope', { ...navigation, cookie: 'locale=de_DE' })
 
-    expect(await answer.text()).toContain('Seite nicht gefunden')
-  })
+  expect(await answer.text()).toContain('Seite nicht gefunden')
+})
 
-  test('answers programs with JSON, as do all addresses below /api and /trpc', async () => {
-    const requests = [
-      ['/nope', {}],
-      ['/nope', { accept: '*/*' }],
-      ['/nope', { accept: 'application/json' }],
-      ['/api/nope', navigation],
-      ['/api/svc/v1/nope', navigation],
-      ['/trpc/nope', navigation],
-    ] as const
+test('an address where nothing is answers programs with JSON, as do all addresses below /api and /trpc', async () => {
+  const requests = [
+    ['/nope', {}],
+    ['/nope', { accept: '*/*' }],
+    ['/nope', { accept: 'application/json' }],
+    ['/api/nope', navigation],
+    ['/api/svc/v1/nope', navigation],
+    ['/trpc/nope', navigation],
+  ] as const
 
-    for (const [path, headers] of requests) {
-      const answer = await open(path, headers)
-      expect([path, answer.status]).toEqual([path, 404])
-      expect(answer.headers.get('content-type')).toMatch(/json/)
-    }
-    const answer = await open('/nope', {})
-    expect(await answer.json()).toEqual({
-      success: false,
-      message: 'There is nothing at this address.',
-      code: 'not_found',
-      requestId: answer.headers.get('x-request-id'),
-    })
+  for (const [path, headers] of requests) {
+    const answer = await open(path, headers)
+    expect([path, answer.status]).toEqual([path, 404])
+    expect(answer.headers.get('content-type')).toMatch(/json/)
+  }
+  const answer = await open('/nope', {})
+  expect(await answer.json()).toEqual({
+    success: false,
+    message: 'There is nothing at this address.',
+    code: 'not_found',
+    requestId: answer.headers.get('x-request-id'),
   })
 })
 
-describe('a page that fails', () => {
-  test('says so in the language of the person, and nothing of the inside', async () => {
-    const spy = vi.spyOn(svc.services, 'loginSources').mockRejectedValue(new Error('no such directory: /secret'))
+test('a page that fails says so in the language of the person, and nothing of the inside', async () => {
+  const spy = vi.spyOn(svc.services, 'loginSources').mockRejectedValue(new Error('no such directory: /secret'))
 
-    const answer = await open('/login?x=1', german)
-    const program = await open('/login', {})
-    spy.mockRestore()
-    const text = await answer.text()
+  const answer = await open('/login?x=1', german)
+  const program = await open('/login', {})
+  spy.mockRestore()
+  const text = await answer.text()
 
-    expect(answer.status).toBe(500)
-    expect(text).toContain('<h1>Etwas ist schiefgelaufen</h1>')
-    expect(text).toContain('<a class="button quiet" href="">Erneut versuchen</a>')
-    expect(text).toContain(answer.headers.get('x-request-id'))
-    expect(text).not.toContain('secret')
-    expect(await program.json()).toMatchObject({ success: false, code: 'internal' })
-  })
+  expect(answer.status).toBe(500)
+  expect(text).toContain('<h1>Etwas ist schiefgelaufen</h1>')
+  expect(text).toContain('<a class="button quiet" href="">Erneut versuchen</a>')
+  expect(text).toContain(answer.headers.get('x-request-id'))
+  expect(text).not.toContain('secret')
+  expect(await program.json()).toMatchObject({ success: false, code: 'internal' })
+})
 
-  test('says that the service is not available where that is all there is', async () => {
-    const spy = vi.spyOn(svc.services, 'loginSources').mockRejectedValue(new Problem('unavailable'))
+test('a page that fails says that the service is not available where that is all there is', async () => {
+  const spy = vi.spyOn(svc.services, 'loginSources').mockRejectedValue(new Problem('unavailable'))
 
-    const answer = await open('/login')
-    spy.mockRestore()
+  const answer = await open('/login')
+  spy.mockRestore()
 
-    expect(answer.status).toBe(503)
-    expect(await answer.text()).toContain('<h1>Back in a moment</h1>')
-  })
+  expect(answer.status).toBe(503)
+  expect(await answer.text()).toContain('<h1>Back in a moment</h1>')
 })
 
 test('a form that another site sent is refused with a page, and a script gets JSON', async () => {

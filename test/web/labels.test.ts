@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { builtInLabels } from '../../routers/system/labels/index.ts'
 import { startApp } from '../kit/app.ts'
 import { addAccount } from '../kit/browser.ts'
@@ -20,36 +20,34 @@ async function sources(): Promise<string> {
   return (await Promise.all(files.map((file) => readFile(join(folder, file), 'utf8')))).join('\n')
 }
 
-describe('the labels', () => {
-  test('have the same keys in both languages, each with a text and the same placeholders', () => {
-    expect(Object.keys(german)).toEqual(Object.keys(english))
-    for (const [key, text] of Object.entries(english)) {
-      expect([key, german[key]?.trim(), text.trim()]).toEqual([
-        key,
-        expect.stringMatching(/./),
-        expect.stringMatching(/./),
-      ])
-      expect([key, placeholders(german[key] ?? '')]).toEqual([key, placeholders(text)])
-    }
-  })
+test('the labels have the same keys in both languages, each with a text and the same placeholders', () => {
+  expect(Object.keys(german)).toEqual(Object.keys(english))
+  for (const [key, text] of Object.entries(english)) {
+    expect([key, german[key]?.trim(), text.trim()]).toEqual([
+      key,
+      expect.stringMatching(/./),
+      expect.stringMatching(/./),
+    ])
+    expect([key, placeholders(german[key] ?? '')]).toEqual([key, placeholders(text)])
+  }
+})
 
-  test('are there for every key that a page names', async () => {
-    const named = [...(await sources()).matchAll(/'(page\.[\w.]+)'/g)].map(([, key]) => key!)
+test('the labels are there for every key that a page names', async () => {
+  const named = [...(await sources()).matchAll(/'(page\.[\w.]+)'/g)].map(([, key]) => key!)
 
-    expect(named.length).toBeGreaterThan(80)
-    expect(named.filter((key) => english[key] === undefined)).toEqual([])
-  })
+  expect(named.length).toBeGreaterThan(80)
+  expect(named.filter((key) => english[key] === undefined)).toEqual([])
+})
 
-  test('are all named by a page, or made of the word for what went wrong', async () => {
-    const text = await sources()
-    const made = /^page\.(error|profile\.ability|notFound|forbidden|unavailable|failed|refused)\b/
+test('the labels are all named by a page, or made of the word for what went wrong', async () => {
+  const text = await sources()
+  const made = /^page\.(error|profile\.ability|notFound|forbidden|unavailable|failed|refused)\b/
 
-    const unused = Object.keys(english).filter(
-      (key) => key.startsWith('page.') && !made.test(key) && !text.includes(`'${key}'`),
-    )
+  const unused = Object.keys(english).filter(
+    (key) => key.startsWith('page.') && !made.test(key) && !text.includes(`'${key}'`),
+  )
 
-    expect(unused).toEqual([])
-  })
+  expect(unused).toEqual([])
 })
 
 /** A folder where the text of each label is its key in brackets. */

@@ -338,7 +338,7 @@ describe('the pages', () => {
     expect(text).not.toMatch(/<button(?! disabled)/)
   })
 
-  test('send everybody to where they belong', async () => {
+  test('the pages send everybody to where they belong', async () => {
     await using svc = await startApp()
 
     for (const path of ['/register', '/handshake', '/profile', '/logout']) {
@@ -347,7 +347,7 @@ describe('the pages', () => {
     }
   })
 
-  test('run nothing that stands in them, and nothing from elsewhere', async () => {
+  test('the pages run nothing that stands in them, and nothing from elsewhere', async () => {
     await using svc = await startApp()
 
     const answer = await fetch(`${svc.url}/login?error=%3Cscript%3E`)
