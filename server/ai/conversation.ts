@@ -110,7 +110,7 @@ function textOf({ content }: LanguageModelV4Prompt[number]): string {
     .map((part) => {
       if (part.type === 'text') return part.text
       if (part.type === 'tool-call') return JSON.stringify(part.input)
-      return part.type === 'tool-result' ? JSON.stringify(part.output) : ''
+      return part.type === 'tool-result' && 'value' in part.output ? JSON.stringify(part.output.value) : ''
     })
     .join('')
 }

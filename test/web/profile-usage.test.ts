@@ -58,8 +58,6 @@ describeWith('chromium')('the use of models on the profile page', () => {
       expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width)
       await expectAccessible(page)
       expect(person.complaints).toEqual([])
-      if (process.env['SHOTS'])
-        await page.locator('section:has(#usage)').screenshot({ path: `${process.env['SHOTS']}/${locale}.png` })
     },
   )
 

@@ -1,0 +1,98 @@
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test, vi } from 'vitest'
+import { startApp } from '../kit/app.ts'
+import {
+  type Asked,
+  answers,
+  type Behaviour,
+  beginStream,
+  callsTool,
+  chunk,
+  configFor,
+  inTurn,
+  question,
+  startProvider,
+} from '../kit/provider.ts'
+
+const EXTENSIONS = fileURLToPath(new URL('../fixtures/extension.ts', import.meta.url))
+
+async function startWith(behave: Behaviour, provider: object = {}) {
+  await using resources = new AsyncDisposableStack()
+  const upstream = resources.use(await startProvider(behave))
+  const config = resources.use(await configFor(upstream.url, { provider, model: { tools: ['weather', 'patient'] } }))
+  const svc = resources.use(await startApp({ AI_CONFIG: config.file, EXTENSIONS }))
+  const { token } = await svc.user()
+  const kept = resources.move()
+  return {
+    upstream,
+    ask: (signal?: AbortSignal) =>
+      svc.send('POST', '/api/ai-req', {
+        token,
+        headers: { accept: 'text/event-stream' },
+        body: question(),
+        ...(signal && { signal }),
+      }),
+    async record() {
+      await vi.waitFor(async () => expect(await svc.rows('select id from usage_records')).toHaveLength(1))
+      const [record] = await svc.rows(
+        'select outcome, estimated, input_tokens as input, output_tokens as output from usage_records',
+      )
+      return record
+    },
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  }
+}
+
+/** The bytes of what a provider was sent to read, of which it makes a token of four. */
+function promptBytes({ body }: Asked): number {
+  const messages = body.messages as { content: string | null; tool_calls?: { function: { arguments: string } }[] }[]
+  const texts = messages.flatMap(({ content, tool_calls: calls = [] }) => [
+    content ?? '',
+    ...calls.map((call) => call.function.arguments),
+  ])
+  return texts.reduce((bytes, text) => bytes + Buffer.byteLength(text), 0)
+}
+
+describe('every request of one call is on its bill', () => {
+  test('where the caller goes away between two rounds', async () => {
+    await using app = await startWith(callsTool('patient', '{}'))
+    const gone = new AbortController()
+    const asking = app.ask(gone.signal).catch(() => undefined)
+    await vi.waitFor(() => expect(app.upstream.asked).toHaveLength(1))
+    await new Promise((done) => setTimeout(done, 200))
+
+    gone.abort()
+    await asking
+
+    expect(await app.record()).toEqual({ outcome: 'aborted', estimated: false, input: 7, output: 3 })
+  })
+
+  test('where the second round breaks off: the total of the first, and what came of the second', async () => {
+    const breaks: Behaviour = (_, response) => {
+      beginStream(response)
+      for (const content of ['It ', 'is ', 'wet ']) response.write(chunk({ delta: { content } }))
+      setTimeout(() => response.destroy(), 50)
+    }
+    await using app = await startWith(inTurn(callsTool('weather', '{"city":"Hildesheim"}'), breaks))
+
+    await (await app.ask()).text()
+
+    const second = Math.ceil(promptBytes(app.upstream.asked[1] as Asked) / 4)
+    expect(second).toBeGreaterThan(15)
+    expect(await app.record()).toEqual({ outcome: 'failed', estimated: true, input: 7 + second, output: 3 + 3 })
+  })
+
+  test('where a try told its input, failed before a word, and was made again', async () => {
+    const fails: Behaviour = (_, response) => {
+      beginStream(response)
+      response.write(chunk({ delta: { role: 'assistant' } }, { usage: { prompt_tokens: 40, completion_tokens: 0 } }))
+      setTimeout(() => response.destroy(), 50)
+    }
+    await using app = await startWith(inTurn(fails, answers('All is well.')), { continuousUsage: true })
+
+    await (await app.ask()).text()
+
+    expect(app.upstream.asked).toHaveLength(2)
+    expect(await app.record()).toEqual({ outcome: 'completed', estimated: false, input: 40 + 7, output: 3 })
+  })
+})
