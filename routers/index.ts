@@ -25,6 +25,7 @@ import { userKeychainValuesRouter } from './identity/user-keychain-values.ts'
 import { users, usersRouter } from './identity/users.ts'
 import type { Resource } from './resource/declare.ts'
 import { changeLogRouter } from './rooms/change-log.ts'
+import { roomMembersRouter } from './rooms/room-members.ts'
 import { roomsRouter } from './rooms/rooms.ts'
 import { configsRouter } from './system/configs.ts'
 import { connectionsRouter } from './system/connections.ts'
@@ -56,6 +57,7 @@ export const appRouter = router({
   passkey: passkeyRouter,
   password: passwordRouter,
   registration: registrationRouter,
+  roomMembers: roomMembersRouter,
   rooms: roomsRouter,
   sessions: sessionsRouter,
   systemModels: systemModelsRouter,

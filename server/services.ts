@@ -1,12 +1,13 @@
 import type { FastifyBaseLogger } from 'fastify'
 import manifest from '../package.json' with { type: 'json' }
 import { extend } from '../routers/core/extension.ts'
-import { createHooks } from '../routers/core/hooks.ts'
+import { createHooks, type HookRegistry } from '../routers/core/hooks.ts'
 import type { Services } from '../routers/core/services.ts'
 import type { Settings } from '../routers/core/settings.ts'
 import { lockKeychain } from '../routers/identity/keychain-lock.ts'
 import { resources } from '../routers/index.ts'
 import { createCatalogue } from '../routers/resource/catalogue.ts'
+import { letGoOfRooms } from '../routers/rooms/erase-member.ts'
 import { createGateway } from './ai/gateway.ts'
 import { readModelConfig } from './config/ai-config.ts'
 import { loadExtensions } from './config/extensions.ts'
@@ -53,8 +54,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
   const appKey = env.APP_KEY ?? (await generatedKey(env.DATA_DIR))
   const settings = settingsOf(env, appKey)
   const vault = createVault(appKey, env.APP_PREVIOUS_KEYS)
-  const hooks = createHooks()
-  hooks.on('user-type-changed', lockKeychain)
+  const hooks = listen(createHooks())
   const extensions = extend(hooks, await loadExtensions(env.EXTENSIONS), log)
   const { kv, answers, limiter, close: closeKeyValue } = await createKeyValue(env.REDIS_URL)
   const changeBus = await createChangeBus(env.REDIS_URL, log)
@@ -99,6 +99,12 @@ const filesOf = (env: Env): Pick<Services, 'frontendMigrations' | 'limitsConfig'
   modelConfig: () => readModelConfig(env.AI_CONFIG, env.variables, { demo: env.NODE_ENV !== 'production' }),
 })
 
+function listen(hooks: HookRegistry): HookRegistry {
+  hooks.on('user-type-changed', lockKeychain)
+  hooks.on('user-erasing', letGoOfRooms)
+  return hooks
+}
+
 const upkeepOf = ({ CHANGE_LOG_DAYS: keptDays }: Env, { pool }: Database): UpkeepTasks => ({
   'change log': () => keepDayPartitions(pool, { table: 'change_log', column: 'at', keptDays }, new Date()),
 })
@@ -118,6 +124,13 @@ function settingsOf(env: Env, appKey: string): Settings {
     defaultLocale: env.APP_LOCALE,
     syncLog: env.SYNC_LOG,
     keychain: { maxEntries: env.KEYCHAIN_MAX_ENTRIES, maxBytes: env.KEYCHAIN_MAX_BYTES },
+    rooms: {
+      perPerson: env.ROOMS_PER_PERSON,
+      members: env.ROOM_MAX_MEMBERS,
+      invitations: env.ROOM_MAX_INVITATIONS,
+      invitationLifetime: env.ROOM_INVITATION_LIFETIME,
+    },
+    peopleSearchesPerMinute: env.PEOPLE_SEARCHES_PER_MINUTE,
     aiUser: { name: env.SVC_NAME, username: env.SVC_USERNAME },
   }
 }

@@ -7,8 +7,10 @@ import { Room } from './room.ts'
 /** What a member may do; `assistant` is the AI user alone. */
 export const memberRoles = ['admin', 'editor', 'viewer', 'assistant'] as const
 
+export type MemberRole = (typeof memberRoles)[number]
+
 /** `removed` is kept for the names of authors, and for who comes back. */
-const memberStates = ['member', 'invited', 'removed'] as const
+export const memberStates = ['member', 'invited', 'removed'] as const
 
 /** A membership, or an invitation to become a member. */
 export const RoomMember = defineEntity({
@@ -52,6 +54,41 @@ export const RoomMember = defineEntity({
 /** The rooms of which the caller is a member. PostgreSQL looks them up once per statement, and never looks at the others. */
 export const roomsOfViewer = (sql: ParameterBinder): string =>
   sql.list('room_members', 'room_id', (m) => `${m}.user_id = ${sql.param('viewer')} and ${m}.state = 'member'`)
+
+/** The rooms that the caller administers as a member. */
+export const roomsToAdminister = (sql: ParameterBinder): string =>
+  sql.list(
+    'room_members',
+    'room_id',
+    (m) => `${m}.user_id = ${sql.param('viewer')} and ${m}.state = 'member' and ${m}.role = 'admin'`,
+  )
+
+/** An invitation, as long as it can be accepted. */
+export const isPending = (member: string) => `${member}.state = 'invited' and ${member}.expires_at > now()`
+
+/** Members of the caller's rooms, and those who were; invitations of the caller, and of rooms that they administer. */
+export const visibleMembers: SqlPredicate = (member, sql) => {
+  const roomIn = (rooms: string) => `${member}.room_id = any(${rooms})`
+  const own = `${member}.user_id = ${sql.param('viewer')}`
+  return `(${member}.state <> 'invited' and ${roomIn(roomsOfViewer(sql))}
+    or ${isPending(member)} and (${own} or ${roomIn(roomsToAdminister(sql))}))`
+}
+
+/** Who was a member is found by what they wrote, and stands in no list. */
+export const isNotRemoved: SqlPredicate = (member) => `${member}.state <> 'removed'`
+
+/** A person who is a member, of a room that the caller administers. */
+export const changeableMembers: SqlPredicate = (member, sql) =>
+  `(${isPerson(member)} and ${member}.room_id = any(${roomsToAdminister(sql)}))`
+
+/** The caller themself, and of a room that they administer everybody: members are removed, invitations withdrawn. */
+export const removableMembers: SqlPredicate = (member, sql) => {
+  const mayRemove = `${member}.user_id = ${sql.param('viewer')} or ${member}.room_id = any(${roomsToAdminister(sql)})`
+  return `((${isPerson(member)} or ${isPending(member)}) and (${mayRemove}))`
+}
+
+/** A member who is not the AI user. */
+export const isPerson = (member: string) => `${member}.state = 'member' and ${member}.role <> 'assistant'`
 
 /** The membership of the caller in a room. */
 const ofViewer = (room: string, sql: ParameterBinder) => (m: string) =>

@@ -1,7 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/core'
 import { id, timestamps } from '../sql/columns.ts'
-import { everyRowForAdmins } from '../sql/scope.ts'
-import { RoomMember, roomsOfViewer } from './room-member.ts'
+import { everyRowForAdmins, type SqlPredicate } from '../sql/scope.ts'
+import { RoomMember, roomsOfViewer, roomsToAdminister } from './room-member.ts'
 
 /** Where people meet each other and the AI user. What they write is encrypted in their browsers. */
 export const Room = defineEntity({
@@ -26,3 +26,9 @@ export const Room = defineEntity({
 
 /** Those of which the caller is a member; administrators of the installation see that a room exists. */
 export const visibleRooms = everyRowForAdmins((room, sql) => `${room}.id = any(${roomsOfViewer(sql)})`)
+
+/** Those that the caller administers as a member. */
+export const administeredRooms: SqlPredicate = (room, sql) => `${room}.id = any(${roomsToAdminister(sql)})`
+
+/** The same, and for administrators of the installation every room. */
+export const removableRooms = everyRowForAdmins(administeredRooms)

@@ -1,21 +1,8 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { type LoggedChange, recordChanges } from '../../entities/rooms/change-log.sql.ts'
 import type { Resource } from '../resource/declare.ts'
+import type { ChangeRecorder, Stream, StreamKind } from './change-recorder.ts'
 import type { Context } from './context.ts'
-
-/** What can be followed: a room, or what concerns one person. */
-export type StreamKind = 'room' | 'user'
-export type Stream = `${StreamKind}:${number}`
-
-export type ChangeVerb = 'created' | 'updated' | 'deleted'
-
-/** Takes note of what a transaction changes. */
-export interface ChangeRecorder {
-  /** Of the streams that are named. */
-  add(streams: readonly Stream[], verb: ChangeVerb, type: string, id: number | string): void
-  /** Of the streams to which its declaration says the row belongs. */
-  addRow(of: Resource, verb: ChangeVerb, row: { id: number }): void
-}
 
 /**
  * Carries out a transaction and writes to the change log what it changed. The log is written last and in one statement, so

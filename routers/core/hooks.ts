@@ -1,6 +1,8 @@
+import type { EntityManager } from '@mikro-orm/postgresql'
 import type { HealthResult } from '../ports/health.ts'
 import type { RateLimitStatus } from '../ports/rate-limiter.ts'
 import type { UserType } from './caller.ts'
+import type { ChangeRecorder } from './change-recorder.ts'
 
 /** A number of a stream of the change log. */
 export interface StreamPosition {
@@ -26,6 +28,19 @@ export interface ResponseHints {
 /** Why the type of a caller changes. A session that goes on, or has run out, changes none. */
 export type TypeChangeCause = 'login' | 'registration' | 'logout' | 'key-reset' | 'bearer-token'
 
+export interface Erasing {
+  userId: number
+  em: EntityManager
+  changes: ChangeRecorder
+  /** How many rows go, and how many stay without the person, per table. */
+  report: ErasureReport
+  /** Storage keys of files to which nothing will refer after the commit. */
+  files: string[]
+}
+
+/** How many rows went, and how many stayed without the person, per table. */
+export type ErasureReport = Record<string, { deleted: number; kept: number }>
+
 /** Every hook with its payload. A hook runs in the request, and its listeners may change what happens by the payload. */
 export interface Hooks {
   'user-type-changed': {
@@ -35,6 +50,8 @@ export interface Hooks {
     userId?: number | undefined
     hints: ResponseHints
   }
+  /** Somebody is about to be erased, in a transaction: what refers to them in other ways than by a column is let go of first. */
+  'user-erasing': Erasing
   'health-check': { results: Map<string, HealthResult> }
 }
 

@@ -16,8 +16,21 @@ export interface Settings {
   /** Whether the answer of a mutation tells the positions that it wrote to the change log. */
   syncLog: boolean
   keychain: KeychainQuota
+  rooms: RoomQuotas
+  peopleSearchesPerMinute: number
   aiUser: { name: string; username: string }
   public: PublicSettings
+}
+
+export interface RoomQuotas {
+  /** In how many rooms a person may be. */
+  perPerson: number
+  /** How many members a room may have, the AI user included. */
+  members: number
+  /** How many invitations to a room may wait for an answer. */
+  invitations: number
+  /** In milliseconds. */
+  invitationLifetime: number
 }
 
 /** How large a person's keychain may be. */

@@ -3,22 +3,24 @@ import type { EntityManager } from '@mikro-orm/postgresql'
 import { type EraseRule, eraseRules } from '../../entities/identity/erasure.ts'
 import { Session } from '../../entities/identity/session.ts'
 import { AI_USER_ID, User } from '../../entities/identity/user.ts'
+import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
+import type { ErasureReport } from '../core/hooks.ts'
 import { Problem } from '../core/problems.ts'
-
-/** How many rows went, and how many stayed without the person, per table. */
-export type ErasureReport = Record<string, { deleted: number; kept: number }>
 
 /** Erases a person and all they own in one transaction, once `first` agrees; their usage stays, without them. */
 export async function eraseUser(
-  { em, services: { storage, localAccounts, log } }: Context,
+  ctx: Context,
   user: User,
   first: (tx: EntityManager) => Promise<void> = async () => {},
 ): Promise<ErasureReport> {
+  const { storage, localAccounts, log, hooks } = ctx.services
   if (user.id === AI_USER_ID) throw new Problem('invalid', { detail: 'The AI user cannot be removed.' })
   const report: ErasureReport = {}
-  await em().transactional(async (tx) => {
+  const files = user.avatar ? [user.avatar] : []
+  await changing(ctx, async (tx, changes) => {
     await first(tx)
+    await hooks.settle('user-erasing', { userId: user.id, em: tx, changes, report, files })
     for (const rule of eraseRules(tx.getMetadata())) {
       const { deleted = 0, kept = 0 } = report[rule.table] ?? {}
       const count = await carryOut(tx, rule, user.id)
@@ -34,8 +36,8 @@ export async function eraseUser(
     await localAccounts.remove(user.username)
   })
   const stays = (error: unknown) => log.warn({ error }, 'an avatar could not be deleted')
-  // Only once nothing refers to it any more.
-  if (user.avatar) await storage.delete(user.avatar).catch(stays)
+  // Only once nothing refers to them any more.
+  for (const key of files) await storage.delete(key).catch(stays)
   return report
 }
 

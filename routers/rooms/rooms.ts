@@ -1,15 +1,20 @@
 import { z } from 'zod'
 import { AI_USER_ID } from '../../entities/identity/user.ts'
-import { Room, visibleRooms } from '../../entities/rooms/room.ts'
+import { administeredRooms, Room, removableRooms, visibleRooms } from '../../entities/rooms/room.ts'
 import { memberRoles, RoomMember, unreadCount, viewerRole } from '../../entities/rooms/room-member.ts'
 import { takes } from '../core/body-size.ts'
+import type { Context } from '../core/context.ts'
 import { router, userWith } from '../core/trpc.ts'
-import { attribute, resource, sortedTimestamps } from '../resource/declare.ts'
+import { attribute, many, resource, sortedTimestamps } from '../resource/declare.ts'
 import { exposes } from '../resource/exposure.ts'
+import { resourceId } from '../resource/ids.ts'
 import type { RecordOf } from '../resource/record.ts'
 import { reads } from '../verbs/read.ts'
-import { createRow, type WrittenRow } from '../verbs/write.ts'
-import { createInput } from '../verbs/write-inputs.ts'
+import { createRow, deleteRow, type WrittenRow, writes } from '../verbs/write.ts'
+import { createInput, ifVersion, type RowChange } from '../verbs/write-inputs.ts'
+import { deleteFiles } from './delete-files.ts'
+import { noteRoomGone } from './end-membership.ts'
+import { assertMayEnterOneMore } from './room-quotas.ts'
 import { slugOf } from './slug.ts'
 
 const MAX_CIPHERTEXT = 128 * 1024
@@ -20,6 +25,8 @@ export const rooms = resource({
   about: 'Rooms of which the caller is a member.',
   entity: Room,
   scope: visibleRooms,
+  mayUpdate: administeredRooms,
+  mayDelete: removableRooms,
   streams: { room: 'id' },
   attributes: {
     name: attribute(z.string().trim().min(1).max(120).describe('Not encrypted.'), { write: true, sort: true }),
@@ -44,8 +51,12 @@ export const rooms = resource({
     ),
     ...sortedTimestamps,
   },
+  relations: { members: many('room-members') },
+  includes: ['members', 'members.user'],
   page: { size: 50, max: 200 },
 })
+
+const written = writes(rooms, { by: userWith('write'), body: 'long text' })
 
 export const roomsRouter = router({
   ...reads(rooms),
@@ -58,9 +69,17 @@ export const roomsRouter = router({
       const { id } = ctx.caller.person
       return createRow(ctx, rooms, input, {
         complete: ({ name }) => ({ slug: slugOf(String(name)) }),
+        beforehand: (em) => assertMayEnterOneMore(ctx, em, id),
         afterFlush: (written) => addFirstMembers(written, id),
       })
     }),
+
+  update: written.update,
+
+  delete: userWith('write')
+    .meta(exposes(rooms, 'delete'))
+    .input(z.strictObject({ id: resourceId, ifVersion }))
+    .mutation(({ ctx, input }) => deleteRoom(ctx, input)),
 })
 
 async function addFirstMembers({ em, changes, row: { id: room } }: WrittenRow, creator: number): Promise<void> {
@@ -71,4 +90,17 @@ async function addFirstMembers({ em, changes, row: { id: room } }: WrittenRow, c
   await em.flush()
   for (const { id } of people) changes.add([`room:${room}`], 'created', 'room-members', id)
   changes.add([`user:${creator}`], 'created', 'rooms', room)
+}
+
+async function deleteRoom(ctx: Context, version: Pick<RowChange, 'id' | 'ifVersion'>): Promise<{ id: string }> {
+  const files: string[] = []
+  const deleted = await deleteRow(ctx, rooms, version, {
+    async beforeDelete({ em, changes, row }) {
+      await noteRoomGone({ em, changes, room: row.id })
+      const { avatar } = await em.findOneOrFail(Room, row.id)
+      if (avatar) files.push(avatar)
+    },
+  })
+  await deleteFiles(ctx.services, files)
+  return deleted
 }

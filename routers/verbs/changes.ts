@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { findChanges, findPosition, type LoggedChange } from '../../entities/rooms/change-log.sql.ts'
-import type { Stream } from '../core/changes.ts'
+import type { Stream } from '../core/change-recorder.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 

@@ -3,7 +3,8 @@ import { DriverException } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { type BodySize, takes } from '../core/body-size.ts'
-import { type ChangeRecorder, changing } from '../core/changes.ts'
+import type { ChangeRecorder } from '../core/change-recorder.ts'
+import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { type Issue, Problem } from '../core/problems.ts'
 import { adminWith } from '../core/trpc.ts'
@@ -73,6 +74,8 @@ interface Changing {
 }
 
 interface Creating extends Changing {
+  /** Does in the transaction what comes before the row, and throws where there may be no more. */
+  beforehand?: (em: EntityManager) => Promise<void>
   /** The properties that nobody gives. */
   complete?: (given: Data) => Data
 }
@@ -81,10 +84,11 @@ export async function createRow<R extends Resource>(
   ctx: Context,
   of: R,
   given: Data,
-  { validate, complete = () => ({}), afterFlush }: Creating = {},
+  { validate, beforehand, complete = () => ({}), afterFlush }: Creating = {},
 ): Promise<RecordOf<R>> {
   const { entity } = ctx.services.resources.tableOf(of.type)
   const id = await changing(ctx, async (em, changes) => {
+    await beforehand?.(em)
     await assertLinksVisible(ctx, em, of, given)
     const row = em.create(entity, { ...columnsOf(ctx, of, given), ...complete(given) } as RequiredEntityData<Row>)
     assertSound(row, validate)

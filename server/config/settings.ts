@@ -94,6 +94,11 @@ const shape = {
   SYNC_LOG: flag(false).describe(
     'Whether the answer of a mutation lists the positions that it wrote to the change log',
   ),
+  ROOMS_PER_PERSON: count(200, 1, 1000).describe('In how many rooms a person may be'),
+  ROOM_MAX_MEMBERS: count(500, 2, 500).describe('Largest number of members of a room, the AI user included'),
+  ROOM_MAX_INVITATIONS: count(100, 1, 500).describe('Largest number of invitations to a room that wait for an answer'),
+  ROOM_INVITATION_LIFETIME: timerDuration.prefault('14d').describe('How long an invitation to a room can be accepted'),
+  PEOPLE_SEARCHES_PER_MINUTE: count(30, 1).describe('How often a minute a person may search for people to invite'),
   SVC_NAME: z.string().max(120).default('svc').describe('Display name of the AI user, fixed when the database is made'),
   SVC_USERNAME: z
     .string()

@@ -257,7 +257,7 @@ const creations = operations.filter(({ method, path }) => method === 'POST' && !
 
 test('a body that is described is a body that is taken and one without a required member is neither', async () => {
   await using svc = await startApp()
-  const { admin } = await filled(svc)
+  const { admin, user } = await filled(svc)
   const related = { data: { type: 'ai-models', id: await idOf(svc, admin, 'ai-models') } }
   const provider = { data: { type: 'ai-providers', id: await idOf(svc, admin, 'ai-providers') } }
   const bodies: Record<string, { attributes: object; relationships?: object }> = {
@@ -265,6 +265,13 @@ test('a body that is described is a body that is taken and one without a require
     'ai-models': { attributes: { modelId: 'mx', label: 'M', flags: ['self-hosted'] }, relationships: { provider } },
     'ai-model-descriptions': { attributes: { locale: 'de_DE', description: 'D' }, relationships: { model: related } },
     'mcp-servers': { attributes: { url: 'https://other.example', serverLabel: 'S', timeouts: { read: 5 } } },
+    'room-members': {
+      attributes: { role: 'viewer', wrappedKey: 'a2V5', keyEpoch: 0 },
+      relationships: {
+        room: { data: { type: 'rooms', id: '1' } },
+        user: { data: { type: 'users', id: `${user.id}` } },
+      },
+    },
     rooms: { attributes: { name: 'Chess', roomDescription: null } },
     'system-models': { attributes: { modelType: 'other' }, relationships: { model: related } },
     'system-prompts': { attributes: { promptType: 'other', locale: 'de_DE', prompt: 'P' } },

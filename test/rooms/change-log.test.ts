@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { LoggedChange } from '../../entities/rooms/change-log.sql.ts'
-import { type ChangeRecorder, changing, type Stream } from '../../routers/core/changes.ts'
+import type { ChangeRecorder, Stream } from '../../routers/core/change-recorder.ts'
+import { changing } from '../../routers/core/changes.ts'
 import { createContext } from '../../routers/core/context.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 

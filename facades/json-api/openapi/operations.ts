@@ -92,10 +92,10 @@ function refusals(writing: Writing, route: ServedRoute, hasBody: boolean): Descr
   const statuses = [
     ...[400, 401, 403, 406, 500, 503],
     ...(url.includes('/:id') || hasBody || answers === 'action' ? [404] : []),
-    ...(method === 'GET' ? [] : [409]),
+    // A body is judged, even where nobody asks for one.
+    ...(method === 'GET' ? [] : [409, 413, 415, 422]),
     ...(answers === 'action' && acceptedBy(route).includes('page') ? [410] : []),
     ...(insistsOn(writing.components, route) ? [412] : []),
-    ...(hasBody ? [413, 415, 422] : []),
     ...(isRepeatable(route) ? [429] : []),
   ]
   return Object.fromEntries(statuses.toSorted().map((status) => [status, refusal(writing, status)]))

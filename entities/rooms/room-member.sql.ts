@@ -1,0 +1,118 @@
+import { isPending, isPerson, type MemberRole } from './room-member.ts'
+
+/** Values: the room's id. Whoever changes a room, its members or its messages waits here for the others. */
+export const lockRoom = `select slug, key_epoch as "keyEpoch" from rooms where id = ? for no key update`
+
+export interface Membership {
+  id: number
+  role: MemberRole
+}
+
+/** Values: the room's and the person's id. */
+export const findMembership = `select id, role from room_members where room_id = ? and user_id = ? and state = 'member'`
+
+export interface RoomSize {
+  /** With the AI user. */
+  members: number
+  people: number
+  admins: number
+  invitations: number
+}
+
+/** Values: the room's id. */
+export const measureRoom = `select count(*) filter (where state = 'member')::int as members,
+    count(*) filter (where ${isPerson('m')})::int as people,
+    count(*) filter (where ${isPerson('m')} and role = 'admin')::int as admins,
+    count(*) filter (where ${isPending('m')})::int as invitations
+  from room_members m where room_id = ?`
+
+/** Values: the person's id. */
+export const countRooms = `select count(*)::int as rooms from room_members where user_id = ? and state = 'member'`
+
+/** Values: the room's id. */
+export const deleteExpiredInvitations = `delete from room_members where room_id = ? and state = 'invited' and expires_at <= now()`
+
+/** Values: room, person, role, inviter, wrapped key, its epoch, hash of the proof, milliseconds until it expires. */
+export const putInvitation = `insert into room_members
+    (room_id, user_id, role, state, inviter_id, wrapped_key, key_epoch, proof_hash, expires_at)
+  values (?, ?, ?, 'invited', ?, ?, ?, ?, now() + ? * interval '1 millisecond')
+  on conflict (room_id, user_id) where state = 'invited' do update
+    set role = excluded.role, inviter_id = excluded.inviter_id, wrapped_key = excluded.wrapped_key,
+        key_epoch = excluded.key_epoch, proof_hash = excluded.proof_hash, expires_at = excluded.expires_at,
+        updated_at = now()
+  returning id, xmax = 0 as "isNew"`
+
+export interface Invitation {
+  id: number
+  roomId: number
+  /** Nobody where whoever has the link may accept it. */
+  userId: number | null
+  role: MemberRole
+  wrappedKey: string
+  keyEpoch: number
+  proofHash: string | null
+}
+
+/** Values: the invitation's id and the caller's. One that is meant for somebody else is not there. */
+export const findInvitation = `select id, room_id as "roomId", user_id as "userId", role, wrapped_key as "wrappedKey",
+    key_epoch as "keyEpoch", proof_hash as "proofHash"
+  from room_members m where id = ? and ${isPending('m')} and (user_id = ? or user_id is null and proof_hash is not null)`
+
+/** Values: the ids of the room and of the person. */
+export const findFormerMembership = `select id from room_members where room_id = ? and user_id = ? and state = 'removed'`
+
+/** Values: the new role and the id of a membership that has ended. */
+export const restoreMembership = `update room_members set state = 'member', role = ?, updated_at = now() where id = ?`
+
+/** Values: the person's id and that of the invitation, which becomes their membership. */
+export const turnIntoMembership = `update room_members set state = 'member', user_id = ?, inviter_id = null, wrapped_key = null,
+    key_epoch = null, proof_hash = null, expires_at = null, updated_at = now() where id = ?`
+
+/** Values: the ids of the person and of the room. What was written before they came does not count as unread. */
+export const beginReading = `insert into room_read_marks (user_id, room_id, up_to)
+  select ?, r.id, coalesce((select max(id) from room_messages where room_id = r.id), 0) from rooms r where r.id = ?
+  on conflict (user_id, room_id) do update set up_to = excluded.up_to, read_at = now()`
+
+/** An invitation that was withdrawn, and whose it was. */
+export interface Withdrawn {
+  id: number
+  userId: number | null
+}
+
+/** Values: the id of a membership. Its read mark, its keys and the invitations by the person go with it. */
+export const endMembership = `with gone as (
+    update room_members set state = 'removed', updated_at = now() where id = ? returning room_id, user_id
+  ), marks as (
+    delete from room_read_marks k using gone g where k.user_id = g.user_id and k.room_id = g.room_id
+  ), keys as (
+    delete from user_keychain_values v using gone g join rooms r on r.id = g.room_id
+     where v.user_id = g.user_id and v.key_type in ('room_key', 'room_ai', 'room_ai_legacy')
+       and (v.key = r.slug or starts_with(v.key, r.slug || ':'))
+  )
+  delete from room_members i using gone g
+   where i.room_id = g.room_id and i.inviter_id = g.user_id and i.state = 'invited'
+  returning i.id, i.user_id as "userId"`
+
+/** Values: the ids of the room and of the person by whom the invitations are. */
+export const withdrawInvitations = `delete from room_members where room_id = ? and inviter_id = ? and state = 'invited'
+  returning id, user_id as "userId"`
+
+/** Values: the ids of the room and of the person who is invited. */
+export const dropInvitationsOf = `delete from room_members where room_id = ? and user_id = ? and state = 'invited'
+  returning id, user_id as "userId"`
+
+/** Values: the room's id. Everybody in whose lists it stands, as a room or as an invitation. */
+export const listConcerned = `select user_id as id, case when state = 'invited' then id end as invitation from room_members
+  where room_id = ? and user_id is not null and role <> 'assistant' and state <> 'removed' order by id`
+
+/** Values: the person's id. In one order, so that two who let go of the same rooms wait for each other only once. */
+export const findMemberships = `select id, room_id as room from room_members where user_id = ? and state = 'member' order by room_id`
+
+/** Values: the room's id. */
+export const promoteSuccessor = `update room_members set role = 'admin', updated_at = now() where id = (
+    select id from room_members m where room_id = ? and ${isPerson('m')} order by role = 'editor' desc, id limit 1
+  ) returning id, user_id as "user"`
+
+/** Values: the person's id twice. Invitations of the person, and by them. */
+export const dropAllInvitations = `delete from room_members where state = 'invited' and (user_id = ? or inviter_id = ?)
+  returning id, user_id as "userId", room_id as room`

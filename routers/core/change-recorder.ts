@@ -1,0 +1,15 @@
+import type { Resource } from '../resource/declare.ts'
+
+/** What can be followed: a room, or what concerns one person. */
+export type StreamKind = 'room' | 'user'
+export type Stream = `${StreamKind}:${number}`
+
+type ChangeVerb = 'created' | 'updated' | 'deleted'
+
+/** Takes note of what a transaction changes. */
+export interface ChangeRecorder {
+  /** Of the streams that are named. */
+  add(streams: readonly Stream[], verb: ChangeVerb, type: string, id: number | string): void
+  /** Of the streams to which its declaration says the row belongs. */
+  addRow(of: Resource, verb: ChangeVerb, row: { id: number }): void
+}

@@ -1,0 +1,89 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { EntityManager } from '@mikro-orm/postgresql'
+import {
+  beginReading,
+  dropInvitationsOf,
+  findFormerMembership,
+  findInvitation,
+  findMembership,
+  type Invitation,
+  type Membership,
+  restoreMembership,
+  turnIntoMembership,
+  type Withdrawn,
+} from '../../entities/rooms/room-member.sql.ts'
+import type { ChangeRecorder } from '../core/change-recorder.ts'
+import { changing } from '../core/changes.ts'
+import type { Context } from '../core/context.ts'
+import { Problem } from '../core/problems.ts'
+import { notFound } from '../verbs/lock.ts'
+import { getRow } from '../verbs/read.ts'
+import { isInvitation, type MemberRecord, roomMembers } from './members.ts'
+import { lockRoomById, sizeOf } from './room-access.ts'
+import { assertMayEnterOneMore, assertRoomForMember } from './room-quotas.ts'
+import { noteWithdrawn } from './withdrawn.ts'
+
+export interface Accepting {
+  id: string
+  /** That the caller has the link, where the invitation asks for it. */
+  proof?: string | undefined
+}
+
+export interface Accepted {
+  data: MemberRecord
+  /** What the browser keeps before the invitation is gone. */
+  meta: { wrappedKey: string; keyEpoch: number }
+}
+
+/** Makes the caller a member, with the role that the invitation names. Who was one before gets their membership back. */
+export async function accept(ctx: Context, person: number, accepting: Accepting): Promise<Accepted> {
+  const { id, invitation } = await changing(ctx, async (em, changes) => {
+    // In the order in which everybody locks: first the person, then the room.
+    await assertMayEnterOneMore(ctx, em, person)
+    const { roomId } = await find(em, person, accepting)
+    await lockRoomById(em, roomId)
+    const invitation = await find(em, person, accepting)
+    const [member] = await em.execute<Membership[]>(findMembership, [roomId, person])
+    if (member) throw new Problem('conflict', { detail: 'You are a member already.' })
+    assertRoomForMember(ctx, await sizeOf(em, roomId))
+    return { id: await become(em, changes, person, invitation), invitation }
+  })
+  const { wrappedKey, keyEpoch } = invitation
+  return { data: await getRow(ctx, roomMembers, String(id)), meta: { wrappedKey, keyEpoch } }
+}
+
+/** An invitation that is meant for the caller; throws where there is none, or where they do not have its link. */
+async function find(em: EntityManager, person: number, { id, proof }: Accepting): Promise<Invitation> {
+  const key = isInvitation(id) ? roomMembers.ids.keyOf(id) : 0
+  const [invitation] = await em.execute<Invitation[]>(findInvitation, [key, person])
+  if (!invitation) throw notFound(roomMembers, id)
+  if (invitation.proofHash === null || isProof(proof, invitation.proofHash)) return invitation
+  // A link without a name is not there for who does not have it.
+  if (invitation.userId === null) throw notFound(roomMembers, id)
+  throw new Problem('invalid', { issues: [{ path: ['proof'], message: 'is not that of the link' }] })
+}
+
+const isProof = (proof = '', hash: string) =>
+  timingSafeEqual(createHash('sha256').update(proof).digest(), Buffer.from(hash, 'base64url'))
+
+async function become(
+  em: EntityManager,
+  changes: ChangeRecorder,
+  person: number,
+  { id, roomId, role, userId }: Invitation,
+): Promise<number> {
+  const [former] = await em.execute<{ id: number }[]>(findFormerMembership, [roomId, person])
+  if (former) await em.execute(restoreMembership, [role, former.id])
+  else await em.execute(turnIntoMembership, [person, id])
+  const member = former?.id ?? id
+  if (former) await em.execute('delete from room_members where id = ?', [id])
+  // Another one that was meant for them has nothing left to say.
+  noteWithdrawn(changes, roomId, [
+    { id, userId },
+    ...(await em.execute<Withdrawn[]>(dropInvitationsOf, [roomId, person])),
+  ])
+  await em.execute(beginReading, [person, roomId])
+  changes.add([`room:${roomId}`], 'created', roomMembers.type, member)
+  changes.add([`user:${person}`], 'created', 'rooms', roomId)
+  return member
+}

@@ -1,0 +1,64 @@
+import type { EntityManager } from '@mikro-orm/postgresql'
+import { AI_USER_ID, User } from '../../entities/identity/user.ts'
+import {
+  deleteExpiredInvitations,
+  findMembership,
+  type Membership,
+  putInvitation,
+} from '../../entities/rooms/room-member.sql.ts'
+import type { ChangeRecorder } from '../core/change-recorder.ts'
+import { changing } from '../core/changes.ts'
+import type { Context } from '../core/context.ts'
+import { Problem } from '../core/problems.ts'
+import type { CreateInput } from '../resource/record.ts'
+import { unknown } from '../verbs/lock.ts'
+import { getRow } from '../verbs/read.ts'
+import { translateConstraintError } from '../verbs/write.ts'
+import { invitationId, type MemberRecord, roomMembers } from './members.ts'
+import { enterRoom, sizeOf } from './room-access.ts'
+import { assertRoomForInvitation, assertRoomForMember } from './room-quotas.ts'
+import { concernedBy } from './withdrawn.ts'
+
+export type InvitationInput = CreateInput<typeof roomMembers>
+
+/** Invites somebody, or changes their invitation where they have one. */
+export async function invite(ctx: Context, inviter: number, input: InvitationInput): Promise<MemberRecord> {
+  const key = await changing(ctx, (em, changes) => putInto(ctx, { em, changes, inviter }, input)).catch(
+    translateConstraintError,
+  )
+  return getRow(ctx, roomMembers, invitationId(key))
+}
+
+interface Inviting {
+  em: EntityManager
+  changes: ChangeRecorder
+  inviter: number
+}
+
+async function putInto(ctx: Context, { em, changes, inviter }: Inviting, input: InvitationInput): Promise<number> {
+  const { user = null, proofHash = null, role, wrappedKey, keyEpoch } = input
+  const room = await enterRoom(ctx, em, Number(input.room), ['admin'])
+  if (keyEpoch !== room.keyEpoch)
+    throw new Problem('conflict', { detail: `The room uses the key with the number ${room.keyEpoch}.` })
+  const person = user === null ? null : Number(user)
+  if (person === null && proofHash === null)
+    throw new Problem('invalid', { issues: [{ path: ['proofHash'], message: 'is needed where nobody is named' }] })
+  if (person !== null) await assertInvitable(em, room.id, person)
+  await em.execute(deleteExpiredInvitations, [room.id])
+  const size = await sizeOf(em, room.id)
+  assertRoomForInvitation(ctx, size)
+  assertRoomForMember(ctx, size)
+  const { invitationLifetime } = ctx.services.settings.rooms
+  const values = [room.id, person, role, inviter, wrappedKey, keyEpoch, proofHash, invitationLifetime]
+  const [{ id, isNew }] = await em.execute<[{ id: number; isNew: boolean }]>(putInvitation, values)
+
+  changes.add(concernedBy(room.id, person), isNew ? 'created' : 'updated', roomMembers.type, invitationId(id))
+  return id
+}
+
+async function assertInvitable(em: EntityManager, room: number, person: number): Promise<void> {
+  const found = person === AI_USER_ID ? null : await em.findOne(User, { id: person }, { fields: ['id'] })
+  if (!found) throw new Problem('not_found', { issues: [unknown('users', ['user'])] })
+  const [member] = await em.execute<Membership[]>(findMembership, [room, person])
+  if (member) throw new Problem('conflict', { detail: 'This person is a member already.' })
+}

@@ -1,0 +1,55 @@
+import type { EntityManager } from '@mikro-orm/postgresql'
+import {
+  findMembership,
+  lockRoom,
+  type Membership,
+  measureRoom,
+  type RoomSize,
+} from '../../entities/rooms/room-member.sql.ts'
+import type { MemberRole } from '../../entities/rooms/room-member.ts'
+import type { Context } from '../core/context.ts'
+import { Problem } from '../core/problems.ts'
+import { seesAll, viewerOf } from '../verbs/viewer.ts'
+
+export interface LockedRoom {
+  id: number
+  slug: string
+  keyEpoch: number
+}
+
+/** A room that the caller has entered for the length of a transaction, and what they are in it. */
+export interface EnteredRoom extends LockedRoom {
+  member: Membership
+}
+
+/** Locks a room, as everybody does who changes something in it. */
+export async function lockRoomById(em: EntityManager, id: number): Promise<LockedRoom> {
+  const [room] = await em.execute<Omit<LockedRoom, 'id'>[]>(lockRoom, [id])
+  if (!room) throw noSuchRoom(id)
+  return { id, ...room }
+}
+
+/**
+ * Locks a room for its caller, who must be a member with one of the roles. Their membership is looked up once the lock is
+ * held: somebody may have ended it while they waited.
+ */
+export async function enterRoom(
+  ctx: Context,
+  em: EntityManager,
+  id: number,
+  roles: readonly MemberRole[],
+): Promise<EnteredRoom> {
+  const room = await lockRoomById(em, id)
+  const [member] = await em.execute<Membership[]>(findMembership, [id, viewerOf(ctx).viewer])
+  if (!member && !seesAll(ctx)) throw noSuchRoom(id)
+  if (!member || !roles.includes(member.role)) throw new Problem('not_permitted')
+  return { ...room, member }
+}
+
+export async function sizeOf(em: EntityManager, room: number): Promise<RoomSize> {
+  const [size] = await em.execute<[RoomSize]>(measureRoom, [room])
+  return size
+}
+
+const noSuchRoom = (id: number) =>
+  new Problem('not_found', { detail: `There is no resource of the type rooms with the id ${id}.` })
