@@ -71,3 +71,60 @@ describeWith('chromium')('the use of models on the profile page', () => {
     expect(await bob.page.locator('#usage').textContent()).toBe('You have not used a model in the last 30 days.')
   })
 })
+
+describeWith('chromium')('the limits on the profile page', () => {
+  test.for([
+    ['en-US', 'dark', 390],
+    ['de-DE', 'light', 1280],
+  ] as const)('have a meter each, in %s, %s, %i pixels wide', async ([locale, colorScheme, width]) => {
+    const options = { locale, colorScheme, viewport: { width, height: 900 } }
+    await using person = await openProfile(svc, `limits-${locale}`, options)
+    const { page, id } = person
+    expect(await page.locator('#limits').textContent()).toBe('')
+    const limits = [
+      { name: 'calls', for: `user:limits-${locale}`, cap: 1000, unit: 'requests', per: 'day' },
+      { name: 'money', for: `user:limits-${locale}`, cap: 2, unit: 'EUR', per: 'month', mode: 'observe' },
+      { name: 'words', for: `user:limits-${locale}`, cap: 5000, unit: 'tokens', per: 'hour' },
+    ] as const
+    for (const { name, ...limit } of limits) await svc.host.limits.set({ ...limit, name: `${name} ${locale}` })
+    await svc.rows(
+      `insert into usage_counters (limit_id, subject_id, starts_at, ends_at, stripe, share, cap, used, held)
+       select id, $1, now() - interval '1 minute', '2099-01-01T12:00Z', 0, cap, cap,
+              case unit when 'requests' then 500 else 1900000 end, case unit when 'requests' then 20 else 0 end
+         from usage_limits where name like '%' || $2 and unit <> 'tokens'`,
+      [id, locale],
+    )
+
+    await showProfile(page)
+    await page.locator('#limits li').first().waitFor()
+
+    const told = await page.locator('#limits .hint').allTextContents()
+    expect(told).toEqual(
+      locale === 'en-US'
+        ? [
+            expect.stringMatching(
+              /^500 of 1,000 requests used · 20 held for requests under way · 480 left · begins anew .*2099/,
+            ),
+            expect.stringMatching(/^€1\.90 of €2\.00 used · €0\.10 left · begins anew .*2099.* · not enforced$/),
+            '0 of 5,000 tokens used · 5,000 left',
+          ]
+        : [
+            expect.stringMatching(
+              /^500 von 1\.000 Anfragen verbraucht · 20 für laufende Anfragen gehalten · 480 übrig · beginnt neu am .*2099/,
+            ),
+            expect.stringMatching(
+              /^1,90\s€ von 2,00\s€ verbraucht · 0,10\s€ übrig · beginnt neu am .*2099.* · wird nicht durchgesetzt$/,
+            ),
+            '0 von 5.000 Token verbraucht · 5.000 übrig',
+          ],
+    )
+    expect(
+      await page
+        .locator('#limits meter')
+        .evaluateAll((all) => all.map((one) => (one as { value: number } & object).value)),
+    ).toEqual([520, 1_900_000, 0])
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width)
+    await expectAccessible(page)
+    expect(person.complaints).toEqual([])
+  })
+})

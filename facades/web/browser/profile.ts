@@ -6,6 +6,7 @@ import { element, entered, onSubmit } from './form.ts'
 import { go } from './go.ts'
 import { find, forget } from './keystore.ts'
 import { showAbout } from './profile-about.ts'
+import { showLimits } from './profile-limits.ts'
 import { offerPasswordChange } from './profile-password.ts'
 import { showSessions } from './profile-sessions.ts'
 import { showTokens } from './profile-tokens.ts'
@@ -52,4 +53,4 @@ onSubmit(translate, 'everywhere', everywhere, () =>
   }),
 )
 
-await Promise.all([showTokens(translate), showUsage(translate), showSessions(translate)])
+await Promise.all([showTokens(translate), showLimits(translate), showUsage(translate), showSessions(translate)])

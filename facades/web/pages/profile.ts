@@ -17,7 +17,12 @@ ${section('about', translate('page.profile.aboutTitle'), aboutForm(translate, al
 ${section('tokens', translate('page.profile.tokensTitle'), allowed.tokens ? tokenForms(translate) : html`<p id="tokens-off">${translate('page.profile.tokensOff')}</p>`)}
 ${allowed.password && section('password', translate('page.profile.passwordTitle'), passwordForm(translate))}
 ${section('code', translate('page.profile.codeTitle'), codeForm(translate, allowed.paste))}
-${section('usage', translate('page.profile.usageTitle'), html`<div id="usage" aria-busy="true"></div>`)}
+${section(
+  'usage',
+  translate('page.profile.usageTitle'),
+  html`<div id="limits" aria-busy="true"></div>
+<div id="usage" aria-busy="true"></div>`,
+)}
 ${section('sessions', translate('page.profile.sessionsTitle'), sessionForms(translate))}`
 
 /** Its title takes the focus when what had it is gone. */
