@@ -26,6 +26,7 @@ import { users, usersRouter } from './identity/users.ts'
 import type { Resource } from './resource/declare.ts'
 import { changeLogRouter } from './rooms/change-log.ts'
 import { roomMembersRouter } from './rooms/room-members.ts'
+import { roomMessagesRouter } from './rooms/room-messages.ts'
 import { roomsRouter } from './rooms/rooms.ts'
 import { configsRouter } from './system/configs.ts'
 import { connectionsRouter } from './system/connections.ts'
@@ -58,6 +59,7 @@ export const appRouter = router({
   password: passwordRouter,
   registration: registrationRouter,
   roomMembers: roomMembersRouter,
+  roomMessages: roomMessagesRouter,
   rooms: roomsRouter,
   sessions: sessionsRouter,
   systemModels: systemModelsRouter,

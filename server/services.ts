@@ -123,6 +123,7 @@ function settingsOf(env: Env, appKey: string): Settings {
     maxOutputTokens: env.LIMITS_MAX_OUTPUT_TOKENS,
     defaultLocale: env.APP_LOCALE,
     syncLog: env.SYNC_LOG,
+    messageSize: env.ROOM_MESSAGE_MAX_SIZE,
     keychain: { maxEntries: env.KEYCHAIN_MAX_ENTRIES, maxBytes: env.KEYCHAIN_MAX_BYTES },
     rooms: {
       perPerson: env.ROOMS_PER_PERSON,

@@ -1,7 +1,8 @@
 import { defineEntity, p } from '@mikro-orm/core'
 import { id, moment, timestamps } from '../sql/columns.ts'
+import type { ParameterBinder, SqlPredicate } from '../sql/scope.ts'
 import { Room } from './room.ts'
-import { RoomMember } from './room-member.ts'
+import { RoomMember, roomsOfViewer } from './room-member.ts'
 
 /** What somebody has written in a room, as their browser has encrypted it. */
 export const RoomMessage = defineEntity({
@@ -12,7 +13,7 @@ export const RoomMessage = defineEntity({
     // A client may send one again; those without an id differ from each other.
     { properties: ['member', 'clientId'] },
   ],
-  indexes: [{ properties: ['room', 'id'] }],
+  indexes: [{ properties: ['room', 'id'] }, { properties: ['thread', 'subSeq'] }],
   properties: {
     id,
     ...timestamps,
@@ -22,13 +23,71 @@ export const RoomMessage = defineEntity({
     /** Its number, and that of a reply below it; a message that is no reply has 0. */
     seq: p.integer(),
     subSeq: p.integer().default(0),
+    /** The message that it replies to. */
+    thread: () => p.manyToOne(RoomMessage).deleteRule('cascade').nullable().ref(),
+    replies: () => p.oneToMany(RoomMessage).mappedBy('thread'),
+    /** Which of all messages of the room it is, in the order in which they came: the last one says how many there are. */
+    ordinal: p.integer(),
     /** `iv|tag|ciphertext`; nothing where the message was deleted. */
     content: p.text().nullable(),
     /** The number of the key that opens the content. */
     keyEpoch: p.integer(),
     clientId: p.string().length(64).nullable(),
-    editedAt: moment().nullable(),
+    editedAt: moment()
+      .nullable()
+      .onUpdate(() => new Date()),
     /** Set where only its place is left. */
     deletedAt: moment().nullable(),
   },
 })
+
+/** Those in the rooms of the caller: whoever is no member sees none, an administrator of the installation neither. */
+export const visibleMessages: SqlPredicate = (message, sql) => `${message}.room_id = any(${roomsOfViewer(sql)})`
+
+/** Whether the caller is a member of the room with one of the roles. */
+const isMemberAs = (message: string, sql: ParameterBinder, roles: string) =>
+  sql.exists(
+    'room_members',
+    (m) => `${m}.room_id = ${message}.room_id and ${m}.user_id = ${sql.param('viewer')}
+      and ${m}.state = 'member' and ${m}.role in (${roles})`,
+  )
+
+const isAuthor = (message: string, sql: ParameterBinder) =>
+  sql.exists('room_members', (m) => `${m}.id = ${message}.member_id and ${m}.user_id = ${sql.param('viewer')}`)
+
+/** Of their own, as long as they may write in the room. */
+export const editableMessages: SqlPredicate = (message, sql) =>
+  `(${message}.deleted_at is null and ${isAuthor(message, sql)} and ${isMemberAs(message, sql, `'editor', 'admin'`)})`
+
+/** The same, and who administers the room deletes those of all. */
+export const deletableMessages: SqlPredicate = (message, sql) =>
+  `(${isMemberAs(message, sql, `'admin'`)} or ${isAuthor(message, sql)} and ${isMemberAs(message, sql, `'editor'`)})`
+
+/** `12.001`, with as many digits as it needs from the thousandth reply on. */
+export const messageNumber: SqlPredicate = (message) =>
+  `concat(${message}.seq, '.', lpad(${message}.sub_seq::text, greatest(3, length(${message}.sub_seq::text)), '0'))`
+
+export const replyCount: SqlPredicate = (message, sql) => {
+  const reply = sql.alias()
+  return `case when ${message}.sub_seq > 0 then 0 else (select coalesce(max(${reply}.sub_seq), 0) from room_messages ${reply}
+    where ${reply}.room_id = ${message}.room_id and ${reply}.seq = ${message}.seq) end`
+}
+
+/** How many messages a room has: none goes, so the last one knows. Nothing for who sees none. */
+export const messagesInRoom = (room: string, sql: ParameterBinder): string => {
+  const last = sql.alias()
+  return `coalesce((select ${last}.ordinal from room_messages ${last} where ${last}.room_id = ${room}
+    and ${visibleMessages(last, sql)} order by ${last}.id desc limit 1), 0)`
+}
+
+/** How many there are in all rooms of the caller. */
+export const messagesOfViewer = (sql: ParameterBinder): string => {
+  const room = sql.alias()
+  return `coalesce((select sum(${messagesInRoom(`${room}.id`, sql)})::int from unnest(${roomsOfViewer(sql)}) ${room} (id)), 0)`
+}
+
+/** How many replies a message has. */
+export const repliesTo = (message: string, sql: ParameterBinder): string => {
+  const last = sql.alias()
+  return `coalesce((select max(${last}.sub_seq) from room_messages ${last} where ${last}.thread_id = ${message}), 0)`
+}

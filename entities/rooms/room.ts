@@ -2,6 +2,7 @@ import { defineEntity, p } from '@mikro-orm/core'
 import { id, timestamps } from '../sql/columns.ts'
 import { everyRowForAdmins, type SqlPredicate } from '../sql/scope.ts'
 import { RoomMember, roomsOfViewer, roomsToAdminister } from './room-member.ts'
+import { RoomMessage } from './room-message.ts'
 
 /** Where people meet each other and the AI user. What they write is encrypted in their browsers. */
 export const Room = defineEntity({
@@ -21,6 +22,7 @@ export const Room = defineEntity({
     /** The number of the key that is in use; the first key has 0. */
     keyEpoch: p.integer().default(0),
     members: () => p.oneToMany(RoomMember).mappedBy('room'),
+    messages: () => p.oneToMany(RoomMessage).mappedBy('room'),
   },
 })
 

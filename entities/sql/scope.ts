@@ -16,6 +16,7 @@ const types = {
   locale: 'text',
   defaultLocale: 'text',
   ids: 'int[]',
+  parent: 'int',
   limit: 'int',
   offset: 'int',
 } as const

@@ -15,6 +15,8 @@ export interface Settings {
   defaultLocale: string
   /** Whether the answer of a mutation tells the positions that it wrote to the change log. */
   syncLog: boolean
+  /** Largest content of a message in a room, in characters of its ciphertext. */
+  messageSize: number
   keychain: KeychainQuota
   rooms: RoomQuotas
   peopleSearchesPerMinute: number

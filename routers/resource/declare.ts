@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/core'
 import { z } from 'zod'
-import { everyRow, everyRowForAdminsAlone, type SqlPredicate } from '../../entities/sql/scope.ts'
+import { everyRow, everyRowForAdminsAlone, type ParameterBinder, type SqlPredicate } from '../../entities/sql/scope.ts'
 import type { Filter } from './filter.ts'
 import { type IdFormat, rowIds } from './ids.ts'
 
@@ -18,8 +18,8 @@ interface AttributeOptions extends MemberOptions {
   sql?: SqlPredicate
   /** SQL for its value, made from the column. */
   load?: (column: string) => string
-  /** Whether `sort` accepts it. */
-  sort?: true
+  /** Whether `sort` accepts it: by its column, or by the properties that are named, in their order. */
+  sort?: true | readonly string[]
   /** Left out for everybody else. */
   only?: 'admin'
   /** Left out where there is no value, rather than sent as null. */
@@ -46,7 +46,7 @@ export function attribute(schema: z.ZodType, options?: AttributeOptions): Attrib
   return { schema, ...options }
 }
 
-const time = z.iso.datetime({ precision: 3 })
+export const time = z.iso.datetime({ precision: 3 })
 const createdAt = time.describe('When it was made.')
 const updatedAt = time.describe('When it was last changed.')
 
@@ -61,6 +61,8 @@ interface RelationOptions extends MemberOptions {
   about?: string
   /** Whoever sees the row sees the other, too. */
   alwaysVisible?: true
+  /** How many rows it leads to from the parent, where there are too many to count: SQL, with the number of the parent. */
+  total?: (parent: string, sql: ParameterBinder) => string
 }
 
 /** Where its rows are found, the metadata of the entity says. */
@@ -94,7 +96,10 @@ export type Relations = Record<string, Relation>
 type Filters = Record<string, Filter>
 
 /** The attributes that say so; `id` is always one. */
-type SortOf<A extends Attributes> = { [K in keyof A]: A[K] extends { sort: true } ? K : never }[keyof A] & string
+type SortOf<A extends Attributes> = {
+  [K in keyof A]: A[K] extends { sort: true | readonly string[] } ? K : never
+}[keyof A] &
+  string
 
 export interface Declaration<
   A extends Attributes = Attributes,
@@ -116,6 +121,8 @@ export interface Declaration<
   scope?: SqlPredicate
   /** Which of them stand in lists: the others are found by their id, or by a link to one. */
   listed?: SqlPredicate
+  /** How many rows a caller lists, where there are too many to count: SQL. */
+  total?: (sql: ParameterBinder) => string
   /** Which of the rows that a caller sees they may change. Those who see every row may, unless something else is said. */
   mayUpdate?: SqlPredicate
   mayDelete?: SqlPredicate
@@ -146,6 +153,7 @@ export interface Resource<
   coalesced?: true
   scope: SqlPredicate
   listed: SqlPredicate
+  total?: (sql: ParameterBinder) => string
   mayUpdate: SqlPredicate
   mayDelete: SqlPredicate
   ids: IdFormat

@@ -13,6 +13,8 @@ export interface TableMapping {
   table: string
   /** By attribute; without those that are computed or kept elsewhere. */
   columns: Readonly<Record<string, ColumnMapping>>
+  /** The columns to sort by, by attribute, where they are not just its own. */
+  orders: Readonly<Record<string, readonly string[]>>
   relations: Readonly<Record<string, RelationMapping>>
 }
 
@@ -26,7 +28,7 @@ export interface ColumnMapping {
 }
 
 /** A to-one relation is a column of its own row, a to-many one a column of the others or a table between the two. */
-export type RelationMapping = { target: string } & (
+export type RelationMapping = { target: string; total?: Relation['total'] } & (
   | { column: string; isNullable: boolean }
   | { foreignKey: string }
   | PivotMapping
@@ -52,15 +54,26 @@ export function mapTable(of: Resource, metadata: MetadataStorage): TableMapping 
         throw new Error(`${of.type}.${name}: the entity ${meta.className} has no property ${property}`)
       }),
     ),
+    orders: Object.fromEntries(
+      Object.entries(of.attributes).flatMap(([name, { sort }]) =>
+        Array.isArray(sort)
+          ? [[name, sort.map((property) => columnOf(propertyOf(of, meta, name, property)).column)]]
+          : [],
+      ),
+    ),
     relations: Object.fromEntries(
       Object.entries(of.relations).map(([name, relation]) => {
         const { property = name } = relation
-        const known = propertiesOf(meta)[property]
-        if (!known) throw new Error(`${of.type}.${name}: the entity ${meta.className} has no property ${property}`)
-        return [name, relationOf(known, relation)]
+        return [name, relationOf(propertyOf(of, meta, name, property), relation)]
       }),
     ),
   }
+}
+
+function propertyOf({ type }: Resource, meta: EntityMetadata<Row>, name: string, property: string): EntityProperty {
+  const known = propertiesOf(meta)[property]
+  if (!known) throw new Error(`${type}.${name}: the entity ${meta.className} has no property ${property}`)
+  return known
 }
 
 const propertiesOf = ({ properties }: Pick<EntityMetadata, 'properties'>) =>
@@ -72,7 +85,7 @@ const columnOf = ({ fieldNames: [column = ''], nullable, runtimeType }: EntityPr
   isTime: runtimeType === 'Date',
 })
 
-function relationOf(property: EntityProperty, { many }: Relation): RelationMapping {
+function relationOf(property: EntityProperty, { many, total }: Relation): RelationMapping {
   const { kind, fieldNames, nullable, pivotTable, joinColumns, inverseJoinColumns, targetMeta, mappedBy } = property
   if (many !== [ReferenceKind.ONE_TO_MANY, ReferenceKind.MANY_TO_MANY].includes(kind))
     throw new Error(`${property.name} leads to ${many ? 'one row' : 'many rows'}`)
@@ -81,5 +94,5 @@ function relationOf(property: EntityProperty, { many }: Relation): RelationMappi
   if (kind === ReferenceKind.MANY_TO_MANY)
     return { target, pivot: pivotTable, from: joinColumns[0] as string, to: inverseJoinColumns[0] as string }
   const inverse = targetMeta && propertiesOf(targetMeta)[mappedBy]
-  return { target, foreignKey: inverse?.fieldNames[0] as string }
+  return { target, foreignKey: inverse?.fieldNames[0] as string, ...(total && { total }) }
 }

@@ -3,6 +3,7 @@ import { isoTime } from '../../entities/sql/statement.ts'
 import type { Attribute, Relation, Resource } from './declare.ts'
 import { rowIds } from './ids.ts'
 import type { RelationMapping, TableMapping } from './mapping.ts'
+import { orderBy } from './order-by.ts'
 import {
   type FilterUse,
   type PageRow,
@@ -14,6 +15,7 @@ import {
   type RowVerb,
 } from './query-shape.ts'
 import type { ResourceRecord } from './record.ts'
+import { countOf, knownTotal, pathOf, totalOf } from './relation-path.ts'
 
 /** Finds other types, which relations lead to. */
 interface Others {
@@ -47,13 +49,13 @@ export class ResourceStatements {
   page(shape: QueryShape): CompiledStatement<PageRow> {
     return this.#once('page', shape, (sql) => {
       const from = this.#fromListed(shape, sql)
-      return `select ${this.#record(sql)}, (${countOf(from)}) as total ${from} ${this.#window(shape, sql)}`
+      return `select ${this.#record(sql)}, (${this.#total(shape, sql, from)}) as total ${from} ${this.#window(shape, sql)}`
     })
   }
 
   /** How many there are in all, where a page has no row to say so. */
   count(shape: QueryShape): CompiledStatement<{ total: number }> {
-    return this.#once('count', { ...shape, sort: [] }, (sql) => countOf(this.#fromListed(shape, sql)))
+    return this.#once('count', { ...shape, sort: [] }, (sql) => this.#total(shape, sql, this.#fromListed(shape, sql)))
   }
 
   byIds(unrestricted: boolean): CompiledStatement<RecordRow> {
@@ -66,8 +68,8 @@ export class ResourceStatements {
   related(name: string, relation: RelationMapping, unrestricted: boolean): CompiledStatement<RelatedRow> {
     const shape = plainShape(unrestricted)
     const write = (sql: ParameterBinder) => {
-      const { parent, join, where } = pathOf(relation, sql)
-      const from = `${this.#fromListed(shape, sql, join)} and ${where}`
+      const { parent, join } = pathOf(relation)
+      const from = `${this.#fromListed(shape, sql, join)} and ${parent} = any(${sql.param('ids')})`
       return `select ${this.#record(sql)}, ${parent}::text as parent ${from} order by ${parent}, t.id`
     }
     return this.#once(`related:${name}`, shape, write, 'byIds')
@@ -76,16 +78,15 @@ export class ResourceStatements {
   /** A page of the rows that the relation of one parent leads to. */
   relatedPage(name: string, relation: RelationMapping, shape: QueryShape): CompiledStatement<PageRow> {
     return this.#once(`relatedPage:${name}`, shape, (sql) => {
-      const { join, where } = pathOf(relation, sql)
-      const from = `${this.#fromListed(shape, sql, join)} and ${where}`
-      return `select ${this.#record(sql)}, (${countOf(from)}) as total ${from} ${this.#window(shape, sql)}`
+      const from = this.#fromParent(relation, shape, sql)
+      const total = totalOf(relation, sql, from)
+      return `select ${this.#record(sql)}, (${total}) as total ${from} ${this.#window(shape, sql)}`
     })
   }
 
   countRelated(name: string, relation: RelationMapping, shape: QueryShape): CompiledStatement<{ total: number }> {
     return this.#once(`countRelated:${name}`, { ...shape, sort: [] }, (sql) => {
-      const { join, where } = pathOf(relation, sql)
-      return countOf(`${this.#fromListed(shape, sql, join)} and ${where}`)
+      return totalOf(relation, sql, this.#fromParent(relation, shape, sql))
     })
   }
 
@@ -172,6 +173,17 @@ export class ResourceStatements {
     return listed === 'true' ? from : `${from} and ${listed}`
   }
 
+  /** Of one parent alone, so that an index that begins with it has the rows in order. */
+  #fromParent(relation: RelationMapping, shape: QueryShape, sql: ParameterBinder): string {
+    const { parent, join } = pathOf(relation)
+    return `${this.#fromListed(shape, sql, join)} and ${parent} = ${sql.param('parent')}`
+  }
+
+  #total({ filters }: QueryShape, sql: ParameterBinder, from: string): string {
+    const { total } = this.#of
+    return total && filters.length === 0 ? knownTotal(from, total(sql)) : countOf(from)
+  }
+
   #filterText({ name, variant }: FilterUse, sql: ParameterBinder): string {
     const text = this.#of.filters[name]?.texts[variant]
     if (!text) throw new Error(`the filter ${name} has no text for ${variant}`)
@@ -179,22 +191,8 @@ export class ResourceStatements {
   }
 
   #window({ sort }: QueryShape, sql: ParameterBinder): string {
-    const keys = sort.map((key) => `${this.#sortColumn(key.replace(/^-/, ''))} ${key.startsWith('-') ? 'desc' : 'asc'}`)
+    const keys = sort.flatMap((key) => orderBy(this.#mapping, key))
     // Equal values come in one order on every page.
     return `order by ${[...keys, 't.id'].join(', ')} limit ${sql.param('limit')} offset ${sql.param('offset')}`
   }
-
-  #sortColumn(name: string): string {
-    return `t.${this.#mapping.columns[name]?.column ?? 'id'}`
-  }
-}
-
-const countOf = (from: string) => `select count(*)::int as total ${from}`
-
-/** How the rows of a relation hang together with their parents. */
-function pathOf(link: RelationMapping, sql: ParameterBinder): { parent: string; join: string; where: string } {
-  if ('column' in link) throw new Error('a to-one relation is read by its id')
-  const parent = 'pivot' in link ? `j.${link.from}` : `t.${link.foreignKey}`
-  const join = 'pivot' in link ? `join ${link.pivot} j on j.${link.to} = t.id` : ''
-  return { parent, join, where: `${parent} = any(${sql.param('ids')})` }
 }

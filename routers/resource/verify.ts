@@ -17,10 +17,14 @@ export function verify(
   if (mapping) verifyTable(of, mapping, tables)
 }
 
-function verifyTable(of: Resource, { columns, relations }: TableMapping, tables: ReadonlyMap<string, TableMapping>) {
+function verifyTable(
+  of: Resource,
+  { columns, orders, relations }: TableMapping,
+  tables: ReadonlyMap<string, TableMapping>,
+) {
   for (const [name, column] of Object.entries(columns))
     verifyColumn(`${of.type}.${name}`, of.attributes[name] as Attribute, column)
-  const unsortable = of.sorts.find((name) => name !== 'id' && !columns[name])
+  const unsortable = of.sorts.find((name) => name !== 'id' && !columns[name] && !orders[name])
   if (unsortable !== undefined) throw new Error(`${of.type}.${unsortable} is no column to sort by`)
   for (const [name, relation] of Object.entries(of.relations))
     verifyLink(`${of.type}.${name}`, relation, relations[name] as RelationMapping, tables.get(relation.to)?.table)

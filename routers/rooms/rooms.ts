@@ -2,18 +2,22 @@ import { z } from 'zod'
 import { AI_USER_ID } from '../../entities/identity/user.ts'
 import { administeredRooms, Room, removableRooms, visibleRooms } from '../../entities/rooms/room.ts'
 import { memberRoles, RoomMember, unreadCount, viewerRole } from '../../entities/rooms/room-member.ts'
+import { messagesInRoom } from '../../entities/rooms/room-message.ts'
 import { takes } from '../core/body-size.ts'
 import type { Context } from '../core/context.ts'
-import { router, userWith } from '../core/trpc.ts'
+import { about, router, userWith } from '../core/trpc.ts'
 import { attribute, many, resource, sortedTimestamps } from '../resource/declare.ts'
 import { exposes } from '../resource/exposure.ts'
 import { resourceId } from '../resource/ids.ts'
 import type { RecordOf } from '../resource/record.ts'
+import { rowAction } from '../verbs/action.ts'
+import { changesInput, changesSince } from '../verbs/changes.ts'
 import { reads } from '../verbs/read.ts'
 import { createRow, deleteRow, type WrittenRow, writes } from '../verbs/write.ts'
 import { createInput, ifVersion, type RowChange } from '../verbs/write-inputs.ts'
 import { deleteFiles } from './delete-files.ts'
 import { noteRoomGone } from './end-membership.ts'
+import { assertMember, markRead } from './read-marks.ts'
 import { assertMayEnterOneMore } from './room-quotas.ts'
 import { slugOf } from './slug.ts'
 
@@ -51,7 +55,8 @@ export const rooms = resource({
     ),
     ...sortedTimestamps,
   },
-  relations: { members: many('room-members') },
+  relations: { members: many('room-members'), messages: many('room-messages', { total: messagesInRoom }) },
+  // All messages of a room would be too many for one answer.
   includes: ['members', 'members.user'],
   page: { size: 50, max: 200 },
 })
@@ -60,6 +65,22 @@ const written = writes(rooms, { by: userWith('write'), body: 'long text' })
 
 export const roomsRouter = router({
   ...reads(rooms),
+
+  changes: rowAction(rooms, 'changes', userWith('read'))
+    .meta(about('Read what has changed in a room since a position: the room, its members, messages and read marks.'))
+    .input(changesInput.extend({ id: resourceId }))
+    .query(async ({ ctx, input: { id, page } }) => {
+      const changes = await changesSince(ctx, `room:${Number(id)}`, page?.after).catch((error: unknown) => ({ error }))
+      // Asked last: whoever is a member now was one when the changes were read.
+      await assertMember(ctx, Number(id))
+      if ('error' in changes) throw changes.error
+      return changes
+    }),
+
+  markRead: rowAction(rooms, 'mark-read', userWith('write'))
+    .meta(about('Mark the messages of a room as read, up to one of them.'))
+    .input(z.strictObject({ id: resourceId, upTo: resourceId.describe('The id of the last message that was read.') }))
+    .mutation(({ ctx, input }) => markRead(ctx, Number(input.id), Number(input.upTo))),
 
   /** The room with its first members: the caller, who administers it, and the AI user. */
   create: userWith('write')

@@ -50,7 +50,7 @@ export class RowReader {
     const statements = this.#statements(relation.to)
     const key = `${parent.type}.${name}`
     const link = this.#linkOf(parent, name)
-    const given = { ...this.#valuesOf(query, window), ids: [parent.ids.keyOf(id)] }
+    const given = { ...this.#valuesOf(query, window), parent: parent.ids.keyOf(id) }
     const page = statements.relatedPage(key, link, shape)
     return this.#page(of, query, given, page, () => statements.countRelated(key, link, shape))
   }

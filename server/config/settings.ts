@@ -90,6 +90,9 @@ const shape = {
   KEYCHAIN_MAX_BYTES: count(4 * 1024 * 1024, 65_536, 64 * 1024 * 1024).describe(
     "Largest size of all keys and values of a person's keychain, in bytes",
   ),
+  ROOM_MESSAGE_MAX_SIZE: count(65_536, 1024, 262_144).describe(
+    'Largest message in a room, in characters of its ciphertext',
+  ),
   CHANGE_LOG_DAYS: count(7, 1, 365).describe('How many days long a change can be caught up with'),
   SYNC_LOG: flag(false).describe(
     'Whether the answer of a mutation lists the positions that it wrote to the change log',

@@ -77,9 +77,23 @@ async function filled(svc: TestApp) {
   const user = await svc.user({ abilities: ['read', 'user', 'write'] })
   for (const caller of [admin, user]) {
     const room = { data: { type: 'rooms', attributes: { name: 'R' } } }
-    expect((await ask(svc, caller, 'POST', '/rooms', room)).status).toBe(201)
+    const made = await ask(svc, caller, 'POST', '/rooms', room)
+    expect(made.status).toBe(201)
+    await sendTwo(svc, caller, (made.body.data as { id: string }).id)
   }
   return { admin, user }
+}
+
+/** Writes a message in a room, and a reply to it. */
+async function sendTwo(svc: TestApp, caller: TestUser, roomId: string) {
+  const room = { data: { type: 'rooms', id: roomId } }
+  const send = async (relationships: object) => {
+    const message = { data: { type: 'room-messages', attributes: { content: 'aQ==|dA==|Yw==' }, relationships } }
+    const { status, body } = await ask(svc, caller, 'POST', '/room-messages', message)
+    expect(status).toBe(201)
+    return { data: { type: 'room-messages', id: (body.data as { id: string }).id } }
+  }
+  await send({ room, thread: await send({ room }) })
 }
 
 /** The addresses that a route stands for: one for each of the first resources of the type. */
@@ -260,6 +274,7 @@ test('a body that is described is a body that is taken and one without a require
   const { admin, user } = await filled(svc)
   const related = { data: { type: 'ai-models', id: await idOf(svc, admin, 'ai-models') } }
   const provider = { data: { type: 'ai-providers', id: await idOf(svc, admin, 'ai-providers') } }
+  const room = { data: { type: 'rooms', id: await idOf(svc, admin, 'rooms') } }
   const bodies: Record<string, { attributes: object; relationships?: object }> = {
     'ai-providers': { attributes: { providerId: 'px', name: 'P', adapter: 'openai', apiUrl: null } },
     'ai-models': { attributes: { modelId: 'mx', label: 'M', flags: ['self-hosted'] }, relationships: { provider } },
@@ -272,6 +287,7 @@ test('a body that is described is a body that is taken and one without a require
         user: { data: { type: 'users', id: `${user.id}` } },
       },
     },
+    'room-messages': { attributes: { content: 'aQ==|dA==|Yw==' }, relationships: { room } },
     rooms: { attributes: { name: 'Chess', roomDescription: null } },
     'system-models': { attributes: { modelType: 'other' }, relationships: { model: related } },
     'system-prompts': { attributes: { promptType: 'other', locale: 'de_DE', prompt: 'P' } },

@@ -17,8 +17,10 @@ async function statementsOf(client: Client, path: string) {
 }
 
 /** So many rows of every kind, each linked to many others. */
-async function fill({ rows }: JsonApiApp, count: number) {
-  await rows('truncate ai_providers, ai_models, ai_tools, mcp_servers, ai_model_descriptions, system_models cascade')
+async function fill({ rows, people }: JsonApiApp, count: number) {
+  await rows(
+    'truncate ai_providers, ai_models, ai_tools, mcp_servers, ai_model_descriptions, system_models, rooms cascade',
+  )
   await rows(
     `insert into ai_providers (id, provider_id, adapter, name) select n, 'p' || n, 'demo', 'P' || n from generate_series(1, $1::int) n`,
     [count],
@@ -45,6 +47,15 @@ async function fill({ rows }: JsonApiApp, count: number) {
   )
   await rows(
     `insert into system_models (model_type, usage_type, model_id) select 'x' || id, 'external', id from ai_models`,
+  )
+  await rows(`insert into rooms (id, name, slug) select n, 'R', 'r' || n from generate_series(1, $1::int) n`, [count])
+  await rows(
+    `insert into room_members (room_id, user_id, role) select r.id, person, 'admin' from rooms r, unnest($1::int[]) person`,
+    [[people.ada.id, people.admin.id]],
+  )
+  await rows(
+    `insert into room_messages (room_id, member_id, seq, ordinal, content, key_epoch)
+     select room_id, min(id), 1, 1, 'c', 0 from room_members group by room_id`,
   )
 }
 

@@ -1,0 +1,65 @@
+import { statement } from '../sql/statement.ts'
+
+/** Whoever may write in a room, with what a message needs to know. */
+export interface Writer {
+  member: number
+  role: string
+  keyEpoch: number
+}
+
+/**
+ * Values: the room's id and the writer's. Messages of one room queue here. Both rows are locked, so that a membership that
+ * ends at this moment has either ended, and is not found, or ends after the message.
+ */
+export const lockRoomForWriter = `select m.id as member, m.role, r.key_epoch as "keyEpoch"
+  from rooms r join room_members m on m.room_id = r.id
+  where r.id = ? and m.user_id = ? and m.state = 'member' for no key update of r for share of m`
+
+/**
+ * Values: the room's id three times, then the member's id, content, key epoch, client id and the id of the message replied to.
+ * Writes nothing where the member has sent that client id before, or where there is nothing to reply to.
+ */
+export const insertMessage = `with last as (
+    select coalesce((select seq from room_messages where room_id = ? order by seq desc limit 1), 0) as seq,
+           coalesce((select ordinal from room_messages where room_id = ? order by id desc limit 1), 0) as ordinal
+  )
+  insert into room_messages (room_id, member_id, content, key_epoch, client_id, thread_id, seq, sub_seq, ordinal)
+  select g.room_id, g.member_id, g.content, g.key_epoch, g.client_id, p.id, coalesce(p.seq, last.seq + 1),
+         case when p.id is null then 0 else 1 + (
+           select sub_seq from room_messages r where r.room_id = p.room_id and r.seq = p.seq order by sub_seq desc limit 1
+         ) end, last.ordinal + 1
+    from (values (?::int, ?::int, ?::text, ?::int, ?::text, ?::int))
+           as g (room_id, member_id, content, key_epoch, client_id, thread_id)
+   cross join last
+    left join room_messages p on p.id = g.thread_id and p.room_id = g.room_id and p.sub_seq = 0
+   where g.thread_id is null or p.id is not null
+  on conflict (member_id, client_id) do nothing returning id, thread_id as thread`
+
+/** Values: the member's id and the client id. */
+export const findSentMessage = 'select id from room_messages where member_id = ? and client_id = ?'
+
+/** Values: the message's id. Only its place is left. */
+export const eraseMessage = `update room_messages set content = null, deleted_at = now(), updated_at = now()
+  where id = ? and deleted_at is null returning room_id as room`
+
+/**
+ * Values: the id of the last message that was read, the room's id and the reader's. A mark never goes back. The membership
+ * is locked: one that has ended marks nothing.
+ */
+export const markRead = `with reader as (
+    select m.id, m.user_id, x.id as up_to, x.room_id from room_members m
+      join room_messages x on x.id = ? and x.room_id = m.room_id
+     where m.room_id = ? and m.user_id = ? and m.state = 'member' for share of m
+  ), marked as (
+    insert into room_read_marks as mark (user_id, room_id, up_to)
+    select user_id, room_id, up_to from reader
+    on conflict (user_id, room_id) do update set up_to = excluded.up_to, read_at = now() where mark.up_to < excluded.up_to
+    returning up_to
+  )
+  select reader.id as member, exists (select from marked) as "isNew" from reader`
+
+/** Values: the room's id and the person's. */
+export const findMembership = statement<{ id: number }>(
+  'find-membership',
+  `select id from room_members where room_id = $1 and user_id = $2 and state = 'member'`,
+)

@@ -1,0 +1,27 @@
+import { z } from 'zod'
+import type { Context } from '../core/context.ts'
+import { Problem } from '../core/problems.ts'
+
+/** Larger than any setting allows. */
+export const MAX_CONTENT = 256 * 1024
+
+const base64 = '[A-Za-z0-9+/]+={0,2}'
+
+/** As a browser encrypts a message. */
+export const content = z
+  .string()
+  .max(MAX_CONTENT)
+  .regex(new RegExp(`^${base64}\\|${base64}\\|${base64}$`), { error: 'must be iv|tag|ciphertext, each in base64' })
+  .describe('`iv|tag|ciphertext`, each in base64.')
+
+export const keyEpoch = z.int().min(0).max(1_000_000).describe('The number of the key that opens the content.')
+
+/** Refuses a text that is larger than the settings allow. */
+export function assertContentFits({ services }: Context, given: Record<string, unknown>): void {
+  const { messageSize } = services.settings
+  const text = given['content']
+  if (typeof text !== 'string' || text.length <= messageSize) return
+  throw new Problem('invalid', {
+    issues: [{ path: ['content'], message: `must have at most ${messageSize} characters` }],
+  })
+}

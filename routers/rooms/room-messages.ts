@@ -1,0 +1,105 @@
+import { z } from 'zod'
+import { eraseMessage } from '../../entities/rooms/room-message.sql.ts'
+import {
+  deletableMessages,
+  editableMessages,
+  messageNumber,
+  messagesOfViewer,
+  RoomMessage,
+  repliesTo,
+  replyCount,
+  visibleMessages,
+} from '../../entities/rooms/room-message.ts'
+import { takes } from '../core/body-size.ts'
+import { changing } from '../core/changes.ts'
+import type { Context } from '../core/context.ts'
+import { router, userWith } from '../core/trpc.ts'
+import { attribute, many, one, resource, sortedTimestamps, time } from '../resource/declare.ts'
+import { exposes } from '../resource/exposure.ts'
+import type { RecordOf } from '../resource/record.ts'
+import { lockRow, type Version } from '../verbs/lock.ts'
+import { getRow, reads } from '../verbs/read.ts'
+import { withoutUnchanged } from '../verbs/unchanged.ts'
+import { updateRow } from '../verbs/write.ts'
+import { createInput, ifVersion, updateInput } from '../verbs/write-inputs.ts'
+import { assertContentFits, content, keyEpoch } from './message-content.ts'
+import { type Sending, sendMessage } from './send-message.ts'
+
+const number = z
+  .string()
+  .describe('`12.000`, of a reply to it `12.001`: without a hole in its room, sorted as numbers.')
+const clientId = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,64}$/, { error: 'must be 1 to 64 visible characters' })
+  .nullable()
+  .describe('A word of the client: a message that is sent again with it is the one that was sent first.')
+
+export const roomMessages = resource({
+  type: 'room-messages',
+  about: 'What the members of a room write, as their browsers have encrypted it.',
+  entity: RoomMessage,
+  scope: visibleMessages,
+  mayUpdate: editableMessages,
+  mayDelete: deletableMessages,
+  total: messagesOfViewer,
+  streams: { room: 'room' },
+  attributes: {
+    number: attribute(number, { sql: messageNumber, sort: ['seq', 'subSeq'] }),
+    content: attribute(z.string().nullable().describe('`iv|tag|ciphertext` in base64; null once it is deleted.'), {
+      write: true,
+      input: content,
+    }),
+    keyEpoch: attribute(keyEpoch, { write: true, default: 0 }),
+    clientId: attribute(clientId, { write: 'create', default: null }),
+    replyCount: attribute(z.int().describe('How many replies it has.'), { sql: replyCount }),
+    editedAt: attribute(time.nullable().describe('When its content was last changed.')),
+    deletedAt: attribute(time.nullable().describe('When it was deleted: its place stays.')),
+    ...sortedTimestamps,
+  },
+  relations: {
+    room: one('rooms', { write: 'create', about: 'Where it is written.' }),
+    member: one('room-members'),
+    thread: one('room-messages', { write: 'create', default: null, about: 'The message that it replies to.' }),
+    replies: many('room-messages', { total: repliesTo }),
+  },
+  includes: ['room', 'member', 'member.user', 'thread'],
+  page: { size: 50, max: 200 },
+})
+
+export const roomMessagesRouter = router({
+  ...reads(roomMessages),
+
+  create: userWith('write')
+    .meta({ ...exposes(roomMessages, 'create'), ...takes('long text') })
+    .input(createInput(roomMessages))
+    .mutation(async ({ ctx, input }): Promise<RecordOf<typeof roomMessages>> => {
+      const id = await sendMessage(ctx, input as unknown as Sending)
+      return getRow(ctx, roomMessages, String(id))
+    }),
+
+  /** By their author. */
+  update: userWith('write')
+    .meta({ ...exposes(roomMessages, 'update'), ...takes('long text') })
+    .use(withoutUnchanged(roomMessages))
+    .input(updateInput(roomMessages))
+    .mutation(({ ctx, input }): Promise<RecordOf<typeof roomMessages>> => {
+      assertContentFits(ctx, input)
+      return updateRow(ctx, roomMessages, input)
+    }),
+
+  /** By their author, and by whoever administers the room. */
+  delete: userWith('write')
+    .meta(exposes(roomMessages, 'delete'))
+    .input(z.strictObject({ id: roomMessages.ids.schema, ifVersion }))
+    .mutation(({ ctx, input }) => deleteMessage(ctx, input)),
+})
+
+/** Leaves the place of a message, with nothing in it. To do so again changes nothing. */
+async function deleteMessage(ctx: Context, { id, ifVersion }: Version): Promise<{ id: string }> {
+  await changing(ctx, async (em, changes) => {
+    await lockRow(ctx, em, roomMessages, { id, ifVersion, verb: 'delete' })
+    const [erased] = await em.execute<{ room: number }[]>(eraseMessage, [roomMessages.ids.keyOf(id)])
+    if (erased) changes.add([`room:${erased.room}`], 'updated', 'room-messages', id)
+  })
+  return { id }
+}

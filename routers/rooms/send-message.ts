@@ -1,0 +1,70 @@
+import type { EntityManager } from '@mikro-orm/postgresql'
+import {
+  findSentMessage,
+  insertMessage,
+  lockRoomForWriter,
+  type Writer,
+} from '../../entities/rooms/room-message.sql.ts'
+import { changing } from '../core/changes.ts'
+import type { Context } from '../core/context.ts'
+import { type Issue, Problem } from '../core/problems.ts'
+import { unknown } from '../verbs/lock.ts'
+import { viewerOf } from '../verbs/viewer.ts'
+import { assertContentFits } from './message-content.ts'
+
+/** What a message is sent with. */
+export interface Sending {
+  room: string
+  thread: string | null
+  content: string
+  keyEpoch: number
+  clientId: string | null
+}
+
+/** Gives a message its number and keeps it; returns its id. One that was sent before with the same client id stays as it is. */
+export async function sendMessage(ctx: Context, sending: Sending): Promise<number> {
+  assertContentFits(ctx, { ...sending })
+  return changing(ctx, async (em, changes) => {
+    const writer = await lockForWriter(ctx, em, Number(sending.room))
+    assertKnownEpoch(sending, writer)
+    const sent = await insert(em, writer, sending)
+    if (!sent.isNew) return sent.id
+    const streams = [`room:${Number(sending.room)}`] as const
+    changes.add(streams, 'created', 'room-messages', sent.id)
+    // Its count of replies is another.
+    if (sent.thread !== null) changes.add(streams, 'updated', 'room-messages', sent.thread)
+    return sent.id
+  })
+}
+
+/** Locks the room for a member who may write; a room that they do not see is not there. */
+async function lockForWriter(ctx: Context, em: EntityManager, room: number): Promise<Writer> {
+  const [writer] = await em.execute<Writer[]>(lockRoomForWriter, [room, viewerOf(ctx).viewer])
+  if (!writer) throw new Problem('not_found', { issues: [unknown('rooms', ['room'])] })
+  if (!['admin', 'editor'].includes(writer.role)) throw new Problem('not_permitted')
+  return writer
+}
+
+function assertKnownEpoch({ keyEpoch }: Sending, room: Writer): void {
+  if (keyEpoch <= room.keyEpoch) return
+  const issue: Issue = { path: ['keyEpoch'], message: `must be at most ${room.keyEpoch}, the key that the room has` }
+  throw new Problem('invalid', { issues: [issue] })
+}
+
+interface Sent {
+  id: number
+  thread: number | null
+  isNew: boolean
+}
+
+async function insert(em: EntityManager, { member }: Writer, sending: Sending): Promise<Sent> {
+  const { content, keyEpoch, clientId } = sending
+  const room = Number(sending.room)
+  const thread = sending.thread === null ? null : Number(sending.thread)
+  const values = [room, room, room, member, content, keyEpoch, clientId, thread]
+  const [sent] = await em.execute<Omit<Sent, 'isNew'>[]>(insertMessage, values)
+  if (sent) return { ...sent, isNew: true }
+  const [known] = clientId === null ? [] : await em.execute<{ id: number }[]>(findSentMessage, [member, clientId])
+  if (known) return { id: known.id, thread: null, isNew: false }
+  throw new Problem('not_found', { issues: [unknown('room-messages', ['thread'])] })
+}
