@@ -33,3 +33,26 @@ export const describeUser = statement<UserDetails>(
           ${isoTime('max(t.last_used_at)')} as "tokenUsedAt"
      from users u left join access_tokens t on t.user_id = u.id where u.id = $1 group by u.id`,
 )
+
+export interface FoundPerson {
+  id: string
+  displayName: string
+  username: string
+  /** Of whoever was looked for by it. */
+  email: string | null
+  publicKey: string | null
+}
+
+/**
+ * Values: the text, the caller's id and that of the AI user. No sign of the text stands for others, and an
+ * address is found and told only where it was given as a whole.
+ */
+export const findPeople = statement<FoundPerson>(
+  'find-people',
+  `select id::text as id, name as "displayName", username, public_key as "publicKey",
+          case when email = lower($1) then email end as email
+     from users
+    where id <> $2::int and id <> $3::int
+      and (position(lower($1) in lower(name)) > 0 or position(lower($1) in username) > 0 or email = lower($1))
+    order by username = lower($1) or email = lower($1) desc, username limit 5`,
+)

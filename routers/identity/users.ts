@@ -11,7 +11,7 @@ import { attribute, resource, sortedTimestamps, timestamps } from '../resource/d
 import { exposes } from '../resource/exposure.ts'
 import { resourceId } from '../resource/ids.ts'
 import type { RecordOf, UpdateInput } from '../resource/record.ts'
-import { member, memberAction } from '../verbs/action.ts'
+import { action, member, memberAction } from '../verbs/action.ts'
 import { changesInput, changesSince } from '../verbs/changes.ts'
 import { lockRow } from '../verbs/lock.ts'
 import { getRow, reads } from '../verbs/read.ts'
@@ -20,6 +20,7 @@ import { administrator, updateRow, type WrittenRow } from '../verbs/write.ts'
 import { ifVersion, type RowChange, updateInput } from '../verbs/write-inputs.ts'
 import { endSessions } from './end-sessions.ts'
 import { eraseUser } from './erase-user.ts'
+import { findPeople, peopleQuery } from './find-people.ts'
 import { BUILT_IN_AI_PICTURE, imageBytes, readBuiltInAiPicture, storePicture } from './pictures.ts'
 import { findUser, userChoice } from './user-selector.ts'
 
@@ -58,6 +59,9 @@ export const users = resource({
       input: imageBytes.min(1).nullable().describe('A new picture as base64, or null for none.'),
       sql: pictureOf,
     }),
+    publicKey: attribute(
+      z.string().nullable().describe('Base64 of an SPKI key; null until they have made their keys.'),
+    ),
     role: attribute(z.enum(roles).describe('What the person may do.'), {
       write: 'update',
       sparse: true,
@@ -123,6 +127,14 @@ export const usersRouter = router({
         report: await eraseUser(ctx, user, (em) => lockRow(ctx, em, users, { id, ifVersion, verb: 'delete' })),
       }
     }),
+
+  /** By POST, so that what was typed stands in no address and no log. */
+  findPeople: action(users, 'search', userWith('read'))
+    .meta(about('Find people to invite: `meta.people` has five at most, with their public keys.'))
+    .input(peopleQuery)
+    .mutation(async ({ ctx, input }) => ({
+      meta: { people: await findPeople(ctx, ctx.caller.person.id, input.query) },
+    })),
 
   /** Everybody whose username, name or e-mail address holds the text. */
   search: host

@@ -38,6 +38,7 @@ describe('users', () => {
     const { ada, bob } = svc.people
     const own = await svc.ada.get(`/users/${ada.id}`)
     expect(own.one.attributes).toEqual({
+      publicKey: 'a2V5',
       ...{ displayName: ada.name, username: 'ada', email: ada.email, bio: null, avatar: null, role: 'user' },
       ...{ createdAt: expect.any(String), updatedAt: expect.any(String) },
     })
@@ -47,6 +48,7 @@ describe('users', () => {
       'bio',
       'createdAt',
       'displayName',
+      'publicKey',
       'updatedAt',
       'username',
     ])

@@ -61,7 +61,7 @@ const table: { open: string; by?: Ability; to: string }[] = [
   { open: 'a user', by: 'keychain', to: 'userKeychainValues.batchUpdate' },
   { open: 'a user', by: 'read', to: 'userKeychainValues.list userKeychainValues.get userKeychainValues.related' },
   { open: 'a user', by: 'read', to: 'userKeychainValues.validator usage.summary usage.limits' },
-  { open: 'a user', by: 'read', to: 'users.list users.get users.related users.picture users.changes' },
+  { open: 'a user', by: 'read', to: 'users.list users.get users.related users.picture users.findPeople users.changes' },
   { open: 'a user', by: 'read', to: 'migrations.list migrations.get' },
   { open: 'a user', by: 'read', to: 'aiModelFlags.list aiModelFlags.get' },
   { open: 'a user', by: 'read', to: 'aiToolCapabilities.list aiToolCapabilities.get' },

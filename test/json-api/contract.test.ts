@@ -282,6 +282,7 @@ test('the surface has the addresses that the declared verbs make', () => {
       "GET /users/:id - users who read",
       "PATCH /users/:id - users who write",
       "DELETE /users/:id - administrators who write",
+      "POST /users/actions/search - users who read",
       "GET /users/me - users who user",
       "GET /users/me/actions/changes - users who read",
     ]
