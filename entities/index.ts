@@ -2,6 +2,7 @@ import { UsageCounter } from './ai/usage-counter.ts'
 import { UsageHold } from './ai/usage-hold.ts'
 import { UsageLimit } from './ai/usage-limit.ts'
 import { UsageLimitVersion } from './ai/usage-limit-version.ts'
+import { UsageNotice } from './ai/usage-notice.ts'
 import { UsageRecord } from './ai/usage-record.ts'
 import { UsageRollup } from './ai/usage-rollup.ts'
 import { AiModel } from './catalogue/ai-model.ts'
@@ -44,6 +45,7 @@ export const entities = [
   FrontendMigration,
   AppliedFrontendMigration,
   FrontendMigrationUserdata,
+  UsageNotice,
   UsageRecord,
   UsageRollup,
   UsageLimit,

@@ -1,4 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify'
+import type { ReachedLimit } from '../entities/ai/usage-notice.sql.ts'
 import manifest from '../package.json' with { type: 'json' }
 import { extend } from '../routers/core/extension.ts'
 import { createHooks, type HookRegistry } from '../routers/core/hooks.ts'
@@ -60,7 +61,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
   const changeBus = await createChangeBus(env.REDIS_URL, log)
   const models = createGateway(vault)
   const authenticator = createAuthenticator(sql, settings, log)
-  const usageLedger = createUsageLedger(sql, log)
+  const usageLedger = createUsageLedger({ sql, log, onReached: tellReached(hooks, log) })
   const services: Services = {
     em,
     sql,
@@ -103,6 +104,12 @@ function listen(hooks: HookRegistry): HookRegistry {
   hooks.on('user-type-changed', lockKeychain)
   hooks.on('user-erasing', letGoOfRooms)
   return hooks
+}
+
+/** Says in the log and to extensions that so much of a limit is used. */
+const tellReached = (hooks: HookRegistry, log: FastifyBaseLogger) => (reached: ReachedLimit) => {
+  log.info(reached, `a usage limit is used up to ${reached.percent} percent`)
+  hooks.emit('usage-limit-reached', reached)
 }
 
 const upkeepOf = ({ CHANGE_LOG_DAYS: keptDays }: Env, { pool }: Database): UpkeepTasks => ({

@@ -73,6 +73,7 @@ export interface ExpiredHold {
   inputTokens: number
   outputTokens: number
   pricing: Pricing | null
+  counters: number[]
   /** From its beginning to the end of its lease. */
   durationMs: number
 }
@@ -80,7 +81,7 @@ export interface ExpiredHold {
 /** Calls whose process is gone, at most 500. */
 export const listExpiredHolds = statement<ExpiredHold>(
   'list-expired-holds',
-  `select id::float8 as id, input_tokens as "inputTokens", output_tokens as "outputTokens", pricing,
+  `select id::float8 as id, input_tokens as "inputTokens", output_tokens as "outputTokens", pricing, to_json(counters) as counters,
           (extract(epoch from lease_until - created_at) * 1000)::int as "durationMs"
      from usage_holds where lease_until < now() order by id limit 500`,
 )

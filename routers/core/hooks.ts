@@ -1,4 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
+import type { ReachedLimit } from '../../entities/ai/usage-notice.sql.ts'
 import type { HealthResult } from '../ports/health.ts'
 import type { RateLimitStatus } from '../ports/rate-limiter.ts'
 import type { UserType } from './caller.ts'
@@ -41,7 +42,10 @@ export interface Erasing {
 /** How many rows went, and how many stayed without the person, per table. */
 export type ErasureReport = Record<string, { deleted: number; kept: number }>
 
-/** Every hook with its payload. A hook runs in the request, and its listeners may change what happens by the payload. */
+/**
+ * Every hook with its payload. A hook runs in the request, and its listeners may change what happens by the payload; only that
+ * of limits runs behind the requests, once for all replicas.
+ */
 export interface Hooks {
   'user-type-changed': {
     cause: TypeChangeCause
@@ -53,6 +57,7 @@ export interface Hooks {
   /** Somebody is about to be erased, in a transaction: what refers to them in other ways than by a column is let go of first. */
   'user-erasing': Erasing
   'health-check': { results: Map<string, HealthResult> }
+  'usage-limit-reached': ReachedLimit
 }
 
 export type Listener<Payload> = (payload: Payload) => unknown

@@ -36,6 +36,8 @@ export interface Hold {
   readonly id: number
   /** Whether a limit in tokens or money applies, so that the answer must end where the hold does. */
   readonly bounded: boolean
+  /** The counters that it holds a part of. */
+  readonly counters: readonly number[]
   /** What the call took so far, as whoever makes it counts: it is the bill if this process dies. */
   taken: () => { input: number; output: number }
 }

@@ -141,8 +141,9 @@ const callOf = ({ request: { call }, claims, counters }: Judged, n: number) => (
   measures: claims.map(({ measure }) => measure),
 })
 
-const holdOf = ({ request: { call }, claims }: Judged, id: number | undefined): Hold => ({
+const holdOf = ({ request: { call }, claims, counters }: Judged, id: number | undefined): Hold => ({
   id: id as number,
+  counters,
   bounded: claims.some(({ limit: { unit } }) => unit !== 'requests'),
   taken: () => ({ input: call.inputTokens, output: 0 }),
 })

@@ -1,10 +1,12 @@
 import { removeOldCounters } from '../../entities/ai/usage-counter.sql.ts'
+import type { ReachedLimit } from '../../entities/ai/usage-notice.sql.ts'
 import { listExpiredHolds, renewLeases, type Settlement, settle } from '../../entities/ai/usage-settlement.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
 import { costOf } from '../../routers/catalogue/pricing.ts'
 import type { Log } from '../../routers/ports/log.ts'
 import type { Hold, UsageLedger } from '../../routers/ports/usage-ledger.ts'
 import { HoldQueue } from './hold-queue.ts'
+import { LimitWatch } from './limit-watch.ts'
 import { createBatch } from './write-behind.ts'
 
 /** How long a hold stands for which its process says nothing, in milliseconds. */
@@ -16,14 +18,27 @@ export interface OpenUsageLedger extends UsageLedger {
   close(): Promise<void>
 }
 
-export function createUsageLedger(sql: Sql, log: Log): OpenUsageLedger {
+interface UsageLedgerOptions {
+  sql: Sql
+  log: Log
+  /** Called once for each limit and period of which so much is used. */
+  onReached(limit: ReachedLimit): void
+}
+
+type Ended = Settlement & { counters: readonly number[] }
+
+export function createUsageLedger({ sql, log, onReached }: UsageLedgerOptions): OpenUsageLedger {
   const live = new Set<Hold>()
-  const write = (items: readonly Settlement[]) => sql(settle, settleValues(items))
-  const batch = createBatch<Settlement>({ name: 'usage', write, log, gather: 5 })
+  const watch = new LimitWatch({ sql, log, onReached })
+  const write = async (items: readonly Ended[]) => {
+    await sql(settle, settleValues(items))
+    watch.add(items.flatMap(({ counters }) => counters))
+  }
+  const batch = createBatch<Ended>({ name: 'usage', write, log, gather: 5 })
   const queue = new HoldQueue({ sql, leaseMs: LEASE_MS, settleEnded: batch.flush })
   const upkeep = setInterval(() => {
     const warn = (error: unknown) => log.warn({ error }, 'the accounts of calls could not be kept')
-    void Promise.all([renew(sql, [...live]), settleExpired(sql), sql(removeOldCounters)]).catch(warn)
+    void Promise.all([renew(sql, [...live]), settleExpired(sql, write), sql(removeOldCounters)]).catch(warn)
   }, RENEWAL_MS).unref()
 
   return {
@@ -34,12 +49,13 @@ export function createUsageLedger(sql: Sql, log: Log): OpenUsageLedger {
     },
     settle(held, settlement) {
       live.delete(held)
-      batch.add({ ...settlement, id: held.id, expiredOnly: false })
+      batch.add({ ...settlement, id: held.id, counters: held.counters, expiredOnly: false })
     },
     flush: batch.flush,
     async close() {
       clearInterval(upkeep)
       await batch.flush()
+      await watch.look()
     },
   }
 }
@@ -52,10 +68,10 @@ async function renew(sql: Sql, holds: readonly Hold[]): Promise<void> {
 }
 
 /** Settles the calls of processes that are gone, at what they had delivered when they last said so. */
-async function settleExpired(sql: Sql): Promise<void> {
+async function settleExpired(sql: Sql, write: (items: readonly Ended[]) => Promise<void>): Promise<void> {
   const expired = await sql(listExpiredHolds)
   if (expired.length === 0) return
-  const settlements = expired.map(({ id, inputTokens, outputTokens, pricing, durationMs }): Settlement => {
+  const settlements = expired.map(({ id, inputTokens, outputTokens, pricing, counters, durationMs }): Ended => {
     const tokens = { input: inputTokens, output: outputTokens, cached: 0, reasoning: 0 }
     const counts = {
       inputTokens,
@@ -65,9 +81,9 @@ async function settleExpired(sql: Sql): Promise<void> {
       reasoningTokens: 0,
       estimated: true,
     }
-    return { id, outcome: 'lost', ...counts, ...costOf(pricing, tokens), durationMs, expiredOnly: true }
+    return { id, counters, outcome: 'lost', ...counts, ...costOf(pricing, tokens), durationMs, expiredOnly: true }
   })
-  await sql(settle, settleValues(settlements))
+  await write(settlements)
 }
 
 /** In the order of the statement's values. */
