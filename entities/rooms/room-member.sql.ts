@@ -73,6 +73,9 @@ export const beginReading = `insert into room_read_marks (user_id, room_id, up_t
   select ?, r.id, coalesce((select max(id) from room_messages where room_id = r.id), 0) from rooms r where r.id = ?
   on conflict (user_id, room_id) do update set up_to = excluded.up_to, read_at = now()`
 
+/** Values: the room's id. */
+export const listInvitations = `select id, user_id as "userId" from room_members where room_id = ? and state = 'invited'`
+
 /** An invitation that was withdrawn, and whose it was. */
 export interface Withdrawn {
   id: number

@@ -97,6 +97,14 @@ const ofViewer = (room: string, sql: ParameterBinder) => (m: string) =>
 /** What the caller may do in a room; null for who is no member. */
 export const viewerRole: SqlPredicate = (room, sql) => sql.look('room_members', 'role', ofViewer(room, sql))
 
+/** The id of the last message that a member has read. */
+export const readUpTo: SqlPredicate = (member, sql) =>
+  sql.look(
+    'room_read_marks',
+    'up_to::text',
+    (mark) => `${mark}.user_id = ${member}.user_id and ${mark}.room_id = ${member}.room_id`,
+  )
+
 /** More than anybody counts. */
 const MAX_UNREAD = 1000
 

@@ -19,9 +19,9 @@ import { Problem } from '../core/problems.ts'
 import { notFound } from '../verbs/lock.ts'
 import { getRow } from '../verbs/read.ts'
 import { isInvitation, type MemberRecord, roomMembers } from './members.ts'
+import { noteWithdrawn } from './note-invitations.ts'
 import { lockRoomById, sizeOf } from './room-access.ts'
 import { assertMayEnterOneMore, assertRoomForMember } from './room-quotas.ts'
-import { noteWithdrawn } from './withdrawn.ts'
 
 export interface Accepting {
   id: string

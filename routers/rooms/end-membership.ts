@@ -8,8 +8,8 @@ import {
 import type { ChangeRecorder } from '../core/change-recorder.ts'
 import { Problem } from '../core/problems.ts'
 import { roomMembers } from './members.ts'
+import { noteWithdrawn } from './note-invitations.ts'
 import { sizeOf } from './room-access.ts'
-import { noteWithdrawn } from './withdrawn.ts'
 
 /** A transaction that holds the lock of a room. */
 export interface InRoom {

@@ -8,8 +8,8 @@ import { RoomMember } from '../../entities/rooms/room-member.ts'
 import type { Erasing } from '../core/hooks.ts'
 import { type InRoom, noteRemoved, settleRoom } from './end-membership.ts'
 import { roomMembers } from './members.ts'
+import { noteInvitations, noteWithdrawn } from './note-invitations.ts'
 import { lockRoomById, sizeOf } from './room-access.ts'
-import { noteWithdrawn } from './withdrawn.ts'
 
 /**
  * Ends all memberships of somebody who is erased. They can name nobody: a room that would be without an administrator is
@@ -39,4 +39,5 @@ async function nameSuccessor({ em, changes, room }: InRoom): Promise<void> {
   if (!successor) return
   changes.add([`room:${room}`], 'updated', roomMembers.type, successor.id)
   changes.add([`user:${successor.user}`], 'updated', 'rooms', room)
+  await noteInvitations({ em, changes, room }, successor.user)
 }

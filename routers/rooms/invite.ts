@@ -15,9 +15,9 @@ import { unknown } from '../verbs/lock.ts'
 import { getRow } from '../verbs/read.ts'
 import { translateConstraintError } from '../verbs/write.ts'
 import { invitationId, type MemberRecord, roomMembers } from './members.ts'
+import { concernedBy } from './note-invitations.ts'
 import { enterRoom, sizeOf } from './room-access.ts'
 import { assertRoomForInvitation, assertRoomForMember } from './room-quotas.ts'
-import { concernedBy } from './withdrawn.ts'
 
 export type InvitationInput = CreateInput<typeof roomMembers>
 

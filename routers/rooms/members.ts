@@ -5,6 +5,7 @@ import {
   memberRoles,
   memberStates,
   RoomMember,
+  readUpTo,
   removableMembers,
   visibleMembers,
 } from '../../entities/rooms/room-member.ts'
@@ -77,6 +78,10 @@ export const roomMembers = resource({
       sql: userColumn('name'),
     }),
     username: attribute(z.string().nullable().describe('Null like the name.'), { sql: userColumn('username') }),
+    readUpTo: attribute(
+      z.string().nullable().describe('The id of the last message that they have read; null before they read one.'),
+      { sql: readUpTo },
+    ),
     inviterName: attribute(z.string().describe('Of an invitation: who invites.'), {
       sql: ofInvitation(userColumn('name', 'inviter_id')),
       sparse: true,

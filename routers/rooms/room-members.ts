@@ -18,8 +18,8 @@ import { deleteFiles } from './delete-files.ts'
 import { type InRoom, removeMember, settleRoom, withdrawInvitationsBy } from './end-membership.ts'
 import { type InvitationInput, invite } from './invite.ts'
 import { invitationId, type MemberRecord, roomMembers } from './members.ts'
+import { noteInvitations, noteWithdrawn } from './note-invitations.ts'
 import { lockRoomById } from './room-access.ts'
-import { noteWithdrawn } from './withdrawn.ts'
 
 type RoleChange = UpdateInput<typeof roomMembers>
 type Removal = Pick<RoleChange, 'id' | 'ifVersion'>
@@ -89,6 +89,8 @@ async function changeRole(ctx: Context, { role, ...version }: RoleChange): Promi
     await settleRoom(at)
     changes.add([`room:${room}`], 'updated', roomMembers.type, row.id)
     changes.add([`user:${row.user}`], 'updated', 'rooms', room)
+    // Whoever administers a room sees its invitations.
+    await noteInvitations(at, row.user)
   })
   return getRow(ctx, roomMembers, version.id)
 }

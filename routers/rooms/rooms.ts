@@ -13,10 +13,12 @@ import type { RecordOf } from '../resource/record.ts'
 import { rowAction } from '../verbs/action.ts'
 import { changesInput, changesSince } from '../verbs/changes.ts'
 import { reads } from '../verbs/read.ts'
-import { createRow, deleteRow, type WrittenRow, writes } from '../verbs/write.ts'
-import { createInput, ifVersion, type RowChange } from '../verbs/write-inputs.ts'
+import { withoutUnchanged } from '../verbs/unchanged.ts'
+import { createRow, deleteRow, updateRow, type WrittenRow } from '../verbs/write.ts'
+import { createInput, ifVersion, type RowChange, updateInput } from '../verbs/write-inputs.ts'
 import { deleteFiles } from './delete-files.ts'
 import { noteRoomGone } from './end-membership.ts'
+import { noteInvitations } from './note-invitations.ts'
 import { assertMember, markRead } from './read-marks.ts'
 import { assertMayEnterOneMore } from './room-quotas.ts'
 import { slugOf } from './slug.ts'
@@ -61,8 +63,6 @@ export const rooms = resource({
   page: { size: 50, max: 200 },
 })
 
-const written = writes(rooms, { by: userWith('write'), body: 'long text' })
-
 export const roomsRouter = router({
   ...reads(rooms),
 
@@ -95,7 +95,13 @@ export const roomsRouter = router({
       })
     }),
 
-  update: written.update,
+  update: userWith('write')
+    .meta({ ...exposes(rooms, 'update'), ...takes('long text') })
+    .use(withoutUnchanged(rooms))
+    .input(updateInput(rooms))
+    .mutation(
+      ({ ctx, input }): Promise<RecordOf<typeof rooms>> => updateRow(ctx, rooms, input, { afterFlush: noteNewName }),
+    ),
 
   delete: userWith('write')
     .meta(exposes(rooms, 'delete'))
@@ -111,6 +117,11 @@ async function addFirstMembers({ em, changes, row: { id: room } }: WrittenRow, c
   await em.flush()
   for (const { id } of people) changes.add([`room:${room}`], 'created', 'room-members', id)
   changes.add([`user:${creator}`], 'created', 'rooms', room)
+}
+
+/** Invitations show the name, too. */
+async function noteNewName({ em, changes, row, given }: WrittenRow): Promise<void> {
+  if (given['name'] !== undefined) await noteInvitations({ em, changes, room: row.id })
 }
 
 async function deleteRoom(ctx: Context, version: Pick<RowChange, 'id' | 'ifVersion'>): Promise<{ id: string }> {

@@ -9,7 +9,7 @@ interface Identifier {
   id: string
 }
 
-interface Resource extends Identifier {
+export interface Resource extends Identifier {
   attributes: Record<string, unknown>
   relationships?: Record<string, { data?: Identifier | Identifier[] | null; links: Record<string, string> }>
   links: Record<string, string>

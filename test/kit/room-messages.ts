@@ -25,13 +25,13 @@ export async function newRoom<const R extends Role>(svc: JsonApiApp, roles: read
     ...others,
     /** Sends a message; `more` are attributes beside its content. */
     send: (by: Pick<RoomPerson, 'create'> = admin, more: object = {}, thread?: string) =>
-      sendTo(by, one.id, more, thread),
+      send(by, one.id, more, thread),
     changes: async (by: Pick<RoomPerson, 'get'>, after?: string) =>
       (await by.get(`/rooms/${one.id}/actions/changes${after ? `?page[after]=${after}` : ''}`)).meta as Changing,
   }
 }
 
-const sendTo = (by: Pick<RoomPerson, 'create'>, room: string, more: object = {}, thread?: string) =>
+export const send = (by: Pick<RoomPerson, 'create'>, room: string, more: object = {}, thread?: string) =>
   by.create(
     'room-messages',
     { content: CIPHERTEXT, ...more },

@@ -1,0 +1,129 @@
+import type { AnyTRPCProcedure } from '@trpc/server'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { metaOf } from '../../routers/core/trpc.ts'
+import { appRouter } from '../../routers/index.ts'
+import { follow, type Sight, sightOf } from '../kit/follower.ts'
+import { clientOf } from '../kit/json-api-client.ts'
+import { send } from '../kit/room-messages.ts'
+import { accept, invite, join, makeRoom, membershipOf, newLink, type RoomsApp, startRooms } from '../kit/rooms.ts'
+
+let svc: RoomsApp
+beforeAll(async () => {
+  svc = await startRooms({ ROOMS_PER_PERSON: '1000' })
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+
+/** A room that `ada` administers, in which `bob` writes and `cyd` reads, with some messages; `dan` is invited to it. */
+async function makeWorld() {
+  const room = await makeRoom(svc.ada)
+  await join(svc, room, 'bob', 'editor')
+  await join(svc, room, 'cyd', 'viewer')
+  const first = (await send(svc.bob, room)).one.id
+  await send(svc.ada, room, {}, first)
+  const invitation = (await invite(svc.ada, room, svc.people.dan.id, 'viewer')).one.id
+  const member = async (name: 'ada' | 'bob' | 'cyd') => (await membershipOf(svc, room, svc.people[name].id))?.id ?? ''
+  return { room, first, invitation, member }
+}
+
+type World = Awaited<ReturnType<typeof makeWorld>>
+type Answered = Promise<{ status: number; text: string }>
+
+/** Every way in which a procedure changes rooms, members, invitations, messages or read marks. */
+const table: Record<string, Record<string, (world: World) => Answered>> = {
+  'rooms.create': { 'a room is made': () => svc.bob.create('rooms', { name: 'Go' }) },
+  'rooms.update': { 'a room is renamed': ({ room }) => svc.ada.update('rooms', room, { name: 'Go' }) },
+  'rooms.delete': {
+    'a room is deleted': ({ room }) => svc.ada.delete(`/rooms/${room}`),
+    'an administrator of the installation deletes a room': ({ room }) => svc.admin.delete(`/rooms/${room}`),
+  },
+  'rooms.markRead': {
+    'a viewer reads': ({ room, first }) => svc.cyd.post(`/rooms/${room}/actions/mark-read`, { upTo: first }),
+  },
+  'roomMembers.create': {
+    'somebody is invited': ({ room }) => invite(svc.ada, room, svc.people.eve.id, 'editor'),
+    'somebody is invited again': ({ room }) => invite(svc.ada, room, svc.people.dan.id, 'editor'),
+    'whoever has the link is invited': ({ room }) =>
+      invite(svc.ada, room, undefined, 'viewer', { proofHash: newLink().proofHash }),
+  },
+  'roomMembers.accept': {
+    'an invitation is accepted': ({ invitation }) => accept(svc.dan, invitation),
+    'somebody comes back': async ({ room, member }) => {
+      await svc.ada.delete(`/room-members/${await member('bob')}`)
+      return accept(svc.bob, (await invite(svc.ada, room, svc.people.bob.id, 'viewer')).one.id)
+    },
+  },
+  'roomMembers.update': {
+    'a role is changed': async ({ member }) => svc.ada.update('room-members', await member('bob'), { role: 'viewer' }),
+    'another one administers the room, too': async ({ member }) =>
+      svc.ada.update('room-members', await member('cyd'), { role: 'admin' }),
+  },
+  'roomMembers.delete': {
+    'a member is removed': async ({ member }) => svc.ada.delete(`/room-members/${await member('bob')}`),
+    'a member leaves': async ({ member }) => svc.cyd.delete(`/room-members/${await member('cyd')}`),
+    'an invitation is declined': ({ invitation }) => svc.dan.delete(`/room-members/${invitation}`),
+    'an invitation is withdrawn': ({ invitation }) => svc.ada.delete(`/room-members/${invitation}`),
+    'the last person leaves': async () => {
+      const room = await makeRoom(svc.eve)
+      const membership = await membershipOf(svc, room, svc.people.eve.id)
+      return svc.eve.delete(`/room-members/${membership?.id}`)
+    },
+  },
+  'roomMessages.create': {
+    'a message is sent': ({ room }) => send(svc.ada, room),
+    'a reply is sent': ({ room, first }) => send(svc.ada, room, {}, first),
+  },
+  'roomMessages.update': {
+    'a message is edited': ({ first }) => svc.bob.update('room-messages', first, { content: 'bmV3|bmV3|bmV3' }),
+  },
+  'roomMessages.delete': {
+    'a message is deleted': ({ first }) => svc.ada.delete(`/room-messages/${first}`),
+  },
+  'users.delete': {
+    'the only administrator of a room is erased': async ({ room, member }) => {
+      const lone = await svc.user({ abilities: ['read', 'write', 'user'] })
+      const client = clientOf(svc, lone.token)
+      await accept(client, (await invite(svc.ada, room, lone.id, 'admin')).one.id)
+      await svc.ada.delete(`/room-members/${await member('ada')}`)
+      return svc.admin.delete(`/users/${lone.id}`)
+    },
+  },
+}
+
+const types = ['rooms', 'room-members', 'room-messages']
+
+test('every procedure that changes rooms, members or messages is in the table', () => {
+  const procedures = Object.entries(appRouter._def.procedures as unknown as Record<string, AnyTRPCProcedure>)
+  const changing = procedures.filter(
+    ([, procedure]) =>
+      procedure._def.type === 'mutation' && types.includes(metaOf(procedure).exposes?.resource.type ?? ''),
+  )
+
+  expect(Object.keys(table)).toEqual(expect.arrayContaining(changing.map(([name]) => name)))
+})
+
+const cases = Object.entries(table).flatMap(([procedure, ways]) =>
+  Object.entries(ways).map(([way, run]) => ({ procedure, way, run })),
+)
+
+/** An administrator of the installation sees that rooms exist, and follows none. */
+const watchers = ['ada', 'bob', 'cyd', 'dan', 'eve'] as const
+
+describe('the state before and the changes since make what a fresh read shows', () => {
+  test.for(cases)('when $way ($procedure)', { timeout: 60_000 }, async ({ run }) => {
+    const world = await makeWorld()
+    const followers = await Promise.all(watchers.map(async (name) => [name, await follow(svc[name])] as const))
+
+    const { status, text } = await run(world)
+    expect([status, status < 300 ? '' : text]).toEqual([status < 300 ? status : 200, ''])
+
+    for (const [name, follower] of followers) {
+      await follower.catchUp()
+      expect({ name, sight: plain(follower.sight) }).toEqual({ name, sight: plain(await sightOf(svc[name])) })
+    }
+  })
+})
+
+const plain = (sight: Sight) =>
+  Object.fromEntries(
+    [...sight].toSorted(([a], [b]) => a.localeCompare(b)).map(([key, { attributes }]) => [key, attributes]),
+  )
