@@ -22,8 +22,8 @@ export interface Settlement {
 }
 
 /**
- * Turns holds into usage records, each once, and what was held into what was used. Values: the columns of settlements, and
- * how many there are.
+ * Turns holds into usage records, each once, and what was held into what was used; where the price of what a call took turns
+ * out to be unknown, all that it held. Values: the columns of settlements, and how many there are.
  */
 export const settle = statement<{ id: number }>(
   'settle',
@@ -39,7 +39,8 @@ export const settle = statement<{ id: number }>(
      delete from usage_holds h using mine m where h.id = m.hold_id returning h.*, m.*
    ), parts as (
      select a.id, sum(a.amount) as held,
-            sum(case a.measure when 'tokens' then e.input + e.output when 'cost' then e.cost else a.amount end) as used
+            sum(case a.measure when 'tokens' then e.input::bigint + e.output when 'cost' then coalesce(e.cost, a.amount)
+                else a.amount end) as used
        from ended e cross join lateral unnest(e.counters, e.amounts, e.measures) as a(id, amount, measure)
       group by a.id ${expectFew('1000 * $13')}
    ), locked as (

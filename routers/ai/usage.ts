@@ -11,7 +11,9 @@ import {
 import { about, adminWith, host, router, userWith } from '../core/trpc.ts'
 import { callerSubjects } from './hold.ts'
 
-const day = z.iso.date('must be a day such as 2026-01-31')
+const notADay = 'must be a day such as 2026-01-31'
+/** The calendar of the database has no year 0. */
+const day = z.iso.date(notADay).refine((text) => !text.startsWith('0000'), notADay)
 const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10)
 
 const days = { from: day.default(() => daysAgo(30)), to: day.default(() => daysAgo(0)) }

@@ -3,7 +3,8 @@ import type { PriceRange, Pricing } from '../../entities/catalogue/ai-model.ts'
 import type { DeepReadonly } from '../../entities/sql/read-only.ts'
 import { currencyCode, type Price } from '../ports/price-list.ts'
 
-const cost = z.number().min(0)
+/** As much as a price list may say of a million tokens. */
+const cost = z.number().min(0).max(1)
 
 const range = z.strictObject({
   currency: currencyCode,

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { AI_USER_ID } from '../../entities/identity/user.ts'
 import { administeredRooms, Room, removableRooms, visibleRooms } from '../../entities/rooms/room.ts'
-import { memberRoles, RoomMember, unreadCount, viewerRole } from '../../entities/rooms/room-member.ts'
+import { memberRoles, RoomMember, roomsOfViewer, unreadCount, viewerRole } from '../../entities/rooms/room-member.ts'
 import { messagesInRoom } from '../../entities/rooms/room-message.ts'
+import type { SqlPredicate } from '../../entities/sql/scope.ts'
 import { takes } from '../core/body-size.ts'
 import type { Context } from '../core/context.ts'
 import { about, router, userWith } from '../core/trpc.ts'
@@ -26,6 +27,14 @@ import { slugOf } from './slug.ts'
 const MAX_CIPHERTEXT = 128 * 1024
 const ciphertext = z.string().max(MAX_CIPHERTEXT).nullable()
 
+/** Nothing for an administrator of the installation who is no member. */
+const forMembers =
+  (column: string): SqlPredicate =>
+  (room, sql) =>
+    sql.unrestricted
+      ? `case when ${room}.id = any(${roomsOfViewer(sql)}) then ${room}.${column} end`
+      : `${room}.${column}`
+
 export const rooms = resource({
   type: 'rooms',
   about: 'Rooms of which the caller is a member.',
@@ -41,10 +50,12 @@ export const rooms = resource({
     roomDescription: attribute(ciphertext.describe('Ciphertext: only the members can read it.'), {
       write: true,
       default: null,
+      sql: forMembers('room_description'),
     }),
     systemPrompt: attribute(ciphertext.describe('Ciphertext of what a model is told about the room.'), {
       write: true,
       default: null,
+      sql: forMembers('system_prompt'),
     }),
     keyEpoch: attribute(z.int().describe('The number of the key in use; the first key has 0.')),
     role: attribute(z.enum(memberRoles).describe('What the caller may do. Absent for who is no member.'), {

@@ -206,3 +206,13 @@ describe('calls that are older than records are kept', () => {
     expect(await counts(svc)).toEqual([{ records: 300, sums: null }])
   })
 })
+
+test('a report from the year 0, which the calendar of the database lacks, is bad input', async () => {
+  await using svc = await startApp()
+  const { token } = await svc.user()
+  const input = encodeURIComponent(JSON.stringify({ from: '0000-01-01' }))
+
+  const { status } = await svc.send('GET', `/trpc/usage.summary?input=${input}`, { token })
+
+  expect(status).toBe(400)
+})

@@ -28,13 +28,23 @@ test('a room begins with its creator as administrator and the AI user as assista
 
 test('a room is not there for others, and an administrator of the installation sees only that it exists', async () => {
   await using svc = await startJsonApi()
-  const { one } = await svc.ada.create('rooms', { name: 'Chess' })
+  const encrypted = { roomDescription: 'aXY=|dA==|Yw==', systemPrompt: 'aXY=|dA==|cA==' }
+  const { one } = await svc.ada.create('rooms', { name: 'Chess', ...encrypted })
 
   expect((await svc.ada.get('/rooms')).list).toMatchObject([{ id: one.id }])
   expect((await svc.bob.get(`/rooms/${one.id}`)).status).toBe(404)
   expect(await svc.bob.get('/rooms')).toMatchObject({ list: [], total: 0 })
   expect((await svc.guest.get(`/rooms/${one.id}`)).status).toBe(401)
   const seen = await svc.admin.get(`/rooms/${one.id}`)
-  expect(seen.one.attributes).toMatchObject({ name: 'Chess' })
+  expect(seen.one.attributes).toMatchObject({ name: 'Chess', roomDescription: null, systemPrompt: null })
   expect(Object.keys(seen.one.attributes)).not.toEqual(expect.arrayContaining(['role']))
+})
+
+test('a room may have a name whose signs each stand for several letters', async () => {
+  await using svc = await startJsonApi()
+
+  const { status, one } = await svc.ada.create('rooms', { name: '㎯'.repeat(120) })
+
+  expect(status).toBe(201)
+  expect(one.attributes['slug']).toMatch(/^rad-s2.{114}-[A-Za-z0-9]{10}$/)
 })
