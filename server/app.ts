@@ -12,6 +12,7 @@ import { health } from '../facades/health.ts'
 import { type BodyLimits, bodyLimitsOf } from '../facades/http/body-limits.ts'
 import { failureOf } from '../facades/http/failure.ts'
 import { readJsonBodies } from '../facades/http/json-text.ts'
+import { limitHeaders } from '../facades/http/limit-headers.ts'
 import { basePath } from '../facades/http/names.ts'
 import { jsonApi } from '../facades/json-api/index.ts'
 import { legacy } from '../facades/legacy/ai-req.ts'
@@ -101,8 +102,7 @@ function addHooks(app: FastifyInstance, { services, log, drain }: AppOptions, { 
   })
   app.addHook('onSend', async (request, reply) => {
     const hints = (await made(request))?.hints
-    // Client libraries repeat what was refused, which a spent limit refuses again.
-    if (hints?.isSpent) reply.header('x-should-retry', 'false')
+    if (hints) reply.headers(limitHeaders(hints))
     if (hints?.clearSiteData) reply.header('clear-site-data', '"cache", "storage"')
     if (!reply.hasHeader('retry-after')) tellWhenToRetry(reply, hints)
   })

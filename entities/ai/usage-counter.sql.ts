@@ -12,20 +12,22 @@ export interface CounterRow {
   subjectId: string
   /** The counters of all stripes. */
   ids: number[]
-  /** When the period ends, in milliseconds since 1970. */
+  /** The period, in milliseconds since 1970. */
+  startsAt: number
   endsAt: number
 }
 
 /** The counters of the periods that run. Values: the ids of limits, and beside each whose counters of it. */
 export const findCounters = statement<CounterRow>(
   'find-usage-counters',
-  `select c.limit_id as "limitId", c.subject_id as "subjectId", ${epochMs('c.ends_at')} as "endsAt",
+  `select c.limit_id as "limitId", c.subject_id as "subjectId", ${epochMs('c.starts_at')} as "startsAt",
+          ${epochMs('c.ends_at')} as "endsAt",
           json_agg(c.id order by c.stripe) as ids
      from unnest($1::int[], $2::text[]) as a(limit_id, subject_id) join usage_limits l on l.id = a.limit_id
      ${runningPeriod}
      join usage_counters c on c.limit_id = l.id and c.subject_id = a.subject_id and c.starts_at = s.starts_at
                           and c.ends_at = e.ends_at
-    group by c.limit_id, c.subject_id, c.ends_at`,
+    group by c.limit_id, c.subject_id, c.starts_at, c.ends_at`,
 )
 
 /** Makes the counters of periods that have just begun; one that begins with another length keeps its counters. Values: as of `findCounters`. */

@@ -30,30 +30,40 @@ export interface HoldResult {
   stale: boolean
 }
 
+interface TogetherResult {
+  /** Counters that have no room. */
+  misfits: number[] | null
+  /** What each counter has left, in the order of their ids. */
+  rooms: number[] | null
+}
+
 /**
  * Holds for many calls at once, or for none of them, by one stripe of each limit. Rows are locked in one order, so that calls
  * never wait in a circle. Values: lease in milliseconds, version of the limits, counters, amounts (null where no price is
  * known) and caps, calls, how many counters.
  */
-export const holdTogether = statement<HoldResult & { misfits: number[] | null }>(
+export const holdTogether = statement<HoldResult & TogetherResult>(
   'hold-together',
   `with ${asked}, locked as (
-     select c.id, a.amount, c.cap = a.cap and c.used + c.held + a.amount <= c.share as fits
+     select c.id, a.amount, c.cap = a.cap and c.used + c.held + a.amount <= c.share as fits,
+            c.share - c.used - c.held - a.amount as room
        from asked a join usage_counters c on c.id = a.id
       where c.ends_at > now() order by c.id for update of c
    ), verdict as (
      select ${currentVersion} <> $2::int or count(*) > count(l.id) as stale,
-            array_agg(a.id) filter (where l.fits is not true) as misfits
+            array_agg(a.id) filter (where l.fits is not true) as misfits, json_agg(l.room order by a.id) as rooms
        from asked a left join locked l on l.id = a.id
    ), counted as (
      update usage_counters c set held = c.held + l.amount from locked l, verdict
       where c.id = l.id and not stale and misfits is null
    ), ${insertHolds('not stale and misfits is null')}
-   select ${ids}, stale, to_json(misfits) as misfits from verdict`,
+   select ${ids}, stale, to_json(misfits) as misfits, rooms from verdict`,
 )
 
 /** A limit that a call asks a part of, as it stood when the call was judged. */
 export interface AskedLimit {
+  /** The id of the counter that stands for it. */
+  counter: number
   name: string
   subject: LimitSubject
   unit: LimitUnit
@@ -68,6 +78,8 @@ export interface AskedLimit {
   fits: boolean
   /** When the period ends, in RFC 3339. */
   resetsAt: string
+  /** The length of the period. */
+  windowSeconds: number
 }
 
 /**
@@ -85,7 +97,7 @@ export const holdExactly = statement<HoldResult & { limits: AskedLimit[] | null 
          on c.limit_id = o.limit_id and c.subject_id = o.subject_id and c.starts_at = o.starts_at
       order by c.id for update of c
    ), sums as (
-     select own_id, limit_id, amount, max(ends_at) as ends_at, sum(used) as used, sum(held) as held,
+     select own_id, limit_id, amount, max(starts_at) as starts_at, max(ends_at) as ends_at, sum(used) as used, sum(held) as held,
             sum(topped_up) as topped_up, max(share - used - held) filter (where id = own_id) as room, max(cap) as shared_cap
        from locked group by own_id, limit_id, amount
    ), judged as (
@@ -112,8 +124,8 @@ export const holdExactly = statement<HoldResult & { limits: AskedLimit[] | null 
       where c.id = l.id and l.own_id = j.own_id and not v.stale and (n.taken > 0 or n.refused > 0 or n.shares)
    ), ${insertHolds('not stale and granted')}
    select ${ids}, stale,
-          (select json_agg(json_build_object('name', name, 'subject', subject, 'unit', unit, 'period', period,
+          (select json_agg(json_build_object('counter', own_id, 'name', name, 'subject', subject, 'unit', unit, 'period', period,
                     'currency', currency, 'cap', full_cap, 'used', used, 'held', held, 'amount', amount, 'fits', fits,
-                    'resetsAt', ${isoTime('ends_at')})) from judged) as limits
+                    'resetsAt', ${isoTime('ends_at')}, 'windowSeconds', extract(epoch from ends_at - starts_at)::int)) from judged) as limits
      from verdict`,
 )

@@ -47,6 +47,7 @@ export const listLimitsFor = statement<LimitState>(
 /** A limit as calls are judged by it. */
 export interface ActiveLimit {
   id: number
+  name: string
   subject: LimitSubject
   subjectId: string | null
   unit: LimitUnit
@@ -60,7 +61,7 @@ export interface ActiveLimit {
 export const listActiveLimits = statement<{ version: number; limits: ActiveLimit[] }>(
   'list-active-limits',
   `select coalesce((select version from usage_limit_versions), 0) as version,
-          coalesce((select json_agg(json_build_object('id', id, 'subject', subject, 'subjectId', subject_id, 'unit', unit,
+          coalesce((select json_agg(json_build_object('id', id, 'name', name, 'subject', subject, 'subjectId', subject_id, 'unit', unit,
                       'currency', currency, 'cap', cap, 'unpricedCost', unpriced_cost, 'stripes', stripes) order by id)
                       from usage_limits where active), '[]') as limits`,
 )

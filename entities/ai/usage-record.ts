@@ -4,8 +4,8 @@ import { User } from '../identity/user.ts'
 import { moment } from '../sql/columns.ts'
 
 export const usageContexts = ['api', 'private', 'group'] as const
-/** `lost`: the process that made the call was gone before it ended. */
-export const outcomes = ['completed', 'failed', 'aborted', 'lost'] as const
+/** `cut`: ended where what a limit held for it did. `lost`: the process that made the call was gone before it ended. */
+export const outcomes = ['completed', 'cut', 'failed', 'aborted', 'lost'] as const
 export type Outcome = (typeof outcomes)[number]
 
 /** One call of a model, without a word of what was said. It outlives the person and the token. */

@@ -4,6 +4,7 @@ import { type Api, createCaller } from '../../routers/index.ts'
 import type { RateLimitStatus } from '../../routers/ports/rate-limiter.ts'
 import { eventStream } from '../http/event-stream.ts'
 import { type Failure, failureOf } from '../http/failure.ts'
+import { limitHeaders } from '../http/limit-headers.ts'
 import { basePath } from '../http/names.ts'
 import { type FacadeOptions, routeTo } from '../http/procedures.ts'
 import { type FieldErrors, fieldErrors } from '../http/validation-messages.ts'
@@ -58,6 +59,7 @@ export async function legacy(
           const parts = await api.ai.stream(payload)
           const first = await parts.next()
           setRateLimitHeaders(reply, ctx.hints.rateLimit)
+          reply.headers(limitHeaders(ctx.hints))
           return await eventStream(reply, { first, parts, heartbeat, requestId: request.id })
         }
         return { success: true, content: await api.ai.ask(payload) }

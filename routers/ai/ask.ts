@@ -39,7 +39,9 @@ const asking = userWith('ai')
     const call = await callOf(ctx, input)
     await consumeAiQuota(ctx)
     const hold = await holdFor(ctx, call)
-    const bound = hold.bounded && { maxOutputTokens: maxOutputOf(call.model, ctx.services.settings.maxOutputTokens) }
+    const bound = hold.tokens !== null && {
+      maxOutputTokens: maxOutputOf(call.model, ctx.services.settings.maxOutputTokens),
+    }
     return next({ ctx: { hold, call: { ...call, ...bound } } })
   })
 

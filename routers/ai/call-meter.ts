@@ -43,7 +43,7 @@ export class CallMeter implements UsageMeter {
 
 /** The provider's total goes before its running total, and that before our count of what came since. */
 class RequestMeter {
-  readonly #prompt: () => string
+  readonly #inputEstimate: () => number
   #reported: ReportedTokens = {}
   #answer = { pieces: 0, bytes: 0 }
   #reasoning = { pieces: 0, bytes: 0 }
@@ -51,7 +51,7 @@ class RequestMeter {
   #isCounted = false
 
   constructor(prompt: () => string) {
-    this.#prompt = prompt
+    this.#inputEstimate = lazy(() => estimateTokens(prompt()))
   }
 
   get isEmpty(): boolean {
@@ -78,13 +78,22 @@ class RequestMeter {
     const { input, output, cached = 0, cacheWrite = 0, reasoning = 0 } = this.#reported
     const [answered, reasoned] = [estimate(this.#answer), estimate(this.#reasoning)]
     return {
-      input: input ?? estimateTokens(this.#prompt()),
+      input: input ?? this.#inputEstimate(),
       output: (output ?? 0) + answered + reasoned,
       cached,
       cacheWrite,
       reasoning: reasoning + reasoned,
       estimated: input === undefined || output === undefined || answered + reasoned > 0,
     }
+  }
+}
+
+/** Made once, and only where somebody asks. */
+function lazy(make: () => number): () => number {
+  let made: number | undefined
+  return () => {
+    made ??= make()
+    return made
   }
 }
 

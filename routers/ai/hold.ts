@@ -4,7 +4,7 @@ import type { Caller } from '../core/caller.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import type { CallableModel, ModelCall } from '../ports/models.ts'
-import type { Hold, SubjectId, UsageCall } from '../ports/usage-ledger.ts'
+import type { Hold, LimitLeft, SubjectId, UsageCall } from '../ports/usage-ledger.ts'
 
 type Asking = Context & { caller: Extract<Caller, { type: 'user' }> }
 
@@ -36,6 +36,7 @@ export async function holdFor(ctx: Asking, { model, messages }: ModelCall): Prom
     costMicros: cost.costMicros === null ? null : Math.max(cost.costMicros, plain.costMicros ?? 0),
     currency: cost.currency,
   })
+  ctx.hints.limits = 'id' in held ? held.limits : held.limits.map(leftOf)
   if ('id' in held) return held
   throw refusal(ctx, held.limits)
 }
@@ -73,6 +74,12 @@ function refusal(ctx: Context, limits: readonly AskedLimit[]): Problem {
       })
     : new Problem('limit_held', { detail: `The limit '${name}' has no room until calls under way end: ${state}.` })
 }
+
+const leftOf = ({ name, unit, currency, cap, used, held, windowSeconds, resetsAt }: AskedLimit): LimitLeft => ({
+  ...{ name, unit, currency, cap, windowSeconds },
+  left: cap - used - held,
+  resetsAt: Date.parse(resetsAt),
+})
 
 const measured = ({ unit, currency, period }: AskedLimit) =>
   `${unit === 'money' ? `millionths of ${currency}` : unit} a ${period}`

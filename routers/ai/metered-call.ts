@@ -16,7 +16,15 @@ type Answer = z.output<typeof answer>
 
 export type StreamPart =
   | { type: 'delta'; text: string }
-  | { type: 'usage'; inputTokens: number; outputTokens: number; cachedTokens: number; reasoningTokens: number }
+  | {
+      type: 'usage'
+      inputTokens: number
+      outputTokens: number
+      cachedTokens: number
+      reasoningTokens: number
+      /** The answer was ended because a usage limit had no more room. */
+      cut?: 'limit'
+    }
 
 /** For a whole call, where the settings of the provider say nothing else. */
 const TOTAL_MS = 300_000
@@ -34,6 +42,7 @@ export class MeteredCall {
   /** Whether a part was handed out and the next one not asked for. */
   #isHeld = false
   #isBegun = false
+  #isCut = false
   #isRecorded = false
 
   constructor(ctx: MeteredContext, hold: Hold, call: ModelCall) {
@@ -63,8 +72,7 @@ export class MeteredCall {
     using time = this.#timeLimit()
     time.signal.addEventListener('abort', this.#endUnread, { once: true })
     try {
-      const call = { ...this.#call, signal: time.signal }
-      const steps = this.#ctx.services.models.stream(call, this.#meter)
+      const steps = this.#steps({ ...this.#call, signal: time.signal })
       for await (const pieces of steps) {
         for (const text of pieces) {
           this.#isHeld = true
@@ -72,7 +80,7 @@ export class MeteredCall {
           this.#isHeld = false
         }
       }
-      outcome = 'completed'
+      outcome = this.#isCut ? 'cut' : 'completed'
       this.#record(outcome)
       this.#isHeld = true
       yield this.#usage()
@@ -82,7 +90,22 @@ export class MeteredCall {
     } finally {
       this.#isHeld = false
       // A reader that goes away ends the generator here, too.
-      this.#record(this.#call.signal.aborted && outcome !== 'completed' ? 'aborted' : outcome)
+      this.#record(this.#call.signal.aborted && outcome === 'failed' ? 'aborted' : outcome)
+    }
+  }
+
+  #steps(call: ModelCall): AsyncIterable<readonly string[]> {
+    const steps = this.#ctx.services.models.stream(call, this.#meter)
+    return this.#hold.tokens === null ? steps : this.#withinHold(steps, this.#hold.tokens)
+  }
+
+  /** Ends where the hold does: a provider may answer with more than it was told to. */
+  async *#withinHold(steps: AsyncIterable<readonly string[]>, most: number): AsyncGenerator<readonly string[], void> {
+    for await (const pieces of steps) {
+      const { input, output } = this.#meter.tokens
+      this.#isCut = input + output > most
+      if (this.#isCut) return
+      yield pieces
     }
   }
 
@@ -127,7 +150,8 @@ export class MeteredCall {
 
   #usage(): StreamPart {
     const { input, output, cached, reasoning } = this.#meter.tokens
-    return { type: 'usage', inputTokens: input, outputTokens: output, cachedTokens: cached, reasoningTokens: reasoning }
+    const counts = { inputTokens: input, outputTokens: output, cachedTokens: cached, reasoningTokens: reasoning }
+    return { type: 'usage', ...counts, ...(this.#isCut && { cut: 'limit' }) }
   }
 
   #record(outcome: Outcome): void {

@@ -2,6 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql'
 import type { ReachedLimit } from '../../entities/ai/usage-notice.sql.ts'
 import type { HealthResult } from '../ports/health.ts'
 import type { RateLimitStatus } from '../ports/rate-limiter.ts'
+import type { LimitLeft } from '../ports/usage-ledger.ts'
 import type { UserType } from './caller.ts'
 import type { ChangeRecorder } from './change-recorder.ts'
 
@@ -16,6 +17,8 @@ export interface StreamPosition {
 export interface ResponseHints {
   /** What is left of a rate limit, once one was counted. */
   rateLimit?: RateLimitStatus
+  /** What is left of usage limits, where it was looked up. */
+  limits?: readonly LimitLeft[]
   /** Set where a limit is spent, so that repeating the request at once is of no use. */
   isSpent?: boolean
   /** Set where the browser must delete all it kept of a person. */

@@ -1,5 +1,5 @@
 import type { AskedLimit } from '../../entities/ai/usage-hold.sql.ts'
-import type { LimitSubject } from '../../entities/ai/usage-limit.ts'
+import type { LimitSubject, LimitUnit } from '../../entities/ai/usage-limit.ts'
 import type { Settlement } from '../../entities/ai/usage-settlement.sql.ts'
 import type { Pricing } from '../../entities/catalogue/ai-model.ts'
 import type { DeepReadonly } from '../../entities/sql/read-only.ts'
@@ -34,12 +34,27 @@ export interface HoldRequest {
 /** A call under way, of which the database knows. */
 export interface Hold {
   readonly id: number
-  /** Whether a limit in tokens or money applies, so that the answer must end where the hold does. */
-  readonly bounded: boolean
   /** The counters that it holds a part of. */
   readonly counters: readonly number[]
+  /** How many tokens are held where a limit in tokens or money applies: there the answer must end where the hold does. */
+  readonly tokens: number | null
+  /** What is left of the limits that only this caller's calls count for, where that was looked up. */
+  readonly limits: readonly LimitLeft[]
   /** What the call took so far, as whoever makes it counts: it is the bill if this process dies. */
   taken: () => { input: number; output: number }
+}
+
+/** What is left of a limit in the running period. */
+export interface LimitLeft {
+  name: string
+  unit: LimitUnit
+  currency: string | null
+  /** In requests, tokens or millionths of the currency. */
+  cap: number
+  left: number
+  windowSeconds: number
+  /** In milliseconds since 1970. */
+  resetsAt: number
 }
 
 export interface HoldRefusal {

@@ -5,6 +5,7 @@ import type { FastifyInstance } from 'fastify'
 const exposedHeaders = [
   ...['etag', 'location', 'x-request-id', 'retry-after', 'www-authenticate'],
   ...['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset', 'deprecation', 'link'],
+  ...['ratelimit', 'ratelimit-policy', 'x-should-retry'],
 ]
 
 const PREFLIGHT_SECONDS = 600

@@ -1,7 +1,8 @@
 import DataLoader from 'dataloader'
-import { type HoldResult, holdExactly, holdTogether } from '../../entities/ai/usage-hold.sql.ts'
+import type { CounterRow } from '../../entities/ai/usage-counter.sql.ts'
+import { type AskedLimit, type HoldResult, holdExactly, holdTogether } from '../../entities/ai/usage-hold.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
-import type { Hold, HoldRefusal, HoldRequest } from '../../routers/ports/usage-ledger.ts'
+import type { Hold, HoldRefusal, HoldRequest, LimitLeft } from '../../routers/ports/usage-ledger.ts'
 import { type Claim, LimitBook } from './limit-book.ts'
 
 /** Limits change and periods begin while a call is judged, but not again and again. */
@@ -17,11 +18,16 @@ interface HoldQueueOptions {
   settleEnded(): Promise<void>
 }
 
+interface ClaimedCounter extends Claim {
+  /** Of the stripe that was chosen. */
+  id: number
+  counters: CounterRow
+}
+
 /** A call, and the counters that it asks a part of. */
 interface Judged {
   request: HoldRequest
-  claims: Claim[]
-  counters: number[]
+  claims: ClaimedCounter[]
 }
 
 /**
@@ -58,11 +64,14 @@ export class HoldQueue {
   }
 
   async #together(requests: readonly HoldRequest[]): Promise<Promise<Held>[]> {
-    const { judged, ids, misfits } = await this.#tryWith(requests, holdTogether)
-    if (ids) return judged.map(async (call, index) => holdOf(call, ids[index]))
+    const { judged, ids, misfits, rooms } = await this.#tryWith(requests, holdTogether)
+    if (ids) {
+      const left = leftOf(judged, rooms ?? [])
+      return judged.map(async (call, index) => holdOf(call, ids[index], left))
+    }
     const full = new Set(misfits)
-    const { blocked = [], free = [] } = Object.groupBy(judged, ({ counters }) =>
-      counters.some((id) => full.has(id)) ? 'blocked' : 'free',
+    const { blocked = [], free = [] } = Object.groupBy(judged, ({ claims }) =>
+      claims.some(({ id }) => full.has(id)) ? 'blocked' : 'free',
     )
     const exact = this.#inTurn(blocked.map(({ request }) => request))
     const others = free.length > 0 ? await this.#together(free.map(({ request }) => request)) : []
@@ -85,7 +94,10 @@ export class HoldQueue {
 
   async #exactly(requests: readonly HoldRequest[]): Promise<Held[]> {
     const { judged, ids, limits } = await this.#tryWith(requests, holdExactly)
-    if (ids) return judged.map((call, index) => holdOf(call, ids[index]))
+    if (ids) {
+      const left = new Map(limits?.map((limit) => [limit.counter, roomOf(limit)]))
+      return judged.map((call, index) => holdOf(call, ids[index], left))
+    }
     if (requests.length === 1) return [{ limits: limits ?? [] }]
     const held: Held[] = []
     for (const request of requests) held.push(...(await this.#exactly([request])))
@@ -115,17 +127,19 @@ export class HoldQueue {
   }
 
   #judgedBy({ request, claims }: { request: HoldRequest; claims: Claim[] }): Judged | undefined {
-    const counters = claims.flatMap((claim) => this.#book.counterOf(claim, this.#turn) ?? [])
-    return counters.length === claims.length ? { request, claims, counters } : undefined
+    const claimed = claims.flatMap((claim) => {
+      const counters = this.#book.countersOf(claim)
+      return counters ? { ...claim, counters, id: counters.ids[this.#turn % counters.ids.length] as number } : []
+    })
+    return claimed.length === claims.length ? { request, claims: claimed } : undefined
   }
 }
 
-/** Each counter once, with what all calls ask of it, which is unknown where it is for one of them. */
+/** Each counter once, by its id, with what all calls ask of it, which is unknown where it is for one of them. */
 function sumsOf(judged: readonly Judged[]): [ids: number[], amounts: (number | null)[], caps: number[]] {
   const sums = new Map<number, { amount: number | null; cap: number }>()
-  for (const { claims, counters } of judged)
-    for (const [index, { limit, amount }] of claims.entries()) {
-      const id = counters[index] as number
+  for (const { claims } of judged)
+    for (const { id, limit, amount } of claims) {
       const before = sums.get(id)?.amount
       sums.set(id, { amount: amount === null || before === null ? null : amount + (before ?? 0), cap: limit.cap })
     }
@@ -133,17 +147,33 @@ function sumsOf(judged: readonly Judged[]): [ids: number[], amounts: (number | n
   return [[...sums.keys()], all.map(({ amount }) => amount), all.map(({ cap }) => cap)]
 }
 
-const callOf = ({ request: { call }, claims, counters }: Judged, n: number) => ({
+/** What is left of the counters that stand for a whole limit: those of one stripe. */
+function leftOf(judged: readonly Judged[], rooms: readonly number[]): Map<number, number> {
+  const ids = [...new Set(judged.flatMap(({ claims }) => claims.map(({ id }) => id)))].sort((a, b) => a - b)
+  return new Map(ids.map((id, index) => [id, rooms[index] ?? 0]))
+}
+
+const roomOf = ({ cap, used, held, amount }: AskedLimit) => cap - used - held - (amount ?? 0)
+
+const callOf = ({ request: { call }, claims }: Judged, n: number) => ({
   n,
   ...call,
-  counters,
+  counters: claims.map(({ id }) => id),
   amounts: claims.map(({ amount }) => amount ?? 0),
   measures: claims.map(({ measure }) => measure),
 })
 
-const holdOf = ({ request: { call }, claims, counters }: Judged, id: number | undefined): Hold => ({
+const holdOf = ({ request, claims }: Judged, id: number | undefined, left: ReadonlyMap<number, number>): Hold => ({
   id: id as number,
-  counters,
-  bounded: claims.some(({ limit: { unit } }) => unit !== 'requests'),
-  taken: () => ({ input: call.inputTokens, output: 0 }),
+  counters: claims.map(({ id: counter }) => counter),
+  tokens: claims.some(({ limit: { unit } }) => unit !== 'requests') ? request.tokens : null,
+  limits: claims.flatMap((claim) => limitLeft(claim, left.get(claim.id)) ?? []),
+  taken: () => ({ input: request.call.inputTokens, output: 0 }),
 })
+
+function limitLeft({ limit, counters }: ClaimedCounter, left: number | undefined): LimitLeft | undefined {
+  if (left === undefined || counters.ids.length > 1) return undefined
+  const { name, unit, currency, cap } = limit
+  const { startsAt, endsAt } = counters
+  return { name, unit, currency, cap, left, windowSeconds: (endsAt - startsAt) / 1000, resetsAt: endsAt }
+}

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { findCounters, openCounters } from '../../entities/ai/usage-counter.sql.ts'
+import { type CounterRow, findCounters, openCounters } from '../../entities/ai/usage-counter.sql.ts'
 import type { Measure } from '../../entities/ai/usage-hold.ts'
 import { type ActiveLimit, listActiveLimits } from '../../entities/ai/usage-limit.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
@@ -13,13 +13,6 @@ export interface Claim {
   measure: Measure
 }
 
-interface Counters {
-  limitId: number
-  subjectId: string
-  /** One a stripe. */
-  ids: readonly number[]
-}
-
 const MAX_COUNTERS = 20_000
 
 /**
@@ -28,7 +21,7 @@ const MAX_COUNTERS = 20_000
  */
 export class LimitBook {
   readonly #sql: Sql
-  readonly #counters = new LRUCache<string, Counters>({ max: MAX_COUNTERS })
+  readonly #counters = new LRUCache<string, CounterRow>({ max: MAX_COUNTERS })
   #limits = new Map<string, ActiveLimit[]>()
   #version: number | undefined
 
@@ -58,7 +51,7 @@ export class LimitBook {
 
   /** Finds or makes the counters of these claims for the periods that run. */
   async open(claims: readonly Claim[]): Promise<void> {
-    const missing = new Map(claims.flatMap((claim) => (this.#known(claim) ? [] : [[counterKey(claim), claim]])))
+    const missing = new Map(claims.flatMap((claim) => (this.countersOf(claim) ? [] : [[counterKey(claim), claim]])))
     if (missing.size === 0) return
     const claimed = [...missing.values()]
     const values = [claimed.map(({ limit }) => limit.id), claimed.map(({ subjectId }) => subjectId)]
@@ -67,17 +60,12 @@ export class LimitBook {
       await this.#sql(openCounters, values)
       found = await this.#sql(findCounters, values)
     }
-    for (const { endsAt, ...row } of found)
-      this.#counters.set(counterKeyOf(row.limitId, row.subjectId), row, { ttl: Math.max(1, endsAt - Date.now()) })
+    for (const row of found)
+      this.#counters.set(counterKeyOf(row.limitId, row.subjectId), row, { ttl: Math.max(1, row.endsAt - Date.now()) })
   }
 
-  /** The counter of a claim's stripe; undefined where its limit is gone. */
-  counterOf(claim: Claim, turn: number): number | undefined {
-    const ids = this.#known(claim)?.ids
-    return ids?.[turn % ids.length]
-  }
-
-  #known = (claim: Claim) => this.#counters.get(counterKey(claim))
+  /** The counters of a claim, one a stripe; undefined where its limit is gone. */
+  countersOf = (claim: Claim): CounterRow | undefined => this.#counters.get(counterKey(claim))
 }
 
 const keyOf = (subject: string, subjectId: string | null) => JSON.stringify([subject, subjectId])

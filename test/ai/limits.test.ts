@@ -138,6 +138,46 @@ describe('a limit', () => {
     expect((await ask(world.svc, token, 'long '.repeat(100))).status).toBe(429)
   })
 
+  test('in tokens cuts an answer that goes on beyond what was held, says so and stops the provider', async () => {
+    await using world = await limited([{ ...requests, unit: 'tokens', cap: 200 }], {
+      env: { LIMITS_MAX_OUTPUT_TOKENS: '20' },
+    })
+    world.provider.behave = neverEnds
+    const { token } = await world.svc.user()
+
+    const headers = { accept: 'text/event-stream' }
+    const answer = await world.svc.send('POST', '/api/ai-req', { token, headers, body: question() })
+    const text = await answer.text()
+
+    expect(text.match(/event: (?!delta)\w+/g)).toEqual(['event: usage', 'event: done'])
+    expect(text).toMatch(/event: usage\ndata: \{.*"cut":"limit"\}/)
+    await vi.waitUntil(() => world.provider.asked[0]?.abortedAt)
+    await world.svc.services.usageLedger.flush()
+    const [record] = await world.svc.rows(
+      'select outcome, estimated, input_tokens + output_tokens as took from usage_records',
+    )
+    expect(record).toEqual({ outcome: 'cut', estimated: true, took: 2 + 22 })
+    expect(await stateOf(world.svc, 'all')).toMatchObject({ used: 24, held: 0 })
+  })
+
+  test('tells a caller what is left of their own limits, and on a refusal of all, by RateLimit and RateLimit-Policy', async () => {
+    const own = { ...requests, name: 'je Tag für', for: 'user', cap: 5, per: 'day' }
+    await using world = await limited([{ ...requests, cap: 1 }, own])
+    const { token } = await world.svc.user()
+
+    const [whole, refused] = [await ask(world.svc, token), await ask(world.svc, token)]
+
+    expect(whole.headers.get('ratelimit-policy')).toBe('"je Tag f%C3%BCr";q=5;w=86400')
+    expect(whole.headers.get('ratelimit')).toMatch(/^"je Tag f%C3%BCr";r=4;t=\d+$/)
+    expect(refused.headers.get('ratelimit')).toMatch(/^"all";r=0;t=\d+, "je Tag f%C3%BCr";r=4;t=\d+$/)
+    const streamed = await world.svc.send('POST', '/api/ai-req', {
+      token: (await world.svc.user()).token,
+      headers: { accept: 'text/event-stream' },
+      body: question(),
+    })
+    expect([streamed.status, streamed.headers.get('x-should-retry')]).toEqual([429, 'false'])
+  })
+
   test('in money refuses a model without a price, unless it says what such a call counts', async () => {
     await using world = await limited([{ ...requests, unit: 'EUR', cap: 1 }])
     const { token } = await world.svc.user()

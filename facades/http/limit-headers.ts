@@ -1,0 +1,34 @@
+import type { ResponseHints } from '../../routers/core/hooks.ts'
+
+type LimitLeft = NonNullable<ResponseHints['limits']>[number]
+
+/** `RateLimit-Policy` says what the limits are, `RateLimit` what is left of them, as the IETF draft on rate limit headers has it. */
+export function limitHeaders({ limits = [], isSpent }: ResponseHints): Record<string, string> {
+  return {
+    ...(limits.length > 0 && {
+      'ratelimit-policy': limits.map((limit) => `${nameOf(limit)}${parameters(policyOf(limit))}`).join(', '),
+      ratelimit: limits.map((limit) => `${nameOf(limit)}${parameters(stateOf(limit))}`).join(', '),
+    }),
+    // Client libraries repeat what was refused, which a spent limit refuses again.
+    ...(isSpent && { 'x-should-retry': 'false' }),
+  }
+}
+
+const policyOf = ({ cap, windowSeconds, unit, currency }: LimitLeft) => ({
+  q: cap,
+  w: windowSeconds,
+  ...(unit !== 'requests' && { qu: JSON.stringify(unit === 'tokens' ? unit : `${currency}-millionths`) }),
+})
+
+const stateOf = ({ left, resetsAt }: LimitLeft) => ({
+  r: Math.max(0, left),
+  t: Math.max(0, Math.ceil((resetsAt - Date.now()) / 1000)),
+})
+
+const parameters = (values: Record<string, string | number>) =>
+  Object.entries(values)
+    .map(([name, value]) => `;${name}=${value}`)
+    .join('')
+
+/** The text of a structured field has only ASCII letters. */
+const nameOf = ({ name }: LimitLeft) => `"${name.replaceAll(/[^ -~]/g, encodeURIComponent)}"`
