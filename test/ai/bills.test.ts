@@ -207,6 +207,28 @@ test('the record of an answer that OpenAI ends as failed has the bill that came 
   expect(await app.record()).toEqual({ outcome: 'failed', estimated: false, ...counted })
 })
 
+test('the demo model, which needs no provider, counts words', async () => {
+  await using svc = await startApp()
+  const { token } = await svc.user()
+
+  await svc.send('POST', '/api/ai-req', { token, body: question('How do you do?', 'demo') })
+  await svc.services.usageLedger.flush()
+
+  expect(await svc.rows('select estimated, input_tokens as input, output_tokens as output from usage_records')).toEqual(
+    [{ estimated: false, input: 4, output: 18 }],
+  )
+})
+
+test('an answer whose stream ends before the chunk with the total has our own count', async () => {
+  const [script] = tokenScripts as [TokenScript]
+  const ends = startsWith(script, 5, (response) => response.end(`${script.end(counted, 'stop').split('\n\n')[0]}\n\n`))
+  await using app = await startWith(script, ends)
+
+  expect(eventsIn(await (await app.ask()).text()).at(-1)?.event).toBe('done')
+
+  expect(await app.record()).toEqual(cutShort(script, 'completed'))
+})
+
 test('a count of zero is a count: the record has it in place of our own', async () => {
   const [script] = tokenScripts as [TokenScript]
   const zero = { input: 0, output: 0, cached: 0, cacheWrite: 0, reasoning: 0 }

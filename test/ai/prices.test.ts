@@ -44,7 +44,7 @@ const examples: [what: string, counted: Counted, micros: number][] = [
   ],
 ]
 
-const kinds = tokenScripts.filter(({ provider }) => !provider)
+const kinds = tokenScripts.filter(({ name, adapter }) => name === adapter)
 
 async function startWith(script: TokenScript) {
   await using resources = new AsyncDisposableStack()

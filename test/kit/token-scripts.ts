@@ -158,6 +158,13 @@ const anthropic: TokenScript = {
   }),
 }
 
+/** A message may have several deltas, each with the output so far. */
+const runningAnthropic = ({ output, reasoning }: Counted) =>
+  named('message_delta', {
+    delta: { stop_reason: null, stop_sequence: null },
+    usage: { output_tokens: output, output_tokens_details: { thinking_tokens: reasoning } },
+  })
+
 const googleUsage = ({ input, output, cached, reasoning }: Counted) => ({
   promptTokenCount: input,
   candidatesTokenCount: output - reasoning,
@@ -186,6 +193,15 @@ const google: TokenScript = {
 
 const compatible = {
   ...completions,
+  // Most servers tell the total in a chunk of its own, behind the last choice.
+  end: (counted: Counted, reason: 'stop' | 'length') =>
+    completion({ delta: {}, finish_reason: reason }) +
+    data({
+      ...{ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'up' },
+      choices: [],
+      usage: completionUsage(counted),
+    }) +
+    'data: [DONE]\n\n',
   adapter: 'openai-compatible' as const,
   counts: { thoughts: true, cacheWrite: true },
 }
@@ -200,6 +216,13 @@ export const tokenScripts: TokenScript[] = [
   },
   responses,
   anthropic,
+  {
+    ...anthropic,
+    name: 'anthropic that tells its running total',
+    tells: 'everything',
+    thought: (counted, asked) => anthropic.thought(counted, asked) + runningAnthropic(counted),
+    word: (text, counted, asked) => anthropic.word(text, counted, asked) + runningAnthropic(counted),
+  },
   google,
   {
     name: 'mistral',

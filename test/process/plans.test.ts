@@ -1,6 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { UsageRecord } from '../../entities/ai/usage-record.ts'
+import {
+  oldestUsageDay,
+  rollUpUsage,
+  summariseUsage,
+  usageBy,
+  usageGroupings,
+} from '../../entities/ai/usage-report.sql.ts'
+import type { Statement } from '../../entities/sql/statement.ts'
 import { createCatalogue } from '../../routers/resource/catalogue.ts'
 import { attribute, resource } from '../../routers/resource/declare.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
@@ -55,6 +63,27 @@ describe('a statement over a table that grows without bound', () => {
 
     expect(afterDays).toEqual({ whole: before.whole, index: before.index + 12 })
     expect(afterAll.whole).toBeGreaterThanOrEqual(afterDays.whole + 12)
+  })
+
+  test('of a report looks at the days that were asked for, kept one by one or as sums', {
+    timeout: 60_000,
+  }, async () => {
+    const reports: [Statement<unknown>, unknown[]][] = [
+      ...usageGroupings.map((by): [Statement<unknown>, unknown[]] => [usageBy(by), [DAY.from, DAY.to]]),
+      [summariseUsage, [2, ALL.from, ALL.to]],
+      [rollUpUsage, [DAY.from]],
+      [oldestUsageDay, [DAY.from]],
+    ]
+    await svc.rows(`insert into usage_rollups (day, user_id, context, provider, model, outcome, requests, estimated, unpriced,
+        input_tokens, output_tokens, cached_tokens, cache_write_tokens, reasoning_tokens)
+      select date '2023-01-01' + n % 500, u.id, 'api', 'p', 'm', 'completed', 1, 0, 0, 1, 1, 0, 0, 0
+        from generate_series(1, 500) n, users u where u.username like 'u%'`)
+    await svc.rows('analyze usage_rollups')
+
+    for (const [{ text }, values] of reports) {
+      const lines = await svc.rows<{ 'QUERY PLAN': string }>(`explain (costs off) ${text}`, values)
+      expect(lines.map((line) => line['QUERY PLAN']).join('\n')).not.toMatch(/Seq Scan on usage_/)
+    }
   })
 
   test('walks the index to the newest of a declared type and does not sort the table', {
