@@ -51,6 +51,8 @@ export class MeteredCall {
     this.#call = call
     hold.taken = () => this.#meter.tokens
     call.signal.addEventListener('abort', this.#endUnbegun, { once: true })
+    // Whoever went away while the call was held is gone already.
+    if (call.signal.aborted) this.#endUnbegun()
   }
 
   async answer(): Promise<Answer> {
@@ -113,7 +115,7 @@ export class MeteredCall {
     return withTimeLimit(this.#call.model.providerSettings.timeouts?.total ?? TOTAL_MS, this.#call.signal)
   }
 
-  /** A generator whose reader goes away before the first part runs no line of its own. */
+  /** A generator whose reader goes away before the first part, or cannot take parts, runs no line of its own. */
   readonly #endUnbegun = (): void => {
     if (!this.#isBegun) this.#record('aborted')
   }

@@ -84,11 +84,12 @@ function toProblem(error: unknown, requestId: string): Problem {
   return problem
 }
 
-/** Aborts when the connection closes before the answer is complete. */
+/** Aborts when the answer is complete or its connection closed: what is not begun by then, nobody will take. */
 function goneSignal({ raw }: FastifyReply): AbortSignal {
   const gone = new AbortController()
-  raw.once('close', () => {
-    if (!raw.writableFinished) gone.abort()
-  })
+  raw.once('close', () => gone.abort(GONE))
   return gone.signal
 }
+
+/** Made once: an error of its own for each request would take longer than all else about the signal. */
+const GONE = new DOMException('The answer has ended.', 'AbortError')

@@ -52,6 +52,18 @@ describe('a caller who goes away', () => {
     await vi.waitFor(async () => expect(await recordsOf(app.svc)).toMatchObject([{ outcome: 'aborted', output: 0 }]))
   })
 
+  test('a caller whose request cannot take a stream leaves nothing held', async () => {
+    await using app = await startWith(stalls)
+    const body = { model: 'mock-1', messages: [{ role: 'user', content: { text: 'Hello' } }] }
+
+    const { status } = await app.svc.send('POST', '/trpc/ai.stream', { token: app.token, body })
+
+    expect(status).toBe(415)
+    await vi.waitFor(async () => expect(await recordsOf(app.svc)).toMatchObject([{ outcome: 'aborted', output: 0 }]))
+    expect(await app.svc.rows('select id from usage_holds')).toEqual([])
+    expect(app.upstream.asked).toHaveLength(0)
+  })
+
   test('between two tries is not tried for again', async () => {
     await using app = await startWith(refuses(503), { circuit: { failures: 100 } })
     const gone = new AbortController()

@@ -13,6 +13,7 @@ export async function startWith(behave: Behaviour, provider: object = {}, settin
   const kept = resources.move()
   return {
     svc,
+    token,
     upstream,
     ask: (headers: Record<string, string> = {}, signal?: AbortSignal) =>
       svc.send('POST', '/api/ai-req', { token, headers, body: question(), ...(signal && { signal }) }),
