@@ -1,16 +1,14 @@
-import type { ParameterBinder } from '../../entities/sql/scope.ts'
 import type { RelationMapping } from './mapping.ts'
 
 /** Counts the rows of a statement. */
-export const countOf = (from: string) => `select count(*)::int as total ${from}`
+const countOf = (from: string) => `select count(*)::int as total ${from}`
 
-/** How many rows a relation leads to. */
-export const totalOf = ({ total }: RelationMapping, sql: ParameterBinder, from: string) =>
-  total ? knownTotal(from, total(sql.param('parent'), sql)) : countOf(from)
+/** How many rows a statement has, where that is known without counting. Beside a row, which proves that there are some to see. */
+export const totalBeside = (from: string, known: string | undefined) => known ?? countOf(from)
 
-/** A total that needs no count. Who sees no row is told of none. */
-export const knownTotal = (from: string, total: string) =>
-  `select case when exists (select ${from}) then ${total} else 0 end as total`
+/** The same, of its own: who sees no row is told of none. */
+export const totalAlone = (from: string, known: string | undefined) =>
+  known === undefined ? countOf(from) : `select case when exists (select ${from}) then ${known} else 0 end as total`
 
 /** How the rows of a relation hang together with their parents. */
 export function pathOf(link: RelationMapping): { parent: string; join: string } {

@@ -15,7 +15,7 @@ import {
   type RowVerb,
 } from './query-shape.ts'
 import type { ResourceRecord } from './record.ts'
-import { countOf, knownTotal, pathOf, totalOf } from './relation-path.ts'
+import { pathOf, totalAlone, totalBeside } from './relation-path.ts'
 
 /** Finds other types, which relations lead to. */
 interface Others {
@@ -49,13 +49,15 @@ export class ResourceStatements {
   page(shape: QueryShape): CompiledStatement<PageRow> {
     return this.#once('page', shape, (sql) => {
       const from = this.#fromListed(shape, sql)
-      return `select ${this.#record(sql)}, (${this.#total(shape, sql, from)}) as total ${from} ${this.#window(shape, sql)}`
+      return `select ${this.#record(sql)}, (${totalBeside(from, this.#total(shape, sql))}) as total ${from} ${this.#window(shape, sql)}`
     })
   }
 
   /** How many there are in all, where a page has no row to say so. */
   count(shape: QueryShape): CompiledStatement<{ total: number }> {
-    return this.#once('count', { ...shape, sort: [] }, (sql) => this.#total(shape, sql, this.#fromListed(shape, sql)))
+    return this.#once('count', { ...shape, sort: [] }, (sql) =>
+      totalAlone(this.#fromListed(shape, sql), this.#total(shape, sql)),
+    )
   }
 
   byIds(unrestricted: boolean): CompiledStatement<RecordRow> {
@@ -79,14 +81,14 @@ export class ResourceStatements {
   relatedPage(name: string, relation: RelationMapping, shape: QueryShape): CompiledStatement<PageRow> {
     return this.#once(`relatedPage:${name}`, shape, (sql) => {
       const from = this.#fromParent(relation, shape, sql)
-      const total = totalOf(relation, sql, from)
+      const total = totalBeside(from, relation.total?.(sql.param('parent'), sql))
       return `select ${this.#record(sql)}, (${total}) as total ${from} ${this.#window(shape, sql)}`
     })
   }
 
   countRelated(name: string, relation: RelationMapping, shape: QueryShape): CompiledStatement<{ total: number }> {
     return this.#once(`countRelated:${name}`, { ...shape, sort: [] }, (sql) => {
-      return totalOf(relation, sql, this.#fromParent(relation, shape, sql))
+      return totalAlone(this.#fromParent(relation, shape, sql), relation.total?.(sql.param('parent'), sql))
     })
   }
 
@@ -101,8 +103,8 @@ export class ResourceStatements {
   }
 
   /** Which of the rows with these numbers the caller sees. */
-  visibleKeys(unrestricted: boolean): CompiledStatement<{ readonly key: number }> {
-    const write = (sql: ParameterBinder) => `select t.id as key ${this.#rows(sql)}`
+  visibleKeys(unrestricted: boolean): CompiledStatement<{ readonly key: number; readonly id: string }> {
+    const write = (sql: ParameterBinder) => `select t.id as key, ${this.#of.ids.sql('t')} as id ${this.#rows(sql)}`
     return this.#once('visibleKeys', plainShape(unrestricted), write)
   }
 
@@ -179,9 +181,8 @@ export class ResourceStatements {
     return `${this.#fromListed(shape, sql, join)} and ${parent} = ${sql.param('parent')}`
   }
 
-  #total({ filters }: QueryShape, sql: ParameterBinder, from: string): string {
-    const { total } = this.#of
-    return total && filters.length === 0 ? knownTotal(from, total(sql)) : countOf(from)
+  #total({ filters }: QueryShape, sql: ParameterBinder): string | undefined {
+    return filters.length === 0 ? this.#of.total?.(sql) : undefined
   }
 
   #filterText({ name, variant }: FilterUse, sql: ParameterBinder): string {

@@ -73,10 +73,12 @@ interface RelatedOf<R extends Resource> {
 /** One record; throws where it is not there for the caller. */
 export async function getRow<R extends Resource>(ctx: Context, of: R, id: string, include: readonly string[] = []) {
   const record = await new RowReader(ctx).byId(of, id, include)
-  if (!record)
-    throw new Problem('not_found', { detail: `There is no resource of the type ${of.type} with the id ${id}.` })
+  if (!record) throw noSuch(of, id)
   return record as RecordOf<R>
 }
+
+const noSuch = ({ type }: Resource, id: string) =>
+  new Problem('not_found', { detail: `There is no resource of the type ${type} with the id ${id}.` })
 
 const relationOf = ({ relations }: Resource) => z.enum(Object.keys(relations))
 
@@ -152,14 +154,13 @@ async function related(
   const parsed = relatedInput(relation, of).safeParse(rest)
   if (!parsed.success) throw new Problem('invalid_query', { issues: parsed.error.issues as never })
   const query = parsed.data as unknown as CollectionInput
-  const found = (await getRow(ctx, parent, id)) as RecordRef
+  const reader = new RowReader(ctx)
   if (relation.many) {
+    if (!(await reader.sees(parent, id))) throw noSuch(parent, id)
     const window = windowOf(of, query.page)
-    return {
-      ...(await new RowReader(ctx).relatedPage(parent, name, id, queryOf(of, query), window)),
-      page: window,
-    }
+    return { ...(await reader.relatedPage(parent, name, id, queryOf(of, query), window)), page: window }
   }
+  const found = (await getRow(ctx, parent, id)) as RecordRef
   const link = found.relations?.[name] as RecordRef | null
-  return link && ((await new RowReader(ctx).byId(of, link.id, query.include)) ?? null)
+  return link && ((await reader.byId(of, link.id, query.include)) ?? null)
 }

@@ -36,6 +36,13 @@ export class RowReader {
     return (await this.#including(of, await this.#byIds(of.type, [id]), include))[0]
   }
 
+  /** Whether the caller sees a row, without reading it. */
+  async sees(of: Resource, id: string): Promise<boolean> {
+    const given = { ...this.#viewer, ids: [of.ids.keyOf(id)] }
+    const rows = await this.#run(this.#statements(of.type).visibleKeys(this.#unrestricted), given)
+    return rows.some((row) => row.id === id)
+  }
+
   async page(of: Resource, query: Query, window: PageWindow) {
     const shape = { ...query, unrestricted: this.#unrestricted }
     const statements = this.#statements(of.type)

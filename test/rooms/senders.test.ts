@@ -1,0 +1,85 @@
+import { describe, expect, inject, test } from 'vitest'
+import type { LoggedChange } from '../../entities/rooms/change-log.sql.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { clientOf, type JsonApiApp, startJsonApi } from '../kit/json-api-client.ts'
+import { ownDatabase } from '../kit/redis.ts'
+import { join, newRoom, type RoomPerson, send } from '../kit/room-messages.ts'
+
+const SENDERS = 20
+const SENDS = 8
+
+/** Two replicas of one service. */
+async function startReplicas() {
+  await using stack = new AsyncDisposableStack()
+  const settings = { REDIS_URL: ownDatabase(13), SYNC_LOG: 'true', DATABASE_POOL: '10' }
+  const one = stack.use(await startJsonApi(settings))
+  const other = stack.use(await startApp({ ...settings, DATABASE_URL: String(one.env.DATABASE_URL) }))
+  const kept = stack.move()
+  return { one, other, [Symbol.asyncDispose]: () => kept.disposeAsync() }
+}
+
+/** What the bus of a replica tells of a room. */
+function listen({ services }: TestApp, room: string): LoggedChange[] {
+  const heard: LoggedChange[] = []
+  services.changeBus.subscribe({
+    changed: (changes) => void heard.push(...changes.filter(({ stream }) => stream === `room:${room}`)),
+    interrupted: () => {},
+  })
+  return heard
+}
+
+/** Sends messages one after the other, every other one three times, of which two at once. */
+async function sendAll(by: RoomPerson, elsewhere: Pick<RoomPerson, 'create'>, room: string, sender: number) {
+  const ids: string[] = []
+  for (let n = 0; n < SENDS; n++) {
+    const clientId = `${sender}-${n}`
+    const [via, again] = n % 4 < 2 ? [by, elsewhere] : [elsewhere, by]
+    const sent = [await send(via, room, { clientId })]
+    if (n % 2) sent.push(...(await Promise.all([send(again, room, { clientId }), send(via, room, { clientId })])))
+    expect(sent.map(({ status, one }) => [status, one?.id])).toEqual(sent.map(() => [201, sent[0]?.one.id]))
+    ids.push(sent[0]?.one.id ?? '')
+  }
+  return ids
+}
+
+async function joinBoth(svc: JsonApiApp, other: TestApp, room: string) {
+  const person = await join(svc, room, 'editor')
+  return { person, elsewhere: clientOf(other, person.token) }
+}
+
+describe.skipIf(!inject('redisUrl'))(
+  'twenty people who write in one room by two replicas, and repeat what they sent',
+  () => {
+    test('get each number once and without a hole, no message twice, and one order for every reader', {
+      timeout: 120_000,
+    }, async () => {
+      await using replicas = await startReplicas()
+      const { one, other } = replicas
+      const room = await newRoom(one)
+      const { position } = await room.changes(room.admin)
+      const heard = [listen(one, room.id), listen(other, room.id)]
+      const people = await Promise.all(Array.from({ length: SENDERS }, () => joinBoth(one, other, room.id)))
+
+      const sent = await Promise.all(
+        people.map(({ person, elsewhere }, sender) => sendAll(person, elsewhere, room.id, sender)),
+      )
+
+      const total = SENDERS * SENDS
+      const { list } = await room.admin.get(`/rooms/${room.id}/messages?sort=number&page[size]=200`)
+      expect(list.map(({ attributes }) => attributes['number'])).toEqual(
+        Array.from({ length: total }, (_, n) => `${n + 1}.000`),
+      )
+      expect(list.map(({ id }) => id).toSorted()).toEqual(sent.flat().toSorted())
+      const { changes } = await room.changes(room.admin, position)
+      const seen = changes.filter(({ kind }) => kind === 'room-messages.created')
+      expect(seen.map(({ subject }) => subject)).toEqual(list.map(({ id }) => id))
+      expect(changes.map(({ seq }) => seq)).toEqual(changes.map((_, n) => n + Number(position.split(':')[1]) + 1))
+      for (const told of heard) {
+        await expect.poll(() => told.length, { timeout: 10_000 }).toBe(changes.length)
+        expect(told.toSorted((a, b) => a.seq - b.seq).map(({ seq, subject }) => [seq, subject])).toEqual(
+          changes.map(({ seq, subject }) => [seq, subject]),
+        )
+      }
+    })
+  },
+)

@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest'
+import { startJsonApi } from '../kit/json-api-client.ts'
+import { newRoom } from '../kit/room-messages.ts'
+
+test('with SYNC_LOG the answer of a mutation lists the positions that it wrote, as the streams then tell them', async () => {
+  await using svc = await startJsonApi({ SYNC_LOG: 'true' })
+  const room = await newRoom(svc, ['editor'])
+  const positionOf = async () => {
+    const { position } = await room.changes(room.admin)
+    const [epoch, seq] = position.split(':')
+    return { stream: `room:${room.id}`, epoch, seq: Number(seq) }
+  }
+
+  const sent = await room.send(room.editor)
+  expect(sent.meta['_svc_sync_log']).toEqual([await positionOf()])
+  const reply = await room.send(room.editor, {}, sent.one.id)
+  expect(reply.meta['_svc_sync_log']).toHaveLength(2)
+  expect(reply.meta['_svc_sync_log']).toContainEqual(await positionOf())
+  const edited = await room.editor.update('room-messages', sent.one.id, { content: 'bmV3|bmV3|bmV3' })
+  expect(edited.meta['_svc_sync_log']).toEqual([await positionOf()])
+  const deleted = await room.admin.delete(`/room-messages/${sent.one.id}`)
+  expect(deleted.meta['_svc_sync_log']).toEqual([await positionOf()])
+  const renamed = await room.admin.update('rooms', room.id, { name: 'Go' })
+  expect(renamed.meta['_svc_sync_log']).toEqual([await positionOf()])
+  const read = await room.editor.post(`/rooms/${room.id}/actions/mark-read`, { upTo: reply.one.id })
+  expect(read.meta['_svc_sync_log']).toMatchObject([await positionOf(), { stream: `user:${room.editor.id}` }])
+  const again = await room.admin.delete(`/room-messages/${sent.one.id}`)
+  expect(again.meta['_svc_sync_log']).toEqual([])
+})
+
+test('with SYNC_LOG nobody is told the position of the stream of somebody else', async () => {
+  await using svc = await startJsonApi({ SYNC_LOG: 'true' })
+  const room = await newRoom(svc, ['editor'])
+
+  const removed = await room.admin.get(`/rooms/${room.id}/members`).then(({ list }) => {
+    const member = list.find(({ attributes }) => attributes['username'] === room.editor.username)
+    return room.admin.delete(`/room-members/${member?.id}`)
+  })
+
+  expect(removed.meta['_svc_sync_log']).toMatchObject([{ stream: `room:${room.id}` }])
+})
+
+test('without SYNC_LOG the list is there and empty', async () => {
+  await using svc = await startJsonApi()
+  const room = await newRoom(svc)
+
+  expect((await room.send()).meta['_svc_sync_log']).toEqual([])
+})
