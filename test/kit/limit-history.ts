@@ -1,0 +1,83 @@
+/** One call as its client saw it, in milliseconds of one clock. */
+export interface Operation {
+  startedAt: number
+  endedAt: number
+  /** `unknown`: the connection broke, so the call may have been made or not. */
+  outcome: 'answered' | 'refused' | 'failed' | 'unknown'
+  /** Where an answer named it. */
+  requestId?: string | undefined
+}
+
+/** What was used and held of a limit at one moment, as the database had it. */
+export interface Sample {
+  used: number
+  held: number
+  shares: number
+  cap: number
+  /** Counters in which more is used and held than their share. */
+  overdrawn: number
+  /** Holds whose lease has ended a minute ago or more. */
+  outlived: number
+}
+
+export interface RecordedCall {
+  requestId: string
+  outcome: string
+}
+
+/** Cap in requests, from a moment on. */
+export interface CapChange {
+  at: number
+  cap: number
+}
+
+interface History {
+  operations: readonly Operation[]
+  samples: readonly Sample[]
+  records: readonly RecordedCall[]
+  caps: readonly CapChange[]
+}
+
+/** Everything in a history of calls under one limit in requests that no exact limit would have let happen. */
+export function problemsIn({ operations, samples, records, caps }: History): string[] {
+  const count = (outcome: Operation['outcome']) => operations.filter((call) => call.outcome === outcome).length
+  const byId = Map.groupBy(records, ({ requestId }) => requestId)
+  const known = new Set(operations.map(({ requestId }) => requestId))
+  const strangers = records.filter(({ requestId }) => !known.has(requestId)).length
+  return [
+    ...samples.flatMap(overrunIn),
+    ...operations.flatMap((call) => unrecorded(call, byId.get(call.requestId ?? '') ?? [])),
+    ...operations.flatMap((call) => refusedWithRoom(call, operations, caps)),
+    ...(strangers > count('unknown')
+      ? [`${strangers} records of no call, and only ${count('unknown')} unknown ends`]
+      : []),
+    ...(count('answered') > lastCap(caps) ? [`${count('answered')} calls were answered, of ${lastCap(caps)}`] : []),
+  ]
+}
+
+const lastCap = (caps: readonly CapChange[]) => caps.at(-1)?.cap ?? 0
+
+function overrunIn({ used, held, shares, cap, overdrawn, outlived }: Sample): string[] {
+  return [
+    ...(used + held > cap ? [`${used} used and ${held} held, of ${cap}`] : []),
+    ...(shares > cap ? [`shares of ${shares}, of ${cap}`] : []),
+    ...(overdrawn > 0 ? [`${overdrawn} counters beyond their share`] : []),
+    ...(outlived > 0 ? [`${outlived} holds outlived their lease`] : []),
+  ]
+}
+
+function unrecorded({ outcome, requestId }: Operation, records: readonly RecordedCall[]): string[] {
+  // A process that is killed right after its answer leaves the settling to another one.
+  if (outcome === 'answered' && !/^(completed|lost)$/.test(records.map((record) => record.outcome).join()))
+    return [`the answered call ${requestId} has the records ${JSON.stringify(records)}`]
+  if (outcome === 'refused' && records.length > 0) return [`the refused call ${requestId} has a record`]
+  return []
+}
+
+/** A call is refused rightly only if as many as the cap then was could have been let through before it ended. */
+function refusedWithRoom(call: Operation, all: readonly Operation[], caps: readonly CapChange[]): string[] {
+  if (call.outcome !== 'refused') return []
+  const [cap = 0] = caps.flatMap(({ at, cap }) => (at <= call.startedAt ? [cap] : [])).slice(-1)
+  const others = all.filter(({ outcome, startedAt }) => outcome !== 'refused' && startedAt < call.endedAt)
+  return others.length < cap ? [`a call was refused when at most ${others.length} of ${cap} were used`] : []
+}
