@@ -266,7 +266,7 @@ const comparable = (outcome: Outcome): Outcome => {
 }
 
 /** Sealed, or made by chance. */
-const incomparable = ['api_key', 'additional_config', 'slug']
+const incomparable = ['api_key', 'additional_config', 'slug', 'expires_at']
 
 /** All rows of all tables, without what differs between two services that did the same. */
 async function stateOf({ rows }: JsonApiApp) {
