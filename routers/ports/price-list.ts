@@ -34,9 +34,15 @@ export type Price = z.output<typeof price>
 
 const model = z.string().trim().min(1).max(200)
 
+const notADay = 'must be a day such as 2026-01-31'
+
 /** The file that `svc prices import` reads. */
 export const priceList = z.strictObject({
-  asOf: z.iso.date('must be a day such as 2026-01-31').optional(),
+  asOf: z.iso
+    .date(notADay)
+    // The calendar of the database has no year 0.
+    .refine((text) => !text.startsWith('0000'), notADay)
+    .optional(),
   /** Of all prices in the file. */
   currency: currencyCode,
   prices: z

@@ -34,8 +34,11 @@ export class Conversation {
     }
   }
 
-  /** All that the next request holds, as text. */
-  readonly text = (): string => this.#prompt.map(textOf).join('')
+  /** What the next request holds, as text, which is put together only where somebody asks. */
+  promptText(): () => string {
+    const { length } = this.#prompt
+    return () => this.#prompt.slice(0, length).map(textOf).join('')
+  }
 
   /** Runs what the model asked for, all at once, and puts calls and results behind what was said. */
   async runTools(text: string, calls: readonly LanguageModelV4ToolCall[], signal: AbortSignal): Promise<void> {

@@ -82,6 +82,24 @@ describe('every request of one call is on its bill', () => {
     expect(await app.record()).toEqual({ outcome: 'failed', estimated: true, input: 7 + second, output: 3 + 3 })
   })
 
+  test('where the provider counts nothing: the prompt of each round as it was sent', async () => {
+    const silent: Behaviour = (asked, response) => {
+      beginStream(response)
+      const isFirst = asked.body.messages.length === 1
+      const call = { index: 0, id: 'c', type: 'function', function: { name: 'weather', arguments: '{"city":"x"}' } }
+      response.write(chunk({ delta: isFirst ? { tool_calls: [call] } : { content: 'Rain' } }))
+      response.end(chunk({ delta: {}, finish_reason: isFirst ? 'tool_calls' : 'stop' }))
+    }
+    await using app = await startWith(silent)
+
+    await (await app.ask()).text()
+
+    const [first, second] = app.upstream.asked.map((asked) => Math.ceil(promptBytes(asked) / 4)) as [number, number]
+    expect([first, second > first]).toEqual([2, true])
+    // A call of a tool is twelve bytes, and an answer of four letters a token.
+    expect(await app.record()).toEqual({ outcome: 'completed', estimated: true, input: first + second, output: 3 + 1 })
+  })
+
   test('where a try told its input, failed before a word, and was made again', async () => {
     const fails: Behaviour = (_, response) => {
       beginStream(response)

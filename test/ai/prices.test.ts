@@ -222,6 +222,7 @@ describe('svc prices', () => {
       'line 3, prices.0.inputPerMillion',
     ],
     ['a word that is no currency', 'currency: euro\nprices: []', 'line 1, currency: must be a currency code'],
+    ['a day that there is not', 'asOf: "0000-01-01"\ncurrency: EUR\nprices: []', 'line 1, asOf: must be a day such as'],
     ['a member that nobody knows', 'currency: EUR\nprices: []\nvat: 19', 'Unrecognized key: "vat"'],
     [
       'a model that stands there twice',
