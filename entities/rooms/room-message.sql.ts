@@ -44,12 +44,12 @@ export const eraseMessage = `update room_messages set content = null, deleted_at
 
 /**
  * Values: the id of the last message that was read, the room's id and the reader's. A mark never goes back. The membership
- * is locked: one that has ended marks nothing.
+ * is locked, one that has ended marks nothing; and the room before it, in the order of who deletes the room.
  */
 export const markRead = `with reader as (
-    select m.id, m.user_id, x.id as up_to, x.room_id from room_members m
-      join room_messages x on x.id = ? and x.room_id = m.room_id
-     where m.room_id = ? and m.user_id = ? and m.state = 'member' for share of m
+    select m.id, m.user_id, x.id as up_to, x.room_id
+      from rooms r join room_members m on m.room_id = r.id join room_messages x on x.id = ? and x.room_id = r.id
+     where r.id = ? and m.user_id = ? and m.state = 'member' for key share of r for share of m
   ), marked as (
     insert into room_read_marks as mark (user_id, room_id, up_to)
     select user_id, room_id, up_to from reader

@@ -87,8 +87,10 @@ export function limitColumns({ name, for: target, cap, unit, per, mode, unpriced
   }
 }
 
+/** An offset is none: the database counts it in the other direction, or does not know it. */
 function isTimeZone(name: string): boolean {
   try {
+    if (/^[+-]/.test(name)) return false
     return Boolean(new Intl.DateTimeFormat('en', { timeZone: name }))
   } catch {
     return false

@@ -1,6 +1,7 @@
 import {
   dropAllInvitations,
   findMemberships,
+  lockRoom,
   promoteSuccessor,
   type Withdrawn,
 } from '../../entities/rooms/room-member.sql.ts'
@@ -9,7 +10,7 @@ import type { Erasing } from '../core/hooks.ts'
 import { type InRoom, noteRemoved, settleRoom } from './end-membership.ts'
 import { roomMembers } from './members.ts'
 import { noteInvitations, noteWithdrawn } from './note-invitations.ts'
-import { lockRoomById, sizeOf } from './room-access.ts'
+import { sizeOf } from './room-access.ts'
 
 /**
  * Ends all memberships of somebody who is erased. They can name nobody: a room that would be without an administrator is
@@ -20,7 +21,9 @@ export async function letGoOfRooms({ userId, em, changes, report, files }: Erasi
   await em.execute('select from users where id = ? for no key update', [userId])
   for (const { id, room } of await em.execute<{ id: number; room: number }[]>(findMemberships, [userId])) {
     const at: InRoom = { em, changes, room }
-    await lockRoomById(em, room)
+    const [there] = await em.execute<object[]>(lockRoom, [room])
+    // Whoever deletes a room takes the memberships along.
+    if (!there) continue
     // Keys and read marks are counted with all others of the person.
     await em.nativeUpdate(RoomMember, { id }, { state: 'removed', updatedAt: new Date() })
     noteRemoved(at, { id, user: userId })

@@ -53,12 +53,12 @@ export class LimitBook {
   async open(claims: readonly Claim[]): Promise<void> {
     const missing = new Map(claims.flatMap((claim) => (this.countersOf(claim) ? [] : [[counterKey(claim), claim]])))
     if (missing.size === 0) return
-    const claimed = [...missing.values()]
-    const values = [claimed.map(({ limit }) => limit.id), claimed.map(({ subjectId }) => subjectId)]
-    let found = await this.#sql(findCounters, values)
-    if (found.length < missing.size) {
-      await this.#sql(openCounters, values)
-      found = await this.#sql(findCounters, values)
+    const found = await this.#sql(findCounters, valuesOf(missing.values()))
+    for (const row of found) missing.delete(counterKeyOf(row.limitId, row.subjectId))
+    // Those that are there would be locked, and in another order than calls lock them.
+    if (missing.size > 0) {
+      await this.#sql(openCounters, valuesOf(missing.values()))
+      found.push(...(await this.#sql(findCounters, valuesOf(missing.values()))))
     }
     for (const row of found)
       this.#counters.set(counterKeyOf(row.limitId, row.subjectId), row, { ttl: Math.max(1, row.endsAt - Date.now()) })
@@ -66,6 +66,11 @@ export class LimitBook {
 
   /** The counters of a claim, one a stripe; undefined where its limit is gone. */
   countersOf = (claim: Claim): CounterRow | undefined => this.#counters.get(counterKey(claim))
+}
+
+function valuesOf(claims: Iterable<Claim>): [limits: number[], subjects: string[]] {
+  const all = [...claims]
+  return [all.map(({ limit }) => limit.id), all.map(({ subjectId }) => subjectId)]
 }
 
 const keyOf = (subject: string, subjectId: string | null) => JSON.stringify([subject, subjectId])

@@ -42,6 +42,11 @@ describe('svc limits', () => {
       '--time-zone must be a time zone such as Europe/Berlin.',
       ['--cap', '1', '--unit', 'tokens', '--time-zone', 'Mars'],
     ],
+    [
+      'an offset, which the database does not know or counts in the other direction',
+      '--time-zone must be a time zone such as Europe/Berlin.',
+      ['--cap', '1', '--unit', 'tokens', '--time-zone=-0330'],
+    ],
   ])('refuses %s and makes nothing', async ([, message, flags]) => {
     await using machine = await host()
 

@@ -1,0 +1,53 @@
+import pg from 'pg'
+import { expect, test } from 'vitest'
+import { to } from '../kit/json-api-client.ts'
+import { join, makeRoom, startRooms } from '../kit/rooms.ts'
+import { whileChanging } from '../kit/while-changing.ts'
+
+test('somebody is erased although one of their rooms is deleted at the same moment', async () => {
+  await using svc = await startRooms()
+  const room = await makeRoom(svc.ada)
+  await join(svc, room, 'dan', 'editor')
+
+  const erased = await whileChanging(svc, `delete from rooms where id = ${room}`, () =>
+    svc.admin.delete(`/users/${svc.people.dan.id}`),
+  )
+
+  expect(erased.status).toBe(200)
+  expect(await svc.rows('select id from users where id = $1', [svc.people.dan.id])).toEqual([])
+})
+
+test('a room is deleted while one of its members marks it as read', async () => {
+  await using svc = await startRooms()
+  const { dan } = svc.people
+  const outcomes: number[][] = []
+  // Which of the two goes on first is chance.
+  for (let tries = 0; tries < 8; tries++) {
+    const room = await makeRoom(svc.ada)
+    await join(svc, room, 'dan', 'editor')
+    const { one } = await svc.ada.create('room-messages', { content: 'aQ==|dA==|Yw==' }, { room: to('rooms', room) })
+    await svc.rows('delete from room_read_marks')
+    const client = new pg.Client({ connectionString: svc.env.DATABASE_URL })
+    await client.connect()
+    await client.query('begin')
+    await client.query('insert into room_read_marks (user_id, room_id, up_to) values ($1, $2, 1)', [dan.id, room])
+
+    const reading = svc.dan.post(`/rooms/${room}/actions/mark-read`, { upTo: one.id })
+    await waiting(svc, 1)
+    const deleting = svc.ada.delete(`/rooms/${room}`)
+    await waiting(svc, 2)
+    await client.query('rollback')
+    await client.end()
+
+    outcomes.push([(await reading).status, (await deleting).status])
+  }
+  expect(outcomes).toEqual(Array.from({ length: 8 }, () => [200, 200]))
+}, 60_000)
+
+const waiting = ({ rows }: Awaited<ReturnType<typeof startRooms>>, count: number) =>
+  expect
+    .poll(
+      () => rows(`select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`),
+      { timeout: 10_000 },
+    )
+    .toHaveLength(count)
