@@ -22,8 +22,10 @@ const epoch = `(select left(md5(concat_ws(':', c.system_identifier, left(pg_walf
  * Values: the changes as JSON, numbered by `n`. Locks the row of each stream, in the order of their names, so that two
  * transactions with several streams in common wait for each other only once.
  */
-export const recordChanges = `with given as (
-    select * from jsonb_to_recordset(?::jsonb) as g (n int, stream text, kind text, subject text)
+export const recordChanges = statement<LoggedChange>(
+  'record-changes',
+  `with given as (
+    select * from jsonb_to_recordset($1::jsonb) as g (n int, stream text, kind text, subject text)
   ), counted as (
     insert into change_streams as s (stream, seq)
     select stream, count(*) from given group by stream order by stream
@@ -36,7 +38,8 @@ export const recordChanges = `with given as (
     returning stream, seq, kind, subject, at
   )
   select stream, ${epoch} as epoch, seq::float8 as seq, kind, subject, ${isoTime('at')} as at
-    from written order by stream, seq`
+    from written order by stream, seq`,
+)
 
 /** Values: the stream. */
 export const findPosition = statement<{ epoch: string; seq: number }>(

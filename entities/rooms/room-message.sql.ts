@@ -11,29 +11,35 @@ export interface Writer {
  * Values: the room's id and the writer's. Messages of one room queue here. Both rows are locked, so that a membership that
  * ends at this moment has either ended, and is not found, or ends after the message.
  */
-export const lockRoomForWriter = `select m.id as member, m.role, r.key_epoch as "keyEpoch"
+export const lockRoomForWriter = statement<Writer>(
+  'lock-room-for-writer',
+  `select m.id as member, m.role, r.key_epoch as "keyEpoch"
   from rooms r join room_members m on m.room_id = r.id
-  where r.id = ? and m.user_id = ? and m.state = 'member' for no key update of r for share of m`
+  where r.id = $1 and m.user_id = $2 and m.state = 'member' for no key update of r for share of m`,
+)
 
 /**
- * Values: the room's id three times, then the member's id, content, key epoch, client id and the id of the message replied to.
+ * Values: the room's id, the member's, content, key epoch, client id and the id of the message replied to.
  * Writes nothing where the member has sent that client id before, or where there is nothing to reply to.
  */
-export const insertMessage = `with last as (
-    select coalesce((select seq from room_messages where room_id = ? order by seq desc limit 1), 0) as seq,
-           coalesce((select ordinal from room_messages where room_id = ? order by id desc limit 1), 0) as ordinal
+export const insertMessage = statement<{ id: number; thread: number | null }>(
+  'insert-message',
+  `with last as (
+    select coalesce((select seq from room_messages where room_id = $1 order by seq desc limit 1), 0) as seq,
+           coalesce((select ordinal from room_messages where room_id = $1 order by id desc limit 1), 0) as ordinal
   )
   insert into room_messages (room_id, member_id, content, key_epoch, client_id, thread_id, seq, sub_seq, ordinal)
   select g.room_id, g.member_id, g.content, g.key_epoch, g.client_id, p.id, coalesce(p.seq, last.seq + 1),
          case when p.id is null then 0 else 1 + (
            select sub_seq from room_messages r where r.room_id = p.room_id and r.seq = p.seq order by sub_seq desc limit 1
          ) end, last.ordinal + 1
-    from (values (?::int, ?::int, ?::text, ?::int, ?::text, ?::int))
+    from (values ($1::int, $2::int, $3::text, $4::int, $5::text, $6::int))
            as g (room_id, member_id, content, key_epoch, client_id, thread_id)
    cross join last
     left join room_messages p on p.id = g.thread_id and p.room_id = g.room_id and p.sub_seq = 0
    where g.thread_id is null or p.id is not null
-  on conflict (member_id, client_id) do nothing returning id, thread_id as thread`
+  on conflict (member_id, client_id) do nothing returning id, thread_id as thread`,
+)
 
 /** Values: the member's id and the client id. */
 export const findSentMessage = 'select id from room_messages where member_id = ? and client_id = ?'

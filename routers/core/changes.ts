@@ -3,6 +3,7 @@ import { type LoggedChange, recordChanges } from '../../entities/rooms/change-lo
 import type { Resource } from '../resource/declare.ts'
 import type { ChangeRecorder, Stream, StreamKind } from './change-recorder.ts'
 import type { Context } from './context.ts'
+import { runNamed } from './run-named.ts'
 
 /**
  * Carries out a transaction and writes to the change log what it changed. The log is written last and in one statement, so
@@ -36,7 +37,7 @@ function recorderOf(noted: NotedChange[]): ChangeRecorder {
 }
 
 const writeLog = (em: EntityManager, noted: readonly NotedChange[]) =>
-  em.execute<LoggedChange[]>(recordChanges, [JSON.stringify(noted.map((change, n) => ({ n, ...change })))])
+  runNamed(em, recordChanges, [JSON.stringify(noted.map((change, n) => ({ n, ...change })))])
 
 function publish({ services, hints, caller }: Context, logged: readonly LoggedChange[]): void {
   services.changeBus.publish(logged)

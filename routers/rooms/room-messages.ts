@@ -57,9 +57,14 @@ export const roomMessages = resource({
     ...sortedTimestamps,
   },
   relations: {
-    room: one('rooms', { write: 'create', about: 'Where it is written.' }),
-    member: one('room-members'),
-    thread: one('room-messages', { write: 'create', default: null, about: 'The message that it replies to.' }),
+    room: one('rooms', { write: 'create', about: 'Where it is written.', alwaysVisible: true }),
+    member: one('room-members', { alwaysVisible: true }),
+    thread: one('room-messages', {
+      write: 'create',
+      default: null,
+      about: 'The message that it replies to.',
+      alwaysVisible: true,
+    }),
     replies: many('room-messages', { total: repliesTo }),
   },
   includes: ['room', 'member', 'member.user', 'thread'],

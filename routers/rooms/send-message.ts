@@ -8,6 +8,7 @@ import {
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { type Issue, Problem } from '../core/problems.ts'
+import { runNamed } from '../core/run-named.ts'
 import { unknown } from '../verbs/lock.ts'
 import { viewerOf } from '../verbs/viewer.ts'
 import { assertContentFits } from './message-content.ts'
@@ -39,7 +40,7 @@ export async function sendMessage(ctx: Context, sending: Sending): Promise<numbe
 
 /** Locks the room for a member who may write; a room that they do not see is not there. */
 async function lockForWriter(ctx: Context, em: EntityManager, room: number): Promise<Writer> {
-  const [writer] = await em.execute<Writer[]>(lockRoomForWriter, [room, viewerOf(ctx).viewer])
+  const [writer] = await runNamed(em, lockRoomForWriter, [room, viewerOf(ctx).viewer])
   if (!writer) throw new Problem('not_found', { issues: [unknown('rooms', ['room'])] })
   if (!['admin', 'editor'].includes(writer.role)) throw new Problem('not_permitted')
   return writer
@@ -61,8 +62,8 @@ async function insert(em: EntityManager, { member }: Writer, sending: Sending): 
   const { content, keyEpoch, clientId } = sending
   const room = Number(sending.room)
   const thread = sending.thread === null ? null : Number(sending.thread)
-  const values = [room, room, room, member, content, keyEpoch, clientId, thread]
-  const [sent] = await em.execute<Omit<Sent, 'isNew'>[]>(insertMessage, values)
+  const values = [room, member, content, keyEpoch, clientId, thread]
+  const [sent] = await runNamed(em, insertMessage, values)
   if (sent) return { ...sent, isNew: true }
   const [known] = clientId === null ? [] : await em.execute<{ id: number }[]>(findSentMessage, [member, clientId])
   if (known) return { id: known.id, thread: null, isNew: false }

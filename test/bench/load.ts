@@ -54,7 +54,7 @@ function send(pool: Pool, { method, path, headers, body, isWhole }: BenchRequest
       last = (last + chunk.toString('latin1')).slice(-200)
     },
     onResponseEnd() {
-      if (status === 200 && isWhole(last)) resolve()
+      if ((status === 200 || status === 201) && isWhole(last)) resolve()
       else reject(new Error(`${path} was answered with ${status}: ${last}`))
     },
     onResponseError: (_, error) => reject(error),

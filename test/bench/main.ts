@@ -9,10 +9,11 @@ import { measure, type Plan } from './measure.ts'
 import { type Part, startPart } from './part.ts'
 import { reads } from './reads.ts'
 import { heading, rows, verdictLines, verdictsOf } from './report.ts'
+import { rooms as roomsSuite } from './rooms.ts'
 import type { Comparison, Suite, World } from './suite.ts'
 import { type Effort, measureWorst, worstHeading, worstRow } from './worst.ts'
 
-const suites: Suite[] = [aiReq, fiveLimits, sharedLimit, reads, identity]
+const suites: Suite[] = [aiReq, fiveLimits, sharedLimit, reads, identity, roomsSuite]
 
 const known = [...suites.map(({ name }) => name), 'worst']
 

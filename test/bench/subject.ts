@@ -1,4 +1,4 @@
-import { abilities } from '../../entities/identity/access-token.ts'
+import { type Ability, abilities } from '../../entities/identity/access-token.ts'
 import { readEnv } from '../../server/config/env.ts'
 import { createLog } from '../../server/ops/log.ts'
 import { startService } from '../../server/service.ts'
@@ -11,13 +11,15 @@ export interface SubjectInput {
   temporaryDir: string
   /** Whether the callers are administrators, by tokens for everything. */
   isAdministrator?: boolean
+  /** What their tokens are for, where that is not the usual. */
+  abilities?: readonly Ability[]
 }
 
 /** More than are under way at once in most rounds, so that hardly any two look up the same. */
 const CALLERS = 40
 
 /** The service as `npm start` runs it, with people and tokens to call it with. */
-servePart(async ({ settings, temporaryDir, isAdministrator }: SubjectInput) => {
+servePart(async ({ settings, temporaryDir, isAdministrator, abilities: own }: SubjectInput) => {
   const env = readEnv(settings)
   const service = await startService({ env, log: createLog(env.LOG_LEVEL), temporaryDir })
   const tokens: string[] = []
@@ -25,7 +27,8 @@ servePart(async ({ settings, temporaryDir, isAdministrator }: SubjectInput) => {
     const person = { username: `bench${index}`, email: `bench${index}@example.org`, name: 'Bench' }
     const { id } = await service.host.admin.addUser(person)
     if (isAdministrator) await service.host.admin.setRole({ user: { id }, role: 'admin' })
-    const wanted = { user: { id }, name: 'bench', ...(isAdministrator && { abilities: [...abilities] }) }
+    const chosen = isAdministrator ? abilities : own
+    const wanted = { user: { id }, name: 'bench', ...(chosen && { abilities: [...chosen] }) }
     tokens.push((await service.host.tokens.createFor(wanted)).token)
   }
   // In a session they are users, too.

@@ -1,0 +1,155 @@
+import { createHash } from 'node:crypto'
+import fastify, { type FastifyReply } from 'fastify'
+import pg from 'pg'
+import { findChanges } from '../../entities/rooms/change-log.sql.ts'
+import { isoTime } from '../../entities/sql/statement.ts'
+import { servePart } from './serve.ts'
+
+interface Input {
+  databaseUrl: string
+}
+
+type Row = Record<string, unknown> & { id: string; room: string; member: string }
+
+const base = '/api/svc/v1'
+const findToken = { name: 'token', text: 'select user_id, hash from access_tokens where id = $1' }
+
+const columns = `m.id::text as id, m.room_id::text as room, m.member_id::text as member,
+  concat(m.seq, '.', lpad(m.sub_seq::text, 3, '0')) as number, m.content, m.key_epoch as "keyEpoch",
+  m.client_id as "clientId",
+  (select coalesce(max(r.sub_seq), 0) from room_messages r where r.room_id = m.room_id and r.seq = m.seq) as "replyCount",
+  ${isoTime('m.edited_at')} as "editedAt", ${isoTime('m.deleted_at')} as "deletedAt",
+  ${isoTime('m.created_at')} as "createdAt", ${isoTime('m.updated_at')} as "updatedAt"`
+
+const page = {
+  name: 'page',
+  text: `select ${columns}, (select ordinal from room_messages where room_id = $1 order by id desc limit 1) as total
+    from room_messages m join room_members v on v.room_id = m.room_id and v.user_id = $2 and v.state = 'member'
+   where m.room_id = $1 order by m.seq desc, m.sub_seq desc limit $3`,
+}
+
+const one = { name: 'one', text: `select ${columns} from room_messages m where m.id = $1` }
+
+const lock = {
+  name: 'lock',
+  text: `select m.id from rooms r join room_members m on m.room_id = r.id
+    where r.id = $1 and m.user_id = $2 for no key update of r for share of m`,
+}
+
+const insert = {
+  name: 'insert',
+  text: `insert into room_messages (room_id, member_id, seq, ordinal, content, key_epoch)
+    select $1, $2, n.seq, n.seq, $3, 0
+      from (select coalesce((select seq from room_messages where room_id = $1 order by seq desc limit 1), 0) + 1 as seq) n
+    returning id`,
+}
+
+const log = {
+  name: 'log',
+  text: `with counted as (
+      insert into change_streams as s (stream, seq) values ($1, 1)
+      on conflict (stream) do update set seq = s.seq + 1 returning s.seq
+    ) insert into change_log (stream, seq, kind, subject)
+      select $1, seq, 'room-messages.created', $2 from counted`,
+}
+
+/** The least program that sends the same bytes: the same inserts under the same lock, and no rules. */
+servePart(async ({ databaseUrl }: Input) => {
+  const database = new pg.Pool({ connectionString: databaseUrl, max: 10 })
+  const rowsOf = async <Found>(statement: { name: string; text: string }, values: unknown[]) =>
+    (await database.query({ ...statement, values })).rows as Found[]
+  const userOf = async ({ headers }: { headers: { authorization?: string | undefined } }) => {
+    const [token] = await rowsOf<{ user_id: number }>(findToken, [Number(headers.authorization?.split('_', 2)[1])])
+    return token?.user_id
+  }
+  const app = fastify()
+  app.addContentTypeParser(
+    'application/vnd.api+json',
+    { parseAs: 'string' },
+    app.getDefaultJsonParser('error', 'error'),
+  )
+
+  app.post<{ Body: Sent }>(`${base}/room-messages`, async (request, reply) => {
+    const user = await userOf(request)
+    const { attributes, relationships } = request.body.data
+    const id = await write(database, relationships.room.data.id, user, attributes.content)
+    const [row] = await rowsOf<Row>(one, [id])
+    return row && send(reply.code(201), { jsonapi, data: messageOf(row), links: { self: request.url } })
+  })
+
+  app.get<{ Params: { id: string } }>(`${base}/rooms/:id/messages`, async (request, reply) => {
+    const found = await rowsOf<Row & { total: number }>(page, [request.params.id, await userOf(request), 50])
+    const total = found[0]?.total ?? 0
+    const data = found.map(({ total: _, ...row }) => messageOf(row as unknown as Row))
+    const numbers = { currentPage: 1, from: 1, to: 50, perPage: 50, lastPage: Math.ceil(total / 50), total }
+    return send(reply, { jsonapi, data, links: linksOf(request.url, total), meta: { page: numbers } })
+  })
+
+  app.get<{ Params: { id: string }; Querystring: Record<string, string> }>(
+    `${base}/rooms/:id/actions/changes`,
+    async (request, reply) => {
+      await userOf(request)
+      const [epoch, seq] = request.query['page[after]']?.split(':') ?? []
+      const { rows } = await database.query(findChanges.text, [`room:${request.params.id}`, seq, 501])
+      const changes = rows[0].changes.slice(0, 500)
+      const position = `${epoch}:${changes.at(-1).seq}`
+      return send(reply, { jsonapi, meta: { changes, position, hasMore: rows[0].changes.length > 500 } })
+    },
+  )
+
+  const url = await app.listen({ port: 0, host: '127.0.0.1' })
+  return { ready: { url }, stop: () => Promise.all([app.close(), database.end()]) }
+})
+
+interface Sent {
+  data: { attributes: { content: string }; relationships: { room: { data: { id: string } } } }
+}
+
+async function write(database: pg.Pool, room: string, user: number | undefined, content: string): Promise<number> {
+  const client = await database.connect()
+  try {
+    await client.query('begin')
+    const [member] = (await client.query({ ...lock, values: [room, user] })).rows
+    const [message] = (await client.query({ ...insert, values: [room, member.id, content] })).rows
+    await client.query({ ...log, values: [`room:${room}`, message.id] })
+    await client.query('commit')
+    return message.id
+  } finally {
+    client.release()
+  }
+}
+
+const jsonapi = { version: '1.1' }
+
+function send(reply: FastifyReply, document: object) {
+  const payload = JSON.stringify(document)
+  reply.header('etag', `"${createHash('sha1').update(payload).digest('base64url')}"`)
+  return reply.type('application/vnd.api+json').send(payload)
+}
+
+function messageOf({ id, room, member, ...attributes }: Row) {
+  const self = `${base}/room-messages/${id}`
+  const related = (name: string) => ({ self: `${self}/relationships/${name}`, related: `${self}/${name}` })
+  return {
+    type: 'room-messages',
+    id,
+    attributes,
+    links: { self },
+    relationships: {
+      room: { links: related('room'), data: { type: 'rooms', id: room } },
+      member: { links: related('member'), data: { type: 'room-members', id: member } },
+      thread: { links: related('thread'), data: null },
+      replies: { links: related('replies') },
+    },
+  }
+}
+
+function linksOf(self: string, total: number) {
+  const at = (number: number) => {
+    const parameters = new URLSearchParams(self.split('?')[1])
+    parameters.set('page[number]', String(number))
+    parameters.set('page[size]', '50')
+    return `${self.split('?')[0]}?${parameters}`
+  }
+  return { self, first: at(1), prev: null, next: at(2), last: at(Math.ceil(total / 50)) }
+}
