@@ -24,6 +24,7 @@ import { User } from './identity/user.ts'
 import { UserKeychainValue } from './identity/user-keychain-value.ts'
 import { ChangeEpoch, ChangeLogEntry, ChangeStream } from './rooms/change-log.ts'
 import { Room } from './rooms/room.ts'
+import { RoomKey, RoomKeyEpoch } from './rooms/room-key.ts'
 import { RoomMember } from './rooms/room-member.ts'
 import { RoomMessage } from './rooms/room-message.ts'
 import { RoomReadMark } from './rooms/room-read-mark.ts'
@@ -61,4 +62,6 @@ export const entities = [
   RoomMember,
   RoomMessage,
   RoomReadMark,
+  RoomKey,
+  RoomKeyEpoch,
 ]

@@ -25,6 +25,7 @@ import { userKeychainValuesRouter } from './identity/user-keychain-values.ts'
 import { users, usersRouter } from './identity/users.ts'
 import type { Resource } from './resource/declare.ts'
 import { changeLogRouter } from './rooms/change-log.ts'
+import { roomKeysRouter } from './rooms/room-keys.ts'
 import { roomMembersRouter } from './rooms/room-members.ts'
 import { roomMessagesRouter } from './rooms/room-messages.ts'
 import { roomsRouter } from './rooms/rooms.ts'
@@ -58,6 +59,7 @@ export const appRouter = router({
   passkey: passkeyRouter,
   password: passwordRouter,
   registration: registrationRouter,
+  roomKeys: roomKeysRouter,
   roomMembers: roomMembersRouter,
   roomMessages: roomMessagesRouter,
   rooms: roomsRouter,

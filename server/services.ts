@@ -9,6 +9,7 @@ import { lockKeychain } from '../routers/identity/keychain-lock.ts'
 import { resources } from '../routers/index.ts'
 import { createCatalogue } from '../routers/resource/catalogue.ts'
 import { letGoOfRooms } from '../routers/rooms/erase-member.ts'
+import { askForNewKeysOf } from '../routers/rooms/require-rekey.ts'
 import { createGateway } from './ai/gateway.ts'
 import { readModelConfig } from './config/ai-config.ts'
 import { loadExtensions } from './config/extensions.ts'
@@ -103,6 +104,7 @@ const filesOf = (env: Env): Pick<Services, 'frontendMigrations' | 'limitsConfig'
 function listen(hooks: HookRegistry): HookRegistry {
   hooks.on('user-type-changed', lockKeychain)
   hooks.on('user-erasing', letGoOfRooms)
+  hooks.on('user-keys-changed', askForNewKeysOf)
   return hooks
 }
 

@@ -21,3 +21,6 @@ export const findValidator = statement<{ id: string; publicKey: string | null }>
      from user_keychain_values v join users u on u.id = v.user_id
     where v.user_id = $1 and v.key_type = 'public_key' order by v.id limit 1`,
 )
+
+/** Values: the owner's id. */
+export const lockPublicKey = `select public_key as "publicKey" from users where id = ? for no key update`

@@ -1,7 +1,8 @@
 import { isPending, isPerson, type MemberRole } from './room-member.ts'
 
 /** Values: the room's id. Whoever changes a room, its members or its messages waits here for the others. */
-export const lockRoom = `select slug, key_epoch as "keyEpoch" from rooms where id = ? for no key update`
+export const lockRoom = `select slug, key_epoch as "keyEpoch", shares_earlier_keys as "sharesEarlierKeys"
+  from rooms where id = ? for no key update`
 
 export interface Membership {
   id: number
@@ -50,22 +51,26 @@ export interface Invitation {
   role: MemberRole
   wrappedKey: string
   keyEpoch: number
+  /** The first key that the person will be given. */
+  firstKeyEpoch: number
   proofHash: string | null
 }
 
 /** Values: the invitation's id and the caller's. One that is meant for somebody else is not there. */
 export const findInvitation = `select id, room_id as "roomId", user_id as "userId", role, wrapped_key as "wrappedKey",
-    key_epoch as "keyEpoch", proof_hash as "proofHash"
+    key_epoch as "keyEpoch", proof_hash as "proofHash",
+    (select case when shares_earlier_keys then 0 else m.key_epoch end from rooms r where r.id = m.room_id) as "firstKeyEpoch"
   from room_members m where id = ? and ${isPending('m')} and (user_id = ? or user_id is null and proof_hash is not null)`
 
 /** Values: the ids of the room and of the person. */
 export const findFormerMembership = `select id from room_members where room_id = ? and user_id = ? and state = 'removed'`
 
-/** Values: the new role and the id of a membership that has ended. */
-export const restoreMembership = `update room_members set state = 'member', role = ?, updated_at = now() where id = ?`
+/** Values: the new role, the first key and the id of a membership that has ended. */
+export const restoreMembership = `update room_members
+  set state = 'member', role = ?, first_key_epoch = ?, updated_at = now() where id = ?`
 
-/** Values: the person's id and that of the invitation, which becomes their membership. */
-export const turnIntoMembership = `update room_members set state = 'member', user_id = ?, inviter_id = null, wrapped_key = null,
+/** Values: the person's id, the first key, and the id of the invitation, which becomes their membership. */
+export const turnIntoMembership = `update room_members set state = 'member', user_id = ?, first_key_epoch = ?, inviter_id = null, wrapped_key = null,
     key_epoch = null, proof_hash = null, expires_at = null, updated_at = now() where id = ?`
 
 /** Values: the ids of the person and of the room. What was written before they came does not count as unread. */
@@ -87,6 +92,8 @@ export const endMembership = `with gone as (
     update room_members set state = 'removed', updated_at = now() where id = ? returning room_id, user_id
   ), marks as (
     delete from room_read_marks k using gone g where k.user_id = g.user_id and k.room_id = g.room_id
+  ), wrapped as (
+    delete from room_keys w using gone g where w.user_id = g.user_id and w.room_id = g.room_id
   ), keys as (
     delete from user_keychain_values v using gone g join rooms r on r.id = g.room_id
      where v.user_id = g.user_id and v.key_type in ('room_key', 'room_ai', 'room_ai_legacy')

@@ -24,6 +24,8 @@ export const RoomMember = defineEntity({
     user: () => p.manyToOne(User).deleteRule('set null').nullable().index().ref(),
     role: p.enum(memberRoles),
     state: p.enum(memberStates).default('member'),
+    /** The first key that a member was given. */
+    firstKeyEpoch: p.integer().default(0),
     /** The rest is of invitations alone. Whose: a person who may no longer invite takes their invitations along. */
     inviter: () => p.manyToOne(User).deleteRule('set null').nullable().index().ref(),
     /** The key of the room, wrapped for the invited person: `iv|tag|ciphertext` or one ciphertext, each in base64. */

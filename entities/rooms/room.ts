@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core'
-import { id, timestamps } from '../sql/columns.ts'
+import { id, moment, timestamps } from '../sql/columns.ts'
 import { everyRowForAdmins, type SqlPredicate } from '../sql/scope.ts'
 import { RoomMember, roomsOfViewer, roomsToAdminister } from './room-member.ts'
 import { RoomMessage } from './room-message.ts'
@@ -21,6 +21,11 @@ export const Room = defineEntity({
     systemPrompt: p.text().nullable(),
     /** The number of the key that is in use; the first key has 0. */
     keyEpoch: p.integer().default(0),
+    keyEpochSince: moment().defaultRaw('now()'),
+    /** Since when somebody may have a key who should not, or lacks one. */
+    rekeyRequiredSince: moment().nullable(),
+    /** Whether new members are given the keys before the one in use, too. */
+    sharesEarlierKeys: p.boolean().default(true),
     members: () => p.oneToMany(RoomMember).mappedBy('room'),
     messages: () => p.oneToMany(RoomMessage).mappedBy('room'),
   },

@@ -42,6 +42,13 @@ export interface Erasing {
   files: string[]
 }
 
+/** A person whose public key is another one, or gone, in a transaction that holds the person. */
+export interface ChangedKeys {
+  userId: number
+  em: EntityManager
+  changes: ChangeRecorder
+}
+
 /** How many rows went, and how many stayed without the person, per table. */
 export type ErasureReport = Record<string, { deleted: number; kept: number }>
 
@@ -59,6 +66,8 @@ export interface Hooks {
   }
   /** Somebody is about to be erased, in a transaction: what refers to them in other ways than by a column is let go of first. */
   'user-erasing': Erasing
+  /** What was wrapped for the public key that a person had is of no use to them any more. */
+  'user-keys-changed': ChangedKeys
   'health-check': { results: Map<string, HealthResult> }
   'usage-limit-reached': ReachedLimit
 }

@@ -2,6 +2,7 @@ import { PasskeyBackup } from '../../entities/identity/passkey-backup.ts'
 import { findKnownUser } from '../../entities/identity/session.sql.ts'
 import { User } from '../../entities/identity/user.ts'
 import { UserKeychainValue } from '../../entities/identity/user-keychain-value.ts'
+import { changing } from '../core/changes.ts'
 import { Problem } from '../core/problems.ts'
 import { router, sessionUser } from '../core/trpc.ts'
 import { isFresh } from '../ports/session.ts'
@@ -34,9 +35,10 @@ export const passkeyRouter = router({
     const { session } = ctx.browser
     if (!session || !isFresh(session)) throw new Problem('fresh_login_needed')
     const { id, username } = ctx.caller.person
-    await ctx.em().transactional(async (em) => {
+    await changing(ctx, async (em, changes) => {
       await endOtherSessions(em, id, session.handle)
       await em.nativeUpdate(User, { id }, { publicKey: null })
+      await ctx.services.hooks.settle('user-keys-changed', { userId: id, em, changes })
       await em.nativeDelete(UserKeychainValue, { user: id })
       await em.nativeDelete(PasskeyBackup, { user: id })
     })

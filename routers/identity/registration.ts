@@ -7,6 +7,7 @@ import { User } from '../../entities/identity/user.ts'
 import { UserKeychainValue } from '../../entities/identity/user-keychain-value.ts'
 import { takes } from '../core/body-size.ts'
 import type { Newcomer } from '../core/caller.ts'
+import { changing } from '../core/changes.ts'
 import { Problem } from '../core/problems.ts'
 import type { KeychainQuota } from '../core/settings.ts'
 import { registeringUser, router } from '../core/trpc.ts'
@@ -43,10 +44,12 @@ export const registrationRouter = router({
       if (caller.type === 'user') throw new Problem('registered_already')
       // Somebody removed the person, or ended their session, between two lines.
       if (!session) throw new Problem('signed_out')
-      await ctx
-        .em()
-        .transactional((em) => keep(em, caller, session, { ...input, quota: ctx.services.settings.keychain }))
-        .catch(translateConstraintError)
+      const quota = ctx.services.settings.keychain
+      await changing(ctx, async (em, changes) => {
+        const user = await keep(em, caller, session, { ...input, quota })
+        // Whoever made keys before may be in rooms, and can open none of them now.
+        await ctx.services.hooks.settle('user-keys-changed', { userId: user.id, em, changes })
+      }).catch(translateConstraintError)
       const [known] = await ctx.services.sql(findKnownUser, [caller.username])
       if (!known) throw new Problem('signed_out')
       await browser.replace(known)
@@ -75,6 +78,7 @@ async function keep(
   })
   em.create(PasskeyBackup, { user, ...passkeyBackup })
   await em.flush()
+  return user
 }
 
 function translateConstraintError(error: unknown): never {

@@ -3,10 +3,12 @@ import { User } from '../../entities/identity/user.ts'
 import {
   deleteKeychainValues,
   findValidator,
+  lockPublicKey,
   upsertKeychainValues,
 } from '../../entities/identity/user-keychain-value.sql.ts'
 import { keyTypes, ownRows, UserKeychainValue } from '../../entities/identity/user-keychain-value.ts'
 import { takes } from '../core/body-size.ts'
+import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { about, router, userWith } from '../core/trpc.ts'
@@ -27,7 +29,11 @@ export const userKeychainValues = resource({
   attributes: {
     userId: attribute(z.int().describe('Always the caller.'), { property: 'user' }),
     key: attribute(
-      z.string().describe('Its name within the type: `privateKey`, `publicKey`, `aiConvKey`, or the slug of a room.'),
+      z
+        .string()
+        .describe(
+          'Its name within the type: `privateKey`, `publicKey`, `aiConvKey`, the slug of a room or, of a later key, `{slug}:{keyEpoch}`.',
+        ),
     ),
     keyType: attribute(z.enum(keyTypes).describe('What it opens.')),
     value: attribute(z.string().describe('`iv|tag|ciphertext`, each in base64.')),
@@ -100,15 +106,17 @@ async function update(
   userId: number,
   { clean, publicKey, set, remove }: z.output<typeof batch>,
 ): Promise<void> {
-  await ctx.em().transactional(async (em) => {
+  await changing(ctx, async (em, changes) => {
     // Two browsers of one person take turns.
-    await em.execute('select 1 from users where id = ? for update', [userId])
+    const [user] = await em.execute<{ publicKey: string | null }[]>(lockPublicKey, [userId])
     await withinQuota(ctx.services.settings.keychain, { em, userId, member: 'set' }, async () => {
       if (clean) await em.nativeDelete(UserKeychainValue, { user: userId })
       if (set.length > 0) await em.execute(upsertKeychainValues, [userId, JSON.stringify(set)])
       if (remove.length > 0) await em.execute(deleteKeychainValues, [userId, JSON.stringify(remove)])
     })
-    if (publicKey) await em.nativeUpdate(User, { id: userId }, { publicKey, updatedAt: new Date() })
+    if (!publicKey) return
+    await em.nativeUpdate(User, { id: userId }, { publicKey, updatedAt: new Date() })
+    if (publicKey !== user?.publicKey) await ctx.services.hooks.settle('user-keys-changed', { userId, em, changes })
   })
 }
 

@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { EntityManager } from '@mikro-orm/postgresql'
+import { storeWrappedKey } from '../../entities/rooms/room-key.sql.ts'
 import {
   beginReading,
   dropInvitationsOf,
@@ -20,7 +21,8 @@ import { notFound } from '../verbs/lock.ts'
 import { getRow } from '../verbs/read.ts'
 import { isInvitation, type MemberRecord, roomMembers } from './members.ts'
 import { noteWithdrawn } from './note-invitations.ts'
-import { lockRoomById, sizeOf } from './room-access.ts'
+import { askForNewKey } from './require-rekey.ts'
+import { type LockedRoom, lockRoomById, sizeOf } from './room-access.ts'
 import { assertMayEnterOneMore, assertRoomForMember } from './room-quotas.ts'
 
 export interface Accepting {
@@ -41,12 +43,14 @@ export async function accept(ctx: Context, person: number, accepting: Accepting)
     // In the order in which everybody locks: first the person, then the room.
     await assertMayEnterOneMore(ctx, em, person)
     const { roomId } = await find(em, person, accepting)
-    await lockRoomById(em, roomId)
+    const room = await lockRoomById(em, roomId)
     const invitation = await find(em, person, accepting)
     const [member] = await em.execute<Membership[]>(findMembership, [roomId, person])
     if (member) throw new Problem('conflict', { detail: 'You are a member already.' })
     assertRoomForMember(ctx, await sizeOf(em, roomId))
-    return { id: await become(em, changes, person, invitation), invitation }
+    const id = await become(em, changes, person, invitation)
+    await keepKey({ em, changes }, room, person, invitation)
+    return { id, invitation }
   })
   const { wrappedKey, keyEpoch } = invitation
   return { data: await getRow(ctx, roomMembers, String(id)), meta: { wrappedKey, keyEpoch } }
@@ -70,11 +74,11 @@ async function become(
   em: EntityManager,
   changes: ChangeRecorder,
   person: number,
-  { id, roomId, role, userId }: Invitation,
+  { id, roomId, role, userId, firstKeyEpoch }: Invitation,
 ): Promise<number> {
   const [former] = await em.execute<{ id: number }[]>(findFormerMembership, [roomId, person])
-  if (former) await em.execute(restoreMembership, [role, former.id])
-  else await em.execute(turnIntoMembership, [person, id])
+  if (former) await em.execute(restoreMembership, [role, firstKeyEpoch, former.id])
+  else await em.execute(turnIntoMembership, [person, firstKeyEpoch, id])
   const member = former?.id ?? id
   if (former) await em.execute('delete from room_members where id = ?', [id])
   // Another one that was meant for them has nothing left to say.
@@ -86,4 +90,16 @@ async function become(
   changes.add([`room:${roomId}`], 'created', roomMembers.type, member)
   changes.add([`user:${person}`], 'created', 'rooms', roomId)
   return member
+}
+
+/** Keeps a key that is wrapped for the person; asks for a new one where theirs is not in use any more. */
+async function keepKey(
+  at: { em: EntityManager; changes: ChangeRecorder },
+  room: LockedRoom,
+  person: number,
+  { wrappedKey, keyEpoch }: Invitation,
+): Promise<void> {
+  // One that the secret of a link opens is for the browser that has the link.
+  if (!wrappedKey.includes('|')) await at.em.execute(storeWrappedKey, [room.id, person, keyEpoch, wrappedKey])
+  if (keyEpoch !== room.keyEpoch) await askForNewKey(at, [room.id])
 }

@@ -9,6 +9,7 @@ import type { ChangeRecorder } from '../core/change-recorder.ts'
 import { Problem } from '../core/problems.ts'
 import { roomMembers } from './members.ts'
 import { noteWithdrawn } from './note-invitations.ts'
+import { askForNewKey } from './require-rekey.ts'
 import { sizeOf } from './room-access.ts'
 
 /** A transaction that holds the lock of a room. */
@@ -27,6 +28,7 @@ export interface MemberOfRoom {
 export async function removeMember(at: InRoom, member: MemberOfRoom): Promise<void> {
   const withdrawn = await at.em.execute<Withdrawn[]>(endMembership, [member.id])
   noteRemoved(at, member)
+  await askForNewKey(at, [at.room])
   noteWithdrawn(at.changes, at.room, withdrawn)
 }
 

@@ -10,6 +10,7 @@ import type { Erasing } from '../core/hooks.ts'
 import { type InRoom, noteRemoved, settleRoom } from './end-membership.ts'
 import { roomMembers } from './members.ts'
 import { noteInvitations, noteWithdrawn } from './note-invitations.ts'
+import { askForNewKey } from './require-rekey.ts'
 import { sizeOf } from './room-access.ts'
 
 /**
@@ -27,6 +28,7 @@ export async function letGoOfRooms({ userId, em, changes, report, files }: Erasi
     // Keys and read marks are counted with all others of the person.
     await em.nativeUpdate(RoomMember, { id }, { state: 'removed', updatedAt: new Date() })
     noteRemoved(at, { id, user: userId })
+    await askForNewKey(at, [room])
     await nameSuccessor(at)
     files.push(...(await settleRoom(at)))
   }

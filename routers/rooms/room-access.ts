@@ -15,6 +15,7 @@ export interface LockedRoom {
   id: number
   slug: string
   keyEpoch: number
+  sharesEarlierKeys: boolean
 }
 
 /** A room that the caller has entered for the length of a transaction, and what they are in it. */

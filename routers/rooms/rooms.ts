@@ -58,6 +58,20 @@ export const rooms = resource({
       sql: forMembers('system_prompt'),
     }),
     keyEpoch: attribute(z.int().describe('The number of the key in use; the first key has 0.')),
+    rekeyRequired: attribute(
+      z
+        .boolean()
+        .describe('Whether somebody has the key who should not, or lacks it: an admin or editor makes the next one.'),
+      { sql: (room) => `(${room}.rekey_required_since is not null)` },
+    ),
+    sharesEarlierKeys: attribute(
+      z
+        .boolean()
+        .describe(
+          'Whether new members can read what was written with earlier keys; otherwise their first is that in use.',
+        ),
+      { write: true, default: true },
+    ),
     role: attribute(z.enum(memberRoles).describe('What the caller may do. Absent for who is no member.'), {
       sql: viewerRole,
       sparse: true,

@@ -1,0 +1,63 @@
+import { unboundedStatement } from '../sql/statement.ts'
+import { isPerson } from './room-member.ts'
+
+/** Values: the ids of rooms as an array. Those which did not ask for a new key before. */
+export const requireRekey = `update rooms set rekey_required_since = now(), updated_at = now()
+  where id = any(?::int[]) and rekey_required_since is null returning id`
+
+/** Values: the person's id. In the order in which everybody locks rooms. */
+export const lockRoomsOf = `select r.id from rooms r join room_members m on m.room_id = r.id
+  where m.user_id = ? and m.state = 'member' order by r.id for no key update of r`
+
+export interface Recipient {
+  id: string
+  publicKey: string
+}
+
+/** Values: the room's id. People who are members; one who has no keys at the moment can be given none. */
+export const findRecipients = `select u.id::text as id, u.public_key as "publicKey"
+  from room_members m join users u on u.id = m.user_id
+  where m.room_id = ? and ${isPerson('m')} and u.public_key is not null order by u.id`
+
+/** Values: room, epoch, previous key. */
+export const beginKeyEpoch = `with begun as (
+    insert into room_key_epochs (room_id, epoch, previous_key) values (?, ?, ?) returning room_id, epoch, started_at
+  )
+  update rooms r set key_epoch = b.epoch, key_epoch_since = b.started_at, rekey_required_since = null, updated_at = now()
+    from begun b where r.id = b.room_id`
+
+/** Values: room, epoch, and the keys as JSON. */
+export const storeWrappedKeys = `insert into room_keys (room_id, epoch, user_id, wrapped_key)
+  select ?, ?, "user", "wrappedKey" from jsonb_to_recordset(?::jsonb) as k ("user" int, "wrappedKey" text)`
+
+/** Values: room, person, epoch, wrapped key. */
+export const storeWrappedKey = `insert into room_keys (room_id, user_id, epoch, wrapped_key) values (?, ?, ?, ?)
+  on conflict (room_id, user_id, epoch) do update set wrapped_key = excluded.wrapped_key`
+
+export interface StoredKey {
+  keyEpoch: number
+  wrappedKey: string | null
+  previousKey: string | null
+}
+
+/** What a member can open in a room. */
+export interface StoredKeys {
+  keyEpoch: number
+  keys: StoredKey[]
+}
+
+/**
+ * Values: the room's and the person's id, the epoch behind which to begin, how many at most. The key before is withheld
+ * where it is older than the first that the member was given.
+ */
+export const findStoredKeys = unboundedStatement<StoredKeys>(
+  `select r.key_epoch as "keyEpoch", coalesce((select json_agg(k) from (
+      select epoch as "keyEpoch", k.wrapped_key as "wrappedKey",
+             case when epoch > m.first_key_epoch then e.previous_key end as "previousKey"
+        from (select * from room_keys where room_id = r.id and user_id = m.user_id and epoch > $3::int) k
+        full join (select * from room_key_epochs where room_id = r.id and epoch > $3::int) e using (epoch)
+       where epoch >= m.first_key_epoch
+       order by epoch limit $4) k), '[]') as keys
+    from rooms r join room_members m on m.room_id = r.id
+   where r.id = $1 and m.user_id = $2 and m.state = 'member'`,
+)

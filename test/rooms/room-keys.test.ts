@@ -1,0 +1,283 @@
+import { describe, expect, test } from 'vitest'
+import type { Client } from '../kit/json-api-client.ts'
+import { accept, invite, join, KEY, makeRoom, type RoomsApp, startRooms } from '../kit/rooms.ts'
+import { whileChanging } from '../kit/while-changing.ts'
+
+const WRAPPED = 'bmV4dCBrZXk='
+const PREVIOUS = 'aXY=|dGFn|a2V5'
+
+interface Recipients {
+  keyEpoch: number
+  version: string
+  recipients: { id: string; publicKey: string }[]
+}
+
+/** Rooms whose people all have public keys. */
+async function start(settings: Record<string, string> = {}) {
+  const svc = await startRooms(settings)
+  await svc.rows(`update users set public_key = 'a2V5' || id where username <> 'svc'`)
+  return svc
+}
+
+/** A room with an administrator, an editor and a viewer. */
+async function withRoom(svc: RoomsApp, attributes: object = {}) {
+  const room = await makeRoom(svc.ada, { name: 'Chess', ...attributes })
+  const cyd = await join(svc, room, 'cyd', 'editor')
+  const dan = await join(svc, room, 'dan', 'viewer')
+  return { room, cyd, dan }
+}
+
+const recipientsOf = async (by: Client, room: string) =>
+  (await by.get(`/rooms/${room}/actions/key-recipients`)).meta as unknown as Recipients
+
+/** The next key of a room, as the browser of whoever calls would send it. */
+async function nextKey(by: Client, room: string) {
+  const { keyEpoch, version, recipients } = await recipientsOf(by, room)
+  const keys = recipients.map(({ id }) => ({ user: id, wrappedKey: WRAPPED }))
+  return { keyEpoch, recipients: version, keys, previousKey: PREVIOUS as string | undefined }
+}
+
+const post = (by: Client, room: string, body: object) => by.post(`/rooms/${room}/actions/rekey`, body)
+const rekey = async (by: Client, room: string) => post(by, room, await nextKey(by, room))
+const keysOf = (by: Client, room: string) => by.get(`/rooms/${room}/actions/keys`)
+const stateOf = async (by: Client, room: string) => {
+  const { keyEpoch, rekeyRequired } = (await by.get(`/rooms/${room}`)).one.attributes
+  return { keyEpoch, rekeyRequired }
+}
+
+describe('the next key of a room', () => {
+  test('is made by administrators and editors, and by nobody else', async () => {
+    await using svc = await start()
+    const { room, dan } = await withRoom(svc)
+    const key = await nextKey(svc.ada, room)
+    await svc.ada.delete(`/room-members/${await join(svc, room, 'bob', 'editor')}`)
+
+    for (const [client, status] of [
+      [svc.dan, 403],
+      [svc.bob, 404],
+      [svc.eve, 404],
+      [svc.guest, 401],
+      [svc.admin, 403],
+    ] as const) {
+      expect([status, (await post(client, room, key)).status]).toEqual([status, status])
+      expect([status, (await client.get(`/rooms/${room}/actions/key-recipients`)).status]).toEqual([status, status])
+    }
+    expect(await stateOf(svc.ada, room)).toEqual({ keyEpoch: 0, rekeyRequired: true })
+    expect((await rekey(svc.ada, room)).one.attributes).toMatchObject({ keyEpoch: 1, rekeyRequired: false })
+    expect((await rekey(svc.cyd, room)).one.attributes).toMatchObject({ keyEpoch: 2, rekeyRequired: false })
+    expect((await svc.ada.update('room-members', dan, { role: 'editor' })).status).toBe(200)
+    expect((await rekey(svc.dan, room)).status).toBe(200)
+  })
+
+  test('is for exactly the members who have a public key, with the public keys they have', async () => {
+    await using svc = await start()
+    const { room, cyd } = await withRoom(svc)
+    const ids = [svc.people.ada, svc.people.cyd, svc.people.dan].map(({ id }) => String(id))
+    expect((await recipientsOf(svc.ada, room)).recipients).toEqual(ids.map((id) => ({ id, publicKey: `a2V5${id}` })))
+
+    const key = await nextKey(svc.ada, room)
+    const one = { user: '1', wrappedKey: WRAPPED }
+    const stranger = { user: String(svc.people.eve.id), wrappedKey: WRAPPED }
+    for (const keys of [
+      key.keys.slice(1),
+      [...key.keys, stranger],
+      [...key.keys, one],
+      [...key.keys.slice(1), stranger],
+    ])
+      expect((await post(svc.ada, room, { ...key, keys })).status).toBe(409)
+    await svc.rows(`update users set public_key = 'other' where id = $1`, [svc.people.dan.id])
+    expect((await post(svc.ada, room, key)).status).toBe(409)
+    await svc.rows(`update users set public_key = null where id = $1`, [svc.people.dan.id])
+    expect((await recipientsOf(svc.ada, room)).recipients).toHaveLength(2)
+
+    const late = await nextKey(svc.ada, room)
+    await svc.ada.delete(`/room-members/${cyd}`)
+    const refused = await post(svc.ada, room, late)
+    expect([refused.status, refused.errors[0]?.code]).toEqual([409, 'conflict'])
+    expect(await svc.rows('select from room_keys where epoch > 0')).toEqual([])
+    expect(await stateOf(svc.ada, room)).toEqual({ keyEpoch: 0, rekeyRequired: true })
+  })
+
+  test('follows the one in use, and is bounded and of the right form', async () => {
+    await using svc = await start()
+    const { room } = await withRoom(svc)
+    const key = await nextKey(svc.ada, room)
+    const [first] = key.keys
+    const many = Array.from({ length: 501 }, (_, n) => ({ user: String(n + 1), wrappedKey: WRAPPED }))
+
+    for (const [change, status] of [
+      [{ keyEpoch: 2 }, 409],
+      [{ keyEpoch: 0 }, 422],
+      [{ keyEpoch: 1.5 }, 422],
+      [{ keys: [] }, 422],
+      [{ keys: many }, 422],
+      [{ keys: [...key.keys, first] }, 422],
+      [{ keys: [{ ...first, wrappedKey: 'no base64' }] }, 422],
+      [{ keys: [{ ...first, wrappedKey: 'A'.repeat(1028) }] }, 422],
+      [{ recipients: 'x' }, 422],
+      [{ previousKey: undefined }, 422],
+      [{ previousKey: WRAPPED }, 422],
+      [{ extra: 1 }, 422],
+    ] as const)
+      expect([change, (await post(svc.ada, room, { ...key, ...change })).status]).toEqual([change, status])
+    expect((await post(svc.ada, room, key)).status).toBe(200)
+    expect((await post(svc.ada, room, key)).status).toBe(409)
+  })
+
+  test('is given to each member, who sees their own alone', async () => {
+    await using svc = await start()
+    const { room } = await withRoom(svc)
+    const { keys, ...rest } = await nextKey(svc.ada, room)
+    const own = keys.map(({ user }) => ({ user, wrappedKey: Buffer.from(`key of ${user}`).toString('base64') }))
+    expect((await post(svc.ada, room, { ...rest, keys: own })).status).toBe(200)
+
+    const first = { keyEpoch: 0, wrappedKey: KEY, previousKey: null }
+    for (const [name, before] of [
+      ['ada', []],
+      ['cyd', [first]],
+      ['dan', [first]],
+    ] as const) {
+      const { wrappedKey } = own.find(({ user }) => user === String(svc.people[name].id))!
+      expect((await keysOf(svc[name], room)).meta).toEqual({
+        keyEpoch: 1,
+        keys: [...before, { keyEpoch: 1, wrappedKey, previousKey: PREVIOUS }],
+        hasMore: false,
+      })
+      expect((await svc[name].get(`/rooms/${room}/actions/keys?page[after]=1`)).meta['keys']).toEqual([])
+    }
+    for (const [client, status] of [
+      [svc.bob, 404],
+      [svc.guest, 401],
+      [svc.admin, 403],
+    ] as const)
+      expect((await keysOf(client, room)).status).toBe(status)
+    expect((await svc.ada.get(`/rooms/${room}/actions/keys?page[after]=x`)).status).toBe(400)
+  })
+
+  test('waits for a member who is just being removed, and is then not taken', async () => {
+    await using svc = await start()
+    const { room } = await withRoom(svc)
+    const key = await nextKey(svc.ada, room)
+
+    const { status } = await whileChanging(
+      svc,
+      `update rooms set updated_at = now() where id = ${room};
+       update room_members set state = 'removed' where user_id = ${svc.people.cyd.id}`,
+      () => post(svc.ada, room, key),
+    )
+
+    expect(status).toBe(409)
+  })
+})
+
+describe('a room asks for a new key', () => {
+  const changesOf = async (svc: RoomsApp, room: string) =>
+    svc.rows<{ kind: string; subject: string }>(`select kind, subject from change_log where stream = $1 order by seq`, [
+      `room:${room}`,
+    ])
+
+  test('when a member is removed, leaves, or is erased, and says so in its changes', async () => {
+    await using svc = await start()
+    const { room, cyd } = await withRoom(svc)
+    const bob = await join(svc, room, 'bob', 'viewer')
+    const asks = async () => {
+      expect(await stateOf(svc.ada, room)).toMatchObject({ rekeyRequired: true })
+      expect(await changesOf(svc, room)).toContainEqual({ kind: 'rooms.updated', subject: room })
+      await svc.rows('delete from change_log')
+      expect((await rekey(svc.ada, room)).status).toBe(200)
+      expect(await changesOf(svc, room)).toEqual([{ kind: 'rooms.updated', subject: room }])
+      await svc.rows('delete from change_log')
+      expect(await stateOf(svc.ada, room)).toMatchObject({ rekeyRequired: false })
+    }
+    expect(await stateOf(svc.ada, room)).toEqual({ keyEpoch: 0, rekeyRequired: false })
+
+    expect((await svc.ada.delete(`/room-members/${cyd}`)).status).toBe(200)
+    expect(await svc.rows('select from room_keys where user_id = $1', [svc.people.cyd.id])).toEqual([])
+    await asks()
+    expect((await svc.bob.delete(`/room-members/${bob}`)).status).toBe(200)
+    await asks()
+    expect((await svc.admin.delete(`/users/${svc.people.dan.id}`)).status).toBe(200)
+    await asks()
+  })
+
+  test('when a member gets other keys, but not when they send the same again', async () => {
+    await using svc = await start()
+    const { room } = await withRoom(svc)
+    const change = (publicKey: string) => svc.dan.post('/user-keychain-values/actions/batch-update', { publicKey })
+
+    expect((await change(`a2V5${svc.people.dan.id}`)).status).toBe(422)
+    await svc.rows(`update users set public_key = 'a2V5' where id = $1`, [svc.people.dan.id])
+    expect((await change('a2V5')).status).toBe(200)
+    expect(await stateOf(svc.ada, room)).toMatchObject({ rekeyRequired: false })
+    expect((await change('b3RoZXI=')).status).toBe(200)
+    expect(await stateOf(svc.ada, room)).toMatchObject({ rekeyRequired: true })
+    expect((await keysOf(svc.dan, room)).meta['keys']).toEqual([])
+    expect(await changesOf(svc, room)).toContainEqual({ kind: 'rooms.updated', subject: room })
+  })
+
+  test('when somebody accepts an invitation that was made with the key before', async () => {
+    await using svc = await start()
+    const { room } = await withRoom(svc)
+    const { one } = await invite(svc.ada, room, svc.people.bob.id, 'viewer')
+    expect((await rekey(svc.ada, room)).status).toBe(200)
+    expect((await accept(svc.bob, one.id)).status).toBe(200)
+
+    expect(await stateOf(svc.bob, room)).toEqual({ keyEpoch: 1, rekeyRequired: true })
+  })
+})
+
+describe('a new member', () => {
+  const given = async (by: Client, room: string) =>
+    ((await keysOf(by, room)).meta['keys'] as { keyEpoch: number; wrappedKey: unknown; previousKey: unknown }[]).map(
+      ({ keyEpoch, wrappedKey, previousKey }) => [keyEpoch, wrappedKey !== null, previousKey !== null],
+    )
+
+  test('is given the keys before theirs where the room shares them', async () => {
+    await using svc = await start()
+    const { room } = await withRoom(svc)
+    await rekey(svc.ada, room)
+    await rekey(svc.ada, room)
+    const { one } = await invite(svc.ada, room, svc.people.bob.id, 'viewer', { keyEpoch: 2 })
+    await accept(svc.bob, one.id)
+
+    expect(await given(svc.bob, room)).toEqual([
+      [1, false, true],
+      [2, true, true],
+    ])
+  })
+
+  test('is given theirs and later ones alone where the room does not', async () => {
+    await using svc = await start()
+    const { room } = await withRoom(svc)
+    await rekey(svc.ada, room)
+    const change = await svc.ada.update('rooms', room, { sharesEarlierKeys: false })
+    expect([change.status, change.one.attributes]).toMatchObject([200, { sharesEarlierKeys: false }])
+    const { one } = await invite(svc.ada, room, svc.people.bob.id, 'viewer', { keyEpoch: 1 })
+    await accept(svc.bob, one.id)
+
+    expect(await given(svc.bob, room)).toEqual([[1, true, false]])
+    const next = await nextKey(svc.ada, room)
+    expect((await post(svc.ada, room, next)).status).toBe(422)
+    expect((await post(svc.ada, room, { ...next, previousKey: undefined })).status).toBe(200)
+    expect(await given(svc.bob, room)).toEqual([
+      [1, true, false],
+      [2, true, false],
+    ])
+    expect(await given(svc.dan, room)).toEqual([
+      [0, true, false],
+      [1, true, true],
+      [2, true, false],
+    ])
+  })
+
+  test('who comes back is given what they would be given anew, and nothing of before', async () => {
+    await using svc = await start()
+    const { room, dan } = await withRoom(svc, { sharesEarlierKeys: false })
+    await svc.ada.delete(`/room-members/${dan}`)
+    expect((await post(svc.ada, room, { ...(await nextKey(svc.ada, room)), previousKey: undefined })).status).toBe(200)
+    const { one } = await invite(svc.ada, room, svc.people.dan.id, 'viewer', { keyEpoch: 1 })
+    await accept(svc.dan, one.id)
+
+    expect(await given(svc.dan, room)).toEqual([[1, true, false]])
+  })
+})
