@@ -34,7 +34,7 @@ export const storeWrappedKeys = `insert into room_keys (room_id, epoch, user_id,
 export const storeWrappedKey = `insert into room_keys (room_id, user_id, epoch, wrapped_key) values (?, ?, ?, ?)
   on conflict (room_id, user_id, epoch) do update set wrapped_key = excluded.wrapped_key`
 
-export interface StoredKey {
+interface StoredKey {
   keyEpoch: number
   wrappedKey: string | null
   previousKey: string | null

@@ -1,9 +1,11 @@
+import { randomUUID } from 'node:crypto'
 import type { AnyTRPCProcedure } from '@trpc/server'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { metaOf } from '../../routers/core/trpc.ts'
 import { appRouter } from '../../routers/index.ts'
 import { follow, type Sight, sightOf } from '../kit/follower.ts'
 import { clientOf } from '../kit/json-api-client.ts'
+import { rekey } from '../kit/room-keys.ts'
 import { send } from '../kit/room-messages.ts'
 import { accept, invite, join, makeRoom, membershipOf, newLink, type RoomsApp, startRooms } from '../kit/rooms.ts'
 
@@ -77,6 +79,13 @@ const table: Record<string, Record<string, (world: World) => Answered>> = {
   },
   'roomMessages.delete': {
     'a message is deleted': ({ first }) => svc.ada.delete(`/room-messages/${first}`),
+  },
+  'roomKeys.rekey': { 'a room gets its next key': ({ room }) => rekey(svc.bob, room) },
+  'userKeychainValues.batchUpdate': {
+    'a member makes new keys': () =>
+      svc.cyd.post('/user-keychain-values/actions/batch-update', {
+        publicKey: Buffer.from(randomUUID()).toString('base64'),
+      }),
   },
   'users.delete': {
     'the only administrator of a room is erased': async ({ room, member }) => {

@@ -1,16 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { Client } from '../kit/json-api-client.ts'
+import { nextKey, PREVIOUS, postKey, recipientsOf, rekey, WRAPPED } from '../kit/room-keys.ts'
 import { accept, invite, join, KEY, makeRoom, type RoomsApp, startRooms } from '../kit/rooms.ts'
 import { whileChanging } from '../kit/while-changing.ts'
-
-const WRAPPED = 'bmV4dCBrZXk='
-const PREVIOUS = 'aXY=|dGFn|a2V5'
-
-interface Recipients {
-  keyEpoch: number
-  version: string
-  recipients: { id: string; publicKey: string }[]
-}
 
 /** Rooms whose people all have public keys. */
 async function start(settings: Record<string, string> = {}) {
@@ -27,18 +19,6 @@ async function withRoom(svc: RoomsApp, attributes: object = {}) {
   return { room, cyd, dan }
 }
 
-const recipientsOf = async (by: Client, room: string) =>
-  (await by.get(`/rooms/${room}/actions/key-recipients`)).meta as unknown as Recipients
-
-/** The next key of a room, as the browser of whoever calls would send it. */
-async function nextKey(by: Client, room: string) {
-  const { keyEpoch, version, recipients } = await recipientsOf(by, room)
-  const keys = recipients.map(({ id }) => ({ user: id, wrappedKey: WRAPPED }))
-  return { keyEpoch, recipients: version, keys, previousKey: PREVIOUS as string | undefined }
-}
-
-const post = (by: Client, room: string, body: object) => by.post(`/rooms/${room}/actions/rekey`, body)
-const rekey = async (by: Client, room: string) => post(by, room, await nextKey(by, room))
 const keysOf = (by: Client, room: string) => by.get(`/rooms/${room}/actions/keys`)
 const stateOf = async (by: Client, room: string) => {
   const { keyEpoch, rekeyRequired } = (await by.get(`/rooms/${room}`)).one.attributes
@@ -59,7 +39,7 @@ describe('the next key of a room', () => {
       [svc.guest, 401],
       [svc.admin, 403],
     ] as const) {
-      expect([status, (await post(client, room, key)).status]).toEqual([status, status])
+      expect([status, (await postKey(client, room, key)).status]).toEqual([status, status])
       expect([status, (await client.get(`/rooms/${room}/actions/key-recipients`)).status]).toEqual([status, status])
     }
     expect(await stateOf(svc.ada, room)).toEqual({ keyEpoch: 0, rekeyRequired: true })
@@ -84,15 +64,15 @@ describe('the next key of a room', () => {
       [...key.keys, one],
       [...key.keys.slice(1), stranger],
     ])
-      expect((await post(svc.ada, room, { ...key, keys })).status).toBe(409)
+      expect((await postKey(svc.ada, room, { ...key, keys })).status).toBe(409)
     await svc.rows(`update users set public_key = 'other' where id = $1`, [svc.people.dan.id])
-    expect((await post(svc.ada, room, key)).status).toBe(409)
+    expect((await postKey(svc.ada, room, key)).status).toBe(409)
     await svc.rows(`update users set public_key = null where id = $1`, [svc.people.dan.id])
     expect((await recipientsOf(svc.ada, room)).recipients).toHaveLength(2)
 
     const late = await nextKey(svc.ada, room)
     await svc.ada.delete(`/room-members/${cyd}`)
-    const refused = await post(svc.ada, room, late)
+    const refused = await postKey(svc.ada, room, late)
     expect([refused.status, refused.errors[0]?.code]).toEqual([409, 'conflict'])
     expect(await svc.rows('select from room_keys where epoch > 0')).toEqual([])
     expect(await stateOf(svc.ada, room)).toEqual({ keyEpoch: 0, rekeyRequired: true })
@@ -119,9 +99,9 @@ describe('the next key of a room', () => {
       [{ previousKey: WRAPPED }, 422],
       [{ extra: 1 }, 422],
     ] as const)
-      expect([change, (await post(svc.ada, room, { ...key, ...change })).status]).toEqual([change, status])
-    expect((await post(svc.ada, room, key)).status).toBe(200)
-    expect((await post(svc.ada, room, key)).status).toBe(409)
+      expect([change, (await postKey(svc.ada, room, { ...key, ...change })).status]).toEqual([change, status])
+    expect((await postKey(svc.ada, room, key)).status).toBe(200)
+    expect((await postKey(svc.ada, room, key)).status).toBe(409)
   })
 
   test('is given to each member, who sees their own alone', async () => {
@@ -129,7 +109,7 @@ describe('the next key of a room', () => {
     const { room } = await withRoom(svc)
     const { keys, ...rest } = await nextKey(svc.ada, room)
     const own = keys.map(({ user }) => ({ user, wrappedKey: Buffer.from(`key of ${user}`).toString('base64') }))
-    expect((await post(svc.ada, room, { ...rest, keys: own })).status).toBe(200)
+    expect((await postKey(svc.ada, room, { ...rest, keys: own })).status).toBe(200)
 
     const first = { keyEpoch: 0, wrappedKey: KEY, previousKey: null }
     for (const [name, before] of [
@@ -163,7 +143,7 @@ describe('the next key of a room', () => {
       svc,
       `update rooms set updated_at = now() where id = ${room};
        update room_members set state = 'removed' where user_id = ${svc.people.cyd.id}`,
-      () => post(svc.ada, room, key),
+      () => postKey(svc.ada, room, key),
     )
 
     expect(status).toBe(409)
@@ -257,8 +237,8 @@ describe('a new member', () => {
 
     expect(await given(svc.bob, room)).toEqual([[1, true, false]])
     const next = await nextKey(svc.ada, room)
-    expect((await post(svc.ada, room, next)).status).toBe(422)
-    expect((await post(svc.ada, room, { ...next, previousKey: undefined })).status).toBe(200)
+    expect((await postKey(svc.ada, room, next)).status).toBe(422)
+    expect((await postKey(svc.ada, room, { ...next, previousKey: undefined })).status).toBe(200)
     expect(await given(svc.bob, room)).toEqual([
       [1, true, false],
       [2, true, false],
@@ -274,7 +254,9 @@ describe('a new member', () => {
     await using svc = await start()
     const { room, dan } = await withRoom(svc, { sharesEarlierKeys: false })
     await svc.ada.delete(`/room-members/${dan}`)
-    expect((await post(svc.ada, room, { ...(await nextKey(svc.ada, room)), previousKey: undefined })).status).toBe(200)
+    expect((await postKey(svc.ada, room, { ...(await nextKey(svc.ada, room)), previousKey: undefined })).status).toBe(
+      200,
+    )
     const { one } = await invite(svc.ada, room, svc.people.dan.id, 'viewer', { keyEpoch: 1 })
     await accept(svc.dan, one.id)
 
