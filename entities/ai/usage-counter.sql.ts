@@ -1,7 +1,7 @@
 import { epochMs, statement } from '../sql/statement.ts'
 
 /** When a limit's period that runs begins and ends. Days, weeks and months follow the clocks of the limit's time zone. */
-const runningPeriod = `cross join lateral (select date_trunc(l.period, now(), l.time_zone) as starts_at) s
+export const runningPeriod = `cross join lateral (select date_trunc(l.period, now(), l.time_zone) as starts_at) s
    cross join lateral (
      select case when l.period in ('minute', 'hour') then s.starts_at + ('1 ' || l.period)::interval
             else (s.starts_at at time zone l.time_zone + ('1 ' || l.period)::interval) at time zone l.time_zone
@@ -47,8 +47,8 @@ export const openCounters = statement<never>(
 export const topUpCounter = statement<{ name: string; toppedUp: number }>(
   'top-up-usage-counter',
   `update usage_counters c set topped_up = c.topped_up + $3::bigint
-     from usage_limits l
-    where l.id = $1 and c.limit_id = l.id and c.subject_id = $2 and c.stripe = 0 and c.starts_at <= now() and c.ends_at > now()
+     from usage_limits l ${runningPeriod}
+    where l.id = $1 and c.limit_id = l.id and c.subject_id = $2 and c.stripe = 0 and c.starts_at = s.starts_at
    returning l.name, c.topped_up::float8 as "toppedUp"`,
 )
 

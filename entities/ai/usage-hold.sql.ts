@@ -126,6 +126,6 @@ export const holdExactly = statement<HoldResult & { limits: AskedLimit[] | null 
    select ${ids}, stale,
           (select json_agg(json_build_object('counter', own_id, 'name', name, 'subject', subject, 'unit', unit, 'period', period,
                     'currency', currency, 'cap', full_cap, 'used', used, 'held', held, 'amount', amount, 'fits', fits,
-                    'resetsAt', ${isoTime('ends_at')}, 'windowSeconds', extract(epoch from ends_at - starts_at)::int)) from judged) as limits
+                    'resetsAt', ${isoTime('ends_at')}, 'windowSeconds', extract(epoch from ends_at - starts_at)::int) order by limit_id) from judged) as limits
      from verdict`,
 )

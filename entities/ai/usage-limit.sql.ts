@@ -1,4 +1,5 @@
 import { isoTime, statement } from '../sql/statement.ts'
+import { runningPeriod } from './usage-counter.sql.ts'
 import type { LimitPeriod, LimitSubject, LimitUnit } from './usage-limit.ts'
 
 export interface LimitState {
@@ -24,12 +25,11 @@ const state = `l.name, l.subject, coalesce(c.subject_id, l.subject_id, '') as "s
        coalesce(sum(c.held), 0)::float8 as held, coalesce(sum(c.refused), 0)::float8 as refused,
        ${isoTime('max(c.ends_at)')} as "resetsAt"`
 
-const isRunning = `c.starts_at <= now() and c.ends_at > now()`
-
 /** Every limit with all who were counted in the running period. */
 export const listLimits = statement<LimitState>(
   'list-limits',
-  `select ${state} from usage_limits l left join usage_counters c on c.limit_id = l.id and ${isRunning}
+  `select ${state} from usage_limits l ${runningPeriod}
+     left join usage_counters c on c.limit_id = l.id and c.starts_at = s.starts_at
     group by l.id, c.subject_id order by l.name, 3 limit 10000`,
 )
 
@@ -38,9 +38,10 @@ export const listLimitsFor = statement<LimitState>(
   'list-limits-for',
   `select ${state}
      from usage_limits l
-     join unnest($1::text[], $2::text[]) as s(subject, id)
-       on s.subject = l.subject and (l.subject_id is null or l.subject_id = s.id)
-     left join usage_counters c on c.limit_id = l.id and c.subject_id = s.id and ${isRunning}
+     join unnest($1::text[], $2::text[]) as a(subject, id)
+       on a.subject = l.subject and (l.subject_id is null or l.subject_id = a.id)
+     ${runningPeriod}
+     left join usage_counters c on c.limit_id = l.id and c.subject_id = a.id and c.starts_at = s.starts_at
     where l.active group by l.id, c.subject_id order by l.name`,
 )
 

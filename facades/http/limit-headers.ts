@@ -31,4 +31,4 @@ const parameters = (values: Record<string, string | number>) =>
     .join('')
 
 /** The text of a structured field has only ASCII letters. */
-const nameOf = ({ name }: LimitLeft) => `"${name.replaceAll(/[^ -~]/g, encodeURIComponent)}"`
+const nameOf = ({ name }: LimitLeft) => `"${name.replaceAll(/[^ -~]/gu, encodeURIComponent)}"`

@@ -39,7 +39,11 @@ const rules = eraseRules(metadata)
 const ruled = rules.map(({ table, column }) => `${table}.${column}`)
 const deleted = ['users', ...rules.filter(({ rows }) => rows === 'delete').map(({ table }) => table)]
 
-const without = async (database: Database) => (await database.names(referring)).filter((name) => !ruled.includes(name))
+/** A call under way: its record is written without a person who is gone by then. */
+const shortLived = ['usage_holds.user_id']
+
+const without = async (database: Database) =>
+  (await database.names(referring)).filter((name) => ![...ruled, ...shortLived].includes(name))
 
 test('the schema has an erase rule for every column that refers to a user', async () => {
   await using database = await openClone()
