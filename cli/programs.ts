@@ -11,7 +11,7 @@ import { restored } from './commands/restored.ts'
 import { settings } from './commands/settings.ts'
 import { token } from './commands/token.ts'
 import { usage } from './commands/usage.ts'
-import { addUser, removeUser, setPassword, setRole } from './commands/users.ts'
+import { addUser, removeUser, setGroups, setPassword, setRole } from './commands/users.ts'
 
 /** A command line: its name and its commands by theirs. */
 export interface Program {
@@ -28,6 +28,7 @@ export const svc: Program = {
     'add-user': addUser(context),
     users: users(context),
     'set-role': setRole(context),
+    'set-groups': setGroups(context),
     'set-password': setPassword(context),
     'remove-user': removeUser(context),
     'update-avatar': updateAvatar(context),

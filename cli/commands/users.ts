@@ -78,6 +78,22 @@ export const setRole = (context: CommandContext) =>
     },
   })
 
+export const setGroups = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Say which groups a user is in, for usage limits' },
+    args: {
+      ...userFlags,
+      groups: { type: 'string', description: 'All groups, comma separated; none when empty', required: true },
+      json,
+    },
+    async run({ args }) {
+      const user = await chooseKnownUser(context, args, [])
+      const groups = args.groups.split(',').filter((group) => group.trim() !== '')
+      const record = await context.open(({ host }) => host.admin.setGroups({ user, groups }))
+      context.print({ record, text: `User ${record.username} is in ${record.groups.join(', ') || 'no group'}.` })
+    },
+  })
+
 export const removeUser = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Remove a user with everything they own; usage records stay without the person' },

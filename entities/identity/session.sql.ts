@@ -8,19 +8,26 @@ export interface KnownUser {
   name: string
   email: string
   role: Role
+  groups: readonly string[]
   /** Whether the person has keys; without keys they are registering. */
   hasKeys: boolean
   /** RFC 3339; null where the local password was never changed. */
   passwordChangedAt: string | null
 }
 
-const knownUser = `u.id, u.username, u.name, u.email, u.role, u.public_key is not null as "hasKeys",
+const knownUser = `u.id, u.username, u.name, u.email, u.role, to_json(u.groups) as groups, u.public_key is not null as "hasKeys",
           ${isoTime('u.password_changed_at')} as "passwordChangedAt"`
 
 /** Values: a username. */
 export const findKnownUser = statement<KnownUser>(
   'find-known-user',
   `select ${knownUser} from users u where u.username = $1`,
+)
+
+/** Values: the user's id, and the groups that they are in now. */
+export const setGroups = statement<never>(
+  'set-groups',
+  `update users set groups = $2::text[], updated_at = now() where id = $1 and groups <> $2::text[]`,
 )
 
 /** The members of the user are null where there is a subject. Times are in milliseconds. */

@@ -11,6 +11,7 @@ export interface Registrant {
   username: string
   email: string
   name: string
+  groups?: readonly string[] | undefined
 }
 
 /** A session of a browser: of a user, or of somebody who is registering. */

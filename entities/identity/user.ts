@@ -20,6 +20,8 @@ export const User = defineEntity({
     /** The display name. */
     name: p.string().length(120),
     role: p.enum(roles).default('user'),
+    /** To which usage limits apply; as the login source says, or an administrator. */
+    groups: p.array().defaultRaw(`'{}'`),
     bio: p.text().nullable(),
     /** The storage key of the picture. */
     avatar: p.string().nullable(),

@@ -45,6 +45,7 @@ export async function holdFor(ctx: Asking, { model, messages }: ModelCall): Prom
 export const callerSubjects = ({ person, token }: Asking['caller']): SubjectId[] => [
   ['installation', ''],
   ['role', person.role],
+  ...person.groups.map((group) => ['group', group] as const),
   ['user', `${person.id}`],
   ...(token ? ([['token', `${token.id}`]] as const) : []),
 ]

@@ -8,6 +8,7 @@ export interface Person {
   name: string
   email: string
   role: Role
+  groups: readonly string[]
 }
 
 /** A token by which a person calls; a session has all abilities and no token. */

@@ -69,6 +69,7 @@ async function keep(
   await holdSession(em, handle)
   if ('user' in subject && found?.id !== subject.user.id) throw new Problem('signed_out')
   const user = found ?? em.create(User, { username, name, email, publicKey: null })
+  if ('registering' in subject && subject.registering.groups) user.groups = [...subject.registering.groups]
   if (user.publicKey) throw new Problem('registered_already')
   user.publicKey = publicKey
   await em.flush()

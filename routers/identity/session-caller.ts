@@ -7,7 +7,7 @@ export const callerOf = (subject: SessionSubject): Caller =>
   'user' in subject ? callerOfUser(subject.user) : { type: 'registering', ...subject.registering }
 
 /** Without keys a person is still registering. */
-export function callerOfUser({ id, username, name, email, role, hasKeys }: KnownUser): Caller {
+export function callerOfUser({ id, username, name, email, role, groups, hasKeys }: KnownUser): Caller {
   if (!hasKeys) return { type: 'registering', username, name, email }
-  return { type: 'user', person: { id, username, name, email, role } }
+  return { type: 'user', person: { id, username, name, email, role, groups } }
 }

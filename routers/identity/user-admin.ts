@@ -1,10 +1,11 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import { z } from 'zod'
+import { setGroups } from '../../entities/identity/session.sql.ts'
 import { AI_USER_ID, roles, User } from '../../entities/identity/user.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { host, router } from '../core/trpc.ts'
-import { email, personName, username } from '../ports/login.ts'
+import { email, groupName, personName, username } from '../ports/login.ts'
 import { endSessions } from './end-sessions.ts'
 import { eraseUser } from './erase-user.ts'
 import { assertLocalAccounts, assertNotGuessable, newPassword } from './password.ts'
@@ -45,6 +46,15 @@ export const adminRouter = router({
         if (await em.nativeUpdate(User, other, { role, updatedAt: new Date() })) await endSessions(em, id)
       })
       return { id, username, role }
+    }),
+
+  /** In place of those that the person was in. A login source that tells of groups does the same with each sign-in. */
+  setGroups: host
+    .input(z.strictObject({ user: userChoice, groups: z.array(groupName).max(200) }))
+    .mutation(async ({ ctx, input: { user: choice, groups } }) => {
+      const { id, username } = await person(ctx, choice)
+      await ctx.services.sql(setGroups, [id, groups])
+      return { id, username, groups }
     }),
 
   removeUser: host.input(z.strictObject({ user: userChoice })).mutation(async ({ ctx, input }) => {

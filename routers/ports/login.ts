@@ -18,11 +18,31 @@ export const personName = z
   .max(120, 'must have at most 120 characters')
   .regex(/^[^\p{Cc}\p{Zl}\p{Zp}]*$/u, 'must be one line')
 
+/** A group or a directory's name of one. */
+export const groupName = z
+  .string()
+  .trim()
+  .min(1)
+  .max(200)
+  .regex(/^[^\p{Cc}\p{Zl}\p{Zp}]*$/u, 'must be one line')
+
+const MAX_GROUPS = 200
+
+/** One that cannot be used keeps nobody out. */
+const groups = z
+  .array(z.unknown())
+  .readonly()
+  .transform((told): readonly string[] =>
+    told.flatMap((one) => groupName.safeParse(one).data ?? []).slice(0, MAX_GROUPS),
+  )
+
 /** Who somebody is, as a source says that has checked it. What they may do is never taken from there. */
 export const identity = z.object({
   username,
   email,
   name: personName,
+  /** Absent where the source does not tell. */
+  groups: groups.optional(),
 })
 export type Identity = z.output<typeof identity>
 

@@ -35,9 +35,10 @@ export function createAuthenticator(sql: Sql, settings: Settings, log: Log): Aut
     const owner = token && (await ownerOf(token.id))
     if (!token || !owner || !isEqual(token.hash, owner.hash)) throw new Problem('invalid_token')
     used.add(token.id)
-    const { userId: id, username, name, email, role, abilities } = owner
+    const { userId: id, username, name, email, role, groups, abilities } = owner
+    const person = { id, username, name, email, role, groups }
     return {
-      caller: { type: 'user', person: { id, username, name, email, role }, token: { id: token.id, abilities } },
+      caller: { type: 'user', person, token: { id: token.id, abilities } },
       cause: 'bearer-token',
       usage: 'external',
     }

@@ -99,6 +99,7 @@ async function ldapOptions(env: Env): Promise<LdapOptions> {
       email: env.LDAP_ATTR_EMAIL,
       name: env.LDAP_ATTR_NAME,
       invertName: env.LDAP_INVERT_NAME,
+      groups: env.LDAP_ATTR_GROUPS,
     },
     timeout: env.LDAP_TIMEOUT,
   }
@@ -118,6 +119,7 @@ async function openOidc(env: Env, log: Log) {
       name: env.OIDC_NAME_VAR,
       firstName: env.OIDC_FIRSTNAME_VAR,
       lastName: env.OIDC_LASTNAME_VAR,
+      groups: env.OIDC_GROUPS_VAR,
     },
     logoutUrl: env.OIDC_LOGOUT_URI,
     baseUrl: env.BASE_URL ?? '',

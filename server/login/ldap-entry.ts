@@ -8,10 +8,11 @@ export interface LdapAttributes {
   name: readonly string[]
   /** Whether `Last, First` in one attribute is turned round. */
   invertName: boolean
+  groups?: string | undefined
 }
 
 /** The data of a person in a directory entry, not yet validated. */
-export function identityOfEntry(entry: Entry, { username, email, name, invertName }: LdapAttributes) {
+export function identityOfEntry(entry: Entry, { username, email, name, invertName, groups }: LdapAttributes) {
   const usernames = valuesOf(entry, username)
   const names = name.flatMap((attribute) => valuesOf(entry, attribute)[0] ?? [])
   return {
@@ -19,6 +20,7 @@ export function identityOfEntry(entry: Entry, { username, email, name, invertNam
     username: usernames.length === 1 ? usernames[0] : undefined,
     email: valuesOf(entry, email)[0],
     name: name.length === 1 && invertName ? names.map(turned).join() : names.join(' '),
+    ...(groups !== undefined && { groups: valuesOf(entry, groups) }),
   }
 }
 

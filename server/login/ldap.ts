@@ -90,7 +90,12 @@ async function authenticate(
     client.search(base, {
       scope: 'sub',
       filter: filter.replace(/=username(?=\))/g, () => `=${Filter.escape(account)}`),
-      attributes: [attributes.username, attributes.email, ...attributes.name],
+      attributes: [
+        attributes.username,
+        attributes.email,
+        ...attributes.name,
+        ...(attributes.groups ? [attributes.groups] : []),
+      ],
       sizeLimit: 2,
       timeLimit: Math.ceil(timeout / 1000),
     }),

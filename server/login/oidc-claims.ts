@@ -6,6 +6,7 @@ export interface OidcClaims {
   name?: string | undefined
   firstName?: string | undefined
   lastName?: string | undefined
+  groups?: string | undefined
 }
 
 export type Claims = Record<string, unknown>
@@ -13,8 +14,12 @@ export type Claims = Record<string, unknown>
 /** What claims tell of a person, still to be checked. */
 export function identityOfClaims(claims: Claims, names: OidcClaims) {
   const username = claims[names.username]
-  return { username, email: claims[names.email], name: nameOf(claims, names) ?? username }
+  return { username, email: claims[names.email], name: nameOf(claims, names) ?? username, ...groupsOf(claims, names) }
 }
+
+/** A claim of one group may be a text; where it is missing, the person is in none. */
+const groupsOf = (claims: Claims, { groups }: OidcClaims) =>
+  groups === undefined ? {} : { groups: [claims[groups] ?? []].flat() }
 
 function nameOf(claims: Claims, { name, firstName, lastName }: OidcClaims): unknown {
   if (name) return claims[name]

@@ -114,8 +114,9 @@ describe('a budget for 100 answers', () => {
 
 test('a lecture of 200 people on two replicas, of which one is killed, leaves 100 paid answers and every cent of them', async () => {
   await using world = await startReplicas(2)
-  await world.svc.host.limits.set({ ...limit, for: 'role:user' })
+  await world.svc.host.limits.set({ ...limit, for: 'group:lecture' })
   const people = await Promise.all(Array.from({ length: 200 }, () => world.svc.user({ keys: false })))
+  for (const { id } of people) await world.svc.host.admin.setGroups({ user: { id }, groups: ['lecture'] })
   const attend = async (token: string, index: number): Promise<Operation[]> => {
     const first = await askOnce(world.replicas[index % 2]?.url ?? '', token)
     return first.outcome === 'unknown' ? [first, await askOnce(world.replicas[1]?.url ?? '', token)] : [first]

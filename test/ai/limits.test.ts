@@ -123,6 +123,22 @@ describe('a limit', () => {
     await expect(client(world.svc).usage.limits.query()).rejects.toMatchObject({ data: { code: 'UNAUTHORIZED' } })
   })
 
+  test('of a group counts all who are in it together, and nobody else', async () => {
+    await using world = await limited([{ ...requests, name: 'class', for: 'group:class 7', cap: 1 }])
+    const [one, two, other] = [await world.svc.user(), await world.svc.user(), await world.svc.user()]
+    for (const { id } of [one, two]) await world.svc.host.admin.setGroups({ user: { id }, groups: ['a', 'class 7'] })
+
+    const statuses = [
+      await ask(world.svc, one.token),
+      await ask(world.svc, two.token),
+      await ask(world.svc, other.token),
+    ].map(({ status }) => status)
+    await world.svc.host.admin.setGroups({ user: { id: two.id }, groups: [] })
+    const left = (await ask(world.svc, two.token)).status
+
+    expect([...statuses, left]).toEqual([200, 429, 200, 200])
+  })
+
   test('in tokens holds input and longest answer, tells the provider, and settles at what was taken', async () => {
     await using world = await limited([{ ...requests, unit: 'tokens', cap: 200 }], {
       env: { LIMITS_MAX_OUTPUT_TOKENS: '100' },

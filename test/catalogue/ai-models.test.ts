@@ -51,7 +51,7 @@ describe('models', () => {
     await using svc = await startJsonApi()
     const { model } = await addCatalogue(svc)
     const { id, username, name, email } = svc.people.ada
-    const person = { id, username, name, email, role: 'user' as const }
+    const person = { id, username, name, email, role: 'user' as const, groups: [] }
     const call = { caller: { type: 'user' as const, person }, requestId: 'test' }
     const api = createCaller(() => createContext(svc.services, call))
     const { items, total } = await api.aiModels.list()

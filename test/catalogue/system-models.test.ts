@@ -75,7 +75,7 @@ describe('system models', () => {
     const catalogue = await addCatalogue(svc)
     await assign(svc, tasks(catalogue))
     const { id, username, name, email } = svc.people.ada
-    const person = { id, username, name, email, role: 'user' as const }
+    const person = { id, username, name, email, role: 'user' as const, groups: [] }
     const api = createCaller(() => createContext(svc.services, { caller: { type: 'user', person }, requestId: 'test' }))
     const { items } = await api.systemModels.list({ include: ['model'] })
     expect(items.map(({ modelType, usageType, modelId }) => [modelType, usageType, modelId])).toEqual([

@@ -47,7 +47,7 @@ describe('system prompts', () => {
       ...['overlaid external en_US', 'programs external de_DE'],
     ])
     const { id, username, name, email } = svc.people.ada
-    const person = { id, username, name, email, role: 'user' as const }
+    const person = { id, username, name, email, role: 'user' as const, groups: [] }
     const call = { caller: { type: 'user' as const, person }, locale: 'de_DE', requestId: 'test' }
     const { items } = await createCaller(() => createContext(svc.services, call)).systemPrompts.list()
     expect(items.map(({ prompt }) => prompt).sort()).toEqual(

@@ -252,7 +252,7 @@ test('a procedure acts for who calls at its beginning, also where another of the
   await using svc = await startApp()
   const [ada, ben] = [await svc.user({ username: 'ada' }), await svc.user({ username: 'ben' })]
   const asPerson = ({ id, username }: { id: number; username: string }) => {
-    const person: Person = { id, username, name: username, email: `${username}@example.org`, role: 'user' }
+    const person: Person = { id, username, name: username, email: `${username}@example.org`, role: 'user', groups: [] }
     return { type: 'user', person } as const
   }
   const ctx = createContext(svc.services, { requestId: 'one', caller: asPerson(ada) })

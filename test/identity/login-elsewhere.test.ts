@@ -26,6 +26,7 @@ async function withProvider() {
     OIDC_CLIENT_ID: 'svc',
     OIDC_CLIENT_SECRET: 'the client secret',
     OIDC_ALLOW_HTTP: 'true',
+    OIDC_GROUPS_VAR: 'preferred_username',
   })
   const browser = openBrowser(svc.url)
   return {
@@ -62,6 +63,16 @@ test('signing in at a provider goes there and back, and then on to where somebod
   expect([status, headers.get('location')]).toEqual([302, '/register?redirectUri=%2Fprofile'])
   expect(t.browser.cookies.has('svc_login')).toBe(false)
   expect(await t.browser.standing()).toBe('internal_registering_user')
+})
+
+test('signing in at a provider puts people in the groups that it tells of, and in no others any more', async () => {
+  await using t = await withProvider()
+  await t.svc.host.admin.addUser({ username: 'ann', email: 'ann@example.org', name: 'Ann' })
+  await t.svc.host.admin.setGroups({ user: { username: 'ann' }, groups: ['before'] })
+
+  await t.browser.send('GET', await t.comeBack((await t.begin()).location))
+
+  expect(await t.svc.rows(`select groups from users where username = 'ann'`)).toEqual([{ groups: ['ann'] }])
 })
 
 test('signing in at a provider lets the logout go to the provider, too', async () => {

@@ -206,6 +206,15 @@ describeWith('slapd')('a directory', () => {
     expect(await nameBy({ LDAP_ATTR_NAME: 'givenName,title,SN' })).toBe('Ann Sn')
   })
 
+  test('gives the groups of the attribute that is named, and otherwise tells of none', async () => {
+    const groupsBy = async (more: Record<string, string>) =>
+      (await (await open(more)).source.verify('ann', "Ann's password"))?.groups
+
+    expect(await groupsBy({ LDAP_ATTR_GROUPS: 'objectClass' })).toContain('inetOrgPerson')
+    expect(await groupsBy({ LDAP_ATTR_GROUPS: 'memberOf' })).toEqual([])
+    expect(await groupsBy({})).toBeUndefined()
+  })
+
   test('may be searched by nobody, where it lets nobody search', async () => {
     const { source } = await open({ LDAP_BIND_DN: 'anonymous', LDAP_BIND_PW: '', LDAP_SEARCH_DN: `ou=open,${BASE}` })
 

@@ -169,6 +169,8 @@ test('an OpenID provider may have other claims for who it is', async () => {
   expect(await by({ OIDC_FIRSTNAME_VAR: 'given_name', OIDC_LASTNAME_VAR: 'family_name' })).toMatchObject({
     name: 'Ann Müller',
   })
+  expect(await by({ OIDC_GROUPS_VAR: 'email' })).toMatchObject({ groups: ['ann@Example.org'] })
+  expect(await by({ OIDC_GROUPS_VAR: 'absent' })).toMatchObject({ groups: [] })
   expect(await by({ OIDC_EMAIL_VAR: 'mail' })).toBeUndefined()
   expect(await by({ OIDC_USERNAME_VAR: '__proto__' })).toBeUndefined()
   expect(await by({ OIDC_SCOPES: 'openid' })).toBeUndefined()

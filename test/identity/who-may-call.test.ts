@@ -70,7 +70,7 @@ const table: { open: string; by?: Ability; to: string }[] = [
   { open: 'a user', by: 'read', to: 'aiProviders.list aiProviders.get aiProviders.related' },
   { open: 'a user', by: 'read', to: 'aiTools.list aiTools.get aiTools.related' },
   { open: 'a user', by: 'read', to: 'mcpServers.list mcpServers.get mcpServers.related' },
-  { open: 'a user', by: 'read', to: 'rooms.list rooms.get rooms.related rooms.picture rooms.changes' },
+  { open: 'a user', by: 'read', to: 'rooms.list rooms.get rooms.related rooms.changes' },
   { open: 'a user', by: 'write', to: 'rooms.create rooms.update rooms.delete' },
   { open: 'a user', by: 'read', to: 'roomKeys.list' },
   { open: 'a user', by: 'write', to: 'roomKeys.recipients roomKeys.rekey' },
@@ -92,7 +92,7 @@ const table: { open: string; by?: Ability; to: string }[] = [
   { open: 'an administrator', by: 'write', to: 'systemModels.create systemModels.update systemModels.delete' },
   { open: 'an administrator', by: 'write', to: 'systemPrompts.create systemPrompts.update systemPrompts.delete' },
   { open: 'the host', to: 'admin.addUser admin.setRole admin.removeUser admin.updateAiAvatar migrations.register' },
-  { open: 'the host', to: 'password.set prices.import prices.check usage.by usage.rollUp' },
+  { open: 'the host', to: 'password.set admin.setGroups prices.import prices.check usage.by usage.rollUp' },
   {
     open: 'the host',
     to: 'models.list models.sync models.check admin.state limits.list limits.set limits.remove limits.topUp limits.sync',

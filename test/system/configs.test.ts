@@ -21,7 +21,10 @@ async function blocksFor({ services }: JsonApiApp, caller: Caller, usage: UsageT
 
 const guest: Caller = { type: 'guest' }
 const registering: Caller = { type: 'registering', username: 'new', name: 'New', email: 'new@example.org' }
-const userOf = ({ people: { ada } }: JsonApiApp): Caller => ({ type: 'user', person: { ...ada, role: 'user' } })
+const userOf = ({ people: { ada } }: JsonApiApp): Caller => ({
+  type: 'user',
+  person: { ...ada, role: 'user', groups: [] },
+})
 
 const everybody = ['locale', 'security', 'transfer']
 const signedIn = ['locale', 'salts', 'security', 'transfer', 'ai', 'storage_files', 'storage_avatars']

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { findKnownUser, type KnownUser } from '../../../entities/identity/session.sql.ts'
+import { findKnownUser, type KnownUser, setGroups } from '../../../entities/identity/session.sql.ts'
 import type { LoginMethod } from '../../../entities/identity/session.ts'
 import { AI_USER_ID } from '../../../entities/identity/user.ts'
 import type { Context } from '../../core/context.ts'
@@ -88,6 +88,7 @@ async function signIn(ctx: BrowserContext, identity: Identity, { method, next, b
   const known = before ?? (await ctx.services.sql(findKnownUser, [identity.username]))[0]
   // Nobody is the AI user, and nobody is somebody else, whatever a directory says.
   if (known && (known.id === AI_USER_ID || known.username !== identity.username)) throw loginRefused(ctx, method)
+  if (known && identity.groups) await ctx.services.sql(setGroups, [known.id, identity.groups])
   const subject: SessionSubject = known ? { user: known } : { registering: identity }
   await ctx.browser.start({ subject, method }).catch((error: unknown) => {
     // The person was removed, or got another password, since they were looked up.
