@@ -133,6 +133,7 @@ function settingsOf(env: Env, appKey: string): Settings {
     defaultLocale: env.APP_LOCALE,
     syncLog: env.SYNC_LOG,
     messageSize: env.ROOM_MESSAGE_MAX_SIZE,
+    enforcesNewKeys: env.ROOM_REKEY === 'enforce',
     keychain: { maxEntries: env.KEYCHAIN_MAX_ENTRIES, maxBytes: env.KEYCHAIN_MAX_BYTES },
     rooms: {
       perPerson: env.ROOMS_PER_PERSON,

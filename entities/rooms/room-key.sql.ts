@@ -61,3 +61,17 @@ export const findStoredKeys = unboundedStatement<StoredKeys>(
     from rooms r join room_members m on m.room_id = r.id
    where r.id = $1 and m.user_id = $2 and m.state = 'member'`,
 )
+
+/** Which key a room has, and whether everybody has had a minute to get it. */
+export interface RoomEpoch {
+  keyEpoch: number
+  isKeySettled: boolean
+}
+
+/** Selects it from a room. */
+export const roomEpoch = (room: string) =>
+  `${room}.key_epoch as "keyEpoch", ${room}.key_epoch_since < now() - interval '1 minute' as "isKeySettled"`
+
+/** Values: the id of a message. */
+export const findEpochOfRoom = `select m.key_epoch as given, ${roomEpoch('r')}
+  from room_messages m join rooms r on r.id = m.room_id where m.id = ?`

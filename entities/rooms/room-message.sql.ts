@@ -1,10 +1,10 @@
 import { statement } from '../sql/statement.ts'
+import { type RoomEpoch, roomEpoch } from './room-key.sql.ts'
 
 /** Whoever may write in a room, with what a message needs to know. */
-export interface Writer {
+export interface Writer extends RoomEpoch {
   member: number
   role: string
-  keyEpoch: number
 }
 
 /**
@@ -13,7 +13,7 @@ export interface Writer {
  */
 export const lockRoomForWriter = statement<Writer>(
   'lock-room-for-writer',
-  `select m.id as member, m.role, r.key_epoch as "keyEpoch"
+  `select m.id as member, m.role, ${roomEpoch('r')}
   from rooms r join room_members m on m.room_id = r.id
   where r.id = $1 and m.user_id = $2 and m.state = 'member' for no key update of r for share of m`,
 )

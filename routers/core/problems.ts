@@ -37,6 +37,7 @@ const errorKinds = {
   precondition_failed: ['PRECONDITION_FAILED', 'The record has changed in the meantime.', { header: 'If-Match' }],
   read_only: ['FORBIDDEN', 'This cannot be changed here.'],
   conflict: ['CONFLICT', 'This would contradict another record.'],
+  key_epoch_outdated: ['CONFLICT', 'The room has another key by now: encrypt the message with it.'],
   invalid_document: ['UNPROCESSABLE_CONTENT', 'The document is not valid.'],
   wrong_type: ['CONFLICT', 'The type or id is not the one that belongs here.'],
   client_id: ['FORBIDDEN', 'Ids are given by the server.'],

@@ -17,6 +17,8 @@ export interface Settings {
   syncLog: boolean
   /** Largest content of a message in a room, in characters of its ciphertext. */
   messageSize: number
+  /** Whether messages that are encrypted with an earlier key of their room are refused. */
+  enforcesNewKeys: boolean
   keychain: KeychainQuota
   rooms: RoomQuotas
   peopleSearchesPerMinute: number

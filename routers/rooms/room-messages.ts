@@ -22,6 +22,7 @@ import { getRow, reads } from '../verbs/read.ts'
 import { withoutUnchanged } from '../verbs/unchanged.ts'
 import { updateRow } from '../verbs/write.ts'
 import { createInput, ifVersion, updateInput } from '../verbs/write-inputs.ts'
+import { assertKeyOfEditInUse } from './key-epoch.ts'
 import { assertContentFits, content, keyEpoch } from './message-content.ts'
 import { type Sending, sendMessage } from './send-message.ts'
 
@@ -89,7 +90,9 @@ export const roomMessagesRouter = router({
     .input(updateInput(roomMessages))
     .mutation(({ ctx, input }): Promise<RecordOf<typeof roomMessages>> => {
       assertContentFits(ctx, input)
-      return updateRow(ctx, roomMessages, input)
+      return updateRow(ctx, roomMessages, input, {
+        afterFlush: ({ em, row }) => assertKeyOfEditInUse(ctx, em, row.id),
+      })
     }),
 
   /** By their author, and by whoever administers the room. */

@@ -7,10 +7,11 @@ import {
 } from '../../entities/rooms/room-message.sql.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
-import { type Issue, Problem } from '../core/problems.ts'
+import { Problem } from '../core/problems.ts'
 import { runNamed } from '../core/run-named.ts'
 import { unknown } from '../verbs/lock.ts'
 import { viewerOf } from '../verbs/viewer.ts'
+import { assertKeyInUse } from './key-epoch.ts'
 import { assertContentFits } from './message-content.ts'
 
 /** What a message is sent with. */
@@ -27,9 +28,9 @@ export async function sendMessage(ctx: Context, sending: Sending): Promise<numbe
   assertContentFits(ctx, { ...sending })
   return changing(ctx, async (em, changes) => {
     const writer = await lockForWriter(ctx, em, Number(sending.room))
-    assertKnownEpoch(sending, writer)
     const sent = await insert(em, writer, sending)
     if (!sent.isNew) return sent.id
+    assertKeyInUse(ctx, sending.keyEpoch, writer)
     const streams = [`room:${Number(sending.room)}`] as const
     changes.add(streams, 'created', 'room-messages', sent.id)
     // Its count of replies is another.
@@ -44,12 +45,6 @@ async function lockForWriter(ctx: Context, em: EntityManager, room: number): Pro
   if (!writer) throw new Problem('not_found', { issues: [unknown('rooms', ['room'])] })
   if (!['admin', 'editor'].includes(writer.role)) throw new Problem('not_permitted')
   return writer
-}
-
-function assertKnownEpoch({ keyEpoch }: Sending, room: Writer): void {
-  if (keyEpoch <= room.keyEpoch) return
-  const issue: Issue = { path: ['keyEpoch'], message: `must be at most ${room.keyEpoch}, the key that the room has` }
-  throw new Problem('invalid', { issues: [issue] })
 }
 
 interface Sent {

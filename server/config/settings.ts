@@ -101,6 +101,10 @@ const shape = {
   ROOM_MAX_MEMBERS: count(500, 2, 500).describe('Largest number of members of a room, the AI user included'),
   ROOM_MAX_INVITATIONS: count(100, 1, 500).describe('Largest number of invitations to a room that wait for an answer'),
   ROOM_INVITATION_LIFETIME: timerDuration.prefault('14d').describe('How long an invitation to a room can be accepted'),
+  ROOM_REKEY: z
+    .enum(['advise', 'enforce'])
+    .default('advise')
+    .describe('Whether messages with an earlier key of their room are refused, a minute after it got another one'),
   PEOPLE_SEARCHES_PER_MINUTE: count(30, 1).describe('How often a minute a person may search for people to invite'),
   SVC_NAME: z.string().max(120).default('svc').describe('Display name of the AI user, fixed when the database is made'),
   SVC_USERNAME: z

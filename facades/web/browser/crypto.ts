@@ -1,8 +1,11 @@
 /** Exports all cryptography, which runs unchanged in browsers and in Node. */
 export * from './derive.ts'
 export * from './encoding.ts'
+export * from './invitation-link.ts'
 export * from './keychain.ts'
 export * from './keys.ts'
 export * from './passkey.ts'
+export * from './room-keys.ts'
+export * from './room-texts.ts'
 export * from './rooms.ts'
 export * from './seal.ts'

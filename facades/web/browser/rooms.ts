@@ -11,17 +11,25 @@ export interface SealedRoomKey {
   tag: string
 }
 
+/**
+ * The name of a room's keychain entries. The first key has the slug alone, as ever; a later one its number behind it, so
+ * that older front ends, which look for the slug, overlook it. No slug has a colon.
+ */
+export const roomKeyName = (slug: string, keyEpoch: number) => (keyEpoch === 0 ? slug : `${slug}:${keyEpoch}`)
+
 /** The keychain entries of a room for its creator or a new member; the legacy key is not among them. */
 export async function roomEntries(
   passkeyKey: Key,
   slug: string,
   salts: Pick<Salts, 'ai'>,
   roomKey = makeKey(),
+  keyEpoch = 0,
 ): Promise<KeychainEntry[]> {
   const aiKey = await roomAiKey(roomKey, slug, salts)
+  const key = roomKeyName(slug, keyEpoch)
   return Promise.all([
-    sealEntry(passkeyKey, { key: slug, keyType: 'room_key', value: roomKey }),
-    sealEntry(passkeyKey, { key: slug, keyType: 'room_ai', value: aiKey }),
+    sealEntry(passkeyKey, { key, keyType: 'room_key', value: roomKey }),
+    sealEntry(passkeyKey, { key, keyType: 'room_ai', value: aiKey }),
   ])
 }
 

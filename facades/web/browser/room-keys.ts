@@ -1,0 +1,99 @@
+import type { Salts } from './derive.ts'
+import { toBase64 } from './encoding.ts'
+import { type KeychainEntry, unsealEntry } from './keychain.ts'
+import { importKey, importPublicKey, keyBytes, makeKey, unwrap, wrap } from './keys.ts'
+import { roomEntries } from './rooms.ts'
+import { CannotOpen, type Key, readSealed, seal, unsealBytes, writeSealed } from './seal.ts'
+
+/** The keys of a room by their numbers, each in base64. */
+export type RoomKeys = ReadonlyMap<number, string>
+
+/** A member, as the service names them to who makes the next key. */
+export interface KeyRecipients {
+  keyEpoch: number
+  version: string
+  recipients: readonly { id: string; publicKey: string }[]
+}
+
+/** A key as the service stores it: wrapped for the caller, and the key before it, encrypted with it. */
+export interface StoredRoomKey {
+  keyEpoch: number
+  wrappedKey: string | null
+  previousKey: string | null
+}
+
+/**
+ * Makes the next key of a room, and the request that gives it to the members. The key before goes along, encrypted with
+ * the new one, where the room shares it.
+ */
+export async function makeNextRoomKey({ keyEpoch, version, recipients }: KeyRecipients, shared?: string) {
+  const roomKey = makeKey()
+  const wrapFor = async ({ id, publicKey }: KeyRecipients['recipients'][number]) => ({
+    user: id,
+    wrappedKey: await wrap(await importPublicKey(publicKey), keyBytes(roomKey)),
+  })
+  const keys = await Promise.all(recipients.map(wrapFor))
+  const previousKey = shared && writeSealed(await seal(await importKey(roomKey), keyBytes(shared)))
+  return { roomKey, request: { keyEpoch, recipients: version, keys, ...(previousKey && { previousKey }) } }
+}
+
+/** Opens what it can of the stored keys: those wrapped for the caller, and from each the one before it. */
+export async function openStoredRoomKeys(
+  privateKey: Key,
+  stored: readonly StoredRoomKey[],
+  known: RoomKeys = new Map(),
+): Promise<RoomKeys> {
+  const keys = new Map(known)
+  const add = async (keyEpoch: number, opened: () => Promise<string>) => {
+    if (!keys.has(keyEpoch)) await opened().then((key) => keys.set(keyEpoch, key), passUnlessClosed)
+  }
+  for (const { keyEpoch, wrappedKey } of stored)
+    if (wrappedKey !== null) await add(keyEpoch, async () => asKey(await unwrap(privateKey, wrappedKey)))
+  for (const { keyEpoch, previousKey } of stored.toSorted((a, b) => b.keyEpoch - a.keyEpoch)) {
+    const key = keys.get(keyEpoch)
+    if (key !== undefined && previousKey !== null) await add(keyEpoch - 1, () => openWith(key, previousKey))
+  }
+  return keys
+}
+
+const openWith = async (key: string, sealed: string) =>
+  asKey(await unsealBytes(await importKey(key), readSealed(sealed)))
+
+function asKey(bytes: ReturnType<typeof keyBytes>): string {
+  const text = toBase64(bytes)
+  keyBytes(text)
+  return text
+}
+
+/** One key that somebody has spoiled keeps nobody from the others. */
+function passUnlessClosed(error: unknown): void {
+  if (!(error instanceof CannotOpen)) throw error
+}
+
+/** The keychain entries of several keys of a room. */
+export async function roomKeychain(
+  passkeyKey: Key,
+  slug: string,
+  salts: Pick<Salts, 'ai'>,
+  keys: RoomKeys,
+): Promise<KeychainEntry[]> {
+  const entries = [...keys].map(([keyEpoch, key]) => roomEntries(passkeyKey, slug, salts, key, keyEpoch))
+  return (await Promise.all(entries)).flat()
+}
+
+/** The keys of a room that a keychain has. */
+export async function roomKeysIn(passkeyKey: Key, slug: string, keychain: readonly KeychainEntry[]): Promise<RoomKeys> {
+  const keys = new Map<number, string>()
+  for (const entry of keychain) {
+    const keyEpoch = entry.keyType === 'room_key' ? epochOf(entry.key, slug) : undefined
+    if (keyEpoch !== undefined) keys.set(keyEpoch, await unsealEntry(passkeyKey, entry))
+  }
+  return keys
+}
+
+/** The number in the name of a keychain entry; nothing where it is of another room. */
+function epochOf(name: string, slug: string): number | undefined {
+  if (name === slug) return 0
+  const [, digits] = /:([1-9]\d*)$/.exec(name) ?? []
+  return digits !== undefined && name === `${slug}:${digits}` ? Number(digits) : undefined
+}

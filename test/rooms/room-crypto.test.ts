@@ -1,0 +1,127 @@
+import { expect, test } from 'vitest'
+import * as web from '../../facades/web/browser/crypto.ts'
+import { openPage } from '../kit/chromium.ts'
+import { pairs, passkeyKey, roomKey, salts } from '../kit/crypto.ts'
+import { base } from '../kit/json-api-client.ts'
+import { type Given, playRoom } from '../kit/room-scenario.ts'
+import { startRooms } from '../kit/rooms.ts'
+import { describeWith } from '../kit/with-parts.ts'
+
+async function start() {
+  const svc = await startRooms()
+  const [ada, bob, cyd] = await Promise.all(
+    ['anna', 'bert', 'carl'].map(async (username) => {
+      const { id, token } = await svc.user({ username, abilities: ['user', 'read', 'write', 'keychain'] })
+      return { id: String(id), token }
+    }),
+  )
+  return { svc, given: { base: svc.url + base, salts, ada, bob, cyd } as Given }
+}
+
+const all = ['e4', 'e5', 'Hello']
+
+const expected = ({ ada, cyd }: Given) => ({
+  sent: [201, 201, 201, 201, 201],
+  before: [all, all, all],
+  removed: 200,
+  rekeyRequired: true,
+  rekeyed: [200, 1, false],
+  recipients: [ada.id, cyd.id].toSorted(),
+  after: [
+    [...all, 'Nf3', 'Nc6'],
+    [...all, 'Nf3', 'Nc6'],
+  ],
+  description: 'About chess',
+  removedOnes: { opens: [...all, 'closed', 'closed'], status: 404, keychain: [] },
+})
+
+test('people in a room read all they may in Node, and who was removed opens nothing new', {
+  timeout: 120_000,
+}, async () => {
+  const { svc, given } = await start()
+  await using _ = svc
+
+  expect(await playRoom(web, given)).toEqual(expected(given))
+})
+
+describeWith('chromium')('in Chromium', () => {
+  test('people in a room read all they may in Chromium, and who was removed opens nothing new', {
+    timeout: 120_000,
+  }, async () => {
+    const { svc, given } = await start()
+    await using _ = svc
+    await using chromium = await openPage(svc.url)
+    await chromium.page.goto('/login')
+
+    // As text: the test runner has made other code of an import that is written here.
+    const script = `import('/assets/crypto.js').then((web) => (${playRoom})(web, ${JSON.stringify(given)}))`
+    expect(await chromium.page.evaluate(script)).toEqual(expected(given))
+  })
+})
+
+test('a stored key that somebody spoiled keeps nobody from the others', async () => {
+  const [{ publicKey, privateKey }, other] = await pairs
+  const wrapFor = async (half: string, key: string) => web.wrap(await web.importPublicKey(half), web.keyBytes(key))
+  const next = await web.makeNextRoomKey({ keyEpoch: 1, version: 'v', recipients: [{ id: '5', publicKey }] }, roomKey)
+  const { wrappedKey } = next.request.keys[0]!
+  const stored = [
+    { keyEpoch: 1, wrappedKey, previousKey: next.request.previousKey ?? null },
+    { keyEpoch: 2, wrappedKey: await wrapFor(other.publicKey, roomKey), previousKey: null },
+  ]
+
+  const keys = await web.openStoredRoomKeys(await web.importPrivateKey(privateKey), stored)
+
+  expect([...keys].sort()).toEqual([
+    [0, roomKey],
+    [1, next.roomKey],
+  ])
+})
+
+test('a key of a later epoch has a name of its own in the keychain, and the first has the slug', async () => {
+  const key = await passkeyKey()
+  const keys = new Map([
+    [0, roomKey],
+    [12, web.makeKey()],
+  ])
+
+  const entries = await web.roomKeychain(key, 'my-room-AbC123', salts, keys)
+  const foreign = await web.roomKeychain(key, 'room-AbC123', salts, new Map([[3, web.makeKey()]]))
+
+  expect(entries.map(({ key, keyType }) => [keyType, key])).toEqual([
+    ['room_key', 'my-room-AbC123'],
+    ['room_ai', 'my-room-AbC123'],
+    ['room_key', 'my-room-AbC123:12'],
+    ['room_ai', 'my-room-AbC123:12'],
+  ])
+  expect(await web.roomKeysIn(key, 'my-room-AbC123', [...entries, ...foreign])).toEqual(keys)
+})
+
+test('the texts of a room are read in the JSON of older front ends and in one line', async () => {
+  const sealed = await web.sealRoomText(roomKey, 'Grüße')
+  const { ciphertext, iv, tag } = JSON.parse(sealed)
+
+  expect(Object.keys(JSON.parse(sealed))).toEqual(['ciphertext', 'iv', 'tag'])
+  expect(await web.openRoomText(roomKey, sealed)).toBe('Grüße')
+  expect(await web.openRoomText(roomKey, `${iv}|${tag}|${ciphertext}`)).toBe('Grüße')
+  expect(await web.openMessage(roomKey, await web.sealMessage(roomKey, 'Grüße'))).toBe('Grüße')
+  await expect(web.openMessage(web.makeKey(), await web.sealMessage(roomKey, 'x'))).rejects.toThrow(web.CannotOpen)
+})
+
+test('the link of an invitation has its secret behind the #, and the service gets what does not tell it', async () => {
+  const { secret, proofHash } = await web.makeInvitationSecret()
+  const proof = await web.invitationProof(secret)
+
+  expect(web.readInvitationFragment(web.invitationFragment('invitation-7', secret))).toEqual({
+    id: 'invitation-7',
+    secret,
+  })
+  expect([secret, proof, proofHash]).toEqual([
+    expect.stringMatching(/^[0-9a-f]{32}$/),
+    expect.stringMatching(/^[0-9a-f]{64}$/),
+    expect.stringMatching(/^[A-Za-z0-9_-]{43}$/),
+  ])
+  for (const fragment of ['', '#', `#7.${secret}`, `#invitation-7.${secret}0`, `#invitation-7`])
+    expect(() => web.readInvitationFragment(fragment)).toThrow(web.Malformed)
+  const sealed = { encryptedRoomKey: 'Y2lwaGVy', iv: 'aXY=', tag: 'dGFn' }
+  expect(web.readSealedRoomKey(web.writeSealedRoomKey(sealed))).toEqual(sealed)
+})
