@@ -100,6 +100,29 @@ describe('a usage record', () => {
     await svc.host.admin.removeUser({ user: { id } })
     expect(await svc.rows('select user_id, token_id from usage_records')).toEqual([{ user_id: null, token_id: null }])
   })
+
+  test('drops whoever was removed while the call was under way, and nothing else keeps them', async () => {
+    const waiting = Promise.withResolvers<void>()
+    await using provider = await startProvider(async (asked, response) => {
+      await waiting.promise
+      return replies(JSON.stringify(completion('Too late.')))(asked, response)
+    })
+    await using config = await configFor(provider.url)
+    await using svc = await startApp({ AI_CONFIG: config.file })
+    const { id, token } = await svc.user()
+    const asking = ask(svc, token)
+    await vi.waitFor(() => expect(provider.asked).toHaveLength(1))
+
+    await svc.host.admin.removeUser({ user: { id } })
+    waiting.resolve()
+    await asking
+    await svc.services.usageLedger.flush()
+
+    expect(await svc.rows('select user_id, token_id, outcome from usage_records')).toMatchObject([
+      { user_id: null, token_id: null },
+    ])
+    expect(await svc.rows('select user_id from usage_holds')).toEqual([])
+  })
 })
 
 describe('usage.summary', () => {
