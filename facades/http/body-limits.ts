@@ -22,7 +22,7 @@ export const bodyLimitsOf = ({
   'first keys': 512 * KB,
   // With the names around keys and values.
   keychain: Math.ceil(KEYCHAIN_MAX_BYTES * 1.25) + 512 * KB,
-  // As base64 in a document.
-  picture: Math.ceil(MAX_AVATAR_FILE_SIZE * 1.4) + 64 * KB,
+  // As base64 in a document, which may have long texts beside it.
+  picture: Math.ceil(MAX_AVATAR_FILE_SIZE * 1.4) + 384 * KB,
   'AI request': AI_MAX_BODY,
 })

@@ -72,10 +72,13 @@ const views: Record<Visit['view'], Write> = {
 }
 
 async function servePictures(app: FastifyInstance, contextOf: ContextOf): Promise<void> {
-  app.get<{ Params: { id: string } }>('/req/profile/picture/:id', async (request, reply) => {
-    const { users } = createCaller(await contextOf(request, reply))
-    const picture = await users.picture({ id: request.params.id })
-    reply.header('cache-control', 'private, max-age=300').header('content-security-policy', "default-src 'none'")
-    return reply.type('image/webp').send(Buffer.from(picture))
-  })
+  for (const [path, of] of [
+    ['/req/profile/picture/:id', 'users'],
+    ['/req/rooms/picture/:id', 'rooms'],
+  ] as const)
+    app.get<{ Params: { id: string } }>(path, async (request, reply) => {
+      const picture = await createCaller(await contextOf(request, reply))[of].picture({ id: request.params.id })
+      reply.header('cache-control', 'private, max-age=300').header('content-security-policy', "default-src 'none'")
+      return reply.type('image/webp').send(Buffer.from(picture))
+    })
 }

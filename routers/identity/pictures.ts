@@ -34,6 +34,33 @@ export async function storePicture({ services }: Context, image: Uint8Array): Pr
   return key
 }
 
+interface PictureChange<T> {
+  /** The storage key of the picture that is there. */
+  before: string | null
+  /** As base64, or null for none. */
+  image: string | null
+  /** Writes the row that names the picture. */
+  write: (key: string | null) => Promise<T>
+}
+
+/** Stores a picture for a row that is then written; the one before goes once nothing refers to it any more. */
+export async function replacePicture<T>(ctx: Context, { before, image, write }: PictureChange<T>): Promise<T> {
+  const { storage } = ctx.services
+  const key = image && (await storePicture(ctx, assertSmall(ctx, Buffer.from(image, 'base64'))))
+  const written = await write(key).catch(async (error: unknown) => {
+    if (key) await storage.delete(key)
+    throw error
+  })
+  if (before) await storage.delete(before)
+  return written
+}
+
+function assertSmall({ services }: Context, image: Buffer): Buffer {
+  const { maxFileSize } = services.settings.public.avatars
+  if (image.length <= maxFileSize) return image
+  throw new Problem('invalid', { issues: [{ path: ['avatar'], message: `must have at most ${maxFileSize} bytes` }] })
+}
+
 /** The threads that decode belong to the process, and so does this limit. */
 const decoding = createBulkhead(1, 4)
 

@@ -21,7 +21,7 @@ import { ifVersion, type RowChange, updateInput } from '../verbs/write-inputs.ts
 import { endSessions } from './end-sessions.ts'
 import { eraseUser } from './erase-user.ts'
 import { findPeople, peopleQuery } from './find-people.ts'
-import { BUILT_IN_AI_PICTURE, imageBytes, readBuiltInAiPicture, storePicture } from './pictures.ts'
+import { BUILT_IN_AI_PICTURE, imageBytes, readBuiltInAiPicture, replacePicture } from './pictures.ts'
 import { findUser, userChoice } from './user-selector.ts'
 
 /** A column that others than administrators see of themselves only. */
@@ -155,22 +155,10 @@ export const usersRouter = router({
   }),
 })
 
-async function updateUser(ctx: Context, { avatar, ...given }: UserChange) {
+async function updateUser(ctx: Context, { avatar: image, ...given }: UserChange) {
   const { avatar: before } = await getRow(ctx, users, given.id)
-  if (avatar === undefined) return write(ctx, given)
-  const key = avatar && (await storePicture(ctx, assertSmall(ctx, Buffer.from(avatar, 'base64'))))
-  const updated = await write(ctx, { ...given, avatar: key }).catch(async (error: unknown) => {
-    if (key) await ctx.services.storage.delete(key)
-    throw error
-  })
-  if (before) await ctx.services.storage.delete(before)
-  return updated
-}
-
-function assertSmall({ services }: Context, image: Buffer): Buffer {
-  const { maxFileSize } = services.settings.public.avatars
-  if (image.length <= maxFileSize) return image
-  throw new Problem('invalid', { issues: [{ path: ['avatar'], message: `must have at most ${maxFileSize} bytes` }] })
+  if (image === undefined) return write(ctx, given)
+  return replacePicture(ctx, { before, image, write: (avatar) => write(ctx, { ...given, avatar }) })
 }
 
 const write = (ctx: Context, change: RowChange) => updateRow(ctx, users, change, { afterFlush })

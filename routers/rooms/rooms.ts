@@ -6,14 +6,17 @@ import { messagesInRoom } from '../../entities/rooms/room-message.ts'
 import type { SqlPredicate } from '../../entities/sql/scope.ts'
 import { takes } from '../core/body-size.ts'
 import type { Context } from '../core/context.ts'
+import { Problem } from '../core/problems.ts'
 import { about, router, userWith } from '../core/trpc.ts'
+import { imageBytes, replacePicture } from '../identity/pictures.ts'
 import { attribute, many, resource, sortedTimestamps } from '../resource/declare.ts'
 import { exposes } from '../resource/exposure.ts'
 import { resourceId } from '../resource/ids.ts'
-import type { RecordOf } from '../resource/record.ts'
+import type { RecordOf, UpdateInput } from '../resource/record.ts'
 import { rowAction } from '../verbs/action.ts'
 import { changesInput, changesSince } from '../verbs/changes.ts'
-import { reads } from '../verbs/read.ts'
+import { assertPermitted } from '../verbs/lock.ts'
+import { getRow, reads } from '../verbs/read.ts'
 import { withoutUnchanged } from '../verbs/unchanged.ts'
 import { createRow, deleteRow, updateRow, type WrittenRow } from '../verbs/write.ts'
 import { createInput, ifVersion, type RowChange, updateInput } from '../verbs/write-inputs.ts'
@@ -46,7 +49,10 @@ export const rooms = resource({
   attributes: {
     name: attribute(z.string().trim().min(1).max(120).describe('Not encrypted.'), { write: true, sort: true }),
     slug: attribute(z.string().describe('Unique and never changed: the name of its keys and of its channel.')),
-    avatar: attribute(z.string().nullable().describe('The identifier of the picture.')),
+    avatar: attribute(z.string().nullable().describe('The identifier of the picture.'), {
+      write: 'update',
+      input: imageBytes.min(1).nullable().describe('A new picture as base64, or null for none.'),
+    }),
     roomDescription: attribute(ciphertext.describe('Ciphertext: only the members can read it.'), {
       write: true,
       default: null,
@@ -88,6 +94,8 @@ export const rooms = resource({
   page: { size: 50, max: 200 },
 })
 
+type RoomChange = UpdateInput<typeof rooms>
+
 export const roomsRouter = router({
   ...reads(rooms),
 
@@ -121,12 +129,19 @@ export const roomsRouter = router({
     }),
 
   update: userWith('write')
-    .meta({ ...exposes(rooms, 'update'), ...takes('long text') })
+    .meta({ ...exposes(rooms, 'update'), ...takes('picture') })
     .use(withoutUnchanged(rooms))
     .input(updateInput(rooms))
-    .mutation(
-      ({ ctx, input }): Promise<RecordOf<typeof rooms>> => updateRow(ctx, rooms, input, { afterFlush: noteNewName }),
-    ),
+    .mutation(({ ctx, input }): Promise<RecordOf<typeof rooms>> => updateRoom(ctx, input as RoomChange)),
+
+  picture: userWith('read')
+    .meta(about('Read the picture of a room, as WebP.'))
+    .input(z.strictObject({ id: resourceId }))
+    .query(async ({ ctx, input }) => {
+      const { avatar } = await getRow(ctx, rooms, input.id)
+      if (!avatar) throw new Problem('not_found', { detail: 'This room has no picture.' })
+      return ctx.services.storage.get(avatar)
+    }),
 
   delete: userWith('write')
     .meta(exposes(rooms, 'delete'))
@@ -143,6 +158,16 @@ async function addFirstMembers({ em, changes, row: { id: room } }: WrittenRow, c
   for (const { id } of people) changes.add([`room:${room}`], 'created', 'room-members', id)
   changes.add([`user:${creator}`], 'created', 'rooms', room)
 }
+
+async function updateRoom(ctx: Context, { avatar: image, ...given }: RoomChange) {
+  if (image === undefined) return write(ctx, given)
+  const { avatar: before } = await getRow(ctx, rooms, given.id)
+  // Nobody has a picture decoded that they may not set.
+  await assertPermitted(ctx, ctx.em(), rooms, { id: given.id, verb: 'update' })
+  return replacePicture(ctx, { before, image, write: (avatar) => write(ctx, { ...given, avatar }) })
+}
+
+const write = (ctx: Context, change: RowChange) => updateRow(ctx, rooms, change, { afterFlush: noteNewName })
 
 /** Invitations show the name, too. */
 async function noteNewName({ em, changes, row, given }: WrittenRow): Promise<void> {

@@ -30,7 +30,7 @@ export async function lockRow(
 }
 
 /** A statement of its own: what was changed while the lock was waited for is seen only by one that begins afterwards. */
-async function assertPermitted(
+export async function assertPermitted(
   ctx: Context,
   em: EntityManager,
   of: Resource,

@@ -70,7 +70,7 @@ const table: { open: string; by?: Ability; to: string }[] = [
   { open: 'a user', by: 'read', to: 'aiProviders.list aiProviders.get aiProviders.related' },
   { open: 'a user', by: 'read', to: 'aiTools.list aiTools.get aiTools.related' },
   { open: 'a user', by: 'read', to: 'mcpServers.list mcpServers.get mcpServers.related' },
-  { open: 'a user', by: 'read', to: 'rooms.list rooms.get rooms.related rooms.changes' },
+  { open: 'a user', by: 'read', to: 'rooms.list rooms.get rooms.related rooms.picture rooms.changes' },
   { open: 'a user', by: 'write', to: 'rooms.create rooms.update rooms.delete' },
   { open: 'a user', by: 'read', to: 'roomKeys.list' },
   { open: 'a user', by: 'write', to: 'roomKeys.recipients roomKeys.rekey' },

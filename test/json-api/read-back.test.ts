@@ -15,6 +15,8 @@ beforeAll(async () => {
   await svc.admin.create('ai-model-descriptions', { locale: 'en_US', description: 'A model.' }, related)
   await svc.admin.create('system-models', { modelType: 'summary', usageType: 'external' }, related)
   await svc.admin.create('system-prompts', { promptType: 'greeting', locale: 'en_US', prompt: 'Be kind.' })
+  const room = to('rooms', (await svc.admin.create('rooms', { name: 'Chess' })).one.id)
+  await svc.admin.create('room-messages', { content: 'aXY=|dGFn|Y2lwaGVy' }, { room })
 })
 afterAll(() => svc[Symbol.asyncDispose]())
 
@@ -30,7 +32,9 @@ test.for(writable.map((resource) => [resource.type, resource] as const))(
   async ([type, { includes }]) => {
     const { list } = await svc.admin.get(`/${type}`)
     // Nobody changes the AI user.
-    const changeable = list.filter(({ id }) => type !== 'users' || id !== '1')
+    const isAi = ({ id, attributes }: (typeof list)[0]) =>
+      type === 'users' ? id === '1' : attributes['role'] === 'assistant'
+    const changeable = list.filter((resource) => !isAi(resource))
     expect(changeable.length).toBeGreaterThan(0)
     for (const { id } of changeable)
       for (const query of ['', `?include=${includes.join()}`]) {

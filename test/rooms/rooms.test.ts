@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { startJsonApi } from '../kit/json-api-client.ts'
+import { join, makeRoom, startRooms } from '../kit/rooms.ts'
 
 test('a room begins with its creator as administrator and the AI user as assistant', async () => {
   await using svc = await startJsonApi()
@@ -47,4 +48,31 @@ test('a room may have a name whose signs each stand for several letters', async 
 
   expect(status).toBe(201)
   expect(one.attributes['slug']).toMatch(/^rad-s2.{114}-[A-Za-z0-9]{10}$/)
+})
+
+test('a room has a picture, which its administrators change and its members alone see', async () => {
+  await using svc = await startRooms()
+  const room = await makeRoom(svc.ada)
+  await join(svc, room, 'bob', 'viewer')
+  const { default: sharp } = await import('sharp')
+  const image = await sharp({ create: { width: 8, height: 4, channels: 3, background: '#ff0000' } })
+    .png()
+    .toBuffer()
+  const avatar = image.toString('base64')
+  const look = (token: string) => svc.send('GET', `/req/rooms/picture/${room}`, { token })
+  const kept = async () => (await svc.rows<{ avatar: string | null }>('select avatar from rooms'))[0]?.avatar ?? ''
+
+  expect((await look(svc.people.bob.token)).status).toBe(404)
+  expect((await svc.bob.update('rooms', room, { avatar })).status).toBe(403)
+  expect((await svc.cyd.update('rooms', room, { avatar })).status).toBe(404)
+  const changed = await svc.ada.update('rooms', room, { avatar, name: 'Chess club' })
+  expect([changed.status, changed.one.attributes]).toMatchObject([200, { avatar: await kept(), name: 'Chess club' }])
+  const seen = await look(svc.people.bob.token)
+  expect([seen.status, seen.headers.get('content-type')]).toEqual([200, 'image/webp'])
+  expect((await look(svc.people.cyd.token)).status).toBe(404)
+  expect((await svc.ada.update('rooms', room, { avatar: 'bm8=' })).status).toBe(422)
+
+  const first = await kept()
+  expect((await svc.ada.delete(`/rooms/${room}`)).status).toBe(200)
+  await expect(svc.services.storage.get(first)).rejects.toThrow()
 })
