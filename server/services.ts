@@ -1,5 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify'
 import type { ReachedLimit } from '../entities/ai/usage-notice.sql.ts'
+import { deleteEndedStreams } from '../entities/rooms/change-log.sql.ts'
 import manifest from '../package.json' with { type: 'json' }
 import { extend } from '../routers/core/extension.ts'
 import { createHooks, type HookRegistry } from '../routers/core/hooks.ts'
@@ -114,8 +115,9 @@ const tellReached = (hooks: HookRegistry, log: FastifyBaseLogger) => (reached: R
   hooks.emit('usage-limit-reached', reached)
 }
 
-const upkeepOf = ({ CHANGE_LOG_DAYS: keptDays }: Env, { pool }: Database): UpkeepTasks => ({
+const upkeepOf = ({ CHANGE_LOG_DAYS: keptDays }: Env, { pool, sql }: Database): UpkeepTasks => ({
   'change log': () => keepDayPartitions(pool, { table: 'change_log', column: 'at', keptDays }, new Date()),
+  'ended streams': () => sql(deleteEndedStreams),
 })
 
 function settingsOf(env: Env, appKey: string): Settings {

@@ -64,3 +64,12 @@ export const findChanges = unboundedStatement<ChangesSince>(
 
 /** Says that numbers may be given a second time from now on. */
 export const beginEpoch = statement<never>('begin-epoch', 'insert into change_epochs default values')
+
+/** Forgets the streams of rooms and people that are gone, once nothing of them is in the log any more. */
+export const deleteEndedStreams = statement<never>(
+  'delete-ended-streams',
+  `delete from change_streams s
+    where not exists (select from rooms where s.stream = 'room:' || id)
+      and not exists (select from users where s.stream = 'user:' || id)
+      and not exists (select from change_log l where l.stream = s.stream)`,
+)
