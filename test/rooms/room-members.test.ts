@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { accept, invite, join, KEY, makeRoom, membershipOf, newLink, startRooms } from '../kit/rooms.ts'
 
 describe('an invitation', () => {
-  test('is seen by whom it is for and by administrators of the room, and makes a member of who accepts it', async () => {
+  test('an invitation is seen by whom it is for and by administrators of the room, and makes a member of who accepts it', async () => {
     await using svc = await startRooms()
     const room = await makeRoom(svc.ada)
     await join(svc, room, 'cyd', 'editor')
@@ -52,7 +52,7 @@ describe('an invitation', () => {
 })
 
 describe('an invitation that is not accepted', () => {
-  test('is gone once it was declined, withdrawn or not answered in time', async () => {
+  test('an invitation that is not accepted is gone once it was declined, withdrawn or not answered in time', async () => {
     await using svc = await startRooms()
     const room = await makeRoom(svc.ada)
     await join(svc, room, 'cyd', 'editor')
@@ -75,7 +75,7 @@ describe('an invitation that is not accepted', () => {
     expect((await svc.ada.get('/room-members')).total).toBe(3)
   })
 
-  test('is replaced by the next one to the same person, and goes with the right of who invites', async () => {
+  test('an invitation that is not accepted is replaced by the next one to the same person, and goes with the right of who invites', async () => {
     await using svc = await startRooms()
     const room = await makeRoom(svc.ada)
     const cyd = await join(svc, room, 'cyd', 'admin')
@@ -90,7 +90,7 @@ describe('an invitation that is not accepted', () => {
     expect(await svc.rows(`select from room_members where state = 'invited'`)).toEqual([])
   })
 
-  test('is not made by somebody who may not invite, for somebody who is there, or with a key that is not in use', async () => {
+  test('an invitation is not made by somebody who may not invite, for somebody who is there, or with a key that is not in use', async () => {
     await using svc = await startRooms()
     const room = await makeRoom(svc.ada)
     await join(svc, room, 'cyd', 'editor')
@@ -123,7 +123,7 @@ describe('an invitation that is not accepted', () => {
 })
 
 describe('the link of an invitation', () => {
-  test('makes a member of whoever has it, once, and of nobody else', async () => {
+  test('the link of an invitation makes a member of whoever has it, once, and of nobody else', async () => {
     await using svc = await startRooms()
     const room = await makeRoom(svc.ada)
     const { proof, proofHash } = newLink()
@@ -144,7 +144,7 @@ describe('the link of an invitation', () => {
     expect(svc.log.join()).not.toContain(proof)
   })
 
-  test('is needed beside the name where the invitation has both', async () => {
+  test('the link of an invitation is needed beside the name where the invitation has both', async () => {
     await using svc = await startRooms()
     const room = await makeRoom(svc.ada)
     const { proof, proofHash } = newLink()
@@ -156,7 +156,7 @@ describe('the link of an invitation', () => {
     expect((await accept(svc.bob, one.id, { proof })).status).toBe(200)
   })
 
-  test('raises nobody: a member keeps their role, and the invitation stays for who it is meant for', async () => {
+  test('the link of an invitation raises nobody: a member keeps their role, and the invitation stays for who it is meant for', async () => {
     await using svc = await startRooms()
     const room = await makeRoom(svc.ada)
     await join(svc, room, 'bob', 'viewer')
@@ -169,7 +169,7 @@ describe('the link of an invitation', () => {
     expect((await accept(svc.cyd, one.id, { proof })).status).toBe(200)
   })
 
-  test('is used by one of several who try at the same moment', async () => {
+  test('the link of an invitation is used by one of several who try at the same moment', async () => {
     await using svc = await startRooms()
     const room = await makeRoom(svc.ada)
     const { proof, proofHash } = newLink()
@@ -182,7 +182,7 @@ describe('the link of an invitation', () => {
 })
 
 describe('a membership', () => {
-  test('that ends takes keys and read mark along, keeps the name, and is there again for who comes back', async () => {
+  test('a membership that ends takes keys and read mark along, keeps the name, and is there again for who comes back', async () => {
     await using svc = await startRooms()
     const room = await makeRoom(svc.ada)
     const member = await join(svc, room, 'bob', 'editor')
@@ -214,7 +214,7 @@ describe('a membership', () => {
     expect(await membershipOf(svc, room, svc.people.bob.id)).toEqual({ id: member, role: 'viewer', state: 'member' })
   })
 
-  test('of the last administrator ends, or becomes another, only once there is another one', async () => {
+  test('a membership of the last administrator ends, or becomes another, only once there is another one', async () => {
     await using svc = await startRooms()
     const room = await makeRoom(svc.ada)
     const own = (await membershipOf(svc, room, svc.people.ada.id))?.id ?? ''
@@ -231,7 +231,7 @@ describe('a membership', () => {
     expect(await svc.rows('select from room_members')).toEqual([])
   })
 
-  test('of two administrators who leave at the same moment ends for one of them alone', async () => {
+  test('of two administrators who leave a room at the same moment, one leaves alone', async () => {
     await using svc = await startRooms()
     const room = await makeRoom(svc.ada)
     const own = (await membershipOf(svc, room, svc.people.ada.id))?.id
@@ -243,7 +243,7 @@ describe('a membership', () => {
     expect(left.map(({ status }) => status).sort()).toEqual([200, 409])
   })
 
-  test('of the AI user is changed by nobody', async () => {
+  test('a membership of the AI user is changed by nobody', async () => {
     await using svc = await startRooms()
     const room = await makeRoom(svc.ada)
     const assistant = (await membershipOf(svc, room, 1))?.id ?? ''
@@ -254,7 +254,7 @@ describe('a membership', () => {
 })
 
 describe('the quotas', () => {
-  test('limit rooms per person, members of a room, and invitations that wait', async () => {
+  test('the quotas limit rooms per person, members of a room, and invitations that wait', async () => {
     await using svc = await startRooms({ ROOMS_PER_PERSON: '2', ROOM_MAX_MEMBERS: '3', ROOM_MAX_INVITATIONS: '2' })
     const room = await makeRoom(svc.ada)
     await makeRoom(svc.ada)
@@ -273,7 +273,7 @@ describe('the quotas', () => {
     expect((await accept(svc.eve, one.id)).errors[0]?.detail).toBe('A person is in at most 2 rooms.')
   })
 
-  test('hold where somebody makes many rooms at the same moment', async () => {
+  test('the quotas hold where somebody makes many rooms at the same moment', async () => {
     await using svc = await startRooms({ ROOMS_PER_PERSON: '2' })
 
     const made = await Promise.all(Array.from({ length: 6 }, () => svc.ada.create('rooms', { name: 'R' })))
@@ -283,7 +283,7 @@ describe('the quotas', () => {
 })
 
 describe('erasing a person', () => {
-  test('leaves their memberships without them, gives their rooms to others, and deletes those without people', async () => {
+  test('erasing a person leaves their memberships without them, gives their rooms to others, and deletes those without people', async () => {
     await using svc = await startRooms()
     const shared = await makeRoom(svc.ada, { name: 'Shared' })
     await join(svc, shared, 'cyd', 'viewer')

@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { catalogue } from '../kit/catalogue.ts'
+import { makeRoom, type RoomsApp, startRooms } from '../kit/rooms.ts'
+
+let svc: RoomsApp
+beforeAll(async () => {
+  svc = await startRooms()
+  for (const name of ['One', 'Two', 'Three']) await makeRoom(svc.ada, { name })
+  await svc.rows(
+    `insert into users (username, email, name) select 'u' || n, 'u' || n || '@example.org', 'U' from generate_series(1, 5000) n`,
+  )
+  await svc.rows(`insert into rooms (name, slug) select 'R', 's' || n from generate_series(1, 5000) n`)
+  await svc.rows(
+    `insert into room_members (room_id, user_id, role)
+     select r.id, u.id, 'viewer' from rooms r join users u on u.username like 'u%' and u.id % 500 = r.id % 500 where r.slug like 's%'`,
+  )
+  await svc.rows('analyze')
+}, 120_000)
+afterAll(() => svc[Symbol.asyncDispose]())
+
+/** How many rows of a table PostgreSQL looks at for a page of a type. */
+async function lookedAt(
+  type: string,
+  table: string,
+  viewer = svc.people.ada.id,
+): Promise<{ rows: number; found: number }> {
+  const { statement, values } = catalogue.statementsOf(type).page({ unrestricted: false, sort: [], filters: [] })
+  const given = values({ viewer, usage: 'main', limit: 50, offset: 0 })
+  const [answer] = await svc.rows<{ 'QUERY PLAN': { Plan: PlanNode }[] }>(
+    `explain (analyze, format json) ${statement.text}`,
+    given,
+  )
+  const plan = answer?.['QUERY PLAN'][0]?.Plan
+  const rows = nodesOf(plan).filter((node) => node['Relation Name'] === table)
+  const sum = (of: (node: PlanNode) => number) => rows.reduce((total, node) => total + of(node), 0)
+  return {
+    rows: sum((node) => (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops']),
+    found: plan?.['Actual Rows'] ?? 0,
+  }
+}
+
+interface PlanNode {
+  'Relation Name'?: string
+  'Actual Rows': number
+  'Actual Loops': number
+  'Rows Removed by Filter'?: number
+  Plans?: PlanNode[]
+}
+
+const nodesOf = (node?: PlanNode): PlanNode[] => (node ? [node, ...(node.Plans ?? []).flatMap(nodesOf)] : [])
+
+test.for([
+  ['rooms', 'rooms', 3],
+  ['room-members', 'room_members', 6],
+  ['users', 'users', 2],
+] as const)(
+  'a page of %s goes over nothing that its caller may not see, however much there is',
+  async ([type, table, found]) => {
+    const looked = await lookedAt(type, table)
+
+    expect(looked.found).toBe(found)
+    // The page, its total, and the look-ups of each row.
+    expect(looked.rows).toBeLessThan(200)
+  },
+)
+
+test('the unread messages of 200 rooms are counted in the statement that lists them', async () => {
+  await svc.rows(
+    `with own as (
+       insert into rooms (name, slug) select 'Mine', 'mine' || n from generate_series(1, 200) n returning id
+     ), me as (
+       insert into room_members (room_id, user_id, role) select id, $1, 'viewer' from own
+     )
+     insert into room_members (room_id, user_id, role) select id, $2, 'admin' from own`,
+    [svc.people.eve.id, svc.people.dan.id],
+  )
+  await svc.rows(
+    `insert into room_messages (room_id, member_id, seq, ordinal, content, key_epoch)
+     select m.room_id, m.id, n, n, 'a|b|c', 0 from room_members m, generate_series(1, 500) n
+      where m.user_id = $1 and m.role = 'admin'`,
+    [svc.people.dan.id],
+  )
+  await svc.rows(
+    `insert into room_read_marks (user_id, room_id, up_to)
+     select $1, room_id, max(id) - 7 from room_messages group by room_id`,
+    [svc.people.eve.id],
+  )
+  await svc.rows('analyze room_messages')
+
+  const { list } = await svc.eve.get('/rooms?page[size]=200')
+
+  expect(list).toHaveLength(200)
+  expect(new Set(list.map(({ attributes }) => attributes['unreadCount']))).toEqual(new Set([7]))
+  expect((await lookedAt('rooms', 'room_messages', svc.people.eve.id)).rows).toBe(50 * 7)
+})
