@@ -3,8 +3,8 @@ import { Problem } from './problems.ts'
 /** What the system says where there is no connection to be had, or one is lost. */
 const networkCodes = /^(ECONN\w+|EPIPE|ETIMEDOUT|EHOSTDOWN|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)$/
 
-/** What PostgreSQL says where it cannot serve anybody now: no connection, no resources, a shutdown, a standby. */
-const sqlStates = /^(08\w{3}|53\w{3}|57P0\d|25006)$/
+/** What PostgreSQL says where it cannot serve now: no connection, no resources, a shutdown, a standby, a deadlock that it ended. */
+const sqlStates = /^(08\w{3}|53\w{3}|57P0\d|25006|40P01)$/
 
 /** What the driver and its pool say without a code. */
 const driverMessages = new RegExp(

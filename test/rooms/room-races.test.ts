@@ -44,6 +44,25 @@ test('a room is deleted while one of its members marks it as read', async () => 
   expect(outcomes).toEqual(Array.from({ length: 8 }, () => [200, 200]))
 }, 60_000)
 
+test('a change that the database ends because of a deadlock may be tried again', async () => {
+  await using svc = await startRooms()
+  const room = await makeRoom(svc.ada)
+  const client = new pg.Client({ connectionString: svc.env.DATABASE_URL })
+  await client.connect()
+  await client.query('begin')
+  await client.query('select from room_members for update')
+
+  const deleting = svc.ada.delete(`/rooms/${room}`)
+  await waiting(svc, 1)
+  await client.query('select from rooms for key share')
+  await client.query('rollback')
+  await client.end()
+
+  const { status, headers } = await deleting
+  expect([status, headers.get('retry-after')]).toEqual([503, '5'])
+  expect((await svc.ada.delete(`/rooms/${room}`)).status).toBe(200)
+})
+
 const waiting = ({ rows }: Awaited<ReturnType<typeof startRooms>>, count: number) =>
   expect
     .poll(
