@@ -1,4 +1,6 @@
+import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
+import { findStoredKeys } from '../../entities/rooms/room-key.sql.ts'
 import { rekey } from '../kit/room-keys.ts'
 import { send } from '../kit/room-messages.ts'
 import { join, makeRoom, type RoomsApp, startRooms } from '../kit/rooms.ts'
@@ -59,4 +61,54 @@ test('a message with a key that the room does not have yet is refused, also as a
 
   expect((await send(svc.cyd, room, { keyEpoch: 2 })).status).toBe(422)
   expect((await svc.cyd.update('room-messages', early, { keyEpoch: 2 })).status).toBe(422)
+})
+
+test('a member who makes new keys while the room gets its next one is not left with a key that they cannot open', async () => {
+  await using svc = await startRooms()
+  const room = await makeRoom(svc.ada)
+  await join(svc, room, 'cyd', 'editor')
+
+  for (let round = 0; round < 6; round++) {
+    const publicKey = Buffer.from(randomUUID()).toString('base64')
+    const [changed, rekeyed] = await Promise.all([
+      svc.cyd.post('/user-keychain-values/actions/batch-update', { publicKey }),
+      rekey(svc.ada, room),
+    ])
+    const { rekeyRequired, keyEpoch } = (await svc.ada.get(`/rooms/${room}`)).one.attributes
+    const { meta } = await svc.cyd.get(`/rooms/${room}/actions/keys`)
+    const keys = meta['keys'] as { keyEpoch: number; wrappedKey: string | null }[]
+    const hasKey = keys.some((key) => key.keyEpoch === keyEpoch && key.wrappedKey !== null)
+
+    expect([changed.status, [200, 409].includes(rekeyed.status)]).toEqual([200, true])
+    expect(rekeyRequired).toBe(!hasKey)
+  }
+})
+
+test('the keys of a member are found by indexes, however many there are', { timeout: 60_000 }, async () => {
+  await using svc = await startRooms()
+  await svc.rows(
+    `insert into users (username, email, name) select 'u' || n, 'u' || n || '@example.org', 'U' from generate_series(1, 100) n`,
+  )
+  await svc.rows(`insert into rooms (name, slug) select 'R', 'r-' || n from generate_series(1, 200) n`)
+  const all = `from rooms r, users u where u.username like 'u%'`
+  await svc.rows(`insert into room_members (room_id, user_id, role) select r.id, u.id, 'editor' ${all}`)
+  await svc.rows(
+    `insert into room_keys (room_id, user_id, epoch, wrapped_key) select r.id, u.id, n, 'k'
+       from generate_series(1, 2) n, rooms r, users u where u.username like 'u%'`,
+  )
+  await svc.rows(`insert into room_key_epochs (room_id, epoch) select r.id, n from rooms r, generate_series(1, 20) n`)
+  await svc.rows('analyze')
+  const [last] = await svc.rows<{ id: number }>('select max(user_id) as id from room_keys')
+
+  const lines = await svc.rows<{ 'QUERY PLAN': string }>(`explain (costs off) ${findStoredKeys.text}`, [
+    100,
+    last?.id,
+    -1,
+    501,
+  ])
+
+  const plan = lines.map((line) => line['QUERY PLAN']).join(' ')
+  expect(plan).toContain('room_keys_pkey')
+  expect(plan).toContain('room_key_epochs_pkey')
+  expect(plan).not.toMatch(/Seq Scan on room_key/)
 })
