@@ -8,7 +8,13 @@ import { table } from '../table.ts'
 export const limits = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'The limits of calls of models, and what is used of them' },
-    subCommands: { list: list(context), set: set(context), remove: remove(context), 'top-up': topUp(context) },
+    subCommands: {
+      list: list(context),
+      show: show(context),
+      set: set(context),
+      remove: remove(context),
+      'top-up': topUp(context),
+    },
   })
 
 const name = { type: 'positional', description: 'Name of the limit', required: true } as const
@@ -20,6 +26,16 @@ const list = (context: CommandContext) =>
     async run() {
       const record = await context.open(({ host }) => host.limits.list())
       context.print({ record, text: table(record, 'There are no limits.') })
+    },
+  })
+
+const show = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Show one limit with all who were counted in the running period' },
+    args: { name, json },
+    async run({ args: { name } }) {
+      const record = await context.open(({ host }) => host.limits.show({ name }))
+      context.print({ record, text: table(record, '') })
     },
   })
 

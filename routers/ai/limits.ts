@@ -17,6 +17,13 @@ const limitName = z.string().trim().min(1).max(80)
 export const limitsRouter = router({
   list: host.query(({ ctx }) => ctx.services.sql(listLimits)),
 
+  /** One limit with all who were counted in the running period. */
+  show: host.input(z.strictObject({ name: limitName })).query(async ({ ctx, input: { name } }) => {
+    const states = (await ctx.services.sql(listLimits)).filter((limit) => limit.name === name)
+    if (states.length === 0) throw notFound(name)
+    return states
+  }),
+
   /** Makes a limit, or gives it other values; what is used stays where it still counts the same. */
   set: host.input(limitEntry).mutation(({ ctx, input }) =>
     change(ctx, async (em) => {

@@ -29,6 +29,16 @@ describe('svc limits', () => {
     expect(await machine.json('limits', 'list')).toEqual([])
   })
 
+  test('shows one limit and none of the others, and says where there is none of that name', async () => {
+    await using machine = await host()
+    for (const name of ['one', 'other'])
+      await machine.json('limits', 'set', name, '--for', 'user', '--per', 'day', '--cap', '5', '--unit', 'requests')
+
+    expect(await machine.json('limits', 'show', 'one')).toEqual([expect.objectContaining({ name: 'one', cap: 5 })])
+    const missing = await machine.run(['limits', 'show', 'none'])
+    expect([missing.exitCode, missing.stderr]).toEqual([1, "There is no limit named 'none'.\n"])
+  })
+
   test.for<[what: string, message: string, flags: string[]]>([
     ['a cap that is half a request', '--cap must be a whole number.', ['--cap', '0.5', '--unit', 'requests']],
     ['a cap that is no number', '--cap must be a number.', ['--cap', 'many', '--unit', 'requests']],
