@@ -64,7 +64,7 @@ export const reportUsage = unboundedStatement<
     group by 1, 2, 3, 4, 5, r.currency order by requests desc, 1, 3`,
 )
 
-export const usageGroupings = ['user', 'model', 'provider', 'day'] as const
+export const usageGroupings = ['user', 'group', 'model', 'provider', 'day'] as const
 export type UsageGrouping = (typeof usageGroupings)[number]
 
 export type GroupedUsage = { [G in UsageGrouping]?: string | null } & UsageSum
@@ -72,6 +72,11 @@ export type GroupedUsage = { [G in UsageGrouping]?: string | null } & UsageSum
 /** What rows are grouped by, and what is needed for it. */
 const groupings: Record<UsageGrouping, { key: string; join?: string }> = {
   user: { key: 'u.username', join: 'left join users u on u.id = r.user_id' },
+  // By the groups that people have now; a call counts for each of them.
+  group: {
+    key: 'g.name',
+    join: 'left join users u on u.id = r.user_id left join lateral unnest(u.groups) as g(name) on true',
+  },
   model: { key: 'r.model' },
   provider: { key: 'r.provider' },
   day: { key: dayText },

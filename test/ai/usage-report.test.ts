@@ -60,6 +60,13 @@ describe('svc usage --by', () => {
       { model: 'small', requests: 1, currency: 'EUR' },
       { model: 'small', requests: 1, currency: null },
     ])
+    await machine.rows(`update users set groups = '{staff,math}' where username = 'ada'`)
+    expect(await by('group')).toMatchObject([
+      { group: 'math', requests: 2 },
+      { group: 'staff', requests: 2 },
+      { group: null, requests: 1 },
+      { group: null, requests: 1 },
+    ])
     expect(await by('provider')).toMatchObject([
       { provider: 'local', requests: 2, currency: 'EUR' },
       { provider: 'cloud', requests: 1 },
