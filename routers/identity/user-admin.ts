@@ -5,7 +5,7 @@ import { AI_USER_ID, roles, User } from '../../entities/identity/user.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { host, router } from '../core/trpc.ts'
-import { email, groupName, personName, username } from '../ports/login.ts'
+import { email, groupNames, personName, username } from '../ports/login.ts'
 import { endSessions } from './end-sessions.ts'
 import { eraseUser } from './erase-user.ts'
 import { assertLocalAccounts, assertNotGuessable, newPassword } from './password.ts'
@@ -50,7 +50,7 @@ export const adminRouter = router({
 
   /** In place of those that the person was in. A login source that tells of groups does the same with each sign-in. */
   setGroups: host
-    .input(z.strictObject({ user: userChoice, groups: z.array(groupName).max(200) }))
+    .input(z.strictObject({ user: userChoice, groups: groupNames }))
     .mutation(async ({ ctx, input: { user: choice, groups } }) => {
       const { id, username } = await person(ctx, choice)
       await ctx.services.sql(setGroups, [id, groups])

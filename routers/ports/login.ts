@@ -19,7 +19,7 @@ export const personName = z
   .regex(/^[^\p{Cc}\p{Zl}\p{Zp}]*$/u, 'must be one line')
 
 /** A group or a directory's name of one. */
-export const groupName = z
+const groupName = z
   .string()
   .trim()
   .min(1)
@@ -28,12 +28,18 @@ export const groupName = z
 
 const MAX_GROUPS = 200
 
-/** One that cannot be used keeps nobody out. */
+/** Each once, as a call counts once for a group. */
+const distinct = (groups: readonly string[]) => [...new Set(groups)]
+
+/** The groups that a command names. */
+export const groupNames = z.array(groupName).max(MAX_GROUPS).transform(distinct)
+
+/** The groups that a source tells of. One that cannot be used keeps nobody out. */
 const groups = z
   .array(z.unknown())
   .readonly()
   .transform((told): readonly string[] =>
-    told.flatMap((one) => groupName.safeParse(one).data ?? []).slice(0, MAX_GROUPS),
+    distinct(told.flatMap((one) => groupName.safeParse(one).data ?? [])).slice(0, MAX_GROUPS),
   )
 
 /** Who somebody is, as a source says that has checked it. What they may do is never taken from there. */
