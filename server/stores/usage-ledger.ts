@@ -7,7 +7,7 @@ import type { Log } from '../../routers/ports/log.ts'
 import type { Hold, UsageLedger } from '../../routers/ports/usage-ledger.ts'
 import { HoldQueue } from './hold-queue.ts'
 import { LimitWatch } from './limit-watch.ts'
-import { createBatch } from './write-behind.ts'
+import { type Batch, createBatch } from './write-behind.ts'
 
 /** How long a hold stands for which its process says nothing, in milliseconds. */
 const LEASE_MS = 30_000
@@ -38,7 +38,7 @@ export function createUsageLedger({ sql, log, onReached }: UsageLedgerOptions): 
   const queue = new HoldQueue({ sql, leaseMs: LEASE_MS, settleEnded: batch.flush })
   const upkeep = setInterval(() => {
     const warn = (error: unknown) => log.warn({ error }, 'the accounts of calls could not be kept')
-    void Promise.all([renew(sql, [...live]), settleExpired(sql, write), sql(removeOldCounters)]).catch(warn)
+    void Promise.all([renew(sql, [...live]), settleExpired(sql, batch), sql(removeOldCounters)]).catch(warn)
   }, RENEWAL_MS).unref()
 
   return {
@@ -68,10 +68,8 @@ async function renew(sql: Sql, holds: readonly Hold[]): Promise<void> {
 }
 
 /** Settles the calls of processes that are gone, at what they had delivered when they last said so. */
-async function settleExpired(sql: Sql, write: (items: readonly Ended[]) => Promise<void>): Promise<void> {
-  const expired = await sql(listExpiredHolds)
-  if (expired.length === 0) return
-  const settlements = expired.map(({ id, inputTokens, outputTokens, pricing, counters, durationMs }): Ended => {
+async function settleExpired(sql: Sql, batch: Batch<Ended>): Promise<void> {
+  for (const { id, inputTokens, outputTokens, pricing, counters, durationMs } of await sql(listExpiredHolds)) {
     const tokens = { input: inputTokens, output: outputTokens, cached: 0, reasoning: 0 }
     const counts = {
       inputTokens,
@@ -81,9 +79,8 @@ async function settleExpired(sql: Sql, write: (items: readonly Ended[]) => Promi
       reasoningTokens: 0,
       estimated: true,
     }
-    return { id, counters, outcome: 'lost', ...counts, ...costOf(pricing, tokens), durationMs, expiredOnly: true }
-  })
-  await write(settlements)
+    batch.add({ id, counters, outcome: 'lost', ...counts, ...costOf(pricing, tokens), durationMs, expiredOnly: true })
+  }
 }
 
 /** In the order of the statement's values. */

@@ -1,3 +1,4 @@
+import { isOutage } from '../../routers/core/outage.ts'
 import type { Log } from '../../routers/ports/log.ts'
 
 /** Collects items and writes them behind the answers: one write at a time takes all that came during the last. */
@@ -42,14 +43,27 @@ export function createBatch<Item>({ name, write, log, gather, most = 100_000 }: 
     const items = waiting
     waiting = []
     if (items.length === 0) return
+    await writeApart(items)
+  }
+
+  /** Of what the database refuses, writes one half after the other, so that a single bad item keeps no other back. */
+  async function writeApart(items: Item[]): Promise<void> {
     try {
       await write(items)
     } catch (error) {
-      const dropped = Math.max(0, items.length + waiting.length - most)
-      waiting = [...items, ...waiting].slice(dropped)
-      log.error({ name, waiting: waiting.length, dropped, error }, 'a batch could not be written')
-      plan(RETRY_AFTER)
+      if (isOutage(error)) return putBack(items, error)
+      if (items.length === 1) return log.error({ name, error }, 'an item cannot be written, and is dropped')
+      const middle = items.length >> 1
+      await writeApart(items.slice(0, middle))
+      await writeApart(items.slice(middle))
     }
+  }
+
+  function putBack(items: Item[], error: unknown): void {
+    const dropped = Math.max(0, items.length + waiting.length - most)
+    waiting = [...items, ...waiting].slice(dropped)
+    log.error({ name, waiting: waiting.length, dropped, error }, 'a batch could not be written')
+    plan(RETRY_AFTER)
   }
 
   return {

@@ -59,3 +59,19 @@ test('a call that left the range in which its price is known uses all that it he
   expect(await stateOf(world.svc)).toEqual({ used: 2 + 2 * 4096, held: 0 })
   expect(await world.svc.rows('select cost_micros from usage_records')).toEqual([{ cost_micros: null }])
 })
+
+test('a call whose record the database refuses keeps no other call from being settled, and is told in the log', async () => {
+  await using world = await started(takes(7, 3))
+  await world.svc.host.limits.set(limit as never)
+  await world.svc.rows(`create function refuse() returns trigger language plpgsql as $$
+    begin if new.id % 4 = 2 then raise exception 'refused'; end if; return new; end $$`)
+  await world.svc.rows('create trigger refuse before insert on usage_records for each row execute function refuse()')
+
+  const answers = await Promise.all(Array.from({ length: 8 }, world.ask))
+
+  expect(answers.map(({ status }) => status)).toEqual(Array(8).fill(200))
+  await world.svc.services.usageLedger.flush()
+  const recorded = await world.svc.rows<{ id: number }>('select id::int as id from usage_records order by id')
+  expect(recorded.map(({ id }) => id)).toEqual([1, 3, 4, 5, 7, 8])
+  expect(world.svc.log.filter((line) => line.includes('an item cannot be written, and is dropped'))).toHaveLength(2)
+})
