@@ -265,8 +265,8 @@ const comparable = (outcome: Outcome): Outcome => {
   return JSON.parse(text.replaceAll(/lug":"[^"]+"/g, 'lug":"some"'))
 }
 
-/** Sealed, or made by chance. */
-const incomparable = ['api_key', 'additional_config', 'slug', 'expires_at']
+/** Sealed, made by chance, or a moment. */
+const incomparable = ['api_key', 'additional_config', 'slug', 'expires_at', 'key_epoch_since', 'rekey_required_since']
 
 /** All rows of all tables, without what differs between two services that did the same. */
 async function stateOf({ rows }: JsonApiApp) {
