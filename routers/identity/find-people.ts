@@ -15,8 +15,12 @@ export const peopleQuery = z.strictObject({
     .describe('Part of a name or username, or a whole e-mail address.'),
 })
 
-/** A few people whom somebody could mean. Counted, because whoever asks often enough would know everybody. */
+/** Counts what tells a caller of a person: whoever asks often enough would know everybody. */
+export const consumePeopleSearch = (ctx: Context, caller: number): Promise<void> =>
+  consumeRateLimit(ctx, [`people:${caller}`], ctx.services.settings.peopleSearchesPerMinute)
+
+/** A few people whom somebody could mean. */
 export async function findPeople(ctx: Context, caller: number, query: string): Promise<FoundPerson[]> {
-  await consumeRateLimit(ctx, [`people:${caller}`], ctx.services.settings.peopleSearchesPerMinute)
+  await consumePeopleSearch(ctx, caller)
   return ctx.services.sql(statement, [query, caller, AI_USER_ID])
 }

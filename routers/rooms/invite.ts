@@ -10,6 +10,7 @@ import type { ChangeRecorder } from '../core/change-recorder.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
+import { consumePeopleSearch } from '../identity/find-people.ts'
 import type { CreateInput } from '../resource/record.ts'
 import { unknown } from '../verbs/lock.ts'
 import { getRow } from '../verbs/read.ts'
@@ -21,8 +22,9 @@ import { assertRoomForInvitation, assertRoomForMember } from './room-quotas.ts'
 
 export type InvitationInput = CreateInput<typeof roomMembers>
 
-/** Invites somebody, or changes their invitation where they have one. */
+/** Invites somebody, or changes their invitation where they have one. An invitation shows the name of whom it is for. */
 export async function invite(ctx: Context, inviter: number, input: InvitationInput): Promise<MemberRecord> {
+  if (input.user) await consumePeopleSearch(ctx, inviter)
   const key = await changing(ctx, (em, changes) => putInto(ctx, { em, changes, inviter }, input)).catch(
     translateConstraintError,
   )

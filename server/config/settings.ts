@@ -105,7 +105,9 @@ const shape = {
     .enum(['advise', 'enforce'])
     .default('advise')
     .describe('Whether messages with an earlier key of their room are refused, a minute after it got another one'),
-  PEOPLE_SEARCHES_PER_MINUTE: count(30, 1).describe('How often a minute a person may search for people to invite'),
+  PEOPLE_SEARCHES_PER_MINUTE: count(30, 1).describe(
+    'How often a minute a person may search for people or invite one by name',
+  ),
   SVC_NAME: z.string().max(120).default('svc').describe('Display name of the AI user, fixed when the database is made'),
   SVC_USERNAME: z
     .string()

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { join, makeRoom, startRooms } from '../kit/rooms.ts'
+import { invite, join, makeRoom, startRooms } from '../kit/rooms.ts'
 
 const start = async (settings: Record<string, string> = {}) => {
   const svc = await startRooms(settings)
@@ -66,6 +66,17 @@ test('people may be searched so often a minute by each person, and not at all by
   expect(own.map((answer) => (Array.isArray(answer) ? 200 : answer))).toEqual([200, 200, 429])
   expect(await svc.found('grace', svc.bob)).toHaveLength(1)
   expect(await svc.found('grace', svc.guest)).toBe(401)
+})
+
+test('who invites people by their ids, one after the other, learns no more names a minute than by searching', async () => {
+  await using svc = await start({ PEOPLE_SEARCHES_PER_MINUTE: '2' })
+  const room = await makeRoom(svc.ada)
+  const ids = await svc.rows<{ id: number }>(`select id from users where username in ('grace', 'linus', 'under_score')`)
+
+  const statuses: number[] = []
+  for (const { id } of ids) statuses.push((await invite(svc.ada, room, id, 'viewer')).status)
+
+  expect(statuses).toEqual([201, 201, 429])
 })
 
 test('who shares a room knows the other, without the address, until one of them is removed', async () => {

@@ -1,9 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { type Client, clientOf, type JsonApiApp, startJsonApi, to } from './json-api-client.ts'
 
-/** The service with more people: `ada` makes rooms, and each of the others can be anything in them. */
+/** The service with more people: `ada` makes rooms, invites as often as she likes, and each of the others can be anything in them. */
 export async function startRooms(settings: Record<string, string> = {}) {
-  const svc = await startJsonApi(settings)
+  const svc = await startJsonApi({ PEOPLE_SEARCHES_PER_MINUTE: '10000', ...settings })
   const abilities = ['user', 'read', 'write', 'keychain'] as const
   const names = ['cyd', 'dan', 'eve'] as const
   const made = await Promise.all(names.map((username) => svc.user({ username, abilities: [...abilities] })))
