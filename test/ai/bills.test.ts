@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
-import { describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { startApp } from '../kit/app.ts'
 import { eventsIn } from '../kit/event-stream.ts'
 import {
@@ -59,8 +59,14 @@ async function startWith(script: TokenScript, behave: Behaviour, timeouts: objec
   const kept = resources.move()
   return {
     upstream,
+    /** Has the provider answer the next question so. */
+    answerBy(next: Behaviour) {
+      upstream.behave = next
+      upstream.asked.length = 0
+    },
     ask: (signal?: AbortSignal, accept = 'text/event-stream') =>
       svc.send('POST', '/api/ai-req', { token, headers: { accept }, body: question(text), ...(signal && { signal }) }),
+    /** The only record there is, which it takes away. */
     async record() {
       const records = async () => {
         await svc.services.usageLedger.flush()
@@ -73,6 +79,7 @@ async function startWith(script: TokenScript, behave: Behaviour, timeouts: objec
       await pause(50)
       const [record, ...more] = await records()
       expect(more).toEqual([])
+      await svc.rows('delete from usage_records')
       return record
     },
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
@@ -105,11 +112,14 @@ const nothing = { input: 0, output: 0, cached: 0, cacheWrite: 0, reasoning: 0 }
 describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, script]))(
   'the record of a call of %s has what the provider counted',
   ([, script]) => {
+    let app: Awaited<ReturnType<typeof startWith>>
+    beforeAll(async () => {
+      app = await startWith(script, stalls)
+    })
+    afterAll(() => app[Symbol.asyncDispose]())
+
     test.for(['stop', 'length'] as const)('where the stream is whole (%s)', async (reason) => {
-      await using app = await startWith(
-        script,
-        startsWith(script, 5, (response) => response.end(script.end(counted, reason))),
-      )
+      app.answerBy(startsWith(script, 5, (response) => response.end(script.end(counted, reason))))
 
       const events = eventsIn(await (await app.ask()).text())
 
@@ -120,7 +130,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
 
     test('where the answer comes in one piece', async () => {
       const whole = { input: 40, output: 9, cached: 20, cacheWrite: script.counts.cacheWrite ? 10 : 0, reasoning: 0 }
-      await using app = await startWith(script, (_, response) => json(response, script.whole('Fine.', whole)))
+      app.answerBy((_, response) => json(response, script.whole('Fine.', whole)))
 
       expect((await app.ask(undefined, 'application/json')).status).toBe(200)
 
@@ -132,7 +142,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
         how === 'reset'
           ? void setTimeout(() => response.destroy(), 50)
           : response.end(how === 'error' ? script.error : '')
-      await using app = await startWith(script, startsWith(script, 3, breaks))
+      app.answerBy(startsWith(script, 3, breaks))
 
       expect(eventsIn(await (await app.ask()).text()).at(-1)?.event).toBe('error')
 
@@ -140,7 +150,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
     })
 
     test('where the caller goes away in the middle', async () => {
-      await using app = await startWith(script, startsWith(script, 3, waits))
+      app.answerBy(startsWith(script, 3, waits))
 
       await leaveAfter(app, 3)
 
@@ -148,7 +158,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
     })
 
     test('where the caller goes away after the last word, before the bill', async () => {
-      await using app = await startWith(script, startsWith(script, 5, waits))
+      app.answerBy(startsWith(script, 5, waits))
 
       await leaveAfter(app, 5)
 
@@ -164,7 +174,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
     })
 
     test('where the caller goes away before the first byte', async () => {
-      await using app = await startWith(script, stalls)
+      app.answerBy(stalls)
 
       await leaveAfter(app, 0)
 
@@ -180,7 +190,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
     })
 
     test('which is nothing where it refuses', async () => {
-      await using app = await startWith(script, refuses(400))
+      app.answerBy(refuses(400))
 
       expect((await app.ask()).status).toBe(500)
 
@@ -188,7 +198,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
     })
 
     test('which is nothing where it hangs up before a word', async () => {
-      await using app = await startWith(script, (_, response) => void response.destroy())
+      app.answerBy((_, response) => void response.destroy())
 
       expect((await app.ask()).status).toBe(500)
 
