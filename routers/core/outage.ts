@@ -23,8 +23,7 @@ export function unavailableOr<T>(failure: T): T | Problem {
   return failure instanceof Problem || !isOutage(failure) ? failure : new Problem('unavailable', { cause: failure })
 }
 
-/** Whether something failed because the database is out of reach, or could do it when tried again. */
-export function isOutage(error: unknown): boolean {
+function isOutage(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const { code, message, cause } = error as { code?: unknown; message: string; cause?: unknown }
   const word = typeof code === 'string' ? code : ''

@@ -1,4 +1,4 @@
-import { isOutage } from '../../routers/core/outage.ts'
+import { LRUCache } from 'lru-cache'
 import type { Log } from '../../routers/ports/log.ts'
 
 /** Collects items and writes them behind the answers: one write at a time takes all that came during the last. */
@@ -20,8 +20,50 @@ interface BatchOptions<Item> {
 
 const RETRY_AFTER = 1000
 
-export function createBatch<Item>({ name, write, log, gather, most = 100_000 }: BatchOptions<Item>): Batch<Item> {
+/** After so many tries an item that the database refuses is dropped; a second one helps where a row it names was just deleted. */
+const MAX_TRIES = 3
+
+/** What PostgreSQL says of values: out of range, against a constraint, refused by a trigger. */
+const refusals = /^(22|23|P0)\w{3}$/
+
+const isRefused = (error: unknown) => refusals.test(String((error as { code?: unknown }).code))
+
+interface Failure<Item> {
+  items: Item[]
+  error: unknown
+}
+
+/** Of what the database refuses, writes one half after the other, so that a single bad item keeps no other back. */
+async function writeApart<Item>(items: Item[], write: BatchOptions<Item>['write']): Promise<Failure<Item>[]> {
+  try {
+    await write(items)
+    return []
+  } catch (error) {
+    if (items.length === 1 || !isRefused(error)) return [{ items, error }]
+    const middle = items.length >> 1
+    return [...(await writeApart(items.slice(0, middle), write)), ...(await writeApart(items.slice(middle), write))]
+  }
+}
+
+/** Whether this was the last try of an item. */
+function countTries<Item extends number | object>(): (item: Item) => boolean {
+  const tries = new LRUCache<Item, number>({ max: 10_000 })
+  return (item) => {
+    const tried = (tries.get(item) ?? 0) + 1
+    tries.set(item, tried)
+    return tried >= MAX_TRIES
+  }
+}
+
+export function createBatch<Item extends number | object>({
+  name,
+  write,
+  log,
+  gather,
+  most = 100_000,
+}: BatchOptions<Item>): Batch<Item> {
   let waiting: Item[] = []
+  const isLastTry = countTries<Item>()
   let running: Promise<void> | undefined
   let timer: NodeJS.Timeout | undefined
 
@@ -43,19 +85,10 @@ export function createBatch<Item>({ name, write, log, gather, most = 100_000 }: 
     const items = waiting
     waiting = []
     if (items.length === 0) return
-    await writeApart(items)
-  }
-
-  /** Of what the database refuses, writes one half after the other, so that a single bad item keeps no other back. */
-  async function writeApart(items: Item[]): Promise<void> {
-    try {
-      await write(items)
-    } catch (error) {
-      if (isOutage(error)) return putBack(items, error)
-      if (items.length === 1) return log.error({ name, error }, 'an item cannot be written, and is dropped')
-      const middle = items.length >> 1
-      await writeApart(items.slice(0, middle))
-      await writeApart(items.slice(middle))
+    for (const { items: failed, error } of await writeApart(items, write)) {
+      if (isRefused(error) && failed.every(isLastTry))
+        log.error({ name, error }, 'an item cannot be written, and is dropped')
+      else putBack(failed, error)
     }
   }
 
