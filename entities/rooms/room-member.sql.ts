@@ -1,3 +1,4 @@
+import { statement } from '../sql/statement.ts'
 import { isPending, isPerson, type MemberRole } from './room-member.ts'
 
 /** Values: the room's id. Whoever changes a room, its members or its messages waits here for the others. */
@@ -10,7 +11,10 @@ export interface Membership {
 }
 
 /** Values: the room's and the person's id. */
-export const findMembership = `select id, role from room_members where room_id = ? and user_id = ? and state = 'member'`
+export const findMembership = statement<Membership>(
+  'find-membership',
+  `select id, role from room_members where room_id = $1 and user_id = $2 and state = 'member'`,
+)
 
 export interface RoomSize {
   /** With the AI user. */

@@ -63,9 +63,3 @@ export const markRead = `with reader as (
     returning up_to
   )
   select reader.id as member, exists (select from marked) as "isNew" from reader`
-
-/** Values: the room's id and the person's. */
-export const findMembership = statement<{ id: number }>(
-  'find-membership',
-  `select id from room_members where room_id = $1 and user_id = $2 and state = 'member'`,
-)

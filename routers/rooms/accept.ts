@@ -8,7 +8,6 @@ import {
   findInvitation,
   findMembership,
   type Invitation,
-  type Membership,
   restoreMembership,
   turnIntoMembership,
   type Withdrawn,
@@ -17,6 +16,7 @@ import type { ChangeRecorder } from '../core/change-recorder.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
+import { runNamed } from '../core/run-named.ts'
 import { notFound } from '../verbs/lock.ts'
 import { getRow } from '../verbs/read.ts'
 import { isInvitation, type MemberRecord, roomMembers } from './members.ts'
@@ -45,7 +45,7 @@ export async function accept(ctx: Context, person: number, accepting: Accepting)
     const { roomId } = await find(em, person, accepting)
     const room = await lockRoomById(em, roomId)
     const invitation = await find(em, person, accepting)
-    const [member] = await em.execute<Membership[]>(findMembership, [roomId, person])
+    const [member] = await runNamed(em, findMembership, [roomId, person])
     if (member) throw new Problem('conflict', { detail: 'You are a member already.' })
     assertRoomForMember(ctx, await sizeOf(em, roomId))
     const id = await become(em, changes, person, invitation)

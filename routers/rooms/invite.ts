@@ -1,15 +1,11 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { AI_USER_ID, User } from '../../entities/identity/user.ts'
-import {
-  deleteExpiredInvitations,
-  findMembership,
-  type Membership,
-  putInvitation,
-} from '../../entities/rooms/room-member.sql.ts'
+import { deleteExpiredInvitations, findMembership, putInvitation } from '../../entities/rooms/room-member.sql.ts'
 import type { ChangeRecorder } from '../core/change-recorder.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
+import { runNamed } from '../core/run-named.ts'
 import { consumePeopleSearch } from '../identity/find-people.ts'
 import type { CreateInput } from '../resource/record.ts'
 import { unknown } from '../verbs/lock.ts'
@@ -61,6 +57,6 @@ async function putInto(ctx: Context, { em, changes, inviter }: Inviting, input: 
 async function assertInvitable(em: EntityManager, room: number, person: number): Promise<void> {
   const found = person === AI_USER_ID ? null : await em.findOne(User, { id: person }, { fields: ['id'] })
   if (!found) throw new Problem('not_found', { issues: [unknown('users', ['user'])] })
-  const [member] = await em.execute<Membership[]>(findMembership, [room, person])
+  const [member] = await runNamed(em, findMembership, [room, person])
   if (member) throw new Problem('conflict', { detail: 'This person is a member already.' })
 }

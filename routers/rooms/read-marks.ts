@@ -1,4 +1,5 @@
-import { findMembership, markRead as markReadText } from '../../entities/rooms/room-message.sql.ts'
+import { findMembership } from '../../entities/rooms/room-member.sql.ts'
+import { markRead as markReadText } from '../../entities/rooms/room-message.sql.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'

@@ -9,6 +9,7 @@ import {
 import type { MemberRole } from '../../entities/rooms/room-member.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
+import { runNamed } from '../core/run-named.ts'
 import { seesAll, viewerOf } from '../verbs/viewer.ts'
 
 export interface LockedRoom {
@@ -41,7 +42,7 @@ export async function enterRoom(
   roles: readonly MemberRole[],
 ): Promise<EnteredRoom> {
   const room = await lockRoomById(em, id)
-  const [member] = await em.execute<Membership[]>(findMembership, [id, viewerOf(ctx).viewer])
+  const [member] = await runNamed(em, findMembership, [id, viewerOf(ctx).viewer])
   if (!member && !seesAll(ctx)) throw noSuchRoom(id)
   if (!member || !roles.includes(member.role)) throw new Problem('not_permitted')
   return { ...room, member }
