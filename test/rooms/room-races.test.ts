@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { expect, test } from 'vitest'
+import { administer, cloneDatabase } from '../kit/database.ts'
 import { to } from '../kit/json-api-client.ts'
 import { join, makeRoom, startRooms } from '../kit/rooms.ts'
 import { whileChanging } from '../kit/while-changing.ts'
@@ -45,10 +46,14 @@ test('a room is deleted while one of its members marks it as read', async () => 
 }, 60_000)
 
 test('a change that the database ends because of a deadlock may be tried again', async () => {
-  await using svc = await startRooms()
+  await using database = await cloneDatabase()
+  // The service looks for a deadlock long after there is one, and the other side never does.
+  await administer(`alter database ${database.name} set deadlock_timeout = '3s'`)
+  await using svc = await startRooms({ DATABASE_URL: database.url })
   const room = await makeRoom(svc.ada)
-  const client = new pg.Client({ connectionString: svc.env.DATABASE_URL })
+  const client = new pg.Client({ connectionString: database.url })
   await client.connect()
+  await client.query(`set deadlock_timeout = '1h'`)
   await client.query('begin')
   await client.query('select from room_members for update')
 
