@@ -10,6 +10,7 @@ import { lockKeychain } from '../routers/identity/keychain-lock.ts'
 import { resources } from '../routers/index.ts'
 import { createCatalogue } from '../routers/resource/catalogue.ts'
 import { letGoOfRooms } from '../routers/rooms/erase-member.ts'
+import { noteProfile } from '../routers/rooms/note-profile.ts'
 import { askForNewKeysOf } from '../routers/rooms/require-rekey.ts'
 import { createGateway } from './ai/gateway.ts'
 import { readModelConfig } from './config/ai-config.ts'
@@ -106,6 +107,8 @@ function listen(hooks: HookRegistry): HookRegistry {
   hooks.on('user-type-changed', lockKeychain)
   hooks.on('user-erasing', letGoOfRooms)
   hooks.on('user-keys-changed', askForNewKeysOf)
+  hooks.on('user-keys-changed', noteProfile)
+  hooks.on('user-profile-changed', noteProfile)
   return hooks
 }
 

@@ -37,6 +37,9 @@ export const countRooms = `select count(*)::int as rooms from room_members where
 /** Values: the room's id. */
 export const deleteExpiredInvitations = `delete from room_members where room_id = ? and state = 'invited' and expires_at <= now()`
 
+/** Values: ids of people as an array. Nobody is erased or renamed between an invitation and its commit. */
+export const lockPeople = 'select from users where id = any(?::int[]) order by id for share'
+
 /** Values: room, person, role, inviter, wrapped key, its epoch, hash of the proof, milliseconds until it expires. */
 export const putInvitation = `insert into room_members
     (room_id, user_id, role, state, inviter_id, wrapped_key, key_epoch, proof_hash, expires_at)
@@ -121,6 +124,22 @@ export const listConcerned = `select user_id as id, case when state = 'invited' 
 
 /** Values: the person's id. In one order, so that two who let go of the same rooms wait for each other only once. */
 export const findMemberships = `select id, room_id as room from room_members where user_id = ? and state = 'member' order by room_id`
+
+/** A row in which a person is shown to others. */
+export interface ShownRow {
+  id: number
+  room: number
+  isMember: boolean
+  /** Whom an invitation is for. */
+  invited: number | null
+}
+
+/** Values: the person's id. Their memberships, and the invitations of them and by them. */
+export const findShown = statement<ShownRow>(
+  'find-shown',
+  `select id, room_id as room, state = 'member' as "isMember", user_id as invited from room_members
+    where user_id = $1 and state <> 'removed' or inviter_id = $1 and state = 'invited' order by id`,
+)
 
 /** Values: the room's id. */
 export const promoteSuccessor = `update room_members set role = 'admin', updated_at = now() where id = (

@@ -42,8 +42,8 @@ export interface Erasing {
   files: string[]
 }
 
-/** A person whose public key is another one, or gone, in a transaction that holds the person. */
-export interface ChangedKeys {
+/** A person of whom others see something new, in a transaction that holds the person. */
+export interface ChangedPerson {
   userId: number
   em: EntityManager
   changes: ChangeRecorder
@@ -67,7 +67,9 @@ export interface Hooks {
   /** Somebody is about to be erased, in a transaction: what refers to them in other ways than by a column is let go of first. */
   'user-erasing': Erasing
   /** What was wrapped for the public key that a person had is of no use to them any more. */
-  'user-keys-changed': ChangedKeys
+  'user-keys-changed': ChangedPerson
+  /** Others see another name, picture, text or public key of a person. */
+  'user-profile-changed': ChangedPerson
   'health-check': { results: Map<string, HealthResult> }
   'usage-limit-reached': ReachedLimit
 }

@@ -161,9 +161,13 @@ async function updateUser(ctx: Context, { avatar: image, ...given }: UserChange)
   return replacePicture(ctx, { before, image, write: (avatar) => write(ctx, { ...given, avatar }) })
 }
 
-const write = (ctx: Context, change: RowChange) => updateRow(ctx, users, change, { afterFlush })
+const write = (ctx: Context, change: RowChange) =>
+  updateRow(ctx, users, change, { afterFlush: (written) => afterFlush(ctx, written) })
 
-/** A role that stays the same is not among the given members. */
-async function afterFlush({ em, row, given }: WrittenRow): Promise<void> {
-  if (given['role'] !== undefined) await endSessions(em, row.id)
+/** What stays the same is not among the given members. */
+async function afterFlush({ services }: Context, { em, changes, row, given }: WrittenRow): Promise<void> {
+  const { role, ...shown } = given
+  if (role !== undefined) await endSessions(em, row.id)
+  if (Object.keys(shown).length > 0)
+    await services.hooks.settle('user-profile-changed', { userId: row.id, em, changes })
 }

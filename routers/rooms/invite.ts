@@ -1,6 +1,11 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { AI_USER_ID, User } from '../../entities/identity/user.ts'
-import { deleteExpiredInvitations, findMembership, putInvitation } from '../../entities/rooms/room-member.sql.ts'
+import {
+  deleteExpiredInvitations,
+  findMembership,
+  lockPeople,
+  putInvitation,
+} from '../../entities/rooms/room-member.sql.ts'
 import type { ChangeRecorder } from '../core/change-recorder.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
@@ -10,6 +15,7 @@ import { consumePeopleSearch } from '../identity/find-people.ts'
 import type { CreateInput } from '../resource/record.ts'
 import { unknown } from '../verbs/lock.ts'
 import { getRow } from '../verbs/read.ts'
+import { arrayOf } from '../verbs/run-in.ts'
 import { translateConstraintError } from '../verbs/write.ts'
 import { invitationId, type MemberRecord, roomMembers } from './members.ts'
 import { concernedBy } from './note-invitations.ts'
@@ -35,10 +41,12 @@ interface Inviting {
 
 async function putInto(ctx: Context, { em, changes, inviter }: Inviting, input: InvitationInput): Promise<number> {
   const { user = null, proofHash = null, role, wrappedKey, keyEpoch } = input
+  const person = user === null ? null : Number(user)
+  // In the order in which everybody locks: first the people, then the room.
+  await em.execute(lockPeople, [arrayOf(person === null ? [inviter] : [inviter, person])])
   const room = await enterRoom(ctx, em, Number(input.room), ['admin'])
   if (keyEpoch !== room.keyEpoch)
     throw new Problem('conflict', { detail: `The room uses the key with the number ${room.keyEpoch}.` })
-  const person = user === null ? null : Number(user)
   if (person === null && proofHash === null)
     throw new Problem('invalid', { issues: [{ path: ['proofHash'], message: 'is needed where nobody is named' }] })
   if (person !== null) await assertInvitable(em, room.id, person)

@@ -1,10 +1,10 @@
 import { lockRoomsOf, requireRekey } from '../../entities/rooms/room-key.sql.ts'
-import type { ChangedKeys } from '../core/hooks.ts'
+import type { ChangedPerson } from '../core/hooks.ts'
 import { arrayOf } from '../verbs/run-in.ts'
 
 /** Makes rooms ask for a new key: somebody has one who should not, or lacks it. Their locks are held. */
 export async function askForNewKey(
-  { em, changes }: Omit<ChangedKeys, 'userId'>,
+  { em, changes }: Omit<ChangedPerson, 'userId'>,
   rooms: readonly number[],
 ): Promise<void> {
   const asking = rooms.length > 0 ? await em.execute<{ id: number }[]>(requireRekey, [arrayOf(rooms)]) : []
@@ -12,7 +12,7 @@ export async function askForNewKey(
 }
 
 /** The same for all rooms of a person whose keys are others from now on; what was wrapped for the old ones goes. */
-export async function askForNewKeysOf({ em, changes, userId }: ChangedKeys): Promise<void> {
+export async function askForNewKeysOf({ em, changes, userId }: ChangedPerson): Promise<void> {
   const rooms = await em.execute<{ id: number }[]>(lockRoomsOf, [userId])
   await em.execute('delete from room_keys where user_id = ?', [userId])
   await askForNewKey(

@@ -87,6 +87,13 @@ const table: Record<string, Record<string, (world: World) => Answered>> = {
         publicKey: Buffer.from(randomUUID()).toString('base64'),
       }),
   },
+  'users.update': {
+    'a member gets another name': () => svc.bob.update('users', svc.people.bob.id, { displayName: randomUUID() }),
+    'whoever invites gets another name': () =>
+      svc.ada.update('users', svc.people.ada.id, { displayName: randomUUID() }),
+    'an invited person gets another name': () =>
+      svc.dan.update('users', svc.people.dan.id, { displayName: randomUUID() }),
+  },
   'users.delete': {
     'the only administrator of a room is erased': async ({ room, member }) => {
       const lone = await svc.user({ abilities: ['read', 'write', 'user'] })

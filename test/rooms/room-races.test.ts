@@ -2,7 +2,7 @@ import pg from 'pg'
 import { expect, test } from 'vitest'
 import { administer, cloneDatabase } from '../kit/database.ts'
 import { to } from '../kit/json-api-client.ts'
-import { join, makeRoom, startRooms } from '../kit/rooms.ts'
+import { invite, join, makeRoom, newLink, startRooms } from '../kit/rooms.ts'
 import { whileChanging } from '../kit/while-changing.ts'
 
 test('somebody is erased although one of their rooms is deleted at the same moment', async () => {
@@ -16,6 +16,25 @@ test('somebody is erased although one of their rooms is deleted at the same mome
 
   expect(erased.status).toBe(200)
   expect(await svc.rows('select id from users where id = $1', [svc.people.dan.id])).toEqual([])
+})
+
+test('an invitation by name and link is no link for everybody once its person is erased while it is made', async () => {
+  await using svc = await startRooms()
+  const room = await makeRoom(svc.ada)
+  const client = new pg.Client({ connectionString: svc.env.DATABASE_URL })
+  await client.connect()
+  await client.query('begin')
+  await client.query('select from change_streams where stream = $1 for update', [`room:${room}`])
+
+  const inviting = invite(svc.ada, room, svc.people.dan.id, 'editor', { proofHash: newLink().proofHash })
+  await waiting(svc, 1)
+  const erasing = svc.admin.delete(`/users/${svc.people.dan.id}`)
+  await waiting(svc, 2)
+  await client.query('rollback')
+  await client.end()
+
+  expect([(await inviting).status, (await erasing).status]).toEqual([201, 200])
+  expect(await svc.rows(`select id from room_members where state = 'invited'`)).toEqual([])
 })
 
 test('a room is deleted while one of its members marks it as read', async () => {

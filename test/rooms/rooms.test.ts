@@ -76,3 +76,17 @@ test('a room has a picture, which its administrators change and its members alon
   expect((await svc.ada.delete(`/rooms/${room}`)).status).toBe(200)
   await expect(svc.services.storage.get(first)).rejects.toThrow()
 })
+
+test('what members show of themselves is told to their rooms, and to no room that they have left', async () => {
+  await using svc = await startRooms()
+  const [room, left] = [await makeRoom(svc.ada), await makeRoom(svc.ada)]
+  const [member, gone] = [await join(svc, room, 'bob', 'viewer'), await join(svc, left, 'bob', 'viewer')]
+  await svc.bob.delete(`/room-members/${gone}`)
+  const changes = [{ bio: 'Plays chess.' }, { bio: 'Plays chess.' }, { displayName: 'Robert' }, { avatar: null }]
+  await svc.rows('delete from change_log')
+
+  for (const change of changes) expect((await svc.bob.update('users', svc.people.bob.id, change)).status).toBe(200)
+
+  const told = { stream: `room:${room}`, kind: 'room-members.updated', subject: member }
+  expect(await svc.rows('select stream, kind, subject from change_log')).toEqual([told, told])
+})
