@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import { eventsIn, textOf } from '../kit/ai/event-stream.ts'
+import { key, type Protocol, protocols } from '../kit/ai/protocols.ts'
+import { type Behaviour, beginStream, canary, configFor, json, question, startProvider } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
-import { eventsIn, textOf } from '../kit/event-stream.ts'
-import { key, type Protocol, protocols } from '../kit/protocols.ts'
-import { type Behaviour, beginStream, canary, configFor, json, question, startProvider } from '../kit/provider.ts'
 
 const streaming = { accept: 'text/event-stream' }
 

@@ -1,6 +1,5 @@
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test, vi } from 'vitest'
-import { startApp } from '../kit/app.ts'
 import {
   type Asked,
   answers,
@@ -12,7 +11,8 @@ import {
   inTurn,
   question,
   startProvider,
-} from '../kit/provider.ts'
+} from '../kit/ai/provider.ts'
+import { startApp } from '../kit/app.ts'
 
 const EXTENSIONS = fileURLToPath(new URL('../fixtures/extension.ts', import.meta.url))
 

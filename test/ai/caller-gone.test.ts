@@ -1,8 +1,8 @@
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
-import { recordsOf, startWith, streaming } from '../kit/asked-provider.ts'
-import { type Behaviour, beginStream, chunk, neverEnds, refuses, stalls } from '../kit/provider.ts'
+import { recordsOf, startWith, streaming } from '../kit/ai/asked-provider.ts'
+import { type Behaviour, beginStream, chunk, neverEnds, refuses, stalls } from '../kit/ai/provider.ts'
 
 describe('a caller who goes away', () => {
   test('a caller who goes away ends the provider call of an answer in one piece', async () => {

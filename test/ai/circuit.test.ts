@@ -2,8 +2,6 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test, vi } from 'vitest'
-import { startApp, type TestUser } from '../kit/app.ts'
-import { freePort } from '../kit/free-port.ts'
 import {
   answers,
   type Behaviour,
@@ -17,7 +15,9 @@ import {
   replies,
   stalls,
   startProvider,
-} from '../kit/provider.ts'
+} from '../kit/ai/provider.ts'
+import { startApp, type TestUser } from '../kit/app.ts'
+import { freePort } from '../kit/free-port.ts'
 
 const streaming = { accept: 'text/event-stream' }
 

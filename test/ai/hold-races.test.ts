@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { expect, test } from 'vitest'
+import { configFor, question, startProvider } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
-import { configFor, question, startProvider } from '../kit/provider.ts'
 
 test('a process that does not know the counters yet does not wait in a circle with one that does', async () => {
   await using provider = await startProvider()

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test, vi } from 'vitest'
 import type { ReachedLimit } from '../../entities/ai/usage-notice.sql.ts'
+import { configFor, question, startProvider } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { configFor, question, startProvider } from '../kit/provider.ts'
 
 const limit = { name: 'each', for: 'user', cap: 10, unit: 'requests', per: 'month' } as const
 

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
-import { type CapChange, type Operation, problemsIn, type RecordedCall, type Sample } from '../kit/limit-history.ts'
-import { askOnce, type Replicas, sampleOf, startReplicas } from '../kit/limit-replicas.ts'
+import { type CapChange, type Operation, problemsIn, type RecordedCall, type Sample } from '../kit/ai/limit-history.ts'
+import { askOnce, type Replicas, sampleOf, startReplicas } from '../kit/ai/limit-replicas.ts'
 import { rounds } from '../kit/rounds.ts'
 
 vi.setConfig({ testTimeout: 15 * 60_000 })

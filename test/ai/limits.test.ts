@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { createTRPCClient, httpLink } from '@trpc/client'
 import { describe, expect, test, vi } from 'vitest'
 import type { AppRouter } from '../../routers/index.ts'
+import { answers, configFor, neverEnds, question, startProvider } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { answers, configFor, neverEnds, question, startProvider } from '../kit/provider.ts'
 import { dataFolder, startProcess } from '../kit/service-process.ts'
 
 const pricing = { currency: 'EUR', inputPerMillion: 1, outputPerMillion: 2 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import { configFor, question, startProvider } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
-import { configFor, question, startProvider } from '../kit/provider.ts'
 
 async function started() {
   await using resources = new AsyncDisposableStack()

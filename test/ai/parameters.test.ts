@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
+import { eventsIn, textOf } from '../kit/ai/event-stream.ts'
+import { key, type Protocol, protocols } from '../kit/ai/protocols.ts'
+import { type Behaviour, beginStream, callsTool, configFor, json, question, startProvider } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
-import { eventsIn, textOf } from '../kit/event-stream.ts'
-import { clientOf } from '../kit/json-api-client.ts'
-import { key, type Protocol, protocols } from '../kit/protocols.ts'
-import { type Behaviour, beginStream, callsTool, configFor, json, question, startProvider } from '../kit/provider.ts'
+import { clientOf } from '../kit/json-api/client.ts'
 
 const toolSettings = { EXTENSIONS: 'test/fixtures/extension.ts' }
 

@@ -2,10 +2,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { configFor, json, question, startProvider } from '../kit/ai/provider.ts'
+import { type Counted, type TokenScript, tokenScripts } from '../kit/ai/token-scripts.ts'
 import { startApp } from '../kit/app.ts'
 import { host } from '../kit/command-line.ts'
-import { configFor, json, question, startProvider } from '../kit/provider.ts'
-import { type Counted, type TokenScript, tokenScripts } from '../kit/token-scripts.ts'
 
 const prices = {
   currency: 'EUR',

@@ -1,9 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test, vi } from 'vitest'
-import { startApp } from '../kit/app.ts'
-import { failures, recordsOf, startWith, streaming } from '../kit/asked-provider.ts'
-import { eventsIn, textOf } from '../kit/event-stream.ts'
-import { freePort } from '../kit/free-port.ts'
+import { failures, recordsOf, startWith, streaming } from '../kit/ai/asked-provider.ts'
+import { eventsIn, textOf } from '../kit/ai/event-stream.ts'
 import {
   answers,
   type Behaviour,
@@ -18,7 +16,9 @@ import {
   refuses,
   replies,
   stalls,
-} from '../kit/provider.ts'
+} from '../kit/ai/provider.ts'
+import { startApp } from '../kit/app.ts'
+import { freePort } from '../kit/free-port.ts'
 
 const timeouts = { connect: '1s', firstByte: '700ms', total: '5s' }
 

@@ -1,5 +1,4 @@
 import { describe, expect, test, vi } from 'vitest'
-import { startApp } from '../kit/app.ts'
 import {
   answers,
   breaksOff,
@@ -10,7 +9,8 @@ import {
   refuses,
   replies,
   startProvider,
-} from '../kit/provider.ts'
+} from '../kit/ai/provider.ts'
+import { startApp } from '../kit/app.ts'
 
 const secretKey = 'CANARY-PROVIDER-KEY-0123456789'
 const spoken = { prompt: 'CANARY-PROMPT', answer: 'CANARY-ANSWER', system: 'CANARY-SYSTEM', query: 'CANARY-QUERY' }

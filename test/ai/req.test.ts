@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { answers, configFor, question, startProvider } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
-import { answers, configFor, question, startProvider } from '../kit/provider.ts'
 
 const says = (...turns: [role: string, text: string][]) => ({
   payload: { model: 'mock-1', messages: turns.map(([role, text]) => ({ role, content: { text } })) },

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
+import { type Behaviour, completion, configFor, inTurn, json, question, startProvider } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { clientOf } from '../kit/json-api-client.ts'
-import { type Behaviour, completion, configFor, inTurn, json, question, startProvider } from '../kit/provider.ts'
+import { clientOf } from '../kit/json-api/client.ts'
 
 /** Answers, and says that it took so many tokens. */
 const takes =

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { recordsOf, startWith, streaming } from '../kit/asked-provider.ts'
-import { eventsIn, textOf } from '../kit/event-stream.ts'
-import { answers, type Behaviour, beginStream, chunk, endStream, question } from '../kit/provider.ts'
+import { recordsOf, startWith, streaming } from '../kit/ai/asked-provider.ts'
+import { eventsIn, textOf } from '../kit/ai/event-stream.ts'
+import { answers, type Behaviour, beginStream, chunk, endStream, question } from '../kit/ai/provider.ts'
 
 test('a stream has deltas, then what it took, then the end', async () => {
   await using app = await startWith(answers('Good day to you.'))

@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { pipeline } from 'node:stream/promises'
 import { expect, test, vi } from 'vitest'
+import { type Behaviour, beginStream, chunk, configFor, question, startProvider } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { type Behaviour, beginStream, chunk, configFor, question, startProvider } from '../kit/provider.ts'
 
 /** More than all buffers on the way hold. */
 const flood: Behaviour = async (_, response) => {

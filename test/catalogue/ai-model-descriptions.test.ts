@@ -7,7 +7,7 @@ import {
   pointersOf,
   startJsonApi,
   to,
-} from '../kit/json-api-client.ts'
+} from '../kit/json-api/client.ts'
 
 async function describeModels({ admin }: JsonApiApp, { model }: Catalogue) {
   const ids: Record<string, string> = {}

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createContext } from '../../routers/core/context.ts'
 import { createCaller } from '../../routers/index.ts'
-import { addCatalogue, idsOf, pointersOf, startJsonApi, to, toMany } from '../kit/json-api-client.ts'
+import { addCatalogue, idsOf, pointersOf, startJsonApi, to, toMany } from '../kit/json-api/client.ts'
 
 describe('models', () => {
   test('programs find the models that are active, of an active provider and enabled for them', async () => {

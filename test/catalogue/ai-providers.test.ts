@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { API_KEY } from '../../routers/ports/vault.ts'
-import { addCatalogue, idsOf, pointersOf, startJsonApi, to } from '../kit/json-api-client.ts'
-import { answers, question, startProvider } from '../kit/provider.ts'
+import { answers, question, startProvider } from '../kit/ai/provider.ts'
+import { addCatalogue, idsOf, pointersOf, startJsonApi, to } from '../kit/json-api/client.ts'
 
 const secret = 'SECRET-KEY-OF-A-PROVIDER'
 const provided = { providerId: 'mine', name: 'Mine', adapter: 'openai-compatible', apiUrl: 'https://ai.example.org/v1' }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { addCatalogue, idsOf, pointersOf, startJsonApi, toMany } from '../kit/json-api-client.ts'
+import { addCatalogue, idsOf, pointersOf, startJsonApi, toMany } from '../kit/json-api/client.ts'
 
 describe('tools', () => {
   test('people find those that are active, with their server and the models that are for them', async () => {

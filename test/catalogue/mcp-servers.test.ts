@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { SERVER_CONFIG, SERVER_KEY } from '../../routers/ports/vault.ts'
-import { addCatalogue, idsOf, pointersOf, startJsonApi } from '../kit/json-api-client.ts'
+import { addCatalogue, idsOf, pointersOf, startJsonApi } from '../kit/json-api/client.ts'
 
 const given = { url: 'https://tools.example.org/mcp', serverLabel: 'Tools' }
 

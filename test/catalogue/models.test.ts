@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
+import { activeOf, model, provider, startWith } from '../kit/ai/model-config.ts'
+import { answers, configFor, question, refuses, startProvider } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
 import { cloneDatabase } from '../kit/database.ts'
-import { activeOf, model, provider, startWith } from '../kit/model-config.ts'
-import { answers, configFor, question, refuses, startProvider } from '../kit/provider.ts'
 
 test('the configuration of models may be YAML, with secrets from the environment', async () => {
   await using upstream = await startProvider(answers('From YAML.'))

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import { model, provider, startWith } from '../kit/ai/model-config.ts'
+import { configFor, question, startProvider } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { cloneDatabase } from '../kit/database.ts'
-import { model, provider, startWith } from '../kit/model-config.ts'
-import { configFor, question, startProvider } from '../kit/provider.ts'
 
 describe("a provider's key", () => {
   const keyOf = async (svc: TestApp) =>

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { idsOf, startJsonApi } from '../kit/json-api-client.ts'
+import { idsOf, startJsonApi } from '../kit/json-api/client.ts'
 
 const extension = 'test/fixtures/public-extension.ts'
 

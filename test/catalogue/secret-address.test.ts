@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type JsonApiApp, pointersOf, startJsonApi } from '../kit/json-api-client.ts'
+import { type JsonApiApp, pointersOf, startJsonApi } from '../kit/json-api/client.ts'
 
 let svc: JsonApiApp
 beforeAll(async () => {

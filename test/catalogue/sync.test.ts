@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
+import { activeOf, model, provider, startWith } from '../kit/ai/model-config.ts'
+import { configFor } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { cloneDatabase } from '../kit/database.ts'
 import { freePort } from '../kit/free-port.ts'
-import { activeOf, model, provider, startWith } from '../kit/model-config.ts'
-import { configFor } from '../kit/provider.ts'
 
 const externals = async (svc: TestApp) =>
   (

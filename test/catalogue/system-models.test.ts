@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createContext } from '../../routers/core/context.ts'
 import { createCaller } from '../../routers/index.ts'
-import { addCatalogue, type Catalogue, type JsonApiApp, pointersOf, startJsonApi, to } from '../kit/json-api-client.ts'
+import { addCatalogue, type Catalogue, type JsonApiApp, pointersOf, startJsonApi, to } from '../kit/json-api/client.ts'
 
 async function assign({ admin }: JsonApiApp, tasks: [modelType: string, usageType: string, model: string][]) {
   const ids: string[] = []

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createContext } from '../../routers/core/context.ts'
 import { createCaller } from '../../routers/index.ts'
-import { type JsonApiApp, pointersOf, startJsonApi } from '../kit/json-api-client.ts'
+import { type JsonApiApp, pointersOf, startJsonApi } from '../kit/json-api/client.ts'
 
 type Row = [promptType: string, usageType: string, locale: string]
 

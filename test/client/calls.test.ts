@@ -8,8 +8,8 @@ import type { AnyTRPCProcedure } from '@trpc/server'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { accessOf } from '../../routers/core/trpc.ts'
 import { appRouter } from '../../routers/index.ts'
+import { answers, configFor, startProvider } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
-import { answers, configFor, startProvider } from '../kit/provider.ts'
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../..', import.meta.url))

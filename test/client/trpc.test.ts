@@ -1,8 +1,8 @@
 import { expect, test, vi } from 'vitest'
 import { createClient, SvcError } from '../../facades/client/index.ts'
+import { answers, beginStream, chunk, configFor, stalls, startProvider } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { administer, cloneDatabase } from '../kit/database.ts'
-import { answers, beginStream, chunk, configFor, stalls, startProvider } from '../kit/provider.ts'
 
 const clientOf = (svc: TestApp, token: string) => createClient({ url: svc.url, token })
 const ask = (text = 'Hello', model = 'mock-1') => ({ model, messages: [{ role: 'user' as const, content: { text } }] })

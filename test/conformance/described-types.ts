@@ -8,7 +8,7 @@ import {
   undescribed,
 } from './api.ts'
 import { isObject, type Json, type JsonObject, object } from './json.ts'
-import { word } from './schema-values.ts'
+import { word } from './openapi/schema-values.ts'
 import type { ServerDescription, TypeDescription } from './server-description.ts'
 
 /** The types that a description names, each with what the server itself says of it where the description is silent. */

@@ -2,7 +2,7 @@ import { type Api, newRelation, type Relation, type TargetType, undescribed, unk
 import { type ClientOptions, credentialsOf } from './client.ts'
 import { describedTypes } from './described-types.ts'
 import { type Json, type JsonObject, object, text } from './json.ts'
-import { OpenApiReader } from './openapi-reader.ts'
+import { OpenApiReader } from './openapi/reader.ts'
 import type { TargetOptions, TargetServer } from './target.ts'
 import { dataOf, relationshipsOf } from './walk.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { invite, join, makeRoom, startRooms } from '../kit/rooms.ts'
+import { invite, join, makeRoom, startRooms } from '../kit/rooms/rooms.ts'
 
 const start = async (settings: Record<string, string> = {}) => {
   const svc = await startRooms(settings)

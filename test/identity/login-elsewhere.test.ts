@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { startApp } from '../kit/app.ts'
 import { openBrowser } from '../kit/browser.ts'
 import { freePort } from '../kit/free-port.ts'
-import { openBrowser as openForms, startOidcProvider } from '../kit/oidc.ts'
+import { openBrowser as openForms, startOidcProvider } from '../kit/parts/oidc.ts'
 
 const returns = [
   '?state=x&code=%0d%0aset-cookie:%20a=b',

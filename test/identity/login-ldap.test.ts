@@ -5,9 +5,9 @@ import { openLoginSources } from '../../server/login/index.ts'
 import { createLdap } from '../../server/login/ldap.ts'
 import { freePort } from '../kit/free-port.ts'
 import { keepLog } from '../kit/log.ts'
-import { startRelay } from '../kit/relay.ts'
-import { BASE, type Slapd, startSlapd } from '../kit/slapd.ts'
-import { describeWith } from '../kit/with-parts.ts'
+import { startRelay } from '../kit/parts/relay.ts'
+import { BASE, type Slapd, startSlapd } from '../kit/parts/slapd.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
 
 const SECRET = 'service secret'
 

@@ -4,7 +4,7 @@ import { readEnv } from '../../server/config/env.ts'
 import { openLoginSources } from '../../server/login/index.ts'
 import { freePort } from '../kit/free-port.ts'
 import { keepLog } from '../kit/log.ts'
-import { type OidcProvider, openBrowser, startOidcProvider } from '../kit/oidc.ts'
+import { type OidcProvider, openBrowser, startOidcProvider } from '../kit/parts/oidc.ts'
 
 const SVC = 'https://svc.example.org/ai'
 const unavailable = { problem: 'unavailable' }

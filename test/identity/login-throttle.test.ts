@@ -3,7 +3,7 @@ import { Redis } from 'ioredis'
 import { describe, expect, inject, test } from 'vitest'
 import { createLoginThrottle, type LoginLimits } from '../../routers/identity/sessions/login-throttle.ts'
 import { createKeyValue } from '../../server/stores/key-value.ts'
-import { testWith } from '../kit/with-parts.ts'
+import { testWith } from '../kit/parts/with-parts.ts'
 
 const limits: LoginLimits = { perAccount: 3, perAddress: 5, windowSeconds: 600 }
 

@@ -16,8 +16,8 @@ import {
   list,
   standings,
   start,
-} from '../kit/own-sessions.ts'
-import { guest, user } from '../kit/sessions.ts'
+} from '../kit/identity/own-sessions.ts'
+import { guest, user } from '../kit/identity/sessions.ts'
 
 const moment = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 

@@ -2,7 +2,7 @@ import { describe, expect, inject, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
 import { cloneDatabase } from '../kit/database.ts'
-import { describeWith } from '../kit/with-parts.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
 
 const create = (browser: TestBrowser, body: object = { name: 'laptop' }) =>
   browser.send('POST', '/req/profile/create-token', { body })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { CHROME, come, FIREFOX, handleOf, list, start } from '../kit/own-sessions.ts'
+import { CHROME, come, FIREFOX, handleOf, list, start } from '../kit/identity/own-sessions.ts'
 
 /** What browsers call themselves, and by which names their people know them. */
 const agents: [name: string, userAgent: string][] = [

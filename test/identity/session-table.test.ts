@@ -11,8 +11,18 @@ import type { Statement } from '../../entities/sql/statement.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
 import { cloneDatabase } from '../kit/database.ts'
-import { CHROME, come, end, endOthers, FIREFOX, handleOf, list, standings, start } from '../kit/own-sessions.ts'
-import { guest, user } from '../kit/sessions.ts'
+import {
+  CHROME,
+  come,
+  end,
+  endOthers,
+  FIREFOX,
+  handleOf,
+  list,
+  standings,
+  start,
+} from '../kit/identity/own-sessions.ts'
+import { guest, user } from '../kit/identity/sessions.ts'
 
 describe('on two replicas', () => {
   test('sessions are seen from both, and end on both at once', async () => {

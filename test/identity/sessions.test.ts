@@ -4,7 +4,7 @@ import { startApp } from '../kit/app.ts'
 import { addAccount, firstKeys, openBrowser, signIn } from '../kit/browser.ts'
 import { later } from '../kit/clock.ts'
 import { cloneDatabase } from '../kit/database.ts'
-import { APP_KEY, cookieOf, guest, user } from '../kit/sessions.ts'
+import { APP_KEY, cookieOf, guest, user } from '../kit/identity/sessions.ts'
 import { watchStatements } from '../kit/statements.ts'
 import { whileEnding } from '../kit/while-changing.ts'
 

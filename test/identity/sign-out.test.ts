@@ -3,7 +3,7 @@ import { startApp } from '../kit/app.ts'
 import { addAccount, openBrowser, PASSWORD, signIn, type TestBrowser } from '../kit/browser.ts'
 import { run } from '../kit/command-line.ts'
 import { cloneDatabase } from '../kit/database.ts'
-import { APP_KEY, cookieOf, guest, user } from '../kit/sessions.ts'
+import { APP_KEY, cookieOf, guest, user } from '../kit/identity/sessions.ts'
 
 describe('signing out', () => {
   test('signing out ends the session, tells every listener before it answers, and has the browser forget its keys', async () => {

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { hashSecret, mintSecret, writeToken } from '../../entities/identity/token-format.ts'
+import { question } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { administer } from '../kit/database.ts'
-import { question } from '../kit/provider.ts'
 
 const ask = (svc: TestApp, token: string | undefined, headers: Record<string, string> = {}) =>
   svc.send('POST', '/api/ai-req', { token, headers, body: question('Hello', 'demo') })

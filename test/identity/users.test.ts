@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import sharp from 'sharp'
 import { describe, expect, test } from 'vitest'
 import { AI_USER_ID } from '../../entities/identity/user.ts'
-import { clientOf, idsOf, pointersOf, startJsonApi, to } from '../kit/json-api-client.ts'
+import { clientOf, idsOf, pointersOf, startJsonApi, to } from '../kit/json-api/client.ts'
 
 const picture = (format: 'png' | 'jpeg') =>
   sharp({ create: { width: 40, height: 20, channels: 3, background: '#336699' } })

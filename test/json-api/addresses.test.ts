@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { routesOf } from '../../facades/json-api/routes.ts'
 import { appRouter, resources } from '../../routers/index.ts'
-import { addCatalogue, mediaType, startJsonApi } from '../kit/json-api-client.ts'
-import { bearer, raw } from '../kit/json-api-raw.ts'
+import { addCatalogue, mediaType, startJsonApi } from '../kit/json-api/client.ts'
+import { bearer, raw } from '../kit/json-api/raw.ts'
 
 const svc = await startJsonApi()
 const catalogue = await addCatalogue(svc)

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest'
-import { addCatalogue, base, idsOf, startJsonApi } from '../kit/json-api-client.ts'
+import { addCatalogue, base, idsOf, startJsonApi } from '../kit/json-api/client.ts'
 
 const svc = await startJsonApi()
 const catalogue = await addCatalogue(svc)

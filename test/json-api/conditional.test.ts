@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { expect, test } from 'vitest'
 import { createClient, type SvcError } from '../../facades/client/index.ts'
-import { addCatalogue, type Client, type JsonApiApp, startJsonApi, to, toMany } from '../kit/json-api-client.ts'
+import { addCatalogue, type Client, type JsonApiApp, startJsonApi, to, toMany } from '../kit/json-api/client.ts'
 
 const tagOf = ({ headers }: { headers: Headers }) => headers.get('etag') ?? ''
 

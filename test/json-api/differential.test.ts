@@ -4,7 +4,7 @@ import { appRouter, resources } from '../../routers/index.ts'
 import type { Resource } from '../../routers/resource/declare.ts'
 import type { RecordRef } from '../../routers/resource/record.ts'
 import { catalogue } from '../kit/catalogue.ts'
-import { addCatalogue, type Client, clientOf, type JsonApiApp, startJsonApi } from '../kit/json-api-client.ts'
+import { addCatalogue, type Client, clientOf, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
 import { sampleOf } from '../kit/rounds.ts'
 
 const routes = routesOf(appRouter).filter(({ procedure }) => procedure)

@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { type Route, routesOf } from '../../facades/json-api/routes.ts'
 import { appRouter, resources } from '../../routers/index.ts'
 import { catalogue } from '../kit/catalogue.ts'
-import { addCatalogue, type JsonApiApp, mediaType, startJsonApi } from '../kit/json-api-client.ts'
-import { bearer, type RawAnswer, raw } from '../kit/json-api-raw.ts'
+import { addCatalogue, type JsonApiApp, mediaType, startJsonApi } from '../kit/json-api/client.ts'
+import { bearer, type RawAnswer, raw } from '../kit/json-api/raw.ts'
 import { rounds } from '../kit/rounds.ts'
 
 const MINUTES = rounds(180_000, 900_000)

@@ -3,8 +3,8 @@ import { expect, inject, test } from 'vitest'
 import { startApp } from '../kit/app.ts'
 import { cloneDatabase } from '../kit/database.ts'
 import { freePort } from '../kit/free-port.ts'
-import { type Client, clientOf, startJsonApi, to } from '../kit/json-api-client.ts'
-import { describeWith } from '../kit/with-parts.ts'
+import { type Client, clientOf, startJsonApi, to } from '../kit/json-api/client.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
 
 const provider = (providerId: string, name = 'Name') => ({
   data: { type: 'ai-providers', attributes: { providerId, name, adapter: 'demo', apiKey: 'a-very-secret-key' } },

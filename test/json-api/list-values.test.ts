@@ -1,6 +1,6 @@
 import { assert, asyncProperty, constantFrom, array as listOf, oneof, string } from 'fast-check'
 import { expect, test } from 'vitest'
-import { addCatalogue, startJsonApi } from '../kit/json-api-client.ts'
+import { addCatalogue, startJsonApi } from '../kit/json-api/client.ts'
 
 test('lists of words reach the wire as they are in the database, whatever is in them', async () => {
   await using svc = await startJsonApi()

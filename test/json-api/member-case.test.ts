@@ -9,7 +9,7 @@ import { mediaType } from '../../facades/json-api/wire.ts'
 import { createContext } from '../../routers/core/context.ts'
 import { appRouter, resources } from '../../routers/index.ts'
 import { startApp } from '../kit/app.ts'
-import { to } from '../kit/json-api-client.ts'
+import { to } from '../kit/json-api/client.ts'
 
 /** For front ends that expect names such as `model-id`. */
 const members = new Members((name) => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`))

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { afterAll, expect, test } from 'vitest'
-import { base, mediaType, startJsonApi } from '../kit/json-api-client.ts'
-import { bearer, raw } from '../kit/json-api-raw.ts'
+import { base, mediaType, startJsonApi } from '../kit/json-api/client.ts'
+import { bearer, raw } from '../kit/json-api/raw.ts'
 
 const svc = await startJsonApi()
 afterAll(() => svc[Symbol.asyncDispose]())

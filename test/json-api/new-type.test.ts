@@ -24,7 +24,7 @@ import { getRow, reads } from '../../routers/verbs/read.ts'
 import { relationshipWrites } from '../../routers/verbs/relationship.ts'
 import { writes } from '../../routers/verbs/write.ts'
 import { startApp, type TestApp, type TestUser } from '../kit/app.ts'
-import { to, toMany } from '../kit/json-api-client.ts'
+import { to, toMany } from '../kit/json-api/client.ts'
 import { whileChanging } from '../kit/while-changing.ts'
 
 /** What it takes to add a type: its entity ... */

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { addCatalogue, base, idsOf, startJsonApi } from '../kit/json-api-client.ts'
+import { addCatalogue, base, idsOf, startJsonApi } from '../kit/json-api/client.ts'
 
 const svc = await startJsonApi()
 await addCatalogue(svc)

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'vitest'
-import { addCatalogue, startJsonApi } from '../kit/json-api-client.ts'
-import { bearer, raw } from '../kit/json-api-raw.ts'
+import { addCatalogue, startJsonApi } from '../kit/json-api/client.ts'
+import { bearer, raw } from '../kit/json-api/raw.ts'
 
 const svc = await startJsonApi()
 const catalogue = await addCatalogue(svc)

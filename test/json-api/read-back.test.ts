@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { routesOf } from '../../facades/json-api/routes.ts'
 import { appRouter } from '../../routers/index.ts'
-import { addCatalogue, type Client, type JsonApiApp, pointersOf, startJsonApi, to } from '../kit/json-api-client.ts'
+import { addCatalogue, type Client, type JsonApiApp, pointersOf, startJsonApi, to } from '../kit/json-api/client.ts'
 
 const writable = routesOf(appRouter)
   .filter(({ method, answers, procedure }) => method === 'PATCH' && answers === 'one' && procedure)

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest'
-import { mediaType, startJsonApi } from '../kit/json-api-client.ts'
+import { mediaType, startJsonApi } from '../kit/json-api/client.ts'
 
 const svc = await startJsonApi()
 afterAll(() => svc[Symbol.asyncDispose]())

@@ -5,7 +5,7 @@ import { createContext } from '../../routers/core/context.ts'
 import { createCallerFactory, host, router } from '../../routers/core/trpc.ts'
 import { resourceId } from '../../routers/resource/ids.ts'
 import { getRow } from '../../routers/verbs/read.ts'
-import { addCatalogue, type Client, idsOf, type JsonApiApp, startJsonApi } from '../kit/json-api-client.ts'
+import { addCatalogue, type Client, idsOf, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
 import { watchStatements } from '../kit/statements.ts'
 
 const statements = watchStatements()

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { resources } from '../../routers/index.ts'
-import { addCatalogue, type Client, type JsonApiApp, startJsonApi } from '../kit/json-api-client.ts'
+import { addCatalogue, type Client, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
 import { watchStatements } from '../kit/statements.ts'
 
 const statements = watchStatements()

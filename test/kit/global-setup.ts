@@ -11,8 +11,8 @@ import { connect } from '../../server/database/database.ts'
 import { startCluster } from '../../server/database/embedded-postgres.ts'
 import { migrate } from '../../server/database/migrate.ts'
 import { freePort } from './free-port.ts'
-import { isMissing, missingPartsNote } from './parts.ts'
-import { startPostgres } from './postgres.ts'
+import { isMissing, missingPartsNote } from './parts/installed.ts'
+import { startPostgres } from './parts/postgres.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { question } from './provider.ts'
+import { question } from './ai/provider.ts'
 
 export const SLOW = { timeout: 30_000, interval: 20 }
 

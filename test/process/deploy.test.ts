@@ -4,12 +4,12 @@ import { dirname, join } from 'node:path'
 import { parseEnv, promisify } from 'node:util'
 import { expect, test, vi } from 'vitest'
 import { parse } from 'yaml'
+import { answers, question, startProvider } from '../kit/ai/provider.ts'
 import { freePort } from '../kit/free-port.ts'
-import { startPostgres } from '../kit/postgres.ts'
-import { answers, question, startProvider } from '../kit/provider.ts'
-import { ownDatabase } from '../kit/redis.ts'
+import { startPostgres } from '../kit/parts/postgres.ts'
+import { ownDatabase } from '../kit/parts/redis.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
 import { dataFolder, root, startProcess } from '../kit/service-process.ts'
-import { describeWith } from '../kit/with-parts.ts'
 
 vi.setConfig({ testTimeout: 240_000 })
 

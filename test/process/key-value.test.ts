@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, inject, test } from 'vitest'
 import { createKeyValue } from '../../server/stores/key-value.ts'
-import { ownDatabase } from '../kit/redis.ts'
+import { ownDatabase } from '../kit/parts/redis.ts'
 
 const stores: [string, string | undefined][] = [['in this process', undefined]]
 if (inject('redisUrl')) stores.push(['in Redis', ownDatabase(1)])

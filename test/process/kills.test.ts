@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { expect, test, vi } from 'vitest'
-import { mediaType } from '../kit/json-api-client.ts'
+import { mediaType } from '../kit/json-api/client.ts'
 import { rounds } from '../kit/rounds.ts'
 import { dataFolder, root, startProcess } from '../kit/service-process.ts'
 

@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { routesOf } from '../../facades/json-api/routes.ts'
 import { appRouter } from '../../routers/index.ts'
-import { type BehindRelay, type Call, nameOf, problemOf, startBehindRelay } from '../kit/behind-relay.ts'
+import { question } from '../kit/ai/provider.ts'
 import { firstKeys } from '../kit/browser.ts'
-import { base } from '../kit/json-api-client.ts'
-import { question } from '../kit/provider.ts'
+import { base } from '../kit/json-api/client.ts'
+import { type BehindRelay, type Call, nameOf, problemOf, startBehindRelay } from '../kit/parts/behind-relay.ts'
 import { rounds, sampleOf } from '../kit/rounds.ts'
 
 let app: BehindRelay

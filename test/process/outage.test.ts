@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { appRouter } from '../../routers/index.ts'
-import { allRoutes } from '../kit/all-routes.ts'
-import { type BehindRelay, type Call, nameOf, problemOf, startBehindRelay } from '../kit/behind-relay.ts'
 import { openBrowser } from '../kit/browser.ts'
-import { base } from '../kit/json-api-client.ts'
+import { allRoutes } from '../kit/json-api/all-routes.ts'
+import { base } from '../kit/json-api/client.ts'
+import { type BehindRelay, type Call, nameOf, problemOf, startBehindRelay } from '../kit/parts/behind-relay.ts'
 
 let app: BehindRelay
 beforeAll(async () => {

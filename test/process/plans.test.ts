@@ -13,7 +13,7 @@ import { createCatalogue } from '../../routers/resource/catalogue.ts'
 import { attribute, resource } from '../../routers/resource/declare.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { metadata } from '../kit/catalogue.ts'
-import { addCatalogue, startJsonApi } from '../kit/json-api-client.ts'
+import { addCatalogue, startJsonApi } from '../kit/json-api/client.ts'
 
 /** 200,000 calls of a hundred people in two hundred days. */
 async function fillUsage({ rows }: TestApp) {

@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test, vi } from 'vitest'
+import { answers, configFor, question, startProvider } from '../kit/ai/provider.ts'
 import { emptyDatabase } from '../kit/database.ts'
 import { freePort } from '../kit/free-port.ts'
-import { startHaproxy } from '../kit/haproxy.ts'
-import { answers, configFor, question, startProvider } from '../kit/provider.ts'
+import { startHaproxy } from '../kit/parts/haproxy.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
 import { rounds } from '../kit/rounds.ts'
 import { dataFolder, startProcess } from '../kit/service-process.ts'
-import { describeWith } from '../kit/with-parts.ts'
 
 vi.setConfig({ testTimeout: 15 * 60_000 })
 

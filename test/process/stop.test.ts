@@ -2,8 +2,17 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import pg from 'pg'
 import { expect, test, vi } from 'vitest'
+import {
+  answers,
+  beginStream,
+  chunk,
+  completion,
+  configFor,
+  json,
+  question,
+  startProvider,
+} from '../kit/ai/provider.ts'
 import { emptyDatabase } from '../kit/database.ts'
-import { answers, beginStream, chunk, completion, configFor, json, question, startProvider } from '../kit/provider.ts'
 import { dataFolder, startProcess } from '../kit/service-process.ts'
 import { ask, rows, SLOW, tokensIn } from '../kit/started.ts'
 

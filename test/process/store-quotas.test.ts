@@ -2,8 +2,8 @@ import { beforeEach, describe, expect, inject, test } from 'vitest'
 import { limiterInProcess } from '../../server/stores/rate-limiter.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { signIn } from '../kit/browser.ts'
-import { clientOf } from '../kit/json-api-client.ts'
-import { emptyOut, ownDatabase } from '../kit/redis.ts'
+import { clientOf } from '../kit/json-api/client.ts'
+import { emptyOut, ownDatabase } from '../kit/parts/redis.ts'
 
 const drivers: [string, Record<string, string>][] = [['in this process', {}]]
 if (inject('redisUrl')) drivers.push(['in Redis', { REDIS_URL: ownDatabase(4) }])

@@ -3,8 +3,8 @@ import { describe, expect, inject, test } from 'vitest'
 import type { LoggedChange } from '../../entities/rooms/change-log.sql.ts'
 import type { ChangeBus } from '../../routers/ports/change-bus.ts'
 import { createChangeBus } from '../../server/stores/change-bus.ts'
-import { ownDatabase } from '../kit/redis.ts'
-import { startRelay } from '../kit/relay.ts'
+import { ownDatabase } from '../kit/parts/redis.ts'
+import { startRelay } from '../kit/parts/relay.ts'
 
 const log = { info() {}, warn() {}, error() {} }
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { changing } from '../../routers/core/changes.ts'
 import { createContext } from '../../routers/core/context.ts'
-import { clientOf, type JsonApiApp, startJsonApi } from '../kit/json-api-client.ts'
+import { clientOf, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
 
 let svc: JsonApiApp
 beforeAll(async () => {

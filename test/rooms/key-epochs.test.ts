@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { findStoredKeys } from '../../entities/rooms/room-key.sql.ts'
-import { rekey } from '../kit/room-keys.ts'
-import { send } from '../kit/room-messages.ts'
-import { join, makeRoom, type RoomsApp, startRooms } from '../kit/rooms.ts'
+import { rekey } from '../kit/rooms/keys.ts'
+import { send } from '../kit/rooms/messages.ts'
+import { join, makeRoom, type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
 
 /** A room that got its second key, and a message with the first, which `clientId` names. */
 async function withSecondKey(svc: RoomsApp) {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { findChanges, findPosition } from '../../entities/rooms/change-log.sql.ts'
-import { type JsonApiApp, startJsonApi } from '../kit/json-api-client.ts'
-import { newRoom } from '../kit/room-messages.ts'
+import { type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
+import { newRoom } from '../kit/rooms/messages.ts'
 import { watchStatements } from '../kit/statements.ts'
 
 const MESSAGES = 200_000

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, inject, test } from 'vitest'
-import { accept, invite, makeRoom, type Role, type RoomsApp, startRooms } from '../kit/rooms.ts'
+import { accept, invite, makeRoom, type Role, type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
 
 const names = ['ada', 'bob', 'cyd', 'dan'] as const
 type Name = (typeof names)[number]

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { catalogue } from '../kit/catalogue.ts'
-import { makeRoom, type RoomsApp, startRooms } from '../kit/rooms.ts'
+import { makeRoom, type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
 
 let svc: RoomsApp
 beforeAll(async () => {

@@ -3,11 +3,11 @@ import type { AnyTRPCProcedure } from '@trpc/server'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { metaOf } from '../../routers/core/trpc.ts'
 import { appRouter } from '../../routers/index.ts'
-import { follow, type Sight, sightOf } from '../kit/follower.ts'
-import { clientOf } from '../kit/json-api-client.ts'
-import { rekey } from '../kit/room-keys.ts'
-import { send } from '../kit/room-messages.ts'
-import { accept, invite, join, makeRoom, membershipOf, newLink, type RoomsApp, startRooms } from '../kit/rooms.ts'
+import { clientOf } from '../kit/json-api/client.ts'
+import { follow, type Sight, sightOf } from '../kit/rooms/follower.ts'
+import { rekey } from '../kit/rooms/keys.ts'
+import { send } from '../kit/rooms/messages.ts'
+import { accept, invite, join, makeRoom, membershipOf, newLink, type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
 
 let svc: RoomsApp
 beforeAll(async () => {

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import * as web from '../../facades/web/browser/crypto.ts'
-import { openPage } from '../kit/chromium.ts'
-import { invitation, pairs, passkeyKey, roomKey, salts } from '../kit/crypto.ts'
-import { base } from '../kit/json-api-client.ts'
-import { type Given, playRoom } from '../kit/room-scenario.ts'
-import { startRooms } from '../kit/rooms.ts'
-import { describeWith } from '../kit/with-parts.ts'
+import { base } from '../kit/json-api/client.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
+import { startRooms } from '../kit/rooms/rooms.ts'
+import { type Given, playRoom } from '../kit/rooms/scenario.ts'
+import { openPage } from '../kit/web/chromium.ts'
+import { invitation, pairs, passkeyKey, roomKey, salts } from '../kit/web/crypto.ts'
 
 async function start() {
   const svc = await startRooms()

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import type { Client } from '../kit/json-api-client.ts'
-import { nextKey, PREVIOUS, postKey, recipientsOf, rekey, WRAPPED } from '../kit/room-keys.ts'
-import { accept, invite, join, KEY, makeRoom, type RoomsApp, startRooms } from '../kit/rooms.ts'
+import type { Client } from '../kit/json-api/client.ts'
+import { nextKey, PREVIOUS, postKey, recipientsOf, rekey, WRAPPED } from '../kit/rooms/keys.ts'
+import { accept, invite, join, KEY, makeRoom, type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
 import { whileChanging } from '../kit/while-changing.ts'
 
 /** Rooms whose people all have public keys. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { accept, invite, join, KEY, makeRoom, membershipOf, newLink, startRooms } from '../kit/rooms.ts'
+import { accept, invite, join, KEY, makeRoom, membershipOf, newLink, startRooms } from '../kit/rooms/rooms.ts'
 
 describe('an invitation', () => {
   test('an invitation is seen by whom it is for and by administrators of the room, and makes a member of who accepts it', async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { idsOf, type JsonApiApp, pointersOf, startJsonApi, to } from '../kit/json-api-client.ts'
-import { CIPHERTEXT, join, newPerson, newRoom } from '../kit/room-messages.ts'
+import { idsOf, type JsonApiApp, pointersOf, startJsonApi, to } from '../kit/json-api/client.ts'
+import { CIPHERTEXT, join, newPerson, newRoom } from '../kit/rooms/messages.ts'
 
 let svc: JsonApiApp
 beforeAll(async () => {

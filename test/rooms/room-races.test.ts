@@ -1,8 +1,8 @@
 import pg from 'pg'
 import { expect, test } from 'vitest'
 import { administer, cloneDatabase } from '../kit/database.ts'
-import { to } from '../kit/json-api-client.ts'
-import { invite, join, makeRoom, newLink, startRooms } from '../kit/rooms.ts'
+import { to } from '../kit/json-api/client.ts'
+import { invite, join, makeRoom, newLink, startRooms } from '../kit/rooms/rooms.ts'
 import { whileChanging } from '../kit/while-changing.ts'
 
 test('somebody is erased although one of their rooms is deleted at the same moment', async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { startJsonApi } from '../kit/json-api-client.ts'
-import { join, makeRoom, startRooms } from '../kit/rooms.ts'
+import { startJsonApi } from '../kit/json-api/client.ts'
+import { join, makeRoom, startRooms } from '../kit/rooms/rooms.ts'
 
 test('a room begins with its creator as administrator and the AI user as assistant', async () => {
   await using svc = await startJsonApi()

@@ -1,9 +1,9 @@
 import { describe, expect, inject, test } from 'vitest'
 import type { LoggedChange } from '../../entities/rooms/change-log.sql.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { clientOf, type JsonApiApp, startJsonApi } from '../kit/json-api-client.ts'
-import { ownDatabase } from '../kit/redis.ts'
-import { join, newRoom, type RoomPerson, send } from '../kit/room-messages.ts'
+import { clientOf, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
+import { ownDatabase } from '../kit/parts/redis.ts'
+import { join, newRoom, type RoomPerson, send } from '../kit/rooms/messages.ts'
 
 const SENDERS = 20
 const SENDS = 8

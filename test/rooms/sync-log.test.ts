@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { startJsonApi } from '../kit/json-api-client.ts'
-import { newRoom } from '../kit/room-messages.ts'
+import { startJsonApi } from '../kit/json-api/client.ts'
+import { newRoom } from '../kit/rooms/messages.ts'
 
 test('with SYNC_LOG the answer of a mutation lists the positions that it wrote, as the streams then tell them', async () => {
   await using svc = await startJsonApi({ SYNC_LOG: 'true' })

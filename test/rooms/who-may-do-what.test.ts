@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Client, clientOf, to } from '../kit/json-api-client.ts'
-import { accept, invite, KEY, type RoomsApp, startRooms } from '../kit/rooms.ts'
+import { type Client, clientOf, to } from '../kit/json-api/client.ts'
+import { accept, invite, KEY, type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
 
 const kinds = [
   'admin',

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Caller, UsageType } from '../../routers/core/caller.ts'
 import { createContext } from '../../routers/core/context.ts'
 import { createCaller } from '../../routers/index.ts'
-import { idsOf, type JsonApiApp, startJsonApi } from '../kit/json-api-client.ts'
+import { idsOf, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
 
 const extension = 'test/fixtures/public-extension.ts'
 

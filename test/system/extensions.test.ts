@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test, vi } from 'vitest'
+import { eventsIn, textOf } from '../kit/ai/event-stream.ts'
+import { answers, type Behaviour, callsTool, configFor, inTurn, question, startProvider } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { cloneDatabase } from '../kit/database.ts'
-import { eventsIn, textOf } from '../kit/event-stream.ts'
-import { answers, type Behaviour, callsTool, configFor, inTurn, question, startProvider } from '../kit/provider.ts'
 
 const fixture = (name: string) => fileURLToPath(new URL(`../fixtures/${name}.ts`, import.meta.url))
 const example = { EXTENSIONS: fixture('extension') }

@@ -10,7 +10,7 @@ import { createHealthTimer } from '../../server/ops/health-timer.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { openBrowser } from '../kit/browser.ts'
 import { freePort } from '../kit/free-port.ts'
-import { testWith } from '../kit/with-parts.ts'
+import { testWith } from '../kit/parts/with-parts.ts'
 
 type Check = { name: string; status: string; message: string; response_time?: number | null }
 type Report = { status: string; timestamp: string; checks: Check[] }

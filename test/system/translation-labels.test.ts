@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { builtInLabels } from '../../routers/system/labels/index.ts'
-import { startJsonApi } from '../kit/json-api-client.ts'
+import { startJsonApi } from '../kit/json-api/client.ts'
 
 async function folderWith(files: Record<string, string>) {
   const folder = await mkdtemp(join(tmpdir(), 'svc-labels-'))

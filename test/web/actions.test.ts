@@ -3,9 +3,9 @@ import { afterAll, expect, test } from 'vitest'
 import { builtInLabels } from '../../routers/system/labels/index.ts'
 import { startApp } from '../kit/app.ts'
 import { addAccount, openBrowser, PASSWORD } from '../kit/browser.ts'
-import { expectAccessible, openPage } from '../kit/chromium.ts'
-import { openProfile, showProfile, signIn } from '../kit/pages.ts'
-import { describeWith } from '../kit/with-parts.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
+import { expectAccessible, openPage } from '../kit/web/chromium.ts'
+import { openProfile, showProfile, signIn } from '../kit/web/pages.ts'
 
 const svc = await startApp()
 afterAll(() => svc[Symbol.asyncDispose]())

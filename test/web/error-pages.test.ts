@@ -2,8 +2,8 @@ import { afterAll, expect, test, vi } from 'vitest'
 import { Problem } from '../../routers/core/problems.ts'
 import { startApp } from '../kit/app.ts'
 import { signIn } from '../kit/browser.ts'
-import { expectAccessible, openPage } from '../kit/chromium.ts'
-import { testWith } from '../kit/with-parts.ts'
+import { testWith } from '../kit/parts/with-parts.ts'
+import { expectAccessible, openPage } from '../kit/web/chromium.ts'
 
 const svc = await startApp()
 afterAll(() => svc[Symbol.asyncDispose]())

@@ -9,8 +9,8 @@ import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import * as web from '../../facades/web/browser/crypto.ts'
 import { loadBrowserModules } from '../../facades/web/browser-modules.ts'
-import { executablePath } from '../kit/chromium.ts'
-import { describeWith } from '../kit/with-parts.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
+import { executablePath } from '../kit/web/chromium.ts'
 
 const salt = '0123456789abcdef0123456789abcdef'
 const salts: web.Salts = { userdata: salt, passkey: salt, backup: salt, invitation: salt, ai: salt }

@@ -6,9 +6,9 @@ import { expect, test } from 'vitest'
 import { builtInLabels } from '../../routers/system/labels/index.ts'
 import { startApp } from '../kit/app.ts'
 import { addAccount } from '../kit/browser.ts'
-import { openPage } from '../kit/chromium.ts'
-import { openProfile, signIn } from '../kit/pages.ts'
-import { describeWith } from '../kit/with-parts.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
+import { openPage } from '../kit/web/chromium.ts'
+import { openProfile, signIn } from '../kit/web/pages.ts'
 
 const { de_DE: german, en_US: english } = builtInLabels
 const placeholders = (text: string) => [...text.matchAll(/:[a-z]+\b/g)].map(([name]) => name).sort()

@@ -3,9 +3,9 @@ import sharp from 'sharp'
 import { describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, openBrowser, PASSWORD, signIn as signInBy } from '../kit/browser.ts'
-import { expectAccessible, openPage } from '../kit/chromium.ts'
-import { signIn } from '../kit/pages.ts'
-import { describeWith } from '../kit/with-parts.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
+import { expectAccessible, openPage } from '../kit/web/chromium.ts'
+import { signIn } from '../kit/web/pages.ts'
 
 const PASSKEY = 'Correct-Horse-7!'
 

@@ -1,8 +1,8 @@
 import { afterAll, expect, test } from 'vitest'
 import { startApp } from '../kit/app.ts'
-import { expectAccessible } from '../kit/chromium.ts'
-import { openProfile, showProfile } from '../kit/pages.ts'
-import { describeWith } from '../kit/with-parts.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
+import { expectAccessible } from '../kit/web/chromium.ts'
+import { openProfile, showProfile } from '../kit/web/pages.ts'
 
 const svc = await startApp()
 afterAll(() => svc[Symbol.asyncDispose]())

@@ -1,4 +1,4 @@
-import type { Salts } from './derive.ts'
+import type { Salts } from './crypto/derive.ts'
 import type { Translate } from './errors.ts'
 import { element } from './form.ts'
 import { api, ask, brand, resource } from './server.ts'

@@ -1,4 +1,4 @@
-import type { Key } from './seal.ts'
+import type { Key } from './crypto/seal.ts'
 
 /** Identifies the owner of a key: the text changes with the account and with its public key. */
 type Owner = string

@@ -1,0 +1,38 @@
+import type { Creation, Update } from '../api.ts'
+import { type Json, type JsonObject, list, object, text } from '../json.ts'
+import { isReadOnly, type Schemas } from './schema.ts'
+
+/** How resources are made, by the schema of the document that makes them. */
+export function creationFrom(schemas: Schemas, body: JsonObject): Creation {
+  const data = schemas.member(body, 'data')
+  const relationships = schemas.member(data, 'relationships')
+  const required = list(relationships['required']).map(text)
+  return {
+    attributes: () => object(schemas.valueFor(schemas.member(data, 'attributes'))),
+    relations: schemas.properties(relationships).map(([name]) => {
+      const linkage = schemas.member(relationships, name, 'data')
+      const [to] = schemas.enumeration(schemas.member(linkage['items'] ?? linkage, 'type'))
+      return { name, isRequired: required.includes(name), to, many: linkage['items'] !== undefined }
+    }),
+  }
+}
+
+/** How resources are updated, by the schema of the document that updates them. */
+export function updateFrom(schemas: Schemas, body: JsonObject): Update {
+  const data = schemas.member(body, 'data')
+  const attributes = schemas.properties(schemas.member(data, 'attributes'))
+  return {
+    change: (current) => {
+      const changes = attributes.flatMap(([name, schema]) => {
+        if (isReadOnly(schema) || !(name in current)) return []
+        const value = schemas.otherThan(current[name], schema)
+        return value === undefined ? [] : [{ name, value }]
+      })
+      return changes.toSorted((left, right) => rank(left.value) - rank(right.value))[0]
+    },
+    relations: schemas.properties(schemas.member(data, 'relationships')).map(([name]) => name),
+  }
+}
+
+/** Texts without further meaning are safest to change. */
+const rank = (value: Json) => (String(value).startsWith('conformance') ? 0 : 1)

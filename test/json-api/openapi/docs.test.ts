@@ -1,0 +1,130 @@
+import { get } from 'node:http'
+import { afterAll, expect, test } from 'vitest'
+import { startApp } from '../../kit/app.ts'
+import { describeWith } from '../../kit/parts/with-parts.ts'
+import { openContext as openBrowserContext } from '../../kit/web/chromium.ts'
+
+const svc = await startApp()
+afterAll(() => svc[Symbol.asyncDispose]())
+
+const policyOf = (response: Response) => response.headers.get('content-security-policy') ?? ''
+
+/** With a Host header that a browser would not send. */
+const statusFor = (url: string, path: string, host: string) =>
+  new Promise<number>((answered, failed) => {
+    const request = get(url + path, { headers: { host } }, (response) => {
+      response.resume()
+      answered(response.statusCode ?? 0)
+    })
+    request.on('error', failed)
+  })
+
+test('GET /docs is open to everybody, and allows nothing from elsewhere and no script but its own', async () => {
+  for (const path of ['/docs', '/docs/']) {
+    const page = await svc.send('GET', path)
+    const policy = policyOf(page)
+    const scripts = (await page.text()).matchAll(/<script([^>]*)>([^<]*)/g)
+
+    expect(page.status).toBe(200)
+    expect(policy).toContain("default-src 'none'")
+    expect(policy).toContain("script-src 'self';")
+    expect(policy).not.toMatch(/https?:|\*|unsafe-eval/)
+    expect([...scripts].map(([, attributes, code]) => [attributes, code])).toEqual([[' src="/docs/scalar.js"', '']])
+  }
+})
+
+test('GET /docs is not sent again to who has it, nor is its script', async () => {
+  for (const path of ['/docs', '/docs/scalar.js']) {
+    const first = await svc.send('GET', path)
+    const etag = first.headers.get('etag')!
+    const again = await svc.send('GET', path, { headers: { 'if-none-match': etag } })
+
+    expect([path, first.status, again.status]).toEqual([path, 200, 304])
+    expect((await first.text()).length).toBeGreaterThan(100)
+  }
+})
+
+test('GET /docs leaves every other address as closed as it was', async () => {
+  for (const path of ['/health', '/docs/scalar.js', '/nowhere']) {
+    const response = await svc.send('GET', path)
+    await response.arrayBuffer()
+    expect(policyOf(response), path).toContain("default-src 'none'")
+    expect(policyOf(response), path).not.toContain("'self' 'unsafe-inline'")
+  }
+})
+
+test('GET /docs answers a caller that names a host which cannot be one', async () => {
+  const statuses = await Promise.all(['/docs', '/docs/'].map((path) => statusFor(svc.url, path, '[')))
+
+  expect(statuses).toEqual([200, 200])
+})
+
+const PATIENCE = 150_000
+
+describeWith('chromium')('the page in Chromium', { timeout: PATIENCE }, () => {
+  /** Patient: a browser beside other tests may be slow. */
+  async function openContext() {
+    const context = await openBrowserContext()
+    context.setDefaultTimeout(PATIENCE)
+    return context
+  }
+
+  test('shows the operations of ai-models, and asks no other host for anything', async () => {
+    await using context = await openContext()
+    const asked: string[] = []
+    const failures: string[] = []
+    context.on('request', (request) => asked.push(request.url()))
+    const page = await context.newPage()
+    page.on('pageerror', (error) => failures.push(error.message))
+
+    await page.goto(`${svc.url}/docs#tag/ai-models/GET/api/svc/v1/ai-models`)
+    await page.getByText('/ai-models/{id}/relationships/tools').first().waitFor()
+    const text = await page.locator('body').innerText()
+
+    for (const shown of ['/ai-models', '/ai-models/{id}', '/ai-models/{id}/relationships/tools', 'tools.server'])
+      expect(text).toContain(shown)
+    expect(text).toContain('AI models that can be asked.')
+    expect(new Set(asked.filter((url) => !url.startsWith('data:')).map((url) => new URL(url).origin))).toEqual(
+      new Set([svc.url]),
+    )
+    expect(asked).toContain(`${svc.url}/api/svc/v1/openapi.json`)
+    expect(failures).toEqual([])
+  })
+
+  test('begins with a first request', async () => {
+    await using context = await openContext()
+    const page = await context.newPage()
+
+    await page.goto(`${svc.url}/docs`)
+    await page.getByRole('heading', { name: 'First request' }).waitFor()
+
+    expect(await page.locator('body').innerText()).toContain('/api/ai-req')
+  })
+
+  test('could not ask another host if it tried', async () => {
+    await using context = await openContext()
+    const page = await context.newPage()
+    await page.goto(`${svc.url}/docs`)
+
+    const refused = await page.evaluate(`new Promise((told) => {
+      document.addEventListener('securitypolicyviolation', ({ blockedURI }) => told(blockedURI))
+      fetch('https://example.org/').catch(() => undefined)
+    })`)
+
+    expect(refused).toBe('https://example.org/')
+  })
+
+  test('sends a request to the service and shows the answer', async () => {
+    await using context = await openContext()
+    const page = await context.newPage()
+
+    await page.goto(`${svc.url}/docs#tag/configs/GET/api/svc/v1/configs`)
+    await page.getByRole('button', { name: /Test Request\s*\(get \/api\/svc\/v1\/configs\)/ }).click()
+    const [response] = await Promise.all([
+      page.waitForResponse((it) => it.url().startsWith(`${svc.url}/api/svc/v1/configs`)),
+      page.getByRole('button', { name: /^Send/ }).first().click(),
+    ])
+    await page.getByText('200 OK').first().waitFor()
+    expect(response.status()).toBe(200)
+  })
+})

@@ -1,0 +1,149 @@
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { openApiDocument } from '../../../facades/docs/document.ts'
+import { routesOf } from '../../../facades/json-api/routes.ts'
+import { router, sessionUser, userWith } from '../../../routers/core/trpc.ts'
+import { appRouter, resources } from '../../../routers/index.ts'
+import type { Resource } from '../../../routers/resource/declare.ts'
+import { action, rowAction } from '../../../routers/verbs/action.ts'
+import { startApp } from '../../kit/app.ts'
+import {
+  BASE,
+  everything,
+  MEDIA,
+  type OpenApi,
+  openApi,
+  operationOf,
+  operations,
+  parametersOf,
+} from '../../kit/json-api/openapi.ts'
+
+test('the OpenAPI document is valid OpenAPI 3.1', async () => {
+  const validator = new Validator()
+
+  const { valid, errors } = await validator.validate(structuredClone(openApi) as never)
+
+  expect(errors).toBeUndefined()
+  expect({ valid, version: validator.version }).toEqual({ valid: true, version: '3.1' })
+})
+
+test('the OpenAPI document refers only to what is in it', () => {
+  const references = JSON.stringify(openApi).matchAll(/"\$ref":"#\/([^"]+)"/g)
+  const missing = [...references].flatMap(([, path = '']) => {
+    const found = path.split('/').reduce<unknown>((at, step) => (at as Record<string, unknown>)?.[step], openApi)
+    return found ? [] : [path]
+  })
+
+  expect(missing).toEqual([])
+})
+
+test('the OpenAPI document has every route that a procedure serves, and no other', () => {
+  const served = routesOf(appRouter).filter(({ procedure }) => procedure)
+  const expected = served.map(({ method, url }) => `${method} ${url.replace(':id', '{id}')}`)
+
+  expect(operations.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual(expected.toSorted())
+})
+
+test('the OpenAPI document gives each operation a name of its own, and each type its sentence', () => {
+  for (const name of ['operationId', 'summary'] as const) {
+    const names = everything.map(({ operation }) => operation[name])
+    expect(names.filter((it, index) => !it || names.indexOf(it) !== index)).toEqual([])
+  }
+  expect(openApi.tags.slice(-resources.length)).toEqual(
+    resources.map(({ type, about }) => ({ name: type, description: about })),
+  )
+  expect(new Set(everything.flatMap(({ operation }) => operation.tags))).toEqual(
+    new Set(openApi.tags.map(({ name }) => name)),
+  )
+})
+
+test('the OpenAPI document says of every list what is in it', () => {
+  const bare: string[] = []
+  JSON.stringify(openApi, (key, value) => {
+    const isList = value?.type === 'array' && !('items' in value) && !('prefixItems' in value)
+    if (isList) bare.push(key)
+    return value
+  })
+
+  expect(bare).toEqual([])
+})
+
+test('the OpenAPI document describes every attribute, and says which are for administrators', () => {
+  for (const { type, attributes } of resources) {
+    const { properties, required = [] } = openApi.components.schemas[type]!.properties.attributes
+    expect(Object.keys(properties), type).toEqual(Object.keys(attributes))
+    // Sparse fieldsets leave out any of them.
+    expect(required, type).toEqual([])
+    for (const [name, { schema, only }] of Object.entries(attributes)) {
+      const { description = '' } = (properties as Record<string, { description?: string }>)[name]!
+      expect(description, `${type}.${name}`).toContain(schema.description)
+      expect(description.includes('Only administrators'), `${type}.${name}`).toBe(only === 'admin')
+    }
+  }
+})
+
+test('the OpenAPI document says what a token must be good for, and what needs none', () => {
+  expect(operationOf('GET', '/ai-models').security).toEqual([{ bearer: ['read'] }, { session: [] }])
+  expect(operationOf('POST', '/ai-models').security).toEqual([{ bearer: ['write'] }, { session: [] }])
+  expect(operationOf('GET', '/configs').security).toEqual([{ bearer: [] }, { session: [] }, {}])
+})
+
+test('the OpenAPI document has the headers of conditional and repeated requests where they apply', () => {
+  const headersOf = (method: string, path: string) =>
+    parametersOf(operationOf(method, path)).flatMap((it) => (it.in === 'header' ? [it.name] : []))
+
+  expect(headersOf('GET', '/ai-models')).toEqual(['If-None-Match'])
+  expect(headersOf('POST', '/ai-models')).toEqual(['Idempotency-Key'])
+  expect(headersOf('PATCH', '/ai-models/{id}')).toEqual(['If-Match'])
+  expect(headersOf('DELETE', '/ai-models/{id}')).toEqual(['If-Match'])
+  expect(headersOf('DELETE', '/ai-tools/{id}/relationships/models')).toEqual(['If-Match'])
+})
+
+test('the OpenAPI document describes an action as a plain object and as a document, and what only a session may do', () => {
+  const of = resources.find(({ type }) => type === 'ai-models') as Resource
+  const input = z.strictObject({ id: z.string(), times: z.int().min(1) })
+  const ring = rowAction(of, 'ring', userWith('write')).input(input)
+  const look = action(of, 'look', sessionUser)
+  const bells = router({ ring: ring.mutation(() => ({})), look: look.query(() => ({})) })
+  const described = openApiDocument({ router: router({ bells }), resources, baseUrl: '' }) as unknown as OpenApi
+  const { requestBody, responses, operationId } = described.paths[`${BASE}/ai-models/{id}/actions/ring`]!['post']!
+  const plain = { type: 'object', required: ['times'], properties: { times: { type: 'integer', minimum: 1 } } }
+
+  expect(operationId).toBe('bells.ring')
+  expect(requestBody!.content['application/json']!.schema).toMatchObject(plain)
+  expect(requestBody!.content[MEDIA]!.schema.properties.data.properties.attributes).toMatchObject(plain)
+  expect(Object.keys(responses)).toEqual(expect.arrayContaining(['200', '404', '422']))
+  expect(described.paths[`${BASE}/ai-models/actions/look`]!['get']!.security).toEqual([{ session: [] }])
+})
+
+test('GET /api/svc/v1/openapi.json is served to everybody, whatever they accept and whoever they say they are', async () => {
+  await using svc = await startApp()
+
+  const plain = await svc.send('GET', `${BASE}/openapi.json`)
+  const browser = await svc.send('GET', `${BASE}/openapi.json`, { headers: { accept: 'text/html' } })
+  const stranger = await svc.send('GET', `${BASE}/openapi.json`, { token: 'svc_1_wrong' })
+
+  expect([plain.status, browser.status, stranger.status]).toEqual([200, 200, 200])
+  expect(plain.headers.get('content-type')).toMatch(/^application\/json/)
+  expect(await plain.json()).toEqual(openApi)
+})
+
+test('GET /api/svc/v1/openapi.json is not sent again to who has it', async () => {
+  await using svc = await startApp()
+  const etag = (await svc.send('GET', `${BASE}/openapi.json`)).headers.get('etag')!
+
+  const known = await svc.send('GET', `${BASE}/openapi.json`, { headers: { 'if-none-match': etag } })
+  const other = await svc.send('GET', `${BASE}/openapi.json`, { headers: { 'if-none-match': '"other"' } })
+
+  expect([known.status, other.status]).toEqual([304, 200])
+  expect(await known.text()).toBe('')
+})
+
+test('GET /api/svc/v1/openapi.json names the public address where there is one', async () => {
+  await using svc = await startApp({ BASE_URL: 'https://svc.example.org' })
+
+  const { servers } = (await (await svc.send('GET', `${BASE}/openapi.json`)).json()) as { servers: object[] }
+
+  expect(servers).toEqual([{ url: 'https://svc.example.org' }])
+})

@@ -1,0 +1,105 @@
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { inject } from 'vitest'
+import { startCluster } from '../../../server/database/embedded-postgres.ts'
+import { startApp } from '../app.ts'
+import { ownDatabase } from '../parts/redis.ts'
+import { startRelay } from '../parts/relay.ts'
+import { dataFolder, startProcess } from '../service-process.ts'
+import type { Operation, Sample } from './limit-history.ts'
+import { answers, configFor, question, startProvider } from './provider.ts'
+
+const price = { currency: 'EUR', inputPerMillion: 1000, outputPerMillion: 2000 }
+
+/** Replicas as processes over a PostgreSQL of their own and one Redis, and a provider that takes its time. */
+export async function startReplicas(count: number) {
+  await using resources = new AsyncDisposableStack()
+  const folder = resources.use(await dataFolder())
+  const cluster = await startCluster(join(folder.path, 'postgres'))
+  const port = Number(new URL(cluster.url).port)
+  const provider = resources.use(
+    await startProvider(async (asked, response) => {
+      await pause(20 + Math.random() * 300)
+      await answers('Good day.')(asked, response)
+    }),
+  )
+  const config = resources.use(await configFor(provider.url, { model: { pricing: price } }))
+  const redis = inject('redisUrl') ? new URL(ownDatabase(13)) : undefined
+  const relay = redis && resources.use(await startRelay(Number(redis.port || 6379)))
+  if (redis && relay) redis.host = `127.0.0.1:${relay.port}`
+  const settings = {
+    DATABASE_URL: cluster.url,
+    APP_KEY: randomBytes(32).toString('base64'),
+    AI_CONFIG: config.file,
+    ...(redis && { REDIS_URL: redis.href }),
+  }
+  const svc = resources.use(await startApp(settings))
+  let owner: AsyncDisposableStack = resources
+  const start = async () => {
+    const own = owner.use(await dataFolder())
+    const replica = owner.use(startProcess({ ...settings, DATA_DIR: own.path, PORT: '0', NODE_ENV: 'development' }))
+    return { replica, url: await replica.ready() }
+  }
+  const replicas = await Promise.all(Array.from({ length: count }, start))
+  const kept = resources.move()
+  owner = kept
+  return {
+    svc,
+    provider,
+    replicas,
+    async kill(index: number) {
+      replicas[index]?.replica.kill('SIGKILL')
+      await replicas[index]?.replica.ended
+    },
+    async restart(index: number) {
+      replicas[index] = await start()
+    },
+    /** PostgreSQL stops as if the power failed, and starts again. */
+    async crashDatabase() {
+      process.kill((await folder.postgres()) ?? 0, 'SIGKILL')
+      await startCluster(join(folder.path, 'postgres'), [], port)
+    },
+    async loseRedis() {
+      relay?.cut()
+      await pause(500)
+      relay?.mend()
+    },
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  }
+}
+
+export type Replicas = Awaited<ReturnType<typeof startReplicas>>
+
+/** Asks as a client that notes what became of its call. */
+export async function askOnce(url: string, token: string): Promise<Operation & { code?: string | undefined }> {
+  const startedAt = performance.now()
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+  const request = { method: 'POST', headers, body: JSON.stringify(question()) }
+  try {
+    const response = await fetch(`${url}/api/ai-req`, request)
+    const { code } = (await response.json()) as { code?: string }
+    const requestId = response.headers.get('x-request-id') ?? undefined
+    return { startedAt, endedAt: performance.now(), outcome: outcomeOf(response.status), requestId, code }
+  } catch {
+    return { startedAt, endedAt: performance.now(), outcome: 'unknown' }
+  }
+}
+
+function outcomeOf(status: number): Operation['outcome'] {
+  if (status === 200) return 'answered'
+  return status === 429 ? 'refused' : 'failed'
+}
+
+/** What the database says of a limit now. */
+export async function sampleOf({ svc }: Replicas, name: string): Promise<Sample | undefined> {
+  const [sample] = await svc.rows<Sample>(
+    `select sum(c.used)::int as used, sum(c.held)::int as held, sum(c.share)::int as shares,
+            (max(l.cap) + sum(c.topped_up))::int as cap,
+            (count(*) filter (where c.used + c.held > c.share))::int as overdrawn,
+            (select count(*) from usage_holds where lease_until < now() - interval '1 minute')::int as outlived
+       from usage_limits l join usage_counters c on c.limit_id = l.id where l.name = $1 group by l.id`,
+    [name],
+  )
+  return sample
+}

@@ -1,0 +1,20 @@
+import { expect, test, vi } from 'vitest'
+
+/** The module as it is on a machine without Chromium. */
+async function withoutChromium(ci: string) {
+  vi.resetModules()
+  vi.stubEnv('CHROMIUM_PATH', '/nowhere/chromium')
+  vi.stubEnv('CI', ci)
+  return import('./installed.ts')
+}
+
+test('a missing part lets its tests be skipped, and a note at the end names it with its Debian package', async () => {
+  const { isMissing, missingPartsNote } = await withoutChromium('')
+  expect(isMissing('chromium')).toBe(true)
+  expect(missingPartsNote()).toMatch(/^Skipped for want of: .*chromium.* \(apt-get install .*chromium.*\)$/)
+})
+
+test('in CI a missing part is an error', async () => {
+  const { isMissing } = await withoutChromium('true')
+  expect(() => isMissing('chromium')).toThrow('chromium is not installed, and in CI nothing is skipped.')
+})

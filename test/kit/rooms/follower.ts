@@ -1,0 +1,98 @@
+import type { Client, Resource } from '../json-api/client.ts'
+
+interface Change {
+  kind: string
+  subject: string
+}
+
+const MORE = 'page[size]=200'
+
+/** What a person sees of rooms, by `{type}/{id}`. */
+export type Sight = Map<string, Resource>
+
+/** Reads everything that a person sees of rooms, members, invitations and messages. */
+export async function sightOf(client: Client): Promise<Sight> {
+  const sight: Sight = new Map()
+  for (const path of ['/rooms', '/room-members', '/room-messages'])
+    for (const resource of await allOf(client, path)) sight.set(keyOf(resource), resource)
+  return sight
+}
+
+async function allOf(client: Client, path: string): Promise<Resource[]> {
+  const found: Resource[] = []
+  for (let number = 1; ; number++) {
+    const { list, total } = await client.get(`${path}?${MORE}&page[number]=${number}`)
+    found.push(...list)
+    if (found.length >= total || list.length === 0) return found
+  }
+}
+
+const keyOf = ({ type, id }: Pick<Resource, 'type' | 'id'>) => `${type}/${id}`
+
+/**
+ * A client that reads everything once and from then on only what the change log names: each position before its data. Messages
+ * of a room change its count of unread ones, too.
+ */
+export async function follow(client: Client) {
+  const positions = new Map<string, string>()
+  const begin = async (path: string) => {
+    const { status, meta } = await client.get(`${path}/actions/changes`)
+    if (status === 200) positions.set(path, String(meta['position']))
+  }
+  await begin('/users/me')
+  for (const { id } of await allOf(client, '/rooms')) await begin(`/rooms/${id}`)
+  const sight = await sightOf(client)
+
+  async function read(key: string): Promise<void> {
+    const { status, one } = await client.get(`/${key}`)
+    // Who was a member is found by what they wrote, and stands in no list.
+    if (status === 200 && one.attributes['state'] !== 'removed') sight.set(key, one)
+    else sight.delete(key)
+  }
+
+  async function enter(id: string): Promise<void> {
+    await begin(`/rooms/${id}`)
+    for (const path of [`/rooms/${id}/members`, `/rooms/${id}/messages`])
+      for (const resource of await allOf(client, path)) sight.set(keyOf(resource), resource)
+  }
+
+  function leave(id: string): void {
+    positions.delete(`/rooms/${id}`)
+    for (const [key, { type, relationships }] of sight) {
+      const isPart = relationships?.['room']?.data
+      if (type !== 'rooms' && isPart && 'id' in isPart && isPart.id === id) sight.delete(key)
+    }
+  }
+
+  async function apply({ kind, subject }: Change, path: string): Promise<void> {
+    const [type = ''] = kind.split('.')
+    await read(`${type}/${subject}`)
+    if (type === 'room-messages') await read(path.slice(1))
+    if (type !== 'rooms') return
+    const isThere = sight.has(`rooms/${subject}`)
+    if (isThere && !positions.has(`/rooms/${subject}`)) await enter(subject)
+    if (!isThere) leave(subject)
+  }
+
+  /** Applies the next changes of a stream; returns whether there are more already. */
+  async function step(path: string): Promise<boolean> {
+    const { status, meta } = await client.get(`${path}/actions/changes?page[after]=${positions.get(path)}`)
+    if (status === 404) return !positions.delete(path)
+    if (status !== 200) throw new Error(`${path}: ${status}`)
+    for (const change of meta['changes'] as Change[]) await apply(change, path)
+    if (positions.has(path)) positions.set(path, String(meta['position']))
+    return meta['hasMore'] === true && positions.has(path)
+  }
+
+  async function catchUp(path: string): Promise<void> {
+    while (positions.has(path) && (await step(path))) {}
+  }
+
+  return {
+    sight,
+    async catchUp() {
+      await catchUp('/users/me')
+      for (const path of [...positions.keys()]) await catchUp(path)
+    },
+  }
+}

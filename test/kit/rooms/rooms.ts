@@ -1,0 +1,62 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { type Client, clientOf, type JsonApiApp, startJsonApi, to } from '../json-api/client.ts'
+
+/** The service with more people: `ada` makes rooms, invites as often as she likes, and each of the others can be anything in them. */
+export async function startRooms(settings: Record<string, string> = {}) {
+  const svc = await startJsonApi({ PEOPLE_SEARCHES_PER_MINUTE: '10000', ...settings })
+  const abilities = ['user', 'read', 'write', 'keychain'] as const
+  const names = ['cyd', 'dan', 'eve'] as const
+  const made = await Promise.all(names.map((username) => svc.user({ username, abilities: [...abilities] })))
+  const [cyd, dan, eve] = made as [(typeof made)[0], (typeof made)[0], (typeof made)[0]]
+  return Object.assign(svc, {
+    people: { ...svc.people, cyd, dan, eve },
+    cyd: clientOf(svc, cyd.token),
+    dan: clientOf(svc, dan.token),
+    eve: clientOf(svc, eve.token),
+  })
+}
+
+export type RoomsApp = Awaited<ReturnType<typeof startRooms>>
+export type PersonName = keyof RoomsApp['people']
+export type Role = 'admin' | 'editor' | 'viewer'
+
+/** A key of a room, as one browser wraps it for another. */
+export const KEY = 'd3JhcHBlZCBrZXk='
+
+/** The secret of a link, which stays in its fragment: the service is given a proof of it, and before that the proof's hash. */
+export function newLink() {
+  const proof = randomBytes(24).toString('base64url')
+  return { proof, proofHash: createHash('sha256').update(proof).digest('base64url') }
+}
+
+export async function makeRoom(by: Client, attributes: object = { name: 'Chess' }): Promise<string> {
+  const { status, text, one } = await by.create('rooms', attributes)
+  if (status !== 201) throw new Error(text)
+  return one.id
+}
+
+export const invite = (by: Client, room: string, user: number | undefined, role: Role, more: object = {}) =>
+  by.create(
+    'room-members',
+    { role, wrappedKey: KEY, keyEpoch: 0, ...more },
+    { room: to('rooms', room), ...(user !== undefined && { user: to('users', user) }) },
+  )
+
+export const accept = (by: Client, id: string, body: object = {}) => by.post(`/room-members/${id}/actions/accept`, body)
+
+/** Invites somebody, who accepts; returns the id of their membership. */
+export async function join(svc: RoomsApp, room: string, name: PersonName, role: Role, by: Client = svc.ada) {
+  const invited = await invite(by, room, svc.people[name].id, role)
+  const accepted = await accept(svc[name], invited.one?.id)
+  if (accepted.status !== 200) throw new Error(`${invited.text} ${accepted.text}`)
+  return accepted.one.id
+}
+
+/** The membership of a person, as the database has it. */
+export async function membershipOf({ rows }: JsonApiApp, room: string, user: number) {
+  const [found] = await rows<{ id: string; role: Role; state: string }>(
+    `select id::text, role, state from room_members where room_id = $1 and user_id = $2 and state <> 'invited'`,
+    [room, user],
+  )
+  return found
+}

@@ -1,0 +1,57 @@
+import axe from 'axe-core'
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { expect } from 'vitest'
+import { programPath } from '../parts/installed.ts'
+
+export const executablePath = programPath(process.env['CHROMIUM_PATH'] ?? 'chromium') ?? 'chromium'
+
+const quiet = [
+  // Names for the same service at an address that browsers do not trust as they trust 127.0.0.1.
+  '--host-resolver-rules=MAP *.test 127.0.0.1',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
+
+// Signals are the worker's own matter.
+const signals = { handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false }
+
+let browser: Browser | undefined
+
+/** The browser of this worker, which ends with it. What is opened in it shares nothing: each has a context of its own. */
+export async function openContext(options: BrowserContextOptions = {}) {
+  if (!browser?.isConnected()) browser = await chromium.launch({ executablePath, args: quiet, ...signals })
+  return browser.newContext(options)
+}
+
+/** A page of a real browser, and every request it made. */
+export async function openPage(url: string, options: BrowserContextOptions = {}) {
+  const context = await openContext({ baseURL: url, ...options })
+  const page = await context.newPage()
+  page.setDefaultTimeout(45_000)
+  const requests: { method: string; url: string; body: string }[] = []
+  const complaints: string[] = []
+  page.on('request', (request) => {
+    requests.push({ method: request.method(), url: request.url(), body: request.postData() ?? '' })
+  })
+  page.on('pageerror', (error) => complaints.push(error.message))
+  page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()))
+  return { page, requests, complaints, [Symbol.asyncDispose]: () => context.close() }
+}
+
+interface Axe {
+  axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> }
+}
+
+/** Nothing that keeps somebody out: judged by axe, in the page as it is now. */
+export async function expectAccessible(page: Page): Promise<void> {
+  // Through the debugger, which the page's policy does not bind.
+  const debug = await page.context().newCDPSession(page)
+  await debug.send('Runtime.evaluate', { expression: axe.source })
+  const violations = await page.evaluate(async () => (await (globalThis as unknown as Axe).axe.run()).violations)
+  expect(violations.map(({ id, nodes }) => [id, nodes[0]?.html])).toEqual([])
+}

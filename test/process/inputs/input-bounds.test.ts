@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest'
+import type { z } from 'zod'
+import { type Definition, definitionOf, nodesOf, schemas } from '../../kit/inputs/schemas.ts'
+
+const nodes = schemas.flatMap(({ name, schema }) =>
+  [...nodesOf(schema)].map(({ path, schema }) => ({ place: name + path, schema, definition: definitionOf(schema) })),
+)
+
+const isMaximum = ({ check, maximum, length }: { check: string; maximum?: number; length?: number }) =>
+  (check === 'max_length' && maximum !== undefined) || (check === 'length_equals' && length !== undefined)
+
+const checksOf = ({ checks = [] }: Definition) => checks.map(({ _zod }) => _zod.def)
+
+/** zod counts the elements before it judges any, where the maximum stands in front of what may rewrite the list. */
+const isCounted = (definition: Definition) => {
+  const checks = checksOf(definition)
+  const rewriting = checks.findIndex(({ check }) => !/_length$|_equals$/.test(check))
+  return checks.slice(0, rewriting === -1 ? checks.length : rewriting).some(isMaximum)
+}
+
+/** Nothing of any length in it: no star, no plus, no open range. */
+const hasAnEnd = ({ source }: RegExp) =>
+  /^\^.*\$$/.test(source) && !/[*+]|\{\d+,\}/.test(source.replace(/\\./g, '').replace(/\[[^\]]*\]/g, ''))
+
+const patternsOf = (schema: z.ZodType): RegExp[] =>
+  [
+    definitionOf(schema).pattern,
+    ...checksOf(definitionOf(schema)).map((check) => (check as { pattern?: RegExp }).pattern),
+  ].flatMap((pattern) => (pattern ? [pattern] : []))
+
+const isBoundedText = (schema: z.ZodType) =>
+  checksOf(definitionOf(schema)).some(isMaximum) || patternsOf(schema).some(hasAnEnd)
+
+test('every list that a procedure takes has a maximum that is looked at before any element', () => {
+  const lists = nodes.filter(({ definition }) => definition.type === 'array')
+
+  expect(lists.length).toBeGreaterThan(20)
+  expect(lists.filter(({ definition }) => !isCounted(definition)).map(({ place }) => place)).toEqual([])
+})
+
+test('every text that a procedure takes has a maximum length', () => {
+  const texts = nodes.filter(({ definition }) => definition.type === 'string')
+
+  expect(texts.length).toBeGreaterThan(50)
+  expect(texts.filter(({ schema }) => !isBoundedText(schema)).map(({ place }) => place)).toEqual([])
+})
+
+test('free JSON, bounded as every input is, is taken where it is needed and nowhere else', () => {
+  const free = nodes
+    .filter(({ definition: { type } }) => ['lazy', 'any', 'unknown', 'map', 'set'].includes(type))
+    // What `related` takes beside the relation is judged by the schema of that relation, which is in the list, too.
+    .filter(({ place }) => !place.endsWith('.related[]'))
+
+  expect([...new Set(free.map(({ place }) => place))].sort()).toEqual([
+    'aiModels.create.parameters[]',
+    'aiModels.update.parameters[]',
+    'mcpServers.create.additionalConfig[]',
+    'mcpServers.update.additionalConfig[]',
+  ])
+})

@@ -1,0 +1,137 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { abilities } from '../../../entities/identity/access-token.ts'
+import { routesOf } from '../../../facades/json-api/routes.ts'
+import { createContext } from '../../../routers/core/context.ts'
+import { appRouter, createCaller } from '../../../routers/index.ts'
+import { startApp, type TestApp } from '../../kit/app.ts'
+import { signIn, type TestBrowser } from '../../kit/browser.ts'
+import { placesOf, sampleOf, withAt, withMember } from '../../kit/inputs/samples.ts'
+import { procedures, type TestedProcedure } from '../../kit/inputs/schemas.ts'
+import { base } from '../../kit/json-api/client.ts'
+
+const NUL = 'a\0b'
+const HALF = 'a\ud800b'
+const odd: unknown[] = [NUL, HALF, 2 ** 31, 2 ** 53, 1e20, '__proto__']
+const MAX_CALLS = 50
+
+let svc: TestApp
+let browser: TestBrowser
+let token: string
+
+beforeAll(async () => {
+  svc = await startApp()
+  const signedIn = await signIn(svc, 'ada')
+  browser = signedIn.browser
+  await svc.host.admin.setRole({ user: { username: 'ada' }, role: 'admin' })
+  await browser.login('ada')
+  const asked = { user: { username: 'ada' }, name: 'all', abilities: [...abilities] }
+  token = (await svc.host.tokens.createFor(asked)).token
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+
+/** A sound input with each of the odd values in each of its places, and with members of odd names. */
+function oddInputs({ inputs }: TestedProcedure): unknown[] {
+  return inputs.flatMap((schema) => {
+    const sample = sampleOf(schema)
+    const replaced = [...placesOf(sample)].flatMap((path) => odd.map((value) => withAt(sample, path, value)))
+    return [sample, ...replaced, ...[NUL, HALF, '__proto__'].map((name) => withMember(sample, name))]
+  })
+}
+
+interface Outcome {
+  error?: { message: string; data: { httpStatus: number; problem?: string } }
+}
+
+/** What a procedure answers to each input, asked in batches. */
+async function outcomesOf({ name, isQuery }: TestedProcedure, inputs: unknown[]): Promise<Outcome[]> {
+  const outcomes: Outcome[] = []
+  const most = isQuery ? 10 : MAX_CALLS
+  for (let start = 0; start < inputs.length; start += most) {
+    const some = inputs.slice(start, start + most)
+    const path = `/trpc/${some.map(() => name).join()}?batch=1`
+    const text = JSON.stringify({ ...some })
+    const sent = isQuery
+      ? await browser.send('GET', `${path}&input=${encodeURIComponent(text)}`)
+      : await browser.send('POST', path, { body: text })
+    outcomes.push(...([sent.body].flat() as Outcome[]))
+  }
+  return outcomes
+}
+
+/** Nothing of these is said of an input. */
+const keptOut = ['signed_out', 'csrf', 'session_only', 'admin_only', 'missing_ability', 'wrong_user_type']
+
+const onTheWire = procedures.filter(({ access, inputs }) => access.callers !== 'the host' && inputs.length > 0)
+const onTheHost = procedures.filter(({ access, inputs }) => access.callers === 'the host' && inputs.length > 0)
+
+/** Every text of every table, as one row per table. */
+async function brokenTexts(): Promise<string[]> {
+  const tables = await svc.rows<{ name: string }>(
+    `select table_name as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'`,
+  )
+  const found = await Promise.all(
+    tables.map(async ({ name }) => svc.rows(`select 1 from "${name}" t where t::text like '%' || chr(65533) || '%'`)),
+  )
+  return tables.flatMap(({ name }, index) => ((found[index]?.length ?? 0) > 0 ? [name] : []))
+}
+
+describe('a NUL character, half of a character, a number beyond its column and a forbidden name', () => {
+  test('a NUL character, half of a character, a number beyond its column and a forbidden name in any place of any input of a procedure is no failure of the server, and nothing of it is stored', async () => {
+    expect(onTheWire.length).toBeGreaterThan(50)
+    for (const procedure of onTheWire) {
+      const inputs = oddInputs(procedure)
+      const outcomes = await outcomesOf(procedure, inputs)
+      expect(outcomes, procedure.name).toHaveLength(inputs.length)
+      expect(keptOut, procedure.name).not.toContain(outcomes[0]?.error?.data.problem)
+      const failed = outcomes.flatMap(({ error }, index) =>
+        error && error.data.httpStatus >= 500 ? [[inputs[index], error.message]] : [],
+      )
+      expect(failed, procedure.name).toEqual([])
+    }
+    expect(await brokenTexts()).toEqual([])
+  })
+
+  test('a NUL character, half of a character, a number beyond its column and a forbidden name is refused with a sentence that names the place', async () => {
+    const { status, body } = await browser.send('POST', '/trpc/tokens.create', { body: { name: NUL } })
+
+    expect(status).toBe(422)
+    expect(body).toMatchObject({
+      error: { data: { issues: [{ path: ['name'], message: 'must not contain a NUL character' }] } },
+    })
+    const half = await browser.send('POST', '/req/profile/create-token', { body: `{"name":"${'\\ud800'}"}` })
+    expect([half.status, half.body['errors']]).toEqual([
+      422,
+      { name: ['The name field must not contain half of a surrogate pair.'] },
+    ])
+  })
+
+  test('a NUL character, half of a character, a number beyond its column and a forbidden name is no failure of a procedure on the host, either', async () => {
+    const api = createCaller(() => createContext(svc.services, { origin: 'host', requestId: 'test' }))
+    for (const procedure of onTheHost) {
+      const [area = '', verb = ''] = procedure.name.split('.')
+      const call = (api as unknown as Record<string, Record<string, (input: unknown) => Promise<unknown>>>)[area]?.[
+        verb
+      ]
+      for (const input of oddInputs(procedure).slice(1)) {
+        const code = await call?.(input).then(
+          () => 'done',
+          ({ code }: { code: string }) => code,
+        )
+        expect(code, `${procedure.name} ${JSON.stringify(input)}`).not.toBe('INTERNAL_SERVER_ERROR')
+      }
+    }
+    expect(await brokenTexts()).toEqual([])
+  })
+
+  test('as an id in any address of JSON:API is not found', async () => {
+    const ids = ['%00', '%ED%A0%80', '2147483648', '9007199254740992', '100000000000000000000', '__proto__', '1e20']
+    for (const { method, url } of routesOf(appRouter).filter(
+      ({ url, method }) => url.includes(':id') && method === 'GET',
+    )) {
+      for (const id of ids) {
+        const { status } = await svc.send(method, base + url.replace(':id', id), { token })
+        expect(status, `${method} ${url} ${id}`).toBe(404)
+      }
+    }
+  })
+})

@@ -1,0 +1,172 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { request } from 'node:http'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { TestBrowser } from '../../kit/browser.ts'
+import { type Attacked, startAttacked } from '../../kit/inputs/attacked.ts'
+import { definitionOf, nodesOf, procedures, type TestedProcedure } from '../../kit/inputs/schemas.ts'
+import { members, worstInputs } from '../../kit/inputs/worst.ts'
+import { base, mediaType } from '../../kit/json-api/client.ts'
+
+const MAX_URL = 15_000
+
+let svc: Attacked
+
+beforeAll(async () => {
+  svc = await startAttacked()
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+
+/** The members that the object of an input knows; some word for where it is none. */
+function namesOf({ inputs }: TestedProcedure): string[] {
+  const names = inputs.flatMap((schema) => {
+    const object = [...nodesOf(schema)].find(({ schema }) => definitionOf(schema).type === 'object')
+    return Object.keys((object && definitionOf(object.schema).shape) ?? {})
+  })
+  return names.length > 0 ? names : ['x']
+}
+
+const onTheWire = procedures.filter(({ access, inputs }) => access.callers !== 'the host' && inputs.length > 0)
+
+async function overTrpc({ name, isQuery }: TestedProcedure, inputs: string[], as: TestBrowser['send']) {
+  const isBatch = inputs.length > 1
+  const path = `/trpc/${inputs.map(() => name).join()}${isBatch ? '?batch=1' : ''}`
+  const body = isBatch ? `{${inputs.map((input, index) => `"${index}":${input}`).join()}}` : inputs[0]
+  if (!isQuery) return as('POST', path, { body })
+  return as('GET', `${path}${isBatch ? '&' : '?'}input=${encodeURIComponent(body ?? '').slice(0, MAX_URL)}`)
+}
+
+test('the worst inputs cost any procedure little, and get a short answer', async () => {
+  expect(onTheWire.length).toBeGreaterThan(50)
+  for (const procedure of onTheWire) {
+    const bytes = procedure.isQuery ? 4000 : Math.min(svc.limitOf(procedure.name) - 100, 400_000)
+    const shapes = Object.entries(worstInputs(namesOf(procedure), bytes))
+    const answers = await Promise.all(
+      shapes.map(async ([shape, input]) => ({ shape, ...(await overTrpc(procedure, [input], svc.browser.send)) })),
+    )
+    for (const answer of answers) svc.assertModest(answer, `${procedure.name} with ${answer.shape}`)
+  }
+})
+
+test('many bad inputs in one batch get one short answer', async () => {
+  for (const procedure of onTheWire) {
+    const bytes = procedure.isQuery ? 60 : Math.min(svc.limitOf(procedure.name), 100_000) / 50 - 20
+    const answer = await overTrpc(procedure, Array(50).fill(members(bytes)), svc.browser.send)
+    svc.assertModest(answer, `50 calls of ${procedure.name}`)
+  }
+})
+
+test('names of very many, very long or odd procedures get a short answer', async () => {
+  const names = [Array(51).fill('users.me').join(), 'x'.repeat(MAX_URL), '%00'.repeat(MAX_URL / 3), ','.repeat(MAX_URL)]
+  for (const name of names)
+    for (const batch of ['', '?batch=1'])
+      for (const as of [svc.browser.send, svc.asGuest])
+        svc.assertModest(await as('GET', `/trpc/${name}${batch}`), name.slice(0, 20))
+})
+
+test('a guest is told to sign in before the body is looked at, by every procedure that is not open', async () => {
+  for (const procedure of onTheWire) {
+    const isOpen = procedure.access.callers === 'anyone'
+    const { status } = await overTrpc(procedure, procedure.isQuery ? ['no JSON'] : ['{'.repeat(1000)], svc.asGuest)
+    if (isOpen) expect([400, 401, 422], procedure.name).toContain(status)
+    else expect(status, procedure.name).toBe(401)
+  }
+})
+
+/** What a client must have in front of it before a body of this length is read, and what it gets for the head alone. */
+async function answerToHead(path: string, type: string, length: number, headers: Record<string, string> = {}) {
+  return new Promise<number>((done, failed) => {
+    const sent = request(svc.url + path, {
+      method: 'POST',
+      headers: { 'content-type': type, 'content-length': String(length), ...headers },
+    })
+    sent.on('response', ({ statusCode = 0 }) => {
+      done(statusCode)
+      sent.destroy()
+    })
+    sent.on('error', failed)
+    sent.flushHeaders()
+  })
+}
+
+test('a guest gets the answer to the head alone: nobody waits for the body', { timeout: 20_000 }, async () => {
+  const outcomes = [
+    await answerToHead('/trpc/tokens.create', 'application/json', 1000),
+    await answerToHead('/trpc/users.update,ai.ask?batch=1', 'application/json', 1_000_000),
+    await answerToHead(`${base}/ai-providers`, mediaType, 1000),
+    await answerToHead(`${base}/user-keychain-values/actions/batch-update`, 'application/json', 1_000_000),
+    await answerToHead('/api/ai-req', 'application/json', 1_000_000),
+    await answerToHead('/handshake', 'application/json', 1000),
+  ]
+
+  expect(outcomes).toEqual([401, 401, 401, 401, 401, 401])
+})
+
+test('a body has the size that its calls need, announced or not', async () => {
+  const headers = { authorization: `Bearer ${svc.token}` }
+  expect(await answerToHead('/trpc/users.delete', 'application/json', 17_000, headers)).toBe(413)
+  expect(await answerToHead('/trpc/users.delete,ai.ask?batch=1', 'application/json', 3_000_000, headers)).toBe(413)
+  expect(await answerToHead(`${base}/ai-providers`, mediaType, 70_000, headers)).toBe(413)
+
+  const pieces = new ReadableStream<Uint8Array>({
+    pull: (controller) => controller.enqueue(new TextEncoder().encode(' '.repeat(1024))),
+  })
+  const options = { method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body: pieces }
+  const endless = await fetch(`${svc.url}/trpc/users.delete`, { ...options, duplex: 'half' } as RequestInit).catch(
+    () => undefined,
+  )
+  // The connection may be cut before the answer is read.
+  expect(endless?.status ?? 413).toBe(413)
+})
+
+/** The older endpoints that take a body, as their files name them. */
+async function olderEndpoints(): Promise<string[]> {
+  const facades = join(import.meta.dirname, '../../../facades')
+  const actions = (await readdir(join(facades, 'web/actions'))).map((file) => join('web/actions', file))
+  const files = [...actions, 'legacy/ai-req.ts']
+  const texts = await Promise.all(files.map((file) => readFile(join(facades, file), 'utf8')))
+  return texts.flatMap((text) =>
+    [...text.matchAll(/app\.post(?:<[^(]*>)?\(\s*'([^']+)'/g)].map(([, path = '']) => path),
+  )
+}
+
+/** These take no body and end the session, or are not for browsers. */
+const others = ['/logout', '/req/profile/logout-everywhere', '/req/profile/end-other-sessions', '/req/profile/reset']
+
+test('the worst bodies cost the endpoints of the pages little, and get a short answer', async () => {
+  const paths = (await olderEndpoints()).filter((path) => !others.includes(path) && path !== '/api/ai-req')
+  expect(paths).toEqual(expect.arrayContaining(['/req/login', '/handshake', '/req/profile/create-token']))
+  const names = [...new Set(onTheWire.flatMap(namesOf))].slice(0, 30)
+  for (const path of paths)
+    for (const [shape, body] of Object.entries(worstInputs(names, 15_000)))
+      for (const send of [svc.browser.send, svc.asGuest])
+        svc.assertModest(await send('POST', path, { body }), `${path} with ${shape}`)
+})
+
+test('the worst bodies cost an AI request little, and get a short answer', async () => {
+  for (const [shape, worst] of Object.entries(worstInputs(['messages', 'model'], svc.env.AI_MAX_BODY - 100))) {
+    const body = `{"payload":${worst}}`
+    const answer = await svc.send('POST', '/api/ai-req', { token: svc.token, body })
+    svc.assertModest({ status: answer.status, text: await answer.text() }, shape)
+    svc.assertModest(await svc.asGuest('POST', '/api/ai-req', { body }), `${shape} by a guest`)
+  }
+})
+
+test('two megabytes of empty messages are counted and not judged, and the answer names one problem', async () => {
+  const ask = (count: number) =>
+    svc.send('POST', '/api/ai-req', {
+      token: svc.token,
+      body: { payload: { model: 'm', messages: Array(count).fill({}) } },
+    })
+
+  const tooMany = await ask(20_000)
+  expect([tooMany.status, svc.judged.take()]).toEqual([422, 0])
+  expect(await tooMany.json()).toMatchObject({
+    errors: { 'payload.messages': ['The payload.messages field must have at most 2000 messages.'] },
+  })
+  const farTooMany = await ask(600_000)
+  expect([farTooMany.status, svc.judged.take()]).toEqual([422, 0])
+  const many = await ask(2000)
+  expect([many.status, svc.judged.take()]).toEqual([422, 2000])
+  expect(Object.values(((await many.json()) as { errors: Record<string, string[]> }).errors).flat()).toHaveLength(20)
+})
