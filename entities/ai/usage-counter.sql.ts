@@ -1,11 +1,20 @@
 import { epochMs, statement } from '../sql/statement.ts'
 
-/** When a limit's period that runs begins and ends. Days, weeks and months follow the clocks of the limit's time zone. */
-export const runningPeriod = `cross join lateral (select date_trunc(l.period, now(), l.time_zone) as starts_at) s
+/**
+ * When the period of a limit `l` begins and ends in which a moment lies. Minutes and hours are those of UTC, where none is skipped or
+ * repeated; days, weeks and months begin at midnight by the clocks of the limit's time zone, where it strikes
+ * twice at the second one.
+ */
+export const periodAt = (moment: string) => `cross join lateral (
+     select ('1 ' || l.period)::interval as length, case when l.period in ('minute', 'hour') then 'UTC' else l.time_zone end as zone) z
+   cross join lateral (select date_trunc(l.period, ${moment} at time zone zone) as latest) t
    cross join lateral (
-     select case when l.period in ('minute', 'hour') then s.starts_at + ('1 ' || l.period)::interval
-            else (s.starts_at at time zone l.time_zone + ('1 ' || l.period)::interval) at time zone l.time_zone
-            end as ends_at) e`
+     select case when latest at time zone zone > ${moment} then latest - length else latest end as local_start) b
+   cross join lateral (
+     select local_start at time zone zone as starts_at, (local_start + length) at time zone zone as ends_at) s`
+
+/** The period of a limit `l` that runs. */
+export const runningPeriod = periodAt('now()')
 
 export interface CounterRow {
   limitId: number
@@ -26,7 +35,7 @@ export const findCounters = statement<CounterRow>(
      from unnest($1::int[], $2::text[]) as a(limit_id, subject_id) join usage_limits l on l.id = a.limit_id
      ${runningPeriod}
      join usage_counters c on c.limit_id = l.id and c.subject_id = a.subject_id and c.starts_at = s.starts_at
-                          and c.ends_at = e.ends_at
+                          and c.ends_at = s.ends_at
     group by c.limit_id, c.subject_id, c.starts_at, c.ends_at`,
 )
 
@@ -34,7 +43,7 @@ export const findCounters = statement<CounterRow>(
 export const openCounters = statement<never>(
   'open-usage-counters',
   `insert into usage_counters (limit_id, subject_id, starts_at, ends_at, stripe, share, cap)
-   select l.id, a.subject_id, s.starts_at, e.ends_at, n, l.cap / l.stripes + (n < l.cap % l.stripes)::int, l.cap
+   select l.id, a.subject_id, s.starts_at, s.ends_at, n, l.cap / l.stripes + (n < l.cap % l.stripes)::int, l.cap
      from unnest($1::int[], $2::text[]) as a(limit_id, subject_id) join usage_limits l on l.id = a.limit_id
      ${runningPeriod}
     cross join generate_series(0, l.stripes - 1) as n
