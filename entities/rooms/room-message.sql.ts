@@ -44,6 +44,12 @@ export const insertMessage = statement<{ id: number; thread: number | null }>(
 /** Values: the member's id and the client id. */
 export const findSentMessage = 'select id from room_messages where member_id = ? and client_id = ?'
 
+/** Values: the message's id. Whoever changes it waits for its room, so that no membership ends beside the change. */
+export const lockRoomOfMessage = statement<object>(
+  'lock-room-of-message',
+  'select from rooms r join room_messages m on m.room_id = r.id where m.id = $1 for no key update of r',
+)
+
 /** Values: the message's id. Only its place is left. */
 export const eraseMessage = `update room_messages set content = null, deleted_at = now(), updated_at = now()
   where id = ? and deleted_at is null returning room_id as room`

@@ -1,5 +1,6 @@
+import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
-import { eraseMessage } from '../../entities/rooms/room-message.sql.ts'
+import { eraseMessage, lockRoomOfMessage } from '../../entities/rooms/room-message.sql.ts'
 import {
   deletableMessages,
   editableMessages,
@@ -13,6 +14,7 @@ import {
 import { takes } from '../core/body-size.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
+import { runNamed } from '../core/run-named.ts'
 import { router, userWith } from '../core/trpc.ts'
 import { attribute, many, one, resource, sortedTimestamps, time } from '../resource/declare.ts'
 import { exposes } from '../resource/exposure.ts'
@@ -91,6 +93,7 @@ export const roomMessagesRouter = router({
     .mutation(({ ctx, input }): Promise<RecordOf<typeof roomMessages>> => {
       assertContentFits(ctx, input)
       return updateRow(ctx, roomMessages, input, {
+        beforehand: (em) => lockRoomOf(em, input),
         afterFlush: ({ em, row }) => assertKeyOfEditInUse(ctx, em, row.id),
       })
     }),
@@ -105,9 +108,12 @@ export const roomMessagesRouter = router({
 /** Leaves the place of a message, with nothing in it. To do so again changes nothing. */
 async function deleteMessage(ctx: Context, { id, ifVersion }: Version): Promise<{ id: string }> {
   await changing(ctx, async (em, changes) => {
+    await lockRoomOf(em, { id })
     await lockRow(ctx, em, roomMessages, { id, ifVersion, verb: 'delete' })
     const [erased] = await em.execute<{ room: number }[]>(eraseMessage, [roomMessages.ids.keyOf(id)])
     if (erased) changes.add([`room:${erased.room}`], 'updated', 'room-messages', id)
   })
   return { id }
 }
+
+const lockRoomOf = (em: EntityManager, { id }: Version) => runNamed(em, lockRoomOfMessage, [roomMessages.ids.keyOf(id)])

@@ -69,13 +69,13 @@ export interface WrittenRow {
 
 interface Changing {
   validate?: Writing['validate']
+  /** Does in the transaction what comes before the row, such as a lock, and throws where the change may not be. */
+  beforehand?: (em: EntityManager) => Promise<unknown>
   /** Does what belongs to the change, in its transaction. */
   afterFlush?: (written: WrittenRow) => Promise<void>
 }
 
 interface Creating extends Changing {
-  /** Does in the transaction what comes before the row, and throws where there may be no more. */
-  beforehand?: (em: EntityManager) => Promise<void>
   /** The properties that nobody gives. */
   complete?: (given: Data) => Data
 }
@@ -106,11 +106,12 @@ export async function updateRow<R extends Resource>(
   ctx: Context,
   of: R,
   { id, ifVersion, ...given }: RowChange,
-  { validate, afterFlush }: Changing = {},
+  { validate, beforehand, afterFlush }: Changing = {},
 ): Promise<RecordOf<R>> {
   const { entity } = ctx.services.resources.tableOf(of.type)
   const lists = listsOf(of, given)
   await changing(ctx, async (em, changes) => {
+    await beforehand?.(em)
     await lockRow(ctx, em, of, { id, ifVersion, verb: 'update' })
     if (Object.keys(given).length === 0) return
     await assertLinksVisible(ctx, em, of, given)

@@ -37,6 +37,27 @@ test('an invitation by name and link is no link for everybody once its person is
   expect(await svc.rows(`select id from room_members where state = 'invited'`)).toEqual([])
 })
 
+test.for([
+  ['edited', { method: 'PATCH', attributes: { content: 'bmV3|bmV3|bmV3' } }],
+  ['deleted', { method: 'DELETE' }],
+] as const)('a message is not %s while its author is just being removed', async ([, { method, ...change }]) => {
+  await using svc = await startRooms()
+  const room = await makeRoom(svc.ada)
+  const member = await join(svc, room, 'dan', 'editor')
+  const { one } = await svc.dan.create('room-messages', { content: 'aQ==|dA==|Yw==' }, { room: to('rooms', room) })
+  const body = 'attributes' in change ? { data: { type: one.type, id: one.id, ...change } } : undefined
+
+  const { status } = await whileChanging(
+    svc,
+    `update rooms set updated_at = now() where id = ${room};
+     update room_members set state = 'removed' where id = ${member}`,
+    () => svc.dan.send(method, `/room-messages/${one.id}`, body),
+  )
+
+  expect(status).toBe(404)
+  expect((await svc.ada.get(`/room-messages/${one.id}`)).one.attributes).toEqual(one.attributes)
+})
+
 test('a room is deleted while one of its members marks it as read', async () => {
   await using svc = await startRooms()
   const { dan } = svc.people
