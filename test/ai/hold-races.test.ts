@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import pg from 'pg'
 import { expect, test } from 'vitest'
 import { configFor, question, startProvider } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
+import { openClient } from '../kit/postgres-client.ts'
+import { untilWaiting } from '../kit/while-changing.ts'
 
 test('a process that does not know the counters yet does not wait in a circle with one that does', async () => {
   await using provider = await startProvider()
@@ -26,17 +27,14 @@ test('a process that does not know the counters yet does not wait in a circle wi
   await svc.host.limits.set({ ...limit, name: 'third', for: 'token' } as never)
   await using other = await startApp({ ...settings, DATABASE_URL: svc.env.DATABASE_URL as string })
 
-  const client = new pg.Client({ connectionString: svc.env.DATABASE_URL })
-  await client.connect()
+  await using client = await openClient(svc.env.DATABASE_URL)
   const lock = (id = '') => client.query('select from usage_counters where id = $1 for update', [id])
   await client.query('begin')
   await lock(second?.id)
   const asked = ask(other)
-  const waiting = `select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
-  await expect.poll(() => svc.rows(waiting), { timeout: 10_000 }).toHaveLength(1)
+  await untilWaiting(svc.env.DATABASE_URL)
   await lock(first?.id)
   await client.query('commit')
-  await client.end()
 
   expect(await asked).toBe(200)
 })

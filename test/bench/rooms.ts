@@ -1,4 +1,4 @@
-import pg from 'pg'
+import { openClient } from '../kit/postgres-client.ts'
 import { assertSame } from './same.ts'
 import type { SubjectInput } from './subject.ts'
 import { type BenchRequest, type Contest, type Suite, throughput, type World } from './suite.ts'
@@ -11,29 +11,24 @@ const content = `aXYxMjM0NTY3ODkw|dGFnMTIzNDU2Nzg5MDEy|${'Y2lwaGVydGV4dA'.repeat
 
 /** The first room has most of the messages, and a log as long as is kept; nobody has written in the last one. */
 async function fill(databaseUrl: string): Promise<void> {
-  const client = new pg.Client({ connectionString: databaseUrl })
-  await client.connect()
-  try {
-    await client.query(`insert into rooms (name, slug) select 'R', 'r' || n from generate_series(1, ${ROOMS}) n`)
-    await client.query(
-      `insert into room_members (room_id, user_id, role)
-       select r.id, u.id, 'editor' from rooms r, users u where u.username like 'bench%'`,
-    )
-    await client.query(
-      `insert into room_messages (room_id, member_id, seq, ordinal, content, key_epoch)
-       select m.room_id, m.id, n, n, '${content}', 0
-         from (select room_id, min(id) as id from room_members where room_id < ${ROOMS} group by room_id) m,
-              generate_series(1, case when m.room_id = 1 then ${MESSAGES} else 100 end) n`,
-    )
-    await client.query(`insert into change_streams (stream, seq) values ('room:1', 100000)`)
-    await client.query(
-      `insert into change_log (stream, seq, kind, subject)
-       select 'room:1', n, 'room-messages.created', n::text from generate_series(1, 100000) n`,
-    )
-    await client.query('vacuum analyze')
-  } finally {
-    await client.end()
-  }
+  await using client = await openClient(databaseUrl)
+  await client.query(`insert into rooms (name, slug) select 'R', 'r' || n from generate_series(1, ${ROOMS}) n`)
+  await client.query(
+    `insert into room_members (room_id, user_id, role)
+     select r.id, u.id, 'editor' from rooms r, users u where u.username like 'bench%'`,
+  )
+  await client.query(
+    `insert into room_messages (room_id, member_id, seq, ordinal, content, key_epoch)
+     select m.room_id, m.id, n, n, '${content}', 0
+       from (select room_id, min(id) as id from room_members where room_id < ${ROOMS} group by room_id) m,
+            generate_series(1, case when m.room_id = 1 then ${MESSAGES} else 100 end) n`,
+  )
+  await client.query(`insert into change_streams (stream, seq) values ('room:1', 100000)`)
+  await client.query(
+    `insert into change_log (stream, seq, kind, subject)
+     select 'room:1', n, 'room-messages.created', n::text from generate_series(1, 100000) n`,
+  )
+  await client.query('vacuum analyze')
 }
 
 /** The epoch is part of the address, and that of the database alone. */

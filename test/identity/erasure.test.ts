@@ -1,5 +1,4 @@
 import { readFile, writeFile } from 'node:fs/promises'
-import pg from 'pg'
 import { expect, test } from 'vitest'
 import { eraseRules } from '../../entities/identity/erasure.ts'
 import { accountsFile, readAccounts } from '../../server/login/accounts.ts'
@@ -8,6 +7,7 @@ import { addAccount, openBrowser, signIn, type TestBrowser } from '../kit/browse
 import { metadata } from '../kit/catalogue.ts'
 import { ada, host } from '../kit/command-line.ts'
 import { cloneDatabase } from '../kit/database.ts'
+import { openClient } from '../kit/postgres-client.ts'
 
 /** Foreign keys to users wherever they point from, and columns that by their name hold somebody and refer to no other table. */
 const referring = `
@@ -208,8 +208,7 @@ type Database = Awaited<ReturnType<typeof openClone>>
 
 async function openClone() {
   const database = await cloneDatabase()
-  const client = new pg.Client({ connectionString: database.url })
-  await client.connect()
+  const client = await openClient(database.url)
   return {
     client,
     names: async (text: string, values: unknown[] = []): Promise<string[]> =>

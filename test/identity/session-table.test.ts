@@ -1,4 +1,3 @@
-import pg from 'pg'
 import { describe, expect, test, vi } from 'vitest'
 import {
   deleteExpiredSessions,
@@ -23,6 +22,7 @@ import {
   start,
 } from '../kit/identity/own-sessions.ts'
 import { guest, user } from '../kit/identity/sessions.ts'
+import { openClient } from '../kit/postgres-client.ts'
 
 describe('on two replicas', () => {
   test('sessions are seen from both, and end on both at once', async () => {
@@ -97,8 +97,7 @@ describe('the table of sessions', () => {
     await svc.rows(`insert into sessions (hash, method, signed_in_at, renewed_at, csrf_token, subject)
       select 'more ' || n, 'password', now(), now(), '', jsonb_build_object('username', 'u' || n) from generate_series(1, 20000) n`)
     await svc.rows('analyze sessions')
-    const client = new pg.Client({ connectionString: svc.env.DATABASE_URL })
-    await client.connect()
+    await using client = await openClient(svc.env.DATABASE_URL)
     await client.query('set plan_cache_mode = force_generic_plan')
     const planOf = async ({ name, text }: Statement<unknown>, values: string) => {
       await client.query(`prepare "${name}" as ${text}`)
@@ -113,7 +112,6 @@ describe('the table of sessions', () => {
       await planOf(endOldestRegistrations, `'u7', 100`),
       await planOf(deleteExpiredSessions, 'now(), 100'),
     ]
-    await client.end()
 
     for (const plan of plans) expect(plan).not.toContain('Seq Scan on sessions')
   })

@@ -1,7 +1,8 @@
-import pg from 'pg'
 import { expect, test } from 'vitest'
 import { createClient, type SvcError } from '../../facades/client/index.ts'
 import { addCatalogue, type Client, type JsonApiApp, startJsonApi, to, toMany } from '../kit/json-api/client.ts'
+import { openClient } from '../kit/postgres-client.ts'
+import { untilWaiting } from '../kit/while-changing.ts'
 
 const tagOf = ({ headers }: { headers: Headers }) => headers.get('etag') ?? ''
 
@@ -238,22 +239,12 @@ test('a change that insists on what was read cannot be a creation: there is noth
 
 /** Lets changes of a model gather before it, so that all who can be are at work at once. */
 async function crowd<T>({ env }: JsonApiApp, model: string, change: (index: number) => Promise<T>): Promise<T[]> {
-  const [holder, watcher] = [1, 2].map(() => new pg.Client({ connectionString: env.DATABASE_URL })) as [
-    pg.Client,
-    pg.Client,
-  ]
-  await Promise.all([holder.connect(), watcher.connect()])
+  await using holder = await openClient(env.DATABASE_URL)
   await holder.query('begin')
   await holder.query('select from ai_models where id = $1 for update', [model])
   const answers = Promise.all(Array.from({ length: 20 }, (_, index) => change(index)))
-  const isCrowded = async () => {
-    const { rowCount } = await watcher.query(
-      `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-    )
-    return Number(rowCount) > 2
-  }
-  await expect.poll(isCrowded, { timeout: 30_000 }).toBe(true)
-  await Promise.all([holder.end(), watcher.end()])
+  await untilWaiting(env.DATABASE_URL, 3)
+  await holder.query('commit')
   return answers
 }
 

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough, Writable } from 'node:stream'
 import { stripVTControlCharacters } from 'node:util'
-import pg from 'pg'
 import { expect, vi } from 'vitest'
 import { main } from '../../cli/main.ts'
 import { type Program, svc } from '../../cli/programs.ts'
 import { cloneDatabase } from './database.ts'
+import { rowsOf } from './postgres-client.ts'
 
 export interface Ended {
   exitCode: number
@@ -82,13 +82,6 @@ export async function host(settings: Record<string, string> = {}) {
       await rm(folder, { recursive: true, force: true })
     },
   }
-}
-
-async function rowsOf(url: string, text: string): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  const { rows } = await client.query(text).finally(() => client.end())
-  return rows
 }
 
 export const ada = ['--username', 'ada', '--email', 'ada@example.org', '--name', 'Ada Example']

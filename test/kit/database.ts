@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import pg from 'pg'
 import { inject } from 'vitest'
 import { TEMPLATE } from './global-setup.ts'
+import { rowsOf } from './postgres-client.ts'
 
 /** A database of one test's own, migrated and otherwise empty. */
 export async function cloneDatabase() {
@@ -25,11 +25,5 @@ async function databaseFrom(source: string) {
 
 /** Runs a statement on the server's maintenance database. */
 export async function administer(sql: string): Promise<void> {
-  const admin = new pg.Client({ connectionString: inject('postgresUrl') })
-  await admin.connect()
-  try {
-    await admin.query(sql)
-  } finally {
-    await admin.end()
-  }
+  await rowsOf(inject('postgresUrl'), sql)
 }

@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
-import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { connect } from '../../server/database/database.ts'
 import { startCluster } from '../../server/database/embedded-postgres.ts'
@@ -13,6 +12,7 @@ import { migrate } from '../../server/database/migrate.ts'
 import { freePort } from './free-port.ts'
 import { isMissing, missingPartsNote } from './parts/installed.ts'
 import { startPostgres } from './parts/postgres.ts'
+import { rowsOf } from './postgres-client.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -63,10 +63,7 @@ async function startDatabase(folder: string): Promise<AsyncDisposable & { url: s
 }
 
 async function makeTemplate(url: string): Promise<void> {
-  const admin = new pg.Client({ connectionString: url })
-  await admin.connect()
-  await admin.query(`create database ${TEMPLATE}`)
-  await admin.end()
+  await rowsOf(url, `create database ${TEMPLATE}`)
   const templateUrl = url.replace(/\/postgres$/, `/${TEMPLATE}`)
   const database = await connect({ url: templateUrl, poolSize: 2 })
   await migrate(database, templateUrl, { name: 'svc', username: 'svc' })

@@ -1,4 +1,3 @@
-import pg from 'pg'
 import { question } from './ai/provider.ts'
 
 export const SLOW = { timeout: 30_000, interval: 20 }
@@ -11,13 +10,4 @@ export async function ask(url: string, token: string, model = 'demo') {
   const body = JSON.stringify(question('Hello', model))
   const response = await fetch(`${url}/api/ai-req`, { method: 'POST', headers, body }).catch(() => undefined)
   return { status: response?.status ?? 0, body: await response?.json().catch(() => undefined) }
-}
-
-export async function rows<Row>(url: string, sql: string): Promise<Row[]> {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  return client
-    .query(sql)
-    .then(({ rows }) => rows as Row[])
-    .finally(() => client.end())
 }

@@ -1,6 +1,6 @@
-import pg from 'pg'
 import { expect } from 'vitest'
 import type { TestApp } from './app.ts'
+import { openClient } from './postgres-client.ts'
 
 /** Ends every session in a transaction that is only committed once the request, which still finds its own, waits for it. */
 export const whileEnding = <Answer>(svc: TestApp, send: () => Promise<Answer>) =>
@@ -12,17 +12,19 @@ export async function whileChanging<Answer>(
   change: string,
   send: () => Promise<Answer>,
 ): Promise<Answer> {
-  const client = new pg.Client({ connectionString: svc.env.DATABASE_URL })
-  await client.connect()
-  try {
-    await client.query('begin')
-    await client.query(change)
-    const answer = send()
-    const waiting = `select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
-    await expect.poll(() => svc.rows(waiting), { timeout: 10_000 }).toHaveLength(1)
-    await client.query('commit')
-    return await answer
-  } finally {
-    await client.end()
-  }
+  await using client = await openClient(svc.env.DATABASE_URL)
+  await client.query('begin')
+  await client.query(change)
+  const answer = send()
+  await untilWaiting(svc.env.DATABASE_URL)
+  await client.query('commit')
+  return await answer
+}
+
+/** Resolves once so many connections to a database wait for a lock. It asks by a connection of its own, as a pool may be exhausted. */
+export async function untilWaiting(url: string | undefined, count = 1): Promise<void> {
+  await using client = await openClient(url)
+  const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
+  const seen = async () => (await client.query(waiting)).rowCount
+  await expect.poll(seen, { timeout: 30_000 }).toBeGreaterThanOrEqual(count)
 }

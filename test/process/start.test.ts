@@ -9,8 +9,9 @@ import { required } from '../../server/config/settings.ts'
 import { configFor } from '../kit/ai/provider.ts'
 import { emptyDatabase } from '../kit/database.ts'
 import { freePort } from '../kit/free-port.ts'
+import { rowsOf } from '../kit/postgres-client.ts'
 import { dataFolder, startProcess } from '../kit/service-process.ts'
-import { ask, rows, SLOW, tokensIn } from '../kit/started.ts'
+import { ask, SLOW, tokensIn } from '../kit/started.ts'
 
 vi.setConfig({ testTimeout: 180_000 })
 
@@ -72,7 +73,7 @@ describe('the first start', () => {
     const url = await service.ready()
 
     expect(service.said.out.trimEnd().split('\n').slice(-2)).toEqual([`Listening on ${url}`, 'Next: npx svc add-user'])
-    expect(await rows(database.url, 'select id from users')).toEqual([{ id: 1 }])
+    expect(await rowsOf(database.url, 'select id from users')).toEqual([{ id: 1 }])
     expect(service.said.out).toContain('Nobody can sign in, because AUTHENTICATION_METHOD is not set')
   })
 
@@ -134,7 +135,7 @@ describe('the first start', () => {
     await using service = startProcess(settings)
     await service.ready()
 
-    expect(await rows(database.url, 'select 1 as one from users where id = 1 and avatar is not null')).toHaveLength(1)
+    expect(await rowsOf(database.url, 'select 1 as one from users where id = 1 and avatar is not null')).toHaveLength(1)
   })
 
   test('the first start has a thread pool of eight, so that what keeps some of them for long leaves others free', async () => {
@@ -179,13 +180,13 @@ describe('the first start', () => {
 
     expect(tokens).toHaveLength(1)
     for (const url of urls) expect((await ask(url, tokens[0] ?? '')).status).toBe(200)
-    expect(await rows(database.url, 'select id, username from users order by id')).toEqual([
+    expect(await rowsOf(database.url, 'select id, username from users order by id')).toEqual([
       { id: 1, username: 'svc' },
       { id: 2, username: 'demo' },
     ])
-    const applied = await rows<{ name: string }>(database.url, 'select name from mikro_orm_migrations')
+    const applied = await rowsOf<{ name: string }>(database.url, 'select name from mikro_orm_migrations')
     expect(new Set(applied.map(({ name }) => name)).size).toBe(applied.length)
-    expect(await rows(database.url, `select count(*)::int as models from ai_models`)).toEqual([{ models: 1 }])
+    expect(await rowsOf(database.url, `select count(*)::int as models from ai_models`)).toEqual([{ models: 1 }])
   })
 
   test('the first start tells the public address where there is one', async () => {

@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import pg from 'pg'
 import { expect, test, vi } from 'vitest'
 import {
   answers,
@@ -13,8 +12,10 @@ import {
   startProvider,
 } from '../kit/ai/provider.ts'
 import { emptyDatabase } from '../kit/database.ts'
+import { openClient, rowsOf } from '../kit/postgres-client.ts'
 import { dataFolder, startProcess } from '../kit/service-process.ts'
-import { ask, rows, SLOW, tokensIn } from '../kit/started.ts'
+import { ask, SLOW, tokensIn } from '../kit/started.ts'
+import { untilWaiting } from '../kit/while-changing.ts'
 
 vi.setConfig({ testTimeout: 180_000 })
 
@@ -148,7 +149,7 @@ test('a stop cuts what takes longer than SHUTDOWN_TIMEOUT, ends with 0, and keep
 
   expect(await svc.service.ended).toBe(0)
   expect((await svc.asked).status).toBe(0)
-  expect(await rows(database.url, 'select outcome from usage_records')).toEqual([{ outcome: 'aborted' }])
+  expect(await rowsOf(database.url, 'select outcome from usage_records')).toEqual([{ outcome: 'aborted' }])
 })
 
 test('a stop cuts a stream, too', async () => {
@@ -172,7 +173,7 @@ test('a stop cuts a stream, too', async () => {
 
   expect(await service.stop()).toBe(0)
   expect(await text).not.toContain('event: done')
-  expect(await rows(database.url, 'select outcome from usage_records')).toEqual([{ outcome: 'aborted' }])
+  expect(await rowsOf(database.url, 'select outcome from usage_records')).toEqual([{ outcome: 'aborted' }])
 })
 
 test('a stop is not held up by a database that does not let go', async () => {
@@ -181,19 +182,14 @@ test('a stop is not held up by a database that does not let go', async () => {
   const settings = { DATA_DIR: folder.path, DATABASE_URL: database.url, PORT: '0', SHUTDOWN_TIMEOUT: '200ms' }
   await using service = startProcess(settings)
   const url = await service.ready()
-  const locker = new pg.Client({ connectionString: database.url })
-  await locker.connect()
+  await using locker = await openClient(database.url)
   await locker.query('begin; lock table users, access_tokens, usage_records in access exclusive mode')
 
   const asked = ask(url, tokensIn(service.said.out)[0] ?? '')
-  await vi.waitFor(async () => {
-    const waiting = await rows(database.url, `select 1 from pg_stat_activity where wait_event_type = 'Lock'`)
-    expect(waiting.length).toBeGreaterThan(0)
-  }, SLOW)
+  await untilWaiting(database.url)
 
   expect(await service.stop()).toBe(0)
   expect((await asked).status).toBe(0)
-  await locker.end()
 })
 
 test('a stop that comes during the start lets it finish, and leaves nothing behind', async () => {

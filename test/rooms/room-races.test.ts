@@ -1,9 +1,9 @@
-import pg from 'pg'
 import { expect, test } from 'vitest'
 import { administer, cloneDatabase } from '../kit/database.ts'
 import { to } from '../kit/json-api/client.ts'
+import { openClient } from '../kit/postgres-client.ts'
 import { invite, join, makeRoom, newLink, startRooms } from '../kit/rooms/rooms.ts'
-import { whileChanging } from '../kit/while-changing.ts'
+import { untilWaiting, whileChanging } from '../kit/while-changing.ts'
 
 test('somebody is erased although one of their rooms is deleted at the same moment', async () => {
   await using svc = await startRooms()
@@ -21,17 +21,15 @@ test('somebody is erased although one of their rooms is deleted at the same mome
 test('an invitation by name and link is no link for everybody once its person is erased while it is made', async () => {
   await using svc = await startRooms()
   const room = await makeRoom(svc.ada)
-  const client = new pg.Client({ connectionString: svc.env.DATABASE_URL })
-  await client.connect()
+  await using client = await openClient(svc.env.DATABASE_URL)
   await client.query('begin')
   await client.query('select from change_streams where stream = $1 for update', [`room:${room}`])
 
   const inviting = invite(svc.ada, room, svc.people.dan.id, 'editor', { proofHash: newLink().proofHash })
-  await waiting(svc, 1)
+  await untilWaiting(svc.env.DATABASE_URL, 1)
   const erasing = svc.admin.delete(`/users/${svc.people.dan.id}`)
-  await waiting(svc, 2)
+  await untilWaiting(svc.env.DATABASE_URL, 2)
   await client.query('rollback')
-  await client.end()
 
   expect([(await inviting).status, (await erasing).status]).toEqual([201, 200])
   expect(await svc.rows(`select id from room_members where state = 'invited'`)).toEqual([])
@@ -68,17 +66,15 @@ test('a room is deleted while one of its members marks it as read', async () => 
     await join(svc, room, 'dan', 'editor')
     const { one } = await svc.ada.create('room-messages', { content: 'aQ==|dA==|Yw==' }, { room: to('rooms', room) })
     await svc.rows('delete from room_read_marks')
-    const client = new pg.Client({ connectionString: svc.env.DATABASE_URL })
-    await client.connect()
+    await using client = await openClient(svc.env.DATABASE_URL)
     await client.query('begin')
     await client.query('insert into room_read_marks (user_id, room_id, up_to) values ($1, $2, 1)', [dan.id, room])
 
     const reading = svc.dan.post(`/rooms/${room}/actions/mark-read`, { upTo: one.id })
-    await waiting(svc, 1)
+    await untilWaiting(svc.env.DATABASE_URL, 1)
     const deleting = svc.ada.delete(`/rooms/${room}`)
-    await waiting(svc, 2)
+    await untilWaiting(svc.env.DATABASE_URL, 2)
     await client.query('rollback')
-    await client.end()
 
     outcomes.push([(await reading).status, (await deleting).status])
   }
@@ -91,27 +87,17 @@ test('a change that the database ends because of a deadlock may be tried again',
   await administer(`alter database ${database.name} set deadlock_timeout = '3s'`)
   await using svc = await startRooms({ DATABASE_URL: database.url })
   const room = await makeRoom(svc.ada)
-  const client = new pg.Client({ connectionString: database.url })
-  await client.connect()
+  await using client = await openClient(database.url)
   await client.query(`set deadlock_timeout = '1h'`)
   await client.query('begin')
   await client.query('select from room_members for update')
 
   const deleting = svc.ada.delete(`/rooms/${room}`)
-  await waiting(svc, 1)
+  await untilWaiting(svc.env.DATABASE_URL, 1)
   await client.query('select from rooms for key share')
   await client.query('rollback')
-  await client.end()
 
   const { status, headers } = await deleting
   expect([status, headers.get('retry-after')]).toEqual([503, '5'])
   expect((await svc.ada.delete(`/rooms/${room}`)).status).toBe(200)
 })
-
-const waiting = ({ rows }: Awaited<ReturnType<typeof startRooms>>, count: number) =>
-  expect
-    .poll(
-      () => rows(`select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`),
-      { timeout: 10_000 },
-    )
-    .toHaveLength(count)

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import pg from 'pg'
 import { freePort } from '../free-port.ts'
+import { type Client, openClient } from '../postgres-client.ts'
 import { programPath } from './installed.ts'
 
 const run = promisify(execFile)
@@ -25,9 +25,8 @@ export async function startPostgres(user: string, password: string, database: st
   const options = ['-D', data, '-p', `${port}`, '-h', '127.0.0.1', '-k', '', '-F', '-N', '200']
   const server = spawn(program('postgres'), options, { ...owner, cwd: folder, stdio: 'ignore' })
   const ended = once(server, 'exit')
-  const admin = await connected(`postgresql://${user}:${password}@127.0.0.1:${port}/postgres`)
+  await using admin = await connected(`postgresql://${user}:${password}@127.0.0.1:${port}/postgres`)
   await admin.query(`create database ${database}`)
-  await admin.end()
   return {
     /** Host and port. */
     address: `127.0.0.1:${port}`,
@@ -48,12 +47,10 @@ function unprivileged(): { uid: number; gid: number } | undefined {
   return { uid: idOf('-u'), gid: idOf('-g') }
 }
 
-async function connected(url: string): Promise<pg.Client> {
+async function connected(url: string): Promise<Client> {
   for (let tries = 0; ; tries++) {
-    const client = new pg.Client({ connectionString: url })
     try {
-      await client.connect()
-      return client
+      return await openClient(url)
     } catch (error) {
       if (tries === 600) throw error
       await pause(50)
