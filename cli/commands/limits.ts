@@ -4,6 +4,7 @@ import type { limitEntry } from '../../routers/ports/limits-config.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { parseFlag } from '../prompts.ts'
 import { table } from '../table.ts'
+import { simulate } from './simulate-limits.ts'
 
 export const limits = (context: CommandContext) =>
   defineCommand({
@@ -14,6 +15,7 @@ export const limits = (context: CommandContext) =>
       set: set(context),
       remove: remove(context),
       'top-up': topUp(context),
+      simulate: simulate(context),
     },
   })
 

@@ -55,6 +55,9 @@ export interface ActiveLimit {
   currency: string | null
   cap: number
   unpricedCost: number | null
+  mode: 'enforce' | 'observe'
+  period: LimitPeriod
+  timeZone: string
   stripes: number
 }
 
@@ -63,7 +66,8 @@ export const listActiveLimits = statement<{ version: number; limits: ActiveLimit
   'list-active-limits',
   `select coalesce((select version from usage_limit_versions), 0) as version,
           coalesce((select json_agg(json_build_object('id', id, 'name', name, 'subject', subject, 'subjectId', subject_id, 'unit', unit,
-                      'currency', currency, 'cap', cap, 'unpricedCost', unpriced_cost, 'stripes', stripes) order by id)
+                      'currency', currency, 'cap', cap, 'unpricedCost', unpriced_cost, 'mode', mode, 'period', period, 'timeZone', time_zone,
+                      'stripes', stripes) order by id)
                       from usage_limits where active), '[]') as limits`,
 )
 

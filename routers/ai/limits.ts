@@ -2,14 +2,17 @@ import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { topUpCounter } from '../../entities/ai/usage-counter.sql.ts'
 import { UsageCounter } from '../../entities/ai/usage-counter.ts'
-import { listLimits, raiseLimitVersion } from '../../entities/ai/usage-limit.sql.ts'
+import { type ActiveLimit, listActiveLimits, listLimits, raiseLimitVersion } from '../../entities/ai/usage-limit.sql.ts'
 import { UsageLimit } from '../../entities/ai/usage-limit.ts'
+import { recordedCalls, summedCalls } from '../../entities/ai/usage-simulation.sql.ts'
 import { User } from '../../entities/identity/user.ts'
 import { locks } from '../../entities/sql/locks.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { host, router } from '../core/trpc.ts'
-import { type LimitEntry, limitColumns, limitEntry } from '../ports/limits-config.ts'
+import { type LimitEntry, type LimitsConfig, limitColumns, limitEntry, limitsConfig } from '../ports/limits-config.ts'
+import { LimitSimulation, periodsOf } from './limit-simulation.ts'
+import { days, inOrder, notInOrder } from './usage.ts'
 
 const limitName = z.string().trim().min(1).max(80)
 
@@ -63,6 +66,21 @@ export const limitsRouter = router({
       return topped
     }),
 
+  /**
+   * What limits would have refused of the calls that are recorded: those given, which hold nowhere yet, or those in force.
+   * The rows are made while they are read, and the sums are whole when all are.
+   */
+  simulate: host
+    .input(z.strictObject({ ...days, config: limitsConfig.optional() }).refine(inOrder, notInOrder))
+    .query(async ({ ctx, input: { from, to, config } }) => {
+      const limits = await (config ? candidates(ctx, config) : inForce(ctx))
+      const simulation = new LimitSimulation(limits)
+      const values = [from, to, ...periodsOf(limits).values]
+      const [summed] = await ctx.services.sql(summedCalls, values)
+      const refusals = simulation.run(ctx.services.readInBatches(recordedCalls, values))
+      return { refusals, totals: simulation.totals, leftOut: summed?.requests ?? 0 }
+    }),
+
   /** Brings the limits to what the file says; those of administrators stay. */
   sync: host.mutation(async ({ ctx }) => {
     const { timeZone, limits } = await ctx.services.limitsConfig()
@@ -87,6 +105,14 @@ const change = <Result>(ctx: Context, work: (em: EntityManager) => Promise<Resul
     await em.execute(raiseLimitVersion)
     return work(em)
   })
+
+const candidates = (ctx: Context, { timeZone, limits }: LimitsConfig) =>
+  Promise.all(limits.map((entry) => columnsOf(ctx.em(), entry, entry.timeZone ?? timeZone)))
+
+async function inForce(ctx: Context): Promise<readonly ActiveLimit[]> {
+  const [found] = await ctx.services.sql(listActiveLimits)
+  return found?.limits ?? []
+}
 
 type LimitColumns = ReturnType<typeof limitColumns>
 

@@ -16,11 +16,11 @@ const notADay = 'must be a day such as 2026-01-31'
 const day = z.iso.date(notADay).refine((text) => !text.startsWith('0000'), notADay)
 const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10)
 
-const days = { from: day.default(() => daysAgo(30)), to: day.default(() => daysAgo(0)) }
-const inOrder = ({ from, to }: { from: string; to: string }) => from <= to
-const notInOrder = { path: ['to'], message: 'must not be before from' }
-
 /** Days in UTC, both included. */
+export const days = { from: day.default(() => daysAgo(30)), to: day.default(() => daysAgo(0)) }
+export const inOrder = ({ from, to }: { from: string; to: string }) => from <= to
+export const notInOrder = { path: ['to'], message: 'must not be before from' }
+
 const period = z.strictObject(days).refine(inOrder, notInOrder).prefault({})
 
 export const usageRouter = router({

@@ -1,17 +1,11 @@
 import { LRUCache } from 'lru-cache'
 import { type CounterRow, findCounters, openCounters } from '../../entities/ai/usage-counter.sql.ts'
-import type { Measure } from '../../entities/ai/usage-hold.ts'
 import { type ActiveLimit, listActiveLimits } from '../../entities/ai/usage-limit.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
+import { type Claim as LimitClaim, LimitIndex } from '../../routers/ai/limit-claims.ts'
 import type { HoldRequest } from '../../routers/ports/usage-ledger.ts'
 
-/** A part of a limit that a call asks for; the amount is null where its price is unknown. */
-export interface Claim {
-  limit: ActiveLimit
-  subjectId: string
-  amount: number | null
-  measure: Measure
-}
+export type Claim = LimitClaim<ActiveLimit>
 
 const MAX_COUNTERS = 20_000
 
@@ -22,7 +16,7 @@ const MAX_COUNTERS = 20_000
 export class LimitBook {
   readonly #sql: Sql
   readonly #counters = new LRUCache<string, CounterRow>({ max: MAX_COUNTERS })
-  #limits = new Map<string, ActiveLimit[]>()
+  #limits = new LimitIndex<ActiveLimit>([])
   #version: number | undefined
 
   constructor(sql: Sql) {
@@ -36,17 +30,13 @@ export class LimitBook {
   async load(): Promise<void> {
     const [found] = await this.#sql(listActiveLimits)
     this.#counters.clear()
-    this.#limits = Map.groupBy(found?.limits ?? [], ({ subject, subjectId }) => keyOf(subject, subjectId))
+    this.#limits = new LimitIndex(found?.limits ?? [])
     this.#version = found?.version
   }
 
   /** What a call asks of every limit that applies to it. */
-  claimsOf({ subjects, ...most }: HoldRequest): Claim[] {
-    return subjects.flatMap(([subject, subjectId]) =>
-      [...(this.#limits.get(keyOf(subject, null)) ?? []), ...(this.#limits.get(keyOf(subject, subjectId)) ?? [])].map(
-        (limit) => ({ limit, subjectId, ...partOf(limit, most) }),
-      ),
-    )
+  claimsOf(request: HoldRequest): Claim[] {
+    return this.#limits.claimsOf(request)
   }
 
   /** Finds or makes the counters of these claims for the periods that run. */
@@ -73,16 +63,5 @@ function valuesOf(claims: Iterable<Claim>): [limits: number[], subjects: string[
   return [all.map(({ limit }) => limit.id), all.map(({ subjectId }) => subjectId)]
 }
 
-const keyOf = (subject: string, subjectId: string | null) => JSON.stringify([subject, subjectId])
 const counterKeyOf = (limitId: number, subjectId: string) => `${limitId} ${subjectId}`
 const counterKey = ({ limit, subjectId }: Claim) => counterKeyOf(limit.id, subjectId)
-
-function partOf(
-  { unit, currency, unpricedCost }: ActiveLimit,
-  most: Pick<HoldRequest, 'tokens' | 'costMicros' | 'currency'>,
-): Pick<Claim, 'amount' | 'measure'> {
-  if (unit === 'requests') return { amount: 1, measure: 'amount' }
-  if (unit === 'tokens') return { amount: most.tokens, measure: 'tokens' }
-  if (most.costMicros === 0 || most.currency === currency) return { amount: most.costMicros, measure: 'cost' }
-  return { amount: unpricedCost, measure: 'amount' }
-}

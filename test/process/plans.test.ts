@@ -8,6 +8,7 @@ import {
   usageBy,
   usageGroupings,
 } from '../../entities/ai/usage-report.sql.ts'
+import { recordedCalls } from '../../entities/ai/usage-simulation.sql.ts'
 import type { Statement } from '../../entities/sql/statement.ts'
 import { createCatalogue } from '../../routers/resource/catalogue.ts'
 import { attribute, resource } from '../../routers/resource/declare.ts'
@@ -71,6 +72,7 @@ describe('a statement over a table that grows without bound', () => {
     const reports: [Statement<unknown>, unknown[]][] = [
       ...usageGroupings.map((by): [Statement<unknown>, unknown[]] => [usageBy(by), [DAY.from, DAY.to]]),
       [summariseUsage, [2, ALL.from, ALL.to]],
+      [recordedCalls, [DAY.from, DAY.to, ['day', 'week'], ['UTC', 'Europe/Berlin']]],
       [rollUpUsage, [DAY.from]],
       [oldestUsageDay, [DAY.from]],
     ]
