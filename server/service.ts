@@ -13,9 +13,9 @@ import { connect, type Database } from './database/database.ts'
 import { migrate } from './database/migrate.ts'
 import { createDrain } from './http/drain.ts'
 import { type ClaimedPort, claimPort, explainPort } from './http/port.ts'
-import { startSessionCleanup } from './ops/session-cleanup.ts'
+import { jobsOf } from './jobs.ts'
+import { type Job, startJobs } from './ops/jobs.ts'
 import { warnAtStart } from './ops/start-warnings.ts'
-import { startUpkeep } from './ops/upkeep.ts'
 import { compose, type ServiceBundle } from './services.ts'
 
 export interface ServiceOptions {
@@ -36,6 +36,7 @@ export interface CoreService extends ServiceBundle {
   host: Api
   /** The migrations that were applied on the way. */
   migrated: string[]
+  jobs: Job[]
 }
 
 export async function openCore(options: ServiceOptions, use: ClusterUse): Promise<CoreService> {
@@ -56,7 +57,7 @@ export async function openCore(options: ServiceOptions, use: ClusterUse): Promis
       await patiently(database?.close(), log)
       await embedded?.release()
     }
-    return { ...composition, migrated, host, close }
+    return { ...composition, migrated, host, jobs: jobsOf({ env, database, host }), close }
   } catch (error) {
     await database?.close()
     await embedded?.release()
@@ -121,8 +122,7 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
     drain.watch(app.server)
     await claimed.release()
     const url = await app.listen({ port: env.PORT, host: env.HOST }).catch((error) => explainPort(error, env))
-    const stopSessionCleanup = startSessionCleanup(core.services)
-    const stopUpkeep = startUpkeep({ ...core.upkeep, 'usage records': () => core.host.usage.rollUp() }, log)
+    const stopJobs = startJobs(core.jobs, log)
     const stop = async () => {
       const finished = await drain.start({ delay: drainDelay(env), timeout: env.SHUTDOWN_TIMEOUT })
       const closed = app.close()
@@ -130,7 +130,7 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
       await closed
       // What was cut still puts down what it took.
       if (!finished) await pause(CLOSING_INTERVAL_MS)
-      await Promise.all([stopSessionCleanup(), stopUpkeep()])
+      await stopJobs()
       await core.close()
     }
     return { ...core, url, stop }

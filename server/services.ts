@@ -1,6 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify'
 import type { ReachedLimit } from '../entities/ai/usage-notice.sql.ts'
-import { deleteEndedStreams } from '../entities/rooms/change-log.sql.ts'
 import manifest from '../package.json' with { type: 'json' }
 import { extend } from '../routers/core/extension.ts'
 import { createHooks, type HookRegistry } from '../routers/core/hooks.ts'
@@ -24,10 +23,8 @@ import { generatedKey } from './database/cluster-lock.ts'
 import type { Database } from './database/database.ts'
 import { type Authenticator, createAuthenticator } from './http/credentials.ts'
 import { openLogin } from './login/index.ts'
-import { keepDayPartitions } from './ops/day-partitions.ts'
 import { createHealthChecks } from './ops/health-checks.ts'
 import { createHealthTimer } from './ops/health-timer.ts'
-import type { UpkeepTasks } from './ops/upkeep.ts'
 import { createChangeBus } from './stores/change-bus.ts'
 import { createKeyValue } from './stores/key-value.ts'
 import { createStorage } from './stores/storage.ts'
@@ -40,8 +37,6 @@ export interface ServiceBundle {
   authenticator: Authenticator
   /** What the cookies of sessions are signed with: the first signs, all are believed. */
   cookieSecrets: string[]
-  /** What a running service does now and then. */
-  upkeep: UpkeepTasks
   close(): Promise<void>
 }
 
@@ -93,7 +88,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
     await Promise.all([models.close(), closeKeyValue(), changeBus.close()])
   }
   const cookieSecrets = [appKey, ...env.APP_PREVIOUS_KEYS].map(cookieSecret)
-  return { services, authenticator, cookieSecrets, upkeep: upkeepOf(env, database), close }
+  return { services, authenticator, cookieSecrets, close }
 }
 
 /** What is read anew each time it is asked for. */
@@ -117,11 +112,6 @@ const tellReached = (hooks: HookRegistry, log: FastifyBaseLogger) => (reached: R
   log.info(reached, `a usage limit is used up to ${reached.percent} percent`)
   hooks.emit('usage-limit-reached', reached)
 }
-
-const upkeepOf = ({ CHANGE_LOG_DAYS: keptDays }: Env, { pool, sql }: Database): UpkeepTasks => ({
-  'change log': () => keepDayPartitions(pool, { table: 'change_log', column: 'at', keptDays }, new Date()),
-  'ended streams': () => sql(deleteEndedStreams),
-})
 
 function settingsOf(env: Env, appKey: string): Settings {
   const baseUrl = env.BASE_URL ?? `http://${env.HOST}:${env.PORT}`

@@ -1,0 +1,35 @@
+import { deleteEndedStreams } from '../entities/rooms/change-log.sql.ts'
+import type { Api } from '../routers/index.ts'
+import type { Env } from './config/settings.ts'
+import type { Database } from './database/database.ts'
+import { keepDayPartitions } from './ops/day-partitions.ts'
+import { deleteExpired } from './ops/expired-sessions.ts'
+import type { Job } from './ops/jobs.ts'
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+
+interface JobParts {
+  env: Env
+  database: Database
+  host: Api
+}
+
+/** What a running service does now and then. */
+export function jobsOf({ env, database: { pool, sql }, host }: JobParts): Job[] {
+  const { SESSION_LIFETIME, CHANGE_LOG_DAYS: keptDays } = env
+  return [
+    {
+      name: 'expired sessions',
+      period: Math.min(10 * MINUTE_MS, SESSION_LIFETIME),
+      run: (signal) => deleteExpired(sql, SESSION_LIFETIME, signal),
+    },
+    {
+      name: 'change log',
+      period: HOUR_MS,
+      run: () => keepDayPartitions(pool, { table: 'change_log', column: 'at', keptDays }, new Date()),
+    },
+    { name: 'ended streams', period: HOUR_MS, run: () => sql(deleteEndedStreams) },
+    { name: 'usage records', period: HOUR_MS, run: () => host.usage.rollUp() },
+  ]
+}

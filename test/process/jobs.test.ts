@@ -1,0 +1,40 @@
+import { expect, test, vi } from 'vitest'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { openClient } from '../kit/postgres-client.ts'
+import { untilWaiting } from '../kit/while-changing.ts'
+
+const SLOW = { timeout: 20_000, interval: 50 }
+
+const addExpired = ({ rows }: TestApp) =>
+  rows(`insert into sessions (hash, method, signed_in_at, renewed_at, csrf_token, subject)
+        values ('old', 'password', now(), now() - interval '1 day', '', '{"username": "ada"}')`)
+
+const failures = ({ log }: TestApp) => log.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'a job failed')
+
+test('a job that fails is logged by its name with the cause, and tried again a period later', async () => {
+  await using svc = await startApp({ SESSION_LIFETIME: '1s' })
+  await addExpired(svc)
+  await svc.rows('alter table sessions rename to hidden')
+
+  await vi.waitFor(() => expect(failures(svc)).not.toEqual([]), SLOW)
+  await svc.rows('alter table hidden rename to sessions')
+
+  await vi.waitFor(async () => expect(await svc.rows('select hash from sessions')).toEqual([]), SLOW)
+  expect(failures(svc)[0]).toMatchObject({ job: 'expired sessions', error: { code: '42P01' } })
+})
+
+test('a stop waits for the job that is running', async () => {
+  await using svc = await startApp({ SESSION_LIFETIME: '1s' })
+  await addExpired(svc)
+  await using client = await openClient(svc.env.DATABASE_URL)
+  await client.query('begin; lock table sessions')
+  await untilWaiting(svc.env.DATABASE_URL)
+
+  const stopped = svc.stop()
+  await expect(fetch(svc.url).then(() => 'still listening')).rejects.toThrow()
+  await client.query('commit')
+  await stopped
+
+  expect(failures(svc)).toEqual([])
+  expect((await client.query('select hash from sessions')).rows).toEqual([])
+})
