@@ -9,21 +9,32 @@ export const requireRekey = `update rooms set rekey_required_since = now(), upda
 export const lockRoomsOf = `select r.id from rooms r join room_members m on m.room_id = r.id
   where m.user_id = ? and m.state = 'member' order by r.id for no key update of r`
 
-export interface Recipient {
+/** A person who is a member; one who has made no keys can be given none. */
+export interface KeyedMember {
   id: string
-  publicKey: string
+  publicKey: string | null
 }
 
-/** Values: the room's id. People who are members; one who has no keys at the moment can be given none. */
-export const findRecipients = `select u.id::text as id, u.public_key as "publicKey"
-  from room_members m join users u on u.id = m.user_id
-  where m.room_id = ? and ${isPerson('m')} and u.public_key is not null order by u.id`
+/** Values: the room's id. */
+export const findKeyedMembers = `select u.id::text as id, u.public_key as "publicKey"
+  from room_members m join users u on u.id = m.user_id where m.room_id = ? and ${isPerson('m')} order by u.id`
 
-/** Values: room, epoch, previous key. */
+/** What a room says of itself, encrypted with the key whose number each text names. */
+export interface RoomTexts {
+  roomDescription: string | null
+  systemPrompt: string | null
+}
+
+/** Values: the room's id. */
+export const findRoomTexts = `select room_description as "roomDescription", system_prompt as "systemPrompt"
+  from rooms where id = ?`
+
+/** Values: room, epoch, previous key, and the texts where they were encrypted anew. */
 export const beginKeyEpoch = `with begun as (
     insert into room_key_epochs (room_id, epoch, previous_key) values (?, ?, ?) returning room_id, epoch, started_at
   )
-  update rooms r set key_epoch = b.epoch, key_epoch_since = b.started_at, rekey_required_since = null, updated_at = now()
+  update rooms r set key_epoch = b.epoch, key_epoch_since = b.started_at, rekey_required_since = null, updated_at = now(),
+      room_description = coalesce(?, r.room_description), system_prompt = coalesce(?, r.system_prompt)
     from begun b where r.id = b.room_id`
 
 /** Values: room, epoch, and the keys as JSON. */

@@ -20,6 +20,8 @@ export const bodyLimitsOf = ({
   record: 64 * KB,
   'long text': 384 * KB,
   'first keys': 512 * KB,
+  // For 500 members, and the two long texts of a room.
+  'room keys': 896 * KB,
   // With the names around keys and values.
   keychain: Math.ceil(KEYCHAIN_MAX_BYTES * 1.25) + 512 * KB,
   // As base64 in a document, which may have long texts beside it.

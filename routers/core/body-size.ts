@@ -1,7 +1,15 @@
 /**
  * How much a procedure is sent at most, by what its input needs; a form unless it says otherwise. Facades know the bytes.
  */
-export type BodySize = 'form' | 'record' | 'long text' | 'first keys' | 'keychain' | 'picture' | 'AI request'
+export type BodySize =
+  | 'form'
+  | 'record'
+  | 'long text'
+  | 'first keys'
+  | 'room keys'
+  | 'keychain'
+  | 'picture'
+  | 'AI request'
 
 /** Says of a procedure what its input needs. */
 export const takes = (body: BodySize): { body: BodySize } => ({ body })

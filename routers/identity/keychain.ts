@@ -45,9 +45,6 @@ export const MAX_ENTRIES = 2000
 export const distinctSlots = (entries: readonly { key: string; keyType: string }[]) =>
   new Set(entries.map((entry) => `${entry.keyType} ${entry.key}`)).size === entries.length
 
-/** Base64 of an SPKI key; 4096 bits have 736 characters. */
-export const publicKey = z.string().min(1, 'must not be empty').max(4096, tooLong(4096)).regex(base64, 'must be base64')
-
 const encoded = (max: number) =>
   z.string().min(1, 'must not be empty').max(max, tooLong(max)).regex(base64, 'must be base64')
 

@@ -13,8 +13,9 @@ import type { KeychainQuota } from '../core/settings.ts'
 import { registeringUser, router } from '../core/trpc.ts'
 import type { SessionRecord } from '../ports/session.ts'
 import { holdSession } from './end-sessions.ts'
-import { distinctSlots, keychainEntry, passkeyBackup, publicKey } from './keychain.ts'
+import { distinctSlots, keychainEntry, passkeyBackup } from './keychain.ts'
 import { withinQuota } from './keychain-quota.ts'
+import { publicKey } from './public-key.ts'
 import { callerOfUser } from './session-caller.ts'
 
 /** Without these nobody could tell a right passkey from a wrong one, or read what was sent. */

@@ -17,9 +17,10 @@ import type { RecordOf } from '../resource/record.ts'
 import { action } from '../verbs/action.ts'
 import { getRow, reads } from '../verbs/read.ts'
 import { RowReader } from '../verbs/rows.ts'
-import { distinctSlots, keychainEntry, keychainSlot, MAX_ENTRIES, publicKey } from './keychain.ts'
+import { distinctSlots, keychainEntry, keychainSlot, MAX_ENTRIES } from './keychain.ts'
 import { withinQuota } from './keychain-quota.ts'
 import { oldKeychainOf } from './old-keychain.ts'
+import { publicKey } from './public-key.ts'
 
 export const userKeychainValues = resource({
   type: 'user-keychain-values',

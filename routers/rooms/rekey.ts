@@ -1,14 +1,14 @@
-import { createHash } from 'node:crypto'
-import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
-import { beginKeyEpoch, findRecipients, type Recipient, storeWrappedKeys } from '../../entities/rooms/room-key.sql.ts'
+import { beginKeyEpoch, storeWrappedKeys } from '../../entities/rooms/room-key.sql.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { resourceId } from '../resource/ids.ts'
 import type { RecordOf } from '../resource/record.ts'
 import { getRow } from '../verbs/read.ts'
-import { type EnteredRoom, enterRoom } from './room-access.ts'
+import { enterAsWriter, type Recipients, recipientsOf } from './recipients.ts'
+import type { EnteredRoom } from './room-access.ts'
+import { roomText } from './room-text.ts'
 import { rooms } from './rooms.ts'
 
 const MAX_MEMBERS = 500
@@ -30,6 +30,9 @@ const previousKey = z
     'The key before, encrypted with the new one: needed where the room shares its earlier keys, and refused elsewhere.',
   )
 
+const textNames = ['roomDescription', 'systemPrompt'] as const
+const sameText = roomText.min(1).optional()
+
 /** What a browser sends that has made the next key of a room. */
 export const newKey = z.strictObject({
   id: resourceId,
@@ -44,28 +47,11 @@ export const newKey = z.strictObject({
     .max(MAX_MEMBERS)
     .refine((keys) => new Set(keys.map(({ user }) => user)).size === keys.length, 'names a member twice'),
   previousKey,
+  roomDescription: sameText.describe('The same description, encrypted with the new key.'),
+  systemPrompt: sameText.describe('The same system prompt, encrypted with the new key.'),
 })
 
 type NewKey = z.output<typeof newKey>
-
-interface Recipients {
-  meta: {
-    /** The number that the next key will have. */
-    keyEpoch: number
-    /** Changes with every member and every public key. */
-    version: string
-    recipients: Recipient[]
-  }
-}
-
-/** For whom the next key has to be wrapped, asked by somebody who may make it. */
-export function readRecipients(ctx: Context, id: number): Promise<Recipients> {
-  return ctx.em().transactional(async (em) => {
-    const { keyEpoch } = await enterAsWriter(ctx, em, id)
-    const recipients = await em.execute<Recipient[]>(findRecipients, [id])
-    return { meta: { keyEpoch: keyEpoch + 1, version: versionOf(recipients), recipients } }
-  })
-}
 
 /** Gives a room its next key. Whoever joins, leaves or writes at this moment waits, so nobody is left out or kept in. */
 export async function rekey(ctx: Context, given: NewKey): Promise<{ data: RecordOf<typeof rooms> }> {
@@ -73,15 +59,16 @@ export async function rekey(ctx: Context, given: NewKey): Promise<{ data: Record
   await changing(ctx, async (em, changes) => {
     const room = await enterAsWriter(ctx, em, id)
     assertNext(room, given)
-    assertForExactly(await em.execute<Recipient[]>(findRecipients, [id]), given)
-    await em.execute(beginKeyEpoch, [id, given.keyEpoch, given.previousKey ?? null])
+    const found = await recipientsOf(em, room)
+    assertForExactly(found, given)
+    assertTextsThere(found, given)
+    const texts = textNames.map((name) => given[name] ?? null)
+    await em.execute(beginKeyEpoch, [id, given.keyEpoch, given.previousKey ?? null, ...texts])
     await em.execute(storeWrappedKeys, [id, given.keyEpoch, JSON.stringify(given.keys)])
     changes.add([`room:${id}`], 'updated', rooms.type, id)
   })
   return { data: await getRow(ctx, rooms, given.id) }
 }
-
-const enterAsWriter = (ctx: Context, em: EntityManager, id: number) => enterRoom(ctx, em, id, ['admin', 'editor'])
 
 function assertNext({ keyEpoch, sharesEarlierKeys }: EnteredRoom, given: NewKey): void {
   if (given.keyEpoch !== keyEpoch + 1)
@@ -93,17 +80,18 @@ function assertNext({ keyEpoch, sharesEarlierKeys }: EnteredRoom, given: NewKey)
   throw new Problem('invalid', { issues: [{ path: ['previousKey'], message }] })
 }
 
-function assertForExactly(recipients: readonly Recipient[], { keys, recipients: version }: NewKey): void {
-  const given = new Set(keys.map(({ user }) => user))
-  const isExact = given.size === recipients.length && recipients.every(({ id }) => given.has(id))
-  if (isExact && version === versionOf(recipients)) return
+function assertForExactly({ recipients, version }: Recipients, given: NewKey): void {
+  const users = new Set(given.keys.map(({ user }) => user))
+  const isExact = users.size === recipients.length && recipients.every(({ id }) => users.has(id))
+  if (isExact && given.recipients === version) return
   throw new Problem('conflict', {
-    detail: 'The members of the room, or their public keys, are others: read them anew.',
+    detail: 'The members of the room, their public keys or its texts are others: read them anew.',
   })
 }
 
-function versionOf(recipients: readonly Recipient[]): string {
-  const hash = createHash('sha256')
-  for (const { id, publicKey } of recipients) hash.update(`${id} ${publicKey}\n`)
-  return hash.digest('hex')
+/** Only what was there is encrypted anew: whoever makes the next key need not be allowed to change the room. */
+function assertTextsThere(found: Recipients, given: NewKey): void {
+  const missing = textNames.filter((name) => given[name] !== undefined && found[name] === null)
+  const issues = missing.map((name) => ({ path: [name], message: 'must be absent: the room has none' }))
+  if (issues.length > 0) throw new Problem('invalid', { issues })
 }

@@ -8,7 +8,8 @@ import { resourceId } from '../resource/ids.ts'
 import { rowAction } from '../verbs/action.ts'
 import { notFound } from '../verbs/lock.ts'
 import { seesAll } from '../verbs/viewer.ts'
-import { newKey, readRecipients, rekey } from './rekey.ts'
+import { readRecipients } from './recipients.ts'
+import { newKey, rekey } from './rekey.ts'
 import { rooms } from './rooms.ts'
 
 /** More than a room has in years, where somebody leaves it every week. */
@@ -44,7 +45,7 @@ export const roomKeysRouter = router({
     .query(({ ctx, input }) => readRecipients(ctx, Number(input.id))),
 
   rekey: rowAction(rooms, 'rekey', userWith('write'))
-    .meta({ ...about('Give a room its next key, wrapped for each of its members.'), ...takes('first keys') })
+    .meta({ ...about('Give a room its next key, wrapped for each of its members.'), ...takes('room keys') })
     .input(newKey)
     .mutation(({ ctx, input }) => rekey(ctx, input)),
 })

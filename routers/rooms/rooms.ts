@@ -25,10 +25,10 @@ import { noteRoomGone } from './end-membership.ts'
 import { noteInvitations } from './note-invitations.ts'
 import { assertMember, markRead } from './read-marks.ts'
 import { assertMayEnterOneMore } from './room-quotas.ts'
+import { roomText } from './room-text.ts'
 import { slugOf } from './slug.ts'
 
-const MAX_CIPHERTEXT = 128 * 1024
-const ciphertext = z.string().max(MAX_CIPHERTEXT).nullable()
+const ciphertext = roomText.nullable()
 
 /** Nothing for an administrator of the installation who is no member. */
 const forMembers =
@@ -53,11 +53,14 @@ export const rooms = resource({
       write: 'update',
       input: imageBytes.min(1).nullable().describe('A new picture as base64, or null for none.'),
     }),
-    roomDescription: attribute(ciphertext.describe('Ciphertext: only the members can read it.'), {
-      write: true,
-      default: null,
-      sql: forMembers('room_description'),
-    }),
+    roomDescription: attribute(
+      ciphertext.describe('Ciphertext, which names the number of its key itself: only the members can read it.'),
+      {
+        write: true,
+        default: null,
+        sql: forMembers('room_description'),
+      },
+    ),
     systemPrompt: attribute(ciphertext.describe('Ciphertext of what a model is told about the room.'), {
       write: true,
       default: null,

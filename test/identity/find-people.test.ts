@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { publicKeyOf } from '../kit/identity/public-key.ts'
 import { invite, join, makeRoom, startRooms } from '../kit/rooms/rooms.ts'
 
 const start = async (settings: Record<string, string> = {}) => {
@@ -25,7 +26,7 @@ test('people are found by a part of their name or username, however it is writte
   expect(await svc.names('GRAC')).toEqual(['grace'])
   expect(await svc.names('  Ångst ')).toEqual(['linus'])
   expect(await svc.found('the bob')).toEqual([
-    { id: `${svc.people.bob.id}`, displayName: 'The bob', username: 'bob', email: null, publicKey: 'a2V5' },
+    { id: `${svc.people.bob.id}`, displayName: 'The bob', username: 'bob', email: null, publicKey: publicKeyOf('bob') },
   ])
 })
 
@@ -87,7 +88,7 @@ test('who shares a room knows the other, without the address, until one of them 
   const member = await join(svc, room, 'bob', 'viewer')
 
   const { one } = await svc.ada.get(path)
-  expect(one.attributes).toMatchObject({ username: 'bob', publicKey: 'a2V5' })
+  expect(one.attributes).toMatchObject({ username: 'bob', publicKey: publicKeyOf('bob') })
   expect(one.attributes).not.toHaveProperty('email')
   expect((await svc.cyd.get(path)).status).toBe(404)
   expect((await svc.ada.get('/users')).list).toHaveLength(3)

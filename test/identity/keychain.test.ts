@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { readEnv } from '../../server/config/env.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { firstKeys, openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
+import { publicKeyOf } from '../kit/identity/public-key.ts'
 
 const base = '/api/svc/v1/user-keychain-values'
 const value = (text: string) => ['iv', 'tag', text].map((part) => Buffer.from(part).toString('base64')).join('|')
@@ -55,7 +56,7 @@ test('a keychain takes entries, replaces those there are and gives the whole bac
   const { browser } = await withKeys(svc)
 
   const { status, body } = await update(browser, {
-    publicKey: Buffer.from('another').toString('base64'),
+    publicKey: publicKeyOf('another'),
     set: [entry('lab'), entry('aiConvKey', 'ai_conv', 'new')],
     remove: [{ key: 'nothing', keyType: 'room_key' }],
   })
@@ -66,7 +67,7 @@ test('a keychain takes entries, replaces those there are and gives the whole bac
   expect(Object.fromEntries(written)).toMatchObject({ lab: value('lab'), aiConvKey: value('new') })
   expect(written).toHaveLength(4)
   expect(await svc.rows('select public_key from users where username = $1', ['ada'])).toEqual([
-    { public_key: Buffer.from('another').toString('base64') },
+    { public_key: publicKeyOf('another') },
   ])
 })
 
@@ -101,6 +102,10 @@ test.for([
   ['an entry twice', { set: [entry('x'), entry('x')] }],
   ['a removal without a type', { remove: [{ key: 'x' }] }],
   ['a public key that is none', { publicKey: '<key>' }],
+  ['a public key of another kind', { publicKey: 'a2V5' }],
+  ['a public key with something behind it', { publicKey: `${publicKeyOf()}AAAA` }],
+  ['a public key whose modulus is even', { publicKey: evenKey() }],
+
   ['a member that is not known', { newPublicKey: 'YQ==' }],
 ] as const)('a keychain refuses %s, and changes nothing', async ([, wrong]) => {
   await using svc = await startApp()
@@ -187,7 +192,11 @@ test('the quota of a keychain refuses one entry too many by naming the limit, ch
   const before = await keysOf(browser)
   const keyBefore = await svc.rows('select public_key, updated_at from users order by id')
 
-  const refused = await update(browser, { publicKey: 'YQ==', remove: [entry('k0')].map(slot), set: many(2, 'new') })
+  const refused = await update(browser, {
+    publicKey: publicKeyOf('third'),
+    remove: [entry('k0')].map(slot),
+    set: many(2, 'new'),
+  })
 
   expect(refused.status).toBe(422)
   expect(refused.body).toMatchObject({
@@ -279,6 +288,13 @@ test('a keychain of thousands comes whole, in the list and after a change', asyn
   const last = list?.data.at(-1)
   expect((await browser.send('GET', `${base}/${last?.id}`)).body['data']).toEqual(last)
 })
+
+/** An RSA key has no such modulus, and browsers take none. */
+function evenKey() {
+  const der = Buffer.from(publicKeyOf(), 'base64')
+  der[der.length - 6] = 2
+  return der.toString('base64')
+}
 
 const slot = ({ key, keyType }: { key: string; keyType: string }) => ({ key, keyType })
 

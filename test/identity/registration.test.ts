@@ -257,7 +257,9 @@ test('first keys that are not kept are named with what is wrong, and without wha
 
   const { body, text } = await complete(browser, { ...keys, publicKey: 'hunter|hunter' })
 
-  expect(body['errors']).toEqual({ publicKey: ['The publicKey field must be base64.'] })
+  expect(body['errors']).toEqual({
+    publicKey: ['The publicKey field must be an RSA key of 4096 bits, as SPKI in base64.'],
+  })
   expect(text).not.toContain('hunter')
   expect(svc.log.join('')).not.toContain('hunter')
 })

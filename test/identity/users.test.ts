@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import sharp from 'sharp'
 import { describe, expect, test } from 'vitest'
 import { AI_USER_ID } from '../../entities/identity/user.ts'
+import { publicKeyOf } from '../kit/identity/public-key.ts'
 import { clientOf, idsOf, pointersOf, startJsonApi, to } from '../kit/json-api/client.ts'
 
 const picture = (format: 'png' | 'jpeg') =>
@@ -38,7 +39,7 @@ describe('users', () => {
     const { ada, bob } = svc.people
     const own = await svc.ada.get(`/users/${ada.id}`)
     expect(own.one.attributes).toEqual({
-      publicKey: 'a2V5',
+      publicKey: publicKeyOf('ada'),
       ...{ displayName: ada.name, username: 'ada', email: ada.email, bio: null, avatar: null, role: 'user' },
       ...{ createdAt: expect.any(String), updatedAt: expect.any(String) },
     })

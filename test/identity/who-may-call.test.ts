@@ -5,6 +5,7 @@ import { createContext } from '../../routers/core/context.ts'
 import { appRouter, createCaller } from '../../routers/index.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
+import { publicKeyOf } from '../kit/identity/public-key.ts'
 
 const kinds = [
   'guest',
@@ -161,7 +162,7 @@ async function everybody(svc: TestApp) {
     const browser = openBrowser(svc.url)
     return async (name: string) => {
       // One of the procedures throws the caller's keys away, and they would be registering from then on.
-      await svc.rows(`update users set public_key = 'a2V5' where public_key is null and id > 1`)
+      await svc.rows('update users set public_key = $1 where public_key is null and id > 1', [publicKeyOf()])
       if (!browser.session) await browser.login(account)
       return overHttp(browser.send, name)
     }

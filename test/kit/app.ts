@@ -9,6 +9,7 @@ import { createLog } from '../../server/ops/log.ts'
 import { startService } from '../../server/service.ts'
 import { cloneDatabase } from './database.ts'
 import { deepFreeze } from './deep-freeze.ts'
+import { publicKeyOf } from './identity/public-key.ts'
 
 export interface TestUser {
   id: number
@@ -61,7 +62,10 @@ export async function startApp(settings: Record<string, string> = {}) {
     const { id } = await service.host.admin.addUser(person)
     if (role) await service.host.admin.setRole({ user: { id }, role })
     if (keys)
-      await service.services.sql({ name: '', text: 'update users set public_key = $1 where id = $2' }, ['a2V5', id])
+      await service.services.sql({ name: '', text: 'update users set public_key = $1 where id = $2' }, [
+        publicKeyOf(username),
+        id,
+      ])
     const { token } = await service.host.tokens.createFor({
       user: { id },
       name: 'test',

@@ -1,5 +1,6 @@
 import { accountsFile, putAccount } from '../../server/login/accounts.ts'
 import type { TestApp } from './app.ts'
+import { publicKeyOf } from './identity/public-key.ts'
 
 export interface Sending {
   body?: unknown
@@ -94,7 +95,7 @@ const sealed = (text: string) => ['iv', 'tag', text].map((part) => Buffer.from(p
 
 /** What the handshake of a browser sends; for the service its values are any texts. */
 export const firstKeys = (name = 'first') => ({
-  publicKey: Buffer.from(`public key ${name}`).toString('base64'),
+  publicKey: publicKeyOf(name),
   keychain: [
     { key: 'privateKey', keyType: 'private_key', value: sealed(`private ${name}`) },
     { key: 'publicKey', keyType: 'public_key', value: sealed(`public ${name}`) },

@@ -3,6 +3,7 @@ import type { AnyTRPCProcedure } from '@trpc/server'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { metaOf } from '../../routers/core/trpc.ts'
 import { appRouter } from '../../routers/index.ts'
+import { publicKeyOf } from '../kit/identity/public-key.ts'
 import { clientOf } from '../kit/json-api/client.ts'
 import { follow, type Sight, sightOf } from '../kit/rooms/follower.ts'
 import { rekey } from '../kit/rooms/keys.ts'
@@ -84,7 +85,7 @@ const table: Record<string, Record<string, (world: World) => Answered>> = {
   'userKeychainValues.batchUpdate': {
     'a member makes new keys': () =>
       svc.cyd.post('/user-keychain-values/actions/batch-update', {
-        publicKey: Buffer.from(randomUUID()).toString('base64'),
+        publicKey: publicKeyOf(randomUUID()),
       }),
   },
   'users.update': {

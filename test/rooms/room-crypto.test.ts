@@ -95,10 +95,53 @@ describeWith('chromium')('in Chromium', () => {
   })
 })
 
+/** Of a room that shares its earlier keys, as the service names them. */
+const recipients = (...given: { id: string; publicKey: string }[]): web.KeyRecipients => ({
+  ...{ keyEpoch: 1, version: 'v', recipients: given, sharesEarlierKeys: true },
+  ...{ roomDescription: null, systemPrompt: null },
+})
+
+test('a public key that is none keeps nobody else from the next key of a room, and is named', async () => {
+  const [{ publicKey, privateKey }] = await pairs
+  const given = recipients({ id: '4', publicKey: 'a2V5' }, { id: '5', publicKey }, { id: '6', publicKey: 'no key' })
+
+  const { roomKey: made, request, unusable } = await web.makeNextRoomKey(given, new Map([[0, roomKey]]))
+
+  expect(unusable).toEqual(['4', '6'])
+  expect(request.keys.map(({ user }) => user)).toEqual(['5'])
+  const wrappedKey = request.keys[0]!.wrappedKey
+  const opened = await web.unwrap(await web.importPrivateKey(privateKey), wrappedKey)
+  expect(web.toBase64(opened)).toBe(made)
+})
+
+test('the texts of a room that shares no earlier keys are encrypted anew with the next, whatever the key they had', async () => {
+  const [{ publicKey }] = await pairs
+  const known = new Map([
+    [0, roomKey],
+    [3, web.makeKey()],
+  ])
+  const given = {
+    ...{ ...recipients({ id: '5', publicKey }), keyEpoch: 4, sharesEarlierKeys: false },
+    roomDescription: await web.sealRoomText(roomKey, 'About chess'),
+    systemPrompt: await web.sealRoomText(known.get(3)!, 'Play chess', 3),
+  }
+
+  const { roomKey: made, request } = await web.makeNextRoomKey(given, known)
+  const unreadable = await web.makeNextRoomKey({ ...given, systemPrompt: '{"ciphertext":7}' }, new Map([[0, roomKey]]))
+
+  const later = new Map([[4, made]])
+  expect(request).toMatchObject({ roomDescription: expect.any(String), systemPrompt: expect.any(String) })
+  const { roomDescription = '', systemPrompt = '' } = request
+  expect(await web.openRoomText(later, roomDescription)).toBe('About chess')
+  expect(await web.openRoomText(later, systemPrompt)).toBe('Play chess')
+  await expect(web.openRoomText(known, systemPrompt)).rejects.toThrow('There is no key with the number 4.')
+  expect(Object.keys(unreadable.request)).toEqual(['keyEpoch', 'recipients', 'keys', 'roomDescription'])
+})
+
 test('a stored key that somebody spoiled keeps nobody from the others', async () => {
   const [{ publicKey, privateKey }, other] = await pairs
   const wrapFor = async (half: string, key: string) => web.wrap(await web.importPublicKey(half), web.keyBytes(key))
-  const next = await web.makeNextRoomKey({ keyEpoch: 1, version: 'v', recipients: [{ id: '5', publicKey }] }, roomKey)
+  const next = await web.makeNextRoomKey(recipients({ id: '5', publicKey }), new Map([[0, roomKey]]))
   const { wrappedKey } = next.request.keys[0]!
   const stored = [
     { keyEpoch: 1, wrappedKey, previousKey: next.request.previousKey ?? null },
@@ -137,8 +180,8 @@ test('the texts of a room are read in the JSON of older front ends and in one li
   const { ciphertext, iv, tag } = JSON.parse(sealed)
 
   expect(Object.keys(JSON.parse(sealed))).toEqual(['ciphertext', 'iv', 'tag'])
-  expect(await web.openRoomText(roomKey, sealed)).toBe('Grüße')
-  expect(await web.openRoomText(roomKey, `${iv}|${tag}|${ciphertext}`)).toBe('Grüße')
+  expect(await web.openRoomText(new Map([[0, roomKey]]), sealed)).toBe('Grüße')
+  expect(await web.openRoomText(new Map([[0, roomKey]]), `${iv}|${tag}|${ciphertext}`)).toBe('Grüße')
   expect(await web.openMessage(roomKey, await web.sealMessage(roomKey, 'Grüße'))).toBe('Grüße')
   await expect(web.openMessage(web.makeKey(), await web.sealMessage(roomKey, 'x'))).rejects.toThrow(web.CannotOpen)
 })

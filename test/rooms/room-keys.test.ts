@@ -1,15 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import { publicKeyOf } from '../kit/identity/public-key.ts'
 import type { Client } from '../kit/json-api/client.ts'
 import { nextKey, PREVIOUS, postKey, recipientsOf, rekey, WRAPPED } from '../kit/rooms/keys.ts'
 import { accept, invite, join, KEY, makeRoom, type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
 import { whileChanging } from '../kit/while-changing.ts'
-
-/** Rooms whose people all have public keys. */
-async function start(settings: Record<string, string> = {}) {
-  const svc = await startRooms(settings)
-  await svc.rows(`update users set public_key = 'a2V5' || id where username <> 'svc'`)
-  return svc
-}
 
 /** A room with an administrator, an editor and a viewer. */
 async function withRoom(svc: RoomsApp, attributes: object = {}) {
@@ -27,7 +21,7 @@ const stateOf = async (by: Client, room: string) => {
 
 describe('the next key of a room', () => {
   test('is made by administrators and editors, and by nobody else', async () => {
-    await using svc = await start()
+    await using svc = await startRooms()
     const { room, dan } = await withRoom(svc)
     const key = await nextKey(svc.ada, room)
     await svc.ada.delete(`/room-members/${await join(svc, room, 'bob', 'editor')}`)
@@ -50,10 +44,12 @@ describe('the next key of a room', () => {
   })
 
   test('is for exactly the members who have a public key, with the public keys they have', async () => {
-    await using svc = await start()
+    await using svc = await startRooms()
     const { room, cyd } = await withRoom(svc)
     const ids = [svc.people.ada, svc.people.cyd, svc.people.dan].map(({ id }) => String(id))
-    expect((await recipientsOf(svc.ada, room)).recipients).toEqual(ids.map((id) => ({ id, publicKey: `a2V5${id}` })))
+    expect((await recipientsOf(svc.ada, room)).recipients).toEqual(
+      ids.map((id, n) => ({ id, publicKey: publicKeyOf(['ada', 'cyd', 'dan'][n]) })),
+    )
 
     const key = await nextKey(svc.ada, room)
     const one = { user: '1', wrappedKey: WRAPPED }
@@ -65,7 +61,7 @@ describe('the next key of a room', () => {
       [...key.keys.slice(1), stranger],
     ])
       expect((await postKey(svc.ada, room, { ...key, keys })).status).toBe(409)
-    await svc.rows(`update users set public_key = 'other' where id = $1`, [svc.people.dan.id])
+    await svc.rows('update users set public_key = $1 where id = $2', [publicKeyOf('other'), svc.people.dan.id])
     expect((await postKey(svc.ada, room, key)).status).toBe(409)
     await svc.rows(`update users set public_key = null where id = $1`, [svc.people.dan.id])
     expect((await recipientsOf(svc.ada, room)).recipients).toHaveLength(2)
@@ -78,8 +74,40 @@ describe('the next key of a room', () => {
     expect(await stateOf(svc.ada, room)).toEqual({ keyEpoch: 0, rekeyRequired: true })
   })
 
+  test('is for everybody else where somebody has a public key that is none, and names them', async () => {
+    await using svc = await startRooms()
+    const { room } = await withRoom(svc)
+    await svc.rows(`update users set public_key = 'a2V5' where id = $1`, [svc.people.cyd.id])
+    await svc.rows('update users set public_key = null where id = $1', [svc.people.dan.id])
+
+    const { recipients, withoutKeys } = await recipientsOf(svc.ada, room)
+
+    expect(recipients.map(({ id }) => id)).toEqual([String(svc.people.ada.id)])
+    expect(withoutKeys).toEqual([svc.people.cyd, svc.people.dan].map(({ id }) => String(id)))
+    expect((await rekey(svc.ada, room)).status).toBe(200)
+  })
+
+  test('takes along the texts of the room that are encrypted anew, and only those that are there', async () => {
+    await using svc = await startRooms()
+    const { room } = await withRoom(svc, { roomDescription: 'old', sharesEarlierKeys: false })
+    const key = { ...(await nextKey(svc.cyd, room)), previousKey: undefined }
+    expect(await recipientsOf(svc.cyd, room)).toMatchObject({ roomDescription: 'old', systemPrompt: null })
+
+    const added = await postKey(svc.cyd, room, { ...key, roomDescription: 'new', systemPrompt: 'new' })
+    expect([added.status, added.errors[0]?.source]).toEqual([422, { pointer: '/systemPrompt' }])
+    expect((await postKey(svc.cyd, room, { ...key, roomDescription: '' })).status).toBe(422)
+    await svc.ada.update('rooms', room, { roomDescription: 'other' })
+    expect((await postKey(svc.cyd, room, { ...key, roomDescription: 'new' })).status).toBe(409)
+
+    const again = { ...(await nextKey(svc.cyd, room)), previousKey: undefined, roomDescription: 'new' }
+    const { status, one } = await postKey(svc.cyd, room, again)
+    expect([status, one.attributes]).toMatchObject([200, { roomDescription: 'new', systemPrompt: null, keyEpoch: 1 }])
+    const last = { ...(await nextKey(svc.cyd, room)), previousKey: undefined }
+    expect((await postKey(svc.cyd, room, last)).one.attributes).toMatchObject({ roomDescription: 'new', keyEpoch: 2 })
+  })
+
   test('follows the one in use, and is bounded and of the right form', async () => {
-    await using svc = await start()
+    await using svc = await startRooms()
     const { room } = await withRoom(svc)
     const key = await nextKey(svc.ada, room)
     const [first] = key.keys
@@ -105,7 +133,7 @@ describe('the next key of a room', () => {
   })
 
   test('is given to each member, who sees their own alone', async () => {
-    await using svc = await start()
+    await using svc = await startRooms()
     const { room } = await withRoom(svc)
     const { keys, ...rest } = await nextKey(svc.ada, room)
     const own = keys.map(({ user }) => ({ user, wrappedKey: Buffer.from(`key of ${user}`).toString('base64') }))
@@ -135,7 +163,7 @@ describe('the next key of a room', () => {
   })
 
   test('waits for a member who is just being removed, and is then not taken', async () => {
-    await using svc = await start()
+    await using svc = await startRooms()
     const { room } = await withRoom(svc)
     const key = await nextKey(svc.ada, room)
 
@@ -157,7 +185,7 @@ describe('a room asks for a new key', () => {
     ])
 
   test('when a member is removed, leaves, or is erased, and says so in its changes', async () => {
-    await using svc = await start()
+    await using svc = await startRooms()
     const { room, cyd } = await withRoom(svc)
     const bob = await join(svc, room, 'bob', 'viewer')
     const asks = async () => {
@@ -181,22 +209,20 @@ describe('a room asks for a new key', () => {
   })
 
   test('when a member gets other keys, but not when they send the same again', async () => {
-    await using svc = await start()
+    await using svc = await startRooms()
     const { room } = await withRoom(svc)
     const change = (publicKey: string) => svc.dan.post('/user-keychain-values/actions/batch-update', { publicKey })
 
-    expect((await change(`a2V5${svc.people.dan.id}`)).status).toBe(422)
-    await svc.rows(`update users set public_key = 'a2V5' where id = $1`, [svc.people.dan.id])
-    expect((await change('a2V5')).status).toBe(200)
+    expect((await change(publicKeyOf('dan'))).status).toBe(200)
     expect(await stateOf(svc.ada, room)).toMatchObject({ rekeyRequired: false })
-    expect((await change('b3RoZXI=')).status).toBe(200)
+    expect((await change(publicKeyOf('other'))).status).toBe(200)
     expect(await stateOf(svc.ada, room)).toMatchObject({ rekeyRequired: true })
     expect((await keysOf(svc.dan, room)).meta['keys']).toEqual([])
     expect(await changesOf(svc, room)).toContainEqual({ kind: 'rooms.updated', subject: room })
   })
 
   test('when somebody accepts an invitation that was made with the key before', async () => {
-    await using svc = await start()
+    await using svc = await startRooms()
     const { room } = await withRoom(svc)
     const { one } = await invite(svc.ada, room, svc.people.bob.id, 'viewer')
     expect((await rekey(svc.ada, room)).status).toBe(200)
@@ -213,7 +239,7 @@ describe('a new member', () => {
     )
 
   test('is given the keys before theirs where the room shares them', async () => {
-    await using svc = await start()
+    await using svc = await startRooms()
     const { room } = await withRoom(svc)
     await rekey(svc.ada, room)
     await rekey(svc.ada, room)
@@ -227,7 +253,7 @@ describe('a new member', () => {
   })
 
   test('is given theirs and later ones alone where the room does not', async () => {
-    await using svc = await start()
+    await using svc = await startRooms()
     const { room } = await withRoom(svc)
     await rekey(svc.ada, room)
     const change = await svc.ada.update('rooms', room, { sharesEarlierKeys: false })
@@ -251,7 +277,7 @@ describe('a new member', () => {
   })
 
   test('who comes back is given what they would be given anew, and nothing of before', async () => {
-    await using svc = await start()
+    await using svc = await startRooms()
     const { room, dan } = await withRoom(svc, { sharesEarlierKeys: false })
     await svc.ada.delete(`/room-members/${dan}`)
     expect((await postKey(svc.ada, room, { ...(await nextKey(svc.ada, room)), previousKey: undefined })).status).toBe(

@@ -7,6 +7,7 @@ interface Recipients {
   keyEpoch: number
   version: string
   recipients: { id: string; publicKey: string }[]
+  withoutKeys: string[]
 }
 
 export const recipientsOf = async (by: Client, room: string) =>

@@ -109,7 +109,7 @@ export async function playRoom(web: typeof browser, { base, salts, ...callers }:
   const removed = await call(ada, 'DELETE', `/room-members/${bobAccepted.data.id}`)
   const { rekeyRequired } = (await call(ada, 'GET', `/rooms/${room.id}`)).data.attributes
   const { meta: recipients } = await call(cyd, 'GET', `/rooms/${room.id}/actions/key-recipients`)
-  const next = await web.makeNextRoomKey(recipients, (await keysOf(cyd)).get(0))
+  const next = await web.makeNextRoomKey(recipients, await keysOf(cyd))
   const rekeyed = await call(cyd, 'POST', `/rooms/${room.id}/actions/rekey`, next.request)
   for (const person of [ada, cyd]) {
     const { meta } = await call(person, 'GET', `/rooms/${room.id}/actions/keys`)
@@ -129,7 +129,7 @@ export async function playRoom(web: typeof browser, { base, salts, ...callers }:
     recipients: recipients.recipients.map(({ id }: { id: string }) => id),
     after: await Promise.all([ada, cyd].map(async (person) => readWith(await keysOf(person)))),
     description: await web.openRoomText(
-      (await keysOf(cyd)).get(0) ?? '',
+      await keysOf(cyd),
       (await call(cyd, 'GET', `/rooms/${room.id}`)).data.attributes.roomDescription,
     ),
     removedOnes: {

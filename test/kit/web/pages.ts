@@ -1,6 +1,7 @@
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import type { TestApp } from '../app.ts'
 import { addAccount, PASSWORD } from '../browser.ts'
+import { publicKeyOf } from '../identity/public-key.ts'
 import { openPage } from './chromium.ts'
 
 /** Signs in on the page for it, wherever that then leads. */
@@ -22,7 +23,7 @@ export async function showProfile(page: Page): Promise<void> {
 /** Somebody of their own at their profile. Their key opens nothing: for most of the page it is enough that there is one. */
 export async function openProfile(svc: TestApp, account: string, options: BrowserContextOptions = {}) {
   const { id } = await addAccount(svc, account)
-  await svc.rows("update users set public_key = 'a key' where id = $1", [id])
+  await svc.rows('update users set public_key = $1 where id = $2', [publicKeyOf(account), id])
   await svc.rows('delete from access_tokens where user_id = $1', [id])
   const chromium = await openPage(svc.url, options)
   await signIn(chromium.page, account)

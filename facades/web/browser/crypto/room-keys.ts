@@ -1,18 +1,20 @@
 import type { Salts } from './derive.ts'
-import { toBase64 } from './encoding.ts'
+import { Malformed, toBase64 } from './encoding.ts'
 import { type KeychainEntry, unsealEntry } from './keychain.ts'
 import { importKey, importPublicKey, keyBytes, makeKey, unwrap, wrap } from './keys.ts'
+import { type RoomKeys, resealRoomText } from './room-texts.ts'
 import { roomEntries } from './rooms.ts'
 import { CannotOpen, type Key, readSealed, seal, unsealBytes, writeSealed } from './seal.ts'
-
-/** The keys of a room by their numbers, each in base64. */
-export type RoomKeys = ReadonlyMap<number, string>
 
 /** A member, as the service names them to who makes the next key. */
 export interface KeyRecipients {
   keyEpoch: number
   version: string
   recipients: readonly { id: string; publicKey: string }[]
+  sharesEarlierKeys: boolean
+  /** As they are stored: encrypted. */
+  roomDescription: string | null
+  systemPrompt: string | null
 }
 
 /** A key as the service stores it: wrapped for the caller, and the key before it, encrypted with it. */
@@ -23,18 +25,53 @@ export interface StoredRoomKey {
 }
 
 /**
- * Makes the next key of a room, and the request that gives it to the members. The key before goes along, encrypted with
- * the new one, where the room shares it.
+ * Makes the next key of a room, and the request that gives it to the members. Where the room shares its earlier keys the one
+ * before goes along, encrypted with the new one; elsewhere the texts of the room are encrypted anew, so that new members can
+ * read them. A member whose public key is none gets no key, and is named.
  */
-export async function makeNextRoomKey({ keyEpoch, version, recipients }: KeyRecipients, shared?: string) {
+export async function makeNextRoomKey(next: KeyRecipients, known: RoomKeys) {
+  const { keyEpoch, version, recipients, sharesEarlierKeys } = next
   const roomKey = makeKey()
-  const wrapFor = async ({ id, publicKey }: KeyRecipients['recipients'][number]) => ({
-    user: id,
-    wrappedKey: await wrap(await importPublicKey(publicKey), keyBytes(roomKey)),
-  })
-  const keys = await Promise.all(recipients.map(wrapFor))
-  const previousKey = shared && writeSealed(await seal(await importKey(roomKey), keyBytes(shared)))
-  return { roomKey, request: { keyEpoch, recipients: version, keys, ...(previousKey && { previousKey }) } }
+  const { keys, unusable } = await wrapForAll(recipients, roomKey)
+  const extra = sharesEarlierKeys
+    ? await sealPrevious(known.get(keyEpoch - 1), roomKey)
+    : await resealTexts(next, known, roomKey)
+  return { roomKey, request: { keyEpoch, recipients: version, keys, ...extra }, unusable }
+}
+
+async function wrapForAll(recipients: KeyRecipients['recipients'], roomKey: string) {
+  const unusable: string[] = []
+  const keys: { user: string; wrappedKey: string }[] = []
+  for (const { id, publicKey } of recipients) {
+    const key = await importPublicKey(publicKey).catch(() => undefined)
+    if (key) keys.push({ user: id, wrappedKey: await wrap(key, keyBytes(roomKey)) })
+    else unusable.push(id)
+  }
+  return { keys, unusable }
+}
+
+/** What was there before, encrypted with the next key. */
+interface EncryptedAnew {
+  previousKey?: string
+  roomDescription?: string
+  systemPrompt?: string
+}
+
+async function sealPrevious(before: string | undefined, roomKey: string): Promise<EncryptedAnew> {
+  if (before === undefined) throw new Malformed('The room shares its earlier keys, and the one before is missing.')
+  return { previousKey: writeSealed(await seal(await importKey(roomKey), keyBytes(before))) }
+}
+
+async function resealTexts(
+  { keyEpoch, roomDescription, systemPrompt }: KeyRecipients,
+  known: RoomKeys,
+  roomKey: string,
+): Promise<EncryptedAnew> {
+  const keys = new Map(known).set(keyEpoch, roomKey)
+  const [description, prompt] = await Promise.all(
+    [roomDescription, systemPrompt].map((text) => resealRoomText(keys, keyEpoch, text)),
+  )
+  return { ...(description && { roomDescription: description }), ...(prompt && { systemPrompt: prompt }) }
 }
 
 /** Opens what it can of the stored keys: those wrapped for the caller, and from each the one before it. */

@@ -1,5 +1,9 @@
+import { Malformed } from './encoding.ts'
 import { importKey } from './keys.ts'
-import { readSealed, type Sealed, seal, unseal, writeSealed } from './seal.ts'
+import { CannotOpen, readSealed, type Sealed, seal, unseal, writeSealed } from './seal.ts'
+
+/** The keys of a room by their numbers, each in base64. */
+export type RoomKeys = ReadonlyMap<number, string>
 
 /** Encrypts the content of a message: `iv|tag|ciphertext`. */
 export const sealMessage = async (roomKey: string, text: string) =>
@@ -8,14 +12,47 @@ export const sealMessage = async (roomKey: string, text: string) =>
 export const openMessage = async (roomKey: string, content: string) =>
   unseal(await importKey(roomKey), readSealed(content))
 
-/** Encrypts the description or the system prompt of a room, in the JSON that older front ends read. */
-export async function sealRoomText(roomKey: string, text: string): Promise<string> {
+/**
+ * Encrypts the description or the system prompt of a room, in the JSON that older front ends read. The number of a later key
+ * stands beside what they look for.
+ */
+export async function sealRoomText(roomKey: string, text: string, keyEpoch = 0): Promise<string> {
   const { ciphertext, iv, tag } = await seal(await importKey(roomKey), text)
-  return JSON.stringify({ ciphertext, iv, tag })
+  return JSON.stringify({ ciphertext, iv, tag, ...(keyEpoch > 0 && { keyEpoch }) })
 }
 
-/** Opens a description or system prompt in either form. */
-export async function openRoomText(roomKey: string, sealed: string): Promise<string> {
-  const isJson = sealed.startsWith('{')
-  return unseal(await importKey(roomKey), isJson ? (JSON.parse(sealed) as Sealed) : readSealed(sealed))
+/** Opens a description or system prompt in either form, with the key that it names. */
+export async function openRoomText(keys: RoomKeys, sealed: string): Promise<string> {
+  const { keyEpoch, ...text } = readRoomText(sealed)
+  const key = keys.get(keyEpoch)
+  if (key === undefined) throw new CannotOpen(`There is no key with the number ${keyEpoch}.`)
+  return unseal(await importKey(key), text)
+}
+
+function readRoomText(sealed: string): Sealed & { keyEpoch: number } {
+  if (!sealed.startsWith('{')) return { ...readSealed(sealed), keyEpoch: 0 }
+  const { ciphertext, iv, tag, keyEpoch = 0 } = parse(sealed)
+  if (
+    typeof ciphertext !== 'string' ||
+    typeof iv !== 'string' ||
+    typeof tag !== 'string' ||
+    !Number.isInteger(keyEpoch)
+  )
+    throw new Malformed('This is not a sealed text.')
+  return { ciphertext, iv, tag, keyEpoch: Number(keyEpoch) }
+}
+
+function parse(text: string): Record<string, unknown> {
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw new Malformed('This is not a sealed text.', { cause })
+  }
+}
+
+/** The same text, encrypted with the key that has the number; nothing where there is none that one could open. */
+export async function resealRoomText(keys: RoomKeys, keyEpoch: number, sealed: string | null) {
+  const key = keys.get(keyEpoch)
+  const text = sealed === null ? undefined : await openRoomText(keys, sealed).catch(() => undefined)
+  return key === undefined || text === undefined ? undefined : sealRoomText(key, text, keyEpoch)
 }
