@@ -1,4 +1,6 @@
-import { estimateTokens, tokensOf } from '../catalogue/pricing.ts'
+import type { Pricing } from '../../entities/catalogue/ai-model.ts'
+import type { DeepReadonly } from '../../entities/sql/read-only.ts'
+import { type Cost, costOf, estimateTokens, sumOfCosts, tokensOf } from '../catalogue/pricing.ts'
 import type { ReportedTokens, UsageMeter } from '../ports/models.ts'
 
 /** What a call took. Cached and cache-written tokens are part of the input, reasoning is part of the output. */
@@ -14,13 +16,18 @@ export interface TokenCounts {
 
 const nothing: TokenCounts = { input: 0, output: 0, cached: 0, cacheWrite: 0, reasoning: 0, estimated: false }
 
-/** Counts all requests of one call: its rounds, and those that were tried again. */
+/** Counts all requests of one call: its rounds, and those that were tried again. Each is paid by its own length. */
 export class CallMeter implements UsageMeter {
-  #before = nothing
+  readonly #pricing: DeepReadonly<Pricing> | null
+  #before: { tokens: TokenCounts; cost?: Cost } = { tokens: nothing }
   #request: RequestMeter | undefined
 
+  constructor(pricing: DeepReadonly<Pricing> | null) {
+    this.#pricing = pricing
+  }
+
   begin(prompt: () => string): void {
-    this.#before = this.tokens
+    if (this.#request) this.#before = { tokens: this.tokens, cost: this.cost }
     this.#request = new RequestMeter(prompt)
   }
 
@@ -37,7 +44,14 @@ export class CallMeter implements UsageMeter {
   }
 
   get tokens(): TokenCounts {
-    return this.#request ? sum(this.#before, this.#request.tokens) : this.#before
+    return sum(this.#before.tokens, this.#request?.tokens ?? nothing)
+  }
+
+  get cost(): Cost {
+    const { cost: before } = this.#before
+    if (before && !this.#request) return before
+    const cost = costOf(this.#pricing, sum(nothing, this.#request?.tokens ?? nothing))
+    return before ? sumOfCosts(before, cost) : cost
   }
 }
 

@@ -1,5 +1,5 @@
 import type { AskedLimit } from '../../entities/ai/usage-hold.sql.ts'
-import { costOf, estimateTokens } from '../catalogue/pricing.ts'
+import { estimateTokens, mostCostOf } from '../catalogue/pricing.ts'
 import type { Caller } from '../core/caller.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
@@ -16,8 +16,6 @@ export async function holdFor(ctx: Asking, { model, messages }: ModelCall): Prom
   const { person, token } = ctx.caller
   const input = estimateTokens(messages.map(({ text }) => text).join(''))
   const output = maxOutputOf(model, ctx.services.settings.maxOutputTokens)
-  const cost = costOf(model.pricing, { input, output, cached: 0, reasoning: output })
-  const plain = costOf(model.pricing, { input, output, cached: 0, reasoning: 0 })
   const call: UsageCall = {
     userId: person.id,
     tokenId: token?.id ?? null,
@@ -33,8 +31,7 @@ export async function holdFor(ctx: Asking, { model, messages }: ModelCall): Prom
     call,
     subjects: [...callerSubjects(ctx.caller), ['provider', model.providerId], ['model', model.modelId]],
     tokens: input + output,
-    costMicros: cost.costMicros === null ? null : Math.max(cost.costMicros, plain.costMicros ?? 0),
-    currency: cost.currency,
+    ...mostCostOf(model.pricing, { input, output }),
   })
   ctx.hints.limits = 'id' in held ? held.limits : held.limits.map(leftOf)
   if ('id' in held) return held

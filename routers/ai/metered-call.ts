@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import type { Outcome } from '../../entities/ai/usage-record.ts'
-import { costOf } from '../catalogue/pricing.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { withTimeLimit } from '../core/timeout.ts'
@@ -38,7 +37,7 @@ export class MeteredCall {
   readonly #hold: Hold
   readonly #call: ModelCall
   readonly #started = performance.now()
-  readonly #meter = new CallMeter()
+  readonly #meter: CallMeter
   /** Whether a part was handed out and the next one not asked for. */
   #isHeld = false
   #isBegun = false
@@ -49,6 +48,7 @@ export class MeteredCall {
     this.#ctx = ctx
     this.#hold = hold
     this.#call = call
+    this.#meter = new CallMeter(call.model.pricing)
     hold.taken = () => this.#meter.tokens
     call.signal.addEventListener('abort', this.#endUnbegun, { once: true })
     // Whoever went away while the call was held is gone already.
@@ -159,8 +159,7 @@ export class MeteredCall {
   #record(outcome: Outcome): void {
     if (this.#isRecorded) return
     this.#isRecorded = true
-    const { pricing } = this.#call.model
-    const { tokens } = this.#meter
+    const { tokens, cost } = this.#meter
     this.#ctx.services.usageLedger.settle(this.#hold, {
       inputTokens: tokens.input,
       outputTokens: tokens.output,
@@ -170,7 +169,7 @@ export class MeteredCall {
       estimated: tokens.estimated,
       outcome,
       durationMs: Math.round(performance.now() - this.#started),
-      ...costOf(pricing, tokens),
+      ...cost,
     })
   }
 }

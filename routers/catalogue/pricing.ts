@@ -79,6 +79,24 @@ export function costOf(pricing: DeepReadonly<Pricing> | null, tokens: CountedTok
   return { costMicros: Number((spent + PICOS_PER_MICRO / 2n) / PICOS_PER_MICRO), currency }
 }
 
+/** The most that so many tokens of input and output can cost, whichever of them are cached, written to a cache or reasoning. */
+export function mostCostOf(
+  pricing: DeepReadonly<Pricing> | null,
+  { input, output }: { input: number; output: number },
+): Cost {
+  const costs = [
+    { cached: 0, cacheWrite: 0 },
+    { cached: input, cacheWrite: 0 },
+    { cached: 0, cacheWrite: input },
+  ].flatMap((inputs) => [0, output].map((reasoning) => costOf(pricing, { input, output, reasoning, ...inputs })))
+  return costs.reduce((most, cost) => ((cost.costMicros ?? 0) > (most.costMicros ?? 0) ? cost : most))
+}
+
+export function sumOfCosts(one: Cost, other: Cost): Cost {
+  if (one.costMicros === null || other.costMicros === null) return { costMicros: null, currency: null }
+  return { costMicros: one.costMicros + other.costMicros, currency: one.currency ?? other.currency }
+}
+
 /** Sums of fractions are not exact, so they are made in whole millionths of a millionth of the currency. */
 const PICOS_PER_UNIT = 1e12
 const PICOS_PER_MICRO = 1_000_000n

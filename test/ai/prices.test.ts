@@ -1,8 +1,9 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { configFor, json, question, startProvider } from '../kit/ai/provider.ts'
+import { callsTool, configFor, json, question, startProvider } from '../kit/ai/provider.ts'
 import { type Counted, type TokenScript, tokenScripts } from '../kit/ai/token-scripts.ts'
 import { startApp } from '../kit/app.ts'
 import { host } from '../kit/command-line.ts'
@@ -74,6 +75,22 @@ async function startWith(script: TokenScript) {
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   }
 }
+
+test('each round of a call costs by its own length, not by that of all rounds', async () => {
+  const EXTENSIONS = fileURLToPath(new URL('../fixtures/extension.ts', import.meta.url))
+  const tokens = { prompt_tokens: 150_000, completion_tokens: 10, total_tokens: 150_010 }
+  await using upstream = await startProvider(callsTool('weather', '{"city":"x"}', 'It rains.', tokens))
+  await using config = await configFor(upstream.url, { model: { pricing: prices, tools: ['weather'] } })
+  await using svc = await startApp({ AI_CONFIG: config.file, EXTENSIONS })
+  const { token } = await svc.user()
+
+  expect((await svc.send('POST', '/api/ai-req', { token, body: question() })).status).toBe(200)
+  await svc.services.usageLedger.flush()
+
+  expect(upstream.asked).toHaveLength(2)
+  const records = await svc.rows('select input_tokens, cost_micros::float8 as cost from usage_records')
+  expect(records).toEqual([{ input_tokens: 300_000, cost: 2 * (150_000 * 3 + 10 * 15) }])
+})
 
 describe('a call costs by the list', () => {
   test.for(kinds.map((script): [string, TokenScript] => [script.name, script]))('of %s', async ([, script]) => {

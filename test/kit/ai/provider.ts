@@ -53,12 +53,12 @@ const usage = { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 }
 
 /** Answers with a text: at once, or in pieces where a stream is asked for. */
 export const answers =
-  (text: string, pieces = text.split(/(?<= )/)): Behaviour =>
+  (text: string, pieces = text.split(/(?<= )/), tokens = usage): Behaviour =>
   async ({ body }, response) => {
-    if (!body.stream) return json(response, completion(text))
+    if (!body.stream) return json(response, completion(text, tokens))
     beginStream(response)
     for (const piece of pieces) response.write(chunk({ delta: { content: piece } }))
-    endStream(response)
+    endStream(response, tokens)
   }
 
 /** Answers with a status and a body that must not reach anybody. */
@@ -100,16 +100,17 @@ export const inTurn = (...behaviours: Behaviour[]): Behaviour => {
   return (asked, response) => (left.length > 1 ? left.shift() : left[0])?.(asked, response)
 }
 
-/** Asks for a tool until its result is there, then answers. */
-export const callsTool = (name: string, input: string, answer = 'The tool was of help.'): Behaviour => {
+/** Asks for a tool until its result is there, then answers; counts so many tokens for each of both. */
+export const callsTool = (name: string, input: string, answer = 'The tool was of help.', tokens = usage): Behaviour => {
   const calls = [{ index: 0, id: 'call-1', type: 'function', function: { name, arguments: input } }]
   return (asked, response) => {
-    if (asked.body.messages.some(({ role }) => role === 'tool')) return answers(answer)(asked, response)
+    if (asked.body.messages.some(({ role }) => role === 'tool'))
+      return answers(answer, undefined, tokens)(asked, response)
     const choice = { message: { role: 'assistant', content: null, tool_calls: calls }, finish_reason: 'tool_calls' }
-    if (!asked.body.stream) return json(response, { ...completion(''), choices: [{ index: 0, ...choice }] })
+    if (!asked.body.stream) return json(response, { ...completion('', tokens), choices: [{ index: 0, ...choice }] })
     beginStream(response)
     response.write(chunk({ delta: { role: 'assistant', tool_calls: calls } }))
-    response.write(chunk({ delta: {}, finish_reason: 'tool_calls' }, { usage }))
+    response.write(chunk({ delta: {}, finish_reason: 'tool_calls' }, { usage: tokens }))
     response.end('data: [DONE]\n\n')
   }
 }
@@ -117,13 +118,13 @@ export const callsTool = (name: string, input: string, answer = 'The tool was of
 /** Takes the request and never says a word. */
 export const stalls: Behaviour = () => pause(60_000, undefined, { ref: false })
 
-export const completion = (content: string) => ({
+export const completion = (content: string, tokens = usage) => ({
   id: 'c1',
   object: 'chat.completion',
   created: 1,
   model: 'mock-1',
   choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }],
-  usage,
+  usage: tokens,
 })
 
 export function json(response: ServerResponse, body: unknown, status = 200): void {
@@ -145,8 +146,8 @@ export function chunk(choice: object, more: object = {}): string {
   return `data: ${JSON.stringify({ ...body, ...more })}\n\n`
 }
 
-export function endStream(response: ServerResponse): void {
-  response.write(chunk({ delta: {}, finish_reason: 'stop' }, { usage }))
+export function endStream(response: ServerResponse, tokens = usage): void {
+  response.write(chunk({ delta: {}, finish_reason: 'stop' }, { usage: tokens }))
   response.end('data: [DONE]\n\n')
 }
 
