@@ -6,7 +6,7 @@ import { loadExtensions } from './config/extensions.ts'
 import { loadFrontendMigrations } from './config/frontend-migrations.ts'
 import { loadLabels } from './config/labels.ts'
 import { readLimits } from './config/limits.ts'
-import { list } from './config/setting-kinds.ts'
+import { list } from './config/settings/kinds.ts'
 import type { Env } from './config/settings.ts'
 import { readAccounts } from './login/accounts.ts'
 

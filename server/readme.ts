@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { routeAccess, servedRoutes } from '../facades/json-api/exposed-routes.ts'
 import { summaryOf } from '../facades/json-api/openapi/summaries.ts'
 import { appRouter } from '../routers/index.ts'
-import { describeSettings } from './config/settings.ts'
+import { describeSettings } from './config/setting-table.ts'
 
 /** The parts of the README that are made from the code, by the name in their marker. */
 const parts: Record<string, () => string> = {

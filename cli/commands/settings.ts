@@ -1,6 +1,6 @@
 import { defineCommand } from 'citty'
 import { currentSettings } from '../../server/config/env.ts'
-import type { SettingRow } from '../../server/config/settings.ts'
+import type { SettingRow } from '../../server/config/setting-table.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { wrap } from '../wrap.ts'
 

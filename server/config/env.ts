@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import type { z } from 'zod'
-import { describeSettings, type Env, type SettingRow, settings } from './settings.ts'
+import { isGeneric } from '../../routers/core/issues.ts'
+import { describeSettings, type SettingRow } from './setting-table.ts'
+import { type Env, settings } from './settings.ts'
 import { nearestOf } from './spelling.ts'
 
 /** Reads the environment, and a `.env` file beside the service, once at start; throws one readable list of what is wrong. */
@@ -66,10 +68,11 @@ const shown = (value: string) => (value.length > 80 ? `${value.slice(0, 80)}…`
 
 const kinds: Record<string, string> = { number: 'a number', int: 'a whole number', string: 'a text' }
 
-/** The messages of our own rules begin with a small letter; the library's are said in words of the setting. */
+/** What is wrong, to stand behind the name of the setting. Of a union it is what its first alternative with a message says. */
 function phraseOf(issue: z.core.$ZodIssue): string {
-  if (issue.code === 'invalid_union') return issue.errors.flat().find(isOurs)?.message ?? 'is not valid'
-  if (isOurs(issue)) return issue.message
+  if (!isGeneric(issue)) return issue.message
+  if (issue.code === 'invalid_union')
+    return issue.errors.flat().find((inner) => !isGeneric(inner))?.message ?? 'is not valid'
   if (issue.code === 'invalid_type') return `must be ${kinds[issue.expected] ?? issue.expected}`
   if (issue.code === 'invalid_value') return `must be one of ${issue.values.join(', ')}`
   if (issue.code === 'too_small') return `must be at least ${issue.minimum}${unitOf(issue.origin)}`
@@ -78,5 +81,3 @@ function phraseOf(issue: z.core.$ZodIssue): string {
 }
 
 const unitOf = (origin: string) => (origin === 'string' ? ' characters long' : '')
-
-const isOurs = ({ code, message }: z.core.$ZodIssue) => code === 'custom' || /^[a-z]/.test(message)

@@ -4,7 +4,7 @@ import { createLoginThrottle, type LoginLimits } from '../../routers/identity/se
 import type { Log } from '../../routers/ports/log.ts'
 import { account as accountText, type LoginSources, type PasswordSource } from '../../routers/ports/login.ts'
 import type { RateLimiter } from '../../routers/ports/rate-limiter.ts'
-import { chosenMethods, usesLocalAccounts } from '../config/login-settings.ts'
+import { chosenMethods, usesLocalAccounts } from '../config/settings/login.ts'
 import type { Env } from '../config/settings.ts'
 import { accountsFile } from './accounts.ts'
 import { createLdap, type LdapOptions } from './ldap.ts'

@@ -1,7 +1,7 @@
 import ipaddr from 'ipaddr.js'
 import type { Log } from '../../routers/ports/log.ts'
 import type { DistinctHeaders, HeaderSource } from '../../routers/ports/login.ts'
-import { networkOf } from '../config/addresses.ts'
+import { networkOf } from '../config/settings/addresses.ts'
 import { parseIdentity } from './identity.ts'
 
 export interface ProxyOptions {

@@ -5,7 +5,8 @@ import { parseEnv } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { modelConfig } from '../../routers/ports/model-config.ts'
-import { describeSettings, required } from '../../server/config/settings.ts'
+import { describeSettings } from '../../server/config/setting-table.ts'
+import { required } from '../../server/config/settings.ts'
 import { renew } from '../../server/readme.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))

@@ -1,5 +1,13 @@
 import { z } from 'zod'
-import { timerDuration } from '../../routers/ports/duration.ts'
+import { timerDuration } from '../../../routers/ports/duration.ts'
+import { networkOf } from './addresses.ts'
+
+const placeholder = /^(changeme|change-me|secret|placeholder|example|todo|xxx+|password|your[-_ ])/i
+
+export const secret = z
+  .string()
+  .min(32, 'must have at least 32 characters; `openssl rand -base64 48` makes a good one')
+  .refine((value) => !placeholder.test(value) && new Set(value).size > 8, 'is a placeholder, not a secret')
 
 export const flag = (fallback: boolean) => z.stringbool({ error: 'must be true or false' }).prefault(String(fallback))
 
@@ -26,3 +34,18 @@ export const origins = list.refine((given) => given.every(isOrigin), {
 
 export const count = (fallback: number, min = 0, max = Number.MAX_SAFE_INTEGER) =>
   z.coerce.number().int().min(min).max(max).default(fallback)
+
+/** Whether a check throws nothing for a value. */
+export const passes = (check: (value: string) => unknown) => (value: string) => {
+  try {
+    check(value)
+    return true
+  } catch {
+    return false
+  }
+}
+
+export const networks = list.refine(
+  (all) => all.every(passes(networkOf)),
+  'must be addresses or networks such as 10.0.0.5 or 10.0.0.0/24',
+)

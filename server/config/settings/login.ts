@@ -1,8 +1,7 @@
 import { FilterParser } from 'ldapts'
 import { z } from 'zod'
-import { timerDuration } from '../../routers/ports/duration.ts'
-import { networkOf } from './addresses.ts'
-import { count, flag, list } from './setting-kinds.ts'
+import { timerDuration } from '../../../routers/ports/duration.ts'
+import { count, flag, list, networks, passes } from './kinds.ts'
 
 const methods = ['local', 'ldap', 'oidc', 'proxy'] as const
 type Method = (typeof methods)[number]
@@ -14,20 +13,6 @@ const headerName = z
   .regex(/^[A-Za-z0-9-]+$/, 'must be the exact name of a header: letters, digits and -')
   .toLowerCase()
   .optional()
-const passes = (check: (value: string) => unknown) => (value: string) => {
-  try {
-    check(value)
-    return true
-  } catch {
-    return false
-  }
-}
-
-export const networks = list.refine(
-  (all) => all.every(passes(networkOf)),
-  'must be addresses or networks such as 10.0.0.5 or 10.0.0.0/24',
-)
-
 /** The settings of logging in, part of the table of all settings. */
 export const loginShape = {
   AUTHENTICATION_METHOD: list

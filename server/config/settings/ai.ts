@@ -1,0 +1,26 @@
+import { z } from 'zod'
+import { timerDuration } from '../../../routers/ports/duration.ts'
+import { count } from './kinds.ts'
+
+/** Settings of calls of models, and of their limits. */
+export const aiShape = {
+  AI_CONFIG: z.string().optional().describe('YAML or JSON file of AI providers and models; the demo model when absent'),
+  AI_MAX_BODY: count(2 * 1024 * 1024, 1024).describe('Largest body of an AI request, in bytes'),
+  AI_HEARTBEAT: timerDuration
+    .prefault('15s')
+    .describe('Interval of the comment lines that keep a stream open while the model is silent'),
+  RATE_LIMIT_AI_PER_MINUTE: count(0).describe('AI requests a minute, per token and per user; 0 is no limit'),
+  RETENTION_USAGE_MONTHS: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(1200)
+    .optional()
+    .describe(
+      'How many whole months calls of models are kept one by one; older ones as sums by day. For ever when absent',
+    ),
+  LIMITS: z.string().optional().describe('YAML or JSON file of usage limits; those of `svc limits` hold beside them'),
+  LIMITS_MAX_OUTPUT_TOKENS: count(4096, 1).describe(
+    'Longest answer in tokens under a usage limit in tokens or money, where the model says nothing less',
+  ),
+}

@@ -1,0 +1,44 @@
+import { z } from 'zod'
+import { timerDuration } from '../../../routers/ports/duration.ts'
+import { count, flag } from './kinds.ts'
+
+/** Changing one makes unreadable what it protects. */
+const salt = (what: string) =>
+  z
+    .string()
+    .min(16, 'must have at least 16 characters; `openssl rand -hex 16` makes a good one')
+    .optional()
+    .describe(`Salt ${what}, never to be changed; made from APP_KEY in development`)
+    .meta({ secret: true })
+
+/** Settings of people: tokens, sessions, keys and profiles. */
+export const identityShape = {
+  ALLOW_EXTERNAL_COMMUNICATION: z
+    .stringbool({ error: 'must be true or false' })
+    .optional()
+    .describe('Whether access tokens work at all; when absent: off in production, on in development'),
+  ALLOW_USER_TOKEN_CREATION: flag(false).describe('Whether people make their own access tokens'),
+  SESSION_LIFETIME: z
+    .union([z.number(), z.string()])
+    .transform((time) => (/^\d+$/.test(`${time}`) ? `${time}m` : time))
+    .pipe(timerDuration)
+    .prefault('120m')
+    .describe('How long a session lives after its last use; a bare number is minutes'),
+  USERDATA_ENCRYPTION_SALT: salt('of the keychain'),
+  INVITATION_SALT: salt('of invitations'),
+  AI_CRYPTO_SALT: salt('of the messages that models write in rooms'),
+  PASSKEY_SALT: salt('of the passkey'),
+  BACKUP_SALT: salt('of the recovery code'),
+  APP_SECURITY_PASSKEY_ALLOW_PASTE: flag(true).describe('Whether a passkey may be pasted'),
+  APP_SECURITY_PASSKEY_CHAR_LIMITATION: flag(true).describe(
+    'Whether a passkey may have only letters, digits and !@#$%^&*()_+-',
+  ),
+  KEYCHAIN_MAX_ENTRIES: count(5000, 20, 10_000).describe("Largest number of entries of a person's keychain"),
+  KEYCHAIN_MAX_BYTES: count(4 * 1024 * 1024, 65_536, 64 * 1024 * 1024).describe(
+    "Largest size of all keys and values of a person's keychain, in bytes",
+  ),
+  MAX_AVATAR_FILE_SIZE: count(2 * 1024 * 1024, 1).describe('Largest picture of a person, in bytes'),
+  PEOPLE_SEARCHES_PER_MINUTE: count(30, 1).describe(
+    'How often a minute a person may search for people or invite one by name',
+  ),
+}

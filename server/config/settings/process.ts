@@ -1,0 +1,57 @@
+import { z } from 'zod'
+import { timerDuration } from '../../../routers/ports/duration.ts'
+import { count, durationOrNone, list, networks, origins, secret } from './kinds.ts'
+
+/** Settings of the process: its address, its stores, its keys, and how it stops. */
+export const processShape = {
+  NODE_ENV: z
+    .enum(['development', 'production'])
+    .default('development')
+    .describe('`production` refuses placeholders, the embedded database and the demo model'),
+  PORT: z.coerce.number().int().min(0).max(65_535).default(3000).describe('Port to listen on; 0 takes a free one'),
+  HOST: z.string().default('127.0.0.1').describe('Address to listen on; `0.0.0.0` for all'),
+  BASE_URL: z
+    .url({ protocol: /^https?$/, error: 'must begin with https:// or http://' })
+    .transform((url) => url.replace(/\/+$/, ''))
+    .optional()
+    .describe('Public address of the service; `http://HOST:PORT` when absent'),
+  TRUSTED_PROXIES: networks.describe(
+    'Addresses or networks of proxies whose X-Forwarded headers are trusted, comma separated',
+  ),
+  CORS_ORIGINS: origins.describe(
+    'Origins whose pages may call the API with an access token, comma separated, such as `https://app.example.org`',
+  ),
+  DATA_DIR: z.string().default('.data').describe('Folder of the embedded database, generated secrets and files'),
+  DATABASE_URL: z
+    .url({ protocol: /^postgres(ql)?$/, error: 'must begin with postgresql://' })
+    .optional()
+    .describe('PostgreSQL 15 or newer; the embedded one when absent')
+    .meta({ secret: true }),
+  DATABASE_POOL: count(10, 2).describe('Largest number of database connections'),
+  REDIS_URL: z
+    .url({ protocol: /^rediss?$/, error: 'must begin with redis:// or rediss://' })
+    .optional()
+    .describe('Redis or Valkey, shared by all replicas; in process when absent')
+    .meta({ secret: true }),
+  APP_KEY: secret
+    .optional()
+    .describe('Key that seals secrets at rest; generated into DATA_DIR in development')
+    .meta({ secret: true }),
+  APP_PREVIOUS_KEYS: list
+    .describe('Earlier values of APP_KEY, comma separated: still opened, never used to seal')
+    .meta({ secret: true }),
+  EXTENSIONS: list.describe('Modules with listeners, health checks, config blocks and tools, comma separated paths'),
+  HEALTH_DEEP_EVERY: count(10, 1).describe('One in so many requests to /health runs the deep check'),
+  DRAIN_DELAY: durationOrNone
+    .optional()
+    .describe(
+      'How long a stopping service still serves requests while readiness is 503; when absent: 5s in production, 0 in development',
+    ),
+  SHUTDOWN_TIMEOUT: timerDuration
+    .prefault('30s')
+    .describe('How long a stopping service waits for running requests, after DRAIN_DELAY'),
+  LOG_LEVEL: z
+    .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
+    .default('info')
+    .describe('Lowest level that is logged'),
+}

@@ -1,0 +1,22 @@
+import { z } from 'zod'
+import { timerDuration } from '../../../routers/ports/duration.ts'
+import { count, flag } from './kinds.ts'
+
+/** Settings of rooms and of the change log. */
+export const roomsShape = {
+  ROOM_MESSAGE_MAX_SIZE: count(65_536, 1024, 262_144).describe(
+    'Largest message in a room, in characters of its ciphertext',
+  ),
+  ROOMS_PER_PERSON: count(200, 1, 1000).describe('In how many rooms a person may be'),
+  ROOM_MAX_MEMBERS: count(500, 2, 500).describe('Largest number of members of a room, the AI user included'),
+  ROOM_MAX_INVITATIONS: count(100, 1, 500).describe('Largest number of invitations to a room that wait for an answer'),
+  ROOM_INVITATION_LIFETIME: timerDuration.prefault('14d').describe('How long an invitation to a room can be accepted'),
+  ROOM_REKEY: z
+    .enum(['advise', 'enforce'])
+    .default('advise')
+    .describe('Whether messages with an earlier key of their room are refused, a minute after it got another one'),
+  CHANGE_LOG_DAYS: count(7, 1, 365).describe('How many days long a change can be caught up with'),
+  SYNC_LOG: flag(false).describe(
+    'Whether the answer of a mutation lists the positions that it wrote to the change log',
+  ),
+}
