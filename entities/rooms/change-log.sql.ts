@@ -19,26 +19,30 @@ const epoch = `(select left(md5(concat_ws(':', c.system_identifier, left(pg_walf
   from pg_control_system() c)`
 
 /**
- * Values: the changes as JSON, numbered by `n`. Locks the row of each stream, in the order of their names, so that two
- * transactions with several streams in common wait for each other only once.
+ * Writes the changes in the expression `given` (n, stream, kind, subject) to the log, and selects them as they are logged.
+ * Locks the row of each stream, in the order of their names, so that two transactions with several streams in common wait
+ * for each other only once.
  */
+export const recording = (given: string) => `counted as (
+    insert into change_streams as s (stream, seq)
+    select stream, count(*) from ${given} group by stream order by stream
+    on conflict (stream) do update set seq = s.seq + excluded.seq
+    returning s.stream, s.seq
+  ), logged as (
+    insert into change_log (stream, seq, kind, subject)
+    select g.stream, c.seq + 1 - row_number() over (partition by g.stream order by g.n desc), g.kind, g.subject
+      from ${given} g join counted c using (stream)
+    returning stream, seq, kind, subject, at
+  )
+  select stream, ${epoch} as epoch, seq::float8 as seq, kind, subject, ${isoTime('at')} as at
+    from logged order by stream, seq`
+
+/** Values: the changes as JSON, numbered by `n`. */
 export const recordChanges = statement<LoggedChange>(
   'record-changes',
   `with given as (
     select * from jsonb_to_recordset($1::jsonb) as g (n int, stream text, kind text, subject text)
-  ), counted as (
-    insert into change_streams as s (stream, seq)
-    select stream, count(*) from given group by stream order by stream
-    on conflict (stream) do update set seq = s.seq + excluded.seq
-    returning s.stream, s.seq
-  ), written as (
-    insert into change_log (stream, seq, kind, subject)
-    select g.stream, c.seq + 1 - row_number() over (partition by g.stream order by g.n desc), g.kind, g.subject
-      from given g join counted c using (stream)
-    returning stream, seq, kind, subject, at
-  )
-  select stream, ${epoch} as epoch, seq::float8 as seq, kind, subject, ${isoTime('at')} as at
-    from written order by stream, seq`,
+  ), ${recording('given')}`,
 )
 
 /** Values: the stream. */

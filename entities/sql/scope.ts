@@ -116,19 +116,18 @@ export interface CompiledStatement<Row> {
 interface CompileOptions {
   /** Whether the statement is for callers who see every row. */
   unrestricted: boolean
-  /**
-   * Whether callers share its rows: those with equal values or, for `byIds`, those whose values differ only in the ids.
-   * Such a statement has one generic plan; PostgreSQL plans any other with its values while that is cheaper.
-   */
+  /** Whether callers share its rows: those with equal values or, for `byIds`, those whose values differ only in the ids. */
   coalesced?: 'equal' | 'byIds' | undefined
+  /** Whether it has one plan, whatever its values; PostgreSQL plans any other with its values while that is cheaper. */
+  plannedOnce: boolean
 }
 
 /** Builds a statement once for all calls. Its name is a hash of its text, so equal texts share one plan. */
 export function compile<Row>(
-  { unrestricted, coalesced }: CompileOptions,
+  { unrestricted, coalesced, plannedOnce }: CompileOptions,
   write: (sql: ParameterBinder) => string,
 ): CompiledStatement<Row> {
-  const binder = new ParameterBinder(unrestricted, { plannedOnce: coalesced !== undefined })
+  const binder = new ParameterBinder(unrestricted, { plannedOnce })
   const text = write(binder)
   const { readers } = binder
   const statement: Statement<Row> = {

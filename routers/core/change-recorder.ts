@@ -1,3 +1,4 @@
+import type { LoggedChange } from '../../entities/rooms/change-log.sql.ts'
 import type { Resource } from '../resource/declare.ts'
 
 /** What can be followed: a room, or what concerns one person. */
@@ -12,4 +13,6 @@ export interface ChangeRecorder {
   add(streams: readonly Stream[], verb: ChangeVerb, type: string, id: number | string): void
   /** Of the streams to which its declaration says the row belongs. */
   addRow(of: Resource, verb: ChangeVerb, row: { id: number }): void
+  /** Those that a statement has written to the log itself, as its last in the transaction. */
+  addLogged(changes: readonly LoggedChange[]): void
 }

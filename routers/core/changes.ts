@@ -14,10 +14,12 @@ export async function changing<T>(
   work: (em: EntityManager, changes: ChangeRecorder) => Promise<T>,
 ): Promise<T> {
   const noted: NotedChange[] = []
-  const { result, logged } = await ctx.em().transactional(async (em) => {
-    const result = await work(em, recorderOf(noted))
+  const logged: LoggedChange[] = []
+  const result = await ctx.em().transactional(async (em) => {
+    const result = await work(em, recorderOf(noted, logged))
     await em.flush()
-    return { result, logged: noted.length > 0 ? await writeLog(em, noted) : [] }
+    if (noted.length > 0) logged.push(...(await writeLog(em, noted)))
+    return result
   })
   if (logged.length > 0) publish(ctx, logged)
   return result
@@ -29,11 +31,15 @@ interface NotedChange {
   subject: string
 }
 
-function recorderOf(noted: NotedChange[]): ChangeRecorder {
+function recorderOf(noted: NotedChange[], logged: LoggedChange[]): ChangeRecorder {
   const add: ChangeRecorder['add'] = (streams, verb, type, id) => {
     for (const stream of streams) noted.push({ stream, kind: `${type}.${verb}`, subject: String(id) })
   }
-  return { add, addRow: (of, verb, row) => add(streamsOf(of, row), verb, of.type, row.id) }
+  return {
+    add,
+    addRow: (of, verb, row) => add(streamsOf(of, row), verb, of.type, row.id),
+    addLogged: (changes) => void logged.push(...changes),
+  }
 }
 
 const writeLog = (em: EntityManager, noted: readonly NotedChange[]) =>

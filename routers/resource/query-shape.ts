@@ -15,6 +15,10 @@ export interface FilterUse {
 
 export const plainShape = (unrestricted: boolean): QueryShape => ({ unrestricted, sort: [], filters: [] })
 
+/** Equal where two queries of a type have one text. */
+export const textKey = ({ unrestricted, sort, filters }: QueryShape): string =>
+  JSON.stringify([unrestricted, sort, filters.map(({ name, variant }) => [name, variant])])
+
 /** A record beside what is told with it. */
 export interface RecordRow {
   readonly record: ResourceRecord

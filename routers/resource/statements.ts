@@ -13,6 +13,7 @@ import {
   type RecordRow,
   type RelatedRow,
   type RowVerb,
+  textKey,
 } from './query-shape.ts'
 import type { ResourceRecord } from './record.ts'
 import { pathOf, totalAlone, totalBeside } from './relation-path.ts'
@@ -61,16 +62,15 @@ export class ResourceStatements {
   }
 
   byIds(unrestricted: boolean): CompiledStatement<RecordRow> {
-    const shape = plainShape(unrestricted)
     const write = (sql: ParameterBinder) => `select ${this.#record(sql)} ${this.#rows(sql)}`
-    return this.#once('byIds', shape, write, 'byIds')
+    return this.#once('byIds', plainShape(unrestricted), write, 'byKey')
   }
 
   /** All rows of this type that the relation of some parents leads to. */
   related(name: string, relation: RelationMapping, unrestricted: boolean): CompiledStatement<RelatedRow> {
     const shape = plainShape(unrestricted)
+    const { parent, join } = pathOf(relation)
     const write = (sql: ParameterBinder) => {
-      const { parent, join } = pathOf(relation)
       const from = `${this.#fromListed(shape, sql, join)} and ${parent} = any(${sql.param('ids')})`
       return `select ${this.#record(sql)}, ${parent}::text as parent ${from} order by ${parent}, t.id`
     }
@@ -99,13 +99,13 @@ export class ResourceStatements {
     if (ids === rowIds && isOpen(scope) && isOpen(may)) return undefined
     const write = (sql: ParameterBinder) =>
       `select ${ids.sql('t')} as id, ${may('t', sql)} as permitted ${this.#rows(sql)}`
-    return this.#once(`permission:${verb}`, plainShape(unrestricted), write)
+    return this.#once(`permission:${verb}`, plainShape(unrestricted), write, 'byKey')
   }
 
   /** Which of the rows with these numbers the caller sees. */
   visibleKeys(unrestricted: boolean): CompiledStatement<{ readonly key: number; readonly id: string }> {
     const write = (sql: ParameterBinder) => `select t.id as key, ${this.#of.ids.sql('t')} as id ${this.#rows(sql)}`
-    return this.#once('visibleKeys', plainShape(unrestricted), write)
+    return this.#once('visibleKeys', plainShape(unrestricted), write, 'byKey')
   }
 
   #rows(sql: ParameterBinder): string {
@@ -116,14 +116,16 @@ export class ResourceStatements {
     kind: string,
     shape: QueryShape,
     write: (sql: ParameterBinder) => string,
-    sharing: 'equal' | 'byIds' = 'equal',
+    sharing: 'equal' | 'byIds' | 'byKey' = 'equal',
   ): CompiledStatement<Row> {
-    const filters = shape.filters.map(({ name, variant }) => [name, variant])
-    const key = JSON.stringify([kind, shape.unrestricted, shape.sort, filters])
+    const key = `${kind} ${textKey(shape)}`
     const known = this.#written.get(key)
     if (known) return known as CompiledStatement<Row>
-    const { unrestricted } = shape
-    const compiled = compile<Row>({ unrestricted, coalesced: this.#of.coalesced ? sharing : undefined }, write)
+    // What is found by the primary key is found no faster by a plan of its own.
+    const isByKey = sharing === 'byKey'
+    const coalesced = this.#of.coalesced ? (isByKey ? 'byIds' : sharing) : undefined
+    const plannedOnce = isByKey || coalesced !== undefined
+    const compiled = compile<Row>({ unrestricted: shape.unrestricted, coalesced, plannedOnce }, write)
     // Rare orders are many: PostgreSQL keeps no plan of theirs, and we keep no text.
     if (shape.sort.length > 1) return { ...compiled, statement: { ...compiled.statement, name: '' } }
     this.#written.set(key, compiled)

@@ -1,4 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
+import type { LoggedChange } from '../../entities/rooms/change-log.sql.ts'
 import {
   findSentMessage,
   insertMessage,
@@ -28,14 +29,12 @@ export async function sendMessage(ctx: Context, sending: Sending): Promise<numbe
   assertContentFits(ctx, { ...sending })
   return changing(ctx, async (em, changes) => {
     const writer = await lockForWriter(ctx, em, Number(sending.room))
-    const sent = await insert(em, writer, sending)
-    if (!sent.isNew) return sent.id
+    const logged = await insert(em, writer, sending)
+    const [created] = logged
+    if (!created) return findSent(em, writer, sending)
     assertKeyInUse(ctx, sending.keyEpoch, writer)
-    const streams = [`room:${Number(sending.room)}`] as const
-    changes.add(streams, 'created', 'room-messages', sent.id)
-    // Its count of replies is another.
-    if (sent.thread !== null) changes.add(streams, 'updated', 'room-messages', sent.thread)
-    return sent.id
+    changes.addLogged(logged)
+    return Number(created.subject)
   })
 }
 
@@ -47,20 +46,15 @@ async function lockForWriter(ctx: Context, em: EntityManager, room: number): Pro
   return writer
 }
 
-interface Sent {
-  id: number
-  thread: number | null
-  isNew: boolean
+function insert(em: EntityManager, { member }: Writer, sending: Sending): Promise<LoggedChange[]> {
+  const { room, content, keyEpoch, clientId, thread } = sending
+  const values = [Number(room), member, content, keyEpoch, clientId, thread === null ? null : Number(thread)]
+  return runNamed(em, insertMessage, values)
 }
 
-async function insert(em: EntityManager, { member }: Writer, sending: Sending): Promise<Sent> {
-  const { content, keyEpoch, clientId } = sending
-  const room = Number(sending.room)
-  const thread = sending.thread === null ? null : Number(sending.thread)
-  const values = [room, member, content, keyEpoch, clientId, thread]
-  const [sent] = await runNamed(em, insertMessage, values)
-  if (sent) return { ...sent, isNew: true }
+/** The message that was sent before with the same client id; without one, there was nothing to reply to. */
+async function findSent(em: EntityManager, { member }: Writer, { clientId }: Sending): Promise<number> {
   const [known] = clientId === null ? [] : await em.execute<{ id: number }[]>(findSentMessage, [member, clientId])
-  if (known) return { id: known.id, thread: null, isNew: false }
+  if (known) return known.id
   throw new Problem('not_found', { issues: [unknown('room-messages', ['thread'])] })
 }

@@ -93,6 +93,28 @@ describe('with hundreds of thousands of messages', () => {
     )
   })
 
+  test('a message is found by its key, with a plan that is made once in each connection', {
+    timeout: 60_000,
+  }, async () => {
+    const { list } = await room.viewer.get(`/rooms/${room.id}/messages?sort=-number&page[size]=1`)
+    const path = `/room-messages/${list[0]?.id}`
+    for (let round = 0; round < 15; round++) await Promise.all([room.viewer.get(path), room.admin.get(path)])
+    const asked = await statementFor(room.viewer, path, 'room_messages t')
+    const plan = await planOf(asked)
+    const look = () =>
+      svc.rows<{ custom: number }>(
+        'select custom_plans::int as custom from pg_prepared_statements, pg_sleep(0.3) where statement = $1',
+        [asked.statement.text],
+      )
+    const kept = (await Promise.all([look(), look()])).flat()
+
+    expect(plan).toMatch(/Index Scan using room_messages_pkey/)
+    expect(rowsIn(plan)).toBeLessThan(1000)
+    // PostgreSQL tries five plans before it keeps one.
+    expect(kept.map(({ custom }) => custom <= 5)).toEqual(kept.map(() => true))
+    expect(kept.length).toBeGreaterThan(0)
+  })
+
   test('the total of a room and of all rooms is known without counting', async () => {
     const all = await room.admin.get('/room-messages?page[size]=1')
     const one = await room.admin.get(`/rooms/${room.id}/messages?page[size]=1&page[number]=${MESSAGES}`)
