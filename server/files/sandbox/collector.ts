@@ -1,0 +1,36 @@
+/** Takes text up to a number of characters; what comes after is left out. */
+export interface Collector {
+  add(text: string): void
+  readonly isFull: boolean
+  /** What was taken, without characters that no text has. */
+  result(): { text: string; truncated: boolean }
+}
+
+export function createCollector(max: number): Collector {
+  const parts: string[] = []
+  let left = max
+  let truncated = false
+  return {
+    add(text) {
+      if (text.length > left) truncated = true
+      const part = text.slice(0, left)
+      left -= part.length
+      if (part) parts.push(part)
+    },
+    get isFull() {
+      return left <= 0
+    },
+    result: () => ({ text: clean(parts.join('')), truncated }),
+  }
+}
+
+/** A model reads no control characters, no half characters, and no more than one empty line. */
+const clean = (text: string) =>
+  text
+    .toWellFormed()
+    .replace(/\r\n?/g, '\n')
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is removed.
+    .replace(/[\0-\b\v\f\x0e-\x1f\x7f]/g, '')
+    .replace(/[ \t]+\n/g, '\n')
+    .replace(/\n{3,}/g, '\n\n')
+    .trim()

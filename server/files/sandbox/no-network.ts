@@ -1,0 +1,21 @@
+import dgram from 'node:dgram'
+import dns from 'node:dns'
+import { Server, Socket } from 'node:net'
+
+function refuse(): never {
+  throw new Error('nothing is reached over the network from here')
+}
+
+/** A parser has no business on the network: what would open a connection throws from now on, whatever a file asks for. */
+export function cutOff(): void {
+  Object.assign(Socket.prototype, { connect: refuse })
+  Object.assign(Server.prototype, { listen: refuse })
+  Object.assign(dgram, { createSocket: refuse })
+  Object.assign(dgram.Socket.prototype, { bind: refuse, connect: refuse, send: refuse })
+  for (const part of [dns, dns.promises]) Object.assign(part, refusing(part))
+}
+
+const refusing = (part: object) =>
+  Object.fromEntries(Object.entries(part).flatMap(([name, value]) => (isCall(value) ? [[name, refuse]] : [])))
+
+const isCall = (value: unknown) => typeof value === 'function' && !/^class\b/.test(String(value))

@@ -1,0 +1,29 @@
+import { Worker, workerData } from 'node:worker_threads'
+
+const INTERVAL_MS = 10
+
+interface Bounds {
+  /** Memory in bytes, buffers included. */
+  memory: number
+  /** Milliseconds from now. */
+  timeout: number
+}
+
+/**
+ * Ends this process when it holds more memory than it may, runs longer than it may, or outlives its parent. A thread of
+ * its own looks, so that a parser that never gives way is ended, too; buffers count, which no limit of a heap sees.
+ */
+export function watch(bounds: Bounds): void {
+  const resourceLimits = { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1, stackSizeMb: 1 }
+  new Worker(new URL(import.meta.url), { workerData: { bounds, parent: process.ppid }, resourceLimits }).unref()
+}
+
+if (workerData?.bounds) look(workerData)
+
+function look({ bounds, parent }: { bounds: Bounds; parent: number }): void {
+  const end = performance.now() + bounds.timeout
+  const pause = new Int32Array(new SharedArrayBuffer(4))
+  const mayGoOn = () => process.memoryUsage.rss() <= bounds.memory && performance.now() < end && process.ppid === parent
+  while (mayGoOn()) Atomics.wait(pause, 0, 0, INTERVAL_MS)
+  process.kill(process.pid, 'SIGKILL')
+}

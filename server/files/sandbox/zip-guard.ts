@@ -1,0 +1,78 @@
+import { finished } from 'node:stream/promises'
+import { type Entry, fromBufferPromise, type ZipFile } from 'yauzl'
+import { Unreadable } from './unreadable.ts'
+
+const MAX_ENTRIES = 10_000
+const MAX_NAME_LENGTH = 512
+const MAX_BYTES = 128 * 1024 * 1024
+
+/** Text repeats itself, but seldom so often; small entries may. */
+const MAX_RATIO = 250
+const RATIO_FROM = 1024 * 1024
+
+/** Where documents keep other documents, such as the workbook of a chart; no parser opens those. */
+const embedding = /(^|\/)(embeddings|ObjectReplacements|Object [^/]*)(\/|$)/
+
+/**
+ * Inflates every entry through a counter before a parser holds any of it. What the directory of the archive says of
+ * sizes is the sender's word and is not asked. Throws `Unreadable` where the archive is not one that is handed on.
+ */
+export async function guardZip(bytes: Buffer): Promise<void> {
+  const zip = await fromBufferPromise(bytes, { strictFileNames: false, validateEntrySizes: true }).catch(damaged)
+  const budget = { bytes: MAX_BYTES, names: new Set<string>() }
+  if (zip.entryCount > MAX_ENTRIES) throw new Unreadable('too-large')
+  try {
+    for await (const entry of zip.eachEntry()) await count(zip, entry, budget)
+  } catch (error) {
+    throw error instanceof Unreadable ? error : new Unreadable('damaged', error)
+  }
+}
+
+interface Budget {
+  /** What is left. */
+  bytes: number
+  names: Set<string>
+}
+
+async function count(zip: ZipFile, entry: Entry, budget: Budget): Promise<void> {
+  assertName(entry.fileName, budget.names)
+  if (entry.isEncrypted()) throw new Unreadable('encrypted')
+  if (entry.fileName.endsWith('/')) return
+  const stream = await zip.openReadStreamPromise(entry)
+  let size = 0
+  stream.on('data', (chunk: Buffer) => {
+    if (size === 0 && isArchive(chunk) && !embedding.test(entry.fileName)) stream.destroy(new Unreadable('damaged'))
+    size += chunk.length
+    budget.bytes -= chunk.length
+    if (budget.bytes < 0 || isBomb(size, entry.compressedSize)) stream.destroy(new Unreadable('too-large'))
+  })
+  await finished(stream)
+}
+
+/** Two entries of one name would let the guard and the parser look at different ones. */
+function assertName(name: string, names: Set<string>): void {
+  if (name.length > MAX_NAME_LENGTH || names.has(name)) throw new Unreadable('damaged')
+  names.add(name)
+  if (names.size > MAX_ENTRIES) throw new Unreadable('too-large')
+}
+
+const isBomb = (size: number, compressed: number) => size > RATIO_FROM && size > compressed * MAX_RATIO
+
+const signatures = [
+  'PK\x03\x04',
+  '\x1f\x8b\x08',
+  '7z\xbc\xaf\x27\x1c',
+  'Rar!\x1a\x07',
+  'BZh',
+  '\xfd7zXZ\0',
+  '\x28\xb5\x2f\xfd',
+]
+
+const isArchive = (chunk: Buffer) => {
+  const head = chunk.toString('latin1', 0, 8)
+  return signatures.some((signature) => head.startsWith(signature))
+}
+
+function damaged(error: unknown): never {
+  throw new Unreadable('damaged', error)
+}

@@ -1,0 +1,59 @@
+import { constants, crc32, deflateRawSync } from 'node:zlib'
+
+export interface ZipEntry {
+  name: string
+  content: string | Buffer
+  /** Bytes that are already deflated. */
+  deflated?: Buffer
+  /** What the directory says of its size, where that is not the truth. */
+  claimedSize?: number
+  isEncrypted?: boolean
+}
+
+/** An archive, byte by byte, so that it may also lie. */
+export function zip(entries: readonly ZipEntry[]): Buffer {
+  const parts: Buffer[] = []
+  const directory: Buffer[] = []
+  let offset = 0
+  for (const entry of entries) {
+    const { local, central, data } = encode(entry, offset)
+    parts.push(local, data)
+    directory.push(central)
+    offset += local.length + data.length
+  }
+  const listed = Buffer.concat(directory)
+  const end = Buffer.alloc(22)
+  end.writeUInt32LE(0x06054b50, 0)
+  end.writeUInt16LE(entries.length, 8)
+  end.writeUInt16LE(entries.length, 10)
+  end.writeUInt32LE(listed.length, 12)
+  end.writeUInt32LE(offset, 16)
+  return Buffer.concat([...parts, listed, end])
+}
+
+function encode({ name, content, deflated, claimedSize, isEncrypted }: ZipEntry, offset: number) {
+  const plain = Buffer.from(content as string)
+  const data = deflated ?? deflateRawSync(plain)
+  const path = Buffer.from(name)
+  const common = Buffer.alloc(26)
+  common.writeUInt16LE(20, 0)
+  common.writeUInt16LE(isEncrypted ? 1 : 0, 2)
+  common.writeUInt16LE(8, 4)
+  common.writeUInt32LE(crc32(plain), 10)
+  common.writeUInt32LE(data.length, 14)
+  common.writeUInt32LE(claimedSize ?? plain.length, 18)
+  common.writeUInt16LE(path.length, 22)
+  const local = Buffer.concat([Buffer.from('PK\x03\x04', 'latin1'), common, path])
+  const rest = Buffer.alloc(14)
+  rest.writeUInt32LE(offset, 10)
+  const central = Buffer.concat([Buffer.from('PK\x01\x02\x14\0', 'latin1'), common, rest, path])
+  return { local, central, data }
+}
+
+const MIB = 1024 * 1024
+
+/** So many MiB of zeros, at a thousandth of that: a flushed block may be repeated as often as one likes. */
+export function deflatedZeros(mebibytes: number): Buffer {
+  const block = deflateRawSync(Buffer.alloc(MIB), { finishFlush: constants.Z_FULL_FLUSH, level: 9 })
+  return Buffer.concat([...Array<Buffer>(mebibytes).fill(block), Buffer.from([0x03, 0x00])])
+}
