@@ -8,12 +8,17 @@ const types = (parts: Record<string, string>) =>
   `${xml}<Types xmlns="${ooxml}/package/2006/content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Default Extension="xml" ContentType="application/xml"/>${Object.entries(
     parts,
   )
-    .map(([name, type]) => `<Override PartName="/${name}" ContentType="application/vnd.openxmlformats-officedocument.${type}+xml"/>`)
+    .map(
+      ([name, type]) =>
+        `<Override PartName="/${name}" ContentType="application/vnd.openxmlformats-officedocument.${type}+xml"/>`,
+    )
     .join('')}</Types>`
 
 const rels = (targets: Record<string, string>) =>
   `${xml}<Relationships xmlns="${ooxml}/package/2006/relationships">${Object.entries(targets)
-    .map(([target, type], index) => `<Relationship Id="rId${index + 1}" Type="${relations}/${type}" Target="${target}"/>`)
+    .map(
+      ([target, type], index) => `<Relationship Id="rId${index + 1}" Type="${relations}/${type}" Target="${target}"/>`,
+    )
     .join('')}</Relationships>`
 
 /** A Word document of these paragraphs; `more` are entries beside its own. */
@@ -33,7 +38,10 @@ export const xlsx = (rows: readonly string[][]) =>
   zip([
     {
       name: '[Content_Types].xml',
-      content: types({ 'xl/workbook.xml': 'spreadsheetml.sheet.main', 'xl/worksheets/sheet1.xml': 'spreadsheetml.worksheet' }),
+      content: types({
+        'xl/workbook.xml': 'spreadsheetml.sheet.main',
+        'xl/worksheets/sheet1.xml': 'spreadsheetml.worksheet',
+      }),
     },
     { name: '_rels/.rels', content: rels({ 'xl/workbook.xml': 'officeDocument' }) },
     {

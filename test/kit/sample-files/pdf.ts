@@ -3,20 +3,24 @@ interface PdfOptions {
   lines: readonly string[]
   /** How often the tree names each page. */
   repeated?: number
+  /** What each page draws before its line. */
+  drawing?: string
   /** Whether it says that it needs a password, which nobody has. */
   isEncrypted?: boolean
 }
 
 /** A document in plain PDF, with a line of text on each page. */
-export function pdf({ lines, repeated = 1, isEncrypted }: PdfOptions): Buffer {
+export function pdf({ lines, repeated = 1, drawing = '', isEncrypted }: PdfOptions): Buffer {
   const pageIds = lines.map((_, index) => 4 + 2 * index)
-  const kids = Array<string>(repeated).fill(pageIds.map((id) => `${id} 0 R`).join(' ')).join(' ')
+  const kids = Array<string>(repeated)
+    .fill(pageIds.map((id) => `${id} 0 R`).join(' '))
+    .join(' ')
   const objects = [
     '<< /Type /Catalog /Pages 2 0 R >>',
     `<< /Type /Pages /Count ${lines.length * repeated} /Kids [${kids}] >>`,
     '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>',
     ...lines.flatMap((line, index) => {
-      const content = `BT /F1 12 Tf 72 720 Td (${line}) Tj ET`
+      const content = `${drawing}BT /F1 12 Tf 72 720 Td (${line}) Tj ET`
       return [
         `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R >> >> /Contents ${5 + 2 * index} 0 R >>`,
         `<< /Length ${content.length} >>\nstream\n${content}\nendstream`,

@@ -1,0 +1,23 @@
+import type { EntityManager } from '@mikro-orm/postgresql'
+
+/** What a job of each name is given. */
+export interface JobInputs {
+  'extract-text': { attachmentId: number }
+}
+
+export type JobName = keyof JobInputs
+
+/** Work behind the requests. Any replica does it, one at a time; where that one dies or fails, another tries again. */
+export interface JobQueue {
+  /** Plans a job in the transaction of the entity manager: it begins soon after the commit, and never without one. */
+  enqueue<Name extends JobName>(em: EntityManager, name: Name, input: JobInputs[Name]): Promise<void>
+}
+
+export interface JobHandler<Input> {
+  /** May be carried out more than once. The signal ends where the service stops or the job takes too long. */
+  run(input: Input, signal: AbortSignal): Promise<unknown>
+  /** Carried out where `run` has failed for the last time. */
+  giveUp(input: Input): Promise<unknown>
+}
+
+export type JobHandlers = { readonly [Name in JobName]: JobHandler<JobInputs[Name]> }

@@ -1,0 +1,132 @@
+import type { EntityManager } from '@mikro-orm/postgresql'
+import type { Pool } from 'pg'
+import { type Job, PgBoss } from 'pg-boss'
+import type { JobHandlers, JobInputs, JobName, JobQueue } from '../../routers/ports/job-queue.ts'
+import type { Log } from '../../routers/ports/log.ts'
+
+export interface DatabaseJobQueue extends JobQueue {
+  /** Makes the tables of the jobs where there are none; throws where the database role may not. */
+  prepare(): Promise<void>
+  /** Begins to take jobs, so many of each name at a time. */
+  work(handlers: JobHandlers, concurrency: number): Promise<void>
+  /** Takes no more jobs and waits for the end of those under way, which is soon: another replica does them anew. */
+  close(): Promise<void>
+}
+
+interface JobQueueOptions {
+  pool: Pool
+  log: Log
+  /** Seconds after which a job whose replica died is taken by another; at least 10. */
+  heartbeat?: number
+  /** How often a job that failed is tried again, first after so many seconds, then after ever more. */
+  retryLimit?: number
+  retryDelay?: number
+}
+
+const SCHEMA = 'svc_jobs'
+const WAKE_AFTER_MS = 100
+
+const terms = { retryBackoff: true, retryDelayMax: 300, expireInSeconds: 900 }
+
+const names: readonly JobName[] = ['extract-text']
+const failed = (name: JobName) => `${name}.failed`
+
+/** Jobs on the database of the service, in a schema of their own, over its pool. */
+export function createJobQueue({
+  pool,
+  log,
+  heartbeat = 30,
+  retryLimit = 5,
+  retryDelay = 5,
+}: JobQueueOptions): DatabaseJobQueue {
+  const boss = createBoss({ pool, log, heartbeat })
+  const closing = new AbortController()
+  const workers = new Map<string, string>()
+  const prepare = onceDone(() => begin(boss))
+
+  async function take<Name extends JobName>(name: Name, handlers: JobHandlers, localConcurrency: number) {
+    const { run, giveUp } = handlers[name]
+    const work = carryOut<Name>(({ data, signal }) => run(data, AbortSignal.any([signal, closing.signal])), log)
+    const options = { localConcurrency, heartbeatRefreshSeconds: heartbeat / 3, pollingIntervalSeconds: 1 }
+    workers.set(name, await boss.work(name, options, work))
+    workers.set(
+      failed(name),
+      await boss.work(
+        failed(name),
+        carryOut<Name>(({ data }) => giveUp(data), log),
+      ),
+    )
+  }
+
+  return {
+    prepare,
+    async enqueue(em, name, input) {
+      await prepare()
+      const retries = { ...terms, retryLimit, retryDelay, heartbeatSeconds: heartbeat, deadLetter: failed(name) }
+      await boss.send(name, input, { ...retries, db: within(em) })
+      const worker = workers.get(name)
+      if (worker) setTimeout(() => boss.notifyWorker(worker), WAKE_AFTER_MS).unref()
+    },
+    async work(handlers, concurrency) {
+      await prepare()
+      for (const name of names) await take(name, handlers, concurrency)
+    },
+    async close() {
+      closing.abort()
+      await Promise.all([...workers.keys()].map((name) => boss.offWork(name, { wait: true })))
+      await boss.stop({ close: false })
+    },
+  }
+}
+
+function createBoss({ pool, log, heartbeat }: JobQueueOptions & { heartbeat: number }): PgBoss {
+  const boss = new PgBoss({
+    db: { executeSql: (text, values) => pool.query(text, values) },
+    schema: SCHEMA,
+    schedule: false,
+    monitorVacuum: false,
+    superviseIntervalSeconds: Math.ceil(heartbeat / 3),
+    monitorIntervalSeconds: Math.ceil(heartbeat / 3),
+  })
+  boss.on('error', (error) => log.error({ error }, 'jobs cannot be looked after'))
+  boss.on('warning', (warning) => log.warn(warning, 'jobs pile up'))
+  return boss
+}
+
+async function begin(boss: PgBoss): Promise<void> {
+  await boss.start()
+  const wanted = names.flatMap((name) => [failed(name), name])
+  const present = new Set((await boss.getQueues(wanted)).map(({ name }) => name))
+  for (const name of wanted) if (!present.has(name)) await boss.createQueue(name)
+}
+
+/** What is written to the table of jobs must not tell what is in a file, so the reason of a failure is only logged. */
+const carryOut =
+  <Name extends JobName>(work: (job: Job<JobInputs[Name]>) => Promise<unknown>, log: Log) =>
+  async (jobs: Job<JobInputs[Name]>[]): Promise<void> => {
+    for (const job of jobs) {
+      await work(job).catch((error: Error) => {
+        if (error.name !== 'AbortError') log.error({ name: job.name, error }, 'a job failed')
+        throw new Error('The log says why.')
+      })
+    }
+  }
+
+/** Statements that plan a job, in the transaction of the caller. */
+const within = (em: EntityManager) => ({
+  executeSql: async (text: string, values: unknown[] = []) => ({
+    rows: await em.execute(text.replaceAll('?', '\\?').replace(/\$\d+/g, '?'), values),
+  }),
+})
+
+/** Does it when first asked for, and anew where it failed. */
+function onceDone(work: () => Promise<void>): () => Promise<void> {
+  let done: Promise<void> | undefined
+  return () => {
+    done ??= work().catch((error) => {
+      done = undefined
+      throw error
+    })
+    return done
+  }
+}

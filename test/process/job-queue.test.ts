@@ -1,0 +1,131 @@
+import { fork } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import type { JobHandlers } from '../../routers/ports/job-queue.ts'
+import { connect } from '../../server/database/database.ts'
+import { createLog } from '../../server/ops/log.ts'
+import { createJobQueue } from '../../server/stores/job-queue.ts'
+import { administer, cloneDatabase, emptyDatabase } from '../kit/database.ts'
+
+const log = createLog('silent')
+const SOON = { timeout: 20_000, interval: 20 }
+
+/** A replica that notes which jobs it carried out and which it gave up. */
+async function replica(url: string, run: JobHandlers['extract-text']['run'] = async () => {}) {
+  const database = await connect({ url, poolSize: 4 })
+  const queue = createJobQueue({ pool: database.pool, log, heartbeat: 10, retryLimit: 1, retryDelay: 0 })
+  const done: number[] = []
+  const givenUp: number[] = []
+  const handlers: JobHandlers = {
+    'extract-text': {
+      run: async (input, signal) => {
+        await run(input, signal)
+        done.push(input.attachmentId)
+      },
+      giveUp: async ({ attachmentId }) => givenUp.push(attachmentId),
+    },
+  }
+  return {
+    done,
+    givenUp,
+    work: () => queue.work(handlers, 2),
+    enqueue: (ids: readonly number[], end: () => void = () => {}) =>
+      database.em.fork().transactional(async (em) => {
+        for (const attachmentId of ids) await queue.enqueue(em, 'extract-text', { attachmentId })
+        end()
+      }),
+    async [Symbol.asyncDispose]() {
+      await queue.close()
+      await database.close()
+    },
+  }
+}
+
+test('a job of a transaction that is rolled back is never carried out', async () => {
+  await using database = await cloneDatabase()
+  await using worker = await replica(database.url)
+  await worker.work()
+  const rollBack = () => {
+    throw new Error('no')
+  }
+  await expect(worker.enqueue([1], rollBack)).rejects.toThrow('no')
+  await worker.enqueue([2])
+  await expect.poll(() => worker.done, SOON).toEqual([2])
+})
+
+test('a job is carried out once, by one of several replicas', async () => {
+  await using database = await cloneDatabase()
+  await using one = await replica(database.url)
+  await using other = await replica(database.url)
+  const ids = Array.from({ length: 12 }, (_, index) => index)
+  await one.enqueue(ids)
+  await Promise.all([one.work(), other.work()])
+  await expect.poll(() => [...one.done, ...other.done].toSorted((a, b) => a - b), SOON).toEqual(ids)
+})
+
+test('a job that fails is tried again, and given up at last', async () => {
+  await using database = await cloneDatabase()
+  let tries = 0
+  await using worker = await replica(database.url, async () => {
+    tries += 1
+    throw new Error('a secret of the file')
+  })
+  await worker.work()
+  await worker.enqueue([7])
+  await expect.poll(() => worker.givenUp, SOON).toEqual([7])
+  expect(tries).toBe(2)
+  const { pool, close } = await connect({ url: database.url })
+  expect(JSON.stringify((await pool.query('select * from svc_jobs.job')).rows)).not.toContain('secret')
+  await close()
+})
+
+test('a replica that stops lets go of its job, which another then carries out', async () => {
+  await using database = await cloneDatabase()
+  const started = Promise.withResolvers<void>()
+  const stopping = await replica(database.url, async (_, signal) => {
+    started.resolve()
+    await once(signal, 'abort')
+    signal.throwIfAborted()
+  })
+  await stopping.work()
+  await stopping.enqueue([3])
+  await started.promise
+  await stopping[Symbol.asyncDispose]()
+  await using other = await replica(database.url)
+  await other.work()
+  await expect.poll(() => other.done, SOON).toEqual([3])
+})
+
+test('a job of a replica that is killed is carried out by another', async () => {
+  await using database = await cloneDatabase()
+  const killed = fork(join(import.meta.dirname, '../fixtures/hanging-worker.ts'), [database.url])
+  await once(killed, 'message')
+  await using other = await replica(database.url)
+  await other.enqueue([5])
+  await once(killed, 'message')
+  killed.kill('SIGKILL')
+  await once(killed, 'exit')
+  await other.work()
+  await expect.poll(() => other.done, { timeout: 50_000, interval: 50 }).toEqual([5])
+})
+
+/** Somebody who owns nothing. */
+async function ordinaryRole() {
+  const name = `svc_role_${randomUUID().replaceAll('-', '')}`
+  await administer(`create role ${name} login password 'secret'`)
+  return { name, [Symbol.asyncDispose]: () => administer(`drop role ${name}`) }
+}
+
+test('an ordinary role makes the tables of the jobs, or is told what it lacks', async () => {
+  await using role = await ordinaryRole()
+  await using database = await emptyDatabase()
+  const url = Object.assign(new URL(database.url), { username: role.name, password: 'secret' })
+  await using worker = await replica(url.href)
+  await expect(worker.work()).rejects.toThrow('permission denied for database')
+  await administer(`grant create on database ${database.name} to ${role.name}`)
+  await worker.work()
+  await worker.enqueue([1])
+  await expect.poll(() => worker.done, SOON).toEqual([1])
+})
