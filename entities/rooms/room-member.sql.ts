@@ -1,4 +1,4 @@
-import { statement } from '../sql/statement.ts'
+import { isoTime, statement } from '../sql/statement.ts'
 import { isPending, isPerson, type MemberRole } from './room-member.ts'
 
 /** Values: the room's id. Whoever changes a room, its members or its messages waits here for the others. */
@@ -61,11 +61,16 @@ export interface Invitation {
   /** The first key that the person will be given. */
   firstKeyEpoch: number
   proofHash: string | null
+  roomName: string
+  inviterName: string | null
+  expiresAt: string
 }
 
 /** Values: the invitation's id and the caller's. One that is meant for somebody else is not there. */
 export const findInvitation = `select id, room_id as "roomId", user_id as "userId", role, wrapped_key as "wrappedKey",
-    key_epoch as "keyEpoch", proof_hash as "proofHash",
+    key_epoch as "keyEpoch", proof_hash as "proofHash", ${isoTime('expires_at')} as "expiresAt",
+    (select name from rooms r where r.id = m.room_id) as "roomName",
+    (select name from users u where u.id = m.inviter_id) as "inviterName",
     (select case when shares_earlier_keys then 0 else m.key_epoch end from rooms r where r.id = m.room_id) as "firstKeyEpoch"
   from room_members m where id = ? and ${isPending('m')} and (user_id = ? or user_id is null and proof_hash is not null)`
 

@@ -17,6 +17,7 @@ import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { runNamed } from '../core/run-named.ts'
+import { consumePeopleSearch } from '../identity/find-people.ts'
 import { notFound } from '../verbs/lock.ts'
 import { getRow } from '../verbs/read.ts'
 import { isInvitation, type MemberRecord, roomMembers } from './members.ts'
@@ -35,6 +36,16 @@ export interface Accepted {
   data: MemberRecord
   /** What the browser keeps before the invitation is gone. */
   meta: { wrappedKey: string; keyEpoch: number }
+}
+
+/** What somebody with an invitation is about to accept. */
+export type Preview = Pick<Invitation, 'role' | 'roomName' | 'inviterName' | 'expiresAt'>
+
+/** Shows an invitation to whom it is for, or who has its link; it can be accepted as before. Counted like a search for people. */
+export async function preview(ctx: Context, person: number, accepting: Accepting): Promise<{ meta: Preview }> {
+  await consumePeopleSearch(ctx, person)
+  const { role, roomName, inviterName, expiresAt } = await find(ctx.em(), person, accepting)
+  return { meta: { role, roomName, inviterName, expiresAt } }
 }
 
 /** Makes the caller a member, with the role that the invitation names. Who was one before gets their membership back. */

@@ -13,7 +13,7 @@ import { lockRow, notFound } from '../verbs/lock.ts'
 import { getRow, reads } from '../verbs/read.ts'
 import { withoutUnchanged } from '../verbs/unchanged.ts'
 import { createInput, ifVersion, updateInput } from '../verbs/write-inputs.ts'
-import { accept } from './accept.ts'
+import { accept, preview } from './accept.ts'
 import { deleteFiles } from './delete-files.ts'
 import { type InRoom, removeMember, settleRoom, withdrawInvitationsBy } from './end-membership.ts'
 import { type InvitationInput, invite } from './invite.ts'
@@ -25,6 +25,7 @@ type RoleChange = UpdateInput<typeof roomMembers>
 type Removal = Pick<RoleChange, 'id' | 'ifVersion'>
 
 const id = roomMembers.ids.schema
+const invitationAndProof = z.strictObject({ id, proof: z.string().min(1).max(200).optional() })
 
 export const roomMembersRouter = router({
   ...reads(roomMembers),
@@ -34,9 +35,17 @@ export const roomMembersRouter = router({
     .input(createInput(roomMembers))
     .mutation(({ ctx, input }) => invite(ctx, ctx.caller.person.id, input as InvitationInput)),
 
+  /** By POST, so that the proof stands in no address and no log. */
+  preview: rowAction(roomMembers, 'preview', userWith('read'))
+    .meta(
+      about('Look at an invitation before it is accepted: `meta` has the role, the name of the room and who invites.'),
+    )
+    .input(invitationAndProof)
+    .mutation(({ ctx, input }) => preview(ctx, ctx.caller.person.id, input)),
+
   accept: rowAction(roomMembers, 'accept', userWith('write'))
     .meta(about('Accept an invitation, which becomes a membership; `meta` has the key of the room.'))
-    .input(z.strictObject({ id, proof: z.string().min(1).max(200).optional() }))
+    .input(invitationAndProof)
     .mutation(({ ctx, input }) => accept(ctx, ctx.caller.person.id, input)),
 
   update: userWith('write')

@@ -75,7 +75,7 @@ const table: { open: string; by?: Ability; to: string }[] = [
   { open: 'a user', by: 'write', to: 'rooms.create rooms.update rooms.delete' },
   { open: 'a user', by: 'read', to: 'roomKeys.list' },
   { open: 'a user', by: 'write', to: 'roomKeys.recipients roomKeys.rekey' },
-  { open: 'a user', by: 'read', to: 'roomMembers.list roomMembers.get roomMembers.related' },
+  { open: 'a user', by: 'read', to: 'roomMembers.list roomMembers.get roomMembers.related roomMembers.preview' },
   { open: 'a user', by: 'write', to: 'roomMembers.create roomMembers.accept roomMembers.update roomMembers.delete' },
   { open: 'a user', by: 'read', to: 'roomMessages.list roomMessages.get roomMessages.related' },
   { open: 'a user', by: 'write', to: 'roomMessages.create roomMessages.update roomMessages.delete rooms.markRead' },

@@ -48,6 +48,9 @@ const table: Record<string, Record<string, (world: World) => Answered>> = {
     'whoever has the link is invited': ({ room }) =>
       invite(svc.ada, room, undefined, 'viewer', { proofHash: newLink().proofHash }),
   },
+  'roomMembers.preview': {
+    'an invitation is looked at': ({ invitation }) => svc.dan.post(`/room-members/${invitation}/actions/preview`, {}),
+  },
   'roomMembers.accept': {
     'an invitation is accepted': ({ invitation }) => accept(svc.dan, invitation),
     'somebody comes back': async ({ room, member }) => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { Client } from '../kit/json-api/client.ts'
 import { accept, invite, join, KEY, makeRoom, membershipOf, newLink, startRooms } from '../kit/rooms/rooms.ts'
 
 describe('an invitation', () => {
@@ -142,6 +143,47 @@ describe('the link of an invitation', () => {
     expect((await accept(svc.cyd, one.id, { proof })).status).toBe(404)
     expect(await svc.rows('select from room_members where proof_hash is not null')).toEqual([])
     expect(svc.log.join()).not.toContain(proof)
+  })
+
+  test('the link of an invitation shows whoever has it what they would accept, and can be accepted afterwards', async () => {
+    await using svc = await startRooms({ PEOPLE_SEARCHES_PER_MINUTE: '12' })
+    const room = await makeRoom(svc.ada)
+    const { proof, proofHash } = newLink()
+    const { one } = await invite(svc.ada, room, undefined, 'viewer', { proofHash })
+    const look = (by: Client, given: object = { proof }, id = one.id) =>
+      by.post(`/room-members/${id}/actions/preview`, given)
+    const before = await svc.rows('select * from room_members order by id')
+
+    const { status, meta } = await look(svc.bob)
+    expect([status, meta]).toEqual([
+      200,
+      {
+        ...{ role: 'viewer', roomName: 'Chess', inviterName: 'The ada' },
+        ...{ expiresAt: one.attributes['expiresAt'], _svc_sync_log: [] },
+      },
+    ])
+    for (const given of [{}, { proof: newLink().proof }]) expect((await look(svc.bob, given)).status).toBe(404)
+    expect((await look(svc.bob, { proof }, 'invitation-999')).status).toBe(404)
+    expect((await look(svc.guest)).status).toBe(401)
+    expect(await svc.rows('select * from room_members order by id')).toEqual(before)
+    for (let n = 0; n < 12; n++) await look(svc.cyd, {})
+    expect((await look(svc.cyd)).status).toBe(429)
+
+    expect((await accept(svc.bob, one.id, { proof })).status).toBe(200)
+    expect((await look(svc.dan)).status).toBe(404)
+  })
+
+  test('the link of an invitation with a name is looked at by whom it is for, and by nobody else', async () => {
+    await using svc = await startRooms()
+    const room = await makeRoom(svc.ada)
+    const { proof, proofHash } = newLink()
+    const { one } = await invite(svc.ada, room, svc.people.bob.id, 'editor', { proofHash })
+    const look = async (by: Client, given: object) =>
+      (await by.post(`/room-members/${one.id}/actions/preview`, given)).status
+
+    expect(await look(svc.bob, { proof })).toBe(200)
+    expect(await look(svc.bob, {})).toBe(422)
+    for (const by of [svc.cyd, svc.ada, svc.admin]) expect(await look(by, { proof })).toBe(404)
   })
 
   test('the link of an invitation is needed beside the name where the invitation has both', async () => {

@@ -39,6 +39,6 @@ export const identityShape = {
   ),
   MAX_AVATAR_FILE_SIZE: count(2 * 1024 * 1024, 1).describe('Largest picture of a person, in bytes'),
   PEOPLE_SEARCHES_PER_MINUTE: count(30, 1).describe(
-    'How often a minute a person may search for people or invite one by name',
+    'How often a minute a person may search for people, invite one by name, or look at an invitation',
   ),
 }
