@@ -7,13 +7,13 @@ const currentVersion = `coalesce((select version from usage_limit_versions), 0)`
 const insertHolds = (isGranted: string) => `numbered as (
      select nextval(pg_get_serial_sequence('usage_records', 'id')) as id, c.*
        from jsonb_to_recordset($6::jsonb) as c(n int, "userId" int, "tokenId" int, context text, provider text, model text,
-              "requestId" text, "inputTokens" int, pricing jsonb, "priceId" int, counters bigint[], amounts bigint[], measures text[])
+              "requestId" text, "inputTokens" int, "costMicros" bigint, currency text, "priceId" int, counters bigint[], amounts bigint[], measures text[])
       where (select ${isGranted} from verdict)
    ), held as (
-     insert into usage_holds (id, lease_until, user_id, token_id, context, provider, model, request_id, input_tokens, pricing, price_id,
-                              counters, amounts, measures)
+     insert into usage_holds (id, lease_until, user_id, token_id, context, provider, model, request_id, input_tokens, cost_micros,
+                              currency, price_id, counters, amounts, measures)
      select id, now() + $1::int * interval '1 ms', "userId", "tokenId", context, provider, model, "requestId", "inputTokens",
-            pricing, "priceId", counters, amounts, measures from numbered
+            "costMicros", currency, "priceId", counters, amounts, measures from numbered
    )`
 
 const ids = `(select json_agg(id order by n) from numbered) as ids`
@@ -82,16 +82,8 @@ export interface AskedLimit {
   windowSeconds: number
 }
 
-/**
- * Judges by all stripes together, and shares what is free anew: exact where a cap is near or was changed. A limit that only
- * observes lets a single call through. Values: as of \`holdTogether\`.
- */
-export const holdExactly = statement<HoldResult & { limits: AskedLimit[] | null }>(
-  'hold-exactly',
-  `with ${asked}, own as (
-     select a.id, a.amount, c.limit_id, c.subject_id, c.starts_at from asked a join usage_counters c on c.id = a.id
-      where c.ends_at > now()
-   ), locked as (
+/** All stripes of the limits of counters 'own', locked in one order, and each limit judged as a whole. */
+const judgedExactly = `locked as (
      select c.*, o.id as own_id, o.amount
        from own o join usage_counters c
          on c.limit_id = o.limit_id and c.subject_id = o.subject_id and c.starts_at = o.starts_at
@@ -105,11 +97,10 @@ export const holdExactly = statement<HoldResult & { limits: AskedLimit[] | null 
             coalesce(s.used + s.held + s.amount <= l.cap + s.topped_up, false) as fits,
             coalesce(s.amount > s.room, true) or l.cap <> s.shared_cap as must_share
        from sums s join usage_limits l on l.id = s.limit_id
-   ), verdict as (
-     select ${currentVersion} <> $2::int or count(*) < (select count(*) from asked) as stale,
-            coalesce(bool_and(fits or mode = 'observe' and jsonb_array_length($6::jsonb) = 1), true) as granted
-       from judged
-   ), counted as (
+   )`
+
+/** Takes what fits, shares what is free anew and counts what is refused to a single call. */
+const countedExactly = (isSingle: string) => `counted as (
      update usage_counters c
         set held = c.held + n.taken, refused = c.refused + n.refused, cap = case when n.shares then j.cap else c.cap end,
             share = case when n.shares then c.used + c.held + n.taken + f.free / j.stripes + (c.stripe < f.free % j.stripes)::int
@@ -117,15 +108,56 @@ export const holdExactly = statement<HoldResult & { limits: AskedLimit[] | null 
        from judged j, verdict v, locked l
       cross join lateral (
         select case when l.id = j.own_id and v.granted then coalesce(j.amount, 0) else 0 end as taken,
-               (l.id = j.own_id and not j.fits and jsonb_array_length($6::jsonb) = 1)::int as refused,
+               (l.id = j.own_id and not j.fits and ${isSingle})::int as refused,
                v.granted and j.must_share as shares) n
       cross join lateral (
         select greatest(0, j.full_cap - j.used - j.held - coalesce(j.amount, 0))::bigint as free) f
       where c.id = l.id and l.own_id = j.own_id and not v.stale and (n.taken > 0 or n.refused > 0 or n.shares)
-   ), ${insertHolds('not stale and granted')}
-   select ${ids}, stale,
-          (select json_agg(json_build_object('counter', own_id, 'name', name, 'subject', subject, 'unit', unit, 'period', period,
+   )`
+
+const judgedLimits = `(select json_agg(json_build_object('counter', own_id, 'name', name, 'subject', subject, 'unit', unit, 'period', period,
                     'currency', currency, 'cap', full_cap, 'used', used, 'held', held, 'amount', amount, 'fits', fits,
-                    'resetsAt', ${isoTime('ends_at')}, 'windowSeconds', extract(epoch from ends_at - starts_at)::int) order by limit_id) from judged) as limits
-     from verdict`,
+                    'resetsAt', ${isoTime('ends_at')}, 'windowSeconds', extract(epoch from ends_at - starts_at)::int) order by limit_id) from judged)`
+
+const isSingle = 'jsonb_array_length($6::jsonb) = 1'
+
+/**
+ * Judges by all stripes together, and shares what is free anew: exact where a cap is near or was changed. A limit that only
+ * observes lets a single call through. Values: as of `holdTogether`.
+ */
+export const holdExactly = statement<HoldResult & { limits: AskedLimit[] | null }>(
+  'hold-exactly',
+  `with ${asked}, own as (
+     select a.id, a.amount, c.limit_id, c.subject_id, c.starts_at from asked a join usage_counters c on c.id = a.id
+      where c.ends_at > now()
+   ), ${judgedExactly}, verdict as (
+     select ${currentVersion} <> $2::int or count(*) < (select count(*) from asked) as stale,
+            coalesce(bool_and(fits or mode = 'observe' and ${isSingle}), true) as granted
+       from judged
+   ), ${countedExactly(isSingle)}, ${insertHolds('not stale and granted')}
+   select ${ids}, stale, ${judgedLimits} as limits from verdict`,
+)
+
+/**
+ * Makes a hold greater, or leaves it as it is where that does not fit. A call counts for the period in which it began.
+ * Values: its id, and the tokens and the cost that are held in all.
+ */
+export const extendHold = statement<{ isHeld: boolean; limits: AskedLimit[] | null }>(
+  'extend-hold',
+  `with mine as (
+     select counters, amounts, measures from usage_holds where id = $1::bigint for update
+   ), parts as (
+     select a.counter, a.n, a.amount,
+            greatest(a.amount, case a.measure when 'tokens' then $2::bigint when 'cost' then $3::bigint end) as wanted
+       from mine cross join lateral unnest(counters, amounts, measures) with ordinality as a(counter, amount, measure, n)
+   ), own as (
+     select c.id, sum(wanted - amount) as amount, c.limit_id, c.subject_id, c.starts_at
+       from parts p join usage_counters c on c.id = p.counter where wanted > amount group by c.id
+   ), ${judgedExactly}, verdict as (
+     select false as stale, coalesce(bool_and(fits or mode = 'observe'), true) as granted from judged
+   ), ${countedExactly('true')}, held as (
+     update usage_holds set amounts = (select array_agg(wanted order by n) from parts)
+      where id = $1::bigint and (select granted from verdict) returning id
+   )
+   select exists (select from held) as "isHeld", ${judgedLimits} as limits`,
 )

@@ -1,5 +1,4 @@
 import { defineEntity, p } from '@mikro-orm/core'
-import type { Pricing } from '../catalogue/ai-model.ts'
 import { moment } from '../sql/columns.ts'
 import { usageContexts } from './usage-record.ts'
 
@@ -24,13 +23,16 @@ export const UsageHold = defineEntity({
     provider: p.string().length(120),
     model: p.string().length(200),
     requestId: p.string().length(64),
-    /** As estimated before the call, and then as of the last renewal. */
+    /** As estimated before the call, and as of the last renewal then; as all that follows. */
     inputTokens: p.integer(),
-    /** As of the last renewal. */
     outputTokens: p.integer().default(0),
-    /** By which the call is paid. */
-    pricing: p.json<Pricing>().nullable(),
-    /** The version of that price. */
+    cachedTokens: p.integer().default(0),
+    cacheWriteTokens: p.integer().default(0),
+    reasoningTokens: p.integer().default(0),
+    /** In millionths of the currency; absent where no price is known. */
+    costMicros: p.bigint('number').nullable(),
+    currency: p.character().length(3).nullable(),
+    /** The version of the price by which the call is paid. */
     priceId: p.integer().nullable(),
     /** The counters that the call holds a part of, and how much of each. */
     counters: p.array(Number).columnType('bigint[]'),

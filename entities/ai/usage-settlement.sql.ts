@@ -1,4 +1,3 @@
-import type { Pricing } from '../catalogue/ai-model.ts'
 import { expectFew, statement } from '../sql/statement.ts'
 import type { Outcome } from './usage-record.ts'
 
@@ -36,7 +35,9 @@ export const settle = statement<{ id: number }>(
      select g.* from given g join usage_holds h on h.id = g.hold_id
       where not g.expired_only or h.lease_until < now() order by h.id for update of h
    ), ended as (
-     delete from usage_holds h using mine m where h.id = m.hold_id returning h.*, m.*
+     delete from usage_holds h using mine m where h.id = m.hold_id
+     returning h.id, h.user_id, h.token_id, h.context, h.provider, h.model, h.request_id, h.price_id, h.counters, h.amounts,
+               h.measures, m.*
    ), parts as (
      select a.id, sum(a.amount) as held,
             sum(case a.measure when 'tokens' then e.input::bigint + e.output when 'cost' then coalesce(e.cost, a.amount)
@@ -55,34 +56,4 @@ export const settle = statement<{ id: number }>(
           e.reasoning, e.estimated, e.cost, e.currency, e.price_id, e.duration, e.outcome, now()
      from ended e left join users u on u.id = e.user_id left join access_tokens t on t.id = e.token_id
    returning id::float8 as id`,
-)
-
-/** Values: the ids of calls under way, the input and output tokens each has taken, the lease in milliseconds, and how many. */
-export const renewLeases = statement<never>(
-  'renew-leases',
-  `with live as (
-     select * from unnest($1::bigint[], $2::int[], $3::int[]) as n(id, input, output) ${expectFew('$5')}
-   ), renewed as (
-     select n.* from live n join usage_holds h on h.id = n.id order by h.id for update of h
-   )
-   update usage_holds h set lease_until = now() + $4::int * interval '1 ms', input_tokens = r.input, output_tokens = r.output
-     from renewed r where r.id = h.id`,
-)
-
-export interface ExpiredHold {
-  id: number
-  inputTokens: number
-  outputTokens: number
-  pricing: Pricing | null
-  counters: number[]
-  /** From its beginning to the end of its lease. */
-  durationMs: number
-}
-
-/** Calls whose process is gone, at most 500. */
-export const listExpiredHolds = statement<ExpiredHold>(
-  'list-expired-holds',
-  `select id::float8 as id, input_tokens as "inputTokens", output_tokens as "outputTokens", pricing, to_json(counters) as counters,
-          (extract(epoch from lease_until - created_at) * 1000)::int as "durationMs"
-     from usage_holds where lease_until < now() order by id limit 500`,
 )

@@ -39,7 +39,7 @@ const asking = userWith('ai')
     const call = await callOf(ctx, input)
     await consumeAiQuota(ctx)
     const hold = await holdFor(ctx, call)
-    const bound = hold.tokens !== null && {
+    const bound = hold.held.tokens !== null && {
       maxOutputTokens: maxOutputOf(call.model, ctx.services.settings.maxOutputTokens),
     }
     return next({ ctx: { hold, call: { ...call, ...bound } } })

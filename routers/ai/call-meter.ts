@@ -1,6 +1,14 @@
 import type { Pricing } from '../../entities/catalogue/ai-model.ts'
 import type { DeepReadonly } from '../../entities/sql/read-only.ts'
-import { type Cost, costOf, estimateTokens, sumOfCosts, tokensOf } from '../catalogue/pricing.ts'
+import {
+  type Cost,
+  costOf,
+  estimateTokens,
+  type KnownTokens,
+  mostCostOf,
+  sumOfCosts,
+  tokensOf,
+} from '../catalogue/pricing.ts'
 import type { ReportedTokens, UsageMeter } from '../ports/models.ts'
 
 /** What a call took. Cached and cache-written tokens are part of the input, reasoning is part of the output. */
@@ -26,7 +34,7 @@ export class CallMeter implements UsageMeter {
     this.#pricing = pricing
   }
 
-  begin(prompt: () => string): void {
+  async begin(prompt: () => string): Promise<void> {
     if (this.#request) this.#before = { tokens: this.tokens, cost: this.cost }
     this.#request = new RequestMeter(prompt)
   }
@@ -52,6 +60,16 @@ export class CallMeter implements UsageMeter {
     if (before && !this.#request) return before
     const cost = costOf(this.#pricing, sum(nothing, this.#request?.tokens ?? nothing))
     return before ? sumOfCosts(before, cost) : cost
+  }
+
+  /** What the call takes where the request that runs is answered in so many tokens. */
+  mostWith(output: number): { tokens: number; costMicros: number | null } {
+    const { cost: before } = this.#before
+    const known = this.#request?.known ?? { ...nothing, cached: undefined }
+    const rest = Math.max(0, output - known.output)
+    const cost = mostCostOf(this.#pricing, known, rest)
+    const { costMicros } = before ? sumOfCosts(before, cost) : cost
+    return { tokens: this.tokens.input + this.tokens.output + rest, costMicros }
   }
 }
 
@@ -86,6 +104,11 @@ class RequestMeter {
     const received = kind === 'answer' ? this.#answer : this.#reasoning
     received.pieces += 1
     received.bytes += Buffer.byteLength(text)
+  }
+
+  /** The input of a request without a word from its provider may be cached or not. */
+  get known(): KnownTokens {
+    return { ...this.tokens, cached: this.#reported.input === undefined ? undefined : this.tokens.cached }
   }
 
   get tokens(): TokenCounts {

@@ -1,10 +1,10 @@
 import type { AskedLimit } from '../../entities/ai/usage-hold.sql.ts'
-import { estimateTokens, mostCostOf } from '../catalogue/pricing.ts'
+import { costOf, estimateTokens, mostCostOf } from '../catalogue/pricing.ts'
 import type { Caller } from '../core/caller.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import type { CallableModel, ModelCall } from '../ports/models.ts'
-import type { Hold, LimitLeft, SubjectId, UsageCall } from '../ports/usage-ledger.ts'
+import type { Hold, HoldRefusal, LimitLeft, SubjectId, UsageCall } from '../ports/usage-ledger.ts'
 
 type Asking = Context & { caller: Extract<Caller, { type: 'user' }> }
 
@@ -24,18 +24,18 @@ export async function holdFor(ctx: Asking, { model, messages }: ModelCall): Prom
     model: model.modelId,
     requestId: ctx.requestId,
     inputTokens: input,
-    pricing: model.pricing,
+    ...costOf(model.pricing, { input, output: 0, cached: 0, reasoning: 0 }),
     priceId: model.priceId,
   }
   const held = await ctx.services.usageLedger.hold({
     call,
     subjects: [...callerSubjects(ctx.caller), ['provider', model.providerId], ['model', model.modelId]],
     tokens: input + output,
-    ...mostCostOf(model.pricing, { input, output }),
+    ...mostCostOf(model.pricing, { input, output: 0, reasoning: 0 }, output),
   })
-  ctx.hints.limits = 'id' in held ? held.limits : held.limits.map(leftOf)
-  if ('id' in held) return held
-  throw refusal(ctx, held.limits)
+  if (!('id' in held)) throw refusal(ctx, held)
+  ctx.hints.limits = held.limits
+  return held
 }
 
 /** The subjects of limits that a caller is, whichever model they ask. */
@@ -53,7 +53,8 @@ export function maxOutputOf({ parameters, limits }: CallableModel, policy: numbe
 }
 
 /** Of several limits that refuse, the one that frees last is told: nothing succeeds before. */
-function refusal(ctx: Context, limits: readonly AskedLimit[]): Problem {
+export function refusal(ctx: Pick<Context, 'hints'>, { limits }: HoldRefusal): Problem {
+  ctx.hints.limits = limits.map(leftOf)
   const [last] = limits.filter(({ fits }) => !fits).toSorted((a, b) => (a.resetsAt < b.resetsAt ? 1 : -1))
   if (!last) return new Problem('unavailable')
   const { name, cap, used, held, amount, resetsAt } = last

@@ -5,9 +5,11 @@ import { Problem } from '../core/problems.ts'
 import { withTimeLimit } from '../core/timeout.ts'
 import type { ModelCall } from '../ports/models.ts'
 import type { Hold } from '../ports/usage-ledger.ts'
-import { CallMeter } from './call-meter.ts'
+import { HeldMeter, LimitCut } from './held-meter.ts'
+import { maxOutputOf, refusal } from './hold.ts'
+import { providerFailure } from './provider-failure.ts'
 
-type MeteredContext = Pick<Context, 'services' | 'requestId' | 'hangUp'>
+type MeteredContext = Pick<Context, 'services' | 'requestId' | 'hangUp' | 'hints'>
 
 /** The answer of a model as a whole. */
 export const answer = z.object({ text: z.string().describe('What the model says.') })
@@ -37,7 +39,7 @@ export class MeteredCall {
   readonly #hold: Hold
   readonly #call: ModelCall
   readonly #started = performance.now()
-  readonly #meter: CallMeter
+  readonly #meter: HeldMeter
   /** Whether a part was handed out and the next one not asked for. */
   #isHeld = false
   #isBegun = false
@@ -48,8 +50,13 @@ export class MeteredCall {
     this.#ctx = ctx
     this.#hold = hold
     this.#call = call
-    this.#meter = new CallMeter(call.model.pricing)
-    hold.taken = () => this.#meter.tokens
+    const { services } = ctx
+    this.#meter = new HeldMeter({
+      hold,
+      pricing: call.model.pricing,
+      maxOutput: maxOutputOf(call.model, services.settings.maxOutputTokens),
+      extend: services.usageLedger.extend,
+    })
     call.signal.addEventListener('abort', this.#endUnbegun, { once: true })
     // Whoever went away while the call was held is gone already.
     if (call.signal.aborted) this.#endUnbegun()
@@ -98,16 +105,20 @@ export class MeteredCall {
 
   #steps(call: ModelCall): AsyncIterable<readonly string[]> {
     const steps = this.#ctx.services.models.stream(call, this.#meter)
-    return this.#hold.tokens === null ? steps : this.#withinHold(steps, this.#hold.tokens)
+    return this.#hold.held.tokens === null ? steps : this.#withinHold(steps)
   }
 
-  /** Ends where the hold does: a provider may answer with more than it was told to. */
-  async *#withinHold(steps: AsyncIterable<readonly string[]>, most: number): AsyncGenerator<readonly string[], void> {
-    for await (const pieces of steps) {
-      const { input, output } = this.#meter.tokens
-      this.#isCut = input + output > most
-      if (this.#isCut) return
-      yield pieces
+  /** Ends where the hold does, or where no more is given for a further round. */
+  async *#withinHold(steps: AsyncIterable<readonly string[]>): AsyncGenerator<readonly string[], void> {
+    try {
+      for await (const pieces of steps) {
+        this.#isCut = this.#meter.isBeyond
+        if (this.#isCut) return
+        yield pieces
+      }
+    } catch (error) {
+      if (!(error instanceof LimitCut)) throw error
+      this.#isCut = true
     }
   }
 
@@ -129,25 +140,17 @@ export class MeteredCall {
   }
 
   #fail(error: unknown): Problem {
+    if (error instanceof LimitCut) {
+      this.#record('cut')
+      return refusal(this.#ctx, error.refusal)
+    }
     this.#record(this.#call.signal.aborted ? 'aborted' : 'failed')
     return this.#problem(error)
   }
 
-  /** What the provider said goes to the log by its kind only: it may quote the question. */
   #problem(error: unknown): Problem {
     if (this.#call.signal.aborted) return new Problem('client_gone', { cause: error })
-    const { name, message, statusCode, code } = describe(error)
-    const { providerId, modelId } = this.#call.model
-    const details = {
-      requestId: this.#ctx.requestId,
-      provider: providerId,
-      model: modelId,
-      error: name,
-      statusCode,
-      code,
-    }
-    this.#ctx.services.log.warn(details, `the AI provider failed: ${message}`)
-    return new Problem('provider_failed', { cause: error })
+    return providerFailure(this.#ctx, this.#call.model, error)
   }
 
   #usage(): StreamPart {
@@ -172,12 +175,4 @@ export class MeteredCall {
       ...cost,
     })
   }
-}
-
-/** A provider's own words are left out; only our own and the network's errors have a message worth keeping. */
-function describe(error: unknown) {
-  const { name, statusCode, code } = error as { name: string; statusCode?: number; code?: unknown }
-  const word = typeof code === 'string' && /^[A-Z_0-9]+$/.test(code) ? code : undefined
-  const message = statusCode ? `it answered with the status ${statusCode}` : (word ?? name)
-  return { name, message, statusCode, code: word }
 }

@@ -79,16 +79,22 @@ export function costOf(pricing: DeepReadonly<Pricing> | null, tokens: CountedTok
   return { costMicros: Number((spent + PICOS_PER_MICRO / 2n) / PICOS_PER_MICRO), currency }
 }
 
-/** The most that so many tokens of input and output can cost, whichever of them are cached, written to a cache or reasoning. */
-export function mostCostOf(
-  pricing: DeepReadonly<Pricing> | null,
-  { input, output }: { input: number; output: number },
-): Cost {
-  const costs = [
+/** What is known of a request that is not over: the cached tokens only where the provider has told its input. */
+export type KnownTokens = Omit<CountedTokens, 'cached'> & { cached?: number | undefined }
+
+/** The most that a request can cost with so much more output, whatever of it is cached, written to a cache or reasoning. */
+export function mostCostOf(pricing: DeepReadonly<Pricing> | null, known: KnownTokens, rest: number): Cost {
+  const { input, cached, output, reasoning } = known
+  const inputs = [
     { cached: 0, cacheWrite: 0 },
     { cached: input, cacheWrite: 0 },
     { cached: 0, cacheWrite: input },
-  ].flatMap((inputs) => [0, output].map((reasoning) => costOf(pricing, { input, output, reasoning, ...inputs })))
+  ]
+  const costs = (cached === undefined ? inputs : [{ cached, cacheWrite: known.cacheWrite ?? 0 }]).flatMap((read) =>
+    [0, rest].map((thought) =>
+      costOf(pricing, { ...read, input, output: output + rest, reasoning: reasoning + thought }),
+    ),
+  )
   return costs.reduce((most, cost) => ((cost.costMicros ?? 0) > (most.costMicros ?? 0) ? cost : most))
 }
 

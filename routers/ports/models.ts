@@ -45,8 +45,11 @@ export interface ReportedTokens {
 
 /** Hears what a call takes while it runs, so that it is counted however it ends. */
 export interface UsageMeter {
-  /** A request goes to the provider. What it holds is counted by us where the provider does not say. */
-  begin(prompt: () => string): void
+  /**
+   * A request goes to the provider, or must not where this throws. What it holds is counted by us where the provider does
+   * not say.
+   */
+  begin(prompt: () => string): Promise<void>
   /** The request failed at the provider: where nothing came of it, it took nothing. */
   fail(): void
   /** What the request has taken so far, up to and with the piece that comes next; nothing where the piece says nothing. */

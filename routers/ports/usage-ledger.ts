@@ -1,8 +1,6 @@
 import type { AskedLimit } from '../../entities/ai/usage-hold.sql.ts'
 import type { LimitSubject, LimitUnit } from '../../entities/ai/usage-limit.ts'
 import type { Settlement } from '../../entities/ai/usage-settlement.sql.ts'
-import type { Pricing } from '../../entities/catalogue/ai-model.ts'
-import type { DeepReadonly } from '../../entities/sql/read-only.ts'
 
 /** What is known of a call of a model before it is made. */
 export interface UsageCall {
@@ -13,7 +11,9 @@ export interface UsageCall {
   model: string
   requestId: string
   inputTokens: number
-  pricing: DeepReadonly<Pricing> | null
+  /** What the input costs, in millionths of the currency; null where no price is known. */
+  costMicros: number | null
+  currency: string | null
   /** The version of the price. */
   priceId: number | null
 }
@@ -36,12 +36,31 @@ export interface Hold {
   readonly id: number
   /** The counters that it holds a part of. */
   readonly counters: readonly number[]
-  /** How many tokens are held where a limit in tokens or money applies: there the answer must end where the hold does. */
-  readonly tokens: number | null
+  /** How much is held of limits in tokens and in money: where it ends, the answer must. */
+  held: HeldAmounts
   /** What is left of the limits that only this caller's calls count for, where that was looked up. */
   readonly limits: readonly LimitLeft[]
-  /** What the call took so far, as whoever makes it counts: it is the bill if this process dies. */
-  taken: () => { input: number; output: number }
+  /** As whoever makes the call counts it. */
+  progress: () => CallProgress
+}
+
+export interface HeldAmounts {
+  /** Null where no limit in tokens or money applies. */
+  tokens: number | null
+  /** Millionths of the currency; null where no limit in money counts the call by its cost. */
+  costMicros: number | null
+}
+
+/** What a call took so far, which is the bill if this process dies, and the most that it can take in the end. */
+export interface CallProgress {
+  inputTokens: number
+  outputTokens: number
+  cachedTokens: number
+  cacheWriteTokens: number
+  reasoningTokens: number
+  costMicros: number | null
+  currency: string | null
+  most: HeldAmounts
 }
 
 /** What is left of a limit in the running period. */
@@ -68,6 +87,8 @@ export interface HoldRefusal {
  */
 export interface UsageLedger {
   hold(request: HoldRequest): Promise<Hold | HoldRefusal>
+  /** Holds as much in all as a further round can take; null where it does not fit, or an error where the hold is gone. */
+  extend(hold: Hold, amounts: HeldAmounts): Promise<HoldRefusal | undefined>
   /** Settles behind the answer, many calls in one statement. */
   settle(hold: Hold, settlement: Omit<Settlement, 'id' | 'expiredOnly'>): void
   /** Waits until all that ended is in the database. */

@@ -103,7 +103,7 @@ async function metered<T>(
   conversation: Conversation,
   { meter, signal }: { meter: UsageMeter; signal: AbortSignal },
 ): Promise<T> {
-  meter.begin(conversation.promptText())
+  await meter.begin(conversation.promptText())
   try {
     return await send()
   } catch (error) {

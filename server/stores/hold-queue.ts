@@ -2,7 +2,7 @@ import DataLoader from 'dataloader'
 import type { CounterRow } from '../../entities/ai/usage-counter.sql.ts'
 import { type AskedLimit, type HoldResult, holdExactly, holdTogether } from '../../entities/ai/usage-hold.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
-import type { Hold, HoldRefusal, HoldRequest, LimitLeft } from '../../routers/ports/usage-ledger.ts'
+import type { CallProgress, Hold, HoldRefusal, HoldRequest, LimitLeft } from '../../routers/ports/usage-ledger.ts'
 import { type Claim, LimitBook } from './limit-book.ts'
 
 /** Limits change and periods begin while a call is judged, but not again and again. */
@@ -166,9 +166,17 @@ const callOf = ({ request: { call }, claims }: Judged, n: number) => ({
 const holdOf = ({ request, claims }: Judged, id: number | undefined, left: ReadonlyMap<number, number>): Hold => ({
   id: id as number,
   counters: claims.map(({ id: counter }) => counter),
-  tokens: claims.some(({ limit: { unit } }) => unit !== 'requests') ? request.tokens : null,
+  held: {
+    tokens: claims.some(({ limit: { unit } }) => unit !== 'requests') ? request.tokens : null,
+    costMicros: claims.some(({ measure }) => measure === 'cost') ? request.costMicros : null,
+  },
   limits: claims.flatMap((claim) => limitLeft(claim, left.get(claim.id)) ?? []),
-  taken: () => ({ input: request.call.inputTokens, output: 0 }),
+  progress: () => atBeginning(request),
+})
+
+const atBeginning = ({ call: { inputTokens, costMicros, currency } }: HoldRequest): CallProgress => ({
+  ...{ inputTokens, costMicros, currency, outputTokens: 0, cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 },
+  most: { tokens: null, costMicros: null },
 })
 
 function limitLeft({ limit, counters }: ClaimedCounter, left: number | undefined): LimitLeft | undefined {

@@ -1,17 +1,20 @@
 import { removeOldCounters } from '../../entities/ai/usage-counter.sql.ts'
+import { extendHold } from '../../entities/ai/usage-hold.sql.ts'
+import { listExpiredHolds } from '../../entities/ai/usage-lease.sql.ts'
 import type { ReachedLimit } from '../../entities/ai/usage-notice.sql.ts'
-import { listExpiredHolds, renewLeases, type Settlement, settle } from '../../entities/ai/usage-settlement.sql.ts'
+import { type Settlement, settle } from '../../entities/ai/usage-settlement.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
-import { costOf } from '../../routers/catalogue/pricing.ts'
 import type { Log } from '../../routers/ports/log.ts'
-import type { Hold, UsageLedger } from '../../routers/ports/usage-ledger.ts'
+import type { HeldAmounts, UsageLedger } from '../../routers/ports/usage-ledger.ts'
 import { HoldQueue } from './hold-queue.ts'
+import { LEASE_MS, LeaseKeeper } from './lease-keeper.ts'
 import { LimitWatch } from './limit-watch.ts'
 import { type Batch, createBatch } from './write-behind.ts'
 
-/** How long a hold stands for which its process says nothing, in milliseconds. */
-const LEASE_MS = 30_000
-const RENEWAL_MS = 10_000
+/** How often the database is told of calls that took more: as much of a call is lost where its process is killed. */
+const TELL_MS = 1000
+/** How often the calls of processes that are gone are looked for, in milliseconds. */
+const UPKEEP_MS = 10_000
 
 export interface OpenUsageLedger extends UsageLedger {
   /** Ends the renewing of leases, after all is settled. */
@@ -28,7 +31,7 @@ interface UsageLedgerOptions {
 type Ended = Settlement & { counters: readonly number[] }
 
 export function createUsageLedger({ sql, log, onReached }: UsageLedgerOptions): OpenUsageLedger {
-  const live = new Set<Hold>()
+  const leases = new LeaseKeeper(sql)
   const watch = new LimitWatch({ sql, log, onReached })
   const write = async (items: readonly Ended[]) => {
     await sql(settle, settleValues(items))
@@ -36,23 +39,33 @@ export function createUsageLedger({ sql, log, onReached }: UsageLedgerOptions): 
   }
   const batch = createBatch<Ended>({ name: 'usage', write, log, gather: 5 })
   const queue = new HoldQueue({ sql, leaseMs: LEASE_MS, settleEnded: batch.flush })
+  const warn = (error: unknown) => log.warn({ error }, 'the accounts of calls could not be kept')
+  const telling = setInterval(() => void leases.tell().catch(warn), TELL_MS).unref()
   const upkeep = setInterval(() => {
-    const warn = (error: unknown) => log.warn({ error }, 'the accounts of calls could not be kept')
-    void Promise.all([renew(sql, [...live]), settleExpired(sql, batch), sql(removeOldCounters)]).catch(warn)
-  }, RENEWAL_MS).unref()
+    void Promise.all([settleExpired(sql, batch), sql(removeOldCounters)]).catch(warn)
+  }, UPKEEP_MS).unref()
 
   return {
     async hold(request) {
       const held = await queue.hold(request)
-      if ('id' in held) live.add(held)
+      if ('id' in held) leases.add(held)
       return held
     },
+    extend: (held, amounts) =>
+      leases.whileUntold(held, async () => {
+        await batch.flush()
+        const [extended] = await sql(extendHold, [held.id, amounts.tokens, amounts.costMicros])
+        if (!extended?.isHeld) return { limits: extended?.limits ?? [] }
+        held.held = greater(held.held, amounts)
+        return undefined
+      }),
     settle(held, settlement) {
-      live.delete(held)
+      leases.remove(held)
       batch.add({ ...settlement, id: held.id, counters: held.counters, expiredOnly: false })
     },
     flush: batch.flush,
     async close() {
+      clearInterval(telling)
       clearInterval(upkeep)
       await batch.flush()
       await watch.look()
@@ -60,27 +73,15 @@ export function createUsageLedger({ sql, log, onReached }: UsageLedgerOptions): 
   }
 }
 
-async function renew(sql: Sql, holds: readonly Hold[]): Promise<void> {
-  if (holds.length === 0) return
-  const taken = holds.map((held) => held.taken())
-  const tokens = [taken.map(({ input }) => input), taken.map(({ output }) => output)]
-  await sql(renewLeases, [holds.map(({ id }) => id), ...tokens, LEASE_MS, holds.length])
-}
+const greater = (held: HeldAmounts, { tokens, costMicros }: HeldAmounts): HeldAmounts => ({
+  tokens: held.tokens === null ? null : Math.max(held.tokens, tokens ?? 0),
+  costMicros: held.costMicros === null ? null : Math.max(held.costMicros, costMicros ?? 0),
+})
 
 /** Settles the calls of processes that are gone, at what they had delivered when they last said so. */
 async function settleExpired(sql: Sql, batch: Batch<Ended>): Promise<void> {
-  for (const { id, inputTokens, outputTokens, pricing, counters, durationMs } of await sql(listExpiredHolds)) {
-    const tokens = { input: inputTokens, output: outputTokens, cached: 0, reasoning: 0 }
-    const counts = {
-      inputTokens,
-      outputTokens,
-      cachedTokens: 0,
-      cacheWriteTokens: 0,
-      reasoningTokens: 0,
-      estimated: true,
-    }
-    batch.add({ id, counters, outcome: 'lost', ...counts, ...costOf(pricing, tokens), durationMs, expiredOnly: true })
-  }
+  for (const call of await sql(listExpiredHolds))
+    batch.add({ ...call, outcome: 'lost', estimated: true, expiredOnly: true })
 }
 
 /** In the order of the statement's values. */

@@ -1,0 +1,84 @@
+import type { Pricing } from '../../entities/catalogue/ai-model.ts'
+import type { DeepReadonly } from '../../entities/sql/read-only.ts'
+import { estimateTokens, mostCostOf } from '../catalogue/pricing.ts'
+import type { CallProgress, HeldAmounts, Hold, HoldRefusal, UsageLedger } from '../ports/usage-ledger.ts'
+import { CallMeter } from './call-meter.ts'
+
+/** Ends a call of which a limit has no room for a further round. */
+export class LimitCut extends Error {
+  override name = 'LimitCut'
+  readonly refusal: HoldRefusal
+
+  constructor(refusal: HoldRefusal) {
+    super('a limit has no room for a further round')
+    this.refusal = refusal
+  }
+}
+
+interface HeldMeterOptions {
+  hold: Hold
+  pricing: DeepReadonly<Pricing> | null
+  /** The longest answer of a round in tokens. */
+  maxOutput: number
+  extend: UsageLedger['extend']
+}
+
+/** Counts a call and keeps it within its hold: before a further round more is held. */
+export class HeldMeter extends CallMeter {
+  readonly #options: HeldMeterOptions
+  #isBegun = false
+
+  constructor(options: HeldMeterOptions) {
+    super(options.pricing)
+    this.#options = options
+    options.hold.progress = () => this.#progress()
+  }
+
+  /** Throws where the request does not fit into what limits leave; nothing was sent then. */
+  override async begin(prompt: () => string): Promise<void> {
+    if (this.#isBegun) await this.#holdFor(prompt)
+    this.#isBegun = true
+    await super.begin(prompt)
+  }
+
+  /** Whether the call took more than is held: a provider may answer with more than it was told to. */
+  get isBeyond(): boolean {
+    return exceeds(this.#taken, this.#options.hold.held)
+  }
+
+  get #taken(): HeldAmounts {
+    const { input, output } = this.tokens
+    const isPaid = this.#options.hold.held.costMicros !== null
+    return { tokens: input + output, costMicros: isPaid ? this.cost.costMicros : null }
+  }
+
+  async #holdFor(prompt: () => string): Promise<void> {
+    const { hold, pricing, maxOutput, extend } = this.#options
+    if (hold.held.tokens === null) return
+    const input = estimateTokens(prompt())
+    const next = mostCostOf(pricing, { input, output: 0, reasoning: 0 }, maxOutput)
+    const { tokens, costMicros } = this.#taken
+    const wanted = {
+      tokens: (tokens ?? 0) + input + maxOutput,
+      costMicros: costMicros === null || next.costMicros === null ? null : costMicros + next.costMicros,
+    }
+    const refusal = exceeds(wanted, hold.held) ? await extend(hold, wanted) : undefined
+    if (refusal) throw new LimitCut(refusal)
+  }
+
+  #progress(): CallProgress {
+    const { input, output, cached, cacheWrite, reasoning } = this.tokens
+    return {
+      inputTokens: input,
+      outputTokens: output,
+      cachedTokens: cached,
+      cacheWriteTokens: cacheWrite,
+      reasoningTokens: reasoning,
+      ...this.cost,
+      most: this.mostWith(this.#options.maxOutput),
+    }
+  }
+}
+
+const exceeds = (taken: HeldAmounts, held: HeldAmounts) =>
+  (taken.tokens ?? 0) > (held.tokens ?? Infinity) || (taken.costMicros ?? 0) > (held.costMicros ?? Infinity)
