@@ -84,14 +84,14 @@ export interface AskedLimit {
 
 /** All stripes of the limits of counters 'own', locked in one order, and each limit judged as a whole. */
 const judgedExactly = `locked as (
-     select c.*, o.id as own_id, o.amount
+     select c.*, o.id as own_id, o.amount, o.own_held
        from own o join usage_counters c
          on c.limit_id = o.limit_id and c.subject_id = o.subject_id and c.starts_at = o.starts_at
       order by c.id for update of c
    ), sums as (
-     select own_id, limit_id, amount, max(starts_at) as starts_at, max(ends_at) as ends_at, sum(used) as used, sum(held) as held,
+     select own_id, limit_id, amount, own_held, max(starts_at) as starts_at, max(ends_at) as ends_at, sum(used) as used, sum(held) as held,
             sum(topped_up) as topped_up, max(share - used - held) filter (where id = own_id) as room, max(cap) as shared_cap
-       from locked group by own_id, limit_id, amount
+       from locked group by own_id, limit_id, amount, own_held
    ), judged as (
      select s.*, l.name, l.subject, l.unit, l.period, l.currency, l.stripes, l.mode, l.cap, l.cap + s.topped_up as full_cap,
             coalesce(s.used + s.held + s.amount <= l.cap + s.topped_up, false) as fits,
@@ -116,7 +116,7 @@ const countedExactly = (isSingle: string) => `counted as (
    )`
 
 const judgedLimits = `(select json_agg(json_build_object('counter', own_id, 'name', name, 'subject', subject, 'unit', unit, 'period', period,
-                    'currency', currency, 'cap', full_cap, 'used', used, 'held', held, 'amount', amount, 'fits', fits,
+                    'currency', currency, 'cap', full_cap, 'used', used, 'held', held - own_held, 'amount', amount + own_held, 'fits', fits,
                     'resetsAt', ${isoTime('ends_at')}, 'windowSeconds', extract(epoch from ends_at - starts_at)::int) order by limit_id) from judged)`
 
 const isSingle = 'jsonb_array_length($6::jsonb) = 1'
@@ -128,7 +128,7 @@ const isSingle = 'jsonb_array_length($6::jsonb) = 1'
 export const holdExactly = statement<HoldResult & { limits: AskedLimit[] | null }>(
   'hold-exactly',
   `with ${asked}, own as (
-     select a.id, a.amount, c.limit_id, c.subject_id, c.starts_at from asked a join usage_counters c on c.id = a.id
+     select a.id, a.amount, 0 as own_held, c.limit_id, c.subject_id, c.starts_at from asked a join usage_counters c on c.id = a.id
       where c.ends_at > now()
    ), ${judgedExactly}, verdict as (
      select ${currentVersion} <> $2::int or count(*) < (select count(*) from asked) as stale,
@@ -151,7 +151,7 @@ export const extendHold = statement<{ isHeld: boolean; limits: AskedLimit[] | nu
             greatest(a.amount, case a.measure when 'tokens' then $2::bigint when 'cost' then $3::bigint end) as wanted
        from mine cross join lateral unnest(counters, amounts, measures) with ordinality as a(counter, amount, measure, n)
    ), own as (
-     select c.id, sum(wanted - amount) as amount, c.limit_id, c.subject_id, c.starts_at
+     select c.id, sum(wanted - amount) as amount, sum(amount) as own_held, c.limit_id, c.subject_id, c.starts_at
        from parts p join usage_counters c on c.id = p.counter where wanted > amount group by c.id
    ), ${judgedExactly}, verdict as (
      select false as stale, coalesce(bool_and(fits or mode = 'observe'), true) as granted from judged

@@ -142,7 +142,10 @@ export class MeteredCall {
   #fail(error: unknown): Problem {
     if (error instanceof LimitCut) {
       this.#record('cut')
-      return refusal(this.#ctx, error.refusal)
+      const refused = refusal(this.#ctx, error.refusal)
+      // Who repeats the call pays again for the rounds that were made.
+      this.#ctx.hints.isSpent = true
+      return refused
     }
     this.#record(this.#call.signal.aborted ? 'aborted' : 'failed')
     return this.#problem(error)
