@@ -25,6 +25,7 @@ import { userKeychainValuesRouter } from './identity/user-keychain-values.ts'
 import { users, usersRouter } from './identity/users.ts'
 import type { Resource } from './resource/declare.ts'
 import { changeLogRouter } from './rooms/change-log.ts'
+import { realtimeRouter } from './rooms/realtime.ts'
 import { roomKeysRouter } from './rooms/room-keys.ts'
 import { roomMembersRouter } from './rooms/room-members.ts'
 import { roomMessagesRouter } from './rooms/room-messages.ts'
@@ -58,6 +59,7 @@ export const appRouter = router({
   pages: pagesRouter,
   passkey: passkeyRouter,
   password: passwordRouter,
+  realtime: realtimeRouter,
   registration: registrationRouter,
   roomKeys: roomKeysRouter,
   roomMembers: roomMembersRouter,

@@ -16,6 +16,7 @@ import { limitHeaders } from '../facades/http/limit-headers.ts'
 import { basePath } from '../facades/http/names.ts'
 import { jsonApi } from '../facades/json-api/index.ts'
 import { legacy } from '../facades/legacy/ai-req.ts'
+import { broadcastingAuth } from '../facades/realtime/auth.ts'
 import { trpc } from '../facades/trpc.ts'
 import { req } from '../facades/web/actions/index.ts'
 import { assets } from '../facades/web/assets.ts'
@@ -77,6 +78,15 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     await inBrowser.register(trpc, { contextOf, bodyLimits })
     await inBrowser.register(jsonApi, { prefix: basePath, ...surface, contextOf, bodyLimits })
   })
+  await app.register(broadcastingAuth, { path: '/api/broadcasting/auth', contextOf: tokenContextOf, bodyLimits })
+  await app.register(async (inBrowser) => {
+    await keepSessions(inBrowser, sessionsOf(options))
+    await inBrowser.register(broadcastingAuth, {
+      path: '/broadcasting/auth',
+      contextOf: contexts.peekContextOf,
+      bodyLimits,
+    })
+  })
   await app.register(docs, surface)
   return app
 }
@@ -122,6 +132,7 @@ function createServer(env: Env, log: FastifyBaseLogger, bodyLimits: BodyLimits) 
     // The names of all procedures in a batch are one parameter, and headers end before that.
     routerOptions: { maxParamLength: 32_768 },
     rewriteUrl: ({ url = '/' }) => readable(url),
+    http: { shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === 'websocket' },
     // A slow sender must not hold a connection for ever.
     requestTimeout: 120_000,
   })

@@ -16,6 +16,7 @@ import { type ClaimedPort, claimPort, explainPort } from './http/port.ts'
 import { jobsOf } from './jobs.ts'
 import { type Job, startJobs } from './ops/jobs.ts'
 import { warnAtStart } from './ops/start-warnings.ts'
+import { Realtime } from './realtime/index.ts'
 import { compose, type ServiceBundle } from './services.ts'
 
 export interface ServiceOptions {
@@ -120,11 +121,13 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
     const drain = createDrain()
     const app = await buildApp({ ...core, env, log, drain })
     drain.watch(app.server)
+    const realtime = new Realtime({ env, services: core.services, server: app.server })
     await claimed.release()
     const url = await app.listen({ port: env.PORT, host: env.HOST }).catch((error) => explainPort(error, env))
     const stopJobs = startJobs(core.jobs, log)
     const stop = async () => {
       const finished = await drain.start({ delay: drainDelay(env), timeout: env.SHUTDOWN_TIMEOUT })
+      realtime.close()
       const closed = app.close()
       app.server.closeAllConnections()
       await closed

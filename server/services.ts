@@ -1,5 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify'
 import type { ReachedLimit } from '../entities/ai/usage-notice.sql.ts'
+import type { Sql } from '../entities/sql/statement.ts'
 import manifest from '../package.json' with { type: 'json' }
 import { extend } from '../routers/core/extension.ts'
 import { createHooks, type HookRegistry } from '../routers/core/hooks.ts'
@@ -26,10 +27,12 @@ import { openLogin } from './login/index.ts'
 import { createHealthChecks } from './ops/health-checks.ts'
 import { createHealthTimer } from './ops/health-timer.ts'
 import { createChangeBus } from './stores/change-bus.ts'
+import { LoggedStreams } from './stores/change-streams.ts'
 import { createKeyValue } from './stores/key-value.ts'
+import { createRoomDirectory } from './stores/room-directory.ts'
 import { createStorage } from './stores/storage.ts'
 import { createUsageLedger } from './stores/usage-ledger.ts'
-import { cookieSecret, createVault } from './stores/vault.ts'
+import { cookieSecret, createVault, realtimeSecret } from './stores/vault.ts'
 
 /** What calls need, and what must be written and closed when they are over. */
 export interface ServiceBundle {
@@ -56,7 +59,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
   const hooks = listen(createHooks())
   const extensions = extend(hooks, await loadExtensions(env.EXTENSIONS), log)
   const { kv, answers, limiter, close: closeKeyValue } = await createKeyValue(env.REDIS_URL)
-  const changeBus = await createChangeBus(env.REDIS_URL, log)
+  const changes = await followChanges(env, sql, log)
   const models = createGateway(vault)
   const authenticator = createAuthenticator(sql, settings, log)
   const usageLedger = createUsageLedger({ sql, log, onReached: tellReached(hooks, log) })
@@ -68,7 +71,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
     settings,
     kv,
     answers,
-    changeBus,
+    ...changes,
     limiter,
     ...openLogin(env, limiter, log),
     models,
@@ -84,11 +87,18 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
     log,
   }
   const close = async () => {
+    changes.changeStreams.close()
     await Promise.all([usageLedger.close(), authenticator.flush()])
-    await Promise.all([models.close(), closeKeyValue(), changeBus.close()])
+    await Promise.all([models.close(), closeKeyValue(), changes.changeBus.close()])
   }
   const cookieSecrets = [appKey, ...env.APP_PREVIOUS_KEYS].map(cookieSecret)
   return { services, authenticator, cookieSecrets, close }
+}
+
+async function followChanges({ REDIS_URL }: Env, sql: Sql, log: FastifyBaseLogger) {
+  const changeBus = await createChangeBus(REDIS_URL, log)
+  const changeStreams = new LoggedStreams({ sql, bus: changeBus, log })
+  return { changeBus, changeStreams, roomDirectory: createRoomDirectory(sql, changeBus) }
 }
 
 /** What is read anew each time it is asked for. */
@@ -138,5 +148,6 @@ function settingsOf(env: Env, appKey: string): Settings {
     },
     peopleSearchesPerMinute: env.PEOPLE_SEARCHES_PER_MINUTE,
     aiUser: { name: env.SVC_NAME, username: env.SVC_USERNAME },
+    realtime: { key: env.REVERB_APP_KEY, secret: env.REVERB_APP_SECRET ?? realtimeSecret(appKey) },
   }
 }

@@ -1,4 +1,5 @@
 import { isoTime, statement, unboundedStatement } from '../sql/statement.ts'
+import { messageNumber } from './room-message.ts'
 
 /** A row of the change log. */
 export interface LoggedChange {
@@ -8,6 +9,8 @@ export interface LoggedChange {
   kind: string
   subject: string
   at: string
+  /** Of a message, the number by which older front ends ask for it. */
+  number: string | null
 }
 
 /**
@@ -18,8 +21,12 @@ const epoch = `(select left(md5(concat_ws(':', c.system_identifier, left(pg_walf
     'change_streams'::regclass::oid, (select epoch from change_epochs order by at desc limit 1))), 12)
   from pg_control_system() c)`
 
+/** The number of the message that a row of the log is about. */
+const numberIn = (row: string) => `case when ${row}.kind like 'room-messages.%'
+    then (select ${messageNumber('x')} from room_messages x where x.id = ${row}.subject::int) end`
+
 /**
- * Writes the changes in the expression `given` (n, stream, kind, subject) to the log, and selects them as they are logged.
+ * Writes the changes in the expression `given` (n, stream, kind, subject, number) to the log, and selects them as they are logged.
  * Locks the row of each stream, in the order of their names, so that two transactions with several streams in common wait
  * for each other only once.
  */
@@ -34,14 +41,16 @@ export const recording = (given: string) => `counted as (
       from ${given} g join counted c using (stream)
     returning stream, seq, kind, subject, at
   )
-  select stream, ${epoch} as epoch, seq::float8 as seq, kind, subject, ${isoTime('at')} as at
+  select stream, ${epoch} as epoch, seq::float8 as seq, kind, subject, ${isoTime('at')} as at,
+         (select g.number from ${given} g where g.kind = logged.kind and g.subject = logged.subject limit 1) as number
     from logged order by stream, seq`
 
 /** Values: the changes as JSON, numbered by `n`. */
 export const recordChanges = statement<LoggedChange>(
   'record-changes',
   `with given as (
-    select * from jsonb_to_recordset($1::jsonb) as g (n int, stream text, kind text, subject text)
+    select g.*, ${numberIn('g')} as number
+      from jsonb_to_recordset($1::jsonb) as g (n int, stream text, kind text, subject text)
   ), ${recording('given')}`,
 )
 
@@ -64,6 +73,37 @@ export const findChanges = unboundedStatement<ChangesSince>(
           coalesce((select json_agg(c) from (
             select seq, kind, subject, ${isoTime('at')} as at from change_log
              where stream = $1 and seq > $2::bigint order by seq limit $3) c), '[]') as changes`,
+)
+
+/** Values: streams. */
+export const findPositions = statement<{ epoch: string; stream: string; seq: number }>(
+  'find-positions',
+  `select ${epoch} as epoch, g.stream, coalesce(s.seq, 0)::float8 as seq
+     from unnest($1::text[]) as g (stream) left join change_streams s on s.stream = g.stream`,
+)
+
+export interface ChangesOfStream {
+  stream: string
+  epoch: string
+  seq: number
+  changes: Omit<LoggedChange, 'stream' | 'epoch'>[]
+}
+
+/** Values: streams, beside each the number after which to begin, and how many of each at most. */
+export const findChangesOfStreams = unboundedStatement<ChangesOfStream>(
+  `select g.stream, ${epoch} as epoch, coalesce(s.seq, 0)::float8 as seq,
+          coalesce((select json_agg(c) from (
+            select l.seq, l.kind, l.subject, ${isoTime('l.at')} as at, ${numberIn('l')} as number from change_log l
+             where l.stream = g.stream and l.seq > g.seq order by l.seq limit $3) c), '[]') as changes
+     from unnest($1::text[], $2::bigint[]) as g (stream, seq) left join change_streams s on s.stream = g.stream`,
+)
+
+/** Values: streams, and beside each the last number that is known. Lists those that have gone on. */
+export const findStreamsAhead = statement<{ epoch: string; ahead: string[] }>(
+  'find-streams-ahead',
+  `select ${epoch} as epoch, array(select s.stream
+     from unnest($1::text[], $2::bigint[]) as g (stream, seq) join change_streams s on s.stream = g.stream
+    where s.seq > g.seq) as ahead`,
 )
 
 /** Says that numbers may be given a second time from now on. */

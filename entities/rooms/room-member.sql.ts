@@ -16,6 +16,14 @@ export const findMembership = statement<Membership>(
   `select id, role from room_members where room_id = $1 and user_id = $2 and state = 'member'`,
 )
 
+/** Values: ids of people. The rooms of which they are members. */
+export const findRoomsOfPeople = statement<{ person: number; member: number; room: number; slug: string }>(
+  'find-rooms-of-people',
+  `select m.user_id as person, m.id as member, m.room_id as room, r.slug
+     from room_members m join rooms r on r.id = m.room_id
+    where m.user_id = any($1::int[]) and m.state = 'member'`,
+)
+
 export interface RoomSize {
   /** With the AI user. */
   members: number

@@ -1,6 +1,7 @@
 import { statement } from '../sql/statement.ts'
 import { type LoggedChange, recording } from './change-log.sql.ts'
 import { type RoomEpoch, roomEpoch } from './room-key.sql.ts'
+import { messageNumber } from './room-message.ts'
 
 /** Whoever may write in a room, with what a message needs to know. */
 export interface Writer extends RoomEpoch {
@@ -40,12 +41,13 @@ export const insertMessage = statement<LoggedChange>(
      cross join last
       left join room_messages p on p.id = g.thread_id and p.room_id = g.room_id and p.sub_seq = 0
      where g.thread_id is null or p.id is not null
-    on conflict (member_id, client_id) do nothing returning room_id, id, thread_id
+    on conflict (member_id, client_id) do nothing returning room_id, id, thread_id, seq, sub_seq
   ), changed as (
-    select 1 as n, 'room:' || room_id as stream, 'room-messages.created' as kind, id::text as subject from written
+    select 1 as n, 'room:' || room_id as stream, 'room-messages.created' as kind, id::text as subject,
+           ${messageNumber('written')} as number from written
      union all
     -- Its count of replies is another.
-    select 2, 'room:' || room_id, 'room-messages.updated', thread_id::text from written where thread_id is not null
+    select 2, 'room:' || room_id, 'room-messages.updated', thread_id::text, seq || '.000' from written where thread_id is not null
   ), ${recording('changed')}`,
 )
 

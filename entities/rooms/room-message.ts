@@ -64,7 +64,7 @@ export const deletableMessages: SqlPredicate = (message, sql) =>
   `(${isMemberAs(message, sql, `'admin'`)} or ${isAuthor(message, sql)} and ${isMemberAs(message, sql, `'editor'`)})`
 
 /** `12.001`, with as many digits as it needs from the thousandth reply on. */
-export const messageNumber: SqlPredicate = (message) =>
+export const messageNumber = (message: string) =>
   `concat(${message}.seq, '.', lpad(${message}.sub_seq::text, greatest(3, length(${message}.sub_seq::text)), '0'))`
 
 export const replyCount: SqlPredicate = (message, sql) => {

@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import type { ReadInBatches, Sql } from '../../entities/sql/statement.ts'
 import type { ChangeBus } from '../ports/change-bus.ts'
+import type { ChangeStreams } from '../ports/change-streams.ts'
 import type { FrontendMigrationFile } from '../ports/frontend-migrations.ts'
 import type { HealthChecks, HealthTimer } from '../ports/health.ts'
 import type { AnswerStore, KeyValueStore } from '../ports/key-value-store.ts'
@@ -12,6 +13,7 @@ import type { LoginSources, LoginThrottle } from '../ports/login.ts'
 import type { ModelConfig } from '../ports/model-config.ts'
 import type { ModelGateway } from '../ports/models.ts'
 import type { RateLimiter } from '../ports/rate-limiter.ts'
+import type { RoomDirectory } from '../ports/room-directory.ts'
 import type { Storage } from '../ports/storage.ts'
 import type { UsageLedger } from '../ports/usage-ledger.ts'
 import type { Vault } from '../ports/vault.ts'
@@ -30,6 +32,8 @@ export interface Services {
   kv: KeyValueStore
   answers: AnswerStore
   changeBus: ChangeBus
+  changeStreams: ChangeStreams
+  roomDirectory: RoomDirectory
   limiter: RateLimiter
   /** Opened when first needed, which is before the first request. */
   loginSources: () => Promise<LoginSources>

@@ -23,7 +23,19 @@ export interface Settings {
   rooms: RoomQuotas
   peopleSearchesPerMinute: number
   aiUser: { name: string; username: string }
+  realtime: RealtimeKeys
   public: PublicSettings
+}
+
+/** Where clients of the Pusher protocol connect, behind the path of the base URL. */
+export const SOCKET_PATH = '/ws/transfer'
+
+/** By what clients of the Pusher protocol are known. */
+export interface RealtimeKeys {
+  /** Public: it stands in the address. */
+  key: string
+  /** Signs who may subscribe to what. */
+  secret: string
 }
 
 export interface RoomQuotas {

@@ -5,12 +5,18 @@ export interface ChangeListener {
   changed(changes: readonly LoggedChange[]): void
   /** Changes of other replicas may have been missed: whoever follows a stream compares positions. */
   interrupted(): void
+  /** Takes what another replica tells in passing. */
+  told?(topic: string, content: unknown): void
 }
 
 /** Carries rows of the change log to every replica, after their commit. Driver: in process, or Redis. */
 export interface ChangeBus {
   /** Neither waits nor throws: who missed a row finds it in the log. */
   publish(changes: readonly LoggedChange[]): void
+  /** Tells the other replicas something that stands in no log: whoever misses it misses nothing that lasts. */
+  tell(topic: string, content: unknown): void
+  /** Whether other replicas are heard. */
+  isConnected(): boolean
   /** Returns the way to stop listening. */
   subscribe(listener: ChangeListener): () => void
   close(): Promise<void>

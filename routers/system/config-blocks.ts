@@ -2,7 +2,7 @@ import { AI_USER_ID } from '../../entities/identity/user.ts'
 import { coalescedStatement } from '../../entities/sql/statement.ts'
 import { brand } from '../core/brand.ts'
 import type { BlockContext, ConfigBlock } from '../core/extension.ts'
-import type { FileRules, Salts } from '../core/settings.ts'
+import { type FileRules, type Salts, SOCKET_PATH } from '../core/settings.ts'
 import { BUILT_IN_AI_PICTURE } from '../identity/pictures.ts'
 import { describedLocales } from '../ports/locales.ts'
 
@@ -31,6 +31,14 @@ const noFiles: FileRules = { maxFileSize: 0, allowedMimeTypes: [], allowedExtens
 /** What calls the AI user in a text. */
 const AI_HANDLE = `@${brand}`
 
+/** Where clients of the Pusher protocol connect: in front of `/app/{key}` they put the path. */
+export function websocketFor(key: string, baseUrl: string) {
+  const { protocol, hostname, port, pathname } = new URL(baseUrl)
+  const forceTls = protocol === 'https:'
+  const path = `${pathname.replace(/\/$/, '')}${SOCKET_PATH}`
+  return { key, host: hostname, port: Number(port) || (forceTls ? 443 : 80), forceTls, path }
+}
+
 /** The blocks that come with the service, each for those who may see it. */
 export const builtInBlocks: readonly ConfigBlock[] = [
   { key: 'locale', of: ({ settings }) => ({ default: settings.defaultLocale, available: describedLocales }) },
@@ -47,9 +55,11 @@ export const builtInBlocks: readonly ConfigBlock[] = [
     }),
   },
   {
-    // Its `websocket` is absent where nothing listens for one.
     key: 'transfer',
-    of: ({ settings }) => ({ baseUrl: settings.baseUrl }),
+    of: (ctx) => ({
+      baseUrl: ctx.settings.baseUrl,
+      ...(isUser(ctx) && { websocket: websocketFor(ctx.settings.realtime.key, ctx.settings.baseUrl) }),
+    }),
   },
   {
     key: 'ai',

@@ -9,7 +9,7 @@ import { keyHash } from '../identity/salts.ts'
 import { attribute, resource } from '../resource/declare.ts'
 import { exposes } from '../resource/exposure.ts'
 import type { RecordOf } from '../resource/record.ts'
-import { builtInBlocks, saltsFor } from './config-blocks.ts'
+import { builtInBlocks, saltsFor, websocketFor } from './config-blocks.ts'
 import { blockContext, readBlocks } from './configs.ts'
 
 const connectionTypes = [
@@ -42,10 +42,7 @@ export const connections = resource({
     locale: attribute(z.string().describe('The language of the caller, a key of `translation-labels`.')),
     userinfo: attribute(userinfo.describe('Who the caller is, once that is known.'), sparse),
     migrationsToApply: attribute(z.int().describe('How many `migrations` are pending.'), sparse),
-    websocket: attribute(
-      open.describe('Where to listen for changes, as in the block `transfer`; absent as long as they are not sent.'),
-      sparse,
-    ),
+    websocket: attribute(open.describe('Where to listen for changes, as in the block `transfer`.'), sparse),
     salts: attribute(open.describe('As in the block `salts`.'), sparse),
     configs: attribute(z.record(z.string(), open).describe('The blocks of `configs` by key.')),
   },
@@ -83,6 +80,7 @@ export const connectionsRouter = router({
         locale: ctx.locale,
         ...known,
         ...withSalts(ctx),
+        ...withWebsocket(ctx),
         configs: Object.fromEntries(configs),
       }
     }),
@@ -92,6 +90,9 @@ const withSalts = (ctx: Context) => {
   const salts = saltsFor(blockContext(ctx))
   return salts ? { salts: { ...salts } } : {}
 }
+
+const withWebsocket = ({ callerContext: { current }, services: { settings } }: Context) =>
+  current.type === 'user' ? { websocket: websocketFor(settings.realtime.key, settings.baseUrl) } : {}
 
 type About = Pick<Connection, 'connectionType' | 'userinfo' | 'migrationsToApply'>
 

@@ -3,6 +3,7 @@ import { aiShape } from './settings/ai.ts'
 import { identityShape } from './settings/identity.ts'
 import { loginRules, loginShape } from './settings/login.ts'
 import { processShape } from './settings/process.ts'
+import { realtimeShape } from './settings/realtime.ts'
 import { roomsShape } from './settings/rooms.ts'
 import { systemShape } from './settings/system.ts'
 
@@ -13,6 +14,7 @@ export const shape = {
   ...identityShape,
   ...aiShape,
   ...roomsShape,
+  ...realtimeShape,
   ...systemShape,
 }
 

@@ -12,6 +12,8 @@ function inProcess(log: Log): ChangeBus {
   const listeners = new ChangeListeners(log)
   return {
     publish: (changes) => listeners.changed(changes),
+    tell() {},
+    isConnected: () => true,
     subscribe: (listener) => listeners.add(listener),
     close: async () => {},
   }

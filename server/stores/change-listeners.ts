@@ -24,6 +24,10 @@ export class ChangeListeners implements ChangeListener {
     this.#each((listener) => listener.interrupted())
   }
 
+  told(topic: string, content: unknown): void {
+    this.#each((listener) => listener.told?.(topic, content))
+  }
+
   #each(tell: (listener: ChangeListener) => void): void {
     for (const listener of this.#listeners) {
       try {

@@ -5,10 +5,11 @@ import type { ChangeBus } from '../../routers/ports/change-bus.ts'
 import type { Log } from '../../routers/ports/log.ts'
 import { ChangeListeners } from './change-listeners.ts'
 
-/** What one replica tells the others: rows, or, without any, that it could not tell some. */
+/** What one replica tells the others: something in passing, rows, or, without any, that it could not tell some. */
 interface Message {
   from: string
-  changes: readonly LoggedChange[]
+  changes?: readonly LoggedChange[]
+  told?: { topic: string; content: unknown }
 }
 
 /** Publications that Redis has not yet taken: with more, something is wrong, and the log has what was not told. */
@@ -26,9 +27,10 @@ export function overRedis(url: string, log: Log): ChangeBus {
   const receiver = new Redis(url, { ...connection, autoResubscribe: false })
   // Databases of one server share all channels.
   const channel = `svc:changes:${receiver.options.db ?? 0}`
-  receive(receiver, channel, ({ from, changes }) => {
+  receive(receiver, channel, ({ from, changes = [], told }) => {
     if (from === name) return
-    if (changes.length > 0) listeners.changed(changes)
+    if (told) listeners.told(told.topic, told.content)
+    else if (changes.length > 0) listeners.changed(changes)
     else listeners.interrupted()
   })
   receiver.on('ready', () => {
@@ -46,6 +48,12 @@ export function overRedis(url: string, log: Log): ChangeBus {
       listeners.changed(changes)
       tell(changes)
     },
+    tell(topic, content) {
+      if (sender.status !== 'ready') return
+      const message: Message = { from: name, told: { topic, content } }
+      sender.publish(channel, JSON.stringify(message)).catch(() => {})
+    },
+    isConnected: () => receiver.status === 'ready' && sender.status === 'ready',
     subscribe: (listener) => listeners.add(listener),
     close: async () => {
       receiver.disconnect()

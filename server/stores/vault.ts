@@ -41,4 +41,7 @@ const derive = (source: string, purpose = 'vault') =>
 /** What cookies are signed with, by an application key. */
 export const cookieSecret = (source: string) => derive(source, 'cookies').toString('base64url')
 
+/** What signs channels of real time, where no setting says so. */
+export const realtimeSecret = (source: string) => derive(source, 'realtime').toString('base64url')
+
 const nameOf = (source: string) => createHash('sha256').update(`svc vault name ${source}`).digest('hex').slice(0, 8)

@@ -32,6 +32,7 @@ const changeOf = (stream: string, seq: number): LoggedChange => ({
   kind: 'things.updated',
   subject: '1',
   at: '2026-11-22T00:00:00.000Z',
+  number: null,
 })
 
 const newStream = () => `room:${crypto.randomUUID()}`

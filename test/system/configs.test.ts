@@ -68,7 +68,10 @@ describe('blocks of configuration', () => {
       ],
     })
     expect(blocks['security']).toEqual({ passkeyAllowPaste: false, passkeyRestrictCharacters: true })
-    expect(blocks['transfer']).toEqual({ baseUrl: 'https://svc.example.org:8443/base' })
+    expect(blocks['transfer']).toEqual({
+      baseUrl: 'https://svc.example.org:8443/base',
+      websocket: { key: 'svc', host: 'svc.example.org', port: 8443, forceTls: true, path: '/base/ws/transfer' },
+    })
     expect(blocks['ai']).toEqual({
       handle: '@svc',
       svcUserDisplayName: 'svc',

@@ -63,7 +63,9 @@ test('the connection gives somebody signed in all that their front end needs', a
     migrationsToApply: 0,
     userinfo: { id, username: 'ada', hash: createHash('md5').update(`${id}-${keys.publicKey}`).digest('hex') },
   })
-  expect(attributes).not.toHaveProperty('websocket')
+  const { port } = new URL(svc.url)
+  const websocket = { key: 'svc', host: '127.0.0.1', port: Number(port), forceTls: false, path: '/ws/transfer' }
+  expect(attributes).toMatchObject({ websocket, configs: { transfer: { websocket } } })
   expect(Object.keys(attributes['userinfo'] as object).sort()).toEqual([
     'avatar',
     'bio',

@@ -1,0 +1,41 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { Problem } from '../../routers/core/problems.ts'
+import { createCaller } from '../../routers/index.ts'
+import { type FacadeOptions, routeTo } from '../http/procedures.ts'
+
+interface AuthOptions extends FacadeOptions {
+  path: string
+}
+
+interface Asked {
+  Body: { socket_id?: string; channel_name?: string } | null
+}
+
+/** Where clients of the Pusher protocol ask whether they may subscribe, once for each channel of each connection. */
+export async function broadcastingAuth(app: FastifyInstance, { path, ...options }: AuthOptions) {
+  app.addHook('onRequest', async (_, reply) => void reply.header('cache-control', 'no-store'))
+  app.addContentTypeParser(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'string' },
+    async (_: unknown, body: string) => Object.fromEntries(new URLSearchParams(body)),
+  )
+  const { onRequest, bodyLimit } = routeTo('realtime.authorize', options)
+  app.post<Asked>(
+    path,
+    { bodyLimit, onRequest: (request, reply) => onRequest(request, reply).catch(forbidGuests(path)) },
+    authorize(options),
+  )
+}
+
+const authorize =
+  ({ contextOf }: FacadeOptions) =>
+  async (request: FastifyRequest<Asked>, reply: FastifyReply) => {
+    const { socket_id: socketId = '', channel_name: channel = '' } = request.body ?? {}
+    return createCaller(await contextOf(request, reply)).realtime.authorize({ socketId, channel })
+  }
+
+/** Front ends know 403 for whoever may not; only a program is asked for another token. */
+const forbidGuests = (path: string) => (thrown: unknown) => {
+  if (path.startsWith('/api/') || !(thrown instanceof Problem) || thrown.problem !== 'signed_out') throw thrown
+  throw new Problem('wrong_user_type')
+}

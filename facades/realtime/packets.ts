@@ -1,0 +1,35 @@
+/** A row of the change log, as far as clients see it. */
+interface Change {
+  epoch: string
+  seq: number
+  kind: string
+  subject: string
+  at: string
+  number: string | null
+}
+
+/** The event that older front ends listen for. */
+const OLDER_EVENT = 'App\\Events\\RoomMessageEvent'
+
+const olderTypes: Partial<Record<string, string>> = {
+  'room-messages.created': 'message',
+  'room-messages.updated': 'messageUpdate',
+}
+
+/** The frames that tell a channel of a change: what older front ends understand of it, and the change itself. */
+export function packetsOf(channel: string, change: Change): string[] {
+  const { epoch, seq, kind, subject, at } = change
+  const own = packet('change', channel, { epoch, seq, kind, subject, at })
+  const older = olderPacket(channel, change)
+  return older ? [older, own] : [own]
+}
+
+function olderPacket(channel: string, { seq, kind, number }: Change): string | undefined {
+  const [, slug] = /^private-Rooms\.(.+)$/.exec(channel) ?? []
+  const type = olderTypes[kind]
+  if (!type || !slug || number === null) return undefined
+  return packet(OLDER_EVENT, channel, { data: { type, data: { slug, message_id: number } }, seq })
+}
+
+const packet = (event: string, channel: string, data: object) =>
+  JSON.stringify({ event, data: JSON.stringify(data), channel })

@@ -1,0 +1,29 @@
+import type { LoggedChange } from '../../entities/rooms/change-log.sql.ts'
+
+/** A place in a stream of the change log. */
+export interface Position {
+  epoch: string
+  seq: number
+}
+
+export interface StreamFollower {
+  /** Takes the next change: each once, in the order of the log, none left out. */
+  changed(change: LoggedChange): void
+  /** Changes were lost for good: whoever follows reads the data anew and goes on from here. */
+  moved(position: Position): void
+}
+
+export interface Following {
+  /** Before the next change. */
+  readonly position: Position
+  stop(): void
+}
+
+/** Follows streams of the change log. What the bus leaves out is read from the log. */
+export interface ChangeStreams {
+  /** Resolves once the position is known from which on everything is heard. */
+  follow(stream: string, follower: StreamFollower): Promise<Following>
+  /** How many streams are followed, and how many of them wait for changes to be read from the log. */
+  counts(): { streams: number; behind: number }
+  close(): void
+}

@@ -1,0 +1,13 @@
+export interface OwnRoom {
+  room: number
+  /** The id of the membership. */
+  member: number
+}
+
+/** The rooms of people by slug, kept in the process as long as nothing changes them. */
+export interface RoomDirectory {
+  /** As they were read at `since` or later, in milliseconds of `performance.now()`; without it as they are known. */
+  roomsOf(person: number, since?: number): Promise<ReadonlyMap<string, OwnRoom>>
+  /** Whether these are still what is known of the person. */
+  isCurrent(person: number, rooms: ReadonlyMap<string, OwnRoom>): boolean
+}

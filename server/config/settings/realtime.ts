@@ -1,0 +1,30 @@
+import { z } from 'zod'
+import { brand } from '../../../routers/core/brand.ts'
+import { timerDuration } from '../../../routers/ports/duration.ts'
+import { count, secret } from './kinds.ts'
+
+/** Settings of connections by the Pusher protocol. */
+export const realtimeShape = {
+  REVERB_APP_KEY: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,64}$/, 'must have 1 to 64 letters, digits, _ and -')
+    .default(brand)
+    .describe('Key in the address of real-time connections, which is public'),
+  REVERB_APP_SECRET: secret
+    .optional()
+    .describe('Secret that signs who may subscribe to what in real time; made from APP_KEY when absent')
+    .meta({ secret: true }),
+  REVERB_APP_PING_INTERVAL: timerDuration
+    .prefault('25s')
+    .describe('How long a real-time connection is silent before it is pinged; another as long, and it is closed'),
+  REVERB_APP_MAX_CONNECTIONS: count(10_000, 1).describe('Largest number of real-time connections of a process'),
+  REALTIME_CONNECTIONS_PER_PERSON: count(50, 1).describe(
+    'Largest number of real-time connections of a person to a process',
+  ),
+  REALTIME_CHANNELS_PER_CONNECTION: count(500, 1, 5000).describe(
+    'To how many channels a real-time connection may subscribe',
+  ),
+  REALTIME_HANDSHAKES_PER_SECOND: count(500, 1).describe(
+    'How many real-time connections a process takes a second; others wait for their turn',
+  ),
+}

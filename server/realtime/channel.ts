@@ -1,0 +1,70 @@
+import type { LoggedChange } from '../../entities/rooms/change-log.sql.ts'
+import { moved, unsubscribed } from '../../facades/realtime/frames.ts'
+import { packetsOf } from '../../facades/realtime/packets.ts'
+import type { Following, Position, StreamFollower } from '../../routers/ports/change-streams.ts'
+import type { Connection, Subscription } from './connection.ts'
+
+/** A channel of this process: hands on what its stream tells to whoever is subscribed. */
+export class Channel implements StreamFollower {
+  readonly name: string
+  readonly subscriptions = new Set<Subscription>()
+  position: Position = { epoch: '', seq: 0 }
+  /** Whoever was known to be a member before this moment may be none any more. */
+  checkedSince = 0
+  /** Those who are on their way in. */
+  entering = 0
+  following: Following | undefined
+  readonly #isRoom: boolean
+
+  constructor(name: string, stream: string) {
+    this.name = name
+    this.#isRoom = stream.startsWith('room:')
+  }
+
+  begin(following: Following): void {
+    this.following = following
+    this.position = following.position
+    this.checkedSince = performance.now()
+  }
+
+  changed(change: LoggedChange): void {
+    this.position = { epoch: change.epoch, seq: change.seq }
+    // Who is removed at this place of the log gets nothing from here on.
+    if (this.#isRoom && change.kind === 'room-members.deleted') this.#endMembership(Number(change.subject))
+    if (this.subscriptions.size > 0) for (const packet of packetsOf(this.name, change)) this.#tellAll(packet)
+    if (this.#isRoom && change.kind === 'rooms.deleted') this.#endWhere(() => true)
+  }
+
+  moved(position: Position): void {
+    this.position = position
+    this.#tellAll(moved(this.name, position))
+    // Removals may be among what was lost: everybody subscribes anew.
+    if (this.#isRoom) this.#endWhere(() => true)
+  }
+
+  relay(frame: string, from?: Connection): void {
+    const bytes = Buffer.from(frame)
+    for (const { connection } of this.subscriptions) if (connection !== from) connection.sendPassing(bytes)
+  }
+
+  end(subscription: Subscription, status: number, reason: string): void {
+    subscription.connection.send(unsubscribed(this.name, status, reason))
+    subscription.connection.subscriptions.delete(this.name)
+    this.subscriptions.delete(subscription)
+  }
+
+  #endMembership(member: number): void {
+    this.checkedSince = performance.now()
+    this.#endWhere((subscription) => subscription.member === member)
+  }
+
+  #endWhere(isOver: (subscription: Subscription) => boolean): void {
+    for (const subscription of this.subscriptions)
+      if (isOver(subscription)) this.end(subscription, 403, 'You are no member any more.')
+  }
+
+  #tellAll(frame: string): void {
+    const bytes = Buffer.from(frame)
+    for (const { connection } of this.subscriptions) connection.send(bytes)
+  }
+}

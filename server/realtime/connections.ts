@@ -1,0 +1,90 @@
+import { codes } from '../../facades/realtime/close-codes.ts'
+import type { Connection } from './connection.ts'
+
+/** How long a connection without a subscription is left in peace when there is no room, in milliseconds. */
+const NAMELESS_MS = 10_000
+
+/** More than one look a second is of no use. */
+const MAX_TICK_MS = 1000
+
+interface ConnectionsOptions {
+  max: number
+  maxPerPerson: number
+  /** In milliseconds. */
+  pingInterval: number
+}
+
+/** All connections of this process. */
+export class Connections {
+  readonly #options: ConnectionsOptions
+  readonly #all = new Set<Connection>()
+  readonly #perPerson = new Map<number, number>()
+  readonly #timer: NodeJS.Timeout
+
+  constructor(options: ConnectionsOptions) {
+    this.#options = options
+    this.#timer = setInterval(() => this.#ping(), Math.min(MAX_TICK_MS, options.pingInterval / 2)).unref()
+  }
+
+  get size(): number {
+    return this.#all.size
+  }
+
+  get people(): number {
+    return this.#perPerson.size
+  }
+
+  [Symbol.iterator]() {
+    return this.#all.values()
+  }
+
+  /** Whether there is room, for which one that nobody uses gives way. */
+  add(connection: Connection): boolean {
+    if (this.#all.size >= this.#options.max && !this.#giveWay()) return false
+    this.#all.add(connection)
+    return true
+  }
+
+  remove(connection: Connection): void {
+    if (!this.#all.delete(connection) || connection.person === undefined) return
+    const left = (this.#perPerson.get(connection.person) ?? 1) - 1
+    if (left > 0) this.#perPerson.set(connection.person, left)
+    else this.#perPerson.delete(connection.person)
+  }
+
+  /** Says whose a connection is; whether they may have one more. */
+  claim(connection: Connection, person: number): boolean {
+    if (connection.person === person) return true
+    const count = this.#perPerson.get(person) ?? 0
+    if (count >= this.#options.maxPerPerson) return false
+    connection.person = person
+    this.#perPerson.set(person, count + 1)
+    return true
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+    for (const connection of this.#all) connection.terminate()
+  }
+
+  #giveWay(): boolean {
+    const before = performance.now() - NAMELESS_MS
+    for (const connection of this.#all) {
+      if (connection.person !== undefined || connection.openedAt > before) continue
+      connection.close(codes.overCapacity, 'Others need the place.')
+      this.remove(connection)
+      return true
+    }
+    return false
+  }
+
+  /** Asks those that are silent for a sign of life, and closes those that give none. */
+  #ping(): void {
+    const now = performance.now()
+    for (const connection of this.#all) {
+      const silent = now - connection.heardAt
+      if (silent > 2 * this.#options.pingInterval) connection.close(codes.silent, 'Nothing was heard for too long.')
+      else if (silent > this.#options.pingInterval && !connection.isPinged) connection.ping()
+    }
+  }
+}

@@ -1,0 +1,63 @@
+import type { IncomingMessage, Server } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { type WebSocket, WebSocketServer } from 'ws'
+import { keyIn, type Refusal, versionRefusal } from '../../facades/realtime/address.ts'
+import { codes } from '../../facades/realtime/close-codes.ts'
+import { HandshakeQueue } from './handshakes.ts'
+
+/** Bytes of a frame that a client sends. */
+const MAX_FRAME = 16 * 1024
+
+interface UpgradeOptions {
+  baseUrl: string
+  key: string
+  /** Origins whose pages may connect. */
+  origins: ReadonlySet<string>
+  handshakesPerSecond: number
+  /** Takes who has connected, and why they may not stay. */
+  onConnected: (ws: WebSocket, refusal: Refusal | undefined) => void
+}
+
+/** Turns requests to the addresses of the protocol into connections, so many a second. */
+export class Upgrades {
+  readonly #options: UpgradeOptions
+  readonly #basePath: string
+  readonly #queue: HandshakeQueue
+  readonly #wss = new WebSocketServer({ noServer: true, clientTracking: false, maxPayload: MAX_FRAME })
+
+  constructor(server: Server, options: UpgradeOptions) {
+    this.#options = options
+    this.#basePath = new URL(options.baseUrl).pathname.replace(/\/$/, '')
+    this.#queue = new HandshakeQueue(options.handshakesPerSecond)
+    server.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head))
+  }
+
+  close(): void {
+    this.#queue.close()
+  }
+
+  #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer) {
+    socket.on('error', () => {})
+    const key = keyIn(request.url ?? '', this.#basePath)
+    if (key === undefined) return end(socket, '404 Not Found')
+    const connect = () => {
+      if (socket.destroyed) return
+      this.#wss.handleUpgrade(request, socket, head, (ws) => {
+        this.#options.onConnected(ws, this.#refusalOf(request, key))
+      })
+    }
+    if (!this.#queue.add(connect)) end(socket, '503 Service Unavailable')
+  }
+
+  #refusalOf({ url = '', headers: { origin } }: IncomingMessage, key: string): Refusal | undefined {
+    if (key !== this.#options.key) return { code: codes.unknownKey, message: 'There is no such key.' }
+    // Programs send no origin; browsers always do.
+    if (origin !== undefined && !this.#options.origins.has(origin))
+      return { code: codes.unauthorized, message: 'Pages of this origin may not connect.' }
+    return versionRefusal(url)
+  }
+}
+
+function end(socket: Duplex, status: string): void {
+  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nRetry-After: 5\r\nContent-Length: 0\r\n\r\n`)
+}

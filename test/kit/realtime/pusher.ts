@@ -1,0 +1,68 @@
+import module, { type Channel, type Options } from 'pusher-js'
+import { expect } from 'vitest'
+
+/** The package is of the older kind, whose only export is the class. */
+const Pusher = module as unknown as typeof module.default
+
+const SLOW = { timeout: 20_000, interval: 10 }
+
+interface Heard {
+  channel: string
+  event: string
+  data: Record<string, unknown>
+}
+
+interface PusherOptions {
+  key?: string
+  token?: string
+  /** Instead of a token, what a browser sends. */
+  headers?: Record<string, string>
+  path?: string
+}
+
+/** An unmodified pusher-js in this process, as a front end sets it up from the `transfer` block. */
+export function openPusher(url: string, { key = 'svc', token, headers, path = '/ws/transfer' }: PusherOptions = {}) {
+  const { hostname, port } = new URL(url)
+  const options: Options = {
+    cluster: '',
+    wsHost: hostname,
+    wsPort: Number(port),
+    wsPath: path,
+    forceTLS: false,
+    enabledTransports: ['ws'],
+    channelAuthorization: {
+      transport: 'ajax',
+      endpoint: token ? `${url}/api/broadcasting/auth` : `${url}/broadcasting/auth`,
+      headers: token ? { authorization: `Bearer ${token}` } : headers,
+    },
+  }
+  const pusher = new Pusher(key, options)
+  const heard: Heard[] = []
+  const errors: unknown[] = []
+  pusher.connection.bind('error', (error: unknown) => errors.push(error))
+
+  return {
+    pusher,
+    heard,
+    errors,
+    dataOf: (event: string) => heard.filter((it) => it.event === event).map(({ data }) => data),
+    state: () => pusher.connection.state,
+    /** Resolves with what the service says of the subscription, or rejects with its refusal. */
+    subscribe(name: string): Promise<{ channel: Channel; data: Record<string, unknown> }> {
+      const channel = pusher.subscribe(name)
+      channel.bind_global((event: string, data: Record<string, unknown>) => heard.push({ channel: name, event, data }))
+      return new Promise((done, refuse) => {
+        channel.bind('pusher:subscription_succeeded', (data: Record<string, unknown>) => done({ channel, data }))
+        channel.bind('pusher:subscription_error', refuse)
+      })
+    },
+    /** Waits until so many of an event were heard. */
+    async until(event: string, count: number) {
+      await expect.poll(() => heard.filter((it) => it.event === event).length, SLOW).toBeGreaterThanOrEqual(count)
+    },
+    async untilState(state: string) {
+      await expect.poll(() => pusher.connection.state, SLOW).toBe(state)
+    },
+    [Symbol.dispose]: () => pusher.disconnect(),
+  }
+}

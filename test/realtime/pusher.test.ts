@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { to } from '../kit/json-api/client.ts'
+import { openEcho, type Websocket } from '../kit/realtime/echo.ts'
+import { openPusher } from '../kit/realtime/pusher.ts'
+import { join, makeRoom, type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
+
+let svc: RoomsApp
+beforeAll(async () => {
+  svc = await startRooms()
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+
+const text = 'aXY=|dGFn|Y2lwaGVy'
+
+const post = (room: string, who: 'ada' | 'bob' = 'ada') =>
+  svc[who].create('room-messages', { content: text }, { room: to('rooms', room) })
+
+async function newRoom() {
+  const id = await makeRoom(svc.ada)
+  const slug = String((await svc.ada.get(`/rooms/${id}`)).one.attributes['slug'])
+  return { id, slug, channel: `private-Rooms.${slug}` }
+}
+
+describe('an unmodified pusher-js', () => {
+  test('is told of what changes in a room, in the older packet and in our own event', async () => {
+    const room = await newRoom()
+    using client = openPusher(svc.url, { token: svc.people.ada.token })
+
+    const { data } = await client.subscribe(room.channel)
+    const { one } = await post(room.id)
+    await client.until('change', 1)
+
+    const seq = Number(data['seq']) + 1
+    expect(data).toEqual({ epoch: expect.stringMatching(/^[0-9a-f]{12}$/), seq: expect.any(Number) })
+    expect(client.dataOf('change')).toEqual([
+      { epoch: data['epoch'], seq, kind: 'room-messages.created', subject: one.id, at: expect.any(String) },
+    ])
+    expect(client.dataOf('App\\Events\\RoomMessageEvent')).toEqual([
+      { data: { type: 'message', data: { slug: room.slug, message_id: '1.000' } }, seq },
+    ])
+  })
+})
+
+describe('an unmodified laravel-echo', () => {
+  test('set up from the block transfer is told of messages by the name of the class, and of typing by the others', async () => {
+    const room = await newRoom()
+    await join(svc, room.id, 'bob', 'editor')
+    const transfer = (await svc.ada.get('/configs/transfer')).one.attributes as { values: { websocket: Websocket } }
+    using ada = openEcho(svc.url, transfer.values.websocket, svc.people.ada.token)
+    using bob = openEcho(svc.url, transfer.values.websocket, svc.people.bob.token)
+    const [heard, typed, own]: unknown[][] = [[], [], []]
+    const ready = [ada, bob].map(({ echo }) => {
+      const channel = echo.private(`Rooms.${room.slug}`)
+      return new Promise<typeof channel>((done) => channel.subscribed(() => done(channel)))
+    })
+    const [adas, bobs] = await Promise.all(ready)
+    bobs?.listen('RoomMessageEvent', (packet: unknown) => heard?.push(packet))
+    bobs?.listenForWhisper('typing', (data: unknown) => typed?.push(data))
+    adas?.listenForWhisper('typing', (data: unknown) => own?.push(data))
+
+    adas?.whisper('typing', { user: 'ada', typing: true })
+    await post(room.id)
+
+    await expect.poll(() => [heard?.length, typed?.length]).toEqual([1, 1])
+    expect(heard).toEqual([
+      { data: { type: 'message', data: { slug: room.slug, message_id: '1.000' } }, seq: expect.any(Number) },
+    ])
+    expect([typed, own]).toEqual([[{ user: 'ada', typing: true }], []])
+  })
+})
