@@ -7,6 +7,12 @@ import {
 } from '@mikro-orm/core'
 import type { Relation, Resource } from './declare.ts'
 
+/** Finds other types, which relations lead to. */
+export interface TypeFinder {
+  of(type: string): Resource
+  tableOf(type: string): TableMapping
+}
+
 /** Where a type is kept, as the metadata of its entity says. */
 export interface TableMapping {
   entity: EntityName<Row>

@@ -1,5 +1,8 @@
 import type { ResourceRecord } from './record.ts'
 
+/** How many rows of a table that grows without bound an answer brings along by one include path. */
+export const MAX_INCLUDED = 10_000
+
 /** What makes two queries of a type differ in their text. */
 export interface QueryShape {
   unrestricted: boolean

@@ -2,10 +2,11 @@ import { type CompiledStatement, compile, ParameterBinder, type SqlPredicate } f
 import { isoTime } from '../../entities/sql/statement.ts'
 import type { Attribute, Relation, Resource } from './declare.ts'
 import { rowIds } from './ids.ts'
-import type { RelationMapping, TableMapping } from './mapping.ts'
+import type { RelationMapping, TableMapping, TypeFinder } from './mapping.ts'
 import { orderBy } from './order-by.ts'
 import {
   type FilterUse,
+  MAX_INCLUDED,
   type PageRow,
   type Permission,
   plainShape,
@@ -18,21 +19,15 @@ import {
 import type { ResourceRecord } from './record.ts'
 import { pathOf, totalAlone, totalBeside } from './relation-path.ts'
 
-/** Finds other types, which relations lead to. */
-interface Others {
-  of(type: string): Resource
-  tableOf(type: string): TableMapping
-}
-
 /** The statements that read one type, each written when first needed. PostgreSQL sends a record as JSON. */
 export class ResourceStatements {
   readonly #of: Resource
   readonly #mapping: TableMapping
-  readonly #others: Others
+  readonly #others: TypeFinder
   readonly #written = new Map<string, CompiledStatement<unknown>>()
   readonly #sparse: readonly string[]
 
-  constructor(of: Resource, others: Others) {
+  constructor(of: Resource, others: TypeFinder) {
     this.#of = of
     this.#mapping = others.tableOf(of.type)
     this.#others = others
@@ -66,13 +61,14 @@ export class ResourceStatements {
     return this.#once('byIds', plainShape(unrestricted), write, 'byKey')
   }
 
-  /** All rows of this type that the relation of some parents leads to. */
+  /** The rows to which the relation of some parents leads; one more than may come along where a table grows without bound. */
   related(name: string, relation: RelationMapping, unrestricted: boolean): CompiledStatement<RelatedRow> {
     const shape = plainShape(unrestricted)
     const { parent, join } = pathOf(relation)
     const write = (sql: ParameterBinder) => {
       const from = `${this.#fromListed(shape, sql, join)} and ${parent} = any(${sql.param('ids')})`
-      return `select ${this.#record(sql)}, ${parent}::text as parent ${from} order by ${parent}, t.id`
+      const order = this.#of.coalesced ? `${parent}, t.id` : `${parent}, t.id limit ${MAX_INCLUDED + 1}`
+      return `select ${this.#record(sql)}, ${parent}::text as parent ${from} order by ${order}`
     }
     return this.#once(`related:${name}`, shape, write, 'byIds')
   }

@@ -1,8 +1,9 @@
 import type { CompiledStatement, ParameterValues, Viewer } from '../../entities/sql/scope.ts'
 import type { Context } from '../core/context.ts'
+import { Problem } from '../core/problems.ts'
 import type { Relation, Resource } from '../resource/declare.ts'
 import type { RelationMapping } from '../resource/mapping.ts'
-import type { PageRow, QueryShape, RecordRow } from '../resource/query-shape.ts'
+import { MAX_INCLUDED, type PageRow, type QueryShape, type RecordRow } from '../resource/query-shape.ts'
 import type { RecordRef, ResourceRecord } from '../resource/record.ts'
 import { seesAll, viewerOf } from './viewer.ts'
 
@@ -140,9 +141,12 @@ export class RowReader {
   async #followMany(of: Resource, name: string, from: readonly ResourceRecord[], nested: readonly string[]) {
     const relation = of.relations[name] as Relation
     const link = this.#linkOf(of, name)
+    const { coalesced: isShared } = this.#ctx.services.resources.of(relation.to)
     const compiled = this.#statements(relation.to).related(`${of.type}.${name}`, link, this.#unrestricted)
     const ids = from.map(({ id }) => of.ids.keyOf(id))
-    const rows = Map.groupBy(await this.#run(compiled, { ...this.#viewer, ids }), ({ parent }) => parent)
+    const all = await this.#run(compiled, { ...this.#viewer, ids })
+    if (!isShared && all.length > MAX_INCLUDED) throw tooManyIncluded(name)
+    const rows = Map.groupBy(all, ({ parent }) => parent)
     // Others may have asked for those of more parents.
     const own = ids.flatMap((id) => rows.get(`${id}`) ?? [])
     const found = this.#recordsOf(relation.to, own)
@@ -150,6 +154,11 @@ export class RowReader {
     const byParent = Map.groupBy(records, (_, index) => own[index]?.parent)
     return ({ id }: RecordRef) => byParent.get(`${of.ids.keyOf(id)}`) ?? []
   }
+}
+
+function tooManyIncluded(name: string): Problem {
+  const message = `must be smaller: ${name} would bring more than ${MAX_INCLUDED} resources along`
+  return new Problem('invalid_query', { issues: [{ path: ['page', 'size'], message }] })
 }
 
 /** `['models', 'models.provider']` below `models` is `['provider']`. */

@@ -90,3 +90,24 @@ test('what members show of themselves is told to their rooms, and to no room tha
   const told = { stream: `room:${room}`, kind: 'room-members.updated', subject: member }
   expect(await svc.rows('select stream, kind, subject from change_log')).toEqual([told, told])
 })
+
+test('members come along with rooms as long as they are ten thousand at most', async () => {
+  await using svc = await startRooms()
+  await svc.rows(
+    `with people as (
+       insert into users (username, email, name) select 'p' || n, 'p' || n, 'P' from generate_series(1, 499) n returning id
+     ), made as (insert into rooms (name, slug) select 'R', 'r' || n from generate_series(1, 21) n returning id)
+     insert into room_members (room_id, user_id, role)
+     select made.id, people.id, 'viewer' from made, people union all select id, $1, 'viewer' from made`,
+    [svc.people.bob.id],
+  )
+
+  const refused = await svc.bob.get('/rooms?include=members.user')
+  const smaller = await svc.bob.get('/rooms?include=members.user&page[size]=20')
+
+  expect([refused.status, refused.errors]).toMatchObject([
+    400,
+    [{ code: 'invalid_page', source: { parameter: 'page[size]' }, detail: expect.stringContaining('10000 resources') }],
+  ])
+  expect([smaller.status, smaller.list.length, smaller.included.length]).toEqual([200, 20, 20 * 500 + 500])
+})
