@@ -22,6 +22,7 @@ import { PasskeyBackup } from './identity/passkey-backup.ts'
 import { Session } from './identity/session.ts'
 import { User } from './identity/user.ts'
 import { UserKeychainValue } from './identity/user-keychain-value.ts'
+import { Attachment } from './rooms/attachment.ts'
 import { ChangeEpoch, ChangeLogEntry, ChangeStream } from './rooms/change-log.ts'
 import { Room } from './rooms/room.ts'
 import { RoomKey, RoomKeyEpoch } from './rooms/room-key.ts'
@@ -61,6 +62,7 @@ export const entities = [
   Room,
   RoomMember,
   RoomMessage,
+  Attachment,
   RoomReadMark,
   RoomKey,
   RoomKeyEpoch,

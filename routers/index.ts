@@ -24,6 +24,7 @@ import { adminRouter } from './identity/user-admin.ts'
 import { userKeychainValuesRouter } from './identity/user-keychain-values.ts'
 import { users, usersRouter } from './identity/users.ts'
 import type { Resource } from './resource/declare.ts'
+import { attachmentsRouter } from './rooms/attachments/attachments-router.ts'
 import { changeLogRouter } from './rooms/change-log.ts'
 import { realtimeRouter } from './rooms/realtime.ts'
 import { roomKeysRouter } from './rooms/room-keys.ts'
@@ -46,6 +47,7 @@ export const appRouter = router({
   aiProviders: aiProvidersRouter,
   aiToolCapabilities: aiToolCapabilitiesRouter,
   aiTools: aiToolsRouter,
+  attachments: attachmentsRouter,
   changeLog: changeLogRouter,
   configs: configsRouter,
   connections: connectionsRouter,

@@ -9,6 +9,7 @@ import type { Settings } from '../routers/core/settings.ts'
 import { lockKeychain } from '../routers/identity/keychain-lock.ts'
 import { resources } from '../routers/index.ts'
 import { createCatalogue } from '../routers/resource/catalogue.ts'
+import { letGoOfAttachments } from '../routers/rooms/attachments/remove.ts'
 import { letGoOfRooms } from '../routers/rooms/erase-member.ts'
 import { noteProfile } from '../routers/rooms/note-profile.ts'
 import { askForNewKeysOf } from '../routers/rooms/require-rekey.ts'
@@ -28,6 +29,7 @@ import { createHealthChecks } from './ops/health-checks.ts'
 import { createHealthTimer } from './ops/health-timer.ts'
 import { createChangeBus } from './stores/change-bus.ts'
 import { LoggedStreams } from './stores/change-streams.ts'
+import { createFileStore } from './stores/file-store.ts'
 import { createKeyValue } from './stores/key-value.ts'
 import { createRoomDirectory } from './stores/room-directory.ts'
 import { createStorage } from './stores/storage.ts'
@@ -79,6 +81,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
     usageLedger,
     vault,
     storage: createStorage(env.DATA_DIR),
+    files: createFileStore(vault, env.DATA_DIR),
     healthChecks: createHealthChecks(sql, kv, env.DATA_DIR),
     healthTimer: createHealthTimer(env.HEALTH_DEEP_EVERY, temporaryDir),
     extensions,
@@ -111,6 +114,7 @@ const filesOf = (env: Env): Pick<Services, 'frontendMigrations' | 'limitsConfig'
 function listen(hooks: HookRegistry): HookRegistry {
   hooks.on('user-type-changed', lockKeychain)
   hooks.on('user-erasing', letGoOfRooms)
+  hooks.on('user-erasing', letGoOfAttachments)
   hooks.on('user-keys-changed', askForNewKeysOf)
   hooks.on('user-keys-changed', noteProfile)
   hooks.on('user-profile-changed', noteProfile)
@@ -146,6 +150,7 @@ function settingsOf(env: Env, appKey: string): Settings {
       invitations: env.ROOM_MAX_INVITATIONS,
       invitationLifetime: env.ROOM_INVITATION_LIFETIME,
     },
+    attachments: { perMessage: env.MAX_ATTACHMENT_FILES, bytesPerPerson: env.ATTACHMENT_QUOTA },
     peopleSearchesPerMinute: env.PEOPLE_SEARCHES_PER_MINUTE,
     aiUser: { name: env.SVC_NAME, username: env.SVC_USERNAME },
     realtime: { key: env.REVERB_APP_KEY, secret: env.REVERB_APP_SECRET ?? realtimeSecret(appKey) },

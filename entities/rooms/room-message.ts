@@ -1,6 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/core'
 import { id, moment, timestamps } from '../sql/columns.ts'
 import type { ParameterBinder, SqlPredicate } from '../sql/scope.ts'
+import { Attachment } from './attachment.ts'
 import { Room } from './room.ts'
 import { RoomMember, roomsOfViewer } from './room-member.ts'
 
@@ -26,9 +27,10 @@ export const RoomMessage = defineEntity({
     /** The message that it replies to. */
     thread: () => p.manyToOne(RoomMessage).deleteRule('cascade').nullable().ref(),
     replies: () => p.oneToMany(RoomMessage).mappedBy('thread'),
+    attachments: () => p.oneToMany(Attachment).mappedBy('message'),
     /** Which of all messages of the room it is, in the order in which they came: the last one says how many there are. */
     ordinal: p.integer(),
-    /** `iv|tag|ciphertext`; nothing where the message was deleted. */
+    /** `iv|tag|ciphertext`; nothing where it has attachments alone, or was deleted. */
     content: p.text().nullable(),
     /** The number of the key that opens the content. */
     keyEpoch: p.integer(),

@@ -21,3 +21,6 @@ export function expectedVersions(ifMatch: string | undefined): string[] | undefi
   if (versions.length === 0) throw new Problem('precondition_failed')
   return versions
 }
+
+/** Whether `If-Match` lists a tag; a weak one never matches. */
+export const listsStrongly = (ifMatch: string, tag: string) => ifMatch.trim() === '*' || listed(ifMatch).includes(tag)

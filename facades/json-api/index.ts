@@ -1,3 +1,4 @@
+import multipart from '@fastify/multipart'
 import type { AnyTRPCRouter } from '@trpc/server'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../routers/core/context.ts'
@@ -32,6 +33,7 @@ export async function jsonApi(app: FastifyInstance, options: JsonApiOptions) {
   const documentContext: DocumentContext = { resources: byType, members, baseUrl: baseUrl + basePath }
 
   readDocuments(app)
+  await app.register(multipart)
   app.decorateRequest('context', null)
   app.addHook('onRequest', async (request, reply) => {
     // Fastify would add a charset to the media type, which may have no such parameter.
@@ -39,11 +41,11 @@ export async function jsonApi(app: FastifyInstance, options: JsonApiOptions) {
       .header('vary', [reply.getHeader('vary') ?? [], 'Accept'].flat().join(', '))
       .header('cache-control', 'private, no-cache')
       .serializer(asItIs)
-    assertAcceptable(request.headers.accept)
+    const { route } = request.routeOptions.config as { route?: Route }
+    if (route?.answers !== 'file') assertAcceptable(request.headers.accept)
     const ctx = await contextOf(request, reply)
     // Regardless of the body.
     if (request.is404) throw nothingHere()
-    const { route } = request.routeOptions.config as { route?: Route }
     if (route) assertServed(route, ctx)
     Object.assign(request, { context: ctx })
   })
@@ -57,7 +59,7 @@ export async function jsonApi(app: FastifyInstance, options: JsonApiOptions) {
       bodyLimit: bodyLimitOf(route.procedure, bodyLimits),
       preParsing: async (request) => {
         const isRead = route.method === 'GET' || !hasBody(request)
-        if (!isRead) assertContentType(request.headers['content-type'], route.answers === 'action')
+        if (!isRead) assertContentType(request.headers['content-type'], route)
       },
       handler: async (request, reply) =>
         serve({ router, documentContext, route: route as ServedRoute }, request, reply, contextIn(request)),

@@ -1,5 +1,6 @@
 import { Problem } from '../../routers/core/problems.ts'
-import { mediaType } from './wire.ts'
+import type { Route } from './routes.ts'
+import { formType, mediaType } from './wire.ts'
 
 interface MediaRange {
   type: string
@@ -37,9 +38,13 @@ export function assertAcceptable(accept: string | undefined): void {
   if (!ranges.some(({ type }) => usable.has(type))) throw new Problem('not_acceptable')
 }
 
-/** Throws where a body is not JSON:API; an action takes plain JSON as well. */
-export function assertContentType(contentType: string | undefined, isAction: boolean): void {
+/** Throws where a body is not JSON:API; an action takes plain JSON as well, or nothing but a form. */
+export function assertContentType(contentType: string | undefined, { answers, takesFile }: Route): void {
   const range = parse(contentType ?? '')
-  if (isAction && range.type === 'application/json') return
+  if (takesFile) {
+    if (range.type !== formType) throw new Problem('unsupported_media_type')
+    return
+  }
+  if (answers === 'action' && range.type === 'application/json') return
   if (range.type !== mediaType || !isOurs(range)) throw new Problem('unsupported_media_type')
 }

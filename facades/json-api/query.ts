@@ -32,6 +32,7 @@ const accepts: Record<ResponseKind, readonly string[]> = {
   created: ['fields'],
   nothing: [],
   action: ['fields'],
+  file: [],
 }
 
 /** A write is asked for nothing but the members of its answer. */

@@ -7,7 +7,7 @@ import { type Members, ourMembers } from './members.ts'
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
 /** What a route answers with. */
-export type ResponseKind = 'one' | 'page' | 'related' | 'linkage' | 'created' | 'nothing' | 'action'
+export type ResponseKind = 'one' | 'page' | 'related' | 'linkage' | 'created' | 'nothing' | 'action' | 'file'
 
 export interface Route {
   method: Method
@@ -21,10 +21,13 @@ export interface Route {
   /** The relation that the address names. */
   relation?: { name: string; of: Relation }
   action?: string
+  /** Whether a file comes in the body, as one part of a form. */
+  takesFile?: boolean
 }
 
-/** Whether an idempotency key makes it happen once. */
-export const isRepeatable = ({ method, answers }: Route) => method === 'POST' && answers !== 'linkage'
+/** Whether an idempotency key makes it happen once; a file is not compared with one that was sent before. */
+export const isRepeatable = ({ method, answers, takesFile }: Route) =>
+  method === 'POST' && answers !== 'linkage' && !takesFile
 
 type Wire = Pick<Route, 'method' | 'answers' | 'relation' | 'action'> & { suffix: string }
 
@@ -44,6 +47,7 @@ function wireOf({ resource, verb }: Exposure, isQuery: boolean, members: Members
   if (typeof verb === 'string') return [standard[verb] as Wire]
   if ('action' in verb) return [actionWire(verb, isQuery)]
   if ('member' in verb) return [{ method: 'GET', suffix: `/${verb.member}`, answers: 'one' }]
+  if ('proxy' in verb) return [{ method: 'GET', suffix: `/proxy/${verb.proxy}/:identifier`, answers: 'file' }]
   const { relationship: name, change } = verb
   const relation = { name, of: resource.relations[name] as Relation }
   return [
@@ -68,11 +72,19 @@ function relationReads(name: string, of: Relation, members: Members): Wire[] {
 export function routesOf(router: AnyTRPCRouter, members: Members = ourMembers): Route[] {
   const procedures = Object.entries(router._def.procedures as Record<string, AnyTRPCProcedure>)
   const declared = procedures.flatMap(([name, procedure]) => {
-    const { exposes } = metaOf(procedure)
+    const { exposes, file } = metaOf(procedure)
     if (!exposes) return []
     const { resource } = exposes
     return wireOf(exposes, procedure._def.type === 'query', members).map(
-      ({ suffix, ...wire }): Route => ({ ...wire, url: `/${resource.type}${suffix}`, resource, name, procedure }),
+      ({ suffix, ...wire }): Route => ({
+        ...wire,
+        ...(file === 'out' && { answers: 'file' }),
+        ...(file === 'in' && { takesFile: true }),
+        url: wire.answers === 'file' ? suffix : `/${resource.type}${suffix}`,
+        resource,
+        name,
+        procedure,
+      }),
     )
   })
   return [...declared, ...readOnly(declared)]

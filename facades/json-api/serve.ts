@@ -1,12 +1,15 @@
+import type { Readable } from 'node:stream'
 import { type AnyTRPCRouter, callTRPCProcedure } from '@trpc/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../routers/core/context.ts'
+import type { FileContent } from '../../routers/core/file-content.ts'
 import { runOnce, type StoredResponse } from '../../routers/core/idempotency.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { RecordRef } from '../../routers/resource/record.ts'
 import { entityTag, expectedVersions, isKnown } from '../http/conditional.ts'
 import { syncLogMember } from '../http/names.ts'
 import { inputsOf } from '../http/procedures.ts'
+import { sendFile } from '../http/send-file.ts'
 import { readAction, readLinkage, readResource } from './body.ts'
 import { type DocumentContext, selfOf } from './document.ts'
 import type { ServedRoute } from './exposed-routes.ts'
@@ -14,6 +17,7 @@ import type { Members } from './members.ts'
 import { type ParsedQuery, parseQuery } from './query.ts'
 import { isRepeatable, type Route } from './routes.ts'
 import { textOf } from './text.ts'
+import { drainBody, readUpload } from './upload.ts'
 import { jsonapi, mediaType } from './wire.ts'
 
 export interface RouteContext {
@@ -31,7 +35,11 @@ export async function serve(
   request: FastifyRequest,
   reply: FastifyReply,
   ctx: Context,
-): Promise<string | undefined> {
+): Promise<string | Readable | undefined> {
+  if (routeContext.route.answers === 'file') {
+    const { output } = await call(routeContext, request, ctx)
+    return sendFile(request, reply, output as FileContent)
+  }
   const key = request.headers['idempotency-key']
   const { method } = routeContext.route
   const isOnce = typeof key === 'string' && isRepeatable(routeContext.route)
@@ -61,7 +69,10 @@ const bodyNotKept = JSON.stringify({
 
 async function answer(routeContext: RouteContext, request: FastifyRequest, ctx: Context): Promise<StoredResponse> {
   const { documentContext, route } = routeContext
-  const { output, query } = await call(routeContext, request, ctx)
+  const { output, query } = await call(routeContext, request, ctx).catch(async (error: unknown) => {
+    if (route.takesFile) await drainBody(request)
+    throw error
+  })
   const { positions = [] } = ctx.hints
   const payload = await textOf({ documentContext, route, query, url: request.url, output, positions })
   return { status: route.answers === 'created' ? 201 : 200, headers: headersOf(routeContext, output, payload), payload }
@@ -72,7 +83,7 @@ async function call(routeContext: RouteContext, request: FastifyRequest, ctx: Co
   const { name: path, procedure } = route
   const { type } = procedure._def
   // Parsed before the call, refused within it: only allowed callers learn what is wrong with their input.
-  const parsed = parse(routeContext, request)
+  const parsed = parse(routeContext, request, ctx)
   parsed.catch(() => {})
   const output: unknown = await callTRPCProcedure({
     router,
@@ -89,9 +100,18 @@ async function call(routeContext: RouteContext, request: FastifyRequest, ctx: Co
 async function parse(
   routeContext: RouteContext,
   request: FastifyRequest,
+  ctx: Context,
 ): Promise<{ query: ParsedQuery; input: object }> {
   const query = parseQuery(searchOf(request), routeContext.route, routeContext.documentContext)
-  return { query, input: inputOf(routeContext, query, request) }
+  const body = routeContext.route.takesFile ? await readForm(request, ctx) : request.body
+  return { query, input: inputOf(routeContext, query, request, body) }
+}
+
+/** The form without its file, which comes with the call. */
+async function readForm(request: FastifyRequest, ctx: Context): Promise<object> {
+  const { input, content } = await readUpload(request)
+  ctx.file = content
+  return input
 }
 
 const searchOf = ({ url }: FastifyRequest) => url.split(/\?(.*)/s)[1] ?? ''
@@ -106,13 +126,18 @@ function headersOf({ documentContext, route }: RouteContext, output: unknown, pa
 }
 
 /** The input of the procedure that a route calls. */
-function inputOf({ documentContext, route }: RouteContext, { input }: ParsedQuery, request: FastifyRequest): object {
+function inputOf(
+  { documentContext, route }: RouteContext,
+  { input }: ParsedQuery,
+  request: FastifyRequest,
+  body: unknown,
+): object {
   const { method, relation } = route
-  const { id } = request.params as { id?: string }
-  const target = id === undefined ? {} : { id }
+  const target = request.params as { id?: string }
+  const { id } = target
   if (method === 'GET') return { ...input, ...target, ...(relation && { relation: relation.name }) }
   const expected = readIfMatch(route, id, request)
-  return { ...given(documentContext.members, route, request.body, id), ...target, ...expected }
+  return { ...given(documentContext.members, route, body, id), ...target, ...expected }
 }
 
 function given(members: Members, route: ServedRoute, body: unknown, id: string | undefined): object {

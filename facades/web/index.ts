@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Context } from '../../routers/core/context.ts'
 import { type Api, createCaller } from '../../routers/index.ts'
 import type { ContextOf } from '../http/procedures.ts'
+import { sendFile } from '../http/send-file.ts'
 import { type Page, type Translate, translator } from './layout.ts'
 import { handshakeBody, unlockBody } from './pages/keys.ts'
 import { profileBody } from './pages/profile.ts'
@@ -15,6 +16,7 @@ export interface WebOptions {
 /** The pages of the first-login ceremony and of a person's own settings. */
 export async function web(app: FastifyInstance, { contextOf }: WebOptions) {
   await servePictures(app, contextOf)
+  serveFiles(app, contextOf)
 
   for (const [page, path] of Object.entries(paths))
     app.get(path, async (request, reply) => {
@@ -81,4 +83,16 @@ async function servePictures(app: FastifyInstance, contextOf: ContextOf): Promis
       reply.header('cache-control', 'private, max-age=300').header('content-security-policy', "default-src 'none'")
       return reply.type('image/webp').send(Buffer.from(picture))
     })
+}
+
+/** The same as below the base path of the JSON:API, for addresses in pages. */
+function serveFiles(app: FastifyInstance, contextOf: ContextOf): void {
+  app.get<{ Params: { identifier: string } }>('/proxy/storage/:identifier', async (request, reply) => {
+    const { identifier } = request.params
+    return sendFile(
+      request,
+      reply,
+      await createCaller(await contextOf(request, reply)).attachments.stored({ identifier }),
+    )
+  })
 }

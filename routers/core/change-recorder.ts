@@ -15,4 +15,6 @@ export interface ChangeRecorder {
   addRow(of: Resource, verb: ChangeVerb, row: { id: number }): void
   /** Those that a statement has written to the log itself, as its last in the transaction. */
   addLogged(changes: readonly LoggedChange[]): void
+  /** Names files to which nothing refers after the commit, when they are removed. */
+  dropFiles(names: readonly string[]): void
 }

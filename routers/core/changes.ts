@@ -15,13 +15,15 @@ export async function changing<T>(
 ): Promise<T> {
   const noted: NotedChange[] = []
   const logged: LoggedChange[] = []
+  const dropped: string[] = []
   const result = await ctx.em().transactional(async (em) => {
-    const result = await work(em, recorderOf(noted, logged))
+    const result = await work(em, recorderOf({ noted, logged, dropped }))
     await em.flush()
     if (noted.length > 0) logged.push(...(await writeLog(em, noted)))
     return result
   })
   if (logged.length > 0) publish(ctx, logged)
+  if (dropped.length > 0) await removeFiles(ctx, dropped)
   return result
 }
 
@@ -31,7 +33,13 @@ interface NotedChange {
   subject: string
 }
 
-function recorderOf(noted: NotedChange[], logged: LoggedChange[]): ChangeRecorder {
+interface Recorded {
+  noted: NotedChange[]
+  logged: LoggedChange[]
+  dropped: string[]
+}
+
+function recorderOf({ noted, logged, dropped }: Recorded): ChangeRecorder {
   const add: ChangeRecorder['add'] = (streams, verb, type, id) => {
     for (const stream of streams) noted.push({ stream, kind: `${type}.${verb}`, subject: String(id) })
   }
@@ -39,6 +47,7 @@ function recorderOf(noted: NotedChange[], logged: LoggedChange[]): ChangeRecorde
     add,
     addRow: (of, verb, row) => add(streamsOf(of, row), verb, of.type, row.id),
     addLogged: (changes) => void logged.push(...changes),
+    dropFiles: (names) => void dropped.push(...names),
   }
 }
 
@@ -52,6 +61,11 @@ function publish({ services, hints, caller }: Context, logged: readonly LoggedCh
   const readable = logged.filter(({ stream }) => stream.startsWith('room:') || stream === own)
   const positions = readable.map(({ stream, epoch, seq }) => ({ stream, epoch, seq }))
   hints.positions = [...(hints.positions ?? []), ...positions]
+}
+
+/** What stays is found by the hourly sweep. */
+async function removeFiles({ services: { files, log } }: Context, names: readonly string[]): Promise<void> {
+  await files.remove(names).catch((error: unknown) => log.warn({ error }, 'a file could not be removed'))
 }
 
 /** The streams that a row belongs to, by the properties that its declaration names. */

@@ -41,6 +41,8 @@ export interface Context {
   signal: AbortSignal
   hangUp(): void
   browser: BrowserSession | undefined
+  /** The bytes of the file that comes with the input, as they arrive; the facade sets it. */
+  file: AsyncIterable<Uint8Array> | undefined
   /** What a facade tells beside the result. */
   hints: ResponseHints
 }
@@ -66,6 +68,7 @@ export function createContext(services: Services, call: Call): Context {
     signal,
     hangUp,
     browser,
+    file: undefined,
     hints,
   }
 }

@@ -2,6 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql'
 import type { ReadInBatches, Sql } from '../../entities/sql/statement.ts'
 import type { ChangeBus } from '../ports/change-bus.ts'
 import type { ChangeStreams } from '../ports/change-streams.ts'
+import type { FileStore } from '../ports/file-store.ts'
 import type { FrontendMigrationFile } from '../ports/frontend-migrations.ts'
 import type { HealthChecks, HealthTimer } from '../ports/health.ts'
 import type { AnswerStore, KeyValueStore } from '../ports/key-value-store.ts'
@@ -46,6 +47,7 @@ export interface Services {
   usageLedger: UsageLedger
   vault: Vault
   storage: Storage
+  files: FileStore
   healthChecks: HealthChecks
   healthTimer: HealthTimer
   extensions: Extensions

@@ -21,6 +21,7 @@ export interface Settings {
   enforcesNewKeys: boolean
   keychain: KeychainQuota
   rooms: RoomQuotas
+  attachments: AttachmentQuotas
   peopleSearchesPerMinute: number
   aiUser: { name: string; username: string }
   realtime: RealtimeKeys
@@ -49,6 +50,13 @@ export interface RoomQuotas {
   invitationLifetime: number
 }
 
+export interface AttachmentQuotas {
+  /** How many a message may have. */
+  perMessage: number
+  /** How many bytes a person may keep. */
+  bytesPerPerson: number
+}
+
 /** How large a person's keychain may be. */
 export interface KeychainQuota {
   maxEntries: number
@@ -70,6 +78,7 @@ export interface PublicSettings {
   salts: Salts
   passkey: { allowPaste: boolean; restrictCharacters: boolean }
   avatars: FileRules
+  files: FileRules
 }
 
 export interface FileRules {

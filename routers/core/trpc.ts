@@ -27,6 +27,8 @@ export interface ProcedureMeta {
   exposes?: Exposure
   /** How much it is sent. */
   body?: BodySize
+  /** Whether a file comes with its input, or is its answer. */
+  file?: 'in' | 'out'
   /** What it does, in a sentence for documents and clients. */
   about?: string
   /** The shape of its answer, where that is no resource. */

@@ -13,6 +13,8 @@ export type Verb =
   | { member: string }
   /** A change of a to-many relation alone. */
   | { relationship: string; change: 'add' | 'replace' | 'remove' }
+  /** Bytes below `/proxy/{name}/`, found by an `identifier`. */
+  | { proxy: string }
   /** A custom action, of one row where `ofOne`, or of the single resource with a name. */
   | { action: string; ofOne?: boolean; member?: string }
 

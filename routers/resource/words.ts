@@ -15,6 +15,7 @@ export function sentenceFor({ resource: { type }, verb }: Exposure): string {
   if (verb === 'related' || verb === 'linkage') return `Read what a relation of ${oneOf(type)} leads to.`
   if (typeof verb === 'string') return `${verbs[verb]} ${oneOf(type)}.`
   if ('action' in verb) return `Carry out ${verb.action} on ${type}.`
+  if ('proxy' in verb) return `Read what ${verb.proxy} has of ${type}.`
   if ('relationship' in verb) return `${changes[verb.change]} the ${verb.relationship} of ${oneOf(type)}.`
   return `Read ${type}/${verb.member}.`
 }

@@ -7,6 +7,7 @@ import {
 } from '../../entities/rooms/room-member.sql.ts'
 import type { ChangeRecorder } from '../core/change-recorder.ts'
 import { Problem } from '../core/problems.ts'
+import { dropFilesOfRoom } from './attachments/remove.ts'
 import { roomMembers } from './members.ts'
 import { noteWithdrawn } from './note-invitations.ts'
 import { askForNewKey } from './require-rekey.ts'
@@ -62,7 +63,9 @@ async function deleteEmptyRoom(at: InRoom): Promise<string[]> {
 }
 
 /** Tells everybody in whose list it stands, as a room or as an invitation, that a room is about to go. */
-export async function noteRoomGone({ em, changes, room }: InRoom): Promise<void> {
+export async function noteRoomGone(at: InRoom): Promise<void> {
+  const { em, changes, room } = at
+  await dropFilesOfRoom(at, room)
   const concerned = await em.execute<{ id: number; invitation: number | null }[]>(listConcerned, [room])
   for (const { id, invitation } of concerned) {
     if (invitation === null) changes.add([`user:${id}`], 'deleted', 'rooms', room)

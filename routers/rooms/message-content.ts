@@ -16,6 +16,8 @@ export const content = z
 
 export const keyEpoch = z.int().min(0).max(1_000_000).describe('The number of the key that opens the content.')
 
+export const noContent = () => new Problem('invalid', { issues: [{ path: ['content'], message: 'is required' }] })
+
 /** Refuses a text that is larger than the settings allow. */
 export function assertContentFits({ services }: Context, given: Record<string, unknown>): void {
   const { messageSize } = services.settings

@@ -24,8 +24,9 @@ import { getRow, reads } from '../verbs/read.ts'
 import { withoutUnchanged } from '../verbs/unchanged.ts'
 import { updateRow } from '../verbs/write.ts'
 import { createInput, ifVersion, updateInput } from '../verbs/write-inputs.ts'
+import { dropAttachmentsOf } from './attachments/remove.ts'
 import { assertKeyOfEditInUse } from './key-epoch.ts'
-import { assertContentFits, content, keyEpoch } from './message-content.ts'
+import { assertContentFits, content, keyEpoch, noContent } from './message-content.ts'
 import { type Sending, sendMessage } from './send-message.ts'
 
 const number = z
@@ -48,10 +49,17 @@ export const roomMessages = resource({
   streams: { room: 'room' },
   attributes: {
     number: attribute(number, { sql: messageNumber, sort: ['seq', 'subSeq'] }),
-    content: attribute(z.string().nullable().describe('`iv|tag|ciphertext` in base64; null once it is deleted.'), {
-      write: true,
-      input: content,
-    }),
+    content: attribute(
+      z
+        .string()
+        .nullable()
+        .describe('`iv|tag|ciphertext` in base64; null where it has attachments alone, or was deleted.'),
+      {
+        write: true,
+        default: null,
+        input: content.nullable(),
+      },
+    ),
     keyEpoch: attribute(keyEpoch, { write: true, default: 0 }),
     clientId: attribute(clientId, { write: 'create', default: null }),
     replyCount: attribute(z.int().describe('How many replies it has.'), { sql: replyCount }),
@@ -69,8 +77,13 @@ export const roomMessages = resource({
       alwaysVisible: true,
     }),
     replies: many('room-messages', { total: repliesTo }),
+    attachments: many('attachments', {
+      write: 'create',
+      default: [],
+      about: 'Files that the caller has uploaded for it.',
+    }),
   },
-  includes: ['room', 'member', 'member.user', 'thread'],
+  includes: ['room', 'member', 'member.user', 'thread', 'attachments'],
   page: { size: 50, max: 200 },
 })
 
@@ -92,6 +105,7 @@ export const roomMessagesRouter = router({
     .input(updateInput(roomMessages))
     .mutation(({ ctx, input }): Promise<RecordOf<typeof roomMessages>> => {
       assertContentFits(ctx, input)
+      if (input['content'] === null) throw noContent()
       return updateRow(ctx, roomMessages, input, {
         beforehand: (em) => lockRoomOf(em, input),
         afterFlush: ({ em, row }) => assertKeyOfEditInUse(ctx, em, row.id),
@@ -111,7 +125,9 @@ async function deleteMessage(ctx: Context, { id, ifVersion }: Version): Promise<
     await lockRoomOf(em, { id })
     await lockRow(ctx, em, roomMessages, { id, ifVersion, verb: 'delete' })
     const [erased] = await em.execute<{ room: number }[]>(eraseMessage, [roomMessages.ids.keyOf(id)])
-    if (erased) changes.add([`room:${erased.room}`], 'updated', 'room-messages', id)
+    if (!erased) return
+    await dropAttachmentsOf({ em, changes }, roomMessages.ids.keyOf(id))
+    changes.add([`room:${erased.room}`], 'updated', 'room-messages', id)
   })
   return { id }
 }

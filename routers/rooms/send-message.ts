@@ -12,14 +12,17 @@ import { Problem } from '../core/problems.ts'
 import { runNamed } from '../core/run-named.ts'
 import { unknown } from '../verbs/lock.ts'
 import { viewerOf } from '../verbs/viewer.ts'
+import { assertFewAttachments, linkToMessage } from './attachments/link.ts'
 import { assertKeyInUse } from './key-epoch.ts'
-import { assertContentFits } from './message-content.ts'
+import { assertContentFits, noContent } from './message-content.ts'
 
 /** What a message is sent with. */
 export interface Sending {
   room: string
   thread: string | null
-  content: string
+  /** Nothing where it has attachments alone. */
+  content: string | null
+  attachments: readonly string[]
   keyEpoch: number
   clientId: string | null
 }
@@ -27,6 +30,8 @@ export interface Sending {
 /** Gives a message its number and keeps it; returns its id. One that was sent before with the same client id stays as it is. */
 export async function sendMessage(ctx: Context, sending: Sending): Promise<number> {
   assertContentFits(ctx, { ...sending })
+  assertFewAttachments(ctx, sending.attachments)
+  if (sending.content === null && sending.attachments.length === 0) throw noContent()
   return changing(ctx, async (em, changes) => {
     const writer = await lockForWriter(ctx, em, Number(sending.room))
     const logged = await insert(em, writer, sending)
@@ -34,7 +39,9 @@ export async function sendMessage(ctx: Context, sending: Sending): Promise<numbe
     if (!created) return findSent(em, writer, sending)
     assertKeyInUse(ctx, sending.keyEpoch, writer)
     changes.addLogged(logged)
-    return Number(created.subject)
+    const [room, message] = [Number(sending.room), Number(created.subject)]
+    await linkToMessage(ctx, { em, changes, room, message, ids: sending.attachments })
+    return message
   })
 }
 

@@ -2,7 +2,7 @@ import { AI_USER_ID } from '../../entities/identity/user.ts'
 import { coalescedStatement } from '../../entities/sql/statement.ts'
 import { brand } from '../core/brand.ts'
 import type { BlockContext, ConfigBlock } from '../core/extension.ts'
-import { type FileRules, type Salts, SOCKET_PATH } from '../core/settings.ts'
+import { type Salts, SOCKET_PATH } from '../core/settings.ts'
 import { BUILT_IN_AI_PICTURE } from '../identity/pictures.ts'
 import { describedLocales } from '../ports/locales.ts'
 
@@ -24,9 +24,6 @@ export function saltsFor({ caller, settings }: BlockContext): Partial<Salts> | u
   if (caller.type === 'user') return settings.public.salts
   return caller.type === 'registering' ? { userdata, passkey, backup } : undefined
 }
-
-/** Messages carry no files yet, so none are taken. */
-const noFiles: FileRules = { maxFileSize: 0, allowedMimeTypes: [], allowedExtensions: [] }
 
 /** What calls the AI user in a text. */
 const AI_HANDLE = `@${brand}`
@@ -69,7 +66,7 @@ export const builtInBlocks: readonly ConfigBlock[] = [
       return { handle: AI_HANDLE, ...aiUser }
     },
   },
-  { key: 'storage_files', of: (ctx) => (isUser(ctx) ? { ...noFiles } : undefined) },
+  { key: 'storage_files', of: (ctx) => (isUser(ctx) ? { ...ctx.settings.public.files } : undefined) },
   { key: 'storage_avatars', of: (ctx) => (isUser(ctx) ? { ...ctx.settings.public.avatars } : undefined) },
   {
     key: 'extApp',

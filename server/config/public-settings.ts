@@ -1,6 +1,7 @@
 import mime from 'mime'
 import type { FileRules, PublicSettings, Salts } from '../../routers/core/settings.ts'
 import { fallbackSalt, saltSettings } from '../../routers/identity/salts.ts'
+import { fileRulesOf } from './file-kinds.ts'
 import type { Env } from './settings.ts'
 
 const pictures = ['image/png', 'image/jpeg', 'image/webp', 'image/gif', 'image/avif']
@@ -14,6 +15,7 @@ export function publicSettings(env: Env, appKey: string): PublicSettings {
       restrictCharacters: env.APP_SECURITY_PASSKEY_CHAR_LIMITATION,
     },
     avatars: rulesOf(env.MAX_AVATAR_FILE_SIZE, pictures),
+    files: fileRulesOf(env),
   }
 }
 

@@ -5,6 +5,7 @@ import { metaOf } from '../../routers/core/trpc.ts'
 import { appRouter } from '../../routers/index.ts'
 import { publicKeyOf } from '../kit/identity/public-key.ts'
 import { clientOf } from '../kit/json-api/client.ts'
+import { sendWith, upload } from '../kit/rooms/attachments.ts'
 import { follow, type Sight, sightOf } from '../kit/rooms/follower.ts'
 import { rekey } from '../kit/rooms/keys.ts'
 import { send } from '../kit/rooms/messages.ts'
@@ -23,9 +24,11 @@ async function makeWorld() {
   await join(svc, room, 'cyd', 'viewer')
   const first = (await send(svc.bob, room)).one.id
   await send(svc.ada, room, {}, first)
+  const { one: file } = await upload(svc, svc.people.bob.token, 'Hello')
+  await sendWith(svc.bob, room, [file.id])
   const invitation = (await invite(svc.ada, room, svc.people.dan.id, 'viewer')).one.id
   const member = async (name: 'ada' | 'bob' | 'cyd') => (await membershipOf(svc, room, svc.people[name].id))?.id ?? ''
-  return { room, first, invitation, member }
+  return { room, first, invitation, member, attachment: file.id }
 }
 
 type World = Awaited<ReturnType<typeof makeWorld>>
@@ -76,6 +79,10 @@ const table: Record<string, Record<string, (world: World) => Answered>> = {
   },
   'roomMessages.create': {
     'a message is sent': ({ room }) => send(svc.ada, room),
+    'a message with an attachment is sent': async ({ room }) => {
+      const { one } = await upload(svc, svc.people.ada.token, 'Hello')
+      return sendWith(svc.ada, room, [one.id])
+    },
     'a reply is sent': ({ room, first }) => send(svc.ada, room, {}, first),
   },
   'roomMessages.update': {
@@ -83,6 +90,12 @@ const table: Record<string, Record<string, (world: World) => Answered>> = {
   },
   'roomMessages.delete': {
     'a message is deleted': ({ first }) => svc.ada.delete(`/room-messages/${first}`),
+  },
+  'attachments.upload': {
+    'a file is uploaded': () => upload(svc, svc.people.bob.token, 'Hello'),
+  },
+  'attachments.delete': {
+    'an attachment is deleted': ({ attachment }) => svc.ada.delete(`/attachments/${attachment}`),
   },
   'roomKeys.rekey': { 'a room gets its next key': ({ room }) => rekey(svc.bob, room) },
   'userKeychainValues.batchUpdate': {
@@ -109,7 +122,7 @@ const table: Record<string, Record<string, (world: World) => Answered>> = {
   },
 }
 
-const types = ['rooms', 'room-members', 'room-messages']
+const types = ['rooms', 'room-members', 'room-messages', 'attachments']
 
 test('every procedure that changes rooms, members or messages is in the table', () => {
   const procedures = Object.entries(appRouter._def.procedures as unknown as Record<string, AnyTRPCProcedure>)
@@ -145,5 +158,10 @@ describe('the state before and the changes since make what a fresh read shows', 
 
 const plain = (sight: Sight) =>
   Object.fromEntries(
-    [...sight].toSorted(([a], [b]) => a.localeCompare(b)).map(([key, { attributes }]) => [key, attributes]),
+    [...sight]
+      .toSorted(([a], [b]) => a.localeCompare(b))
+      .map(([key, { attributes, relationships }]) => [
+        key,
+        { ...attributes, files: relationships?.['attachments']?.data },
+      ]),
   )

@@ -58,6 +58,8 @@ describe('blocks of configuration', () => {
       USERDATA_ENCRYPTION_SALT: 'a salt of sixteen',
       APP_SECURITY_PASSKEY_ALLOW_PASTE: 'false',
       MAX_AVATAR_FILE_SIZE: '1000',
+      MAX_FILE_SIZE: '5000',
+      ALLOWED_FILE_MIME_TYPES: 'application/pdf, image/png',
     })
     const blocks = await blocksFor(svc, userOf(svc), 'main')
     expect(blocks['locale']).toEqual({
@@ -78,7 +80,11 @@ describe('blocks of configuration', () => {
       svcUserUsername: 'svc',
       svcUserAvatar: 'built-in/ai-user.webp',
     })
-    expect(blocks['storage_files']).toEqual({ maxFileSize: 0, allowedMimeTypes: [], allowedExtensions: [] })
+    expect(blocks['storage_files']).toEqual({
+      maxFileSize: 5000,
+      allowedMimeTypes: ['application/pdf', 'image/png'],
+      allowedExtensions: ['pdf', 'png'],
+    })
     expect(blocks['storage_avatars']).toMatchObject({
       maxFileSize: 1000,
       allowedExtensions: expect.arrayContaining(['png', 'jpg']),

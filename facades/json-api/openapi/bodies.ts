@@ -1,5 +1,6 @@
 import type { Relation } from '../../../routers/resource/declare.ts'
 import type { ServedRoute } from '../exposed-routes.ts'
+import { formType, mediaType } from '../wire.ts'
 import { type Components, constant, listOf, nullable, type ObjectSchema, objectOf } from './components.ts'
 import { inputOf } from './inputs.ts'
 import type { AnswerSchemas } from './schemas.ts'
@@ -15,6 +16,9 @@ function partOf(schema: ObjectSchema, isPart: (name: string) => boolean): Object
   return { ...rest, ...(needed.length > 0 && { required: needed }), properties: Object.fromEntries(part) }
 }
 
+/** By media type. */
+type BodyContent = Record<string, ObjectSchema>
+
 /** The bodies that are sent to a route, by media type; nothing where it takes none. */
 export class BodySchemas {
   readonly #components: Components
@@ -25,18 +29,27 @@ export class BodySchemas {
     this.#answers = answers
   }
 
-  of(route: ServedRoute): { document: ObjectSchema; plain?: ObjectSchema } | undefined {
-    const { method, answers, relation } = route
+  of(route: ServedRoute): BodyContent | undefined {
+    const { method, answers, relation, takesFile } = route
     if (method === 'GET' || answers === 'nothing') return undefined
     if (answers === 'linkage' && relation)
-      return { document: objectOf({ data: listOf(this.#answers.identifier(relation.of.to)) }) }
+      return { [mediaType]: objectOf({ data: listOf(this.#answers.identifier(relation.of.to)) }) }
     const input = inputOf(this.#components, route)
-    return answers === 'action' ? this.#action(route, input) : { document: this.#resource(route, input) }
+    if (takesFile) return { [formType]: this.#form(input) }
+    return answers === 'action' ? this.#action(route, input) : { [mediaType]: this.#resource(route, input) }
   }
 
   #action({ resource }: ServedRoute, input: ObjectSchema) {
     const plain = this.#components.members.schema(partOf(input, (name) => name !== 'id'))
-    return { plain, document: objectOf({ data: objectOf({ type: constant(resource.type), attributes: plain }) }) }
+    const document = objectOf({ data: objectOf({ type: constant(resource.type), attributes: plain }) })
+    return { [mediaType]: document, 'application/json': plain }
+  }
+
+  /** The name is that of the file. */
+  #form(input: ObjectSchema): ObjectSchema {
+    const { properties = {} } = this.#components.members.schema(partOf(input, (name) => name !== 'name'))
+    const file = { type: 'string', format: 'binary', description: 'The file, as the last part of the form.' }
+    return objectOf({ ...properties, file }, Object.keys(properties))
   }
 
   #resource({ resource, method }: ServedRoute, input: ObjectSchema): ObjectSchema {

@@ -39,11 +39,8 @@ export function operationOf(writing: Writing, route: ServedRoute): Described {
     parameters: parametersOf(components, route, target, resources),
     ...(body && {
       requestBody: {
-        required: (body.plain ?? body.document).required !== undefined,
-        content: {
-          [mediaType]: { schema: body.document },
-          ...(body.plain && { 'application/json': { schema: body.plain } }),
-        },
+        required: Object.values(body).at(-1)?.required !== undefined,
+        content: Object.fromEntries(Object.entries(body).map(([type, schema]) => [type, { schema }])),
       },
     }),
     responses: { ...success(writing, route, target), ...refusals(writing, route, body !== undefined) },
@@ -64,6 +61,7 @@ function idOf({ name, answers, relation, method }: ServedRoute): string {
 
 function success({ answers: schemas }: Writing, route: ServedRoute, target: Resource): Described {
   const { answers, method } = route
+  if (answers === 'file') return fileAnswer
   const read = method === 'GET'
   const schema = answers === 'nothing' ? undefined : schemaOf(schemas, route, target)
   const status = answers === 'created' ? 201 : 200
@@ -78,6 +76,16 @@ function success({ answers: schemas }: Writing, route: ServedRoute, target: Reso
   }
 }
 
+const bytes = { '*/*': { schema: { type: 'string', format: 'binary' } } }
+const tagged = { ETag: header('Stands for exactly these bytes.') }
+const part = { 'Content-Range': header('Which part of how many bytes.') }
+
+const fileAnswer: Described = {
+  200: { description: STATUS_CODES[200], headers: tagged, content: bytes },
+  206: { description: STATUS_CODES[206], headers: { ...tagged, ...part }, content: bytes },
+  304: { description: STATUS_CODES[304] },
+}
+
 function schemaOf(schemas: AnswerSchemas, { answers, method, relation }: ServedRoute, target: Resource): Described {
   const isMany = answers === 'page' || relation?.of.many
   if (answers === 'action') return schemas.action(target)
@@ -90,7 +98,8 @@ function schemaOf(schemas: AnswerSchemas, { answers, method, relation }: ServedR
 function refusals(writing: Writing, route: ServedRoute, hasBody: boolean): Described {
   const { method, url, answers } = route
   const statuses = [
-    ...[400, 401, 403, 406, 500, 503],
+    ...[400, 401, 403, 500, 503],
+    ...(answers === 'file' ? [404, 412, 416] : [406]),
     ...(url.includes('/:id') || hasBody || answers === 'action' ? [404] : []),
     // A body is judged, even where nobody asks for one.
     ...(method === 'GET' ? [] : [409, 413, 415, 422]),
@@ -98,7 +107,7 @@ function refusals(writing: Writing, route: ServedRoute, hasBody: boolean): Descr
     ...(insistsOn(writing.components, route) ? [412] : []),
     ...(isRepeatable(route) ? [429] : []),
   ]
-  return Object.fromEntries(statuses.toSorted().map((status) => [status, refusal(writing, status)]))
+  return Object.fromEntries([...new Set(statuses)].toSorted().map((status) => [status, refusal(writing, status)]))
 }
 
 const refusalHeaders: Record<number, string> = { 401: 'WWW-Authenticate', 429: 'Retry-After', 503: 'Retry-After' }

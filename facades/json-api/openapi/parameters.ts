@@ -12,11 +12,13 @@ type Resources = ReadonlyMap<string, Resource>
 export function parametersOf(components: Components, route: ServedRoute, target: Resource, resources: Resources) {
   const { properties = {} } = inputOf(components, route)
   return [
-    ...(route.url.includes('/:id') ? [{ name: 'id', in: 'path', required: true, schema: properties['id'] ?? {} }] : []),
+    ...pathParameters(route).map((name) => ({ name, in: 'path', required: true, schema: properties[name] ?? {} })),
     ...queryParameters(components, route, target, resources),
     ...headersOf(components, route),
   ]
 }
+
+const pathParameters = ({ url }: ServedRoute) => [...url.matchAll(/:(\w+)/g)].map(([, name = '']) => name)
 
 function queryParameters(components: Components, route: ServedRoute, target: Resource, resources: Resources) {
   const { properties = {} } = queryOf(components, route, target)

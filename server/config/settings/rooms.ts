@@ -1,6 +1,9 @@
 import { z } from 'zod'
 import { timerDuration } from '../../../routers/ports/duration.ts'
+import { mediaTypes } from '../file-kinds.ts'
 import { count, flag } from './kinds.ts'
+
+const MB = 1024 * 1024
 
 /** Settings of rooms and of the change log. */
 export const roomsShape = {
@@ -15,6 +18,12 @@ export const roomsShape = {
     .enum(['advise', 'enforce'])
     .default('advise')
     .describe('Whether messages with an earlier key of their room are refused, a minute after it got another one'),
+  MAX_FILE_SIZE: count(10 * MB, 1, 1024 * MB).describe('Largest file of a message, in bytes'),
+  ALLOWED_FILE_MIME_TYPES: mediaTypes.describe(
+    'The only kinds of files that messages may have, comma separated media types; all that are known when absent',
+  ),
+  MAX_ATTACHMENT_FILES: count(10, 1, 100).describe('Largest number of files of a message'),
+  ATTACHMENT_QUOTA: count(1024 * MB, 1).describe('How many bytes of files a person may keep'),
   CHANGE_LOG_DAYS: count(7, 1, 365).describe('How many days long a change can be caught up with'),
   SYNC_LOG: flag(false).describe(
     'Whether the answer of a mutation lists the positions that it wrote to the change log',

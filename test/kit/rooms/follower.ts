@@ -6,6 +6,7 @@ interface Change {
 }
 
 const MORE = 'page[size]=200'
+const WITH_FILES = 'include=attachments'
 
 /** What a person sees of rooms, by `{type}/{id}`. */
 export type Sight = Map<string, Resource>
@@ -13,7 +14,7 @@ export type Sight = Map<string, Resource>
 /** Reads everything that a person sees of rooms, members, invitations and messages. */
 export async function sightOf(client: Client): Promise<Sight> {
   const sight: Sight = new Map()
-  for (const path of ['/rooms', '/room-members', '/room-messages'])
+  for (const path of ['/rooms?', '/room-members?', `/room-messages?${WITH_FILES}&`])
     for (const resource of await allOf(client, path)) sight.set(keyOf(resource), resource)
   return sight
 }
@@ -21,7 +22,7 @@ export async function sightOf(client: Client): Promise<Sight> {
 async function allOf(client: Client, path: string): Promise<Resource[]> {
   const found: Resource[] = []
   for (let number = 1; ; number++) {
-    const { list, total } = await client.get(`${path}?${MORE}&page[number]=${number}`)
+    const { list, total } = await client.get(`${path}${MORE}&page[number]=${number}`)
     found.push(...list)
     if (found.length >= total || list.length === 0) return found
   }
@@ -40,11 +41,11 @@ export async function follow(client: Client) {
     if (status === 200) positions.set(path, String(meta['position']))
   }
   await begin('/users/me')
-  for (const { id } of await allOf(client, '/rooms')) await begin(`/rooms/${id}`)
+  for (const { id } of await allOf(client, '/rooms?')) await begin(`/rooms/${id}`)
   const sight = await sightOf(client)
 
   async function read(key: string): Promise<void> {
-    const { status, one } = await client.get(`/${key}`)
+    const { status, one } = await client.get(`/${key}${key.startsWith('room-messages/') ? `?${WITH_FILES}` : ''}`)
     // Who was a member is found by what they wrote, and stands in no list.
     if (status === 200 && one.attributes['state'] !== 'removed') sight.set(key, one)
     else sight.delete(key)
@@ -52,7 +53,7 @@ export async function follow(client: Client) {
 
   async function enter(id: string): Promise<void> {
     await begin(`/rooms/${id}`)
-    for (const path of [`/rooms/${id}/members`, `/rooms/${id}/messages`])
+    for (const path of [`/rooms/${id}/members?`, `/rooms/${id}/messages?${WITH_FILES}&`])
       for (const resource of await allOf(client, path)) sight.set(keyOf(resource), resource)
   }
 
@@ -66,6 +67,8 @@ export async function follow(client: Client) {
 
   async function apply({ kind, subject }: Change, path: string): Promise<void> {
     const [type = ''] = kind.split('.')
+    // They are read with their messages, which change with them.
+    if (type === 'attachments') return
     await read(`${type}/${subject}`)
     if (type === 'room-messages') await read(path.slice(1))
     if (type !== 'rooms') return

@@ -1,0 +1,63 @@
+import { compile, type ParameterBinder } from '../sql/scope.ts'
+import { statement } from '../sql/statement.ts'
+import { visibleAttachments } from './attachment.ts'
+
+/** What is needed to send the bytes of a file. */
+export interface FileOfAttachment {
+  uuid: string
+  name: string
+  mime: string
+  bytes: number
+  sealedKey: string
+}
+
+const fileWhere = (where: (sql: ParameterBinder) => string) =>
+  compile<FileOfAttachment>(
+    { unrestricted: false },
+    (sql) => `select a.uuid, a.name, a.mime, a.bytes, a.sealed_key as "sealedKey" from attachments a
+      where ${where(sql)} and ${visibleAttachments('a', sql)}`,
+  )
+
+/** The file of an attachment that the viewer sees, by its id or by its name in the file store. */
+export const fileById = fileWhere((sql) => `a.id = any(${sql.param('ids')})`)
+export const fileByUuid = fileWhere((sql) => `a.uuid = ${sql.valueOf('uuid')('text')}::uuid`)
+
+/** Values: the person's id. How many bytes they keep. */
+export const sumBytesOf = 'select coalesce(sum(bytes), 0)::float8 as bytes from attachments where uploader_id = ?'
+
+/**
+ * Values: the message's id, its room's, the uploader's, and the ids of attachments. Of those, only the uploader's own that
+ * belong to no message yet are linked, and returned.
+ */
+export const linkAttachments = statement<{ id: number }>(
+  'link-attachments',
+  `update attachments set message_id = $1, room_id = $2, updated_at = now()
+    where id = any($4::int[]) and uploader_id = $3 and message_id is null returning id`,
+)
+
+/** An attachment that is no more, with the message that it belonged to. */
+export interface RemovedAttachment {
+  id: number
+  uuid: string
+  room: number | null
+  message: number | null
+}
+
+const removeWhere = (where: string) =>
+  `delete from attachments where ${where} returning id, uuid, room_id as room, message_id as message`
+
+/** Values: the id of an attachment, of a message, or of a person. */
+export const removeAttachment = removeWhere('id = ?')
+export const removeAttachmentsOfMessage = removeWhere('message_id = ?')
+export const removeAttachmentsOfUploader = removeWhere('uploader_id = ?')
+
+/** Values: the room's id. The names of the files of its messages. */
+export const listFilesOfRoom = 'select uuid from attachments where room_id = ?'
+
+/** Values: ids of messages. Of those that have neither text nor attachments any more, only the place is left. */
+export const eraseEmptyMessages = statement<never>(
+  'erase-empty-messages',
+  `update room_messages m set deleted_at = now(), updated_at = now()
+    where id = any($1::int[]) and content is null and deleted_at is null
+      and not exists (select from attachments a where a.message_id = m.id)`,
+)

@@ -1,0 +1,54 @@
+import { defineEntity, p } from '@mikro-orm/core'
+import { User } from '../identity/user.ts'
+import { id, timestamps } from '../sql/columns.ts'
+import type { SqlPredicate } from '../sql/scope.ts'
+import { Room } from './room.ts'
+import { roomsOfViewer, roomsToAdminister } from './room-member.ts'
+import { RoomMessage } from './room-message.ts'
+
+export const fileTypes = ['image', 'document', 'audio', 'video', 'other'] as const
+export type FileType = (typeof fileTypes)[number]
+
+/** A file that somebody has uploaded, and the message that it belongs to. Its bytes are in the file store. */
+export const Attachment = defineEntity({
+  name: 'Attachment',
+  tableName: 'attachments',
+  indexes: [
+    {
+      name: 'attachments_unlinked_index',
+      expression: `create index "attachments_unlinked_index" on "attachments" ("created_at") where message_id is null`,
+    },
+  ],
+  properties: {
+    id,
+    ...timestamps,
+    /** The name of the file in the file store. */
+    uuid: p.uuid().unique(),
+    uploader: () => p.manyToOne(User).deleteRule('cascade').index().ref(),
+    /** Nothing until a message is sent with it; the room is that of the message. */
+    message: () => p.manyToOne(RoomMessage).deleteRule('cascade').nullable().index().ref(),
+    room: () => p.manyToOne(Room).deleteRule('cascade').nullable().index().ref(),
+    /** As the uploader called it. */
+    name: p.string().length(255),
+    /** By the bytes, never by the name. */
+    mime: p.string().length(127),
+    fileType: p.enum(fileTypes),
+    bytes: p.integer(),
+    /** Whether the bytes are ciphertext of the uploader's browser. */
+    clientEncrypted: p.boolean(),
+    /** The key of the file, sealed with the application key. */
+    sealedKey: p.string(),
+  },
+})
+
+/** Those of the caller, and those in the caller's rooms. */
+export const visibleAttachments: SqlPredicate = (attachment, sql) =>
+  `(${attachment}.uploader_id = ${sql.param('viewer')} or ${attachment}.room_id = any(${roomsOfViewer(sql)}))`
+
+/** The caller's own, and those in rooms that they administer. */
+export const removableAttachments: SqlPredicate = (attachment, sql) =>
+  `(${attachment}.uploader_id = ${sql.param('viewer')} or ${attachment}.room_id = any(${roomsToAdminister(sql)}))`
+
+/** Names a file in addresses: `group-{uuid}`, with the extension of its name. */
+export const attachmentIdentifier: SqlPredicate = (attachment) =>
+  `concat('group-', ${attachment}.uuid, substring(${attachment}.name from '\\.[A-Za-z0-9]{1,10}$'))`

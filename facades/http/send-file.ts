@@ -1,0 +1,49 @@
+import type { Readable } from 'node:stream'
+import { create as contentDisposition } from 'content-disposition'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FileContent } from '../../routers/core/file-content.ts'
+import { Problem } from '../../routers/core/problems.ts'
+import type { ByteRange } from '../../routers/ports/file-store.ts'
+import { isKnown, listsStrongly } from './conditional.ts'
+
+/** A browser may save it, and runs nothing that is in it. */
+const POLICY = "default-src 'none'; frame-ancestors 'none'; sandbox"
+
+/** Answers with a file, or with the part that is asked for: returns what the framework is to send. */
+export function sendFile(request: FastifyRequest, reply: FastifyReply, file: FileContent): Readable | undefined {
+  const { name, mime, bytes, tag } = file.facts
+  const etag = `"${tag}"`
+  const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = request.headers
+  reply.headers({ etag, 'cache-control': 'private, no-cache', 'content-security-policy': POLICY })
+  if (ifMatch !== undefined && !listsStrongly(ifMatch, etag)) throw new Problem('precondition_failed')
+  if (isKnown(ifNoneMatch, etag)) return void reply.code(304)
+  const range = rangeOf(request, reply, { bytes, etag })
+  reply.headers({
+    'accept-ranges': 'bytes',
+    'content-disposition': contentDisposition(name),
+    'content-length': range ? range.end - range.start + 1 : bytes,
+    'content-type': mime,
+    ...(range && { 'content-range': `bytes ${range.start}-${range.end}/${bytes}` }),
+  })
+  reply.code(range ? 206 : 200)
+  return request.method === 'HEAD' ? undefined : file.read(range)
+}
+
+/** The one part of a file that is asked for; nothing where it is the whole, as which several parts are sent, too. */
+function rangeOf(
+  { headers, method }: FastifyRequest,
+  reply: FastifyReply,
+  { bytes, etag }: { bytes: number; etag: string },
+): ByteRange | undefined {
+  const { range = '', 'if-range': ifRange } = headers
+  const [, first = '', last = ''] = /^bytes=\s*(\d*)-(\d*)\s*$/i.exec(range) ?? []
+  // Only the very same bytes can be completed, and a date never says so.
+  const isStale = ifRange !== undefined && String(ifRange).trim() !== etag
+  const isBackwards = first !== '' && last !== '' && Number(last) < Number(first)
+  if (method !== 'GET' || isStale || isBackwards || first + last === '') return undefined
+  const start = first === '' ? Math.max(0, bytes - Number(last)) : Number(first)
+  const end = first === '' || last === '' ? bytes - 1 : Math.min(Number(last), bytes - 1)
+  if (start <= end) return { start, end }
+  reply.header('content-range', `bytes */${bytes}`)
+  throw new Problem('range_not_satisfiable')
+}

@@ -1,0 +1,36 @@
+import type { EntityManager } from '@mikro-orm/postgresql'
+import { linkAttachments } from '../../../entities/rooms/attachment.sql.ts'
+import type { ChangeRecorder } from '../../core/change-recorder.ts'
+import type { Context } from '../../core/context.ts'
+import { Problem } from '../../core/problems.ts'
+import { runNamed } from '../../core/run-named.ts'
+import { unknown } from '../../verbs/lock.ts'
+import { viewerOf } from '../../verbs/viewer.ts'
+import { attachments } from './attachments.ts'
+
+interface Linking {
+  em: EntityManager
+  changes: ChangeRecorder
+  room: number
+  message: number
+  ids: readonly string[]
+}
+
+/** Makes the caller's files part of a message that was just written. One that is not theirs, or belongs to a message, is not there. */
+export async function linkToMessage(ctx: Context, { em, changes, room, message, ids }: Linking): Promise<void> {
+  if (ids.length === 0) return
+  const linked = await runNamed(em, linkAttachments, [message, room, viewerOf(ctx).viewer, ids.map(Number)])
+  const known = new Set(linked.map(({ id }) => String(id)))
+  const issues = ids.flatMap((id, index) => (known.has(id) ? [] : [unknown(attachments.type, ['attachments', index])]))
+  if (issues.length > 0) throw new Problem('not_found', { issues })
+  for (const { id } of linked) changes.add([`room:${room}`], 'created', attachments.type, id)
+}
+
+/** Throws where a message has more files than the settings allow. */
+export function assertFewAttachments({ services }: Context, ids: readonly string[]): void {
+  const { perMessage } = services.settings.attachments
+  if (ids.length <= perMessage) return
+  throw new Problem('invalid', {
+    issues: [{ path: ['attachments'], message: `must have at most ${perMessage} files` }],
+  })
+}

@@ -1,0 +1,78 @@
+import type { EntityManager } from '@mikro-orm/postgresql'
+import { z } from 'zod'
+import { sumBytesOf } from '../../../entities/rooms/attachment.sql.ts'
+import { Attachment } from '../../../entities/rooms/attachment.ts'
+import type { Context } from '../../core/context.ts'
+import { Problem } from '../../core/problems.ts'
+import type { StoredFile } from '../../ports/file-store.ts'
+import type { RecordOf } from '../../resource/record.ts'
+import { getRow } from '../../verbs/read.ts'
+import { attachments } from './attachments.ts'
+import type { FileKind } from './file-kind.ts'
+import { FileInspector } from './inspect-file.ts'
+
+/** Neither separates folders, nor controls a terminal, nor turns the direction of text round. */
+const fileName = z
+  .string()
+  .trim()
+  .min(1)
+  .max(255)
+  .regex(/^[^\p{Cc}/\\\u202A-\u202E\u2066-\u2069]*$/u, { error: 'must be the name of a file, without a folder' })
+
+/** A form can only have text. */
+const flag = z.union([z.boolean(), z.enum(['true', 'false'])]).transform((given) => String(given) === 'true')
+
+export const uploadInput = z.strictObject({
+  name: fileName.describe('The name of the file.'),
+  clientEncrypted: flag
+    .default(false)
+    .describe('Whether the bytes are ciphertext, made by a browser. They are stored as they are.'),
+})
+
+type UploadInput = z.output<typeof uploadInput>
+
+/** Stores the file that comes with a call, and the attachment that it is from now on. */
+export async function upload(
+  ctx: Context,
+  person: number,
+  { name, clientEncrypted }: UploadInput,
+): Promise<RecordOf<typeof attachments>> {
+  const { files, settings } = ctx.services
+  if (!ctx.file) throw new Problem('invalid', { issues: [{ path: ['file'], message: 'is required' }] })
+  const inspector = new FileInspector(settings.public.files, clientEncrypted)
+  const file = await files.write(inspector.inspect(ctx.file))
+  const id = await keep(ctx, { person, name, clientEncrypted, file, kind: inspector.kind }).catch(
+    async (error: unknown) => {
+      await files.remove([file.name])
+      throw error
+    },
+  )
+  return getRow(ctx, attachments, String(id))
+}
+
+interface Kept {
+  person: number
+  name: string
+  clientEncrypted: boolean
+  file: StoredFile
+  kind: FileKind
+}
+
+function keep(ctx: Context, { person, name, clientEncrypted, file, kind }: Kept): Promise<number> {
+  return ctx.em().transactional(async (em) => {
+    await assertWithinQuota(ctx, em, person, file.bytes)
+    const { name: uuid, bytes, sealedKey } = file
+    const row = em.create(Attachment, { uuid, uploader: person, name, ...kind, bytes, clientEncrypted, sealedKey })
+    await em.flush()
+    return row.id
+  })
+}
+
+/** Locks the person, so that two uploads do not go past the quota at once. */
+async function assertWithinQuota({ services }: Context, em: EntityManager, person: number, more: number) {
+  const { bytesPerPerson } = services.settings.attachments
+  await em.execute('select from users where id = ? for no key update', [person])
+  const [kept] = await em.execute<[{ bytes: number }]>(sumBytesOf, [person])
+  if (kept.bytes + more <= bytesPerPerson) return
+  throw new Problem('invalid', { detail: `A person keeps at most ${bytesPerPerson} bytes of files.` })
+}

@@ -1,0 +1,57 @@
+import mime from 'mime'
+import type { FileRules } from '../../routers/core/settings.ts'
+import { list } from './settings/kinds.ts'
+
+const office = 'application/vnd.openxmlformats-officedocument'
+const openDocument = 'application/vnd.oasis.opendocument'
+
+/** What files can be by their bytes. */
+const kinds: readonly string[] = [
+  ...['png', 'apng', 'jpeg', 'gif', 'webp', 'avif', 'bmp', 'tiff', 'svg+xml'].map((kind) => `image/${kind}`),
+  ...['pdf', 'rtf', 'xml'].map((kind) => `application/${kind}`),
+  ...['wordprocessingml.document', 'spreadsheetml.sheet', 'presentationml.presentation'].map(
+    (kind) => `${office}.${kind}`,
+  ),
+  ...['text', 'spreadsheet', 'presentation'].map((kind) => `${openDocument}.${kind}`),
+  ...['mpeg', 'wav', 'ogg', 'x-m4a'].map((kind) => `audio/${kind}`),
+  ...['mp4', 'webm'].map((kind) => `video/${kind}`),
+  ...['plain', 'csv', 'html'].map((kind) => `text/${kind}`),
+]
+
+/** What browsers call files that are plain text by their bytes. */
+const plainText: readonly string[] = [
+  ...['json', 'schema+json', 'javascript', 'x-javascript', 'typescript', 'yaml', 'x-yaml', 'sql', 'x-sql'],
+  ...['x-sh', 'x-shellscript', 'x-perl', 'x-php', 'x-httpd-php', 'x-ruby', 'x-tex', 'toml', 'x-ndjson'],
+]
+  .map((kind) => `application/${kind}`)
+  .concat(
+    ...['calendar', 'vcard', 'css', 'javascript', 'jsx', 'markdown', 'x-markdown', 'mdx', 'yaml', 'x-yaml'],
+    ...['x-c', 'x-csrc', 'x-chdr', 'x-c++src', 'x-c++hdr', 'x-csharp', 'x-java', 'x-java-source', 'x-kotlin', 'x-go'],
+    ...['x-rust', 'x-scala', 'x-python', 'x-ruby', 'x-perl', 'x-php', 'x-lua', 'x-sql', 'x-sh', 'x-tex', 'x-rst'],
+    ...['x-haskell', 'x-erlang', 'x-diff', 'x-patch', 'x-vcard', 'x-vcalendar', 'x-scss', 'x-less', 'vtt'],
+  )
+  .map((kind) => (kind.includes('/') ? kind : `text/${kind}`))
+
+const plainTextExtensions =
+  'txt text log md markdown mdx json jsonl yaml yml toml ini conf env css scss less js mjs jsx ts tsx php py r rb pl sh ps1 c h cpp hpp cs java kt go rs scala swift lua hs erl sql tex rst diff patch ics vcf vtt'.split(
+    ' ',
+  )
+
+/** Media types of which some are allowed. */
+export const mediaTypes = list.refine((given) => given.every((kind) => kinds.includes(kind)), {
+  error: ({ input }) =>
+    `must be some of ${kinds.join(', ')}, and ${(input as string[]).find((kind) => !kinds.includes(kind))} is none`,
+})
+
+/** Which files messages may have. */
+export function fileRulesOf(env: { MAX_FILE_SIZE: number; ALLOWED_FILE_MIME_TYPES: string[] }): FileRules {
+  const { MAX_FILE_SIZE: maxFileSize, ALLOWED_FILE_MIME_TYPES: only } = env
+  const allowed = only.length > 0 ? only : kinds
+  const takesText = allowed.includes('text/plain')
+  const extensions = allowed.flatMap((kind) => [...(mime.getAllExtensions(kind) ?? [])])
+  return {
+    maxFileSize,
+    allowedMimeTypes: [...allowed, ...(takesText ? plainText : [])],
+    allowedExtensions: [...new Set([...extensions, ...(takesText ? plainTextExtensions : [])])],
+  }
+}

@@ -1,0 +1,77 @@
+import { base, type Client, clientOf, type JsonApiApp, type Resource, to, toMany } from '../json-api/client.ts'
+
+export const PNG = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+)
+
+interface Sending {
+  name?: string
+  /** Fields of the form in front of the file. */
+  fields?: Record<string, string>
+  /** As a browser would say it; the service looks at the bytes. */
+  type?: string
+}
+
+/** Uploads a file as a browser does. */
+export async function upload(
+  svc: JsonApiApp,
+  token: string | undefined,
+  bytes: Uint8Array | string,
+  { name = 'notes.txt', fields = {}, type = 'text/plain' }: Sending = {},
+) {
+  const form = new FormData()
+  for (const [field, value] of Object.entries(fields)) form.append(field, value)
+  form.append('file', new Blob([bytes as Uint8Array<ArrayBuffer>], { type }), name)
+  return sendForm(svc, token, form)
+}
+
+export async function sendForm(
+  { url }: JsonApiApp,
+  token: string | undefined,
+  body: FormData | ReadableStream | string,
+  headers: Record<string, string> = {},
+) {
+  const response = await fetch(`${url}${base}/attachments/actions/upload`, {
+    method: 'POST',
+    headers: { ...(token && { authorization: `Bearer ${token}` }), ...headers },
+    body,
+    ...(body instanceof ReadableStream && { duplex: 'half' }),
+  } as RequestInit)
+  const text = await response.text()
+  const { data, errors = [] } = JSON.parse(text || '{}') as { data: Resource; errors?: { code: string }[] }
+  return { status: response.status, text, one: data, errors }
+}
+
+/** The bytes of an attachment, as somebody gets them. */
+export async function download(
+  svc: JsonApiApp,
+  token: string | undefined,
+  id: string,
+  headers: Record<string, string> = {},
+) {
+  const response = await svc.send('GET', `${base}/attachments/${id}/actions/download`, { token, headers })
+  return { status: response.status, headers: response.headers, bytes: Buffer.from(await response.arrayBuffer()) }
+}
+
+/** Sends a message with attachments. */
+export const sendWith = (by: Pick<Client, 'create'>, room: string, ids: readonly string[], more: object = {}) =>
+  by.create('room-messages', more, { room: to('rooms', room), attachments: toMany('attachments', ids) })
+
+/** The names of the files that are on the disk. */
+export async function storedFiles({ services }: JsonApiApp): Promise<string[]> {
+  const names: string[] = []
+  for await (const { name } of services.files.list()) names.push(name)
+  return names.sort()
+}
+
+/** A person who may call everything that rooms are about, with the ways to send files. */
+export async function newUploader(svc: JsonApiApp) {
+  const person = await svc.user({ abilities: ['read', 'write', 'user'] })
+  return {
+    ...person,
+    ...clientOf(svc, person.token),
+    upload: (bytes: Uint8Array | string, sending?: Sending) => upload(svc, person.token, bytes, sending),
+    download: (id: string, headers?: Record<string, string>) => download(svc, person.token, id, headers),
+  }
+}
