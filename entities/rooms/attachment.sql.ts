@@ -13,7 +13,7 @@ export interface FileOfAttachment {
 
 const fileWhere = (where: (sql: ParameterBinder) => string) =>
   compile<FileOfAttachment>(
-    { unrestricted: false },
+    { unrestricted: false, plannedOnce: true },
     (sql) => `select a.uuid, a.name, a.mime, a.bytes, a.sealed_key as "sealedKey" from attachments a
       where ${where(sql)} and ${visibleAttachments('a', sql)}`,
   )

@@ -1,7 +1,7 @@
 import mime from 'mime'
 import type { FileRules, PublicSettings, Salts } from '../../routers/core/settings.ts'
 import { fallbackSalt, saltSettings } from '../../routers/identity/salts.ts'
-import { fileRulesOf } from './file-kinds.ts'
+import { fileRulesOf } from './file-rules.ts'
 import type { Env } from './settings.ts'
 
 const pictures = ['image/png', 'image/jpeg', 'image/webp', 'image/gif', 'image/avif']

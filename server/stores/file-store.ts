@@ -7,7 +7,7 @@ import { type Blobs, localBlobs } from './local-blobs.ts'
 import { openChunks, sealChunks, sealedRange } from './sealed-chunks.ts'
 
 /** The folder below DATA_DIR where the local driver keeps files. */
-export const filesFolder = (dataDir: string) => resolve(join(dataDir, 'files', 'sealed'))
+const filesFolder = (dataDir: string) => resolve(join(dataDir, 'files', 'sealed'))
 
 export const createFileStore = (vault: Vault, dataDir: string): FileStore =>
   sealedFiles(vault, localBlobs(filesFolder(dataDir)))

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { timerDuration } from '../../../routers/ports/duration.ts'
-import { mediaTypes } from '../file-kinds.ts'
+import { mediaTypes } from './file-kinds.ts'
 import { count, flag } from './kinds.ts'
 
 const MB = 1024 * 1024

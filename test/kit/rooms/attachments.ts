@@ -1,4 +1,4 @@
-import { base, type Client, clientOf, type JsonApiApp, type Resource, to, toMany } from '../json-api/client.ts'
+import { base, type Client, type JsonApiApp, type Resource, to, toMany } from '../json-api/client.ts'
 
 export const PNG = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
@@ -26,7 +26,7 @@ export async function upload(
   return sendForm(svc, token, form)
 }
 
-export async function sendForm(
+async function sendForm(
   { url }: JsonApiApp,
   token: string | undefined,
   body: FormData | ReadableStream | string,
@@ -63,15 +63,4 @@ export async function storedFiles({ services }: JsonApiApp): Promise<string[]> {
   const names: string[] = []
   for await (const { name } of services.files.list()) names.push(name)
   return names.sort()
-}
-
-/** A person who may call everything that rooms are about, with the ways to send files. */
-export async function newUploader(svc: JsonApiApp) {
-  const person = await svc.user({ abilities: ['read', 'write', 'user'] })
-  return {
-    ...person,
-    ...clientOf(svc, person.token),
-    upload: (bytes: Uint8Array | string, sending?: Sending) => upload(svc, person.token, bytes, sending),
-    download: (id: string, headers?: Record<string, string>) => download(svc, person.token, id, headers),
-  }
 }

@@ -67,8 +67,6 @@ export async function follow(client: Client) {
 
   async function apply({ kind, subject }: Change, path: string): Promise<void> {
     const [type = ''] = kind.split('.')
-    // They are read with their messages, which change with them.
-    if (type === 'attachments') return
     await read(`${type}/${subject}`)
     if (type === 'room-messages') await read(path.slice(1))
     if (type !== 'rooms') return
@@ -82,7 +80,9 @@ export async function follow(client: Client) {
     const { status, meta } = await client.get(`${path}/actions/changes?page[after]=${positions.get(path)}`)
     if (status === 404) return !positions.delete(path)
     if (status !== 200) throw new Error(`${path}: ${status}`)
-    for (const change of meta['changes'] as Change[]) await apply(change, path)
+    // Attachments are read with their messages, which change with them.
+    const changes = (meta['changes'] as Change[]).filter(({ kind }) => !kind.startsWith('attachments.'))
+    for (const change of changes) await apply(change, path)
     if (positions.has(path)) positions.set(path, String(meta['position']))
     return meta['hasMore'] === true && positions.has(path)
   }

@@ -1,12 +1,10 @@
-import mime from 'mime'
-import type { FileRules } from '../../routers/core/settings.ts'
-import { list } from './settings/kinds.ts'
+import { list } from './kinds.ts'
 
 const office = 'application/vnd.openxmlformats-officedocument'
 const openDocument = 'application/vnd.oasis.opendocument'
 
 /** What files can be by their bytes. */
-const kinds: readonly string[] = [
+export const fileKinds: readonly string[] = [
   ...['png', 'apng', 'jpeg', 'gif', 'webp', 'avif', 'bmp', 'tiff', 'svg+xml'].map((kind) => `image/${kind}`),
   ...['pdf', 'rtf', 'xml'].map((kind) => `application/${kind}`),
   ...['wordprocessingml.document', 'spreadsheetml.sheet', 'presentationml.presentation'].map(
@@ -19,7 +17,7 @@ const kinds: readonly string[] = [
 ]
 
 /** What browsers call files that are plain text by their bytes. */
-const plainText: readonly string[] = [
+export const plainTextKinds: readonly string[] = [
   ...['json', 'schema+json', 'javascript', 'x-javascript', 'typescript', 'yaml', 'x-yaml', 'sql', 'x-sql'],
   ...['x-sh', 'x-shellscript', 'x-perl', 'x-php', 'x-httpd-php', 'x-ruby', 'x-tex', 'toml', 'x-ndjson'],
 ]
@@ -32,26 +30,13 @@ const plainText: readonly string[] = [
   )
   .map((kind) => (kind.includes('/') ? kind : `text/${kind}`))
 
-const plainTextExtensions =
+export const plainTextExtensions =
   'txt text log md markdown mdx json jsonl yaml yml toml ini conf env css scss less js mjs jsx ts tsx php py r rb pl sh ps1 c h cpp hpp cs java kt go rs scala swift lua hs erl sql tex rst diff patch ics vcf vtt'.split(
     ' ',
   )
 
 /** Media types of which some are allowed. */
-export const mediaTypes = list.refine((given) => given.every((kind) => kinds.includes(kind)), {
+export const mediaTypes = list.refine((given) => given.every((kind) => fileKinds.includes(kind)), {
   error: ({ input }) =>
-    `must be some of ${kinds.join(', ')}, and ${(input as string[]).find((kind) => !kinds.includes(kind))} is none`,
+    `must be some of ${fileKinds.join(', ')}, and ${(input as string[]).find((kind) => !fileKinds.includes(kind))} is none`,
 })
-
-/** Which files messages may have. */
-export function fileRulesOf(env: { MAX_FILE_SIZE: number; ALLOWED_FILE_MIME_TYPES: string[] }): FileRules {
-  const { MAX_FILE_SIZE: maxFileSize, ALLOWED_FILE_MIME_TYPES: only } = env
-  const allowed = only.length > 0 ? only : kinds
-  const takesText = allowed.includes('text/plain')
-  const extensions = allowed.flatMap((kind) => [...(mime.getAllExtensions(kind) ?? [])])
-  return {
-    maxFileSize,
-    allowedMimeTypes: [...allowed, ...(takesText ? plainText : [])],
-    allowedExtensions: [...new Set([...extensions, ...(takesText ? plainTextExtensions : [])])],
-  }
-}
