@@ -68,23 +68,36 @@ export const listSessions = statement<ListedSession>(
      from sessions where user_id = $1 and renewed_at > $2::timestamptz order by renewed_at desc, hash`,
 )
 
+/** Starts a session, and ends those of its owner that were not used for longest, so that `$8` remain. Two that start at once do not count each other. */
+const starting = (owner: string, insertion: string) =>
+  `with started as (${insertion} returning hash), ended as (
+     delete from sessions where exists (select from started) and hash = any(array(
+       select hash from sessions where ${owner} order by renewed_at desc, hash offset $8::int - 1 for update skip locked)))
+   select hash from started`
+
 /**
- * Values: hash, method, start, CSRF token, user agent, locale, the user's id, and when their password was last changed
- * as the login saw it. Returns no row if the user was removed or the password changed since; the lock waits for both.
+ * Values: hash, method, start, CSRF token, user agent, locale, the user's id, how many sessions they may have, and when
+ * their password was last changed as the login saw it. Returns no row if the user was removed or the password changed
+ * since; the lock waits for both. Ends the least recently used sessions of those that are too many.
  */
 export const startSession = statement<{ hash: string }>(
   'start-session',
-  `insert into sessions (hash, method, signed_in_at, renewed_at, csrf_token, user_agent, locale, user_id)
-   select $1, $2, $3::timestamptz, $3::timestamptz, $4, $5, $6, id
-     from users where id = $7 and password_changed_at is not distinct from $8::timestamptz for share
-   returning hash`,
+  starting(
+    'user_id = $7',
+    `insert into sessions (hash, method, signed_in_at, renewed_at, csrf_token, user_agent, locale, user_id)
+     select $1, $2, $3::timestamptz, $3::timestamptz, $4, $5, $6, id
+       from users where id = $7 and password_changed_at is not distinct from $9::timestamptz for share`,
+  ),
 )
 
-/** Values: the first six of `start-session`, and the subject as JSON. */
+/** Values: the first six of `start-session`, the subject as JSON, and how many sessions one who registers may have. */
 export const startRegistration = statement<{ hash: string }>(
   'start-registration',
-  `insert into sessions (hash, method, signed_in_at, renewed_at, csrf_token, user_agent, locale, subject)
-   values ($1, $2, $3::timestamptz, $3::timestamptz, $4, $5, $6, $7::jsonb) returning hash`,
+  starting(
+    `subject->>'username' = $7::jsonb->>'username'`,
+    `insert into sessions (hash, method, signed_in_at, renewed_at, csrf_token, user_agent, locale, subject)
+     values ($1, $2, $3::timestamptz, $3::timestamptz, $4, $5, $6, $7::jsonb)`,
+  ),
 )
 
 /** Values: the hash, and the time of the renewal. Returns no row if the session has ended. */
@@ -124,19 +137,6 @@ export const endSessionsOf = statement<never>(
   'end-sessions-of',
   `with owner as (select id from users where id = $1 for no key update)
    delete from sessions s using owner where s.user_id = owner.id`,
-)
-
-const oldest = (owner: string) =>
-  `delete from sessions where hash = any(array(
-     select hash from sessions where ${owner} order by renewed_at desc, hash offset $2 for update skip locked))`
-
-/** Values: the user's id, and how many sessions remain. Ends the least recently used ones. */
-export const endOldestSessions = statement<never>('end-oldest-sessions', oldest('user_id = $1'))
-
-/** Values: the username of a registering person, and how many sessions remain. */
-export const endOldestRegistrations = statement<never>(
-  'end-oldest-registrations',
-  oldest(`subject->>'username' = $1::text`),
 )
 
 /** Values: the last renewal of a session that has expired, and how many to delete at most. Returns a row for each. */

@@ -62,28 +62,30 @@ export class ResourceStatements {
   }
 
   /** The rows to which the relation of some parents leads; one more than may come along where a table grows without bound. */
-  related(name: string, relation: RelationMapping, unrestricted: boolean): CompiledStatement<RelatedRow> {
+  related(of: Resource, name: string, unrestricted: boolean): CompiledStatement<RelatedRow> {
     const shape = plainShape(unrestricted)
-    const { parent, join } = pathOf(relation)
+    const { parent, join } = pathOf(this.#relationOf(of, name))
     const write = (sql: ParameterBinder) => {
       const from = `${this.#fromListed(shape, sql, join)} and ${parent} = any(${sql.param('ids')})`
       const order = this.#of.coalesced ? `${parent}, t.id` : `${parent}, t.id limit ${MAX_INCLUDED + 1}`
       return `select ${this.#record(sql)}, ${parent}::text as parent ${from} order by ${order}`
     }
-    return this.#once(`related:${name}`, shape, write, 'byIds')
+    return this.#once(`related:${of.type}.${name}`, shape, write, 'byIds')
   }
 
   /** A page of the rows that the relation of one parent leads to. */
-  relatedPage(name: string, relation: RelationMapping, shape: QueryShape): CompiledStatement<PageRow> {
-    return this.#once(`relatedPage:${name}`, shape, (sql) => {
+  relatedPage(of: Resource, name: string, shape: QueryShape): CompiledStatement<PageRow> {
+    return this.#once(`relatedPage:${of.type}.${name}`, shape, (sql) => {
+      const relation = this.#relationOf(of, name)
       const from = this.#fromParent(relation, shape, sql)
       const total = totalBeside(from, relation.total?.(sql.param('parent'), sql))
       return `select ${this.#record(sql)}, (${total}) as total ${from} ${this.#window(shape, sql)}`
     })
   }
 
-  countRelated(name: string, relation: RelationMapping, shape: QueryShape): CompiledStatement<{ total: number }> {
-    return this.#once(`countRelated:${name}`, { ...shape, sort: [] }, (sql) => {
+  countRelated(of: Resource, name: string, shape: QueryShape): CompiledStatement<{ total: number }> {
+    return this.#once(`countRelated:${of.type}.${name}`, { ...shape, sort: [] }, (sql) => {
+      const relation = this.#relationOf(of, name)
       return totalAlone(this.#fromParent(relation, shape, sql), relation.total?.(sql.param('parent'), sql))
     })
   }
@@ -102,6 +104,11 @@ export class ResourceStatements {
   visibleKeys(unrestricted: boolean): CompiledStatement<{ readonly key: number; readonly id: string }> {
     const write = (sql: ParameterBinder) => `select t.id as key, ${this.#of.ids.sql('t')} as id ${this.#rows(sql)}`
     return this.#once('visibleKeys', plainShape(unrestricted), write, 'byKey')
+  }
+
+  /** How a relation of another type leads to this one. */
+  #relationOf({ type }: Resource, name: string): RelationMapping {
+    return this.#others.tableOf(type).relations[name] as RelationMapping
   }
 
   #rows(sql: ParameterBinder): string {

@@ -2,7 +2,6 @@ import type { CompiledStatement, ParameterValues, Viewer } from '../../entities/
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import type { Relation, Resource } from '../resource/declare.ts'
-import type { RelationMapping } from '../resource/mapping.ts'
 import { MAX_INCLUDED, type PageRow, type QueryShape, type RecordRow } from '../resource/query-shape.ts'
 import type { RecordRef, ResourceRecord } from '../resource/record.ts'
 import { seesAll, viewerOf } from './viewer.ts'
@@ -34,19 +33,19 @@ export class RowReader {
   }
 
   async byId(of: Resource, id: string, include: readonly string[]): Promise<ResourceRecord | undefined> {
-    return (await this.#including(of, await this.#byIds(of.type, [id]), include))[0]
+    return (await this.#including(of, await this.#byIds(of, [id]), include))[0]
   }
 
   /** Whether the caller sees a row, without reading it. */
   async sees(of: Resource, id: string): Promise<boolean> {
     const given = { ...this.#viewer, ids: [of.ids.keyOf(id)] }
-    const rows = await this.#run(this.#statements(of.type).visibleKeys(this.#unrestricted), given)
+    const rows = await this.#run(this.#statements(of).visibleKeys(this.#unrestricted), given)
     return rows.some((row) => row.id === id)
   }
 
   async page(of: Resource, query: Query, window: PageWindow) {
     const shape = { ...query, unrestricted: this.#unrestricted }
-    const statements = this.#statements(of.type)
+    const statements = this.#statements(of)
     const given = this.#valuesOf(query, window)
     return this.#page(of, query, given, statements.page(shape), () => statements.count(shape))
   }
@@ -55,12 +54,10 @@ export class RowReader {
   async relatedPage(parent: Resource, name: string, id: string, query: Query, window: PageWindow) {
     const relation = parent.relations[name] as Relation
     const [of, shape] = [this.#ctx.services.resources.of(relation.to), { ...query, unrestricted: this.#unrestricted }]
-    const statements = this.#statements(relation.to)
-    const key = `${parent.type}.${name}`
-    const link = this.#linkOf(parent, name)
+    const statements = this.#statements(of)
     const given = { ...this.#valuesOf(query, window), parent: parent.ids.keyOf(id) }
-    const page = statements.relatedPage(key, link, shape)
-    return this.#page(of, query, given, page, () => statements.countRelated(key, link, shape))
+    const page = statements.relatedPage(parent, name, shape)
+    return this.#page(of, query, given, page, () => statements.countRelated(parent, name, shape))
   }
 
   #valuesOf({ filterValues = {} }: Query, { size, number }: PageWindow): ParameterValues {
@@ -76,7 +73,7 @@ export class RowReader {
     counting: () => CompiledStatement<{ total: number }>,
   ) {
     const rows = await this.#run(compiled, given)
-    const items = await this.#including(of, this.#recordsOf(of.type, rows), query.include)
+    const items = await this.#including(of, this.#recordsOf(of, rows), query.include)
     const [first] = rows.length > 0 || given.offset === 0 ? rows : await this.#run(counting(), given)
     return { items, total: first?.total ?? 0 }
   }
@@ -86,25 +83,20 @@ export class RowReader {
   }
 
   /** The records of `ids`, in their order; what is not there for the caller is left out. */
-  async #byIds(type: string, ids: readonly string[]): Promise<ResourceRecord[]> {
-    const { keyOf } = this.#ctx.services.resources.of(type).ids
-    const given = { ...this.#viewer, ids: ids.map(keyOf) }
-    const rows = await this.#run(this.#statements(type).byIds(this.#unrestricted), given)
+  async #byIds(of: Resource, ids: readonly string[]): Promise<ResourceRecord[]> {
+    const given = { ...this.#viewer, ids: ids.map(of.ids.keyOf) }
+    const rows = await this.#run(this.#statements(of).byIds(this.#unrestricted), given)
     // Others may have asked for more.
-    const found = new Map(this.#recordsOf(type, rows).map((record) => [record.id, record]))
+    const found = new Map(this.#recordsOf(of, rows).map((record) => [record.id, record]))
     return ids.flatMap((id) => found.get(id) ?? [])
   }
 
-  #recordsOf(type: string, rows: readonly RecordRow[]): ResourceRecord[] {
-    const statements = this.#statements(type)
+  #recordsOf(of: Resource, rows: readonly RecordRow[]): ResourceRecord[] {
+    const statements = this.#statements(of)
     return rows.map((row) => statements.recordOf(row))
   }
 
-  #linkOf({ type }: Resource, name: string) {
-    return this.#ctx.services.resources.tableOf(type).relations[name] as RelationMapping
-  }
-
-  #statements(type: string) {
+  #statements({ type }: Resource) {
     return this.#ctx.services.resources.statementsOf(type)
   }
 
@@ -126,31 +118,33 @@ export class RowReader {
     name: string,
     nested: readonly string[],
   ): Promise<RelationResolver> {
-    const relation = of.relations[name] as Relation
-    return relation.many ? this.#followMany(of, name, from, nested) : this.#followOne(relation, name, from, nested)
+    const { to, many } = of.relations[name] as Relation
+    const target = this.#ctx.services.resources.of(to)
+    return many ? this.#followMany(of, name, target, from, nested) : this.#followOne(name, target, from, nested)
   }
 
-  async #followOne({ to }: Relation, name: string, from: readonly ResourceRecord[], nested: readonly string[]) {
+  async #followOne(name: string, target: Resource, from: readonly ResourceRecord[], nested: readonly string[]) {
     const ids = new Set(from.flatMap(({ relations }) => relations[name] ?? []).map(({ id }) => id))
-    const found = await this.#byIds(to, [...ids])
-    const records = await this.#including(this.#ctx.services.resources.of(to), found, nested)
+    const records = await this.#including(target, await this.#byIds(target, [...ids]), nested)
     const byId = new Map(records.map((record) => [record.id, record]))
     return ({ relations }: RecordRef) => byId.get((relations?.[name] as RecordRef | null)?.id ?? '') ?? null
   }
 
-  async #followMany(of: Resource, name: string, from: readonly ResourceRecord[], nested: readonly string[]) {
-    const relation = of.relations[name] as Relation
-    const link = this.#linkOf(of, name)
-    const { coalesced: isShared } = this.#ctx.services.resources.of(relation.to)
-    const compiled = this.#statements(relation.to).related(`${of.type}.${name}`, link, this.#unrestricted)
+  async #followMany(
+    of: Resource,
+    name: string,
+    target: Resource,
+    from: readonly ResourceRecord[],
+    nested: readonly string[],
+  ) {
+    const compiled = this.#statements(target).related(of, name, this.#unrestricted)
     const ids = from.map(({ id }) => of.ids.keyOf(id))
     const all = await this.#run(compiled, { ...this.#viewer, ids })
-    if (!isShared && all.length > MAX_INCLUDED) throw tooManyIncluded(name)
+    if (!target.coalesced && all.length > MAX_INCLUDED) throw tooManyIncluded(name)
     const rows = Map.groupBy(all, ({ parent }) => parent)
     // Others may have asked for those of more parents.
     const own = ids.flatMap((id) => rows.get(`${id}`) ?? [])
-    const found = this.#recordsOf(relation.to, own)
-    const records = await this.#including(this.#ctx.services.resources.of(relation.to), found, nested)
+    const records = await this.#including(target, this.#recordsOf(target, own), nested)
     const byParent = Map.groupBy(records, (_, index) => own[index]?.parent)
     return ({ id }: RecordRef) => byParent.get(`${of.ids.keyOf(id)}`) ?? []
   }

@@ -3,8 +3,6 @@ import { callbackify } from 'node:util'
 import type { SessionStore } from '@fastify/session'
 import type { Session } from 'fastify'
 import {
-  endOldestRegistrations,
-  endOldestSessions,
   endSession,
   findSessions,
   renewSession,
@@ -47,7 +45,6 @@ export function createSessionStore(sql: Sql, lifetime: number): SessionStore {
     const [saved] = await write(sql, record, handle)
     // A session that has ended meanwhile must not come back.
     if (!saved) throw new Problem('signed_out')
-    if (record.handle === undefined) await endOldest(sql, record)
     session.record = { ...record, handle }
   }
 
@@ -71,17 +68,13 @@ function write(sql: Sql, record: RequestSession, handle: string): Promise<{ hash
   const renewedAt = new Date(record.renewedAt)
   if (record.handle === handle) return sql(renewSession, [handle, renewedAt])
   const values = [handle, method, new Date(signedInAt), csrfToken, userAgent, locale]
-  if ('registering' in subject) return sql(startRegistration, [...values, JSON.stringify(subject.registering)])
+  if ('registering' in subject)
+    return sql(startRegistration, [...values, JSON.stringify(subject.registering), MAX_SESSIONS])
   const { id, passwordChangedAt } = subject.user
   return record.handle === undefined
-    ? sql(startSession, [...values, id, passwordChangedAt])
+    ? sql(startSession, [...values, id, MAX_SESSIONS, passwordChangedAt])
     : sql(replaceSession, [record.handle, handle, csrfToken, renewedAt, id])
 }
-
-const endOldest = (sql: Sql, { subject }: RequestSession) =>
-  'user' in subject
-    ? sql(endOldestSessions, [subject.user.id, MAX_SESSIONS])
-    : sql(endOldestRegistrations, [subject.registering.username, MAX_SESSIONS])
 
 function recordOf({ subject, locale, ...row }: SessionRow): SessionRecord {
   const { handle, method, signedInAt, renewedAt, csrfToken, ...user } = row

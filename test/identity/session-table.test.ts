@@ -1,10 +1,10 @@
 import { describe, expect, test, vi } from 'vitest'
 import {
   deleteExpiredSessions,
-  endOldestRegistrations,
-  endOldestSessions,
   findSessions,
   listSessions,
+  startRegistration,
+  startSession,
 } from '../../entities/identity/session.sql.ts'
 import type { Statement } from '../../entities/sql/statement.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
@@ -108,8 +108,8 @@ describe('the table of sessions', () => {
     const plans = [
       await planOf(findSessions, `'{more 7}'`),
       await planOf(listSessions, '2, now()'),
-      await planOf(endOldestSessions, '2, 100'),
-      await planOf(endOldestRegistrations, `'u7', 100`),
+      await planOf(startSession, `'h', 'password', now(), '', null, null, 2, 100, null`),
+      await planOf(startRegistration, `'h', 'password', now(), '', null, null, '{"username": "u7"}', 100`),
       await planOf(deleteExpiredSessions, 'now(), 100'),
     ]
 

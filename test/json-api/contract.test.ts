@@ -5,7 +5,6 @@ import { routesOf } from '../../facades/json-api/routes.ts'
 import { accessOf } from '../../routers/core/trpc.ts'
 import { appRouter, resources } from '../../routers/index.ts'
 import type { Resource } from '../../routers/resource/declare.ts'
-import type { RelationMapping } from '../../routers/resource/mapping.ts'
 import type { QueryShape } from '../../routers/resource/query-shape.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { catalogue } from '../kit/catalogue.ts'
@@ -143,13 +142,10 @@ const withoutPlaces = (text: string) =>
 
 function statementsOf({ services }: TestApp, resource: Resource, unrestricted: boolean) {
   const statements = services.resources.statementsOf(resource.type)
-  const towards = resources.flatMap(({ type, relations }) =>
-    Object.entries(relations)
+  const towards = resources.flatMap((from) =>
+    Object.entries(from.relations)
       .filter(([, { many, to }]) => many && to === resource.type)
-      .map(([name]): [string, RelationMapping] => [
-        `${type}.${name}`,
-        catalogue.tableOf(type).relations[name] as RelationMapping,
-      ]),
+      .map(([name]) => [from, name] as const),
   )
   return [
     { compiled: statements.byIds(unrestricted), filters: {} },
@@ -158,10 +154,10 @@ function statementsOf({ services }: TestApp, resource: Resource, unrestricted: b
       return [
         statements.page(shape),
         statements.count(shape),
-        ...towards.flatMap(([name, relation]) => [
-          statements.related(name, relation, unrestricted),
-          statements.relatedPage(name, relation, shape),
-          statements.countRelated(name, relation, shape),
+        ...towards.flatMap(([from, name]) => [
+          statements.related(from, name, unrestricted),
+          statements.relatedPage(from, name, shape),
+          statements.countRelated(from, name, shape),
         ]),
       ].map((compiled) => ({ compiled, filters: { filters } }))
     }),

@@ -30,5 +30,7 @@ export function watchStatements() {
   }
 }
 
-/** Others are written now and then, whatever is asked. */
-const isOfTheRequest = ({ text }: Seen) => !text.startsWith('update access_tokens')
+/** Statements that a service runs every few seconds, whatever it is asked. */
+const periodic = ['touch-tokens', 'list-expired-holds', 'remove-old-usage-counters']
+
+const isOfTheRequest = ({ name = '' }: Seen) => !periodic.includes(name)
