@@ -13,9 +13,9 @@ import { connect, type Database } from './database/database.ts'
 import { migrate } from './database/migrate.ts'
 import { createDrain } from './http/drain.ts'
 import { type ClaimedPort, claimPort, explainPort } from './http/port.ts'
-import { jobsOf } from './jobs.ts'
-import { type Job, startJobs } from './ops/jobs.ts'
+import { type PeriodicTask, startPeriodicTasks } from './ops/periodic-tasks.ts'
 import { warnAtStart } from './ops/start-warnings.ts'
+import { periodicTasksOf } from './periodic-tasks.ts'
 import { Realtime } from './realtime/index.ts'
 import { compose, type ServiceBundle } from './services.ts'
 
@@ -37,7 +37,7 @@ export interface CoreService extends ServiceBundle {
   host: Api
   /** The migrations that were applied on the way. */
   migrated: string[]
-  jobs: Job[]
+  periodicTasks: PeriodicTask[]
 }
 
 export async function openCore(options: ServiceOptions, use: ClusterUse): Promise<CoreService> {
@@ -58,7 +58,7 @@ export async function openCore(options: ServiceOptions, use: ClusterUse): Promis
       await patiently(database?.close(), log)
       await embedded?.release()
     }
-    return { ...composition, migrated, host, jobs: jobsOf({ env, database, host }), close }
+    return { ...composition, migrated, host, periodicTasks: periodicTasksOf({ env, database, host }), close }
   } catch (error) {
     await database?.close()
     await embedded?.release()
@@ -124,7 +124,7 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
     const realtime = new Realtime({ env, services: core.services, server: app.server })
     await claimed.release()
     const url = await app.listen({ port: env.PORT, host: env.HOST }).catch((error) => explainPort(error, env))
-    const stopJobs = startJobs(core.jobs, log)
+    const stopPeriodicTasks = startPeriodicTasks(core.periodicTasks, log)
     const stop = async () => {
       const finished = await drain.start({ delay: drainDelay(env), timeout: env.SHUTDOWN_TIMEOUT })
       realtime.close()
@@ -133,7 +133,7 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
       await closed
       // What was cut still puts down what it took.
       if (!finished) await pause(CLOSING_INTERVAL_MS)
-      await stopJobs()
+      await stopPeriodicTasks()
       await core.close()
     }
     return { ...core, url, stop }

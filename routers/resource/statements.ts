@@ -1,6 +1,5 @@
 import { type CompiledStatement, compile, ParameterBinder, type SqlPredicate } from '../../entities/sql/scope.ts'
-import { isoTime } from '../../entities/sql/statement.ts'
-import type { Attribute, Relation, Resource } from './declare.ts'
+import type { Resource } from './declare.ts'
 import { rowIds } from './ids.ts'
 import type { RelationMapping, TableMapping, TypeFinder } from './mapping.ts'
 import { orderBy } from './order-by.ts'
@@ -17,6 +16,7 @@ import {
   textKey,
 } from './query-shape.ts'
 import type { ResourceRecord } from './record.ts'
+import { recordSql } from './record-sql.ts'
 import { pathOf, totalAlone, totalBeside } from './relation-path.ts'
 
 /** The statements that read one type, each written when first needed. PostgreSQL sends a record as JSON. */
@@ -45,7 +45,7 @@ export class ResourceStatements {
   page(shape: QueryShape): CompiledStatement<PageRow> {
     return this.#once('page', shape, (sql) => {
       const from = this.#fromListed(shape, sql)
-      return `select ${this.#record(sql)}, (${totalBeside(from, this.#total(shape, sql))}) as total ${from} ${this.#window(shape, sql)}`
+      return `select ${recordSql(this.#of, this.#others, sql)} as record, (${totalBeside(from, this.#total(shape, sql))}) as total ${from} ${this.#window(shape, sql)}`
     })
   }
 
@@ -57,7 +57,8 @@ export class ResourceStatements {
   }
 
   byIds(unrestricted: boolean): CompiledStatement<RecordRow> {
-    const write = (sql: ParameterBinder) => `select ${this.#record(sql)} ${this.#rows(sql)}`
+    const write = (sql: ParameterBinder) =>
+      `select ${recordSql(this.#of, this.#others, sql)} as record ${this.#rows(sql)}`
     return this.#once('byIds', plainShape(unrestricted), write, 'byKey')
   }
 
@@ -68,7 +69,7 @@ export class ResourceStatements {
     const write = (sql: ParameterBinder) => {
       const from = `${this.#fromListed(shape, sql, join)} and ${parent} = any(${sql.param('ids')})`
       const order = this.#of.coalesced ? `${parent}, t.id` : `${parent}, t.id limit ${MAX_INCLUDED + 1}`
-      return `select ${this.#record(sql)}, ${parent}::text as parent ${from} order by ${order}`
+      return `select ${recordSql(this.#of, this.#others, sql)} as record, ${parent}::text as parent ${from} order by ${order}`
     }
     return this.#once(`related:${of.type}.${name}`, shape, write, 'byIds')
   }
@@ -79,7 +80,7 @@ export class ResourceStatements {
       const relation = this.#relationOf(of, name)
       const from = this.#fromParent(relation, shape, sql)
       const total = totalBeside(from, relation.total?.(sql.param('parent'), sql))
-      return `select ${this.#record(sql)}, (${total}) as total ${from} ${this.#window(shape, sql)}`
+      return `select ${recordSql(this.#of, this.#others, sql)} as record, (${total}) as total ${from} ${this.#window(shape, sql)}`
     })
   }
 
@@ -107,9 +108,7 @@ export class ResourceStatements {
   }
 
   /** How a relation of another type leads to this one. */
-  #relationOf({ type }: Resource, name: string): RelationMapping {
-    return this.#others.tableOf(type).relations[name] as RelationMapping
-  }
+  #relationOf = ({ type }: Resource, name: string) => this.#others.tableOf(type).relations[name] as RelationMapping
 
   #rows(sql: ParameterBinder): string {
     return `${this.#from(plainShape(sql.unrestricted), sql)} and t.id = any(${sql.param('ids')})`
@@ -133,40 +132,6 @@ export class ResourceStatements {
     if (shape.sort.length > 1) return { ...compiled, statement: { ...compiled.statement, name: '' } }
     this.#written.set(key, compiled)
     return compiled
-  }
-
-  /** A row as the record it stands for: its attributes, and the to-one relations as links. */
-  #record(sql: ParameterBinder): string {
-    const visible = Object.entries(this.#of.attributes).filter(([, { only }]) => !only || sql.unrestricted)
-    const values = visible.map(([name, attribute]) => {
-      return `${attribute.sql?.('t', sql) ?? this.#column(name, attribute)} as "${name}"`
-    })
-    const links = Object.entries(this.#of.relations).filter(([, { many }]) => !many)
-    const relations = links.map(([name, relation]) => `'${name}', ${this.#link(name, relation, sql)}`)
-    const members = [
-      `${this.#of.ids.sql('t')} as id`,
-      't.xmin::text as "rowVersion"',
-      ...values,
-      `json_build_object(${relations}) as relations`,
-    ]
-    return `(select row_to_json(r) from (select ${members.join(', ')}) r) as record`
-  }
-
-  #column(name: string, { load }: Attribute): string {
-    const { column = '', isTime } = this.#mapping.columns[name] ?? {}
-    return load ? load(`t.${column}`) : isTime ? isoTime(`t.${column}`) : `t.${column}`
-  }
-
-  /** What a to-one relation leads to, as a link; null where the caller may not see it. */
-  #link(name: string, { to, alwaysVisible }: Relation, sql: ParameterBinder): string {
-    const link = this.#mapping.relations[name] as RelationMapping
-    if (!('column' in link)) throw new Error('a to-many relation has no column')
-    const { column, target } = link
-    if (alwaysVisible) return `case when t.${column} is not null then json_build_object('id', t.${column}::text) end`
-    const row = sql.alias()
-    const { scope, ids } = this.#others.of(to)
-    const isSeen = scope(row, sql)
-    return `(select json_build_object('id', ${ids.sql(row)}) from ${target} ${row} where ${row}.id = t.${column} and ${isSeen})`
   }
 
   #from({ filters }: QueryShape, sql: ParameterBinder, join = ''): string {

@@ -107,7 +107,7 @@ test('streams of rooms and people that are gone are forgotten once the log has n
   const person = await svc.user()
   const own = `user:${person.id}` as const
   await change(async (changes) => changes.add([ended, own], 'updated', 'things', 1))
-  const forget = () => svc.jobs.find(({ name }) => name === 'ended streams')?.run(new AbortController().signal)
+  const forget = () => svc.periodicTasks.find(({ name }) => name === 'ended streams')?.run(new AbortController().signal)
   const streams = async () =>
     (
       await svc.rows<{ stream: string }>('select stream from change_streams where stream = any($1)', [[ended, own]])

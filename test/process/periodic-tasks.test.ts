@@ -9,9 +9,10 @@ const addExpired = ({ rows }: TestApp) =>
   rows(`insert into sessions (hash, method, signed_in_at, renewed_at, csrf_token, subject)
         values ('old', 'password', now(), now() - interval '1 day', '', '{"username": "ada"}')`)
 
-const failures = ({ log }: TestApp) => log.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'a job failed')
+const failures = ({ log }: TestApp) =>
+  log.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'a periodic task failed')
 
-test('a job that fails is logged by its name with the cause, and tried again a period later', async () => {
+test('a periodic task that fails is logged by its name with the cause, and tried again a period later', async () => {
   await using svc = await startApp({ SESSION_LIFETIME: '1s' })
   await addExpired(svc)
   await svc.rows('alter table sessions rename to hidden')
@@ -20,10 +21,10 @@ test('a job that fails is logged by its name with the cause, and tried again a p
   await svc.rows('alter table hidden rename to sessions')
 
   await vi.waitFor(async () => expect(await svc.rows('select hash from sessions')).toEqual([]), SLOW)
-  expect(failures(svc)[0]).toMatchObject({ job: 'expired sessions', error: { code: '42P01' } })
+  expect(failures(svc)[0]).toMatchObject({ task: 'expired sessions', error: { code: '42P01' } })
 })
 
-test('a stop waits for the job that is running', async () => {
+test('a stop waits for the periodic task that is running', async () => {
   await using svc = await startApp({ SESSION_LIFETIME: '1s' })
   await addExpired(svc)
   await using client = await openClient(svc.env.DATABASE_URL)

@@ -4,19 +4,19 @@ import type { Env } from './config/settings.ts'
 import type { Database } from './database/database.ts'
 import { keepDayPartitions } from './ops/day-partitions.ts'
 import { deleteExpired } from './ops/expired-sessions.ts'
-import type { Job } from './ops/jobs.ts'
+import type { PeriodicTask } from './ops/periodic-tasks.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
-interface JobParts {
+interface TaskParts {
   env: Env
   database: Database
   host: Api
 }
 
 /** What a running service does now and then. */
-export function jobsOf({ env, database: { pool, sql }, host }: JobParts): Job[] {
+export function periodicTasksOf({ env, database: { pool, sql }, host }: TaskParts): PeriodicTask[] {
   const { SESSION_LIFETIME, CHANGE_LOG_DAYS: keptDays } = env
   return [
     {
