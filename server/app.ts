@@ -134,7 +134,7 @@ function createServer(env: Env, log: FastifyBaseLogger, bodyLimits: BodyLimits) 
     rewriteUrl: ({ url = '/' }) => readable(url),
     http: { shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === 'websocket' },
     // A slow sender must not hold a connection for ever.
-    requestTimeout: 120_000,
+    requestTimeout: Math.max(120_000, env.UPLOAD_TIMEOUT),
   })
 }
 

@@ -30,6 +30,7 @@ export function periodicTasksOf({ env, database: { pool, sql }, host }: TaskPart
       run: () => keepDayPartitions(pool, { table: 'change_log', column: 'at', keptDays }, new Date()),
     },
     { name: 'ended streams', period: HOUR_MS, run: () => sql(deleteEndedStreams) },
+    { name: 'attachments', period: HOUR_MS, run: () => host.attachments.sweep() },
     { name: 'usage records', period: HOUR_MS, run: () => host.usage.rollUp() },
   ]
 }

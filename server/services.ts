@@ -6,8 +6,10 @@ import { extend } from '../routers/core/extension.ts'
 import { createHooks, type HookRegistry } from '../routers/core/hooks.ts'
 import type { Services } from '../routers/core/services.ts'
 import type { Settings } from '../routers/core/settings.ts'
+import { Slots } from '../routers/core/slots.ts'
 import { lockKeychain } from '../routers/identity/keychain-lock.ts'
 import { resources } from '../routers/index.ts'
+import type { Vault } from '../routers/ports/vault.ts'
 import { createCatalogue } from '../routers/resource/catalogue.ts'
 import { letGoOfAttachments } from '../routers/rooms/attachments/remove.ts'
 import { letGoOfRooms } from '../routers/rooms/erase-member.ts'
@@ -81,7 +83,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
     usageLedger,
     vault,
     storage: createStorage(env.DATA_DIR),
-    files: createFileStore(vault, env.DATA_DIR),
+    ...attachmentParts(env, vault),
     healthChecks: createHealthChecks(sql, kv, env.DATA_DIR),
     healthTimer: createHealthTimer(env.HEALTH_DEEP_EVERY, temporaryDir),
     extensions,
@@ -103,6 +105,11 @@ async function followChanges({ REDIS_URL }: Env, sql: Sql, log: FastifyBaseLogge
   const changeStreams = new LoggedStreams({ sql, bus: changeBus, log })
   return { changeBus, changeStreams, roomDirectory: createRoomDirectory(sql, changeBus) }
 }
+
+const attachmentParts = (env: Env, vault: Vault): Pick<Services, 'files' | 'uploads'> => ({
+  files: createFileStore(vault, env.DATA_DIR),
+  uploads: new Slots({ perKey: env.UPLOADS_PER_PERSON, inAll: env.UPLOADS_AT_ONCE }),
+})
 
 /** What is read anew each time it is asked for. */
 const filesOf = (env: Env): Pick<Services, 'frontendMigrations' | 'limitsConfig' | 'modelConfig'> => ({
@@ -150,7 +157,11 @@ function settingsOf(env: Env, appKey: string): Settings {
       invitations: env.ROOM_MAX_INVITATIONS,
       invitationLifetime: env.ROOM_INVITATION_LIFETIME,
     },
-    attachments: { perMessage: env.MAX_ATTACHMENT_FILES, bytesPerPerson: env.ATTACHMENT_QUOTA },
+    attachments: {
+      perMessage: env.MAX_ATTACHMENT_FILES,
+      bytesPerPerson: env.ATTACHMENT_QUOTA,
+      uploadTimeout: env.UPLOAD_TIMEOUT,
+    },
     peopleSearchesPerMinute: env.PEOPLE_SEARCHES_PER_MINUTE,
     aiUser: { name: env.SVC_NAME, username: env.SVC_USERNAME },
     realtime: { key: env.REVERB_APP_KEY, secret: env.REVERB_APP_SECRET ?? realtimeSecret(appKey) },

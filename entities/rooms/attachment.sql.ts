@@ -61,3 +61,24 @@ export const eraseEmptyMessages = statement<never>(
     where id = any($1::int[]) and content is null and deleted_at is null
       and not exists (select from attachments a where a.message_id = m.id)`,
 )
+
+/** Values: a moment, and how many at most. Deletes those that were uploaded before it and belong to no message. */
+export const deleteUnlinked = statement<{ uuid: string }>(
+  'delete-unlinked-attachments',
+  `delete from attachments where id in (
+     select id from attachments where message_id is null and created_at < $1 order by created_at limit $2
+        for update skip locked
+   ) returning uuid`,
+)
+
+/** Values: names of files. Selects those that nothing refers to. */
+export const findOrphans = statement<{ name: string }>(
+  'find-orphaned-files',
+  `select name::text from unnest($1::uuid[]) name where not exists (select from attachments where uuid = name)`,
+)
+
+/** Values: the attachment's id. Whoever changes a message waits for its room. */
+export const lockRoomOfAttachment = statement<object>(
+  'lock-room-of-attachment',
+  'select from rooms r join attachments a on a.room_id = r.id where a.id = $1 for no key update of r',
+)

@@ -43,7 +43,7 @@ export async function serve(
   const key = request.headers['idempotency-key']
   const { method } = routeContext.route
   const isOnce = typeof key === 'string' && isRepeatable(routeContext.route)
-  const run = () => answer(routeContext, request, ctx)
+  const run = () => answer(routeContext, request, reply, ctx)
   const attempt = () => ({
     key: String(key),
     request: `${method} ${request.url} ${JSON.stringify(request.body ?? null)}`,
@@ -67,10 +67,15 @@ const bodyNotKept = JSON.stringify({
   },
 })
 
-async function answer(routeContext: RouteContext, request: FastifyRequest, ctx: Context): Promise<StoredResponse> {
+async function answer(
+  routeContext: RouteContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  ctx: Context,
+): Promise<StoredResponse> {
   const { documentContext, route } = routeContext
   const { output, query } = await call(routeContext, request, ctx).catch(async (error: unknown) => {
-    if (route.takesFile) await drainBody(request)
+    if (route.takesFile && !(await drainBody(request))) reply.header('connection', 'close')
     throw error
   })
   const { positions = [] } = ctx.hints
@@ -110,7 +115,7 @@ async function parse(
 /** The form without its file, which comes with the call. */
 async function readForm(request: FastifyRequest, ctx: Context): Promise<object> {
   const { input, content } = await readUpload(request)
-  ctx.file = content
+  if (content) ctx.file = { content, announced: Number(request.headers['content-length'] ?? 0) }
   return input
 }
 

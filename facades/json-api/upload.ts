@@ -62,10 +62,14 @@ function brokenForm(error: unknown, { raw }: FastifyRequest): Problem {
 /** In milliseconds. */
 const DRAIN_TIMEOUT = 1000
 
-/** Lets the rest of a refused body pass by for a moment: unread, it would reset the connection before the answer arrives. */
-export async function drainBody({ raw }: FastifyRequest): Promise<void> {
-  if (raw.readableEnded || raw.destroyed) return
+/**
+ * Lets the rest of a refused body pass by for a moment: unread, it would reset the connection before the answer arrives.
+ * Returns whether that was all of it.
+ */
+export async function drainBody({ raw }: FastifyRequest): Promise<boolean> {
+  if (raw.readableEnded || raw.destroyed) return true
   raw.unpipe()
   raw.resume()
   await withTimeout(once(raw, 'end'), DRAIN_TIMEOUT).catch(() => {})
+  return raw.readableEnded
 }

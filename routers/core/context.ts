@@ -25,6 +25,13 @@ export interface Call {
   hangUp?: (() => void) | undefined
 }
 
+export interface IncomingFile {
+  /** As the bytes arrive. */
+  content: AsyncIterable<Uint8Array>
+  /** The announced size of all that is sent, a little more than the file's; 0 where nobody said. */
+  announced: number
+}
+
 export interface Context {
   /** What the process gives, but its entity manager, which sees every row. */
   services: Omit<Services, 'em'>
@@ -41,8 +48,8 @@ export interface Context {
   signal: AbortSignal
   hangUp(): void
   browser: BrowserSession | undefined
-  /** The bytes of the file that comes with the input, as they arrive; the facade sets it. */
-  file: AsyncIterable<Uint8Array> | undefined
+  /** The file that comes with the input, set by the facade. */
+  file: IncomingFile | undefined
   /** What a facade tells beside the result. */
   hints: ResponseHints
 }

@@ -55,6 +55,7 @@ const errorKinds = {
   ],
   position_too_old: ['BAD_REQUEST', 'The changes since this position are not known any more.', { http: 410 }],
   range_not_satisfiable: ['BAD_REQUEST', 'The file does not have this part.', { http: 416, header: 'Range' }],
+  upload_timeout: ['TIMEOUT', 'The upload took too long.'],
   too_large: ['PAYLOAD_TOO_LARGE', 'The body is too large.'],
   unsupported_media_type: [
     'UNSUPPORTED_MEDIA_TYPE',

@@ -22,6 +22,7 @@ import type { ResourceCatalogue } from '../resource/catalogue.ts'
 import type { Extensions } from './extension.ts'
 import type { HookRegistry } from './hooks.ts'
 import type { Settings } from './settings.ts'
+import type { Slots } from './slots.ts'
 
 /** What the process gives to every call. */
 export interface Services {
@@ -48,6 +49,8 @@ export interface Services {
   vault: Vault
   storage: Storage
   files: FileStore
+  /** Counts the uploads of this process. */
+  uploads: Slots
   healthChecks: HealthChecks
   healthTimer: HealthTimer
   extensions: Extensions

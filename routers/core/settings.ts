@@ -55,6 +55,8 @@ export interface AttachmentQuotas {
   perMessage: number
   /** How many bytes a person may keep. */
   bytesPerPerson: number
+  /** In milliseconds. */
+  uploadTimeout: number
 }
 
 /** How large a person's keychain may be. */

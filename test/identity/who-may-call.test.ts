@@ -96,7 +96,10 @@ const table: { open: string; by?: Ability; to: string }[] = [
   { open: 'an administrator', by: 'write', to: 'systemModels.create systemModels.update systemModels.delete' },
   { open: 'an administrator', by: 'write', to: 'systemPrompts.create systemPrompts.update systemPrompts.delete' },
   { open: 'the host', to: 'admin.addUser admin.setRole admin.removeUser admin.updateAiAvatar migrations.register' },
-  { open: 'the host', to: 'password.set admin.setGroups prices.import prices.check usage.by usage.rollUp' },
+  {
+    open: 'the host',
+    to: 'password.set admin.setGroups prices.import prices.check usage.by usage.rollUp attachments.sweep',
+  },
   {
     open: 'the host',
     to: 'models.list models.sync models.check admin.state limits.list limits.show limits.set limits.remove limits.topUp limits.sync',

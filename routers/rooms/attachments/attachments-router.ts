@@ -4,7 +4,7 @@ import type { CompiledStatement, ParameterValues } from '../../../entities/sql/s
 import type { Context } from '../../core/context.ts'
 import { FileContent } from '../../core/file-content.ts'
 import { Problem } from '../../core/problems.ts'
-import { about, router, userWith } from '../../core/trpc.ts'
+import { about, host, router, userWith } from '../../core/trpc.ts'
 import { exposes } from '../../resource/exposure.ts'
 import { action, rowAction } from '../../verbs/action.ts'
 import { reads } from '../../verbs/read.ts'
@@ -12,6 +12,7 @@ import { viewerOf } from '../../verbs/viewer.ts'
 import { ifVersion } from '../../verbs/write-inputs.ts'
 import { attachments } from './attachments.ts'
 import { deleteAttachment } from './remove.ts'
+import { sweepAttachments } from './sweep.ts'
 import { upload, uploadInput } from './upload.ts'
 
 const id = attachments.ids.schema
@@ -52,6 +53,8 @@ export const attachmentsRouter = router({
     .meta(exposes(attachments, 'delete'))
     .input(z.strictObject({ id, ifVersion }))
     .mutation(({ ctx, input }) => deleteAttachment(ctx, input)),
+
+  sweep: host.mutation(({ ctx }) => sweepAttachments(ctx.services)),
 })
 
 /** `group-{uuid}.pdf` */

@@ -7,9 +7,14 @@ export interface FileKind {
   fileType: FileType
 }
 
+/** Formats that can be written without a byte that no text has. Others that seem so are text which begins like them. */
+const textual = ['application/pdf', 'application/rtf', 'application/xml']
+
 /** What a file is by its first bytes; nothing where they are neither text nor of a known format. */
 export async function kindOf(head: Buffer): Promise<FileKind | undefined> {
-  const mime = (await fileTypeFromBuffer(head))?.mime ?? textKindOf(head)
+  const [format, text] = [(await fileTypeFromBuffer(head))?.mime, textKindOf(head)]
+  const isText = text !== undefined && (text === 'image/svg+xml' || !format || !textual.includes(format))
+  const mime = isText ? text : format
   return mime === undefined ? undefined : { mime, fileType: fileTypeOf(mime) }
 }
 

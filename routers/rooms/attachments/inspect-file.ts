@@ -51,7 +51,7 @@ export class FileInspector {
   }
 }
 
-const tooLarge = ({ maxFileSize }: FileRules) =>
+export const tooLarge = ({ maxFileSize }: FileRules) =>
   new Problem('too_large', { detail: `A file has at most ${maxFileSize} bytes.` })
 
 const notTaken = (kind: FileKind | undefined) =>

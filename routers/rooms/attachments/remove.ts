@@ -2,6 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql'
 import {
   eraseEmptyMessages,
   listFilesOfRoom,
+  lockRoomOfAttachment,
   type RemovedAttachment,
   removeAttachment,
   removeAttachmentsOfMessage,
@@ -23,6 +24,7 @@ interface Transaction {
 /** Deletes an attachment, and the place of its message is all that is left of one that had nothing else. */
 export async function deleteAttachment(ctx: Context, { id, ifVersion }: Version): Promise<{ id: string }> {
   await changing(ctx, async (em, changes) => {
+    await runNamed(em, lockRoomOfAttachment, [attachments.ids.keyOf(id)])
     await lockRow(ctx, em, attachments, { id, ifVersion, verb: 'delete' })
     await removeFromMessages({ em, changes }, removeAttachment, attachments.ids.keyOf(id))
   })

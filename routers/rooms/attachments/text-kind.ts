@@ -7,7 +7,7 @@ export function textKindOf(head: Buffer): string | undefined {
   if (text === undefined) return undefined
   const start = text.trimStart()
   if (/^<!doctype html|^<html/i.test(start)) return 'text/html'
-  if (/^<svg/i.test(start)) return 'image/svg+xml'
+  if (/^<(?:svg|\?xml[^>]*>.*<svg)[\s>]/is.test(start)) return 'image/svg+xml'
   return isTable(text) ? 'text/csv' : 'text/plain'
 }
 

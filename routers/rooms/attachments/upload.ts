@@ -3,13 +3,15 @@ import { z } from 'zod'
 import { sumBytesOf } from '../../../entities/rooms/attachment.sql.ts'
 import { Attachment } from '../../../entities/rooms/attachment.ts'
 import type { Context } from '../../core/context.ts'
+import { interruptible } from '../../core/interruptible.ts'
 import { Problem } from '../../core/problems.ts'
+import { withTimeLimit } from '../../core/timeout.ts'
 import type { StoredFile } from '../../ports/file-store.ts'
 import type { RecordOf } from '../../resource/record.ts'
 import { getRow } from '../../verbs/read.ts'
 import { attachments } from './attachments.ts'
 import type { FileKind } from './file-kind.ts'
-import { FileInspector } from './inspect-file.ts'
+import { FileInspector, tooLarge } from './inspect-file.ts'
 
 /** Neither separates folders, nor controls a terminal, nor turns the direction of text round. */
 const fileName = z
@@ -31,16 +33,23 @@ export const uploadInput = z.strictObject({
 
 type UploadInput = z.output<typeof uploadInput>
 
+/** What a request has beside its file. */
+const FORM_BYTES = 64 * 1024
+
 /** Stores the file that comes with a call, and the attachment that it is from now on. */
 export async function upload(
   ctx: Context,
   person: number,
   { name, clientEncrypted }: UploadInput,
 ): Promise<RecordOf<typeof attachments>> {
-  const { files, settings } = ctx.services
-  if (!ctx.file) throw new Problem('invalid', { issues: [{ path: ['file'], message: 'is required' }] })
+  const { files, settings, uploads } = ctx.services
+  const { file: incoming } = ctx
+  if (!incoming) throw new Problem('invalid', { issues: [{ path: ['file'], message: 'is required' }] })
+  using _slot = uploads.take(`${person}`)
   const inspector = new FileInspector(settings.public.files, clientEncrypted)
-  const file = await files.write(inspector.inspect(ctx.file))
+  if (incoming.announced > settings.public.files.maxFileSize + FORM_BYTES) throw tooLarge(settings.public.files)
+  await assertWithinQuota(ctx, ctx.em(), person, 1)
+  const file = await files.write(inspector.inspect(inTime(ctx, incoming.content)))
   const id = await keep(ctx, { person, name, clientEncrypted, file, kind: inspector.kind }).catch(
     async (error: unknown) => {
       await files.remove([file.name])
@@ -48,6 +57,16 @@ export async function upload(
     },
   )
   return getRow(ctx, attachments, String(id))
+}
+
+/** The bytes, as long as they come in time and their sender is there. */
+async function* inTime({ signal: gone, services }: Context, content: AsyncIterable<Uint8Array>) {
+  using limit = withTimeLimit(services.settings.attachments.uploadTimeout, gone)
+  try {
+    yield* interruptible(content, limit.signal)
+  } catch (error) {
+    throw limit.signal.aborted ? new Problem(gone.aborted ? 'client_gone' : 'upload_timeout', { cause: error }) : error
+  }
 }
 
 interface Kept {
@@ -60,6 +79,8 @@ interface Kept {
 
 function keep(ctx: Context, { person, name, clientEncrypted, file, kind }: Kept): Promise<number> {
   return ctx.em().transactional(async (em) => {
+    // Two uploads do not go past the quota at once.
+    await em.execute('select from users where id = ? for no key update', [person])
     await assertWithinQuota(ctx, em, person, file.bytes)
     const { name: uuid, bytes, sealedKey } = file
     const row = em.create(Attachment, { uuid, uploader: person, name, ...kind, bytes, clientEncrypted, sealedKey })
@@ -68,10 +89,8 @@ function keep(ctx: Context, { person, name, clientEncrypted, file, kind }: Kept)
   })
 }
 
-/** Locks the person, so that two uploads do not go past the quota at once. */
 async function assertWithinQuota({ services }: Context, em: EntityManager, person: number, more: number) {
   const { bytesPerPerson } = services.settings.attachments
-  await em.execute('select from users where id = ? for no key update', [person])
   const [kept] = await em.execute<[{ bytes: number }]>(sumBytesOf, [person])
   if (kept.bytes + more <= bytesPerPerson) return
   throw new Problem('invalid', { detail: `A person keeps at most ${bytesPerPerson} bytes of files.` })

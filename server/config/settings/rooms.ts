@@ -24,6 +24,9 @@ export const roomsShape = {
   ),
   MAX_ATTACHMENT_FILES: count(10, 1, 100).describe('Largest number of files of a message'),
   ATTACHMENT_QUOTA: count(1024 * MB, 1).describe('How many bytes of files a person may keep'),
+  UPLOADS_PER_PERSON: count(5, 1, 1000).describe('How many files a person may upload at the same time'),
+  UPLOADS_AT_ONCE: count(50, 1, 10_000).describe('How many files one process takes at the same time'),
+  UPLOAD_TIMEOUT: timerDuration.prefault('2m').describe('How long an upload may take'),
   CHANGE_LOG_DAYS: count(7, 1, 365).describe('How many days long a change can be caught up with'),
   SYNC_LOG: flag(false).describe(
     'Whether the answer of a mutation lists the positions that it wrote to the change log',
