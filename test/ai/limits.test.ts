@@ -2,11 +2,34 @@ import { randomBytes } from 'node:crypto'
 import { createTRPCClient, httpLink } from '@trpc/client'
 import { describe, expect, test, vi } from 'vitest'
 import type { AppRouter } from '../../routers/index.ts'
-import { answers, configFor, neverEnds, question, startProvider } from '../kit/ai/provider.ts'
+import {
+  answers,
+  type Behaviour,
+  beginStream,
+  chunk,
+  configFor,
+  neverEnds,
+  question,
+  startProvider,
+} from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { dataFolder, startProcess } from '../kit/service-process.ts'
 
-const pricing = { currency: 'EUR', inputPerMillion: 1, outputPerMillion: 2 }
+const pricing = { currency: 'EUR', inputPerMillion: 1, cachedInputPerMillion: 0.5, outputPerMillion: 2 }
+
+/** Tells with each piece what it counted, and never ends. */
+const countsAndWaits: Behaviour = (_, response) => {
+  beginStream(response)
+  for (let completion_tokens = 10; completion_tokens <= 40; completion_tokens++) {
+    const details = {
+      prompt_tokens_details: { cached_tokens: 20 },
+      completion_tokens_details: { reasoning_tokens: 10 },
+    }
+    response.write(
+      chunk({ delta: { content: 'on ' } }, { usage: { prompt_tokens: 30, completion_tokens, ...details } }),
+    )
+  }
+}
 
 const ask = (svc: TestApp, token: string, text = 'Hello') =>
   svc.send('POST', '/api/ai-req', { token, body: question(text) })
@@ -14,10 +37,14 @@ const ask = (svc: TestApp, token: string, text = 'Hello') =>
 /** A service with one model that answers in ten tokens, and these limits. */
 async function limited(
   limits: object[],
-  { model = {}, env = {} }: { model?: object; env?: Record<string, string> } = {},
+  {
+    model = {},
+    provider: more = {},
+    env = {},
+  }: { model?: object; provider?: object; env?: Record<string, string> } = {},
 ) {
   const provider = await startProvider(answers('Good day.'))
-  const config = await configFor(provider.url, { model })
+  const config = await configFor(provider.url, { model, provider: more })
   const svc = await startApp({ AI_CONFIG: config.file, ...env })
   for (const limit of limits) await svc.host.limits.set(limit as Parameters<typeof svc.host.limits.set>[0])
   return {
@@ -261,8 +288,13 @@ describe('a limit', () => {
 describe('a call whose process died', () => {
   test('is settled by another process at what it had delivered', async () => {
     const APP_KEY = randomBytes(32).toString('base64')
-    await using world = await limited([{ ...requests, unit: 'tokens', cap: 10_000 }], { env: { APP_KEY } })
-    world.provider.behave = neverEnds
+    const limit = { ...requests, unit: 'tokens', cap: 10_000 }
+    await using world = await limited([limit], {
+      env: { APP_KEY },
+      provider: { continuousUsage: true },
+      model: { pricing },
+    })
+    world.provider.behave = countsAndWaits
     const { token } = await world.svc.user()
     await using folder = await dataFolder()
     const DATABASE_URL = world.svc.env.DATABASE_URL as string
@@ -275,17 +307,26 @@ describe('a call whose process died', () => {
       'content-type': 'application/json',
     }
     const answer = await fetch(`${url}/api/ai-req`, { method: 'POST', headers, body: JSON.stringify(question()) })
+    const isTold = async () =>
+      (await world.svc.rows('select id from usage_holds where output_tokens = 40')).length === 1
+    await vi.waitUntil(isTold, { timeout: 15_000, interval: 100 })
     expect(await stateOf(world.svc, 'all')).toMatchObject({ used: 0, held: 2 + 4096 })
 
     dying.kill('SIGKILL')
     await dying.ended
     await answer.body?.cancel().catch(() => {})
-    await world.svc.rows("update usage_holds set output_tokens = 40, lease_until = now() - interval '1 s'")
+    await world.svc.rows("update usage_holds set lease_until = now() - interval '1 s'")
 
     await vi.waitUntil(async () => (await stateOf(world.svc, 'all'))?.held === 0, { timeout: 15_000, interval: 200 })
-    expect(await stateOf(world.svc, 'all')).toMatchObject({ used: 42, held: 0 })
-    expect(await world.svc.rows('select outcome, estimated, input_tokens, output_tokens from usage_records')).toEqual([
-      { outcome: 'lost', estimated: true, input_tokens: 2, output_tokens: 40 },
+    expect(await stateOf(world.svc, 'all')).toMatchObject({ used: 70, held: 0 })
+    expect(
+      await world.svc.rows(`select outcome, estimated, input_tokens as input, output_tokens as output, cached_tokens as cached,
+        reasoning_tokens as reasoning, cost_micros::int as cost, currency from usage_records`),
+    ).toEqual([
+      {
+        ...{ outcome: 'lost', estimated: true, input: 30, output: 40, cached: 20, reasoning: 10 },
+        ...{ cost: 10 + 20 * 0.5 + 40 * 2, currency: 'EUR' },
+      },
     ])
   }, 60_000)
 })
