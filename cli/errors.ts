@@ -18,6 +18,8 @@ export interface ExitError {
 export function exitErrorOf(error: unknown): ExitError {
   if (error instanceof UsageError) return { exitCode: 2, code: 'usage', message: error.message }
   if (error instanceof Cancelled) return { exitCode: 1, code: 'declined', message: 'Nothing was changed.' }
+  if (error instanceof Problem && error.issues.length > 0)
+    return { exitCode: 2, code: 'usage', message: error.issues.map((issue) => sentence(issue)).join('\n') }
   if (error instanceof Problem) return { exitCode: 1, code: error.problem, message: error.message }
   if (error instanceof TRPCError && error.cause instanceof z.ZodError && error.code === 'BAD_REQUEST') {
     return { exitCode: 2, code: 'usage', message: sentences(error.cause) }
@@ -29,9 +31,12 @@ export function exitErrorOf(error: unknown): ExitError {
 export function sentences({ issues }: z.ZodError, flag?: string): string {
   return issues
     .flatMap(nearest)
-    .map(({ path, message }) => `${flag ?? flagOf(path)}${/^[a-z]/.test(message) ? '' : ':'} ${message}.`)
+    .map((issue) => sentence(issue, flag))
     .join('\n')
 }
+
+const sentence = ({ path, message }: { path: readonly PropertyKey[]; message: string }, flag?: string) =>
+  `${flag ?? flagOf(path)}${/^[a-z]/.test(message) ? '' : ':'} ${message}.`
 
 /** The first thing that is wrong, where there is no doubt which value is meant. */
 export const firstIssue = ({ issues }: z.ZodError) => issues.flatMap(nearest)[0]?.message

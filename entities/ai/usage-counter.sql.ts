@@ -21,16 +21,19 @@ export interface CounterRow {
   subjectId: string
   /** The counters of all stripes. */
   ids: number[]
-  /** The period, in milliseconds since 1970. */
-  startsAt: number
+  /** The end of the period, in milliseconds since 1970. */
   endsAt: number
+  windowSeconds: number
+  /** How long it still is by the clock of the database. */
+  remainingMs: number
 }
 
 /** The counters of the periods that run. Values: the ids of limits, and beside each whose counters of it. */
 export const findCounters = statement<CounterRow>(
   'find-usage-counters',
-  `select c.limit_id as "limitId", c.subject_id as "subjectId", ${epochMs('c.starts_at')} as "startsAt",
-          ${epochMs('c.ends_at')} as "endsAt",
+  `select c.limit_id as "limitId", c.subject_id as "subjectId", ${epochMs('c.ends_at')} as "endsAt",
+          extract(epoch from c.ends_at - c.starts_at)::int as "windowSeconds",
+          (extract(epoch from c.ends_at - now()) * 1000)::float8 as "remainingMs",
           json_agg(c.id order by c.stripe) as ids
      from unnest($1::int[], $2::text[]) as a(limit_id, subject_id) join usage_limits l on l.id = a.limit_id
      ${runningPeriod}
@@ -52,14 +55,28 @@ export const openCounters = statement<never>(
     where usage_counters.ends_at <> excluded.ends_at`,
 )
 
-/** Values: the limit, whose counter, how much. The next call that needs it shares it out. */
-export const topUpCounter = statement<{ name: string; toppedUp: number }>(
+/** More than this no cap is, with what was topped up: numbers beyond are not exact. */
+export const MAX_CAP = 9_000_000_000_000_000
+
+/**
+ * Gives more of a limit for the period that runs, unless that were more than a cap may be. The next call that needs it shares
+ * it out. Values: the limit, whose counter, how much.
+ */
+export const topUpCounter = statement<{ name: string; toppedUp: number; isTooMuch: boolean }>(
   'top-up-usage-counter',
-  `update usage_counters c set topped_up = c.topped_up + $3::bigint
-     from usage_limits l ${runningPeriod}
-    where l.id = $1 and c.limit_id = l.id and c.subject_id = $2 and c.stripe = 0 and c.starts_at = s.starts_at
-   returning l.name, c.topped_up::float8 as "toppedUp"`,
+  `with mine as (
+     select c.id, l.name, c.topped_up + $3::bigint as topped_up, l.cap + c.topped_up + $3::bigint > ${MAX_CAP} as is_too_much
+       from usage_limits l ${runningPeriod} join usage_counters c on c.limit_id = l.id and c.starts_at = s.starts_at
+      where l.id = $1 and c.subject_id = $2 and c.stripe = 0 for update of c
+   ), topped as (
+     update usage_counters c set topped_up = m.topped_up from mine m where c.id = m.id and not is_too_much
+   )
+   select name, topped_up::float8 as "toppedUp", is_too_much as "isTooMuch" from mine`,
 )
+
+/** Has the stripes of a limit shared anew, which took more than their shares while it only observed. Values: the limit. */
+export const unshareCounters = `update usage_counters set cap = -1
+  where id in (select id from usage_counters where limit_id = ? and ends_at > now() order by id for update)`
 
 /** Removes counters of periods that ended a day ago or more, at most 5,000 at once. */
 export const removeOldCounters = statement<never>(

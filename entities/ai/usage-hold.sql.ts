@@ -18,9 +18,10 @@ const insertHolds = (isGranted: string) => `numbered as (
 
 const ids = `(select json_agg(id order by n) from numbered) as ids`
 
-/** Counters with the sum that is asked of each and the cap of its limit. */
+/** Counters with the sum that is asked of each, the cap and the mode of its limit, and whether to tell what is left of it. */
 const asked = `asked as (
-     select * from unnest($3::bigint[], $4::bigint[], $5::bigint[]) as a(id, amount, cap) ${expectFew('$7')}
+     select * from unnest($3::bigint[], $4::bigint[], $5::bigint[], $8::boolean[], $9::boolean[])
+                     as a(id, amount, cap, observes, tells) ${expectFew('$7')}
    )`
 
 export interface HoldResult {
@@ -35,29 +36,46 @@ interface TogetherResult {
   misfits: number[] | null
   /** What each counter has left, in the order of their ids. */
   rooms: number[] | null
+  /** What all stripes have left together, in the same order; null where it was not to be told. */
+  wholes: (number | null)[] | null
 }
 
 /**
  * Holds for many calls at once, or for none of them, by one stripe of each limit. Rows are locked in one order, so that calls
- * never wait in a circle. Values: lease in milliseconds, version of the limits, counters, amounts (null where no price is
- * known) and caps, calls, how many counters.
+ * never wait in a circle. A limit that only observes refuses nothing; what it would have refused is counted as of the other
+ * stripes that are settled by then. Values: lease in milliseconds, version of the limits, counters, amounts (null where no
+ * price is known) and caps, calls, how many counters, which only observe, and of which to tell what is left.
  */
 export const holdTogether = statement<HoldResult & TogetherResult>(
   'hold-together',
   `with ${asked}, locked as (
-     select c.id, a.amount, c.cap = a.cap and c.used + c.held + a.amount <= c.share as fits,
-            c.share - c.used - c.held - a.amount as room
+     select c.*, a.amount, a.observes, a.tells, a.cap as limit_cap,
+            a.observes or c.cap = a.cap and c.used + c.held + a.amount <= c.share as fits
        from asked a join usage_counters c on c.id = a.id
       where c.ends_at > now() order by c.id for update of c
+   ), wholes as (
+     select l.id, l.limit_cap + l.topped_up + o.topped_up - l.used - l.held - o.taken as whole
+       from locked l cross join lateral (
+         select coalesce(sum(topped_up), 0) as topped_up, coalesce(sum(used + held), 0) as taken from usage_counters c
+          where c.limit_id = l.limit_id and c.subject_id = l.subject_id and c.starts_at = l.starts_at and c.id <> l.id) o
+      where l.tells or l.observes
+   ), observed as (
+     select l.id, sum(p.amount) as known, count(*) filter (where p.measure = 'unpriced' or p.running > w.whole) as refused
+       from locked l join wholes w using (id) join lateral (
+         select a.id, a.amount, a.measure, sum(a.amount) over (partition by a.id order by c.n) as running
+           from jsonb_to_recordset($6::jsonb) as c(n int, counters bigint[], amounts bigint[], measures text[])
+          cross join lateral unnest(counters, amounts, measures) as a(id, amount, measure)) p on p.id = l.id
+      where l.observes and (l.amount is null or l.amount > w.whole) group by l.id
    ), verdict as (
      select ${currentVersion} <> $2::int or count(*) > count(l.id) as stale,
-            array_agg(a.id) filter (where l.fits is not true) as misfits, json_agg(l.room order by a.id) as rooms
-       from asked a left join locked l on l.id = a.id
+            array_agg(a.id) filter (where l.fits is not true) as misfits,
+            json_agg(l.share - l.used - l.held - a.amount order by a.id) as rooms, json_agg(w.whole - a.amount order by a.id) as wholes
+       from asked a left join locked l on l.id = a.id left join wholes w on w.id = a.id
    ), counted as (
-     update usage_counters c set held = c.held + l.amount from locked l, verdict
-      where c.id = l.id and not stale and misfits is null
+     update usage_counters c set held = c.held + coalesce(l.amount, o.known, 0), refused = c.refused + coalesce(o.refused, 0)
+       from verdict, locked l left join observed o using (id) where c.id = l.id and not stale and misfits is null
    ), ${insertHolds('not stale and misfits is null')}
-   select ${ids}, stale, to_json(misfits) as misfits, rooms from verdict`,
+   select ${ids}, stale, to_json(misfits) as misfits, rooms, wholes from verdict`,
 )
 
 /** A limit that a call asks a part of, as it stood when the call was judged. */
@@ -73,6 +91,7 @@ export interface AskedLimit {
   cap: number
   used: number
   held: number
+  mode: 'enforce' | 'observe'
   /** What the call asks for; null where its price is unknown. */
   amount: number | null
   fits: boolean
@@ -116,7 +135,7 @@ const countedExactly = (isSingle: string) => `counted as (
    )`
 
 const judgedLimits = `(select json_agg(json_build_object('counter', own_id, 'name', name, 'subject', subject, 'unit', unit, 'period', period,
-                    'currency', currency, 'cap', full_cap, 'used', used, 'held', held - own_held, 'amount', amount + own_held, 'fits', fits,
+                    'currency', currency, 'cap', full_cap, 'used', used, 'held', held - own_held, 'amount', amount + own_held, 'fits', fits, 'mode', mode,
                     'resetsAt', ${isoTime('ends_at')}, 'windowSeconds', extract(epoch from ends_at - starts_at)::int) order by limit_id) from judged)`
 
 const isSingle = 'jsonb_array_length($6::jsonb) = 1'

@@ -2,8 +2,8 @@ import { defineEntity, p } from '@mikro-orm/core'
 import { moment } from '../sql/columns.ts'
 import { usageContexts } from './usage-record.ts'
 
-/** As much as was held, or the tokens or the cost that the call took. */
-export type Measure = 'amount' | 'tokens' | 'cost'
+/** As much as was held, which is nothing where no price is known, or the tokens or the cost that the call took. */
+export type Measure = 'amount' | 'unpriced' | 'tokens' | 'cost'
 
 /**
  * A call of a model under way, which becomes a usage record with the same id when it ends. It refers to no other row by a

@@ -25,9 +25,12 @@ const stateOf = ({ left, resetsAt }: LimitLeft) => ({
   t: Math.max(0, Math.ceil((resetsAt - Date.now()) / 1000)),
 })
 
+/** An integer of a structured field has fifteen digits at most. */
+const MAX_INTEGER = 999_999_999_999_999
+
 const parameters = (values: Record<string, string | number>) =>
   Object.entries(values)
-    .map(([name, value]) => `;${name}=${value}`)
+    .map(([name, value]) => `;${name}=${typeof value === 'number' ? Math.min(value, MAX_INTEGER) : value}`)
     .join('')
 
 /** The text of a structured field has only ASCII letters. */

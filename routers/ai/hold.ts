@@ -54,7 +54,7 @@ export function maxOutputOf({ parameters, limits }: CallableModel, policy: numbe
 
 /** Of several limits that refuse, the one that frees last is told: nothing succeeds before. */
 export function refusal(ctx: Pick<Context, 'hints'>, { limits }: HoldRefusal): Problem {
-  ctx.hints.limits = limits.map(leftOf)
+  ctx.hints.limits = limits.filter(({ mode }) => mode === 'enforce').map(leftOf)
   const [last] = limits.filter(({ fits }) => !fits).toSorted((a, b) => (a.resetsAt < b.resetsAt ? 1 : -1))
   if (!last) return new Problem('unavailable')
   const { name, cap, used, held, amount, resetsAt } = last

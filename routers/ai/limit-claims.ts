@@ -39,5 +39,5 @@ function partOf(
   if (unit === 'requests') return { amount: 1, measure: 'amount' }
   if (unit === 'tokens') return { amount: most.tokens, measure: 'tokens' }
   if (most.costMicros === 0 || most.currency === currency) return { amount: most.costMicros, measure: 'cost' }
-  return { amount: unpricedCost, measure: 'amount' }
+  return { amount: unpricedCost, measure: unpricedCost === null ? 'unpriced' : 'amount' }
 }

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
-import { topUpCounter } from '../../entities/ai/usage-counter.sql.ts'
+import { topUpCounter, unshareCounters } from '../../entities/ai/usage-counter.sql.ts'
 import { UsageCounter } from '../../entities/ai/usage-counter.ts'
 import { type ActiveLimit, listActiveLimits, listLimits, raiseLimitVersion } from '../../entities/ai/usage-limit.sql.ts'
 import { UsageLimit } from '../../entities/ai/usage-limit.ts'
@@ -55,7 +55,7 @@ export const limitsRouter = router({
     .mutation(async ({ ctx, input: { name, amount, id } }) => {
       const row = await ctx.em().findOne(UsageLimit, { name })
       if (!row) throw notFound(name)
-      const added = Math.round(amount * (row.unit === 'money' ? 1_000_000 : 1))
+      const added = toppingUp(row, amount)
       const of = row.subjectId ?? id
       if (row.subject !== 'installation' && of === '')
         throw new Problem('invalid', {
@@ -63,7 +63,8 @@ export const limitsRouter = router({
         })
       const [topped] = await ctx.services.sql(topUpCounter, [row.id, of, added])
       if (!topped) throw new Problem('not_found', { detail: `Nothing of the limit '${name}' was used yet by '${of}'.` })
-      return topped
+      if (topped.isTooMuch) throw invalidAmount('is too large')
+      return { name: topped.name, toppedUp: topped.toppedUp }
     }),
 
   /**
@@ -121,6 +122,7 @@ async function write(em: EntityManager, row: UsageLimit | null, columns: LimitCo
   if (!row) return em.create(UsageLimit, columns)
   const isSame = row.subject === columns.subject && row.unit === columns.unit && row.currency === columns.currency
   if (!isSame) await em.nativeDelete(UsageCounter, { limit: row.id })
+  else if (row.mode === 'observe' && columns.mode === 'enforce') await em.execute(unshareCounters, [row.id])
   return em.assign(row, columns)
 }
 
@@ -134,6 +136,15 @@ async function columnsOf(em: EntityManager, entry: LimitEntry, zone: string): Pr
   return { ...columns, subjectId: `${user.id}` }
 }
 
+/** In the unit that counters have. */
+function toppingUp({ unit }: UsageLimit, amount: number): number {
+  const added = Math.round(amount * (unit === 'money' ? 1_000_000 : 1))
+  if (unit !== 'money' && added !== amount) throw invalidAmount('must be a whole number')
+  if (added === 0) throw invalidAmount('is too small')
+  return added
+}
+
+const invalidAmount = (message: string) => new Problem('invalid', { issues: [{ path: ['amount'], message }] })
 const notFound = (name: string) => new Problem('not_found', { detail: `There is no limit named '${name}'.` })
 const inFile = (name: string) =>
   new Problem('conflict', { detail: `The limit '${name}' stands in the file that LIMITS names. Change it there.` })

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { MAX_CAP } from '../../entities/ai/usage-counter.sql.ts'
 import { type LimitSubject, limitModes, limitPeriods, limitSubjects } from '../../entities/ai/usage-limit.ts'
 
 const MICROS = 1_000_000
@@ -48,6 +49,10 @@ export const limitEntry = z
   .refine(({ unit, unpriced }) => isMoney(unit) || unpriced === undefined, {
     path: ['unpriced'],
     message: 'belongs to limits in money',
+  })
+  .refine(({ unit, cap, unpriced = 0 }) => !isMoney(unit) || Math.max(cap, unpriced) <= MAX_CAP / MICROS, {
+    path: ['cap'],
+    message: 'is too large',
   })
 export type LimitEntry = z.output<typeof limitEntry>
 

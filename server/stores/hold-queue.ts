@@ -1,9 +1,10 @@
 import DataLoader from 'dataloader'
-import type { CounterRow } from '../../entities/ai/usage-counter.sql.ts'
-import { type AskedLimit, type HoldResult, holdExactly, holdTogether } from '../../entities/ai/usage-hold.sql.ts'
+import { type HoldResult, holdExactly, holdTogether } from '../../entities/ai/usage-hold.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
-import type { CallProgress, Hold, HoldRefusal, HoldRequest, LimitLeft } from '../../routers/ports/usage-ledger.ts'
+import type { CallProgress, Hold, HoldRefusal, HoldRequest } from '../../routers/ports/usage-ledger.ts'
+import { type AskedCall, sumsOf, valuesOf } from './asked-calls.ts'
 import { type Claim, LimitBook } from './limit-book.ts'
+import { LimitsLeft, roomOf } from './limits-left.ts'
 
 /** Limits change and periods begin while a call is judged, but not again and again. */
 const MAX_TRIES = 5
@@ -18,18 +19,6 @@ interface HoldQueueOptions {
   settleEnded(): Promise<void>
 }
 
-interface ClaimedCounter extends Claim {
-  /** Of the stripe that was chosen. */
-  id: number
-  counters: CounterRow
-}
-
-/** A call, and the counters that it asks a part of. */
-interface Judged {
-  request: HoldRequest
-  claims: ClaimedCounter[]
-}
-
 /**
  * Holds in one statement for all calls that began in one turn of the event loop, or while the last such statement ran. Where
  * they don't fit together, those that a limit stands in the way of are judged exactly, at last one by one.
@@ -37,6 +26,7 @@ interface Judged {
 export class HoldQueue {
   readonly #options: HoldQueueOptions
   readonly #book: LimitBook
+  readonly #left = new LimitsLeft()
   readonly #loader: DataLoader<HoldRequest, Promise<Held>>
   /** Of each limit another stripe is taken each time; not the same ones on all replicas. */
   #turn = Math.floor(Math.random() * 1000)
@@ -64,10 +54,12 @@ export class HoldQueue {
   }
 
   async #together(requests: readonly HoldRequest[]): Promise<Promise<Held>[]> {
-    const { judged, ids, misfits, rooms } = await this.#tryWith(requests, holdTogether)
+    const { judged, ids, misfits, rooms, wholes } = await this.#tryWith(requests, holdTogether)
     if (ids) {
-      const left = leftOf(judged, rooms ?? [])
-      return judged.map(async (call, index) => holdOf(call, ids[index], left))
+      const sums = [...sumsOf(judged).values()].toSorted((one, other) => one.id - other.id)
+      for (const [index, { claim, amount }] of sums.entries())
+        this.#left.note(claim, claim.counters.ids.length > 1 ? wholes?.[index] : rooms?.[index], amount)
+      return judged.map(async (call, index) => this.#holdOf(call, ids[index]))
     }
     const full = new Set(misfits)
     const { blocked = [], free = [] } = Object.groupBy(judged, ({ claims }) =>
@@ -95,8 +87,9 @@ export class HoldQueue {
   async #exactly(requests: readonly HoldRequest[]): Promise<Held[]> {
     const { judged, ids, limits } = await this.#tryWith(requests, holdExactly)
     if (ids) {
-      const left = new Map(limits?.map((limit) => [limit.counter, roomOf(limit)]))
-      return judged.map((call, index) => holdOf(call, ids[index], left))
+      const rooms = new Map(limits?.map((limit) => [limit.counter, roomOf(limit)]))
+      for (const { id, claim, amount } of sumsOf(judged).values()) this.#left.note(claim, rooms.get(id), amount)
+      return judged.map((call, index) => this.#holdOf(call, ids[index]))
     }
     if (requests.length === 1) return [{ limits: limits ?? [] }]
     const held: Held[] = []
@@ -108,7 +101,7 @@ export class HoldQueue {
   async #tryWith<Result extends HoldResult>(
     requests: readonly HoldRequest[],
     statement: { name: string; text: string; row?: Result },
-  ): Promise<Result & { judged: Judged[] }> {
+  ): Promise<Result & { judged: AskedCall[] }> {
     this.#turn++
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       if (tries > 0 || this.#book.version === undefined) await this.#book.load()
@@ -117,16 +110,30 @@ export class HoldQueue {
       await this.#book.open(claimed.flatMap(({ claims }) => claims))
       const judged = claimed.flatMap((call) => this.#judgedBy(call) ?? [])
       if (judged.length < requests.length) continue
-      const sums = sumsOf(judged)
-      const calls = JSON.stringify(judged.map(callOf))
-      const values = [this.#options.leaseMs, version, ...sums, calls, sums[0].length]
-      const [result] = await this.#options.sql<Result>(statement, values)
+      const [result] = await this.#options.sql<Result>(statement, [
+        this.#options.leaseMs,
+        version,
+        ...valuesOf(judged, (claim) => this.#left.isDue(claim)),
+      ])
       if (result && !result.stale) return { ...result, judged }
     }
     throw new Error('the counters of the limits could not be opened')
   }
 
-  #judgedBy({ request, claims }: { request: HoldRequest; claims: Claim[] }): Judged | undefined {
+  #holdOf({ request, claims }: AskedCall, id: number | undefined): Hold {
+    return {
+      id: id as number,
+      counters: claims.map(({ id: counter }) => counter),
+      held: {
+        tokens: claims.some(({ limit: { unit } }) => unit !== 'requests') ? request.tokens : null,
+        costMicros: claims.some(({ measure }) => measure === 'cost') ? request.costMicros : null,
+      },
+      limits: claims.flatMap((claim) => this.#left.of(claim) ?? []),
+      progress: () => atBeginning(request),
+    }
+  }
+
+  #judgedBy({ request, claims }: { request: HoldRequest; claims: Claim[] }): AskedCall | undefined {
     const claimed = claims.flatMap((claim) => {
       const counters = this.#book.countersOf(claim)
       return counters ? { ...claim, counters, id: counters.ids[this.#turn % counters.ids.length] as number } : []
@@ -135,53 +142,7 @@ export class HoldQueue {
   }
 }
 
-/** Each counter once, by its id, with what all calls ask of it, which is unknown where it is for one of them. */
-function sumsOf(judged: readonly Judged[]): [ids: number[], amounts: (number | null)[], caps: number[]] {
-  const sums = new Map<number, { amount: number | null; cap: number }>()
-  for (const { claims } of judged)
-    for (const { id, limit, amount } of claims) {
-      const before = sums.get(id)?.amount
-      sums.set(id, { amount: amount === null || before === null ? null : amount + (before ?? 0), cap: limit.cap })
-    }
-  const all = [...sums.values()]
-  return [[...sums.keys()], all.map(({ amount }) => amount), all.map(({ cap }) => cap)]
-}
-
-/** What is left of the counters that stand for a whole limit: those of one stripe. */
-function leftOf(judged: readonly Judged[], rooms: readonly number[]): Map<number, number> {
-  const ids = [...new Set(judged.flatMap(({ claims }) => claims.map(({ id }) => id)))].sort((a, b) => a - b)
-  return new Map(ids.map((id, index) => [id, rooms[index] ?? 0]))
-}
-
-const roomOf = ({ cap, used, held, amount }: AskedLimit) => cap - used - held - (amount ?? 0)
-
-const callOf = ({ request: { call }, claims }: Judged, n: number) => ({
-  n,
-  ...call,
-  counters: claims.map(({ id }) => id),
-  amounts: claims.map(({ amount }) => amount ?? 0),
-  measures: claims.map(({ measure }) => measure),
-})
-
-const holdOf = ({ request, claims }: Judged, id: number | undefined, left: ReadonlyMap<number, number>): Hold => ({
-  id: id as number,
-  counters: claims.map(({ id: counter }) => counter),
-  held: {
-    tokens: claims.some(({ limit: { unit } }) => unit !== 'requests') ? request.tokens : null,
-    costMicros: claims.some(({ measure }) => measure === 'cost') ? request.costMicros : null,
-  },
-  limits: claims.flatMap((claim) => limitLeft(claim, left.get(claim.id)) ?? []),
-  progress: () => atBeginning(request),
-})
-
 const atBeginning = ({ call: { inputTokens, costMicros, currency } }: HoldRequest): CallProgress => ({
   ...{ inputTokens, costMicros, currency, outputTokens: 0, cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 },
   most: { tokens: null, costMicros: null },
 })
-
-function limitLeft({ limit, counters }: ClaimedCounter, left: number | undefined): LimitLeft | undefined {
-  if (left === undefined || counters.ids.length > 1) return undefined
-  const { name, unit, currency, cap } = limit
-  const { startsAt, endsAt } = counters
-  return { name, unit, currency, cap, left, windowSeconds: (endsAt - startsAt) / 1000, resetsAt: endsAt }
-}

@@ -51,7 +51,7 @@ export class LimitBook {
       found.push(...(await this.#sql(findCounters, valuesOf(missing.values()))))
     }
     for (const row of found)
-      this.#counters.set(counterKeyOf(row.limitId, row.subjectId), row, { ttl: Math.max(1, row.endsAt - Date.now()) })
+      this.#counters.set(counterKeyOf(row.limitId, row.subjectId), row, { ttl: Math.max(1, row.remainingMs) })
   }
 
   /** The counters of a claim, one a stripe; undefined where its limit is gone. */

@@ -204,15 +204,16 @@ describe('a limit', () => {
     expect(await stateOf(world.svc, 'all')).toMatchObject({ used: 24, held: 0 })
   })
 
-  test('tells a caller what is left of their own limits, and on a refusal of all, by RateLimit and RateLimit-Policy', async () => {
+  test('tells a caller what is left of all limits that apply, by RateLimit and RateLimit-Policy', async () => {
     const own = { ...requests, name: 'je Tag für', for: 'user', cap: 5, per: 'day' }
-    await using world = await limited([{ ...requests, cap: 1 }, own])
+    const watched = { ...requests, name: 'watched', mode: 'observe' }
+    await using world = await limited([{ ...requests, cap: 1, per: 'day' }, own, watched])
     const { token } = await world.svc.user()
 
     const [whole, refused] = [await ask(world.svc, token), await ask(world.svc, token)]
 
-    expect(whole.headers.get('ratelimit-policy')).toBe('"je Tag f%C3%BCr";q=5;w=86400')
-    expect(whole.headers.get('ratelimit')).toMatch(/^"je Tag f%C3%BCr";r=4;t=\d+$/)
+    expect(whole.headers.get('ratelimit-policy')).toBe('"all";q=1;w=86400, "je Tag f%C3%BCr";q=5;w=86400')
+    expect(whole.headers.get('ratelimit')).toMatch(/^"all";r=0;t=\d+, "je Tag f%C3%BCr";r=4;t=\d+$/)
     expect(refused.headers.get('ratelimit')).toMatch(/^"all";r=0;t=\d+, "je Tag f%C3%BCr";r=4;t=\d+$/)
     const streamed = await world.svc.send('POST', '/api/ai-req', {
       token: (await world.svc.user()).token,

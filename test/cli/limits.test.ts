@@ -42,6 +42,7 @@ describe('svc limits', () => {
   test.for<[what: string, message: string, flags: string[]]>([
     ['a cap that is half a request', '--cap must be a whole number.', ['--cap', '0.5', '--unit', 'requests']],
     ['a cap that is no number', '--cap must be a number.', ['--cap', 'many', '--unit', 'requests']],
+    ['a cap that is more than numbers hold exactly', '--cap is too large.', ['--cap', '9000000001', '--unit', 'EUR']],
     [
       'a unit that nobody knows',
       '--unit must be requests, tokens or a currency code such as EUR.',
@@ -62,6 +63,50 @@ describe('svc limits', () => {
 
     expect(await machine.run(set(...flags))).toEqual({ exitCode: 2, stdout: '', stderr: `${message}\n` })
     expect(await machine.json('limits', 'list')).toEqual([])
+  })
+
+  test.for<[what: string, message: string, unit: string, amount: string]>([
+    ['half a token', '--amount must be a whole number.', 'tokens', '0.5'],
+    ['less than a millionth', '--amount is too small.', 'EUR', '0.0000001'],
+    ['nothing', '--amount: Too small: ', 'tokens', '0'],
+    ['less than nothing', '--amount: Too small: ', 'tokens', '-5'],
+    ['more than a cap may be', '--amount is too large.', 'EUR', '9000000000'],
+  ])('refuses to top a limit up by %s, and changes nothing', async ([, message, unit, amount]) => {
+    await using machine = await host()
+    await machine.run(set('--cap', '1', '--unit', unit))
+    await machine.rows(`insert into usage_counters (limit_id, subject_id, starts_at, ends_at, stripe, share, cap)
+      select id, '', date_trunc('month', now(), 'UTC'), date_trunc('month', now(), 'UTC') + interval '1 month', 0, cap, cap
+        from usage_limits`)
+    const [before] = await machine.json('limits', 'list')
+
+    const { exitCode, stderr } = await machine.run(['limits', 'top-up', 'lecture', `--amount=${amount}`])
+
+    expect([exitCode, stderr.startsWith(message)]).toEqual([2, true])
+    expect(await machine.json('limits', 'list')).toEqual([before])
+  })
+
+  test('tops a limit up again and again, until it were more than a cap may be', async () => {
+    await using machine = await host()
+    await machine.run(set('--cap', '1', '--unit', 'EUR'))
+    await machine.rows(`insert into usage_counters (limit_id, subject_id, starts_at, ends_at, stripe, share, cap)
+      select id, '', date_trunc('month', now(), 'UTC'), date_trunc('month', now(), 'UTC') + interval '1 month', 0, cap, cap
+        from usage_limits`)
+    const topUp = () => machine.run(['limits', 'top-up', 'lecture', '--amount', '4000000000'])
+
+    const exitCodes = [await topUp(), await topUp(), await topUp()].map(({ exitCode }) => exitCode)
+
+    expect(exitCodes).toEqual([0, 0, 2])
+    expect(await machine.json('limits', 'list')).toMatchObject([{ cap: 8_000_000_001_000_000 }])
+  })
+
+  test('says whom to top up where a limit counts each of a kind', async () => {
+    await using machine = await host()
+    await machine.run(['limits', 'set', 'each', '--for', 'user', '--per', 'day', '--cap', '5', '--unit', 'requests'])
+
+    expect(await machine.run(['limits', 'top-up', 'each', '--amount', '5'])).toMatchObject({
+      exitCode: 2,
+      stderr: '--id is required: which user gets it.\n',
+    })
   })
 
   test('names a person by username, and says when there is none', async () => {
