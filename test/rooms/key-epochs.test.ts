@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { findStoredKeys } from '../../entities/rooms/room-key.sql.ts'
+import { publicKeyOf } from '../kit/identity/public-key.ts'
 import { rekey } from '../kit/rooms/keys.ts'
 import { send } from '../kit/rooms/messages.ts'
 import { join, makeRoom, type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
@@ -69,7 +70,7 @@ test('a member who makes new keys while the room gets its next one is not left w
   await join(svc, room, 'cyd', 'editor')
 
   for (let round = 0; round < 6; round++) {
-    const publicKey = Buffer.from(randomUUID()).toString('base64')
+    const publicKey = publicKeyOf(randomUUID())
     const [changed, rekeyed] = await Promise.all([
       svc.cyd.post('/user-keychain-values/actions/batch-update', { publicKey }),
       rekey(svc.ada, room),
@@ -82,6 +83,34 @@ test('a member who makes new keys while the room gets its next one is not left w
     expect([changed.status, [200, 409].includes(rekeyed.status)]).toEqual([200, true])
     expect(rekeyRequired).toBe(!hasKey)
   }
+})
+
+test('more than 500 keys of a member are listed in parts, each from the last number of the part before', async () => {
+  await using svc = await startRooms()
+  const room = await makeRoom(svc.ada)
+  await svc.rows(
+    `with keys as (
+       insert into room_keys (room_id, user_id, epoch, wrapped_key) select $1, $2, n, 'k' from generate_series(0, 1100) n
+     ) insert into room_key_epochs (room_id, epoch, previous_key) select $1, n, 'p' from generate_series(1, 1100) n`,
+    [room, svc.people.ada.id],
+  )
+  await svc.rows('update rooms set key_epoch = 1100 where id = $1', [room])
+  const read = async (after?: number) => {
+    const query = after === undefined ? '' : `?page[after]=${after}`
+    const { meta } = await svc.ada.get(`/rooms/${room}/actions/keys${query}`)
+    return meta as unknown as { keyEpoch: number; keys: { keyEpoch: number }[]; hasMore: boolean }
+  }
+
+  const parts = [await read(), await read(499), await read(999)]
+
+  expect(parts.map(({ keys, hasMore, keyEpoch }) => [keys.length, hasMore, keyEpoch])).toEqual([
+    [500, true, 1100],
+    [500, true, 1100],
+    [101, false, 1100],
+  ])
+  const numbers = parts.flatMap(({ keys }) => keys.map(({ keyEpoch }) => keyEpoch))
+  expect(numbers).toEqual(Array.from({ length: 1101 }, (_, n) => n))
+  expect((await read(1100)).keys).toEqual([])
 })
 
 test('the keys of a member are found by indexes, however many there are', { timeout: 60_000 }, async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { firstKeys, signIn } from '../kit/browser.ts'
 import { publicKeyOf } from '../kit/identity/public-key.ts'
 import type { Client } from '../kit/json-api/client.ts'
 import { nextKey, PREVIOUS, postKey, recipientsOf, rekey, WRAPPED } from '../kit/rooms/keys.ts'
@@ -219,6 +220,27 @@ describe('a room asks for a new key', () => {
     expect(await stateOf(svc.ada, room)).toMatchObject({ rekeyRequired: true })
     expect((await keysOf(svc.dan, room)).meta['keys']).toEqual([])
     expect(await changesOf(svc, room)).toContainEqual({ kind: 'rooms.updated', subject: room })
+  })
+
+  test('when a member resets their keys, and again when they have made new ones', async () => {
+    await using svc = await startRooms()
+    const { room } = await withRoom(svc)
+    const { browser, id } = await signIn(svc, 'fay')
+    await svc.rows(`insert into room_members (room_id, user_id, role) values ($1, $2, 'viewer')`, [room, id])
+    expect((await rekey(svc.ada, room)).status).toBe(200)
+    const stored = () => svc.rows('select from room_keys where user_id = $1', [id])
+    expect([await stored(), await stateOf(svc.ada, room)]).toMatchObject([[{}], { rekeyRequired: false }])
+
+    expect((await browser.send('POST', '/req/profile/reset')).status).toBe(200)
+    expect([await stored(), await stateOf(svc.ada, room)]).toMatchObject([[], { rekeyRequired: true }])
+    expect((await recipientsOf(svc.ada, room)).withoutKeys).toEqual([String(id)])
+    expect((await rekey(svc.ada, room)).status).toBe(200)
+    expect([await stored(), await stateOf(svc.ada, room)]).toMatchObject([[], { rekeyRequired: false }])
+
+    expect((await browser.send('POST', '/handshake', { body: firstKeys() })).status).toBeLessThan(300)
+    expect(await stateOf(svc.ada, room)).toMatchObject({ rekeyRequired: true })
+    expect((await rekey(svc.ada, room)).status).toBe(200)
+    expect(await stored()).toHaveLength(1)
   })
 
   test('when somebody accepts an invitation that was made with the key before', async () => {
