@@ -84,4 +84,7 @@ export async function host(settings: Record<string, string> = {}) {
   }
 }
 
+/** Nothing listens there: whoever gets this far and connects fails with 1. */
+export const unreachable = { DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none', DATA_DIR: '/dev/null/none' }
+
 export const ada = ['--username', 'ada', '--email', 'ada@example.org', '--name', 'Ada Example']

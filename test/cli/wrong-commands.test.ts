@@ -1,0 +1,83 @@
+import { expect, test } from 'vitest'
+import { svcConsole } from '../../cli/programs.ts'
+import { host, run, unreachable } from '../kit/command-line.ts'
+
+test.for<[says: string, ...argv: string[]]>([
+  ['Say which command.'],
+  ["There is no command 'nope'.", 'nope'],
+  ["There is no command 'constructor'.", 'constructor'],
+  ["There is no command '--yes'.", '--yes', 'token'],
+  ['Say which command.', 'models'],
+  ["There is no command 'delete'.", 'models', 'delete'],
+  ["Unknown option '--nmae'.", 'token', '--nmae', 'laptop'],
+  ["Did you mean '--name'?", 'token', '--nmae', 'laptop'],
+  ["Did you mean 'add-user'?", 'ad-user'],
+  ["Did you mean 'sync'?", 'models', 'snyc'],
+  ["There is no command 'nope'.", 'help', 'nope'],
+  ["There is no command 'ada'.", 'users', 'ada'],
+  ['--list', 'token', '--list', '--revoke', '--id', '2'],
+  ['--name does not go with --list.', 'token', '--list', '--id', '2', '--name', 'laptop'],
+  ['--password-stdin is missing.', 'set-password', '--id', '2'],
+  ['--role:', 'add-user', '--username', 'ada', '--email', 'a@example.org', '--name', 'Ada', '--role', 'emperor'],
+  ["Unknown option '--no-json'.", 'token', '--no-json'],
+  ["'laptop' is one word too many.", 'token', 'laptop'],
+  ["'b.png' is one word too many.", 'update-avatar', 'a.png', 'b.png'],
+  ["Option '--name <value>' argument missing.", 'token', '--name'],
+  ["Option '--name' argument is ambiguous.", 'token', '--name', '--yes'],
+  ["Option '--yes' does not take an argument.", 'remove-user', '--yes=no'],
+  ['--username, --email or --id is missing.', 'token', '--name', 'laptop'],
+  ['--name is missing.', 'token', '--username', 'ada'],
+  ['Give only one of --username, --email and --id.', 'token', '--username', 'ada', '--id', '2', '--name', 'laptop'],
+  ['--username must not be empty.', 'token', '--username', '', '--name', 'laptop'],
+  ['--id must be a number.', 'token', '--id', 'ada', '--name', 'laptop'],
+  ['--id must be a whole number.', 'token', '--id', '1.5', '--name', 'laptop'],
+  ['--id must be at least 1.', 'token', '--id', '0', '--name', 'laptop'],
+  ['--id is too large.', 'token', '--id', '2147483648', '--name', 'laptop'],
+  ['--name must have at most 16 characters.', 'token', '--id', '2', '--name', 'seventeen letters'],
+  ['--name must not be empty.', 'token', '--id', '2', '--name', ' '],
+  ['--abilities:', 'token', '--id', '2', '--name', 'laptop', '--abilities', 'ai,fly'],
+  ['--abilities:', 'token', '--id', '2', '--name', 'laptop', '--abilities', ''],
+  ['--expires needs a unit', 'token', '--id', '2', '--name', 'laptop', '--expires', '90'],
+  ['--expires:', 'token', '--id', '2', '--name', 'laptop', '--expires', 'soon'],
+  ['--expires:', 'token', '--id', '2', '--name', 'laptop', '--expires=-1d'],
+  ['--expires must be at most', 'token', '--id', '2', '--name', 'laptop', '--expires', '101y'],
+  ['--token-id goes with --revoke.', 'token', '--id', '2', '--name', 'laptop', '--token-id', '3'],
+  ['--name does not go with --revoke.', 'token', '--revoke', '--id', '2', '--name', 'laptop'],
+  ['--token-id is missing.', 'token', '--revoke', '--id', '2', '--yes'],
+  ['--token-id must be a number.', 'token', '--revoke', '--id', '2', '--yes', '--token-id', 'laptop'],
+  ['--yes is missing.', 'token', '--revoke', '--id', '2', '--token-id', '3'],
+  ['--yes is missing.', 'remove-user', '--id', '2'],
+  ['--email is missing.', 'add-user', '--username', 'ada'],
+  ['--email must be an e-mail address.', 'add-user', '--username', 'ada', '--email', 'ada', '--name', 'Ada'],
+  ['--username must start with', 'add-user', '--username', 'Ada Example', '--email', 'a@example.org', '--name', 'Ada'],
+  ['--name must not be empty.', 'add-user', '--username', 'ada', '--email', 'a@example.org', '--name', ''],
+  ['--role:', 'set-role', '--username', 'ada', '--role', 'emperor'],
+  ['--role is missing.', 'set-role', '--username', 'ada'],
+  ['PATH is missing.', 'update-avatar'],
+])('a wrong command line exits with 2 and opens no database: %s', async ([says, ...argv]) => {
+  const plain = await run(argv, { env: unreachable })
+  const json = await run([...argv, '--json'], { env: unreachable })
+
+  expect(plain).toMatchObject({ exitCode: 2, stdout: '' })
+  expect(plain.stderr).toContain(says)
+  expect(json.exitCode).toBe(2)
+  expect(JSON.parse(json.stdout)).toEqual({ error: { code: 'usage', message: expect.any(String) } })
+})
+
+test('a day that does not exist, or a period that ends before it begins, exits with 2', async () => {
+  await using machine = await host()
+
+  expect(await machine.run(['usage', '--from', '2026-02-30'])).toMatchObject({
+    exitCode: 2,
+    stderr: '--from must be a day such as 2026-01-31.\n',
+  })
+  expect(await machine.run(['usage', '--from', '2026-02-02', '--to', '2026-02-01'])).toMatchObject({ exitCode: 2 })
+})
+
+test('svc-console knows its own names of commands alone, and exits with 2 for others', async () => {
+  expect(await run(['token'], { env: unreachable, program: svcConsole })).toMatchObject({ exitCode: 2 })
+  expect(await run(['app:token'], { env: unreachable, program: svcConsole })).toMatchObject({
+    exitCode: 2,
+    stderr: '--username, --email or --id is missing.\n',
+  })
+})

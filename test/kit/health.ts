@@ -1,0 +1,29 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestApp } from './app.ts'
+
+type Check = { name: string; status: string; message: string; response_time?: number | null }
+type Report = { status: string; timestamp: string; checks: Check[] }
+
+export async function health(svc: TestApp, options = {}) {
+  const response = await svc.send('GET', '/health', options)
+  return { code: response.status, ...((await response.json()) as Report) }
+}
+
+export const namesOf = ({ checks }: Report) => checks.map(({ name }) => name)
+export const checkOf = ({ checks }: Report, name: string) => checks.find((check) => check.name === name)
+
+/** The names of the checks of a deep check. */
+export const deep = ['database', 'cache', 'kvstore', 'storage']
+
+/** The file of the health timer. */
+export const markerOf = (folder: string) => join(folder, 'svc_health_timer_marker.json')
+
+/** What the marker says after a check that failed. */
+export const failed = JSON.stringify({ failed: true, quickChecks: 0 })
+
+export async function temporaryFolder() {
+  const path = await mkdtemp(join(tmpdir(), 'svc-health-'))
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
+}

@@ -1,0 +1,146 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test, vi } from 'vitest'
+import { startCluster } from '../../server/database/embedded-postgres.ts'
+import { startApp } from '../kit/app.ts'
+import { freePort } from '../kit/free-port.ts'
+import { checkOf, deep, failed, health, markerOf, namesOf, temporaryFolder } from '../kit/health.ts'
+import { testWith } from '../kit/parts/with-parts.ts'
+
+test('GET /health answers 503 while the database is away, 200 when it is back, and no detail of it', async () => {
+  await using folder = await temporaryFolder()
+  const port = await freePort()
+  const start = () => startCluster(join(folder.path, 'postgres'), ['-c', 'fsync=off'], port)
+  let cluster = await start()
+  const svc = await startApp({ DATABASE_URL: cluster.url })
+  try {
+    await cluster.stop('fast')
+    const quick = await health(svc)
+    await writeFile(markerOf(svc.folder), failed)
+    const down = await health(svc)
+    const still = await health(svc)
+    cluster = await start()
+    const back = await health(svc)
+    const after = await health(svc)
+
+    expect(quick).toMatchObject({
+      code: 503,
+      status: 'unhealthy',
+      checks: [{ name: 'quick_database', status: 'error' }],
+    })
+    expect(quick.checks[0]).not.toHaveProperty('response_time')
+    expect(down).toMatchObject({ code: 503, status: 'unhealthy' })
+    expect(namesOf(down)).toEqual(deep)
+    expect(checkOf(down, 'database')).toEqual({ name: 'database', status: 'error', message: expect.any(String) })
+    expect(checkOf(down, 'kvstore')).toMatchObject({ status: 'ok', response_time: expect.any(Number) })
+    expect(namesOf(still)).toEqual(deep)
+    expect(JSON.stringify(down)).not.toMatch(new RegExp(`ECONNREFUSED|${port}|127\\.0\\.0\\.1`))
+    expect(back).toMatchObject({ code: 200, status: 'healthy' })
+    expect(namesOf(back)).toEqual(deep)
+    expect(namesOf(after)).toEqual(['quick_database'])
+    expect(
+      svc.log.some((line) => line.includes('a health check failed') && /"check":"database".*ECONN/.test(line)),
+    ).toBe(true)
+  } finally {
+    await svc[Symbol.asyncDispose]()
+    await cluster.stop('fast')
+  }
+})
+
+test('a quick check that fails does not make the next check deep', async () => {
+  await using folder = await temporaryFolder()
+  const cluster = await startCluster(join(folder.path, 'postgres'), ['-c', 'fsync=off'])
+  const svc = await startApp({ DATABASE_URL: cluster.url })
+  try {
+    await cluster.stop('fast')
+    const first = await health(svc)
+    const second = await health(svc)
+
+    expect([first, second].map(namesOf)).toEqual([['quick_database'], ['quick_database']])
+    expect(JSON.parse(await readFile(markerOf(svc.folder), 'utf8'))).toEqual({ failed: false, quickChecks: 2 })
+  } finally {
+    await svc[Symbol.asyncDispose]()
+    await cluster.stop('fast')
+  }
+})
+
+testWith('redis')(
+  'GET /health says that cache and key-value store fail with Redis, the rest goes on, and both recover',
+  async () => {
+    await using folder = await temporaryFolder()
+    const port = await freePort()
+    let redis = await startRedis(port, folder.path)
+    const svc = await startApp({ REDIS_URL: `redis://127.0.0.1:${port}`, HEALTH_DEEP_EVERY: '2' })
+    try {
+      await vi.waitFor(async () => expect((await health(svc)).checks).toHaveLength(4), { timeout: 20_000 })
+      await stopRedis(redis)
+      await health(svc)
+      const down = await health(svc)
+      redis = await startRedis(port, folder.path)
+      await vi.waitFor(async () => expect(await health(svc)).toMatchObject({ code: 200 }), {
+        timeout: 20_000,
+        interval: 100,
+      })
+
+      expect(down.code).toBe(503)
+      expect(down.checks.map(({ name, status }) => `${name} ${status}`)).toEqual([
+        'database ok',
+        'cache error',
+        'kvstore error',
+        'storage ok',
+      ])
+    } finally {
+      await stopRedis(redis)
+      await svc[Symbol.asyncDispose]()
+    }
+  },
+)
+
+testWith('redis')('GET /health does not hang where Redis takes connections and never answers', async () => {
+  await using folder = await temporaryFolder()
+  const port = await freePort()
+  const redis = await startRedis(port, folder.path)
+  const svc = await startApp({ REDIS_URL: `redis://127.0.0.1:${port}`, HEALTH_DEEP_EVERY: '1' })
+  try {
+    expect((await health(svc)).code).toBe(200)
+    redis.kill('SIGSTOP')
+    const report = await health(svc)
+
+    expect(report.code).toBe(503)
+  } finally {
+    redis.kill('SIGCONT')
+    await stopRedis(redis)
+    await svc[Symbol.asyncDispose]()
+  }
+})
+
+test('GET /health answers 503 while the directory of the storage cannot be written', async () => {
+  await using svc = await startApp({ HEALTH_DEEP_EVERY: '1' })
+  await rm(join(svc.folder, 'cache'), { recursive: true, force: true })
+  await writeFile(join(svc.folder, 'cache'), 'a file where the directory should be')
+
+  const down = await health(svc)
+  await rm(join(svc.folder, 'cache'))
+  const back = await health(svc)
+
+  expect(down.code).toBe(503)
+  expect(checkOf(down, 'storage')).toEqual({ name: 'storage', status: 'error', message: expect.any(String) })
+  expect(back.code).toBe(200)
+  expect(await readdir(join(svc.folder, 'cache'))).toEqual([])
+})
+
+async function startRedis(port: number, folder: string): Promise<ChildProcess> {
+  const args = ['--port', `${port}`, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', folder]
+  const redis = spawn('redis-server', args, { stdio: ['ignore', 'pipe', 'ignore'] })
+  for await (const text of redis.stdout ?? []) if (String(text).includes('Ready to accept connections')) break
+  return redis
+}
+
+async function stopRedis(redis: ChildProcess): Promise<void> {
+  if (redis.exitCode !== null || redis.signalCode !== null) return
+  const ended = once(redis, 'exit')
+  redis.kill('SIGKILL')
+  await ended
+}

@@ -1,0 +1,94 @@
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { setTimeout as pause } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { createHealthTimer } from '../../server/ops/health-timer.ts'
+import { startApp } from '../kit/app.ts'
+import { failed, health, markerOf, namesOf, temporaryFolder } from '../kit/health.ts'
+
+test.for(['', '{', 'null', '{"failed":"perhaps","quickChecks":1}', '{"failed":false,"quickChecks":-4}', '\u0000'])(
+  'the marker of the health timer counts as absent when it says %j',
+  async (content) => {
+    await using svc = await startApp({ HEALTH_DEEP_EVERY: '3' })
+    await writeFile(markerOf(svc.folder), content)
+
+    expect(namesOf(await health(svc))).toEqual(['quick_database'])
+    expect(JSON.parse(await readFile(markerOf(svc.folder), 'utf8'))).toEqual({ failed: false, quickChecks: 1 })
+  },
+)
+
+test('the marker of the health timer resets the timer when it is deleted', async () => {
+  await using svc = await startApp({ HEALTH_DEEP_EVERY: '2' })
+  await writeFile(markerOf(svc.folder), failed)
+  await rm(markerOf(svc.folder))
+
+  expect(namesOf(await health(svc))).toEqual(['quick_database'])
+})
+
+test('the marker of the health timer outlives the process', async () => {
+  await using folder = await temporaryFolder()
+  const before = createHealthTimer(3, folder.path)
+  await before.deepIsDue()
+  await before.deepIsDue()
+
+  expect(await createHealthTimer(3, folder.path).deepIsDue()).toBe(true)
+})
+
+test('the marker of the health timer counts fifty requests at once, and no reader finds half of it', async () => {
+  await using svc = await startApp()
+  await health(svc)
+  const reading = new AbortController()
+  const broken = readUntil(reading.signal, markerOf(svc.folder))
+
+  const reports = await Promise.all(Array.from({ length: 49 }, () => health(svc)))
+  reading.abort()
+
+  expect(reports.every(({ code }) => code === 200)).toBe(true)
+  const deepOnes = reports.filter(({ checks }) => checks.length === 4).length
+  expect(deepOnes).toBeGreaterThanOrEqual(1)
+  expect(deepOnes).toBeLessThanOrEqual(5)
+  expect(await broken).toBe(0)
+  expect((await readdir(svc.folder)).filter((name) => name.startsWith('svc_health'))).toEqual([
+    'svc_health_timer_marker.json',
+  ])
+})
+
+test('the marker of the health timer is counted once by each of two processes that share it', async () => {
+  await using folder = await temporaryFolder()
+  const timers = [createHealthTimer(1000, folder.path), createHealthTimer(1000, folder.path)]
+
+  await Promise.all(Array.from({ length: 40 }, (_, turn) => timers[turn % 2]?.deepIsDue()))
+
+  expect(JSON.parse(await readFile(markerOf(folder.path), 'utf8')).quickChecks).toBeGreaterThanOrEqual(38)
+})
+
+test('the marker of the health timer keeps a failure that one process found while the other was counting', async () => {
+  await using folder = await temporaryFolder()
+  const [one, other] = [createHealthTimer(1000, folder.path), createHealthTimer(1000, folder.path)]
+
+  for (let round = 0; round < 10; round++) {
+    await other.settle(false)
+    await Promise.all([one.deepIsDue(), other.settle(true), one.deepIsDue()])
+    expect(await one.deepIsDue()).toBe(true)
+  }
+})
+
+test('the marker of the health timer is kept in mind where the folder takes no file', async () => {
+  await using folder = await temporaryFolder()
+  await mkdir(markerOf(folder.path))
+  const timer = createHealthTimer(3, folder.path)
+
+  expect([await timer.deepIsDue(), await timer.deepIsDue(), await timer.deepIsDue()]).toEqual([false, false, true])
+  await timer.settle(true)
+  expect(await timer.deepIsDue()).toBe(true)
+})
+
+/** How often the marker could not be read as a whole. */
+async function readUntil(signal: AbortSignal, file: string): Promise<number> {
+  let broken = 0
+  while (!signal.aborted) {
+    const text = await readFile(file, 'utf8')
+    if (!/^\{.*\}$/.test(text)) broken += 1
+    await pause(1)
+  }
+  return broken
+}
