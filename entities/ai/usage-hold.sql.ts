@@ -4,9 +4,9 @@ import type { LimitPeriod, LimitSubject, LimitUnit } from './usage-limit.ts'
 const currentVersion = `coalesce((select version from usage_limit_versions), 0)`
 
 /** The calls as JSON, each with its counters. */
-const insertHolds = (isGranted: string) => `numbered as (
-     select nextval(pg_get_serial_sequence('usage_records', 'id')) as id, c.*
-       from jsonb_to_recordset($6::jsonb) as c(n int, "userId" int, "tokenId" int, context text, provider text, model text,
+const insertHolds = (calls: string, isGranted: string) => `numbered as (
+     select nextval('usage_records_id_seq') as id, c.*
+       from jsonb_to_recordset(${calls}::jsonb) as c(n int, "userId" int, "tokenId" int, context text, provider text, model text,
               "requestId" text, "inputTokens" int, "costMicros" bigint, currency text, "priceId" int, counters bigint[], amounts bigint[], measures text[])
       where (select ${isGranted} from verdict)
    ), held as (
@@ -30,6 +30,18 @@ export interface HoldResult {
   /** Whether the limits have changed since the version that was given, or a period has ended. */
   stale: boolean
 }
+
+/**
+ * Holds for calls to which no limit applies, as long as that is so. Values: lease in milliseconds, version of the limits,
+ * calls.
+ */
+export const holdUnlimited = statement<HoldResult>(
+  'hold-unlimited',
+  `with verdict as (
+     select ${currentVersion} <> $2::int as stale
+   ), ${insertHolds('$3', 'not stale')}
+   select ${ids}, stale from verdict`,
+)
 
 interface TogetherResult {
   /** Counters that have no room. */
@@ -74,7 +86,7 @@ export const holdTogether = statement<HoldResult & TogetherResult>(
    ), counted as (
      update usage_counters c set held = c.held + coalesce(l.amount, o.known, 0), refused = c.refused + coalesce(o.refused, 0)
        from verdict, locked l left join observed o using (id) where c.id = l.id and not stale and misfits is null
-   ), ${insertHolds('not stale and misfits is null')}
+   ), ${insertHolds('$6', 'not stale and misfits is null')}
    select ${ids}, stale, to_json(misfits) as misfits, rooms, wholes from verdict`,
 )
 
@@ -153,7 +165,7 @@ export const holdExactly = statement<HoldResult & { limits: AskedLimit[] | null 
      select ${currentVersion} <> $2::int or count(*) < (select count(*) from asked) as stale,
             coalesce(bool_and(fits or mode = 'observe' and ${isSingle}), true) as granted
        from judged
-   ), ${countedExactly(isSingle)}, ${insertHolds('not stale and granted')}
+   ), ${countedExactly(isSingle)}, ${insertHolds('$6', 'not stale and granted')}
    select ${ids}, stale, ${judgedLimits} as limits from verdict`,
 )
 

@@ -32,7 +32,8 @@ export function sumsOf(judged: readonly AskedCall[]): Map<number, AskedSum> {
   return sums
 }
 
-const callOf = ({ request: { call }, claims }: AskedCall, n: number) => ({
+/** As the statements take it. */
+export const callOf = ({ request: { call }, claims }: AskedCall, n: number) => ({
   n,
   ...call,
   counters: claims.map(({ id }) => id),

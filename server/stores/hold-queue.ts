@@ -1,14 +1,16 @@
 import DataLoader from 'dataloader'
-import { type HoldResult, holdExactly, holdTogether } from '../../entities/ai/usage-hold.sql.ts'
+import { type HoldResult, holdExactly, holdTogether, holdUnlimited } from '../../entities/ai/usage-hold.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
 import type { CallProgress, Hold, HoldRefusal, HoldRequest } from '../../routers/ports/usage-ledger.ts'
-import { type AskedCall, sumsOf, valuesOf } from './asked-calls.ts'
+import { type AskedCall, callOf, sumsOf, valuesOf } from './asked-calls.ts'
 import { type Claim, LimitBook } from './limit-book.ts'
 import { LimitsLeft, roomOf } from './limits-left.ts'
 
 /** Limits change and periods begin while a call is judged, but not again and again. */
 const MAX_TRIES = 5
 const MAX_CALLS = 200
+/** How many statements hold together at once: each by other stripes, while the next gathers the calls of the meantime. */
+const MAX_STATEMENTS = 2
 
 type Held = Hold | HoldRefusal
 
@@ -20,40 +22,64 @@ interface HoldQueueOptions {
 }
 
 /**
- * Holds in one statement for all calls that began in one turn of the event loop, or while the last such statement ran. Where
- * they don't fit together, those that a limit stands in the way of are judged exactly, at last one by one.
+ * Holds in one statement for all calls that began in one turn of the event loop and, of those to which a limit applies, for
+ * all that came while the last such statements ran. Where they don't fit together, those that a limit stands in the way of are
+ * judged exactly, at last one by one.
  */
 export class HoldQueue {
   readonly #options: HoldQueueOptions
   readonly #book: LimitBook
   readonly #left = new LimitsLeft()
-  readonly #loader: DataLoader<HoldRequest, Promise<Held>>
+  readonly #unlimited: DataLoader<HoldRequest, Promise<Held>>
+  readonly #limited: DataLoader<HoldRequest, Promise<Held>>
   /** Of each limit another stripe is taken each time; not the same ones on all replicas. */
   #turn = Math.floor(Math.random() * 1000)
-  #lastTogether: Promise<unknown> = Promise.resolve()
+  readonly #together = new Set<Promise<unknown>>()
   #lastExact: Promise<unknown> = Promise.resolve()
 
   constructor(options: HoldQueueOptions) {
     this.#options = options
     this.#book = new LimitBook(options.sql)
-    this.#loader = new DataLoader((requests) => this.#next(requests), {
-      cache: false,
-      maxBatchSize: MAX_CALLS,
-      batchScheduleFn: (dispatch) => void this.#lastTogether.then(() => setImmediate(dispatch)),
+    const batching = { cache: false, maxBatchSize: MAX_CALLS }
+    this.#unlimited = new DataLoader((requests) => this.#holdUnlimited(requests), {
+      ...batching,
+      batchScheduleFn: setImmediate,
+    })
+    this.#limited = new DataLoader((requests) => this.#next(requests), {
+      ...batching,
+      batchScheduleFn: (dispatch) => void this.#free().then(() => setImmediate(dispatch)),
     })
   }
 
   async hold(request: HoldRequest): Promise<Held> {
-    return this.#loader.load(request)
+    return (this.#isLimited(request) ? this.#limited : this.#unlimited).load(request)
+  }
+
+  #isLimited = (request: HoldRequest) => this.#book.version === undefined || this.#book.claimsOf(request).length > 0
+
+  /** As long as the limits are those that were known. */
+  async #holdUnlimited(requests: readonly HoldRequest[]): Promise<Promise<Held>[]> {
+    const { sql, leaseMs } = this.#options
+    const calls = requests.map((request) => ({ request, claims: [] }))
+    const values = [leaseMs, this.#book.version, JSON.stringify(calls.map(callOf))]
+    const [result] = requests.some(this.#isLimited) ? [] : await sql(holdUnlimited, values)
+    const ids = result?.ids
+    if (!ids) return requests.map(async (request) => this.#limited.load(request))
+    return calls.map(async (call, index) => this.#holdOf(call, ids[index]))
   }
 
   #next(requests: readonly HoldRequest[]): Promise<Promise<Held>[]> {
-    const held = this.#together(requests)
-    this.#lastTogether = held.catch(() => {})
+    const held = this.#holdTogether(requests)
+    const ended = held.catch(() => {}).finally(() => this.#together.delete(ended))
+    this.#together.add(ended)
     return held
   }
 
-  async #together(requests: readonly HoldRequest[]): Promise<Promise<Held>[]> {
+  async #free(): Promise<void> {
+    if (this.#together.size >= MAX_STATEMENTS) await Promise.race(this.#together)
+  }
+
+  async #holdTogether(requests: readonly HoldRequest[]): Promise<Promise<Held>[]> {
     const { judged, ids, misfits, rooms, wholes } = await this.#tryWith(requests, holdTogether)
     if (ids) {
       const sums = [...sumsOf(judged).values()].toSorted((one, other) => one.id - other.id)
@@ -66,7 +92,7 @@ export class HoldQueue {
       claims.some(({ id }) => full.has(id)) ? 'blocked' : 'free',
     )
     const exact = this.#inTurn(blocked.map(({ request }) => request))
-    const others = free.length > 0 ? await this.#together(free.map(({ request }) => request)) : []
+    const others = free.length > 0 ? await this.#holdTogether(free.map(({ request }) => request)) : []
     const held = new Map<HoldRequest, Promise<Held>>([
       ...blocked.map(({ request }, index) => [request, exact.then((all) => all[index] as Held)] as const),
       ...free.map(({ request }, index) => [request, others[index] as Promise<Held>] as const),

@@ -90,6 +90,25 @@ describe('a limit', () => {
     expect(world.provider.asked).toHaveLength(20)
   })
 
+  test('that is set after calls to which none applied counts every call from then on, on the other replica, too', async () => {
+    await using world = await limited([], { env: { APP_KEY: randomBytes(32).toString('base64') } })
+    const { svc, config } = world
+    const { DATABASE_URL, APP_KEY } = svc.env as Record<'DATABASE_URL' | 'APP_KEY', string>
+    await using other = await startApp({ AI_CONFIG: config.file, DATABASE_URL, APP_KEY })
+    const { token } = await svc.user()
+    const replicas = [svc, other, svc, other]
+    // The first call of a process looks up that there is no limit, the second one is held by what it knows.
+    for (const replica of replicas) expect((await ask(replica, token)).status).toBe(200)
+
+    await svc.host.limits.set({ ...requests, cap: 2 } as never)
+    const statuses: number[] = []
+    for (const replica of [other, svc, other, svc]) statuses.push((await ask(replica, token)).status)
+
+    expect(statuses).toEqual([200, 200, 429, 429])
+    await other.services.usageLedger.flush()
+    expect(await stateOf(svc, 'all')).toEqual({ cap: 2, used: 2, held: 0, refused: 2 })
+  })
+
   test('that is spent says so, when it frees, and that repeating is of no use', async () => {
     await using world = await limited([{ ...requests, cap: 1 }])
     const { token } = await world.svc.user()
