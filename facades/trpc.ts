@@ -18,9 +18,14 @@ interface Called {
   Querystring: { batch?: string }
 }
 
+interface TrpcOptions extends FacadeOptions {
+  /** How often an open subscription is sent something, in milliseconds. */
+  heartbeat: number
+}
+
 /** The procedures themselves, for first-party programs. */
-export async function trpc(app: FastifyInstance, { contextOf, bodyLimits }: FacadeOptions) {
-  const handling = handlingWith(contextOf)
+export async function trpc(app: FastifyInstance, { contextOf, bodyLimits, heartbeat }: TrpcOptions) {
+  const handling = handlingWith(contextOf, heartbeat)
   app.setErrorHandler(sendError)
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (_, text: string, done) => {
@@ -45,9 +50,9 @@ export async function trpc(app: FastifyInstance, { contextOf, bodyLimits }: Faca
   })
 }
 
-const handlingWith = (contextOf: FacadeOptions['contextOf']) =>
+const handlingWith = (contextOf: FacadeOptions['contextOf'], heartbeat: number) =>
   ({
-    router: appRouter,
+    router: routerWith(heartbeat),
     maxBatchSize: MAX_CALLS,
     createContext: ({ req, res }) => contextOf(req, res),
     onError: ({ error, req, path, ctx }) => {
@@ -56,6 +61,13 @@ const handlingWith = (contextOf: FacadeOptions['contextOf']) =>
         req.log.error({ error: error.cause ?? error, path }, 'a procedure failed')
     },
   }) satisfies FastifyHandlerOptions<AppRouter, FastifyRequest, FastifyReply>
+
+/** Clients that hear nothing for longer than three heartbeats come back. */
+function routerWith(heartbeat: number): AppRouter {
+  const { _config: config } = appRouter._def
+  const sse = { ping: { enabled: true, intervalMs: heartbeat }, client: { reconnectAfterInactivityMs: 3 * heartbeat } }
+  return { ...appRouter, _def: { ...appRouter._def, _config: { ...config, sse } } }
+}
 
 /** An answer that does not come piece by piece has a length, and can be compressed. */
 async function inOnePiece(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {

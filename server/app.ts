@@ -75,7 +75,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     await keepSessions(inBrowser, sessionsOf(options))
     await inBrowser.register(req, { contextOf, peekContextOf, bodyLimits })
     await inBrowser.register(web, { contextOf })
-    await inBrowser.register(trpc, { contextOf, bodyLimits })
+    await inBrowser.register(trpc, { contextOf, bodyLimits, heartbeat: env.SUBSCRIPTIONS_HEARTBEAT })
     await inBrowser.register(jsonApi, { prefix: basePath, ...surface, contextOf, bodyLimits })
   })
   await app.register(broadcastingAuth, { path: '/api/broadcasting/auth', contextOf: tokenContextOf, bodyLimits })

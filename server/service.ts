@@ -126,7 +126,12 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
     const url = await app.listen({ port: env.PORT, host: env.HOST }).catch((error) => explainPort(error, env))
     const stopPeriodicTasks = startPeriodicTasks(core.periodicTasks, log)
     const stop = async () => {
-      const finished = await drain.start({ delay: drainDelay(env), timeout: env.SHUTDOWN_TIMEOUT })
+      const delay = drainDelay(env)
+      const [finished] = await Promise.all([
+        drain.start({ delay, timeout: env.SHUTDOWN_TIMEOUT }),
+        // Half of the time is for those that end last.
+        core.services.subscriptions.drain(delay + env.SHUTDOWN_TIMEOUT / 2),
+      ])
       realtime.close()
       const closed = app.close()
       app.server.closeAllConnections()

@@ -29,8 +29,10 @@ import { type Authenticator, createAuthenticator } from './http/credentials.ts'
 import { openLogin } from './login/index.ts'
 import { createHealthChecks } from './ops/health-checks.ts'
 import { createHealthTimer } from './ops/health-timer.ts'
+import { createSubscriptions } from './realtime/subscriptions.ts'
 import { createChangeBus } from './stores/change-bus.ts'
 import { LoggedStreams } from './stores/change-streams.ts'
+import { watchCredentials } from './stores/credential-watch.ts'
 import { createFileStore } from './stores/file-store.ts'
 import { createKeyValue } from './stores/key-value.ts'
 import { createRoomDirectory } from './stores/room-directory.ts'
@@ -63,7 +65,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
   const hooks = listen(createHooks())
   const extensions = extend(hooks, await loadExtensions(env.EXTENSIONS), log)
   const { kv, answers, limiter, close: closeKeyValue } = await createKeyValue(env.REDIS_URL)
-  const changes = await followChanges(env, sql, log)
+  const { close: closeChanges, ...changes } = await followChanges(env, sql, log)
   const models = createGateway(vault)
   const authenticator = createAuthenticator(sql, settings, log)
   const usageLedger = createUsageLedger({ sql, log, onReached: tellReached(hooks, log) })
@@ -92,7 +94,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
     log,
   }
   const close = async () => {
-    changes.changeStreams.close()
+    closeChanges()
     await Promise.all([usageLedger.close(), authenticator.flush()])
     await Promise.all([models.close(), closeKeyValue(), changes.changeBus.close()])
   }
@@ -100,10 +102,17 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
   return { services, authenticator, cookieSecrets, close }
 }
 
-async function followChanges({ REDIS_URL }: Env, sql: Sql, log: FastifyBaseLogger) {
-  const changeBus = await createChangeBus(REDIS_URL, log)
+async function followChanges(env: Env, sql: Sql, log: FastifyBaseLogger) {
+  const changeBus = await createChangeBus(env.REDIS_URL, log)
   const changeStreams = new LoggedStreams({ sql, bus: changeBus, log })
-  return { changeBus, changeStreams, roomDirectory: createRoomDirectory(sql, changeBus) }
+  const credentials = watchCredentials(sql, env.SESSION_LIFETIME)
+  const quotas = { max: env.SUBSCRIPTIONS_MAX, maxPerPerson: env.SUBSCRIPTIONS_PER_PERSON }
+  const close = () => {
+    changeStreams.close()
+    credentials.close()
+  }
+  const subscriptions = createSubscriptions(credentials, quotas)
+  return { changeBus, changeStreams, roomDirectory: createRoomDirectory(sql, changeBus), subscriptions, close }
 }
 
 const attachmentParts = (env: Env, vault: Vault): Pick<Services, 'files' | 'uploads'> => ({

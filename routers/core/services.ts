@@ -16,6 +16,7 @@ import type { ModelGateway } from '../ports/models.ts'
 import type { RateLimiter } from '../ports/rate-limiter.ts'
 import type { RoomDirectory } from '../ports/room-directory.ts'
 import type { Storage } from '../ports/storage.ts'
+import type { Subscriptions } from '../ports/subscriptions.ts'
 import type { UsageLedger } from '../ports/usage-ledger.ts'
 import type { Vault } from '../ports/vault.ts'
 import type { ResourceCatalogue } from '../resource/catalogue.ts'
@@ -36,6 +37,7 @@ export interface Services {
   changeBus: ChangeBus
   changeStreams: ChangeStreams
   roomDirectory: RoomDirectory
+  subscriptions: Subscriptions
   limiter: RateLimiter
   /** Opened when first needed, which is before the first request. */
   loginSources: () => Promise<LoginSources>

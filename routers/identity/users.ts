@@ -13,6 +13,7 @@ import { resourceId } from '../resource/ids.ts'
 import type { RecordOf, UpdateInput } from '../resource/record.ts'
 import { action, member, memberAction } from '../verbs/action.ts'
 import { changesInput, changesSince } from '../verbs/changes.ts'
+import { followChanges, followInput } from '../verbs/follow-changes.ts'
 import { lockRow } from '../verbs/lock.ts'
 import { getRow, reads } from '../verbs/read.ts'
 import { withoutUnchanged } from '../verbs/unchanged.ts'
@@ -95,10 +96,17 @@ export const usersRouter = router({
     .input(z.strictObject({ include: z.array(z.never()).max(1).optional() }).prefault({}))
     .query(({ ctx }): Promise<RecordOf<typeof users>> => getRow(ctx, users, String(ctx.caller.person.id))),
 
-  changes: memberAction(users, 'me', 'changes', userWith('read'))
+  changesSince: memberAction(users, 'me', 'changes', userWith('read'))
     .meta(about("Read what has changed in the caller's own list of rooms and invitations since a position."))
     .input(changesInput)
     .query(({ ctx, input }) => changesSince(ctx, `user:${ctx.caller.person.id}`, input.page?.after)),
+
+  changes: userWith('read')
+    .meta(about("Follow what changes in the caller's own list of rooms and invitations."))
+    .input(followInput.prefault({}))
+    .subscription(({ ctx, input: { lastEventId: after } }) =>
+      followChanges(ctx, { stream: `user:${ctx.caller.person.id}`, after, admit: async () => () => false }),
+    ),
 
   picture: userWith('read')
     .meta(about('Read the picture of somebody the caller knows, as WebP.'))

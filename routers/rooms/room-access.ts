@@ -53,5 +53,5 @@ export async function sizeOf(em: EntityManager, room: number): Promise<RoomSize>
   return size
 }
 
-const noSuchRoom = (id: number) =>
+export const noSuchRoom = (id: number) =>
   new Problem('not_found', { detail: `There is no resource of the type rooms with the id ${id}.` })

@@ -15,6 +15,7 @@ import { resourceId } from '../resource/ids.ts'
 import type { RecordOf, UpdateInput } from '../resource/record.ts'
 import { rowAction } from '../verbs/action.ts'
 import { changesInput, changesSince } from '../verbs/changes.ts'
+import { followInput } from '../verbs/follow-changes.ts'
 import { assertPermitted } from '../verbs/lock.ts'
 import { getRow, reads } from '../verbs/read.ts'
 import { withoutUnchanged } from '../verbs/unchanged.ts'
@@ -22,6 +23,7 @@ import { createRow, deleteRow, updateRow, type WrittenRow } from '../verbs/write
 import { createInput, ifVersion, type RowChange, updateInput } from '../verbs/write-inputs.ts'
 import { deleteFiles } from './delete-files.ts'
 import { noteRoomGone } from './end-membership.ts'
+import { followRoom } from './follow-room.ts'
 import { noteInvitations } from './note-invitations.ts'
 import { assertMember, markRead } from './read-marks.ts'
 import { assertMayEnterOneMore } from './room-quotas.ts'
@@ -102,7 +104,7 @@ type RoomChange = UpdateInput<typeof rooms>
 export const roomsRouter = router({
   ...reads(rooms),
 
-  changes: rowAction(rooms, 'changes', userWith('read'))
+  changesSince: rowAction(rooms, 'changes', userWith('read'))
     .meta(about('Read what has changed in a room since a position: the room, its members, messages and read marks.'))
     .input(changesInput.extend({ id: resourceId }))
     .query(async ({ ctx, input: { id, page } }) => {
@@ -112,6 +114,11 @@ export const roomsRouter = router({
       if ('error' in changes) throw changes.error
       return changes
     }),
+
+  changes: userWith('read')
+    .meta(about('Follow what changes in a room: the room, its members, messages and read marks.'))
+    .input(followInput.extend({ id: resourceId }))
+    .subscription(({ ctx, input: { id, lastEventId: after } }) => followRoom(ctx, Number(id), after)),
 
   markRead: rowAction(rooms, 'mark-read', userWith('write'))
     .meta(about('Mark the messages of a room as read, up to one of them.'))

@@ -7,7 +7,7 @@ import { Problem } from '../core/problems.ts'
 /** As many as come at once. */
 const MAX_CHANGES = 500
 
-const position = z
+export const position = z
   .string()
   .regex(/^[0-9a-f]{12}:\d{1,15}$/, { error: 'is no position: {epoch}:{seq}' })
   .describe(
@@ -16,7 +16,7 @@ const position = z
 
 export const changesInput = z.strictObject({ page: z.strictObject({ after: position.optional() }).optional() })
 
-interface Changes {
+export interface Changes {
   meta: {
     /** Empty where nothing has changed. */
     changes: Pick<LoggedChange, 'seq' | 'kind' | 'subject' | 'at'>[]

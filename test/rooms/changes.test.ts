@@ -165,7 +165,7 @@ describe('a position is too old', () => {
     await write(1)
     const input = encodeURIComponent(JSON.stringify({ page: { after: '000000000000:1' } }))
 
-    const answer = await svc.send('GET', `/trpc/users.changes?input=${input}`, { token })
+    const answer = await svc.send('GET', `/trpc/users.changesSince?input=${input}`, { token })
 
     expect(answer.status).toBe(400)
     expect(await answer.json()).toMatchObject({

@@ -3,7 +3,7 @@ import { brand } from '../../../routers/core/brand.ts'
 import { timerDuration } from '../../../routers/ports/duration.ts'
 import { count, secret } from './kinds.ts'
 
-/** Settings of connections by the Pusher protocol. */
+/** Settings of what tells of changes as they happen: connections by the Pusher protocol, and server-sent events. */
 export const realtimeShape = {
   REVERB_APP_KEY: z
     .string()
@@ -27,4 +27,13 @@ export const realtimeShape = {
   REALTIME_HANDSHAKES_PER_SECOND: count(500, 1).describe(
     'How many real-time connections a process takes a second; others wait for their turn',
   ),
+  SUBSCRIPTIONS_PER_PERSON: count(100, 1).describe(
+    'How many streams of changes a person may follow at a time, by server-sent events, in a process',
+  ),
+  SUBSCRIPTIONS_MAX: count(10_000, 1).describe(
+    'How many streams of changes are followed at a time, by server-sent events, in a process',
+  ),
+  SUBSCRIPTIONS_HEARTBEAT: timerDuration
+    .prefault('20s')
+    .describe('How often something is sent to whoever follows a stream of changes, so that no proxy takes it for idle'),
 }

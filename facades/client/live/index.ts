@@ -1,0 +1,21 @@
+import { overEvents } from './over-events.ts'
+import { readChanges, type Service } from './service.ts'
+
+export { type FollowOptions, follow, type LiveStream } from './follow.ts'
+export { overEvents } from './over-events.ts'
+export { overPusher, type PusherChannel, type PusherClient } from './over-pusher.ts'
+export type { Position } from './position.ts'
+export { type Changes, type ChangesSince, readChanges, type Service } from './service.ts'
+export { type Change, type Listener, type RetryDelay, StreamEnded, type Transport } from './transport.ts'
+
+/** What happens in a room, for `follow`; its transport can be replaced by another one. */
+export const roomStream = (service: Service, id: string) => ({
+  transport: overEvents(service, 'rooms.changes', { input: { id } }),
+  changesSince: readChanges(service, 'rooms.changesSince', { id }),
+})
+
+/** What happens in the caller's own list of rooms and invitations, for `follow`. */
+export const ownStream = (service: Service) => ({
+  transport: overEvents(service, 'users.changes'),
+  changesSince: readChanges(service, 'users.changesSince'),
+})

@@ -1,0 +1,94 @@
+import { type TrackedEnvelope, tracked } from '@trpc/server'
+import { z } from 'zod'
+import type { LoggedChange } from '../../entities/rooms/change-log.sql.ts'
+import type { Caller } from '../core/caller.ts'
+import type { Stream } from '../core/change-recorder.ts'
+import type { Context } from '../core/context.ts'
+import { credentialOf } from '../core/credential.ts'
+import { unavailableOr } from '../core/outage.ts'
+import { Problem } from '../core/problems.ts'
+import { ChangeQueue } from './change-queue.ts'
+import { type Changes, changesSince, position } from './changes.ts'
+
+export const followInput = z.strictObject({
+  lastEventId: position
+    .optional()
+    .describe('The position, `{epoch}:{seq}`, after which to begin; without it from now on.'),
+})
+
+type Change = Pick<LoggedChange, 'seq' | 'kind' | 'subject' | 'at'>
+
+/** Behind which position everything is told, then each change. The id of a part is the position to come back to. */
+type Told = TrackedEnvelope<{ type: 'position'; position: string } | ({ type: 'change' } & Change)>
+
+interface FollowOptions {
+  stream: Stream
+  after: string | undefined
+  /** Throws where the caller may not follow; resolves with whether they may not any more from a change on. */
+  admit: () => Promise<(change: LoggedChange) => boolean>
+}
+
+type Subscribing = Context & { caller: Extract<Caller, { type: 'user' }> }
+
+/** Tells the changes of a stream as they come, each once and in their order. */
+export async function* followChanges(ctx: Subscribing, options: FollowOptions): AsyncGenerator<Told, void> {
+  const { signal, services } = ctx
+  const queue = new ChangeQueue(() => ctx.hangUp())
+  const gone = () => queue.comeBack()
+  const subscriber = {
+    person: ctx.caller.person.id,
+    credential: credentialOf(ctx),
+    signedOut: () => queue.fail(new Problem('signed_out')),
+    drained: gone,
+  }
+  const cleanUp: (() => void)[] = [() => signal.removeEventListener('abort', gone)]
+  try {
+    signal.addEventListener('abort', gone, { once: true })
+    cleanUp.push(await services.subscriptions.open(subscriber))
+    const { position, stop } = await services.changeStreams.follow(options.stream, queue)
+    cleanUp.push(stop)
+    yield* tell(ctx, options, `${position.epoch}:${position.seq}`, queue)
+  } catch (error) {
+    throw unavailableOr(error)
+  } finally {
+    for (const step of cleanUp) step()
+  }
+}
+
+/** `now` is the position behind which the queue has everything. */
+async function* tell(
+  ctx: Context,
+  options: FollowOptions,
+  now: string,
+  queue: ChangeQueue,
+): AsyncGenerator<Told, void> {
+  const { stream, after = now, admit } = options
+  const read = async (from: string): Promise<Changes['meta']> =>
+    from === now ? { changes: [], position: now, hasMore: false } : (await changesSince(ctx, stream, from)).meta
+
+  let known = await read(after)
+  // Asked last: whoever is let in now was let in when the changes were read.
+  let isOver = await admit()
+  yield tracked(after, { type: 'position', position: after })
+  const [epoch = '', begin] = after.split(':')
+  let last = Number(begin)
+  for (;;) {
+    for (const change of known.changes) {
+      queue.assertOpen()
+      last = change.seq
+      yield partOf(epoch, change)
+    }
+    if (!known.hasMore) break
+    known = await read(known.position)
+    isOver = await admit()
+  }
+  for (;;) {
+    const change = await queue.next()
+    if (change.seq <= last) continue
+    if (isOver(change)) throw new Problem('not_found')
+    yield partOf(epoch, change)
+  }
+}
+
+const partOf = (epoch: string, { seq, kind, subject, at }: Change): Told =>
+  tracked(`${epoch}:${seq}`, { type: 'change', seq, kind, subject, at })

@@ -1,0 +1,158 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { changing } from '../../routers/core/changes.ts'
+import { createContext } from '../../routers/core/context.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { addAccount, openBrowser } from '../kit/browser.ts'
+import { cloneDatabase } from '../kit/database.ts'
+import { APP_KEY } from '../kit/identity/sessions.ts'
+import { clientOf, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
+import { ownDatabase } from '../kit/parts/redis.ts'
+import { newPerson, newRoom } from '../kit/rooms/messages.ts'
+import { RawSubscription } from '../kit/rooms/subscribe.ts'
+
+let svc: JsonApiApp
+beforeAll(async () => {
+  svc = await startJsonApi({ DATABASE_POOL: '2' })
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+
+/** Writes changes to the stream of a person in one transaction. */
+const write = ({ services }: TestApp, person: number, count: number) =>
+  changing(createContext(services, { origin: 'host', requestId: 'test' }), async (_, changes) => {
+    for (let n = 1; n <= count; n++) changes.add([`user:${person}`], 'updated', 'rooms', n)
+  })
+
+const follow = ({ url }: { url: string }, token: string, lastEventId?: string) =>
+  RawSubscription.open({ url, path: 'users.changes', token, ...(lastEventId && { input: { lastEventId } }) })
+
+const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, n) => from + n)
+
+test('idle subscriptions hold no connection to the database', async () => {
+  const person = await newPerson(svc)
+  const open = await Promise.all(range(1, 40).map(() => follow(svc, person.token)))
+  await Promise.all(open.map((following) => following.begun()))
+
+  const [held] = await svc.rows<{ busy: number }>(
+    `select count(*)::int as busy from pg_stat_activity
+      where datname = current_database() and state <> 'idle' and pid <> pg_backend_pid()`,
+  )
+  await write(svc, person.id, 1)
+  await Promise.all(open.map((following) => following.untilSeq(1)))
+
+  expect(held).toEqual({ busy: 0 })
+  for (const following of open) following.close()
+})
+
+test('a subscription with more to tell than it may keep ends, and its client comes back to where it was', async () => {
+  const person = await newPerson(svc)
+  const following = await follow(svc, person.token)
+  await following.begun()
+  await write(svc, person.id, 3)
+  await following.untilSeq(3)
+
+  await write(svc, person.id, 1500)
+  expect(await following.ended).toBe('broken')
+
+  const again = await follow(svc, person.token, following.ids.at(-1))
+  await again.untilSeq(1503)
+  expect([...following.seqs, ...again.seqs]).toEqual(range(1, 1503))
+  again.close()
+})
+
+test('a client that reads nothing is hung up on', async () => {
+  const person = await newPerson(svc)
+  const before = svc.services.subscriptions.count()
+  const socket = connect(Number(new URL(svc.url).port), '127.0.0.1').pause()
+  socket.on('error', () => {})
+  await once(socket, 'connect')
+  socket.write(`GET /trpc/users.changes HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${person.token}\r\n\r\n`)
+  await expect.poll(() => svc.services.subscriptions.count(), { timeout: 10_000 }).toBe(before + 1)
+
+  for (let round = 0; round < 100 && svc.services.subscriptions.count() > before; round++)
+    await write(svc, person.id, 900)
+
+  expect(svc.services.subscriptions.count()).toBe(before)
+  socket.destroy()
+})
+
+test('a subscription ends with its session', async () => {
+  await addAccount(svc, 'zoe', { known: true })
+  const browser = openBrowser(svc.url)
+  expect((await browser.login('zoe')).status).toBe(200)
+  const cookie = [...browser.cookies].map((pair) => pair.join('=')).join('; ')
+  const headers = { cookie, 'sec-fetch-site': 'same-origin' }
+  const following = await RawSubscription.open({ url: svc.url, path: 'users.changes', headers })
+  await following.begun()
+
+  await browser.send('POST', '/logout')
+
+  await following.ended
+  expect(following.problem).toMatchObject({ problem: 'signed_out' })
+})
+
+/** Two replicas of one installation, with Redis between them where there is one. */
+async function startReplicas() {
+  await using resources = new AsyncDisposableStack()
+  const database = resources.use(await cloneDatabase())
+  const redis = inject('redisUrl') ? { REDIS_URL: ownDatabase(14) } : {}
+  const settings = { DATABASE_URL: database.url, APP_KEY, ...redis }
+  const [one, other] = [resources.use(await startApp(settings)), resources.use(await startApp(settings))]
+  const kept = resources.move()
+  return { one, other, [Symbol.asyncDispose]: () => kept.disposeAsync() }
+}
+
+test('a removal and a revocation on one replica end subscriptions on the other', async () => {
+  await using replicas = await startReplicas()
+  const [here, there] = [replicas.one as JsonApiApp, replicas.other]
+  const room = await newRoom(here, ['viewer', 'editor'])
+  const open = (token: string) =>
+    RawSubscription.open({ url: there.url, path: 'rooms.changes', input: { id: room.id }, token })
+  const [removed, revoked] = [await open(room.viewer.token), await open(room.editor.token)]
+  const begin = Number((await removed.begun()).split(':')[1])
+  await revoked.begun()
+
+  const [membership] = await here.rows<{ id: number }>(
+    'select id from room_members where room_id = $1 and user_id = $2',
+    [room.id, room.viewer.id],
+  )
+  await Promise.all([
+    room.send(),
+    clientOf(here, room.admin.token).delete(`/room-members/${membership?.id}`),
+    room.send(),
+  ])
+  await here.host.tokens.revokeFor({ user: { id: room.editor.id }, tokenId: await tokenOf(here, room.editor.id) })
+  await Promise.all([removed.ended, revoked.ended])
+  await room.send()
+
+  const [removal] = await here.rows<{ seq: number }>(
+    `select seq::int from change_log where stream = $1 and kind = 'room-members.deleted'`,
+    [`room:${room.id}`],
+  )
+  expect(removed.seqs).toEqual(range(begin + 1, Number(removal?.seq) - 1))
+  expect([removed.problem?.['problem'], revoked.problem?.['problem']]).toEqual(['not_found', 'signed_out'])
+})
+
+const tokenOf = async ({ rows }: TestApp, user: number) =>
+  (await rows<{ id: number }>('select id from access_tokens where user_id = $1', [user]))[0]?.id ?? 0
+
+test('a replica that stops sends its clients away without a word, and they go on at the other', async () => {
+  await using replicas = await startReplicas()
+  const { one, other } = replicas
+  const person = await one.user({ abilities: ['read'] })
+  const following = await follow(one, person.token)
+  await following.begun()
+  await write(one, person.id, 2)
+  await following.untilSeq(2)
+
+  await one.stop()
+  await write(other, person.id, 2)
+
+  expect(await following.ended).toBe('closed')
+  expect(following.events.map(({ event }) => event).filter((event) => event && event !== 'ping')).toEqual(['connected'])
+  const again = await follow(other, person.token, following.ids.at(-1))
+  await again.untilSeq(4)
+  expect(again.seqs).toEqual([3, 4])
+  again.close()
+})

@@ -1,0 +1,252 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { changing } from '../../routers/core/changes.ts'
+import { createContext } from '../../routers/core/context.ts'
+import { type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
+import { join, newPerson, newRoom, type RoomPerson } from '../kit/rooms/messages.ts'
+import { RawSubscription } from '../kit/rooms/subscribe.ts'
+
+let svc: JsonApiApp
+beforeAll(async () => {
+  svc = await startJsonApi({ SUBSCRIPTIONS_HEARTBEAT: '1s', SUBSCRIPTIONS_PER_PERSON: '3' })
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+
+const followRoom = (person: { token?: string }, id: string, lastEventId?: string) =>
+  RawSubscription.open({
+    url: svc.url,
+    path: 'rooms.changes',
+    input: { id, ...(lastEventId && { lastEventId }) },
+    ...(person.token && { token: person.token }),
+  })
+
+const followOwn = (person: RoomPerson, headers: Record<string, string> = {}) =>
+  RawSubscription.open({ url: svc.url, path: 'users.changes', token: person.token, headers })
+
+/** Writes changes to a stream in one transaction. */
+const write = (stream: `user:${number}` | `room:${number}`, count: number) =>
+  changing(createContext(svc.services, { origin: 'host', requestId: 'test' }), async (_, changes) => {
+    for (let n = 1; n <= count; n++) changes.add([stream], 'updated', 'rooms', 4711)
+  })
+
+const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, n) => from + n)
+
+const noneLeft = () => expect.poll(() => svc.services.subscriptions.count(), { timeout: 20_000 }).toBe(0)
+
+describe('a subscription to changes', () => {
+  test('tells from which position on it tells everything, then each change as it happens', async () => {
+    const room = await newRoom(svc, ['editor'])
+    const following = await followRoom(room.editor, room.id)
+    const position = await following.begun()
+
+    const { one } = await room.send()
+
+    const seq = Number(position.split(':')[1]) + 1
+    await following.untilSeq(seq)
+    expect(following.told).toEqual([
+      { type: 'position', position },
+      { type: 'change', seq, kind: 'room-messages.created', subject: one.id, at: expect.stringMatching(/Z$/) },
+    ])
+    expect(following.ids).toEqual([position, `${position.split(':')[0]}:${seq}`])
+    following.close()
+    await noneLeft()
+  })
+
+  test('goes on behind Last-Event-ID without a hole and without telling anything twice', async () => {
+    const person = await newPerson(svc)
+    await write(`user:${person.id}`, 3)
+    const first = await followOwn(person)
+    await first.begun()
+    await write(`user:${person.id}`, 2)
+    await first.untilSeq(5)
+    first.close()
+    await write(`user:${person.id}`, 1200)
+
+    const second = await followOwn(person, { 'last-event-id': first.ids.at(-1) ?? '' })
+    await write(`user:${person.id}`, 5)
+
+    await second.untilSeq(1210)
+    expect(second.seqs).toEqual(range(6, 1210))
+    expect(second.told[0]).toEqual({ type: 'position', position: first.ids.at(-1) })
+    second.close()
+  })
+
+  test('begins at the position that its input names, also where nothing has happened since', async () => {
+    const room = await newRoom(svc)
+    const { position } = await room.changes(room.admin)
+    const following = await followRoom(room.admin, room.id, position)
+
+    expect(await following.begun()).toBe(position)
+    await room.send()
+    await expect.poll(() => following.seqs).toEqual([Number(position.split(':')[1]) + 1])
+    following.close()
+  })
+
+  test('is refused with the position to go on from, where that of the client is too old', async () => {
+    const person = await newPerson(svc)
+    await write(`user:${person.id}`, 4)
+
+    const following = await followOwn(person, { 'last-event-id': '000000000000:1' })
+
+    expect(await following.ended).toBe('closed')
+    expect(following.problem).toMatchObject({
+      problem: 'position_too_old',
+      position: expect.stringMatching(/^[0-9a-f]{12}:4$/),
+    })
+    const fresh = await followOwn(person, { 'last-event-id': String(following.problem?.['position']) })
+    expect(await fresh.begun()).toBe(following.problem?.['position'])
+    fresh.close()
+  })
+
+  test('ends with that refusal where changes are lost while it is open', async () => {
+    const own = await startJsonApi()
+    await using _ = own
+    const person = await own.user({ abilities: ['read'] })
+    const following = await RawSubscription.open({ url: own.url, path: 'users.changes', token: person.token })
+    const before = await following.begun()
+
+    await own.host.changeLog.restored()
+
+    await following.ended
+    expect(following.problem).toMatchObject({ problem: 'position_too_old' })
+    expect(String(following.problem?.['position']).split(':')[0]).not.toBe(before.split(':')[0])
+  })
+
+  test('sends a sign of life while nothing changes', async () => {
+    const following = await followOwn(await newPerson(svc))
+    const pings = () => following.events.filter(({ event }) => event === 'ping').length
+
+    await expect.poll(pings, { timeout: 20_000 }).toBeGreaterThanOrEqual(2)
+    following.close()
+  })
+
+  test.for(['x', '0123456789ab:', '0123456789ab:-1'])('refuses %j as a position', async (lastEventId) => {
+    const following = await followOwn(await newPerson(svc), { 'last-event-id': lastEventId })
+
+    await following.ended
+    expect(following.problem).toMatchObject({ httpStatus: 400 })
+    expect(following.told).toEqual([])
+  })
+})
+
+describe('who may follow', () => {
+  test('a stranger, an administrator of the installation and a former member are told that there is no such room', async () => {
+    const room = await newRoom(svc, ['viewer'])
+    await room.admin.delete(`/room-members/${await membershipOf(room.id, room.viewer.id)}`)
+
+    for (const person of [await newPerson(svc), svc.people.admin, room.viewer]) {
+      const following = await followRoom(person, room.id)
+      await following.ended
+      expect([following.problem?.['problem'], following.told]).toEqual(['not_found', []])
+    }
+  })
+
+  test('a guest and a token without the ability are refused by status', async () => {
+    const room = await newRoom(svc)
+    const { token } = await svc.user({ abilities: ['user'] })
+
+    expect((await followRoom({}, room.id)).status).toBe(401)
+    expect((await followRoom({ token }, room.id)).status).toBe(403)
+  })
+
+  test('nobody is told what concerns somebody else', async () => {
+    const [one, other] = [await newPerson(svc), await newPerson(svc)]
+    const following = await followOwn(one)
+    await following.begun()
+
+    await write(`user:${other.id}`, 1)
+    await write(`user:${one.id}`, 1)
+
+    await following.untilSeq(1)
+    expect(following.seqs).toEqual([1])
+    following.close()
+  })
+})
+
+const membershipOf = async (room: string, user: number) => {
+  const [row] = await svc.rows<{ id: number }>('select id from room_members where room_id = $1 and user_id = $2', [
+    room,
+    user,
+  ])
+  return row?.id
+}
+
+describe('a subscription ends', () => {
+  test('at the place of the log where its member is removed, and the others go on', async () => {
+    const room = await newRoom(svc, ['editor', 'viewer'])
+    const [removed, staying] = [await followRoom(room.viewer, room.id), await followRoom(room.editor, room.id)]
+    const begin = Number((await removed.begun()).split(':')[1])
+    await staying.begun()
+
+    const sending = Array.from({ length: 10 }, () => room.send())
+    await room.admin.delete(`/room-members/${await membershipOf(room.id, room.viewer.id)}`)
+    await Promise.all([...sending, room.send()])
+
+    const [removal] = await svc.rows<{ seq: number }>(
+      `select seq::int from change_log where stream = $1 and kind = 'room-members.deleted'`,
+      [`room:${room.id}`],
+    )
+    expect(await removed.ended).toBe('closed')
+    expect(removed.seqs).toEqual(range(begin + 1, Number(removal?.seq) - 1))
+    expect(removed.problem).toMatchObject({ problem: 'not_found' })
+    const { position } = await room.changes(room.admin)
+    await staying.untilSeq(Number(position.split(':')[1]))
+    staying.close()
+  })
+
+  test('with its room', async () => {
+    const room = await newRoom(svc, ['viewer'])
+    const following = await followRoom(room.viewer, room.id)
+    await following.begun()
+
+    await room.admin.delete(`/rooms/${room.id}`)
+
+    await following.ended
+    expect(following.problem).toMatchObject({ problem: 'not_found' })
+  })
+
+  test('with its token, and nothing is told from then on', async () => {
+    const room = await newRoom(svc)
+    const viewer = await join(svc, room.id, 'viewer')
+    const following = await followRoom(viewer, room.id)
+    await following.begun()
+
+    await svc.rows('delete from access_tokens where user_id = $1', [viewer.id])
+
+    expect(await following.ended).toBe('closed')
+    expect(following.problem).toMatchObject({ problem: 'signed_out', httpStatus: 401 })
+    await room.send()
+    expect(following.seqs).toEqual([])
+  })
+
+  test('with its person, at the place of the log where they leave their rooms', async () => {
+    const room = await newRoom(svc)
+    const viewer = await join(svc, room.id, 'viewer')
+    const following = await followRoom(viewer, room.id)
+    const begin = Number((await following.begun()).split(':')[1])
+
+    await svc.host.admin.removeUser({ user: { id: viewer.id } })
+    await room.send()
+
+    await following.ended
+    expect(following.seqs.filter((seq) => seq > begin)).toEqual([])
+    await noneLeft()
+  })
+})
+
+test('a person follows so many streams at a time and no more, and one that is closed makes room', async () => {
+  const person = await newPerson(svc)
+  const open = await Promise.all(range(1, 3).map(() => followOwn(person)))
+  await Promise.all(open.map((following) => following.begun()))
+
+  const refused = await followOwn(person)
+  await refused.ended
+  expect(refused.problem).toMatchObject({ problem: 'too_many_requests' })
+  const other = await followOwn(await newPerson(svc))
+  await other.begun()
+
+  for (const following of [...open, other]) following.close()
+  await noneLeft()
+  const again = await followOwn(person)
+  await again.begun()
+  again.close()
+})
