@@ -2,6 +2,9 @@ import { createTRPCUntypedClient, httpBatchStreamLink, type TRPCClient, TRPCClie
 import type { ErrorCode as ServiceErrorCode } from '../../routers/core/problems.ts'
 import type { AppRouter } from '../../routers/index.ts'
 import type { InlinedTypes } from './inlined-types.ts'
+import type { Failure, Service } from './live/service.ts'
+import { type Told, toldBy } from './live/told.ts'
+import { StreamEnded } from './live/transport.ts'
 
 export interface ClientOptions {
   /** Where the service runs, such as `https://svc.example.org`. */
@@ -64,31 +67,49 @@ export type Client = ReturnType<typeof createClient>
  * @throws {SvcError} from every call that fails
  */
 export function createClient({ url, token, headers, fetch }: ClientOptions) {
+  const own = async () => ({
+    ...(typeof headers === 'function' ? await headers() : headers),
+    authorization: `Bearer ${token}`,
+  })
   const link = httpBatchStreamLink<AppRouter>({
     url: `${url.replace(/\/+$/, '')}/trpc`,
-    headers: async () => ({
-      ...(typeof headers === 'function' ? await headers() : headers),
-      authorization: `Bearer ${token}`,
-    }),
+    headers: own,
     ...(fetch && { fetch: fetch as never }),
     maxItems: 20,
   })
   const client = createTRPCUntypedClient<AppRouter>({ links: [link] })
-  const call: Call = (path, kind, input, options) =>
-    kind === 'query' ? client.query(path, input, options) : client.mutation(path, input, options)
+  const service = { url, headers: own, ...(fetch && { fetch }) }
+  const call: Call = async (path, kind, input, options) => {
+    if (kind === 'subscribe') return subscribe(service, path, input, options)
+    return kind === 'query' ? client.query(path, input, options) : client.mutation(path, input, options)
+  }
   return inline(procedureAt([], call) as TRPCClient<AppRouter>)
+}
+
+/** Comes back after each lost connection to where it was. */
+async function* subscribe(service: Service, path: string, given: unknown, options: CallOptions): AsyncGenerator<Told> {
+  const { lastEventId: after, ...input } = (given ?? {}) as { lastEventId?: string }
+  const { signal = new AbortController().signal } = options ?? {}
+  try {
+    yield* toldBy(service, path, { input, after, endsWhereTooOld: true, signal })
+  } catch (error) {
+    if (!(error instanceof StreamEnded)) throw error
+    const { message = error.message, ...data } = (error.cause ?? {}) as Failure
+    throw TRPCClientError.from({ error: { message, code: 0, data } })
+  }
 }
 
 const inline = <T>(value: T) => value as InlinedTypes<T>
 
-type Call = (path: string, kind: string, input: unknown, options: object | undefined) => Promise<unknown>
+type CallOptions = { signal?: AbortSignal } | undefined
+type Call = (path: string, kind: string, input: unknown, options: CallOptions) => Promise<unknown>
 
 /** Stands for whatever the names lead to: the last one says how it is called. */
 function procedureAt(names: readonly string[], call: Call): unknown {
   return new Proxy(() => {}, {
     // What is awaited by mistake is no promise.
     get: (_, name) => (typeof name === 'string' && name !== 'then' ? procedureAt([...names, name], call) : undefined),
-    apply: async (_, __, [input, options]: [unknown, object | undefined]) => {
+    apply: async (_, __, [input, options]: [unknown, CallOptions]) => {
       try {
         return failing(await call(names.slice(0, -1).join('.'), names.at(-1) ?? '', input, options))
       } catch (cause) {

@@ -16,17 +16,19 @@ type ReadonlyJson =
   | readonly ReadonlyJson[]
   | { readonly [name: string]: ReadonlyJson }
 
-type InlinedOne<T> = T extends (input: infer Input, options?: infer _) => Promise<infer Output>
-  ? (input: InlinedTypes<Input>, options?: { signal?: AbortSignal }) => Promise<InlinedTypes<Output>>
-  : T extends readonly (infer Item)[]
-    ? InlinedTypes<Item>[]
-    : T extends AsyncIterable<infer Part>
-      ? AsyncIterable<InlinedTypes<Part>>
-      : T extends object
-        ? Same<keyof T, keyof RecordRef> extends true
-          ? RecordRef
-          : Merged<InlinedMembers<T>>
-        : T
+type InlinedOne<T> = T extends (input: infer Input, options?: never) => AsyncIterable<infer Part>
+  ? (input: InlinedTypes<Input>, options?: { signal?: AbortSignal }) => Promise<AsyncIterable<InlinedTypes<Part>>>
+  : T extends (input: infer Input, options?: infer _) => Promise<infer Output>
+    ? (input: InlinedTypes<Input>, options?: { signal?: AbortSignal }) => Promise<InlinedTypes<Output>>
+    : T extends readonly (infer Item)[]
+      ? InlinedTypes<Item>[]
+      : T extends AsyncIterable<infer Part>
+        ? AsyncIterable<InlinedTypes<Part>>
+        : T extends object
+          ? Same<keyof T, keyof RecordRef> extends true
+            ? RecordRef
+            : Merged<InlinedMembers<T>>
+          : T
 
 type Same<A, B> = [A, B] extends [B, A] ? true : false
 

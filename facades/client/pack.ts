@@ -28,7 +28,7 @@ const steps = {
   },
 }
 
-/** The compiler follows the types through the whole service; of what it writes, the client is two files. */
+/** The compiler follows the types through the whole service; of what it writes, the client is two files and the folder `live`. */
 function build(): Documented[] {
   const folder = mkdtempSync(join(tmpdir(), 'svc-client-'))
   try {
@@ -40,6 +40,7 @@ function build(): Documented[] {
     const { text, procedures } = finish(readFileSync(declarations, 'utf8'))
     mkdirSync(dist)
     cpSync(code, join(dist, 'index.js'))
+    cpSync(join(folder, 'facades/client/live'), join(dist, 'live'), { recursive: true })
     writeFileSync(join(dist, 'index.d.ts'), text)
     return procedures
   } finally {
@@ -63,7 +64,7 @@ function slim({ name, version, description, license, type, exports, files, depen
   const wanted = Object.entries(dependencies).filter(([dependency]) => dependency.startsWith('@trpc/'))
   return {
     ...{ name, version, description, license, type, files },
-    exports: { './client': exports['./client'] },
+    exports: { './client': exports['./client'], './live': exports['./live'] },
     dependencies: Object.fromEntries(wanted),
   }
 }

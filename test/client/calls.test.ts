@@ -49,6 +49,13 @@ const { items } = await client.aiTools.list.query({
 })
 const names: string[] = items.map(({ name }) => name)
 
+const follow = new AbortController()
+for await (const { id, data } of await client.users.changes.subscribe({}, { signal: follow.signal })) {
+  const position: string = id
+  if (data.type === 'change') { const subject: string = data.subject; void subject }
+  else if (position === data.position) follow.abort()
+}
+
 async function codeOf(call: Promise<unknown>): Promise<ErrorCode | 'none'> {
   try {
     await call
@@ -71,6 +78,7 @@ const codes = [
   await codeOf(client.aiModels.get.query({ id: '999999' })),
   await codeOf(client.ai.ask.mutate({ model: '', messages: [] })),
   await codeOf(client.users.update.mutate({ id: '1', bio: 'x' })),
+  await codeOf((async () => { for await (const _ of await client.rooms.changes.subscribe({ id: '999999' })); })()),
   await codeOf(createClient({ url: 'http://127.0.0.1:9', token }).users.me.query()),
   await codeOf(client.users.me.query(undefined, { signal: AbortSignal.abort() })),
 ]
@@ -85,6 +93,8 @@ const mistakes = [
   `client.ai.ask.mutate({ model: 7, messages: [] })`,
   `client.ai.ask.query({ model: 'mock-1', messages: [] })`,
   `client.ai.invent.mutate({})`,
+  `client.rooms.changes.subscribe({})`,
+  `for await (const { data } of await client.rooms.changes.subscribe({ id: '1' })) data.subject`,
   `const text: number = (await client.ai.ask.mutate({ model: 'mock-1', messages: [] })).text; void text`,
   `(await client.users.me.query()).password`,
   `createClient({ url: '' })`,
@@ -98,6 +108,18 @@ const mistakes = [
   `client.users.find.query({ user: { id: 1 } })`,
   `client.passkey.state.query()`,
   `client.tokens.list.query()`,
+]
+
+const liveFiles = [
+  'follow',
+  'index',
+  'over-events',
+  'over-pusher',
+  'position',
+  'server-sent',
+  'service',
+  'told',
+  'transport',
 ]
 
 let packed: PackedClient
@@ -122,6 +144,8 @@ test('the package holds the client and asks for no more than it needs', async ()
     'facades/client/dist',
     'facades/client/dist/index.d.ts',
     'facades/client/dist/index.js',
+    'facades/client/dist/live',
+    ...liveFiles.flatMap((name) => ['d.ts', 'js'].map((ending) => `facades/client/dist/live/${name}.${ending}`)),
     'package.json',
   ])
   const { dependencies } = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8'))
@@ -187,7 +211,7 @@ test(
       username,
       days: true,
       names: [],
-      codes: ['not_found', 'invalid', 'missing_ability', 'unreachable', 'aborted'],
+      codes: ['not_found', 'invalid', 'missing_ability', 'not_found', 'unreachable', 'aborted'],
       named: [400, 'string', ['model']],
       locale: 'de_DE',
     })

@@ -23,6 +23,7 @@ export async function call(
 
 /** What the service says of a failure. */
 export interface Failure {
+  message?: string
   httpStatus?: number
   problem?: string
   code?: string
@@ -30,10 +31,17 @@ export interface Failure {
   position?: string
 }
 
+/** Of an answer that is none. */
+export async function failureIn(response: Response): Promise<Failure> {
+  const body = (await response.json().catch(() => ({}))) as Answer
+  return { httpStatus: response.status, message: body.error?.message ?? '', ...body.error?.data }
+}
+
 /** Throws where trying again is of no use; else the caller may do so. */
-export function assertMayReturn({ httpStatus = 500, problem, code = '' }: Failure): void {
+export function assertMayReturn(failure: Failure): void {
+  const { httpStatus = 500, problem, code = '' } = failure
   if (httpStatus >= 400 && httpStatus < 500 && httpStatus !== 408 && httpStatus !== 429)
-    throw new StreamEnded(problem ?? code.toLowerCase())
+    throw new StreamEnded(problem ?? code.toLowerCase(), failure)
 }
 
 export interface Changes {
@@ -52,15 +60,14 @@ export const readChanges =
   (service: Service, path: string, input: object = {}): ChangesSince =>
   async (after, signal) => {
     const response = await call(service, path, { input: { ...input, page: { after } }, signal })
-    const { result, error } = (await response.json()) as Answer
-    if (result) return result.data.meta
-    const failure = error?.data ?? { httpStatus: response.status }
+    if (response.ok) return ((await response.json()) as Answer).result.data.meta
+    const failure = await failureIn(response)
     if (failure.problem === 'position_too_old' && failure.position) return { beginAt: failure.position }
     assertMayReturn(failure)
     throw new Error(`The changes could not be read: ${response.status}`)
   }
 
 interface Answer {
-  result?: { data: { meta: Changes } }
-  error?: { data: Failure }
+  result: { data: { meta: Changes } }
+  error?: { message: string; data: Failure }
 }

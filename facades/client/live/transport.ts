@@ -30,8 +30,8 @@ export class StreamEnded extends Error {
   /** The word of the service for why, such as `not_found` or `signed_out`. */
   readonly code: string
 
-  constructor(code: string) {
-    super(`The stream has ended: ${code}`)
+  constructor(code: string, cause?: object) {
+    super(`The stream has ended: ${code}`, { cause })
     this.code = code
   }
 }
