@@ -42,6 +42,6 @@ export const overClient = (client: Client): Surface => ({
   markRead: (id, upTo) => client.rooms.markRead.mutate({ id, upTo }),
   description: async (id) => (await client.rooms.get.query({ id })).roomDescription,
   changes: async (id, after) =>
-    (await client.rooms.changes.query(after === undefined ? { id } : { id, page: { after } })).meta,
+    (await client.rooms.changesSince.query(after === undefined ? { id } : { id, page: { after } })).meta,
   storedKeys: async (id) => (await client.roomKeys.list.query({ id })).meta.keys,
 })
