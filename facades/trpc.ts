@@ -5,7 +5,7 @@ import { getHTTPStatusCodeFromError } from '@trpc/server/http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../routers/core/context.ts'
 import { Problem } from '../routers/core/problems.ts'
-import { accessOf, assertMayCall } from '../routers/core/trpc.ts'
+import { accessOf, assertMayCall, metaOf } from '../routers/core/trpc.ts'
 import { type AppRouter, appRouter } from '../routers/index.ts'
 import { failureOf } from './http/failure.ts'
 import { excessOf } from './http/json-text.ts'
@@ -37,6 +37,7 @@ export async function trpc(app: FastifyInstance, { contextOf, bodyLimits, heartb
     onRequest: async (request, reply) => {
       reply.header('cache-control', 'no-store')
       assertMayCallAny(await contextOf(request, reply), namesOf(request))
+      assertTakesStreams(request)
     },
     preParsing: async (request, reply, body) => {
       const ctx = await contextOf(request, reply)
@@ -90,6 +91,13 @@ const namesOf = ({ params, query }: FastifyRequest<Called>): string[] =>
 function assertMayCallAny(ctx: Context, names: readonly string[]): void {
   const refusals = names.map((name) => accessErrorOf(ctx, name))
   if (refusals[0] && refusals.every(Boolean)) throw refusals[0]
+}
+
+/** A procedure that streams would else do its work for an answer that cannot be sent. */
+function assertTakesStreams(request: FastifyRequest<Called>): void {
+  if (request.headers['trpc-accept'] === 'application/jsonl') return
+  const called = namesOf(request).flatMap((name) => procedureAt(name) ?? [])
+  if (called.some((procedure) => metaOf(procedure).streams)) throw new Problem('unsupported_media_type')
 }
 
 function accessErrorOf(ctx: Context, name: string): unknown {

@@ -51,8 +51,11 @@ export const aiRouter = router({
     .mutation(({ ctx }) => new MeteredCall(ctx, ctx.hold, ctx.call).answer()),
 
   stream: asking
-    .meta(about('Ask a model for its answer as it comes: pieces of text, then the tokens it took.'))
-    .mutation(({ ctx }) => new MeteredCall(ctx, ctx.hold, ctx.call).parts()),
+    .meta({
+      ...about('Ask a model for its answer as it comes: pieces of text, then the tokens it took.'),
+      streams: true,
+    })
+    .mutation(({ ctx }) => new MeteredCall(ctx, ctx.hold, ctx.call).stream()),
 })
 
 const toolsOf = (ctx: Context, { tools, settings }: CallableModel): FunctionTool[] =>

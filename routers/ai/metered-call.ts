@@ -42,7 +42,6 @@ export class MeteredCall {
   readonly #meter: HeldMeter
   /** Whether a part was handed out and the next one not asked for. */
   #isHeld = false
-  #isBegun = false
   #isCut = false
   #isRecorded = false
 
@@ -57,13 +56,10 @@ export class MeteredCall {
       maxOutput: maxOutputOf(call.model, services.settings.maxOutputTokens),
       extend: services.usageLedger.extend,
     })
-    call.signal.addEventListener('abort', this.#endUnbegun, { once: true })
-    // Whoever went away while the call was held is gone already.
-    if (call.signal.aborted) this.#endUnbegun()
   }
 
   async answer(): Promise<Answer> {
-    this.#isBegun = true
+    this.#assertCaller()
     using time = this.#timeLimit()
     const call = { ...this.#call, signal: time.signal }
     try {
@@ -75,8 +71,17 @@ export class MeteredCall {
     }
   }
 
-  async *parts(): AsyncGenerator<StreamPart, void> {
-    this.#isBegun = true
+  /** Waits for the first part, so that a failure before it is an error and not a stream. */
+  async stream(): Promise<AsyncGenerator<StreamPart, void>> {
+    this.#assertCaller()
+    const parts = this.#parts()
+    const first = await parts.next()
+    // Nobody ends a generator whose reader goes away before it reads.
+    this.#call.signal.addEventListener('abort', () => void parts.return(), { once: true })
+    return resume(first, parts)
+  }
+
+  async *#parts(): AsyncGenerator<StreamPart, void> {
     let outcome: Outcome = 'aborted'
     using time = this.#timeLimit()
     time.signal.addEventListener('abort', this.#endUnread, { once: true })
@@ -126,9 +131,11 @@ export class MeteredCall {
     return withTimeLimit(this.#call.model.providerSettings.timeouts?.total ?? TOTAL_MS, this.#call.signal)
   }
 
-  /** A generator whose reader goes away before the first part, or cannot take parts, runs no line of its own. */
-  readonly #endUnbegun = (): void => {
-    if (!this.#isBegun) this.#record('aborted')
+  /** Asks no provider for a caller who went away while the call was held. */
+  #assertCaller(): void {
+    if (!this.#call.signal.aborted) return
+    this.#record('aborted')
+    throw new Problem('client_gone')
   }
 
   /** Nobody resumes a generator whose reader takes nothing, so the end of its time must end it from outside. */
@@ -177,5 +184,16 @@ export class MeteredCall {
       durationMs: Math.round(performance.now() - this.#started),
       ...cost,
     })
+  }
+}
+
+async function* resume<Part>(
+  first: IteratorResult<Part, void>,
+  rest: AsyncGenerator<Part, void>,
+): AsyncGenerator<Part, void> {
+  try {
+    for (let step = first; !step.done; step = await rest.next()) yield step.value
+  } finally {
+    await rest.return()
   }
 }

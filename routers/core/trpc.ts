@@ -29,6 +29,8 @@ export interface ProcedureMeta {
   body?: BodySize
   /** Whether a file comes with its input, or is its answer. */
   file?: 'in' | 'out'
+  /** Whether its answer comes piece by piece. */
+  streams?: boolean
   /** What it does, in a sentence for documents and clients. */
   about?: string
   /** The shape of its answer, where that is no resource. */

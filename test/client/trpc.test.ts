@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import { createClient, SvcError } from '../../facades/client/index.ts'
-import { answers, beginStream, chunk, configFor, stalls, startProvider } from '../kit/ai/provider.ts'
+import { answers, beginStream, chunk, configFor, refuses, stalls, startProvider } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { administer, cloneDatabase } from '../kit/database.ts'
 
@@ -88,6 +88,19 @@ test('a procedure over HTTP tells in the stream of a failure after the first pie
 
   const failure = await reading.catch((error: unknown) => error)
   expect(failure).toBeInstanceOf(SvcError)
+  expect(failure).toMatchObject({ code: 'provider_failed', requestId: expect.any(String) })
+})
+
+test('a procedure over HTTP fails as a whole where nothing came before the failure', async () => {
+  await using provider = await startProvider(refuses(400))
+  await using config = await configFor(provider.url)
+  await using svc = await startApp({ AI_CONFIG: config.file })
+  const { token } = await svc.user()
+
+  const failure = await clientOf(svc, token)
+    .ai.stream.mutate(ask())
+    .catch((error: unknown) => error)
+
   expect(failure).toMatchObject({ code: 'provider_failed', requestId: expect.any(String) })
 })
 
