@@ -52,13 +52,17 @@ async function startWith(script: TokenScript, behave: Behaviour, timeouts: objec
   await using resources = new AsyncDisposableStack()
   const upstream = resources.use(await startProvider(behave))
   const config = resources.use(
-    await configFor(upstream.url, { provider: { adapter: script.adapter, timeouts, ...script.provider } }),
+    await configFor(upstream.url, {
+      provider: { adapter: script.adapter, timeouts, ...script.provider },
+      model: { limits: { maxOutputTokens: 3 } },
+    }),
   )
   const svc = resources.use(await startApp({ AI_CONFIG: config.file }))
   const { token } = await svc.user()
   const kept = resources.move()
   return {
     upstream,
+    limits: svc.host.limits,
     /** Has the provider answer the next question so. */
     answerBy(next: Behaviour) {
       upstream.behave = next
@@ -163,6 +167,20 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       await leaveAfter(app, 5)
 
       expect(await app.record()).toEqual(cutShort(script, 'aborted'))
+    })
+
+    test('where a limit cuts it', async () => {
+      const limit = { name: 'all', for: 'installation' as const, cap: 1000, unit: 'tokens', per: 'month' as const }
+      await app.limits.set(limit)
+      app.answerBy(startsWith(script, script.counts.thoughts ? 3 : 4, waits))
+
+      const events = eventsIn(await (await app.ask()).text())
+
+      expect(events.at(-2)?.data).toMatchObject({ cut: 'limit', outputTokens: 4 })
+      // The word that is too much may come before the total with it.
+      expect(await app.record()).toEqual({ ...cutShort(script, 'cut'), estimated: expect.any(Boolean) })
+      expect(await app.limits.list()).toMatchObject([{ used: PROMPT_TOKENS + 4, held: 0 }])
+      await app.limits.remove({ name: 'all' })
     })
 
     test('where the time of the call is up in the middle', async () => {
