@@ -172,6 +172,7 @@ function settingsOf(env: Env, appKey: string): Settings {
       uploadTimeout: env.UPLOAD_TIMEOUT,
     },
     peopleSearchesPerMinute: env.PEOPLE_SEARCHES_PER_MINUTE,
+    profileChangesPerMinute: env.PROFILE_CHANGES_PER_MINUTE,
     aiUser: { name: env.SVC_NAME, username: env.SVC_USERNAME },
     realtime: { key: env.REVERB_APP_KEY, secret: env.REVERB_APP_SECRET ?? realtimeSecret(appKey) },
   }

@@ -74,13 +74,18 @@ export interface Invitation {
   expiresAt: string
 }
 
-/** Values: the invitation's id and the caller's. One that is meant for somebody else is not there. */
+/**
+ * Values: the invitation's id and the caller's twice. One that is meant for somebody else is not there, nor is a link that
+ * somebody knows from the time before they were removed or left.
+ */
 export const findInvitation = `select id, room_id as "roomId", user_id as "userId", role, wrapped_key as "wrappedKey",
     key_epoch as "keyEpoch", proof_hash as "proofHash", ${isoTime('expires_at')} as "expiresAt",
     (select name from rooms r where r.id = m.room_id) as "roomName",
     (select name from users u where u.id = m.inviter_id) as "inviterName",
     (select case when shares_earlier_keys then 0 else m.key_epoch end from rooms r where r.id = m.room_id) as "firstKeyEpoch"
-  from room_members m where id = ? and ${isPending('m')} and (user_id = ? or user_id is null and proof_hash is not null)`
+  from room_members m where id = ? and ${isPending('m')} and (user_id = ?
+    or user_id is null and proof_hash is not null and not exists (select from room_members f
+      where f.room_id = m.room_id and f.user_id = ? and f.state = 'removed' and f.updated_at >= m.created_at))`
 
 /** Values: the ids of the room and of the person. */
 export const findFormerMembership = `select id from room_members where room_id = ? and user_id = ? and state = 'removed'`

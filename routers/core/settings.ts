@@ -23,6 +23,7 @@ export interface Settings {
   rooms: RoomQuotas
   attachments: AttachmentQuotas
   peopleSearchesPerMinute: number
+  profileChangesPerMinute: number
   aiUser: { name: string; username: string }
   realtime: RealtimeKeys
   public: PublicSettings

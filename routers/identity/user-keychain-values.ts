@@ -20,6 +20,7 @@ import { RowReader } from '../verbs/rows.ts'
 import { distinctSlots, keychainEntry, keychainSlot, MAX_ENTRIES } from './keychain.ts'
 import { withinQuota } from './keychain-quota.ts'
 import { oldKeychainOf } from './old-keychain.ts'
+import { consumeProfileChange } from './profile-changes.ts'
 import { publicKey } from './public-key.ts'
 
 export const userKeychainValues = resource({
@@ -117,7 +118,9 @@ async function update(
     })
     if (!publicKey) return
     await em.nativeUpdate(User, { id: userId }, { publicKey, updatedAt: new Date() })
-    if (publicKey !== user?.publicKey) await ctx.services.hooks.settle('user-keys-changed', { userId, em, changes })
+    if (publicKey === user?.publicKey) return
+    await consumeProfileChange(ctx, userId)
+    await ctx.services.hooks.settle('user-keys-changed', { userId, em, changes })
   })
 }
 

@@ -23,6 +23,7 @@ import { endSessions } from './end-sessions.ts'
 import { eraseUser } from './erase-user.ts'
 import { findPeople, peopleQuery } from './find-people.ts'
 import { BUILT_IN_AI_PICTURE, imageBytes, readBuiltInAiPicture, replacePicture } from './pictures.ts'
+import { consumeProfileChange } from './profile-changes.ts'
 import { findUser, userChoice } from './user-selector.ts'
 
 /** A column that others than administrators see of themselves only. */
@@ -164,6 +165,8 @@ export const usersRouter = router({
 })
 
 async function updateUser(ctx: Context, { avatar: image, ...given }: UserChange) {
+  const { id, ifVersion: _, role: __, ...shown } = given
+  if (image !== undefined || Object.keys(shown).length > 0) await consumeProfileChange(ctx, Number(id))
   const { avatar: before } = await getRow(ctx, users, given.id)
   if (image === undefined) return write(ctx, given)
   return replacePicture(ctx, { before, image, write: (avatar) => write(ctx, { ...given, avatar }) })

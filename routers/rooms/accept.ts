@@ -70,7 +70,7 @@ export async function accept(ctx: Context, person: number, accepting: Accepting)
 /** An invitation that is meant for the caller; throws where there is none, or where they do not have its link. */
 async function find(em: EntityManager, person: number, { id, proof }: Accepting): Promise<Invitation> {
   const key = isInvitation(id) ? roomMembers.ids.keyOf(id) : 0
-  const [invitation] = await em.execute<Invitation[]>(findInvitation, [key, person])
+  const [invitation] = await em.execute<Invitation[]>(findInvitation, [key, person, person])
   if (!invitation) throw notFound(roomMembers, id)
   if (invitation.proofHash === null || isProof(proof, invitation.proofHash)) return invitation
   // A link without a name is not there for who does not have it.

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { findKeyedMembers, findRoomTexts, type KeyedMember, type RoomTexts } from '../../entities/rooms/room-key.sql.ts'
+import type { MemberRole } from '../../entities/rooms/room-member.ts'
 import type { Context } from '../core/context.ts'
 import { isPublicKey } from '../identity/public-key.ts'
 import { type EnteredRoom, enterRoom } from './room-access.ts'
@@ -20,6 +21,8 @@ export interface Recipients {
   /** The members who get no key before they make keys of their own. */
   withoutKeys: string[]
   sharesEarlierKeys: boolean
+  /** What the caller may do: the texts are encrypted anew by administrators alone. */
+  role: MemberRole
   roomDescription: string | null
   systemPrompt: string | null
 }
@@ -35,14 +38,14 @@ export const enterAsWriter = (ctx: Context, em: EntityManager, id: number) =>
 /** Of a room that is locked. */
 export async function recipientsOf(
   em: EntityManager,
-  { id, keyEpoch, sharesEarlierKeys }: EnteredRoom,
+  { id, keyEpoch, sharesEarlierKeys, member: { role } }: EnteredRoom,
 ): Promise<Recipients> {
   const members = await em.execute<KeyedMember[]>(findKeyedMembers, [id])
   const [texts] = await em.execute<[RoomTexts]>(findRoomTexts, [id])
   const recipients = members.filter(hasKeys)
   const withoutKeys = members.filter((member) => !hasKeys(member)).map(({ id }) => id)
   const version = versionOf(recipients, texts)
-  return { keyEpoch: keyEpoch + 1, version, recipients, withoutKeys, sharesEarlierKeys, ...texts }
+  return { keyEpoch: keyEpoch + 1, version, recipients, withoutKeys, sharesEarlierKeys, role, ...texts }
 }
 
 /** One whose public key is none would keep the key from all others. */

@@ -47,8 +47,8 @@ export const newKey = z.strictObject({
     .max(MAX_MEMBERS)
     .refine((keys) => new Set(keys.map(({ user }) => user)).size === keys.length, 'names a member twice'),
   previousKey,
-  roomDescription: sameText.describe('The same description, encrypted with the new key.'),
-  systemPrompt: sameText.describe('The same system prompt, encrypted with the new key.'),
+  roomDescription: sameText.describe('The same description, encrypted with the new key by an administrator.'),
+  systemPrompt: sameText.describe('The same system prompt, encrypted with the new key by an administrator.'),
 })
 
 type NewKey = z.output<typeof newKey>
@@ -61,7 +61,7 @@ export async function rekey(ctx: Context, given: NewKey): Promise<{ data: Record
     assertNext(room, given)
     const found = await recipientsOf(em, room)
     assertForExactly(found, given)
-    assertTextsThere(found, given)
+    assertMayReplaceTexts(found, given)
     const texts = textNames.map((name) => given[name] ?? null)
     await em.execute(beginKeyEpoch, [id, given.keyEpoch, given.previousKey ?? null, ...texts])
     await em.execute(storeWrappedKeys, [id, given.keyEpoch, JSON.stringify(given.keys)])
@@ -89,9 +89,11 @@ function assertForExactly({ recipients, version }: Recipients, given: NewKey): v
   })
 }
 
-/** Only what was there is encrypted anew: whoever makes the next key need not be allowed to change the room. */
-function assertTextsThere(found: Recipients, given: NewKey): void {
-  const missing = textNames.filter((name) => given[name] !== undefined && found[name] === null)
+/** What is said to be the same text may be another one, so only who may change the room sends it; and only where there is one. */
+function assertMayReplaceTexts(found: Recipients, given: NewKey): void {
+  const replaced = textNames.filter((name) => given[name] !== undefined)
+  if (replaced.length > 0 && found.role !== 'admin') throw new Problem('not_permitted')
+  const missing = replaced.filter((name) => found[name] === null)
   const issues = missing.map((name) => ({ path: [name], message: 'must be absent: the room has none' }))
   if (issues.length > 0) throw new Problem('invalid', { issues })
 }

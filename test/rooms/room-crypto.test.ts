@@ -97,7 +97,7 @@ describeWith('chromium')('in Chromium', () => {
 
 /** Of a room that shares its earlier keys, as the service names them. */
 const recipients = (...given: { id: string; publicKey: string }[]): web.KeyRecipients => ({
-  ...{ keyEpoch: 1, version: 'v', recipients: given, sharesEarlierKeys: true },
+  ...{ keyEpoch: 1, version: 'v', recipients: given, sharesEarlierKeys: true, role: 'admin' },
   ...{ roomDescription: null, systemPrompt: null },
 })
 
@@ -127,6 +127,7 @@ test('the texts of a room that shares no earlier keys are encrypted anew with th
   }
 
   const { roomKey: made, request } = await web.makeNextRoomKey(given, known)
+  const byEditor = await web.makeNextRoomKey({ ...given, role: 'editor' }, known)
   const unreadable = await web.makeNextRoomKey({ ...given, systemPrompt: '{"ciphertext":7}' }, new Map([[0, roomKey]]))
 
   const later = new Map([[4, made]])
@@ -135,6 +136,7 @@ test('the texts of a room that shares no earlier keys are encrypted anew with th
   expect(await web.openRoomText(later, roomDescription)).toBe('About chess')
   expect(await web.openRoomText(later, systemPrompt)).toBe('Play chess')
   await expect(web.openRoomText(known, systemPrompt)).rejects.toThrow('There is no key with the number 4.')
+  expect(Object.keys(byEditor.request)).toEqual(['keyEpoch', 'recipients', 'keys'])
   expect(Object.keys(unreadable.request)).toEqual(['keyEpoch', 'recipients', 'keys', 'roomDescription'])
 })
 

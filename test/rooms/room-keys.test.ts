@@ -88,23 +88,25 @@ describe('the next key of a room', () => {
     expect((await rekey(svc.ada, room)).status).toBe(200)
   })
 
-  test('takes along the texts of the room that are encrypted anew, and only those that are there', async () => {
+  test('takes along the texts of the room that an administrator has encrypted anew, and only those that are there', async () => {
     await using svc = await startRooms()
     const { room } = await withRoom(svc, { roomDescription: 'old', sharesEarlierKeys: false })
-    const key = { ...(await nextKey(svc.cyd, room)), previousKey: undefined }
-    expect(await recipientsOf(svc.cyd, room)).toMatchObject({ roomDescription: 'old', systemPrompt: null })
+    const key = { ...(await nextKey(svc.ada, room)), previousKey: undefined }
+    expect(await recipientsOf(svc.ada, room)).toMatchObject({ roomDescription: 'old', systemPrompt: null })
 
-    const added = await postKey(svc.cyd, room, { ...key, roomDescription: 'new', systemPrompt: 'new' })
+    const byEditor = await postKey(svc.cyd, room, { ...key, roomDescription: 'new' })
+    expect([byEditor.status, (await stateOf(svc.ada, room)).keyEpoch]).toEqual([403, 0])
+    const added = await postKey(svc.ada, room, { ...key, roomDescription: 'new', systemPrompt: 'new' })
     expect([added.status, added.errors[0]?.source]).toEqual([422, { pointer: '/systemPrompt' }])
-    expect((await postKey(svc.cyd, room, { ...key, roomDescription: '' })).status).toBe(422)
+    expect((await postKey(svc.ada, room, { ...key, roomDescription: '' })).status).toBe(422)
     await svc.ada.update('rooms', room, { roomDescription: 'other' })
-    expect((await postKey(svc.cyd, room, { ...key, roomDescription: 'new' })).status).toBe(409)
+    expect((await postKey(svc.ada, room, { ...key, roomDescription: 'new' })).status).toBe(409)
 
-    const again = { ...(await nextKey(svc.cyd, room)), previousKey: undefined, roomDescription: 'new' }
-    const { status, one } = await postKey(svc.cyd, room, again)
+    const again = { ...(await nextKey(svc.ada, room)), previousKey: undefined, roomDescription: 'new' }
+    const { status, one } = await postKey(svc.ada, room, again)
     expect([status, one.attributes]).toMatchObject([200, { roomDescription: 'new', systemPrompt: null, keyEpoch: 1 }])
-    const last = { ...(await nextKey(svc.cyd, room)), previousKey: undefined }
-    expect((await postKey(svc.cyd, room, last)).one.attributes).toMatchObject({ roomDescription: 'new', keyEpoch: 2 })
+    const last = { ...(await nextKey(svc.ada, room)), previousKey: undefined }
+    expect((await postKey(svc.ada, room, last)).one.attributes).toMatchObject({ roomDescription: 'new', keyEpoch: 2 })
   })
 
   test('follows the one in use, and is bounded and of the right form', async () => {

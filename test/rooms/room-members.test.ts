@@ -173,6 +173,21 @@ describe('the link of an invitation', () => {
     expect((await look(svc.dan)).status).toBe(404)
   })
 
+  test('the link of an invitation lets nobody back in who was removed after it was made', async () => {
+    await using svc = await startRooms()
+    const room = await makeRoom(svc.ada)
+    const member = await join(svc, room, 'bob', 'viewer')
+    const [old, later] = [newLink(), newLink()]
+    const known = (await invite(svc.ada, room, undefined, 'admin', { proofHash: old.proofHash })).one.id
+    await svc.ada.delete(`/room-members/${member}`)
+
+    for (const action of ['preview', 'accept'])
+      expect((await svc.bob.post(`/room-members/${known}/actions/${action}`, { proof: old.proof })).status).toBe(404)
+    expect((await accept(svc.cyd, known, { proof: old.proof })).status).toBe(200)
+    const { one } = await invite(svc.ada, room, undefined, 'viewer', { proofHash: later.proofHash })
+    expect((await accept(svc.bob, one.id, { proof: later.proof })).status).toBe(200)
+  })
+
   test('the link of an invitation with a name is looked at by whom it is for, and by nobody else', async () => {
     await using svc = await startRooms()
     const room = await makeRoom(svc.ada)

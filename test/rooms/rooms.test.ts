@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { publicKeyOf } from '../kit/identity/public-key.ts'
 import { startJsonApi } from '../kit/json-api/client.ts'
 import { join, makeRoom, startRooms } from '../kit/rooms/rooms.ts'
 
@@ -89,6 +90,27 @@ test('what members show of themselves is told to their rooms, and to no room tha
 
   const told = { stream: `room:${room}`, kind: 'room-members.updated', subject: member }
   expect(await svc.rows('select stream, kind, subject from change_log')).toEqual([told, told])
+})
+
+test('what members show of themselves changes no oftener than the setting says, as it is told to all their rooms', async () => {
+  await using svc = await startRooms({ PROFILE_CHANGES_PER_MINUTE: '2' })
+  const room = await makeRoom(svc.ada)
+  const rename = async (displayName: string) =>
+    (await svc.ada.update('users', svc.people.ada.id, { displayName })).status
+  const makeKey = async (by: 'cyd') =>
+    (await svc[by].post('/user-keychain-values/actions/batch-update', { publicKey: publicKeyOf(by) })).status
+  await join(svc, room, 'cyd', 'viewer')
+  await svc.rows('update users set public_key = $1', [publicKeyOf('other')])
+  await svc.rows('delete from change_log')
+
+  expect([await rename('A'), await rename('A'), await rename('B'), await rename('C')]).toEqual([200, 200, 200, 429])
+  expect(await svc.rows(`select from change_log where kind = 'room-members.updated'`)).toHaveLength(2)
+  await svc.rows('update users set public_key = $1', [publicKeyOf('other')])
+  expect([await makeKey('cyd'), await makeKey('cyd')]).toEqual([200, 200])
+  for (const status of [200, 429]) {
+    await svc.rows('update users set public_key = $1', [publicKeyOf('other')])
+    expect(await makeKey('cyd')).toBe(status)
+  }
 })
 
 test('members come along with rooms as long as they are ten thousand at most', async () => {

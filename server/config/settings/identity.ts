@@ -38,6 +38,9 @@ export const identityShape = {
     "Largest size of all keys and values of a person's keychain, in bytes",
   ),
   MAX_AVATAR_FILE_SIZE: count(2 * 1024 * 1024, 1).describe('Largest picture of a person, in bytes'),
+  PROFILE_CHANGES_PER_MINUTE: count(60, 1).describe(
+    'How often a minute a person may change what others see of them, their public key included',
+  ),
   PEOPLE_SEARCHES_PER_MINUTE: count(30, 1).describe(
     'How often a minute a person may search for people, invite one by name, or look at an invitation',
   ),

@@ -12,6 +12,8 @@ export interface KeyRecipients {
   version: string
   recipients: readonly { id: string; publicKey: string }[]
   sharesEarlierKeys: boolean
+  /** What the caller may do in the room. */
+  role: string
   /** As they are stored: encrypted. */
   roomDescription: string | null
   systemPrompt: string | null
@@ -26,8 +28,8 @@ export interface StoredRoomKey {
 
 /**
  * Makes the next key of a room, and the request that gives it to the members. Where the room shares its earlier keys the one
- * before goes along, encrypted with the new one; elsewhere the texts of the room are encrypted anew, so that new members can
- * read them. A member whose public key is none gets no key, and is named.
+ * before goes along, encrypted with the new one; elsewhere administrators encrypt the texts of the room anew, so that new members
+ * can read them. A member whose public key is none gets no key, and is named.
  */
 export async function makeNextRoomKey(next: KeyRecipients, known: RoomKeys) {
   const { keyEpoch, version, recipients, sharesEarlierKeys } = next
@@ -63,10 +65,11 @@ async function sealPrevious(before: string | undefined, roomKey: string): Promis
 }
 
 async function resealTexts(
-  { keyEpoch, roomDescription, systemPrompt }: KeyRecipients,
+  { keyEpoch, role, roomDescription, systemPrompt }: KeyRecipients,
   known: RoomKeys,
   roomKey: string,
 ): Promise<EncryptedAnew> {
+  if (role !== 'admin') return {}
   const keys = new Map(known).set(keyEpoch, roomKey)
   const [description, prompt] = await Promise.all(
     [roomDescription, systemPrompt].map((text) => resealRoomText(keys, keyEpoch, text)),
