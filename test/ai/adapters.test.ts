@@ -52,7 +52,7 @@ const whole = { outcome: 'completed', input: 7, output: 3, cached: 2, cost: 13 }
 describe.for(protocols.map((protocol): [string, Protocol] => [protocol.adapter, protocol]))(
   'a provider of the kind %s',
   ([, protocol]) => {
-    test('is asked in its own terms at the address that was set', async () => {
+    test(`a provider of the kind ${protocol.adapter} is asked in its own terms at the address that was set`, async () => {
       await using app = await startWith(protocol, speaks(protocol))
 
       const response = await app.ask()
@@ -66,7 +66,7 @@ describe.for(protocols.map((protocol): [string, Protocol] => [protocol.adapter, 
       expect(await app.records()).toEqual([whole])
     })
 
-    test('streams', async () => {
+    test(`a provider of the kind ${protocol.adapter} streams its answer`, async () => {
       await using app = await startWith(protocol, speaks(protocol))
 
       const events = eventsIn(await (await app.ask(streaming)).text())
@@ -78,7 +78,7 @@ describe.for(protocols.map((protocol): [string, Protocol] => [protocol.adapter, 
     })
 
     test.for(['end', 'reset', 'error'] as const)(
-      'does not pass for complete when its stream is cut (%s)',
+      `a provider of the kind ${protocol.adapter} does not pass for complete when its stream is cut (%s)`,
       async (cut) => {
         await using app = await startWith(protocol, speaks(protocol, cut))
 
@@ -92,7 +92,7 @@ describe.for(protocols.map((protocol): [string, Protocol] => [protocol.adapter, 
       },
     )
 
-    test('tells which models it has', async () => {
+    test(`a provider of the kind ${protocol.adapter} tells which models it has`, async () => {
       await using app = await startWith(protocol, speaks(protocol))
       const check = async () => (await app.svc.host.models.check()).map(({ status }) => status)
 

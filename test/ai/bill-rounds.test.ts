@@ -54,7 +54,7 @@ function promptBytes({ body }: Asked): number {
 }
 
 describe('every request of one call is on its bill', () => {
-  test('where the caller goes away between two rounds', async () => {
+  test('every request of one call is on its bill where the caller goes away between two rounds', async () => {
     await using app = await startWith(callsTool('patient', '{}'))
     const gone = new AbortController()
     const asking = app.ask(gone.signal).catch(() => undefined)
@@ -67,7 +67,7 @@ describe('every request of one call is on its bill', () => {
     expect(await app.record()).toEqual({ outcome: 'aborted', estimated: false, input: 7, output: 3 })
   })
 
-  test('where the second round breaks off: the total of the first, and what came of the second', async () => {
+  test('every request of one call is on its bill where the second round breaks off: the total of the first, and what came of the second', async () => {
     const breaks: Behaviour = (_, response) => {
       beginStream(response)
       for (const content of ['It ', 'is ', 'wet ']) response.write(chunk({ delta: { content } }))
@@ -82,7 +82,7 @@ describe('every request of one call is on its bill', () => {
     expect(await app.record()).toEqual({ outcome: 'failed', estimated: true, input: 7 + second, output: 3 + 3 })
   })
 
-  test('where the provider counts nothing: the prompt of each round as it was sent', async () => {
+  test('every request of one call is on its bill where the provider counts nothing: the prompt of each round as it was sent', async () => {
     const silent: Behaviour = (asked, response) => {
       beginStream(response)
       const isFirst = asked.body.messages.length === 1
@@ -100,7 +100,7 @@ describe('every request of one call is on its bill', () => {
     expect(await app.record()).toEqual({ outcome: 'completed', estimated: true, input: first + second, output: 3 + 1 })
   })
 
-  test('where a try told its input, failed before a word, and was made again', async () => {
+  test('every request of one call is on its bill where a try told its input, failed before a word, and was made again', async () => {
     const fails: Behaviour = (_, response) => {
       beginStream(response)
       response.write(chunk({ delta: { role: 'assistant' } }, { usage: { prompt_tokens: 40, completion_tokens: 0 } }))

@@ -122,17 +122,20 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
     })
     afterAll(() => app[Symbol.asyncDispose]())
 
-    test.for(['stop', 'length'] as const)('where the stream is whole (%s)', async (reason) => {
-      app.answerBy(startsWith(script, 5, (response) => response.end(script.end(counted, reason))))
+    test.for(['stop', 'length'] as const)(
+      `the record of a call of ${script.name} has what the provider counted where the stream is whole (%s)`,
+      async (reason) => {
+        app.answerBy(startsWith(script, 5, (response) => response.end(script.end(counted, reason))))
 
-      const events = eventsIn(await (await app.ask()).text())
+        const events = eventsIn(await (await app.ask()).text())
 
-      expect(events.at(-1)?.event).toBe('done')
-      expect(events.at(-2)?.data).toMatchObject({ inputTokens: 4, outputTokens: counted.output })
-      expect(await app.record()).toEqual({ outcome: 'completed', estimated: false, ...counted })
-    })
+        expect(events.at(-1)?.event).toBe('done')
+        expect(events.at(-2)?.data).toMatchObject({ inputTokens: 4, outputTokens: counted.output })
+        expect(await app.record()).toEqual({ outcome: 'completed', estimated: false, ...counted })
+      },
+    )
 
-    test('where the answer comes in one piece', async () => {
+    test(`the record of a call of ${script.name} has what the provider counted where the answer comes in one piece`, async () => {
       const whole = { input: 40, output: 9, cached: 20, cacheWrite: script.counts.cacheWrite ? 10 : 0, reasoning: 0 }
       app.answerBy((_, response) => json(response, script.whole('Fine.', whole)))
 
@@ -141,19 +144,22 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       expect(await app.record()).toEqual({ outcome: 'completed', estimated: false, ...whole })
     })
 
-    test.for(['reset', 'end', 'error'] as const)('where the stream breaks off (%s)', async (how) => {
-      const breaks = (response: ServerResponse) =>
-        how === 'reset'
-          ? void setTimeout(() => response.destroy(), 50)
-          : response.end(how === 'error' ? script.error : '')
-      app.answerBy(startsWith(script, 3, breaks))
+    test.for(['reset', 'end', 'error'] as const)(
+      `the record of a call of ${script.name} has what the provider counted where the stream breaks off (%s)`,
+      async (how) => {
+        const breaks = (response: ServerResponse) =>
+          how === 'reset'
+            ? void setTimeout(() => response.destroy(), 50)
+            : response.end(how === 'error' ? script.error : '')
+        app.answerBy(startsWith(script, 3, breaks))
 
-      expect(eventsIn(await (await app.ask()).text()).at(-1)?.event).toBe('error')
+        expect(eventsIn(await (await app.ask()).text()).at(-1)?.event).toBe('error')
 
-      expect(await app.record()).toEqual(cutShort(script, 'failed'))
-    })
+        expect(await app.record()).toEqual(cutShort(script, 'failed'))
+      },
+    )
 
-    test('where the caller goes away in the middle', async () => {
+    test(`the record of a call of ${script.name} has what the provider counted where the caller goes away in the middle`, async () => {
       app.answerBy(startsWith(script, 3, waits))
 
       await leaveAfter(app, 3)
@@ -161,7 +167,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       expect(await app.record()).toEqual(cutShort(script, 'aborted'))
     })
 
-    test('where the caller goes away after the last word, before the bill', async () => {
+    test(`the record of a call of ${script.name} has what the provider counted where the caller goes away after the last word, before the bill`, async () => {
       app.answerBy(startsWith(script, 5, waits))
 
       await leaveAfter(app, 5)
@@ -169,7 +175,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       expect(await app.record()).toEqual(cutShort(script, 'aborted'))
     })
 
-    test('where a limit cuts it', async () => {
+    test(`the record of a call of ${script.name} has what the provider counted where a limit cuts it`, async () => {
       const limit = { name: 'all', for: 'installation' as const, cap: 1000, unit: 'tokens', per: 'month' as const }
       await app.limits.set(limit)
       app.answerBy(startsWith(script, script.counts.thoughts ? 3 : 4, waits))
@@ -183,7 +189,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       await app.limits.remove({ name: 'all' })
     })
 
-    test('where the time of the call is up in the middle', async () => {
+    test(`the record of a call of ${script.name} has what the provider counted where the time of the call is up in the middle`, async () => {
       await using app = await startWith(script, startsWith(script, 3, waits), { total: '700ms' })
 
       await (await app.ask()).text()
@@ -191,7 +197,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       expect(await app.record()).toEqual(cutShort(script, 'failed'))
     })
 
-    test('where the caller goes away before the first byte', async () => {
+    test(`the record of a call of ${script.name} has what the provider counted where the caller goes away before the first byte`, async () => {
       app.answerBy(stalls)
 
       await leaveAfter(app, 0)
@@ -199,7 +205,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       expect(await app.record()).toEqual({ outcome: 'aborted', estimated: true, ...nothing, input: PROMPT_TOKENS })
     })
 
-    test('where the time to answer is up before the first byte', async () => {
+    test(`the record of a call of ${script.name} has what the provider counted where the time to answer is up before the first byte`, async () => {
       await using app = await startWith(script, stalls, { firstByte: '500ms' })
 
       expect((await app.ask()).status).toBe(500)
@@ -207,7 +213,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       expect(await app.record()).toEqual({ outcome: 'failed', estimated: true, ...nothing, input: PROMPT_TOKENS })
     })
 
-    test('which is nothing where it refuses', async () => {
+    test(`the record of a call of ${script.name} has what the provider counted, which is nothing where it refuses`, async () => {
       app.answerBy(refuses(400))
 
       expect((await app.ask()).status).toBe(500)
@@ -215,7 +221,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       expect(await app.record()).toEqual({ outcome: 'failed', estimated: false, ...nothing })
     })
 
-    test('which is nothing where it hangs up before a word', async () => {
+    test(`the record of a call of ${script.name} has what the provider counted, which is nothing where it hangs up before a word`, async () => {
       app.answerBy((_, response) => void response.destroy())
 
       expect((await app.ask()).status).toBe(500)

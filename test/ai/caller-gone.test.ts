@@ -64,7 +64,7 @@ describe('a caller who goes away', () => {
     expect(app.upstream.asked).toHaveLength(0)
   })
 
-  test('between two tries is not tried for again', async () => {
+  test('a caller who goes away between two tries is not tried for again', async () => {
     await using app = await startWith(refuses(503), { circuit: { failures: 100 } })
     const gone = new AbortController()
     const asking = app.ask({}, gone.signal).catch(() => undefined)
@@ -78,7 +78,7 @@ describe('a caller who goes away', () => {
     expect(await recordsOf(app.svc)).toMatchObject([{ outcome: 'aborted' }])
   })
 
-  test('while reading slowly does not fill the memory of the service, and holds nothing up', async () => {
+  test('a caller who goes away while reading slowly does not fill the memory of the service, and holds nothing up', async () => {
     let sent = 0
     const piece = chunk({ delta: { content: 'x'.repeat(65_536) } })
     const flood: Behaviour = async (_, response) => {

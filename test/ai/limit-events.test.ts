@@ -34,7 +34,7 @@ const lookAt = async ({ one, two }: { one: TestApp; two: TestApp }) => {
 }
 
 describe('when a limit is nearly or wholly used up', () => {
-  test('log and listeners are told once of each part, on all replicas together', async () => {
+  test('log and listeners are told once of each part of a limit that is used up, on all replicas together', async () => {
     await using world = await startTwo()
     const { one, told, lines } = world
     await one.host.limits.set(limit)
@@ -62,7 +62,7 @@ describe('when a limit is nearly or wholly used up', () => {
     ])
   })
 
-  test('each person is told of for themselves, and anew in the next period', async () => {
+  test('log and listeners are told of a limit of each user for every person apart, and anew in the next period', async () => {
     await using world = await startTwo()
     const { one, told } = world
     await one.host.limits.set({ ...limit, cap: 2, mode: 'observe' })

@@ -65,7 +65,7 @@ const faults: ((world: Replicas, victim: number) => Promise<(() => Promise<void>
 ]
 
 describe('a budget for 100 answers', () => {
-  test('lets exactly 100 of 200 calls through that come at once to three replicas', async () => {
+  test('a budget for 100 answers lets exactly 100 of 200 calls through that come at once to three replicas', async () => {
     await using world = await startReplicas(3)
     await world.svc.host.limits.set(limit)
     const { token } = await world.svc.user()
@@ -81,7 +81,7 @@ describe('a budget for 100 answers', () => {
     expect(problemsIn({ operations, samples: await stop(), records, caps: [{ at: 0, cap: 100 }] })).toEqual([])
   })
 
-  test('holds at every moment while replicas are killed and PostgreSQL and Redis stop', async () => {
+  test('a budget for 100 answers holds at every moment while replicas are killed and PostgreSQL and Redis stop', async () => {
     await using world = await startReplicas(3)
     await world.svc.host.limits.set({ ...limit, cap: 40 })
     const { token } = await world.svc.user()

@@ -69,7 +69,7 @@ const stateOf = async (svc: TestApp, name: string) => {
 const requests = { name: 'all', for: 'installation', cap: 20, unit: 'requests', per: 'month' }
 
 describe('a limit', () => {
-  test('of 20 requests lets exactly 20 of 60 calls through that come at once to two replicas', async () => {
+  test('a limit of 20 requests lets exactly 20 of 60 calls through that come at once to two replicas', async () => {
     await using world = await limited([requests], { env: { APP_KEY: randomBytes(32).toString('base64') } })
     const { svc, config } = world
     await using other = await startApp({
@@ -90,7 +90,7 @@ describe('a limit', () => {
     expect(world.provider.asked).toHaveLength(20)
   })
 
-  test('that is set after calls to which none applied counts every call from then on, on the other replica, too', async () => {
+  test('a limit that is set after calls to which none applied counts every call from then on, on the other replica, too', async () => {
     await using world = await limited([], { env: { APP_KEY: randomBytes(32).toString('base64') } })
     const { svc, config } = world
     const { DATABASE_URL, APP_KEY } = svc.env as Record<'DATABASE_URL' | 'APP_KEY', string>
@@ -109,7 +109,7 @@ describe('a limit', () => {
     expect(await stateOf(svc, 'all')).toEqual({ cap: 2, used: 2, held: 0, refused: 2 })
   })
 
-  test('that is spent says so, when it frees, and that repeating is of no use', async () => {
+  test('a limit that is spent says so, when it frees, and that repeating is of no use', async () => {
     await using world = await limited([{ ...requests, cap: 1 }])
     const { token } = await world.svc.user()
     await ask(world.svc, token)
@@ -129,7 +129,7 @@ describe('a limit', () => {
     })
   })
 
-  test('that only calls under way hold lets clients come back soon', async () => {
+  test('a limit that only calls under way hold lets clients come back soon', async () => {
     await using world = await limited([{ ...requests, cap: 1 }])
     const { promise: go, resolve } = Promise.withResolvers<void>()
     world.provider.behave = async (asked, response) => {
@@ -152,7 +152,7 @@ describe('a limit', () => {
     expect((await first).status).toBe(200)
   })
 
-  test('of each user counts every user apart, and shows each only their own', async () => {
+  test('a limit of each user counts every user apart, and shows each only their own', async () => {
     await using world = await limited([{ ...requests, name: 'each', for: 'user', cap: 1 }])
     const [one, two] = [await world.svc.user(), await world.svc.user()]
 
@@ -169,7 +169,7 @@ describe('a limit', () => {
     await expect(client(world.svc).usage.limits.query()).rejects.toMatchObject({ data: { code: 'UNAUTHORIZED' } })
   })
 
-  test('of a group counts all who are in it together, each call once, and nobody else', async () => {
+  test('a limit of a group counts all who are in it together, each call once, and nobody else', async () => {
     await using world = await limited([{ ...requests, name: 'class', for: 'group:class 7', cap: 1 }])
     const [one, two, other] = [await world.svc.user(), await world.svc.user(), await world.svc.user()]
     const groups = ['a', 'class 7', 'class 7']
@@ -186,7 +186,7 @@ describe('a limit', () => {
     expect([...statuses, left]).toEqual([200, 429, 200, 200])
   })
 
-  test('in tokens holds input and longest answer, tells the provider, and settles at what was taken', async () => {
+  test('a limit in tokens holds input and longest answer, tells the provider, and settles at what was taken', async () => {
     await using world = await limited([{ ...requests, unit: 'tokens', cap: 200 }], {
       env: { LIMITS_MAX_OUTPUT_TOKENS: '100' },
     })
@@ -201,7 +201,7 @@ describe('a limit', () => {
     expect((await ask(world.svc, token, 'long '.repeat(100))).status).toBe(429)
   })
 
-  test('in tokens cuts an answer that goes on beyond what was held, says so and stops the provider', async () => {
+  test('a limit in tokens cuts an answer that goes on beyond what was held, says so and stops the provider', async () => {
     await using world = await limited([{ ...requests, unit: 'tokens', cap: 200 }], {
       env: { LIMITS_MAX_OUTPUT_TOKENS: '20' },
     })
@@ -223,7 +223,7 @@ describe('a limit', () => {
     expect(await stateOf(world.svc, 'all')).toMatchObject({ used: 24, held: 0 })
   })
 
-  test('tells a caller what is left of all limits that apply, by RateLimit and RateLimit-Policy', async () => {
+  test('a limit tells a caller what is left of all limits that apply, by RateLimit and RateLimit-Policy', async () => {
     const own = { ...requests, name: 'je Tag für', for: 'user', cap: 5, per: 'day' }
     const watched = { ...requests, name: 'watched', mode: 'observe' }
     await using world = await limited([{ ...requests, cap: 1, per: 'day' }, own, watched])
@@ -242,7 +242,7 @@ describe('a limit', () => {
     expect([streamed.status, streamed.headers.get('x-should-retry')]).toEqual([429, 'false'])
   })
 
-  test('in money refuses a model without a price, unless it says what such a call counts', async () => {
+  test('a limit in money refuses a model without a price, unless it says what such a call counts', async () => {
     await using world = await limited([{ ...requests, unit: 'EUR', cap: 1 }])
     const { token } = await world.svc.user()
 
@@ -258,7 +258,7 @@ describe('a limit', () => {
     expect(await stateOf(world.svc, 'all')).toMatchObject({ used: 250_000, held: 0 })
   })
 
-  test('in money counts what the call cost', async () => {
+  test('a limit in money counts what the call cost', async () => {
     await using world = await limited([{ ...requests, unit: 'EUR', cap: 1 }], { model: { pricing } })
     const { token } = await world.svc.user()
 
@@ -267,7 +267,7 @@ describe('a limit', () => {
     expect(await stateOf(world.svc, 'all')).toMatchObject({ used: 7 + 6, held: 0 })
   })
 
-  test('that observes refuses nothing and counts what it would have refused', async () => {
+  test('a limit that observes refuses nothing and counts what it would have refused', async () => {
     await using world = await limited([{ ...requests, cap: 1, mode: 'observe' }])
     const { token } = await world.svc.user()
 
@@ -277,7 +277,7 @@ describe('a limit', () => {
     expect(await stateOf(world.svc, 'all')).toEqual({ cap: 1, used: 2, held: 0, refused: 1 })
   })
 
-  test('keeps what was used when its cap changes, at once and in both directions', async () => {
+  test('a limit keeps what was used when its cap changes, at once and in both directions', async () => {
     await using world = await limited([{ ...requests, cap: 3 }])
     const { token } = await world.svc.user()
     const status = async () => (await ask(world.svc, token)).status
@@ -294,7 +294,7 @@ describe('a limit', () => {
     expect(await stateOf(world.svc, 'all')).toMatchObject({ cap: 3, used: 3, held: 0 })
   })
 
-  test('gets back what a call that failed did not take, and keeps its request', async () => {
+  test('a limit gets back what a call that failed did not take, and keeps its request', async () => {
     await using world = await limited([{ ...requests, unit: 'tokens', cap: 10_000 }])
     world.provider.behave = (_, response) => void response.writeHead(400).end('{}')
     const { token } = await world.svc.user()
@@ -306,7 +306,7 @@ describe('a limit', () => {
 })
 
 describe('a call whose process died', () => {
-  test('is settled by another process at what it had delivered', async () => {
+  test('a call whose process died is settled by another process at what it had delivered', async () => {
     const APP_KEY = randomBytes(32).toString('base64')
     const limit = { ...requests, unit: 'tokens', cap: 10_000 }
     await using world = await limited([limit], {

@@ -93,14 +93,17 @@ test('each round of a call costs by its own length, not by that of all rounds', 
 })
 
 describe('a call costs by the list', () => {
-  test.for(kinds.map((script): [string, TokenScript] => [script.name, script]))('of %s', async ([, script]) => {
-    const billed = examples.filter(([, { reasoning }]) => reasoning === 0 || script.adapter !== 'mistral')
-    await using app = await startWith(script)
+  test.for(kinds.map((script): [string, TokenScript] => [script.name, script]))(
+    'a call costs by the list of %s',
+    async ([, script]) => {
+      const billed = examples.filter(([, { reasoning }]) => reasoning === 0 || script.adapter !== 'mistral')
+      await using app = await startWith(script)
 
-    const costs = await app.costs(billed.map(([, counted]) => counted))
+      const costs = await app.costs(billed.map(([, counted]) => counted))
 
-    expect(billed.map(([what], index) => [what, costs[index]])).toEqual(billed.map(([what, , cost]) => [what, cost]))
-  })
+      expect(billed.map(([what], index) => [what, costs[index]])).toEqual(billed.map(([what, , cost]) => [what, cost]))
+    },
+  )
 
   test.for(
     kinds.filter(({ counts }) => counts.cacheWrite).map((script): [string, TokenScript] => [script.name, script]),
@@ -115,7 +118,7 @@ describe('a call costs by the list', () => {
     expect(costs).toEqual([500 * 3 + 200 * 0.3 + 300 * 3.75 + 10 * 15, 250_000 * 6])
   })
 
-  test('and is rounded once, half a millionth up, however many tokens there are', async () => {
+  test('the cost of a call is rounded once, half a millionth up, however many tokens there are', async () => {
     await using app = await startWith(kinds[0] as TokenScript)
 
     // 0.3 millionths each: fractions that floating point has no digits for.
@@ -130,7 +133,7 @@ describe('a call costs by the list', () => {
 })
 
 describe('a new price', () => {
-  test('holds for what is asked from then on, and changes no record made before', async () => {
+  test('a new price holds for what is asked from then on, and changes no record made before', async () => {
     await using provider = await startProvider()
     await using config = await configFor(provider.url, {
       model: { pricing: { currency: 'EUR', inputPerMillion: 100, outputPerMillion: 100 } },
@@ -166,7 +169,7 @@ describe('a new price', () => {
     ])
   })
 
-  test('is a version however it comes, and one that changes nothing is none', async () => {
+  test('a new price is a version however it comes, and one that changes nothing is none', async () => {
     await using svc = await startApp()
     const admin = await svc.user({ role: 'admin', abilities: ['read', 'write'] })
     const versions = () => svc.rows(`select model, pricing->>'free' as free from model_prices order by id`)
@@ -201,7 +204,7 @@ describe('svc prices', () => {
     return { file, [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) }
   }
 
-  test('import reads a list, and check names the models without a price and those with an old one', async () => {
+  test('svc prices import reads a list, and check names the models without a price and those with an old one', async () => {
     await using config = await configFor('http://127.0.0.1:1/v1', {
       provider: { models: ['a', 'b', 'c', 'd'].map((id) => ({ id })) },
       more: { systemModels: {} },
@@ -251,7 +254,7 @@ describe('svc prices', () => {
       'currency: EUR\nprices:\n  - model: a\n    inputPerMillion: 1\n    outputPerMillion: 1\n    tiers:\n      - {fromInputTokens: 9, inputPerMillion: 1, outputPerMillion: 1}\n      - {fromInputTokens: 9, inputPerMillion: 1, outputPerMillion: 1}',
       'line 7, prices.0.tiers: must begin with the fewest tokens',
     ],
-  ])('import refuses %s by line and path, and changes nothing', async ([, text, expected]) => {
+  ])('svc prices import refuses %s by line and path, and changes nothing', async ([, text, expected]) => {
     await using list = await listOf(text)
     await using machine = await host()
 

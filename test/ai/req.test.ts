@@ -7,7 +7,7 @@ const says = (...turns: [role: string, text: string][]) => ({
 })
 
 describe('POST /api/ai-req', () => {
-  test('answers with the text of the model', async () => {
+  test('POST /api/ai-req answers with the text of the model', async () => {
     await using provider = await startProvider(answers('Good day to you.'))
     await using config = await configFor(provider.url)
     await using svc = await startApp({ AI_CONFIG: config.file })
@@ -27,7 +27,7 @@ describe('POST /api/ai-req', () => {
     expect(provider.asked[0]?.headers.authorization).toBe('Bearer provider-key')
   })
 
-  test('answers from the demo model without any configuration, and always the same', async () => {
+  test('POST /api/ai-req answers from the demo model without any configuration, and always the same', async () => {
     await using svc = await startApp()
     const { token } = await svc.user()
     const ask = async () => (await svc.send('POST', '/api/ai-req', { token, body: question('Hello', 'demo') })).json()
@@ -36,7 +36,7 @@ describe('POST /api/ai-req', () => {
     expect(await ask()).toEqual(await ask())
   })
 
-  test('takes conversations without a system message, with a late one, and with turns in a row', async () => {
+  test('POST /api/ai-req takes conversations without a system message, with a late one, and with turns in a row', async () => {
     await using provider = await startProvider()
     await using config = await configFor(provider.url)
     await using svc = await startApp({ AI_CONFIG: config.file })
@@ -59,7 +59,7 @@ describe('POST /api/ai-req', () => {
     ])
   })
 
-  test('drops what is sent beside model and messages', async () => {
+  test('POST /api/ai-req drops what is sent beside model and messages', async () => {
     await using provider = await startProvider()
     await using config = await configFor(provider.url, { model: { parameters: { temperature: 0.5, maxTokens: 100 } } })
     await using svc = await startApp({ AI_CONFIG: config.file })
@@ -75,7 +75,7 @@ describe('POST /api/ai-req', () => {
     expect(asked?.stream).toBeFalsy()
   })
 
-  test('takes a long conversation in many messages', async () => {
+  test('POST /api/ai-req takes a long conversation in many messages', async () => {
     await using provider = await startProvider()
     await using config = await configFor(provider.url)
     await using svc = await startApp({ AI_CONFIG: config.file })
@@ -210,7 +210,7 @@ describe('a body that will not do', () => {
     ['a payload 100,000 deep', `{"payload":${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}}`, tooDeep],
   ]
 
-  test('is a 422 that names the field, costs nothing and asks nobody', async () => {
+  test('a body that will not do is a 422 that names the field, costs nothing and asks nobody', async () => {
     await using provider = await startProvider()
     await using config = await configFor(provider.url, { model: { limits: { maxInputTokens: 100 } } })
     await using svc = await startApp({ AI_CONFIG: config.file })
@@ -239,7 +239,7 @@ describe('a body that will not do', () => {
     ['of a provider that is switched off', 'update ai_providers set active = false', notYours],
     ['not for programs', "delete from ai_model_usage_rules where usage_type = 'external'", notYours],
     ['not for talking', "update ai_models set model_type = 'image_generation'", notYours],
-  ])('is one with a model that is %s', async ([, change, errors]) => {
+  ])('a body that will not do is one with a model that is %s', async ([, change, errors]) => {
     await using provider = await startProvider()
     await using config = await configFor(provider.url)
     await using svc = await startApp({ AI_CONFIG: config.file })
@@ -256,7 +256,7 @@ describe('a body that will not do', () => {
 })
 
 describe('what is no body for it at all', () => {
-  test('is 413 beyond the limit, and that can be set', async () => {
+  test('a body for POST /api/ai-req is 413 beyond the limit, and that can be set', async () => {
     await using svc = await startApp({ AI_MAX_BODY: '2048' })
     const { token } = await svc.user()
 
@@ -273,7 +273,7 @@ describe('what is no body for it at all', () => {
     })
   })
 
-  test('is 413 beyond two mebibytes where nothing else is set', async () => {
+  test('a body for POST /api/ai-req is 413 beyond two mebibytes where nothing else is set', async () => {
     await using svc = await startApp()
     const { token } = await svc.user()
     const ask = (length: number) =>
@@ -283,7 +283,7 @@ describe('what is no body for it at all', () => {
     expect((await ask(2 * 1024 * 1024)).status).toBe(413)
   })
 
-  test('is 413 without being read whole, also when its length is not announced', async () => {
+  test('a body for POST /api/ai-req is 413 without being read whole, also when its length is not announced', async () => {
     await using svc = await startApp({ AI_MAX_BODY: '2048' })
     const { token } = await svc.user()
     const pieces = new ReadableStream<Uint8Array>({
@@ -302,7 +302,7 @@ describe('what is no body for it at all', () => {
     expect((await svc.send('GET', '/api/user', { token })).status).toBe(200)
   })
 
-  test('is 415 as anything but JSON', async () => {
+  test('a body for POST /api/ai-req is 415 as anything but JSON', async () => {
     await using svc = await startApp()
     const { token } = await svc.user()
 
@@ -315,7 +315,7 @@ describe('what is no body for it at all', () => {
     }
   })
 
-  test('asks for the token before it reads a byte', async () => {
+  test('POST /api/ai-req asks for the token before it reads a byte', async () => {
     await using svc = await startApp({ AI_MAX_BODY: '2048' })
 
     expect((await svc.send('POST', '/api/ai-req', { body: 'x'.repeat(100_000) })).status).toBe(401)
@@ -324,7 +324,7 @@ describe('what is no body for it at all', () => {
     ).toBe(401)
   })
 
-  test('may carry a charset', async () => {
+  test('a body for POST /api/ai-req may carry a charset', async () => {
     await using svc = await startApp()
     const { token } = await svc.user()
 

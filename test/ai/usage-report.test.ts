@@ -44,7 +44,7 @@ describe('svc usage --by', () => {
   }
   const march = ['--from', '2026-03-01', '--to', '2026-03-03']
 
-  test('sums up by person, model, provider or day, each currency for itself', async () => {
+  test('svc usage --by sums up by person, model, provider or day, each currency for itself', async () => {
     await using machine = await machineWithCalls()
     const by = (grouping: string, ...period: string[]) =>
       machine.json('usage', '--by', grouping, ...(period.length > 0 ? period : march))
@@ -151,7 +151,7 @@ describe('calls that are older than records are kept', () => {
     return { all, report: await svc.host.usage.report(whole) }
   }
 
-  test('become sums by day, and every report says the same as before', async () => {
+  test('calls that are older than records are kept become sums by day, and every report says the same as before', async () => {
     await using svc = await startApp({ RETENTION_USAGE_MONTHS: '2' })
     await addPeople(svc.rows)
     await addCalls(svc.rows, monthly)

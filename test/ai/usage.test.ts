@@ -23,7 +23,7 @@ const client = (svc: TestApp, token?: string) =>
 const ask = (svc: TestApp, token: string) => svc.send('POST', '/api/ai-req', { token, body: question() })
 
 describe('a usage record', () => {
-  test('holds who asked which model, what it took and what it cost, and no word of it', async () => {
+  test('a usage record holds who asked which model, what it took and what it cost, and no word of it', async () => {
     await using provider = await startProvider(
       counts({
         prompt_tokens: 1000,
@@ -65,7 +65,7 @@ describe('a usage record', () => {
     ])
   })
 
-  test('has no cost where no price is known, and rounds to whole millionths', async () => {
+  test('a usage record has no cost where no price is known, and rounds to whole millionths', async () => {
     await using provider = await startProvider(counts({ prompt_tokens: 1, completion_tokens: 1 }))
     await using config = await configFor(provider.url)
     await using svc = await startApp({ AI_CONFIG: config.file })
@@ -87,7 +87,7 @@ describe('a usage record', () => {
     ])
   })
 
-  test('survives the token and the person, without them', async () => {
+  test('a usage record survives the token and the person, without them', async () => {
     await using provider = await startProvider()
     await using config = await configFor(provider.url)
     await using svc = await startApp({ AI_CONFIG: config.file })
@@ -101,7 +101,7 @@ describe('a usage record', () => {
     expect(await svc.rows('select user_id, token_id from usage_records')).toEqual([{ user_id: null, token_id: null }])
   })
 
-  test('drops whoever was removed while the call was under way, and nothing else keeps them', async () => {
+  test('a usage record drops whoever was removed while the call was under way, and nothing else keeps them', async () => {
     const waiting = Promise.withResolvers<void>()
     await using provider = await startProvider(async (asked, response) => {
       await waiting.promise
@@ -126,7 +126,7 @@ describe('a usage record', () => {
 })
 
 describe('usage.summary', () => {
-  test('tells the caller their own, by day, model and context', async () => {
+  test('usage.summary tells the caller their own, by day, model and context', async () => {
     await using provider = await startProvider(counts({ prompt_tokens: 10, completion_tokens: 5 }))
     await using config = await configFor(provider.url, { model: { pricing } })
     await using svc = await startApp({ AI_CONFIG: config.file })
@@ -148,7 +148,7 @@ describe('usage.summary', () => {
     expect(await client(svc, (await svc.user()).token).usage.summary.query()).toEqual([])
   })
 
-  test('tells nothing to guests, to tokens that may not read, and to wrong periods', async () => {
+  test('usage.summary tells nothing to guests, to tokens that may not read, and to wrong periods', async () => {
     await using svc = await startApp()
     const { token } = await svc.user()
     const { token: asker } = await svc.user({ abilities: ['ai'] })
@@ -160,7 +160,7 @@ describe('usage.summary', () => {
     await expect(client(svc, token).usage.summary.query(backwards)).rejects.toMatchObject({ data: { httpStatus: 400 } })
   })
 
-  test('reports everybody to administrators', async () => {
+  test('usage.report tells administrators of everybody', async () => {
     await using provider = await startProvider()
     await using config = await configFor(provider.url)
     await using svc = await startApp({ AI_CONFIG: config.file })
@@ -178,7 +178,7 @@ describe('usage.summary', () => {
 describe('a rate limit', () => {
   const statuses = (answers: Response[]) => answers.map(({ status }) => status)
 
-  test('is off by default', async () => {
+  test('a rate limit is off by default', async () => {
     await using provider = await startProvider()
     await using config = await configFor(provider.url)
     await using svc = await startApp({ AI_CONFIG: config.file })
@@ -190,7 +190,7 @@ describe('a rate limit', () => {
     expect(answers[0]?.headers.has('ratelimit-limit')).toBe(false)
   })
 
-  test('counts what is asked in a minute, and says what is left', async () => {
+  test('a rate limit counts what is asked in a minute, and says what is left', async () => {
     await using provider = await startProvider()
     await using config = await configFor(provider.url)
     await using svc = await startApp({ AI_CONFIG: config.file, RATE_LIMIT_AI_PER_MINUTE: '3' })
@@ -224,7 +224,7 @@ describe('a rate limit', () => {
     expect(provider.asked).toHaveLength(3)
   })
 
-  test('holds for all tokens of a person together, and for nobody else', async () => {
+  test('a rate limit holds for all tokens of a person together, and for nobody else', async () => {
     await using provider = await startProvider()
     await using config = await configFor(provider.url)
     await using svc = await startApp({ AI_CONFIG: config.file, RATE_LIMIT_AI_PER_MINUTE: '2' })
@@ -239,7 +239,7 @@ describe('a rate limit', () => {
     expect((await ask(svc, bob.token)).status).toBe(200)
   })
 
-  test('lets through no more than it says when all come at once', async () => {
+  test('a rate limit lets through no more than it says when all come at once', async () => {
     await using provider = await startProvider()
     await using config = await configFor(provider.url)
     await using svc = await startApp({ AI_CONFIG: config.file, RATE_LIMIT_AI_PER_MINUTE: '5' })
@@ -251,7 +251,7 @@ describe('a rate limit', () => {
     expect(statuses(answers).filter((status) => status === 429)).toHaveLength(15)
   })
 
-  testWith('redis')('is one over two replicas that share a Redis', async () => {
+  testWith('redis')('a rate limit is one over two replicas that share a Redis', async () => {
     await using provider = await startProvider()
     await using config = await configFor(provider.url)
     const shared = {
@@ -283,7 +283,7 @@ describe('a database that is gone', () => {
   }
   const restore = (svc: TestApp) => administer(`alter database ${nameOf(svc)} with allow_connections true`)
 
-  test('in the middle of a request costs neither the answer nor the record', async () => {
+  test('a database that is gone in the middle of a request costs neither the answer nor the record', async () => {
     const waiting = Promise.withResolvers<void>()
     await using provider = await startProvider(async (asked, response) => {
       await waiting.promise
@@ -309,7 +309,7 @@ describe('a database that is gone', () => {
     )
   })
 
-  test('before a request is a clean 503, and the service recovers', async () => {
+  test('a database that is gone before a request is a clean 503, and the service recovers', async () => {
     await using provider = await startProvider()
     await using config = await configFor(provider.url)
     await using svc = await startApp({ AI_CONFIG: config.file })
@@ -333,7 +333,7 @@ describe('a database that is gone', () => {
     await vi.waitFor(async () => expect((await ask(svc, token)).status).toBe(200), { timeout: 20_000, interval: 200 })
   })
 
-  test('whose connections were all cut is used again at once', async () => {
+  test('a database that is gone whose connections were all cut is used again at once', async () => {
     await using provider = await startProvider()
     await using config = await configFor(provider.url)
     await using svc = await startApp({ AI_CONFIG: config.file })

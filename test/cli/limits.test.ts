@@ -7,7 +7,7 @@ import { host } from '../kit/command-line.ts'
 const set = (...more: string[]) => ['limits', 'set', 'lecture', '--for', 'installation', '--per', 'month', ...more]
 
 describe('svc limits', () => {
-  test('makes, changes, lists and removes a limit', async () => {
+  test('svc limits makes, changes, lists and removes a limit', async () => {
     await using machine = await host()
 
     expect(await machine.json(...set('--cap', '12.50', '--unit', 'EUR'))).toEqual({ name: 'lecture' })
@@ -29,7 +29,7 @@ describe('svc limits', () => {
     expect(await machine.json('limits', 'list')).toEqual([])
   })
 
-  test('shows one limit and none of the others, and says where there is none of that name', async () => {
+  test('svc limits shows one limit and none of the others, and says where there is none of that name', async () => {
     await using machine = await host()
     for (const name of ['one', 'other'])
       await machine.json('limits', 'set', name, '--for', 'user', '--per', 'day', '--cap', '5', '--unit', 'requests')
@@ -58,7 +58,7 @@ describe('svc limits', () => {
       '--time-zone must be a time zone such as Europe/Berlin.',
       ['--cap', '1', '--unit', 'tokens', '--time-zone=-0330'],
     ],
-  ])('refuses %s and makes nothing', async ([, message, flags]) => {
+  ])('svc limits refuses %s and makes nothing', async ([, message, flags]) => {
     await using machine = await host()
 
     expect(await machine.run(set(...flags))).toEqual({ exitCode: 2, stdout: '', stderr: `${message}\n` })
@@ -71,7 +71,7 @@ describe('svc limits', () => {
     ['nothing', '--amount: Too small: ', 'tokens', '0'],
     ['less than nothing', '--amount: Too small: ', 'tokens', '-5'],
     ['more than a cap may be', '--amount is too large.', 'EUR', '9000000000'],
-  ])('refuses to top a limit up by %s, and changes nothing', async ([, message, unit, amount]) => {
+  ])('svc limits refuses to top a limit up by %s, and changes nothing', async ([, message, unit, amount]) => {
     await using machine = await host()
     await machine.run(set('--cap', '1', '--unit', unit))
     await machine.rows(`insert into usage_counters (limit_id, subject_id, starts_at, ends_at, stripe, share, cap)
@@ -85,7 +85,7 @@ describe('svc limits', () => {
     expect(await machine.json('limits', 'list')).toEqual([before])
   })
 
-  test('tops a limit up again and again, until it were more than a cap may be', async () => {
+  test('svc limits tops a limit up again and again, until it were more than a cap may be', async () => {
     await using machine = await host()
     await machine.run(set('--cap', '1', '--unit', 'EUR'))
     await machine.rows(`insert into usage_counters (limit_id, subject_id, starts_at, ends_at, stripe, share, cap)
@@ -99,7 +99,7 @@ describe('svc limits', () => {
     expect(await machine.json('limits', 'list')).toMatchObject([{ cap: 8_000_000_001_000_000 }])
   })
 
-  test('says whom to top up where a limit counts each of a kind', async () => {
+  test('svc limits says whom to top up where a limit counts each of a kind', async () => {
     await using machine = await host()
     await machine.run(['limits', 'set', 'each', '--for', 'user', '--per', 'day', '--cap', '5', '--unit', 'requests'])
 
@@ -109,7 +109,7 @@ describe('svc limits', () => {
     })
   })
 
-  test('names a person by username, and says when there is none', async () => {
+  test('svc limits names a person by username, and says when there is none', async () => {
     await using machine = await host()
     const flags = ['--for', 'user:ada', '--cap', '5', '--unit', 'requests', '--per', 'day']
 
@@ -126,7 +126,7 @@ describe('the file that LIMITS names', () => {
     return path
   }
 
-  test('makes limits that commands leave alone, and switches off what it names no more', async () => {
+  test('the file that LIMITS names makes limits that commands leave alone, and switches off what it names no more', async () => {
     await using machine = await host()
     const yaml = 'timeZone: Europe/Berlin\nlimits:\n  - { name: lecture, for: user, cap: 3, unit: tokens, per: week }\n'
     const LIMITS = await file(machine.folder, yaml)
@@ -151,7 +151,7 @@ describe('the file that LIMITS names', () => {
     expect(await machine.json('limits', 'list')).toEqual([expect.objectContaining({ name: 'lecture', active: false })])
   })
 
-  test('is refused at start with line and path of all that is wrong', async () => {
+  test('the file that LIMITS names is refused at start with line and path of all that is wrong', async () => {
     await using machine = await host()
     const yaml =
       'limits:\n  - { name: a, for: nobody, cap: 3, unit: tokens, per: week }\n  - { name: a, for: user, cap: -1 }\n'

@@ -11,7 +11,7 @@ const ask = (svc: TestApp, token: string | undefined, headers: Record<string, st
 const secretOf = (token: string) => token.split('_')[2] ?? ''
 
 describe('a personal access token', () => {
-  test('opens the AI request and the profile', async () => {
+  test('a personal access token opens the AI request and the profile', async () => {
     await using svc = await startApp()
     const { token } = await svc.user()
 
@@ -33,7 +33,7 @@ describe('a personal access token', () => {
     ['very much text', () => 'x'.repeat(10_000)],
   ]
 
-  test('is refused when anything about it is wrong', async () => {
+  test('a personal access token is refused when anything about it is wrong', async () => {
     await using svc = await startApp()
     const { token } = await svc.user()
 
@@ -52,7 +52,7 @@ describe('a personal access token', () => {
     expect((await ask(svc, token)).status).toBe(200)
   })
 
-  test('is refused in any other kind of header', async () => {
+  test('a personal access token is refused in any other kind of header', async () => {
     await using svc = await startApp()
     const { token } = await svc.user()
 
@@ -61,7 +61,7 @@ describe('a personal access token', () => {
     }
   })
 
-  test('is asked for when there is none', async () => {
+  test('a personal access token is asked for when there is none', async () => {
     await using svc = await startApp()
 
     const response = await ask(svc, undefined)
@@ -70,7 +70,7 @@ describe('a personal access token', () => {
     expect(await response.json()).toMatchObject({ success: false, code: 'signed_out' })
   })
 
-  test('is no longer valid once it has expired', async () => {
+  test('a personal access token is no longer valid once it has expired', async () => {
     await using svc = await startApp()
     const { id, token } = await svc.user()
     await svc.rows("update access_tokens set expires_at = now() - interval '1 second' where user_id = $1", [id])
@@ -78,7 +78,7 @@ describe('a personal access token', () => {
     expect((await ask(svc, token)).status).toBe(401)
   })
 
-  test('is no longer valid on any replica once it is revoked', async () => {
+  test('a personal access token is no longer valid on any replica once it is revoked', async () => {
     const key = { APP_KEY: randomBytes(32).toString('base64') }
     await using svc = await startApp(key)
     await using replica = await startApp({ ...key, DATABASE_URL: svc.env.DATABASE_URL ?? '' })
@@ -91,7 +91,7 @@ describe('a personal access token', () => {
     expect((await ask(replica, token)).status).toBe(401)
   })
 
-  test('dies with the user', async () => {
+  test('a personal access token dies with the user', async () => {
     await using svc = await startApp()
     const { id, token } = await svc.user()
 
@@ -100,7 +100,7 @@ describe('a personal access token', () => {
     expect((await ask(svc, token)).status).toBe(401)
   })
 
-  test('of another installation is refused', async () => {
+  test('a personal access token of another installation is refused', async () => {
     await using svc = await startApp()
     await using other = await startApp()
     await svc.user()
@@ -109,7 +109,7 @@ describe('a personal access token', () => {
     expect((await ask(svc, token)).status).toBe(401)
   })
 
-  test('that was imported works in its own form', async () => {
+  test('a personal access token that was imported works in its own form', async () => {
     await using svc = await startApp()
     const { id } = await svc.user()
     const secret = randomBytes(20).toString('hex')
@@ -122,7 +122,7 @@ describe('a personal access token', () => {
     expect((await ask(svc, `${row?.id}|${secret}x`)).status).toBe(401)
   })
 
-  test('keeps only the hash of its secret in the database', async () => {
+  test('a personal access token keeps only the hash of its secret in the database', async () => {
     await using svc = await startApp()
     const { token } = await svc.user()
 
@@ -133,7 +133,7 @@ describe('a personal access token', () => {
     expect(row?.row).not.toContain(secretOf(token).slice(0, 40))
   })
 
-  test('with a wrong checksum is refused without the database', async () => {
+  test('a personal access token with a wrong checksum is refused without the database', async () => {
     await using svc = await startApp()
     const { token } = await svc.user()
     const spoiled = token.replace(/.$/, (last) => (last === 'x' ? 'y' : 'x'))
@@ -145,7 +145,7 @@ describe('a personal access token', () => {
     expect((await ask(svc, token)).status).toBe(503)
   })
 
-  test('remembers when it was last used, though not on the way of the request', async () => {
+  test('a personal access token remembers when it was last used, though not on the way of the request', async () => {
     await using svc = await startApp()
     const { token } = await svc.user()
     await ask(svc, token)
@@ -159,7 +159,7 @@ describe('a personal access token', () => {
 describe('the checks before a model is asked', () => {
   const bodies = { fine: question('Hello', 'demo'), wrong: {} }
 
-  test('begin with the external switch: off is 403, whatever else is wrong', async () => {
+  test('the checks before a model is asked begin with the external switch: off is 403, whatever else is wrong', async () => {
     await using svc = await startApp({ ALLOW_EXTERNAL_COMMUNICATION: 'false' })
     const { token } = await svc.user()
 
@@ -173,7 +173,7 @@ describe('the checks before a model is asked', () => {
     }
   })
 
-  test('refuse the profile as well while the switch is off', async () => {
+  test('the checks before a model is asked refuse the profile as well while the switch is off', async () => {
     await using svc = await startApp({ ALLOW_EXTERNAL_COMMUNICATION: 'false' })
     const { token } = await svc.user()
 
@@ -181,7 +181,7 @@ describe('the checks before a model is asked', () => {
     expect((await svc.send('GET', '/api/user')).status).toBe(403)
   })
 
-  test('go on with the token, then its ability, then the body, then the limit', async () => {
+  test('the checks before a model is asked go on with the token, then its ability, then the body, then the limit', async () => {
     await using svc = await startApp({ RATE_LIMIT_AI_PER_MINUTE: '1' })
     const { token } = await svc.user()
     const { token: reader } = await svc.user({ abilities: ['read', 'user'] })
@@ -198,7 +198,7 @@ describe('the checks before a model is asked', () => {
     expect(await statusOf(token, bodies.fine)).toBe(429)
   })
 
-  test('name the ability that a token lacks', async () => {
+  test('the checks before a model is asked name the ability that a token lacks', async () => {
     await using svc = await startApp()
     const { token } = await svc.user({ abilities: ['read'] })
 
@@ -214,7 +214,7 @@ describe('the checks before a model is asked', () => {
     expect(await profile.json()).toMatchObject({ message: "The access token lacks the ability 'user'." })
   })
 
-  test('leave no usage record of anything they refuse', async () => {
+  test('the checks before a model is asked leave no usage record of anything they refuse', async () => {
     await using svc = await startApp({ RATE_LIMIT_AI_PER_MINUTE: '1' })
     const { token } = await svc.user()
     const { token: reader } = await svc.user({ abilities: ['read'] })
@@ -231,7 +231,7 @@ describe('the checks before a model is asked', () => {
 })
 
 describe('GET /api/user', () => {
-  test('tells who the token belongs to, and where this is going', async () => {
+  test('GET /api/user tells who the token belongs to, and where this is going', async () => {
     await using svc = await startApp()
     const { id, token } = await svc.user({ username: 'ada' })
 
@@ -254,7 +254,7 @@ describe('GET /api/user', () => {
     expect(response.headers.get('cache-control')).toBe('no-store')
   })
 
-  test('has no neighbours that answer', async () => {
+  test('GET /api/user has no neighbours that answer', async () => {
     await using svc = await startApp()
     const { token } = await svc.user()
     const paths = ['GET /api/ai-req', 'PUT /api/ai-req', 'PATCH /api/ai-req', 'DELETE /api/ai-req', 'POST /api/user']

@@ -196,11 +196,11 @@ async function everybody(svc: TestApp) {
 }
 
 describe('who may call', () => {
-  test('is written down for every procedure, once', () => {
+  test('who may call is written down for every procedure, once', () => {
     expect(rows.map(({ name }) => name).sort()).toEqual([...typeOf.keys()].sort())
   })
 
-  test('is told by each procedure as it is written down', { timeout: 240_000 }, async () => {
+  test('who may call is told by each procedure as it is written down', { timeout: 240_000 }, async () => {
     await using svc = await startApp()
     const { callers } = await everybody(svc)
 
@@ -225,7 +225,7 @@ describe('who may call', () => {
     }
   })
 
-  test('by a token nobody, while the switch is off', async () => {
+  test('nobody may call by a token while the switch is off', async () => {
     await using svc = await startApp({ ALLOW_EXTERNAL_COMMUNICATION: 'false' })
     const { browser, token } = await signIn(svc)
 

@@ -25,7 +25,7 @@ async function blocksOf(svc: TestApp, token?: string) {
 }
 
 describe('an extension of the operator', () => {
-  test('hears every change of user type', async () => {
+  test('an extension of the operator hears every change of user type', async () => {
     await using svc = await startApp(example)
     const { id, token } = await svc.user()
 
@@ -35,14 +35,14 @@ describe('an extension of the operator', () => {
     expect(changes).toContainEqual({ cause: 'bearer-token', from: 'guest', to: 'user', userId: id })
   })
 
-  test('is written against what the package exports for it, and nothing else can be imported', async () => {
+  test('an extension of the operator is written against what the package exports for it, and nothing else can be imported', async () => {
     const { resolve } = createRequire(fixture('extension'))
 
     expect(Object.keys(await import(resolve('svc/extension')))).toEqual(['extend'])
     expect(() => resolve('svc/routers/core/extension.ts')).toThrow('not defined by "exports"')
   })
 
-  test('adds health checks, by itself and by listening', async () => {
+  test('an extension of the operator adds health checks, by itself and by listening', async () => {
     await using svc = await startApp({ ...example, HEALTH_DEEP_EVERY: '1' })
 
     const response = await svc.send('GET', '/health')
@@ -53,7 +53,7 @@ describe('an extension of the operator', () => {
     expect(checks).toContainEqual({ name: 'listened', status: 'ok', message: 'After 4 others.', response_time: null })
   })
 
-  test('adds blocks of public configuration, each for whom it is meant', async () => {
+  test('an extension of the operator adds blocks of public configuration, each for whom it is meant', async () => {
     await using svc = await startApp(example)
     const { token } = await svc.user()
 
@@ -62,26 +62,31 @@ describe('an extension of the operator', () => {
     expect((await blocksOf(svc, token))['staff']).toEqual({ room: 7 })
   })
 
-  test.for(['throwing-extension', 'failing-extension'])('that fails (%s) disturbs nobody', async (name) => {
-    await using svc = await startApp({ EXTENSIONS: fixture(name), HEALTH_DEEP_EVERY: '1' })
-    const { token } = await svc.user()
+  test.for(['throwing-extension', 'failing-extension'])(
+    'an extension of the operator that fails (%s) disturbs nobody',
+    async (name) => {
+      await using svc = await startApp({ EXTENSIONS: fixture(name), HEALTH_DEEP_EVERY: '1' })
+      const { token } = await svc.user()
 
-    const response = await svc.send('POST', '/api/ai-req', { token, body: question('Hello', 'demo') })
+      const response = await svc.send('POST', '/api/ai-req', { token, body: question('Hello', 'demo') })
 
-    expect(response.status).toBe(200)
-    await vi.waitFor(() => expect(svc.log.join('')).toContain('a listener failed'))
-    const { checks } = (await (await svc.send('GET', '/health')).json()) as { checks: object[] }
-    if (name === 'failing-extension') {
-      expect(checks).toContainEqual({ name: 'quota', status: 'error', message: 'The check failed.' })
-      expect(svc.log.find((line) => line.includes('"check":"quota"'))).toMatch(/"error":\{"name":"\w*Error".*"frames":/)
-    }
-  })
+      expect(response.status).toBe(200)
+      await vi.waitFor(() => expect(svc.log.join('')).toContain('a listener failed'))
+      const { checks } = (await (await svc.send('GET', '/health')).json()) as { checks: object[] }
+      if (name === 'failing-extension') {
+        expect(checks).toContainEqual({ name: 'quota', status: 'error', message: 'The check failed.' })
+        expect(svc.log.find((line) => line.includes('"check":"quota"'))).toMatch(
+          /"error":\{"name":"\w*Error".*"frames":/,
+        )
+      }
+    },
+  )
 
   test.for([
     ['without an extension', 'export const x = 1', 'exports no extension'],
     ['that cannot be read', 'export const {', 'could not be loaded'],
     ['with a tool of a name that is taken', `export { extension } from '${fixture('extension')}'`, `declare 'weather'`],
-  ])('%s stops the start', async ([, text = '', words = '']) => {
+  ])('an extension %s stops the start', async ([, text = '', words = '']) => {
     const folder = await mkdtemp(join(tmpdir(), 'svc-extension-'))
     const file = join(folder, 'extension.mjs')
     await writeFile(file, text)
@@ -122,7 +127,7 @@ async function startWith(behave: Behaviour, provider: object = {}) {
 }
 
 describe('a function tool', () => {
-  test('is declared to the provider with its schema', async () => {
+  test('a function tool is declared to the provider with its schema', async () => {
     await using app = await startWith(answers('Hello.'))
 
     await app.ask()
@@ -146,7 +151,7 @@ describe('a function tool', () => {
     ])
   })
 
-  test('is called for the model, and its result goes back', async () => {
+  test('a function tool is called for the model, and its result goes back', async () => {
     await using app = await startWith(callsTool('weather', '{"city":"Hildesheim"}', 'It rains.'))
 
     const response = await app.ask()
@@ -157,7 +162,7 @@ describe('a function tool', () => {
     expect(await app.records()).toEqual([{ outcome: 'completed', input: 14, output: 6 }])
   })
 
-  test('is called within a stream, too', async () => {
+  test('a function tool is called within a stream, too', async () => {
     await using app = await startWith(callsTool('weather', '{"city":"Hildesheim"}', 'It rains.'))
 
     const events = eventsIn(await (await app.ask(streaming)).text())
@@ -174,7 +179,7 @@ describe('a function tool', () => {
     ['that are no JSON', 'weather', '{"city', /./],
     ['for a tool that is not there', 'telepathy', '{}', /no such tool/],
     ['that make it fail', 'broken', '{"secret":"CANARY-ARGUMENT"}', /^The tool failed\.$/],
-  ])('tells the model of arguments %s', async ([, name, input, words]) => {
+  ])('a function tool tells the model of arguments %s', async ([, name, input, words]) => {
     for (const headers of [{}, streaming]) {
       await using app = await startWith(callsTool(name, input, 'Whatever.'))
 
@@ -188,7 +193,7 @@ describe('a function tool', () => {
     }
   })
 
-  test('that fails is named in the log', async () => {
+  test('a function tool that fails is named in the log', async () => {
     await using app = await startWith(callsTool('broken', '{"secret":"x"}'))
 
     const response = await app.ask()
@@ -197,7 +202,7 @@ describe('a function tool', () => {
     expect(JSON.parse(line)).toMatchObject({ tool: 'broken', requestId: response.headers.get('x-request-id') })
   })
 
-  test('that is called without end is ended', async () => {
+  test('a function tool that is called without end is ended', async () => {
     const again: Behaviour = (asked, response) =>
       callsTool('weather', '{"city":"x"}')({ ...asked, body: { ...asked.body, messages: [] } }, response)
     for (const headers of [{}, streaming]) {
@@ -213,7 +218,7 @@ describe('a function tool', () => {
     }
   })
 
-  test('that waits for ever is ended by the time limit of the call', async () => {
+  test('a function tool that waits for ever is ended by the time limit of the call', async () => {
     await using app = await startWith(callsTool('patient', '{}'), { timeouts: { total: '700ms' } })
 
     const response = await app.ask()
@@ -222,7 +227,7 @@ describe('a function tool', () => {
     expect(await app.records()).toEqual([{ outcome: 'failed', input: 7, output: 3 }])
   })
 
-  test('that was used before the provider failed is paid for', async () => {
+  test('a function tool that was used before the provider failed is paid for', async () => {
     const fails: Behaviour = (_, response) => void response.writeHead(400).end()
     await using app = await startWith(inTurn(callsTool('weather', '{"city":"x"}'), fails))
 
@@ -230,7 +235,7 @@ describe('a function tool', () => {
     expect(await app.records()).toEqual([{ outcome: 'failed', input: 7, output: 3 }])
   })
 
-  test('can be switched off, and taken away and given by hand', async () => {
+  test('a function tool can be switched off, and taken away and given by hand', async () => {
     await using app = await startWith(answers('Hello.'))
     const offered = async () => {
       await app.ask()
