@@ -14,7 +14,7 @@ interface Outcome {
   text: string
 }
 
-/** What every command works with. */
+/** The parts that every command is given. */
 export interface CommandContext {
   /** Settings in place of those of the process. */
   env: NodeJS.ProcessEnv | undefined
@@ -44,7 +44,7 @@ export const createCommandContext = ({ terminal, json, env }: CommandContextOpti
   env,
   prompts: createPrompts(terminal),
   piped: async () => {
-    // What is typed would be seen.
+    // A password typed at a terminal would be visible.
     if ('isTTY' in terminal.input && terminal.input.isTTY) throw new UsageError('Nothing is piped in.')
     return (await text(terminal.input)).replace(/\r?\n$/, '')
   },
@@ -62,7 +62,7 @@ interface Opening {
 
 async function withCore<T>({ terminal, env: source, use }: Opening, task: (core: CoreService) => Promise<T>) {
   const env = readEnv(source)
-  // Not before it is needed: loading the whole service takes longer than `--help` should.
+  // Imported on demand: loading the whole service takes longer than `--help` should.
   const { openCore } = await import('../server/service.ts')
   const notify = (sentence: string) => void terminal.stderr.write(`${sentence}\n`)
   const core = await openCore({ env, log: createLog('error', terminal.stderr), notify }, use)

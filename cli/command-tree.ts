@@ -26,7 +26,7 @@ export async function findCommand(command: AnyCommand, path: string[], argv: str
 export const resolve = <T>(value: Resolvable<T>): Promise<T> =>
   Promise.resolve(typeof value === 'function' ? (value as () => T | Promise<T>)() : value)
 
-/** What a command is for and takes, in lines that fit a terminal. */
+/** The help of a command: its purpose and flags, in lines that fit a terminal. */
 export async function usageOf({ path, command }: Found): Promise<string> {
   const meta = { ...(await resolve(command.meta)), name: path.join(' ') }
   const usage = stripVTControlCharacters(await renderUsage({ ...command, meta })).replace(MANY_WORDS, '<command>')
@@ -36,13 +36,13 @@ export async function usageOf({ path, command }: Found): Promise<string> {
 
 const MANY_WORDS = /(?:\S+\|){4,}\S+/
 
-/** A flag or a command stands before what is said about it. */
+/** Prints each flag or command in front of its description. */
 function shortLine(line: string): string {
   const [, lead, text] = /^( +\S+ {2,})(\S.*)$/.exec(line.trimEnd()) ?? []
   return lead && text ? wrap(lead, text) : line.trimEnd()
 }
 
-/** A command that only holds others needs one of them. */
+/** A command that is only a group of others needs one of their names. */
 export function assertRunnable({ path, command, rest: [word] }: Found): void {
   if (command.run) return
   throw new UsageError(word === undefined ? `Say which command. ${helpOn(path)}` : unknown(path, word, []))

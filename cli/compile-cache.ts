@@ -2,7 +2,7 @@ import { enableCompileCache } from 'node:module'
 import { join } from 'node:path'
 
 /**
- * For the first line of a program: what is loaded after it is stripped of its types and compiled once, not at each run.
- * Where the folder cannot be written, nothing is kept.
+ * Import this first: modules that are loaded later are stripped of types and compiled once instead of at every run.
+ * If the folder is not writable, nothing is cached.
  */
 enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/svc'))

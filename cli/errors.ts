@@ -2,10 +2,10 @@ import { TRPCError } from '@trpc/server'
 import { z } from 'zod'
 import { Problem } from '../routers/core/problems.ts'
 
-/** The command line itself is wrong. */
+/** Thrown when the command line itself is wrong; exit code 2. */
 export class UsageError extends Error {}
 
-/** Somebody changed their mind at a question. */
+/** Thrown when a prompt is cancelled. */
 export class Cancelled extends Error {}
 
 /** How a failed command ends: its exit code, a stable code for programs, a message for people. */
@@ -38,10 +38,10 @@ export function sentences({ issues }: z.ZodError, flag?: string): string {
 const sentence = ({ path, message }: { path: readonly PropertyKey[]; message: string }, flag?: string) =>
   `${flag ?? flagOf(path)}${/^[a-z]/.test(message) ? '' : ':'} ${message}.`
 
-/** The first thing that is wrong, where there is no doubt which value is meant. */
+/** The first issue, where it is clear which value is meant. */
 export const firstIssue = ({ issues }: z.ZodError) => issues.flatMap(nearest)[0]?.message
 
-/** Of a choice, the complaints of the alternative that was meant. */
+/** Of a union, the issues of the alternative that was meant. */
 function nearest(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
   if (issue.code !== 'invalid_union') return [issue]
   const [closest] = issue.errors.toSorted((a, b) => a.length - b.length)
@@ -55,7 +55,7 @@ function flagOf(path: readonly PropertyKey[]): string {
   return otherNames[name] ?? `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
 }
 
-/** An address that refuses is an error of several, without a message of its own. */
+/** A refused connection is an AggregateError without a message of its own. */
 function messageOf(error: unknown): string {
   const { message, errors } = error as { message?: string; errors?: Error[] }
   return message || errors?.map((each) => each.message).join('; ') || String(error)

@@ -3,7 +3,7 @@ import type { ArgsDef } from 'citty'
 import { nearestOf } from '../server/config/spelling.ts'
 import { UsageError } from './errors.ts'
 
-/** The parser of the commands lets unknown flags and missing values pass. */
+/** Checks the flags strictly, as the parser of citty accepts unknown flags and missing values. */
 export function checkFlags(args: ArgsDef, argv: string[]): void {
   const flags = Object.entries(args).filter(([, { type }]) => type !== 'positional')
   const options = Object.fromEntries(
@@ -17,7 +17,7 @@ export function checkFlags(args: ArgsDef, argv: string[]): void {
   if (stray !== undefined) throw new UsageError(`'${stray}' is one word too many.`)
 }
 
-/** Of the parser's complaints the first sentence says it all. */
+/** Keeps the first sentence of the parser's message, which is enough. */
 function strictly<T>(parse: () => T, names: readonly string[]): T {
   try {
     return parse()

@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import { Cancelled, firstIssue, sentences, UsageError } from './errors.ts'
 import type { Terminal } from './terminal.ts'
 
-/** A value that a flag gives, or somebody at the terminal. */
+/** A value to read from a flag or, at a terminal, from a prompt. */
 interface Question<S extends z.ZodType> {
   flag: string
   given: string | undefined

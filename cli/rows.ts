@@ -28,12 +28,12 @@ export async function* csvRows(batches: Batches, names: readonly string[]): Asyn
 
 function csvValue(value: unknown): string {
   const text = String(value ?? '')
-  // A spreadsheet takes what begins so for a formula.
+  // Escapes what a spreadsheet would run as a formula.
   const plain = typeof value === 'string' && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
   return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain
 }
 
-/** Writes no faster than what it writes to takes. */
+/** Writes chunks with backpressure. */
 export async function writeAll(out: Writable, chunks: AsyncIterable<string>): Promise<void> {
   for await (const chunk of chunks) if (!out.write(chunk)) await once(out, 'drain')
 }

@@ -3,7 +3,7 @@ import { type UserChoice, userChoice } from '../routers/identity/user-selector.t
 import type { CommandContext } from './command-context.ts'
 import { UsageError } from './errors.ts'
 
-/** The ways to say who is meant. */
+/** The flags that select a user. */
 export const userFlags = {
   username: { type: 'string', description: 'The user by username' },
   email: { type: 'string', description: 'The user by e-mail address' },
@@ -26,7 +26,7 @@ export async function chooseKnownUser(context: CommandContext, flags: UserFlags,
   return user
 }
 
-/** Who is meant, by a flag or by asking for the way and the value. */
+/** Selects a user by a flag or, at a terminal, by a prompt. */
 export async function chooseUser({ prompts: ask }: CommandContext, flags: UserFlags): Promise<UserChoice> {
   const given = ways.options.filter((way) => flags[way] !== undefined)
   if (given.length > 1) throw new UsageError('Give only one of --username, --email and --id.')

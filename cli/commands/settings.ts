@@ -4,7 +4,7 @@ import type { SettingRow } from '../../server/config/setting-table.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { wrap } from '../wrap.ts'
 
-/** Needs no valid settings: it is what somebody looks at when they are not. */
+/** Works with invalid settings, as it helps to find what is wrong with them. */
 export const settings = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'List all settings with their type, default, current value and meaning' },
@@ -15,7 +15,7 @@ export const settings = (context: CommandContext) =>
     },
   })
 
-/** The value as a line of `.env`, and below it what there is to know. */
+/** Prints a setting as a line of `.env`, and below it its meaning, type and default. */
 function paragraph({ name, value, type, default: fallback, meaning }: SettingRow & { value: string }): string {
   const state = value === fallback ? ' (default)' : fallback === '' ? '' : ` (default ${fallback})`
   return `${name}=${value}\n${wrap('    ', `${meaning}. ${type}${state}`)}`

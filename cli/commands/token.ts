@@ -47,7 +47,7 @@ const list = z
 
 const CENTURY = 100 * 365 * 86_400_000
 
-/** A number alone would be milliseconds, which nobody means here. */
+/** Refuses a bare number, which would be read as milliseconds. */
 const lifetime = z
   .string()
   .regex(/[a-z]\s*$/i, 'needs a unit, as in 12h, 90d or 1y')
@@ -104,7 +104,7 @@ async function showTokens(context: CommandContext, user: UserChoice): Promise<vo
   context.prompts.show(table(tokens, ''))
 }
 
-/** A flag of the other half would be left without effect, and somebody believes that it had one. */
+/** Refuses flags that belong to another action of the command, as they would have no effect. */
 function only(flags: TokenFlags, others: readonly (keyof TokenFlags)[], why: string): void {
   const stray = others.find((name) => flags[name] !== undefined)
   if (stray) throw new UsageError(`--${stray} ${why}.`)

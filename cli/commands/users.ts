@@ -38,7 +38,7 @@ export const addUser = (context: CommandContext) =>
     },
   })
 
-/** Asks for a password where somebody could sign in with it and is there to type it; they may type none. */
+/** Prompts for a password if local accounts are in use and somebody is at the terminal; it may be left empty. */
 async function offerPassword(context: CommandContext): Promise<string> {
   if (!context.prompts.interactive || !usesLocalAccounts(readEnv(context.env))) return ''
   return readPassword(context, { optional: true })

@@ -17,14 +17,14 @@ interface AdapterDriver {
 const bearer = (apiKey: string | undefined): Record<string, string> =>
   apiKey ? { authorization: `Bearer ${apiKey}` } : {}
 
-/** The AI SDK's models have one part in each step. An SDK is loaded for the first call of a model: most services need one or two. */
+/** Streams one part per step. An SDK is imported at the first call of a model, as most services need only one or two. */
 function stepwise(load: () => Promise<LanguageModelV4>, readUsage: UsageReader = () => undefined): ChatModel {
   let made: Promise<LanguageModelV4> | undefined
   const model = () => (made ??= load())
   return {
     doGenerate: async (options) => (await model()).doGenerate(options),
     async doStream(options) {
-      // The SDK tells of tokens at the end only, the events of most providers before.
+      // The SDK reports usage at the end only, while the raw events of most providers report it earlier.
       const { stream } = await (await model()).doStream({ ...options, includeRawChunks: true })
       return { stream: oneByOne(stream, readUsage) }
     },

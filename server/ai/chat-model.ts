@@ -2,12 +2,12 @@ import type { LanguageModelV4CallOptions, LanguageModelV4GenerateResult } from '
 import type { HttpClient } from '../net/http-client.ts'
 import type { PartBatch } from './provider-stream.ts'
 
-/** What it takes to reach a provider. */
+/** Address, key and HTTP client of a provider. */
 export interface Connection {
   name: string
   apiUrl?: string | undefined
   apiKey?: string | undefined
-  /** Whether the server tells in each piece of a stream what it has taken so far, when it is asked to. */
+  /** Whether the server, when asked, reports the usage so far in every chunk of a stream. */
   continuousUsage: boolean
   fetch: HttpClient['fetch']
   send: HttpClient['send']
@@ -18,7 +18,7 @@ export interface ModelConnection extends Connection {
   extraMembers: Readonly<Record<string, unknown>>
 }
 
-/** As much of an AI SDK model as is called. */
+/** The part of an AI SDK model that the service calls. */
 export interface ChatModel {
   doGenerate(
     options: LanguageModelV4CallOptions,

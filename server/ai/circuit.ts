@@ -19,10 +19,10 @@ interface Attempting {
   signal: AbortSignal
 }
 
-/** Runs what has sent nothing to the caller yet: a short failure is tried again, a provider that is unwell is skipped. */
+/** Runs a call that has sent nothing to the caller yet: retries a transient failure, and fails at once while the provider's circuit is open. */
 export type Guard = <T>(attempt: () => Promise<T>, by: Attempting) => Promise<T>
 
-/** So many people must wait in vain before silence counts: one person's questions may take long by themselves. */
+/** How many callers must time out before the circuit opens: the questions of a single person may simply take long. */
 const MIN_UNANSWERED_USERS = 3
 
 export function createGuard({ failures = 5, openFor = 15_000 }: ProviderSettings['circuit'] = {}): Guard {
@@ -54,10 +54,10 @@ export function createGuard({ failures = 5, openFor = 15_000 }: ProviderSettings
 /** The connection failed, or the provider says that it cannot work. */
 const isOutage = (error: unknown) => (statusOf(error) ?? 0) >= 500 || phaseOf(error) === 'connecting'
 
-/** The request was sent, and no answer began. */
+/** The request was sent, but no byte of an answer came. */
 const isSilence = (error: unknown) => phaseOf(error) === 'waiting'
 
-/** A provider that wants more patience than this is not asked again for the same call. */
+/** A call whose provider asks for a longer pause than this is not retried. */
 const MAX_RETRY_AFTER_MS = 5000
 
 /** Backs off with decorrelated jitter, and for no less than the provider asks for. */
@@ -77,7 +77,7 @@ const again = retry(
 const passingStatus = new Set([408, 425, 429, 500, 502, 503, 504])
 const passingCodes = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'EAI_AGAIN', 'UND_ERR_SOCKET'])
 
-/** Worth another try at once. A time-out is not: it took its time already. */
+/** Whether a failed call is retried. A time-out is not: its caller has waited long enough. */
 function isPassing(error: unknown): boolean {
   const status = statusOf(error)
   return status ? passingStatus.has(status) : passingCodes.has(networkCode(error) ?? '')

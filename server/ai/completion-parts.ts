@@ -29,7 +29,7 @@ interface ToolCall {
   extra_content: object | undefined
 }
 
-/** Turns the chunks of a completion into parts, and puts the rest together: tool calls, the reason to stop, usage. */
+/** Turns the chunks of a completion into parts, and assembles tool calls, the finish reason and the usage. */
 export class CompletionParts {
   readonly #calls = new Map<number, ToolCall>()
   #finish: string | undefined
@@ -56,7 +56,7 @@ export class CompletionParts {
     return reasoning ? [{ type: 'reasoning-delta', id: '0', delta: reasoning }, ...calls] : calls
   }
 
-  /** What did not go out yet, in the form of a whole completion. */
+  /** Everything that was not yielded yet, as a complete answer for the SDK to read. */
   rest(): object {
     if (this.#finish === undefined) throw new Error('the stream ended early')
     const message = { role: 'assistant', tool_calls: [...this.#calls.values()] }

@@ -34,13 +34,13 @@ export class Conversation {
     }
   }
 
-  /** What the next request holds, as text, which is put together only where somebody asks. */
+  /** Returns the text of the next request, which is built on demand. */
   promptText(): () => string {
     const { length } = this.#prompt
     return () => this.#prompt.slice(0, length).map(textOf).join('')
   }
 
-  /** Runs what the model asked for, all at once, and puts calls and results behind what was said. */
+  /** Runs the tools that the model asked for at the same time, and appends calls and results to the conversation. */
   async runTools(text: string, calls: readonly LanguageModelV4ToolCall[], signal: AbortSignal): Promise<void> {
     const results = await unlessEnded(Promise.all(calls.map((call) => this.#run(call, signal))), signal)
     const asked = calls.map(({ toolCallId, toolName, input }) => ({
@@ -77,7 +77,7 @@ export class Conversation {
   }
 }
 
-/** Some providers take only turns: what one side said in a row becomes one message, and instructions go first. */
+/** Merges consecutive messages of one role and puts instructions first, as some providers accept only alternating roles. */
 function mergeConsecutiveRoles(messages: readonly Message[]): Message[] {
   const [system, talk] = [messages.filter(isSystem), messages.filter((message) => !isSystem(message))]
   const turns: Message[] = []
@@ -91,7 +91,7 @@ function mergeConsecutiveRoles(messages: readonly Message[]): Message[] {
 
 const isSystem = ({ role }: Message) => role === 'system'
 
-/** A tool that ignores its abort signal delays no caller. */
+/** Rejects when the signal aborts, even if the tool ignores its signal. */
 const unlessEnded = <T>(work: Promise<T>, signal: AbortSignal): Promise<T> =>
   new Promise((resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true })
@@ -106,7 +106,7 @@ function parsed(json: string): unknown {
   }
 }
 
-/** What a message of the prompt says; of calls and results of tools, their JSON. */
+/** The text of a prompt message; tool calls and results as JSON. */
 function textOf({ content }: LanguageModelV4Prompt[number]): string {
   if (typeof content === 'string') return content
   return content

@@ -2,7 +2,7 @@ import type { HttpClient } from '../net/http-client.ts'
 
 type Members = Readonly<Record<string, unknown>>
 
-/** A request's body with members that its writer did not know; where both have one, only objects are merged. */
+/** Adds members to a request body; where both have a member, objects are merged and other values stay as they are. */
 export function addMembers(written: object, extra: Members): Members {
   const body = Object.fromEntries(Object.entries(written).filter(([, value]) => value !== undefined))
   const merged = Object.entries(extra).map(([name, value]): [string, unknown] => {

@@ -12,7 +12,7 @@ import { sdkUsage } from './reported-usage.ts'
 /** How often a model may call tools before it must answer, where its settings say nothing else. */
 const MAX_TOOL_ROUNDS = 5
 
-/** Providers through the AI SDK. One client per provider is kept until what it was made from changes. */
+/** Calls providers through the AI SDK. Keeps one client per provider until its configuration changes. */
 export function createGateway(vault: Vault): ModelGateway & { close(): Promise<void> } {
   const clients = new Map<string, { of: ClientSource; client: ProviderClient }>()
 
@@ -97,7 +97,7 @@ async function* stream(
   throw new EndlessTools()
 }
 
-/** Every try is counted. Where we hang up the provider has the question, and may have worked on it. */
+/** Counts every attempt, also an aborted one: the provider has the question by then and may bill it. */
 async function metered<T>(
   send: () => Promise<T>,
   conversation: Conversation,

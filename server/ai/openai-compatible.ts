@@ -51,7 +51,7 @@ export function compatibleModel(id: string, connection: ModelConnection): ChatMo
   }
 }
 
-/** Text as it comes; at the end the SDK reads what is left, as if it were an answer in one piece. */
+/** Yields text as it comes; at the end the SDK reads the rest of the stream as one complete answer. */
 async function* partsOf(
   model: OpenAICompatibleChatLanguageModel,
   bytes: AsyncIterable<Uint8Array>,
@@ -64,7 +64,7 @@ async function* partsOf(
   yield [...content.filter((part) => part.type === 'tool-call'), { type: 'finish', finishReason, usage }]
 }
 
-/** The data of the server-sent events in a stream of bytes; events that came together stay together. */
+/** Decodes server-sent events from bytes; events of one network read are yielded together. */
 async function* eventData(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<readonly string[], void> {
   const decoder = new TextDecoder()
   let events: string[] = []
@@ -81,12 +81,12 @@ function read(parts: CompletionParts, data: string): Part[] {
   try {
     return parts.read(JSON.parse(data) as CompletionChunk)
   } catch (error) {
-    // What came before it in the same packet still goes out.
+    // Events before the broken one in the same packet are still delivered.
     return [{ type: 'error', error }]
   }
 }
 
-/** Without a word of the provider's. */
+/** An error without the provider's message, which may quote the conversation. */
 const refusal = (url: string, { statusCode, headers: { 'retry-after': retryAfter } }: HttpResponse) =>
   new APICallError({
     message: `status ${statusCode}`,

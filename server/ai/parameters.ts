@@ -18,26 +18,26 @@ export function callParameters({ model, tools, maxOutputTokens: most = Infinity 
   }
 }
 
-/** The other parameters, which stand in the body as they are. */
+/** Returns the other parameters, which are written into the request body unchanged. */
 export function extraMembers({ parameters }: CallableModel): Record<string, unknown> {
   const { temperature: _t, topP: _p, maxTokens: _m, maxThinkingTokens: _th, ...extra } = parameters ?? {}
   return extra
 }
 
-/** Anthropic refuses a smaller bound. */
+/** Anthropic refuses a smaller thinking budget. */
 const MIN_ANTHROPIC_THINKING = 1024
 
-/** Thinking counts as output, so at least half of it is left for the answer. Other kinds of providers take no bound. */
+/** Thinking counts as output, so its budget is at most half of the output limit. Other adapters take no budget. */
 function thinking({ adapter, parameters }: CallableModel, maxOutputTokens: number, hasTools: boolean): CallParameters {
   const { maxThinkingTokens } = parameters ?? {}
   if (maxThinkingTokens === undefined) return {}
   const budget = Math.min(maxThinkingTokens, Math.floor(maxOutputTokens / 2))
   if (adapter === 'google') return { providerOptions: { google: { thinkingConfig: { thinkingBudget: budget } } } }
-  // Anthropic wants its thoughts back with the results of tools, and they are not kept.
+  // Anthropic requires its thinking blocks along with tool results, and the service does not keep them.
   if (adapter !== 'anthropic' || hasTools || budget < MIN_ANTHROPIC_THINKING) return {}
   return {
     providerOptions: { anthropic: { thinking: { type: 'enabled', budgetTokens: budget } } },
-    // The SDK adds the budget to it.
+    // The SDK adds the thinking budget to this limit.
     ...(Number.isFinite(maxOutputTokens) && { maxOutputTokens: maxOutputTokens - budget }),
   }
 }

@@ -8,7 +8,7 @@ import { createGuard, type Guard } from './circuit.ts'
 
 type ExtraMembers = ModelConnection['extraMembers']
 
-/** Models that are kept for one provider, each with the parameters of the moment. */
+/** How many model clients are cached for one provider; a change of parameters makes a new one. */
 const MAX_MODELS = 200
 
 /** The standing connection to one provider: its models, its pool, and what is known of its health. */
@@ -40,7 +40,7 @@ export function createProviderClient(model: CallableModel, apiKey: string | unde
   }
 }
 
-/** An SDK builds its schemas for each model it makes, which costs more than a call. */
+/** Caches model clients: an SDK builds schemas for each one, which takes longer than a call. */
 function memoize(make: ProviderClient['model']): ProviderClient['model'] {
   const models = new LRUCache<string, ChatModel>({ max: MAX_MODELS })
   return (modelId, extraMembers) => {

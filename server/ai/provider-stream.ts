@@ -2,7 +2,7 @@ import type { LanguageModelV4Content, LanguageModelV4StreamPart, LanguageModelV4
 import type { ReportedTokens, UsageMeter } from '../../routers/ports/models.ts'
 import { sdkUsage } from './reported-usage.ts'
 
-/** What the provider said of tokens in the event from which the parts come that follow. */
+/** Token counts that the provider reported in the same event as the parts that follow. */
 interface UsagePart {
   type: 'usage'
   tokens: ReportedTokens | undefined
@@ -10,11 +10,11 @@ interface UsagePart {
 
 export type Part = LanguageModelV4StreamPart | UsagePart
 
-/** What came at once: a step from one part of the service to the next costs more than a piece of text. */
+/** The parts of one network read, passed on together: a step per part would cost more than the text itself. */
 export type PartBatch = readonly Part[]
 type Parts = AsyncIterable<PartBatch>
 
-/** Parts that say that a stream is there, but nothing yet. */
+/** Parts that only announce a stream and carry no content. */
 const preliminary = new Set<Part['type']>([
   'usage',
   'stream-start',
@@ -23,7 +23,7 @@ const preliminary = new Set<Part['type']>([
   'reasoning-start',
 ])
 
-/** Opens a stream and waits for its first real part, so that a failure before it can still be tried again. */
+/** Opens a stream and waits for the first part with content: until then a failed call can be retried. */
 export async function beginStream(open: () => Promise<Parts>, meter: UsageMeter): Promise<Parts> {
   const iterator = (await open())[Symbol.asyncIterator]()
   for (let step = await iterator.next(); ; step = await iterator.next()) {
@@ -50,7 +50,7 @@ async function* resume(
   }
 }
 
-/** Counts what came before anybody reads it: the provider is paid for what it sent. */
+/** Counts usage before the parts are read, since the provider bills what it sent even if nobody reads it. */
 function measure(parts: PartBatch, meter: UsageMeter): void {
   for (const part of parts) {
     if (part.type === 'usage') meter.report(part.tokens)
@@ -59,7 +59,7 @@ function measure(parts: PartBatch, meter: UsageMeter): void {
   }
 }
 
-/** The same for an answer in one piece. */
+/** Counts the usage of an answer that comes in one piece. */
 export function measureAnswer(content: readonly LanguageModelV4Content[], meter: UsageMeter): void {
   for (const part of content) {
     if (part.type === 'text') meter.receive(part.text, 'answer')
@@ -68,13 +68,13 @@ export function measureAnswer(content: readonly LanguageModelV4Content[], meter:
   }
 }
 
-/** What a model said in one round, and the tools it asked for. */
+/** The text of one round, and the tool calls that the model asked for. */
 interface Said {
   text: string
   calls: LanguageModelV4ToolCall[]
 }
 
-/** Passes text on as it comes, and gathers the rest. */
+/** Passes text on at once, and collects tool calls and the reason to stop. */
 export async function* forwardText(parts: Parts, meter: UsageMeter): AsyncGenerator<readonly string[], Said> {
   const said: Said = { text: '', calls: [] }
   let finish: Finish | undefined
@@ -93,7 +93,7 @@ export async function* forwardText(parts: Parts, meter: UsageMeter): AsyncGenera
 
 type Finish = Extract<LanguageModelV4StreamPart, { type: 'finish' }>
 
-/** A stream that simply ends has lost its rest. */
+/** A stream that ends without a finish part was cut off, so its answer is incomplete. */
 function assertWhole(finish: Finish | undefined): Finish {
   const { unified, raw } = finish?.finishReason ?? { unified: 'interrupted', raw: undefined }
   const broken = unified === 'error' || unified === 'interrupted' || (unified === 'other' && raw === undefined)
@@ -101,7 +101,7 @@ function assertWhole(finish: Finish | undefined): Finish {
   return finish
 }
 
-/** What a provider reports in its stream is text or an object of its own, which nobody else may see. */
+/** Wraps an error that the provider reports in its stream, as it may be text or an object that quotes the conversation. */
 const asError = (reported: unknown): Error =>
   reported instanceof Error && reported.name !== 'Error'
     ? reported

@@ -4,7 +4,7 @@ import type { ReportedTokens } from '../../routers/ports/models.ts'
 /** Reads what an event of a provider's stream says about tokens; undefined where it says nothing. */
 export type UsageReader = (event: unknown) => ReportedTokens | undefined
 
-/** What cannot be a count is none. */
+/** A value that is no count of tokens is ignored. */
 const count = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isFinite(value) && value >= 0 ? Math.round(value) : undefined
 
@@ -29,7 +29,7 @@ export const completionUsage: UsageReader = (event) => {
   }
 }
 
-/** The same in the words of the AI SDK, which itself takes a count that is missing for zero. */
+/** Reads the usage of a chat completion. The AI SDK would take a missing count for zero. */
 export function completionTotal(whole: unknown): LanguageModelV4Usage {
   const { input, output, cached, cacheWrite, reasoning } = completionUsage(whole) ?? {}
   return {
@@ -67,7 +67,7 @@ export const anthropicUsage: UsageReader = (event) => {
   }
 }
 
-/** Its input is without what was read from the cache and written to it. */
+/** Anthropic's input count excludes cached tokens, both read and written, so they are added. */
 function anthropicInput(usage: Members): ReportedTokens {
   const input = count(usage['input_tokens'])
   const cached = count(usage['cache_read_input_tokens'])

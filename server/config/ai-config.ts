@@ -1,7 +1,7 @@
 import { type ModelConfig, modelConfig } from '../../routers/ports/model-config.ts'
 import { readConfigFile } from './config-file.ts'
 
-/** What serves without any configuration. */
+/** The configuration in force when AI_CONFIG is not set: the demo model. */
 const demo: unknown = {
   providers: [
     {
@@ -14,7 +14,7 @@ const demo: unknown = {
   systemModels: { default: 'demo', title_generation: 'demo', prompt_improvement: 'demo', summary: 'demo' },
 }
 
-/** Production serves no answers that only look like those of an AI. */
+/** Whether the demo adapter may be used, which production refuses. */
 interface Allowed {
   demo: boolean
 }

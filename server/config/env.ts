@@ -24,7 +24,7 @@ class SettingsError extends Error {
   }
 }
 
-/** All settings with what holds now, valid or not; of a secret only whether it is set. */
+/** All settings with their current values, valid or not; a secret is masked. */
 export function currentSettings(source = processEnv().values): (SettingRow & { value: string })[] {
   return describeSettings().map(({ meaning, ...row }) => {
     const set = source[row.name]
@@ -49,7 +49,7 @@ function readDotEnv(): { added: NodeJS.Dict<string>; problems: string[] } {
   }
 }
 
-/** Other programs may read the file, too, so only what is nearly a setting of ours is taken for one. */
+/** Reports only names that resemble a setting, since other programs may read the same file. */
 function misspelling(name: string): string[] {
   const names = describeSettings().map((setting) => setting.name)
   const meant = names.includes(name) ? undefined : nearestOf(name, names)

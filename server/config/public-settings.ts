@@ -6,7 +6,7 @@ import type { Env } from './settings.ts'
 
 const pictures = ['image/png', 'image/jpeg', 'image/webp', 'image/gif', 'image/avif']
 
-/** What the front end may know of the settings. */
+/** Selects the settings that front ends may read. */
 export function publicSettings(env: Env, appKey: string): PublicSettings {
   return {
     salts: saltsOf(env, appKey),

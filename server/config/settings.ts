@@ -41,5 +41,5 @@ export const settings = z
   .object(shape)
   .check(...(Object.keys(required) as (keyof typeof required)[]).map(inProduction), ...loginRules)
 
-/** The settings, and all variables of the environment for what the AI configuration asks for by name. */
+/** The settings, and all variables of the environment, which configuration files may refer to by `${NAME}`. */
 export type Env = z.output<typeof settings> & { variables: Record<string, string | undefined> }

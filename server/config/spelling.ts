@@ -10,7 +10,7 @@ export function nearestOf(typed: string, names: readonly string[]): string | und
 /** How many letters were added, left out, changed, or swapped with their neighbour. */
 function slipsBetween(one: string, other: string): number {
   const known = new Map<string, number>()
-  /** Between the first letters of both. */
+  /** Counts the slips between the first `a` letters of the one and the first `b` letters of the other. */
   function between(a: number, b: number): number {
     const key = `${a} ${b}`
     const slips = known.get(key) ?? fewest(a, b)

@@ -88,7 +88,7 @@ async function waitForSharers(url: string): Promise<void> {
 
 async function openSession(url: string): Promise<pg.Client> {
   const session = new pg.Client({ connectionString: url })
-  // The end of the cluster is the end of the session, and no news.
+  // Stopping the cluster also ends this session, so its error is expected.
   session.on('error', () => {})
   await session.connect()
   return session
@@ -114,7 +114,7 @@ export async function generatedKey(dataDir: string): Promise<string> {
   await mkdir(dataDir, { recursive: true })
   const draft = `${file}.${randomUUID()}`
   await writeFile(draft, randomBytes(48).toString('base64'), { mode: 0o600 })
-  // The link appears with its content, and only where there is none: of two processes at once both read the same key.
+  // Linking is atomic and fails if the file exists, so two processes that start at once read the same key.
   await link(draft, file).catch(() => {})
   await rm(draft)
   return (await readFile(file, 'utf8')).trim()

@@ -17,7 +17,7 @@ export function coalesce(run: Sql): Sql {
       const results = new Map<string, Promise<unknown[]>>()
       for (const [cacheKey, same] of Map.groupBy(calls, (call) => call.cacheKey))
         results.set(cacheKey, runTogether(run, same))
-      // As promises: a statement that is slow or fails concerns no caller of another one.
+      // Returns promises, so that a slow or failing statement does not affect the callers of others.
       return calls.map(({ cacheKey }) => results.get(cacheKey) as Promise<unknown[]>)
     },
     { cache: false, batchScheduleFn: setImmediate },
@@ -26,7 +26,7 @@ export function coalesce(run: Sql): Sql {
     (await loader.load({ statement, values, cacheKey: cacheKeyOf(statement, values) })) as Row[]
 }
 
-/** Runs what differs in nothing but the ids. */
+/** Runs one statement for calls whose values differ only in the ids. */
 function runTogether(run: Sql, [first, ...others]: readonly Call[]): Promise<unknown[]> {
   const { statement, values } = first as Call
   const { idsAt } = statement

@@ -31,7 +31,7 @@ export async function connect({ url, poolSize = 10, beforeSharing }: DatabaseOpt
     clientUrl: url,
     entities,
     extensions: [Migrator],
-    // One stays open: to sign in anew takes a thread of the pool, which a health check should not have to wait for.
+    // Keeps one connection open: authenticating a new one needs a thread of the pool, and a health check should not wait for it.
     pool: { min: 1, max: poolSize },
     forceUtcTimezone: true,
     logger: () => {},

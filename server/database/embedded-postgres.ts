@@ -54,7 +54,7 @@ interface Server {
   owner: Owner | undefined
 }
 
-/** PostgreSQL refuses to run as root; then its files belong to, and its processes run as, somebody else. */
+/** PostgreSQL refuses to run as root, so a service that runs as root gives its files and processes to another user. */
 interface Owner {
   uid: number
   gid: number
@@ -86,7 +86,7 @@ const privileges = ({ uid, gid }: Owner) => [
   '--clear-groups',
   '--inh-caps=+dac_override',
   '--ambient-caps=+dac_override',
-  // Or `access`, by which PostgreSQL looks for its own programs, would judge without the privilege.
+  // Without this, `access`, by which PostgreSQL looks for its own programs, would ignore the privilege.
   '--securebits=+no_setuid_fixup',
 ]
 
@@ -116,7 +116,7 @@ async function readableByAll(folder: string): Promise<boolean> {
 
 async function initialise(server: Server): Promise<void> {
   const { folder, data, passwordFile, owner } = server
-  // What an interrupted first start left behind has never held anything.
+  // An interrupted first start leaves a folder that never held data, so it is deleted.
   await rm(data, { recursive: true, force: true })
   await mkdir(data, { recursive: true, mode: 0o700 })
   await writeFile(passwordFile, randomBytes(24).toString('hex'), { mode: 0o600 })
@@ -130,7 +130,7 @@ async function stop(server: Server, mode: StopMode): Promise<void> {
   const stopped = await server
     .run('pg_ctl', ['stop', '-D', server.data, '-m', mode, '-w', '-s'])
     .catch((error) => error)
-  // What is left of a machine that went down is not running; PostgreSQL itself replaces it.
+  // After a crash of the machine the pid file names no running process; PostgreSQL replaces the file itself.
   const running =
     stopped instanceof Error && (await server.run('pg_ctl', ['status', '-D', server.data]).catch(() => false))
   if (running) throw stopped

@@ -12,7 +12,7 @@ export interface AiUser {
 /** Brings the schema up to date and creates the AI user; replicas that start at once take turns. Returns what was missing. */
 export async function migrate(database: Database, url: string, aiUser: AiUser): Promise<string[]> {
   const turn = new pg.Client({ connectionString: url })
-  // A server that goes away is told by the statement under way.
+  // If the connection is lost, the running statement fails with the same error.
   turn.on('error', () => {})
   await turn.connect()
   try {

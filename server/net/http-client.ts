@@ -7,9 +7,9 @@ import { type HttpResponse, ResponseStream } from './response-stream.ts'
 
 /** The only client for outgoing HTTP: pooled connections, time limits, a size limit, no redirects, and a check of the addresses. */
 export interface HttpClient {
-  /** As much of `fetch` as SDKs use: an address, and a body of text. */
+  /** The part of `fetch` that SDKs use: an address, and a body of text. */
   fetch: typeof globalThis.fetch
-  /** What `fetch` is made of; its answer is read without web streams. */
+  /** Sends a request; its response is read without web streams, which are slow. */
   send(url: string, init: OutboundRequest): Promise<HttpResponse>
   close(): Promise<void>
 }
@@ -69,7 +69,7 @@ function assertAllowed(
 ): void {
   if (protocol !== 'https:' && protocol !== 'http:') throw new OutboundError('only http and https are spoken')
   if (username || password) throw new OutboundError('an address carries no credentials')
-  // A literal address is not looked up, so it is judged here.
+  // A literal address is never resolved by DNS, so it is checked here.
   const literal = hostname.replace(/^\[|\]$/g, '')
   if (networkPolicy === 'public' && isIP(literal) && !isPublic(literal)) throw new OutboundError('not a public address')
 }
@@ -88,7 +88,7 @@ function toResponse({ statusCode: status, headers, body }: HttpResponse): Respon
   return new Response(null, init)
 }
 
-/** Resolves a name to public addresses only, and connects to just those: a name cannot change its mind in between. */
+/** Resolves a name to public addresses only, and connects to exactly those, which prevents DNS rebinding. */
 const publicOnly: LookupFunction = (hostname, options, done) => {
   lookup(hostname, { ...options, all: true }, (error, addresses) => {
     if (error) return done(error, [])

@@ -8,7 +8,7 @@ export interface HttpResponse {
   body: Readable
 }
 
-/** How far a request had come when it failed: the answer begins with its head. */
+/** The phase in which a request failed; the response begins with its headers. */
 export type Phase = 'connecting' | 'waiting' | 'reading'
 
 /** Searches the whole chain of causes. */
@@ -32,7 +32,7 @@ export class ResponseStream implements Dispatcher.DispatchHandler {
     signal?.addEventListener('abort', this.#abort)
   }
 
-  /** Comes with the head; the body follows as it is read. */
+  /** Resolves when the headers arrive; the body is read afterwards. */
   get answer(): Promise<HttpResponse> {
     return this.#answer.promise
   }
@@ -43,7 +43,7 @@ export class ResponseStream implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, statusCode: number, headers: IncomingHttpHeaders): void {
-    // More follows.
+    // An informational response (1xx): the final one follows.
     if (statusCode < 200) return
     this.#body = new Readable({
       read: () => controller.resume(),

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { timerDuration } from '../../../routers/ports/duration.ts'
 import { count, flag } from './kinds.ts'
 
-/** Changing one makes unreadable what it protects. */
+/** A salt of keys that browsers derive: changing it makes what those keys encrypt unreadable. */
 const salt = (what: string) =>
   z
     .string()

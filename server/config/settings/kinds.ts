@@ -26,7 +26,7 @@ export const durationOrNone = z.union([z.literal('0').transform(Number), timerDu
 
 const isOrigin = (text: string) => /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text
 
-/** Each as a browser sends it: scheme, host and port, nothing behind them. */
+/** Origins as a browser sends them: scheme, host and port, without a path. */
 export const origins = list.refine((given) => given.every(isOrigin), {
   error: ({ input }) =>
     `must be origins such as https://app.example.org, without a path, and ${(input as string[]).find((it) => !isOrigin(it))} is none`,
@@ -35,7 +35,7 @@ export const origins = list.refine((given) => given.every(isOrigin), {
 export const count = (fallback: number, min = 0, max = Number.MAX_SAFE_INTEGER) =>
   z.coerce.number().int().min(min).max(max).default(fallback)
 
-/** Whether a check throws nothing for a value. */
+/** Turns a check that throws into one that returns whether the value passes. */
 export const passes = (check: (value: string) => unknown) => (value: string) => {
   try {
     check(value)
