@@ -333,7 +333,7 @@ describe('a database that is gone', () => {
     await vi.waitFor(async () => expect((await ask(svc, token)).status).toBe(200), { timeout: 20_000, interval: 200 })
   })
 
-  test('a database that is gone whose connections were all cut is used again at once', async () => {
+  test('a database whose connections were all cut is used again at once', async () => {
     await using provider = await startProvider()
     await using config = await configFor(provider.url)
     await using svc = await startApp({ AI_CONFIG: config.file })
