@@ -39,6 +39,7 @@ import { type Contexts, createContexts } from './http/request-context.ts'
 import { localeOf } from './http/request-locale.ts'
 import { secureHeaders } from './http/security-headers.ts'
 import { type CookieOptions, keepSessions, readCookies, type SessionOptions } from './http/session-plugin.ts'
+import { recentSessions } from './stores/recent-sessions.ts'
 import { createSessionStore } from './stores/sessions.ts'
 
 export interface AppOptions {
@@ -80,7 +81,8 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   })
   await app.register(broadcastingAuth, { path: '/api/broadcasting/auth', contextOf: tokenContextOf, bodyLimits })
   await app.register(async (inBrowser) => {
-    await keepSessions(inBrowser, sessionsOf(options))
+    const sessions = sessionsOf(options)
+    await keepSessions(inBrowser, { ...sessions, store: recentSessions(sessions.store) })
     await inBrowser.register(broadcastingAuth, {
       path: '/broadcasting/auth',
       contextOf: contexts.peekContextOf,

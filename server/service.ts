@@ -126,11 +126,12 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
     const url = await app.listen({ port: env.PORT, host: env.HOST }).catch((error) => explainPort(error, env))
     const stopPeriodicTasks = startPeriodicTasks(core.periodicTasks, log)
     const stop = async () => {
-      const delay = drainDelay(env)
+      const times = { delay: drainDelay(env), timeout: env.SHUTDOWN_TIMEOUT }
       const [finished] = await Promise.all([
-        drain.start({ delay, timeout: env.SHUTDOWN_TIMEOUT }),
+        drain.start(times),
+        realtime.drain(times),
         // Half of the time is for those that end last.
-        core.services.subscriptions.drain(delay + env.SHUTDOWN_TIMEOUT / 2),
+        core.services.subscriptions.drain(times.delay + times.timeout / 2),
       ])
       realtime.close()
       const closed = app.close()

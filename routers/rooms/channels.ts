@@ -35,11 +35,9 @@ export async function admit(
 ): Promise<Admission | undefined> {
   if (channel.of === 'everybody') return { stream: 'all' }
   if (channel.of === 'person') return channel.id === person ? { stream: `user:${person}` } : undefined
-  const rooms = await currentRooms(directory, person, since)
-  const own = rooms.get(channel.slug)
-  if (own) return { stream: `room:${own.room}`, member: own.member }
-  const recent = performance.now() - RECENT_MS
-  return since < recent ? admit(directory, person, channel, recent) : undefined
+  const find = async (from: number) => (await currentRooms(directory, person, from)).get(channel.slug)
+  const own = (await find(since)) ?? (await find(performance.now() - RECENT_MS))
+  return own && { stream: `room:${own.room}`, member: own.member }
 }
 
 /** Reads again where something has changed while the answer came. */

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { Server, ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 
-interface DrainTimes {
+export interface DrainTimes {
   /** How long requests are still served while readiness says no. */
   delay: number
   /** How long requests under way may take after that. */

@@ -1,20 +1,30 @@
 import type { Server } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { WebSocket } from 'ws'
 import type { Refusal } from '../../facades/realtime/address.ts'
 import { codes } from '../../facades/realtime/close-codes.ts'
 import { established } from '../../facades/realtime/frames.ts'
 import type { Services } from '../../routers/core/services.ts'
+import type { ChangeBus } from '../../routers/ports/change-bus.ts'
+import type { HealthResult } from '../../routers/ports/health.ts'
 import type { Env } from '../config/settings.ts'
+import type { DrainTimes } from '../http/drain.ts'
 import { Channels } from './channels.ts'
 import { Connection } from './connection.ts'
 import { Connections } from './connections.ts'
 import { Credentials } from './credentials.ts'
 import { FrameHandler } from './frame-handler.ts'
+import { inSlices } from './slices.ts'
 import { Subscriber } from './subscribe.ts'
 import { Upgrades } from './upgrade.ts'
 
 /** After so many seconds without a message a client asks for a sign of life. */
 const ACTIVITY_SECONDS = 30
+
+/** How long a closed connection is waited for at the end, in milliseconds. */
+const GOODBYE_MS = 1000
+
+const STOPPING = 'The service stops here. Come back.'
 
 interface RealtimeOptions {
   env: Env
@@ -30,11 +40,16 @@ export class Realtime {
   readonly #channels: Channels
   readonly #credentials: Credentials
   readonly #frames: FrameHandler
+  readonly #handshakesPerSecond: number
+  readonly #stopReporting: () => void
+  #isDraining = false
 
   constructor({ env, services, server }: RealtimeOptions) {
     const { settings, changeBus: bus, roomDirectory: directory, sql } = services
     const { baseUrl, realtime: keys, sessionLifetime } = settings
     this.#maxChannels = env.REALTIME_CHANNELS_PER_CONNECTION
+    this.#handshakesPerSecond = env.REALTIME_HANDSHAKES_PER_SECOND
+    this.#stopReporting = services.hooks.on('health-check', ({ results }) => this.#report(results, bus))
     this.#connections = new Connections({
       max: env.REVERB_APP_MAX_CONNECTIONS,
       maxPerPerson: env.REALTIME_CONNECTIONS_PER_PERSON,
@@ -56,12 +71,22 @@ export class Realtime {
       baseUrl,
       key: keys.key,
       origins: new Set([new URL(baseUrl).origin, ...env.CORS_ORIGINS]),
-      handshakesPerSecond: env.REALTIME_HANDSHAKES_PER_SECOND,
+      handshakesPerSecond: this.#handshakesPerSecond,
       onConnected: (ws, refusal) => this.#connect(ws, refusal),
     })
   }
 
+  /** Sends clients to other replicas, not faster than those take them; resolves once they are gone. */
+  async drain({ delay, timeout }: DrainTimes): Promise<void> {
+    await pause(delay)
+    this.#isDraining = true
+    const leave = (connection: Connection) => connection.close(codes.overCapacity, STOPPING)
+    await inSlices([...this.#connections], this.#handshakesPerSecond, 0.8 * timeout, leave)
+    for (let waited = 0; this.#connections.size > 0 && waited < GOODBYE_MS; waited += 20) await pause(20)
+  }
+
   close(): void {
+    this.#stopReporting()
     this.#upgrades.close()
     this.#connections.close()
     this.#credentials.close()
@@ -75,11 +100,21 @@ export class Realtime {
     ws.on('error', () => {})
     const connection = new Connection(ws, this.#maxChannels)
     if (refusal) return connection.close(refusal.code, refusal.message)
+    if (this.#isDraining) return connection.close(codes.overCapacity, STOPPING)
     if (!this.#connections.add(connection)) return connection.close(codes.overCapacity, 'There is no room.')
     ws.on('pong', () => void connection.heard())
     ws.on('message', (bytes, isBinary) => this.#frames.take(connection, String(bytes), isBinary))
     ws.on('close', () => this.#disconnect(connection))
     connection.send(established(connection.id, ACTIVITY_SECONDS))
+  }
+
+  #report(results: Map<string, HealthResult>, bus: ChangeBus): void {
+    const { size, people } = this.#connections
+    const open = `${size} connections of ${people} people to ${this.#channels.size} channels.`
+    results.set('realtime', { name: 'realtime', status: 'ok', message: open })
+    const isHeard = bus.isConnected()
+    const message = isHeard ? 'Changes reach all replicas.' : 'Changes reach other replicas late.'
+    results.set('change_bus', { name: 'change_bus', status: isHeard ? 'ok' : 'error', message })
   }
 
   #disconnect(connection: Connection): void {

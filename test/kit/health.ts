@@ -14,8 +14,9 @@ export async function health(svc: TestApp, options = {}) {
 export const namesOf = ({ checks }: Report) => checks.map(({ name }) => name)
 export const checkOf = ({ checks }: Report, name: string) => checks.find((check) => check.name === name)
 
-/** The names of the checks of a deep check. */
-export const deep = ['database', 'cache', 'kvstore', 'storage']
+/** The names of the checks of a deep check: those of the specification, and what the service adds. */
+export const builtIn = ['database', 'cache', 'kvstore', 'storage']
+export const deep = [...builtIn, 'realtime', 'change_bus']
 
 /** The file of the health timer. */
 export const markerOf = (folder: string) => join(folder, 'svc_health_timer_marker.json')

@@ -74,7 +74,7 @@ testWith('redis')(
     let redis = await startRedis(port, folder.path)
     const svc = await startApp({ REDIS_URL: `redis://127.0.0.1:${port}`, HEALTH_DEEP_EVERY: '2' })
     try {
-      await vi.waitFor(async () => expect((await health(svc)).checks).toHaveLength(4), { timeout: 20_000 })
+      await vi.waitFor(async () => expect((await health(svc)).checks).toHaveLength(deep.length), { timeout: 20_000 })
       await stopRedis(redis)
       await health(svc)
       const down = await health(svc)
@@ -90,6 +90,8 @@ testWith('redis')(
         'cache error',
         'kvstore error',
         'storage ok',
+        'realtime ok',
+        'change_bus error',
       ])
     } finally {
       await stopRedis(redis)

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { startApp } from '../kit/app.ts'
 import { openBrowser } from '../kit/browser.ts'
 import { freePort } from '../kit/free-port.ts'
-import { checkOf, deep, health, namesOf } from '../kit/health.ts'
+import { builtIn, checkOf, deep, health, namesOf } from '../kit/health.ts'
 
 test('GET /health answers nine times with the quick check, and the tenth time with all', async () => {
   await using svc = await startApp()
@@ -21,7 +21,12 @@ test('GET /health says of each check how it went and how long it took, and when'
   const report = await health(svc)
 
   expect(report.checks).toEqual(
-    deep.map((name) => ({ name, status: 'ok', message: expect.any(String), response_time: expect.any(Number) })),
+    deep.map((name) => ({
+      name,
+      status: 'ok',
+      message: expect.any(String),
+      response_time: builtIn.includes(name) ? expect.any(Number) : null,
+    })),
   )
   expect(Object.keys(report).sort()).toEqual(['checks', 'code', 'status', 'timestamp'])
   expect(report.timestamp).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00$/)
@@ -95,11 +100,11 @@ test('custom checks that fail make the next request deep, until one succeeds', a
 
   expect(before.map(({ code, checks }) => [code, checks.length])).toEqual([
     [200, 1],
-    [503, 5],
-    [503, 5],
+    [503, deep.length + 1],
+    [503, deep.length + 1],
   ])
   expect(after.map(({ code, checks }) => [code, checks.length])).toEqual([
-    [200, 5],
+    [200, deep.length + 1],
     [200, 1],
   ])
 })

@@ -1,0 +1,245 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { authorize, openSocket, subscribe } from '../kit/realtime/socket.ts'
+import { join, makeRoom, type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
+
+const ORIGIN = 'https://app.example.org'
+
+let svc: RoomsApp
+let room: { id: string; slug: string; channel: string }
+beforeAll(async () => {
+  svc = await startRooms({ REALTIME_CHANNELS_PER_CONNECTION: '3', CORS_ORIGINS: ORIGIN })
+  const id = await makeRoom(svc.ada)
+  await join(svc, id, 'bob', 'viewer')
+  const slug = String((await svc.ada.get(`/rooms/${id}`)).one.attributes['slug'])
+  room = { id, slug, channel: `private-Rooms.${slug}` }
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+
+type TestSocket = Awaited<ReturnType<typeof openSocket>>
+const tokenOf = (who: 'ada' | 'bob' | 'cyd') => svc.people[who].token
+const own = () => `private-User.${svc.people.ada.id}`
+
+describe('a handshake is refused', () => {
+  test.for<[what: string, path: string, origin: string | undefined, code: number]>([
+    ['with a wrong key', '/app/other', undefined, 4001],
+    ['with a key of another case', '/app/SVC', undefined, 4001],
+    ['with a wrong key behind the path of the block', '/ws/transfer/app/other', undefined, 4001],
+    ['of a version before 5', '/app/svc?protocol=4', undefined, 4007],
+    ['of a version after 7', '/app/svc?protocol=8', undefined, 4007],
+    ['of a version that is no number', '/app/svc?protocol=seven', undefined, 4006],
+    ['of a version that is empty', '/app/svc?protocol=', undefined, 4006],
+    ['from a page of another origin', '/app/svc', 'https://evil.example.org', 4009],
+    ['from a page without an origin of its own', '/app/svc', 'null', 4009],
+    ['from a page of our host over another scheme', '/app/svc', 'https://127.0.0.1', 4009],
+  ])('%s, in a frame and by the close code', async ([, path, origin, code]) => {
+    using socket = await openSocket(svc.url, { path, options: origin ? { origin } : {} })
+
+    await expect.poll(() => socket.closeCode()).toBe(code)
+    expect(socket.frames).toEqual([{ event: 'pusher:error', data: { code, message: expect.any(String) } }])
+  })
+
+  test.for([
+    ['at an address where nothing listens', '/socket'],
+    ['without a key', '/app/'],
+    ['with a path behind the key', '/app/svc/more'],
+    ['at the path of a page', '/'],
+  ])('%s, with 404', async ([, path]) => {
+    await expect(openSocket(svc.url, { path: String(path) })).rejects.toThrow('404')
+  })
+
+  test.for([
+    ['without a version', '/app/svc', undefined],
+    ['behind the path of the block', '/ws/transfer/app/svc?protocol=7&client=js&version=8.6.0&flash=false', undefined],
+    ['of version 5', '/app/svc?protocol=5', undefined],
+    ['from a page that the settings name', '/app/svc', ORIGIN],
+  ])('not %s', async ([, path, origin]) => {
+    using socket = await openSocket(svc.url, { path: String(path), options: origin ? { origin } : {} })
+
+    expect(socket.frames).toEqual([
+      {
+        event: 'pusher:connection_established',
+        data: { socket_id: expect.stringMatching(/^[1-9]\d{0,9}\.[1-9]\d{0,9}$/), activity_timeout: 30 },
+      },
+    ])
+  })
+})
+
+describe('a signature is refused', () => {
+  test.for<[what: string, who: 'ada' | 'bob' | 'cyd', channel: () => string, socketId: string, status: number]>([
+    ['for a room of others', 'cyd', () => room.channel, '1.1', 404],
+    ['for who is here in a room of others', 'cyd', () => `presence-Rooms.${room.slug}`, '1.1', 404],
+    ['for a room that does not exist', 'ada', () => 'private-Rooms.nothing-here', '1.1', 404],
+    ['for another person', 'bob', own, '1.1', 403],
+    ['for a channel that is not private', 'ada', () => `Rooms.${room.slug}`, '1.1', 404],
+    ['for a channel of no kind', 'ada', () => 'private-Everything', '1.1', 404],
+    ['for a name that goes on behind a channel', 'ada', () => `${own()}0x`, '1.1', 404],
+    ['for a name that is too long', 'ada', () => `private-Rooms.${'a'.repeat(200)}`, '1.1', 422],
+    ['for no channel', 'ada', () => '', '1.1', 404],
+    ['for a connection that is none', 'ada', own, 'one', 422],
+    ['for text that is signed along with the connection', 'ada', own, '1.1:private-Rooms.x', 422],
+  ])('%s', async ([, who, channel, socketId, status]) => {
+    expect((await authorize(svc.url, tokenOf(who), socketId, channel())).status).toBe(status)
+  })
+
+  test('to a guest, in the words that front ends know', async () => {
+    const body = new URLSearchParams({ socket_id: '1.1', channel_name: own() })
+    const guest = await fetch(`${svc.url}/broadcasting/auth`, { method: 'POST', body })
+    const noToken = await fetch(`${svc.url}/api/broadcasting/auth`, { method: 'POST', body })
+
+    expect([guest.status, noToken.status]).toEqual([403, 401])
+  })
+})
+
+describe('a subscription is refused', () => {
+  type Auth = { auth?: string; channel_data?: string }
+  const forged = (data: string | undefined, change: object) =>
+    JSON.stringify({ ...(JSON.parse(data ?? '{}') as object), ...change })
+
+  test.for<[what: string, spoil: (auth: Auth, socket: TestSocket) => Promise<Auth> | Auth]>([
+    ['without a signature', () => ({})],
+    ['with an empty signature', (auth) => ({ ...auth, auth: '' })],
+    [
+      'with a wrong signature',
+      (auth) => ({ ...auth, auth: String(auth.auth).replace(/.$/, (it) => (it === '0' ? '1' : '0')) }),
+    ],
+    ['with a shorter signature', (auth) => ({ ...auth, auth: String(auth.auth).slice(0, -1) })],
+    ['with a longer signature', (auth) => ({ ...auth, auth: `${auth.auth}0` })],
+    ['with the signature of another key', (auth) => ({ ...auth, auth: String(auth.auth).replace('svc:', 'abc:') })],
+    [
+      'with the signature of another connection',
+      async () => (await authorize(svc.url, tokenOf('ada'), '1.1', own())).body,
+    ],
+    [
+      'with the signature of another channel',
+      async (_, { id }) => (await authorize(svc.url, tokenOf('ada'), id, room.channel)).body,
+    ],
+    ['without whom it was signed for', ({ auth }) => ({ auth: String(auth) })],
+    [
+      'for somebody else than it was signed for',
+      (auth) => ({ ...auth, channel_data: forged(auth.channel_data, { user_id: '1' }) }),
+    ],
+    [
+      'for another token than it was signed for',
+      (auth) => ({ ...auth, channel_data: forged(auth.channel_data, { token: 1 }) }),
+    ],
+    ['with what is no JSON', (auth) => ({ ...auth, channel_data: '{' })],
+  ])('%s', async ([, spoil]) => {
+    using socket = await openSocket(svc.url)
+    const { body } = await authorize(svc.url, tokenOf('ada'), socket.id, own())
+
+    await socket.settle({ event: 'pusher:subscribe', data: { ...(await spoil(body, socket)), channel: own() } })
+
+    expect(socket.errors()).toEqual([4009])
+    expect(socket.frames.filter(({ channel }) => channel)).toEqual([
+      {
+        event: 'pusher:subscription_error',
+        channel: own(),
+        data: { type: 'AuthError', error: expect.any(String), status: 401 },
+      },
+    ])
+  })
+
+  test('to a channel that is subscribed already, and to more channels than a connection may', async () => {
+    using socket = await openSocket(svc.url)
+    const channels = [own(), room.channel, 'private-AllUsers', `presence-Rooms.${room.slug}`]
+    for (const channel of channels) await subscribe(svc.url, socket, tokenOf('ada'), channel)
+    await socket.settle({ event: 'pusher:subscribe', data: { channel: own(), auth: 'svc:' } })
+
+    const refused = socket.frames.filter(({ event }) => event === 'pusher:subscription_error')
+    expect(refused.map(({ channel, data }) => [channel, (data as { status: number }).status])).toEqual([
+      [channels[3], 429],
+      [own(), 409],
+    ])
+  })
+
+  test('on the connection of somebody else', async () => {
+    using socket = await openSocket(svc.url)
+    await subscribe(svc.url, socket, tokenOf('ada'), room.channel)
+    await subscribe(svc.url, socket, tokenOf('bob'), 'private-AllUsers')
+
+    expect(socket.errors()).toEqual([4009])
+  })
+})
+
+describe('a frame is refused', () => {
+  const typing = (channel: string, data: unknown = { typing: true }) => ({ event: 'client-typing', channel, data })
+
+  test.for<[what: string, frame: () => unknown, code: number]>([
+    ['that is no JSON', () => '{"event":', 4200],
+    ['that is no object', () => '[]', 4200],
+    ['without an event', () => ({ channel: own() }), 4200],
+    ['whose event is no text', () => ({ event: 1 }), 4200],
+    ['of an event that there is not', () => ({ event: 'pusher:dance' }), 4200],
+    ['of an event of ours', () => ({ event: 'change', channel: room.channel, data: '{}' }), 4200],
+    ['that nests too deeply', () => `{"event":"pusher:ping","data":${'['.repeat(60)}${']'.repeat(60)}}`, 4200],
+    ['that subscribes to nothing', () => ({ event: 'pusher:subscribe', data: {} }), 4200],
+    [
+      'that subscribes to a name with other signs',
+      () => ({ event: 'pusher:subscribe', data: { channel: 'private-Rooms.ä' } }),
+      4200,
+    ],
+    [
+      'that subscribes to a name too long',
+      () => ({ event: 'pusher:subscribe', data: { channel: 'a'.repeat(165) } }),
+      4200,
+    ],
+    ['that unsubscribes from nothing', () => ({ event: 'pusher:unsubscribe' }), 4200],
+    ['of a client event to no channel', () => ({ event: 'client-typing', data: {} }), 4301],
+    ['of a client event to a channel that is not subscribed', () => typing('private-AllUsers'), 4301],
+    ['of a client event to a room of others', () => typing('private-Rooms.chess-abc'), 4301],
+    [
+      'of a client event with a name too long',
+      () => ({ ...typing(room.channel), event: `client-${'a'.repeat(200)}` }),
+      4301,
+    ],
+    ['of a client event with too much in it', () => typing(room.channel, 'a'.repeat(10_239)), 4301],
+  ])('%s, and the connection goes on', async ([, frame, code]) => {
+    using socket = await openSocket(svc.url)
+    await subscribe(svc.url, socket, tokenOf('ada'), room.channel)
+
+    await socket.settle(frame())
+
+    expect(socket.errors()).toEqual([code])
+    expect(socket.closeCode()).toBeUndefined()
+  })
+
+  test('that is binary, and the connection goes on', async () => {
+    using socket = await openSocket(svc.url)
+    socket.ws.send(Buffer.from('{"event":"pusher:ping"}'))
+    await socket.settle()
+
+    expect(socket.errors()).toEqual([4200])
+  })
+
+  test('that is larger than any, and the connection ends', async () => {
+    using socket = await openSocket(svc.url)
+    await socket.settle('a'.repeat(20_000))
+
+    expect(socket.closeCode()).toBe(1009)
+  })
+
+  test('where client events come too fast: the others hear ten, and whoever sends hears none', async () => {
+    using ada = await openSocket(svc.url)
+    using bob = await openSocket(svc.url)
+    await subscribe(svc.url, ada, tokenOf('ada'), room.channel)
+    await subscribe(svc.url, bob, tokenOf('bob'), room.channel)
+
+    for (let n = 0; n < 20; n++) ada.send(typing(room.channel, { n }))
+    await ada.settle()
+
+    const typed = (socket: TestSocket) => socket.frames.filter(({ event }) => event === 'client-typing')
+    await expect.poll(() => typed(bob).length).toBeGreaterThanOrEqual(10)
+    expect(typed(bob).slice(0, 10)).toEqual(
+      Array.from({ length: 10 }, (_, n) => ({ ...typing(room.channel, { n }), user_id: `${svc.people.ada.id}` })),
+    )
+    expect([typed(ada).length, typed(bob).length + ada.errors().length]).toEqual([0, 20])
+    expect(new Set(ada.errors())).toEqual(new Set([4301]))
+  })
+
+  test('where frames come without end, and the connection ends for good', async () => {
+    using socket = await openSocket(svc.url)
+    for (let n = 0; n < 200; n++) socket.send({ event: 'pusher:ping' })
+
+    await expect.poll(() => socket.closeCode()).toBe(4009)
+  })
+})
