@@ -79,7 +79,8 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     await inBrowser.register(trpc, { contextOf, bodyLimits, heartbeat: env.SUBSCRIPTIONS_HEARTBEAT })
     await inBrowser.register(jsonApi, { prefix: basePath, ...surface, contextOf, bodyLimits })
   })
-  await app.register(broadcastingAuth, { path: '/api/broadcasting/auth', contextOf: tokenContextOf, bodyLimits })
+  const signing = { path: '/api/broadcasting/auth', contextOf: contexts.recentTokenContextOf, bodyLimits }
+  await app.register(broadcastingAuth, signing)
   await app.register(async (inBrowser) => {
     const sessions = sessionsOf(options)
     await keepSessions(inBrowser, { ...sessions, store: recentSessions(sessions.store) })

@@ -1,0 +1,25 @@
+import { inject } from 'vitest'
+import { startApp } from '../app.ts'
+import { APP_KEY } from '../identity/sessions.ts'
+import { ownDatabase } from '../parts/redis.ts'
+import { type RoomsApp, startRooms } from '../rooms/rooms.ts'
+
+/** Two replicas in this process over one database and, where there is one, one Redis; else one that is both. */
+export async function startPair(settings: Record<string, string> = {}) {
+  await using resources = new AsyncDisposableStack()
+  const redis = inject('redisUrl') ? { REDIS_URL: ownDatabase(14) } : undefined
+  const shared = { APP_KEY, ...redis, ...settings }
+  const svc = resources.use(await startRooms(shared))
+  const other = redis ? resources.use(await startApp({ ...shared, DATABASE_URL: String(svc.env.DATABASE_URL) })) : svc
+  const kept = resources.move()
+  return { svc, urls: [svc.url, other.url], other, [Symbol.asyncDispose]: () => kept.disposeAsync() }
+}
+
+export type Pair = Awaited<ReturnType<typeof startPair>>
+
+/** A room of `ada` with its channel. */
+export async function newChannel({ ada }: Pick<RoomsApp, 'ada'>) {
+  const { one } = await ada.create('rooms', { name: 'Chess' })
+  const slug = String(one.attributes['slug'])
+  return { id: one.id, slug, channel: `private-Rooms.${slug}` }
+}

@@ -1,0 +1,165 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { signIn } from '../kit/browser.ts'
+import { newChannel, type Pair, startPair } from '../kit/realtime/replicas.ts'
+import { authorize, openSocket, subscribe } from '../kit/realtime/socket.ts'
+import { send } from '../kit/rooms/messages.ts'
+import { join, membershipOf } from '../kit/rooms/rooms.ts'
+
+let pair: Pair
+beforeAll(async () => {
+  pair = await startPair()
+})
+afterAll(() => pair[Symbol.asyncDispose]())
+
+type TestSocket = Awaited<ReturnType<typeof openSocket>>
+
+/** Connections of somebody to each replica, all subscribed to a channel. */
+async function listen(token: string, channel: string, stack: DisposableStack): Promise<TestSocket[]> {
+  const sockets = await Promise.all(pair.urls.map((url) => openSocket(url)))
+  for (const [n, socket] of sockets.entries()) {
+    stack.use(socket)
+    await subscribe(pair.urls[n] ?? '', socket, token, channel)
+  }
+  return sockets
+}
+
+const seqsOf = ({ frames }: TestSocket) =>
+  frames.flatMap(({ event, data }) => (event === 'change' ? [(data as { seq: number }).seq] : []))
+const seqsIn = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, n) => first + n)
+function beginOf({ frames }: TestSocket): number {
+  const subscribed = frames.find(({ event }) => event === 'pusher_internal:subscription_succeeded')
+  return (subscribed?.data as { seq: number } | undefined)?.seq ?? 0
+}
+
+describe('a subscription ends on every replica', () => {
+  test('at the place of the log where a member is removed, and the others hear everything in order', async () => {
+    const { svc } = pair
+    using stack = new DisposableStack()
+    const room = await newChannel(svc)
+    await join(svc, room.id, 'bob', 'editor')
+    const adas = await listen(svc.people.ada.token, room.channel, stack)
+    const bobs = await listen(svc.people.bob.token, room.channel, stack)
+    const { id = '' } = (await membershipOf(svc, room.id, svc.people.bob.id)) ?? {}
+
+    const posts = Array.from({ length: 30 }, () => send(svc.ada, room.id))
+    const removal = svc.ada.delete(`/room-members/${id}`)
+    await Promise.all([...posts, removal])
+    await Promise.all(Array.from({ length: 5 }, () => send(svc.ada, room.id)))
+
+    const log = await svc.rows<{ seq: number; kind: string; subject: string }>(
+      `select seq::int, kind, subject from change_log where stream = 'room:${room.id}' order by seq`,
+    )
+    const [last, removed] = [
+      log.at(-1)?.seq ?? 0,
+      log.find((row) => row.kind === 'room-members.deleted' && row.subject === id)?.seq ?? 0,
+    ]
+    for (const socket of adas) {
+      await expect.poll(() => seqsOf(socket).at(-1), { timeout: 10_000 }).toBe(last)
+      expect(seqsOf(socket)).toEqual(seqsIn(beginOf(socket) + 1, last))
+    }
+    for (const socket of bobs) {
+      await socket.settle()
+      expect(seqsOf(socket)).toEqual(seqsIn(beginOf(socket) + 1, removed - 1))
+      expect(socket.frames.at(-2)).toMatchObject({ event: 'pusher:subscription_error', channel: room.channel })
+    }
+  })
+
+  test('with the room, after its last change', async () => {
+    const { svc } = pair
+    using stack = new DisposableStack()
+    const room = await newChannel(svc)
+    const sockets = await listen(svc.people.ada.token, room.channel, stack)
+
+    await svc.ada.delete(`/rooms/${room.id}`)
+
+    for (const { frames } of sockets) {
+      await expect.poll(() => frames.at(-1)?.event, { timeout: 10_000 }).toBe('pusher:subscription_error')
+      expect(frames.at(-2)).toMatchObject({ event: 'change', data: { kind: 'rooms.deleted', subject: room.id } })
+    }
+  })
+})
+
+describe('a signature that somebody still has', () => {
+  test('is of no use once they are removed, and of use again once they are back', async () => {
+    const { svc } = pair
+    const room = await newChannel(svc)
+    await join(svc, room.id, 'cyd', 'viewer')
+    using socket = await openSocket(svc.url)
+    const { body } = await authorize(svc.url, svc.people.cyd.token, socket.id, room.channel)
+    const { id = '' } = (await membershipOf(svc, room.id, svc.people.cyd.id)) ?? {}
+    const answers = () => socket.frames.flatMap(({ event, channel }) => (channel === room.channel ? [event] : []))
+
+    await svc.ada.delete(`/room-members/${id}`)
+    socket.send({ event: 'pusher:subscribe', data: { ...body, channel: room.channel } })
+    await expect.poll(answers, { timeout: 10_000 }).toEqual(['pusher:subscription_error'])
+    await join(svc, room.id, 'cyd', 'viewer')
+    socket.send({ event: 'pusher:subscribe', data: { ...body, channel: room.channel } })
+
+    await expect.poll(() => answers()[1], { timeout: 10_000 }).toBe('pusher_internal:subscription_succeeded')
+  })
+
+  test('opens nothing once their token is revoked', async () => {
+    const { svc } = pair
+    const person = await svc.user({ abilities: ['read'] })
+    using socket = await openSocket(svc.url)
+    const channel = `private-User.${person.id}`
+    const { body } = await authorize(svc.url, person.token, socket.id, channel)
+    await svc.rows('delete from access_tokens where user_id = $1', [person.id])
+
+    socket.send({ event: 'pusher:subscribe', data: { ...body, channel } })
+
+    await expect.poll(() => socket.frames.at(-1)?.event, { timeout: 10_000 }).toBe('pusher:subscription_error')
+  })
+})
+
+describe('a connection ends for good on every replica', () => {
+  /** Two connections of somebody new, then what ends them. */
+  async function expectEnd(end: (person: { id: number; token: string }) => Promise<unknown>) {
+    using stack = new DisposableStack()
+    const person = await pair.svc.user({ abilities: ['read'] })
+    const sockets = await listen(person.token, `private-User.${person.id}`, stack)
+    const bystanders = await listen(pair.svc.people.ada.token, 'private-AllUsers', stack)
+
+    await end(person)
+
+    for (const socket of sockets) await expect.poll(() => socket.closeCode(), { timeout: 10_000 }).toBe(4009)
+    expect(bystanders.map((socket) => socket.closeCode())).toEqual([undefined, undefined])
+  }
+
+  test('when the token is revoked by which it was signed', () =>
+    expectEnd(async ({ id }) => {
+      const [token] = await pair.svc.host.tokens.listFor({ user: { id } })
+      await pair.svc.host.tokens.revokeFor({ user: { id }, tokenId: token?.id ?? 0 })
+    }))
+
+  test('when the token has run out', () =>
+    expectEnd(({ id }) => pair.svc.rows('update access_tokens set expires_at = now() where user_id = $1', [id])))
+
+  test('when the person is erased', () => expectEnd(({ id }) => pair.svc.host.admin.removeUser({ user: { id } })))
+
+  test('when the session has ended by which it was signed, and only then', async () => {
+    const { svc } = pair
+    const { browser, id } = await signIn(svc, 'sid')
+    const cookie = [...browser.cookies].map((pair) => pair.join('=')).join('; ')
+    const channel = `private-User.${id}`
+    using stack = new DisposableStack()
+    const sockets = await Promise.all(pair.urls.map((url) => openSocket(url)))
+    for (const [n, socket] of sockets.entries()) {
+      stack.use(socket)
+      const answer = await fetch(`${pair.urls[n]}/broadcasting/auth`, {
+        method: 'POST',
+        headers: { cookie, 'sec-fetch-site': 'same-origin' },
+        body: new URLSearchParams({ socket_id: socket.id, channel_name: channel }),
+      })
+      const signed = (await answer.json()) as object
+      await socket.settle({ event: 'pusher:subscribe', data: { ...signed, channel } })
+    }
+    const isSubscribed = ({ frames }: TestSocket) =>
+      frames.some(({ event }) => event.endsWith('subscription_succeeded'))
+    await expect.poll(() => sockets.every(isSubscribed), { timeout: 10_000 }).toBe(true)
+
+    await browser.send('POST', '/logout')
+
+    for (const socket of sockets) await expect.poll(() => socket.closeCode(), { timeout: 10_000 }).toBe(4009)
+  })
+})

@@ -1,0 +1,109 @@
+import { expect, test } from 'vitest'
+import { startApp } from '../kit/app.ts'
+import { authorize, openSocket, subscribe } from '../kit/realtime/socket.ts'
+import { watchStatements } from '../kit/statements.ts'
+
+const PEOPLE = 30
+const ROOMS = 20
+
+const statements = watchStatements()
+
+test('where everybody asks for all of their rooms at once, the database is asked a few times for each person', {
+  timeout: 60_000,
+}, async () => {
+  await using svc = await startApp()
+  const people = await Promise.all(Array.from({ length: PEOPLE }, () => svc.user({ abilities: ['read'] })))
+  await svc.rows(`insert into rooms (name, slug) select 'Room', 'room-' || n from generate_series(1, $1) n`, [ROOMS])
+  await svc.rows(
+    `insert into room_members (room_id, user_id, role) select r.id, u.id, 'editor' from rooms r, users u where u.id = any($1)`,
+    [people.map(({ id }) => id)],
+  )
+  using sockets = new DisposableStack()
+  const opened = await Promise.all(people.map(() => openSocket(svc.url)))
+  for (const socket of opened) sockets.use(socket)
+  statements.taken()
+
+  const channels = Array.from({ length: ROOMS }, (_, n) => `private-Rooms.room-${n + 1}`)
+  await Promise.all(
+    opened.map(async (socket, n) => {
+      const token = people[n]?.token ?? ''
+      await Promise.all(channels.map((channel) => subscribe(svc.url, socket, token, channel)))
+    }),
+  )
+
+  const subscribed = opened.flatMap(({ frames }) => frames.filter(({ event }) => event.endsWith('succeeded')))
+  expect(subscribed).toHaveLength(PEOPLE * ROOMS)
+  expect(statements.taken().length).toBeLessThan(4 * PEOPLE)
+  expect((await authorize(svc.url, people[0]?.token ?? '', '1.1', 'private-Rooms.room-21')).status).toBe(404)
+})
+
+test('more handshakes than a second allows wait for their turn, and none is refused', { timeout: 30_000 }, async () => {
+  await using svc = await startApp({ REALTIME_HANDSHAKES_PER_SECOND: '40' })
+  using sockets = new DisposableStack()
+
+  const opened = await Promise.all(Array.from({ length: 60 }, () => openSocket(svc.url)))
+  for (const socket of opened) sockets.use(socket)
+
+  expect(opened.every(({ frames }) => frames[0]?.event === 'pusher:connection_established')).toBe(true)
+  expect(new Set(opened.map(({ id }) => id)).size).toBe(60)
+})
+
+test('a person has as many connections as they may, and the next is closed for good', async () => {
+  await using svc = await startApp({ REALTIME_CONNECTIONS_PER_PERSON: '2' })
+  const [one, other] = [await svc.user(), await svc.user()]
+  using sockets = new DisposableStack()
+  const open = async ({ token }: { token: string }) => {
+    const socket = sockets.use(await openSocket(svc.url))
+    const { body } = await authorize(svc.url, token, socket.id, 'private-AllUsers')
+    await socket.settle({ event: 'pusher:subscribe', data: { ...body, channel: 'private-AllUsers' } })
+    return socket
+  }
+
+  const [first, second, third] = [await open(one), await open(one), await open(one)]
+  const foreign = await open(other)
+  await expect.poll(() => third.closeCode()).toBe(4004)
+  expect([first, second, foreign].map((socket) => socket.closeCode())).toEqual([undefined, undefined, undefined])
+
+  second.ws.close()
+  const again = async () => {
+    const socket = await open(one)
+    await socket.settle()
+    return socket.closeCode()
+  }
+  await expect.poll(again).toBeUndefined()
+})
+
+test('a full process refuses more connections so that they come back', async () => {
+  await using svc = await startApp({ REVERB_APP_MAX_CONNECTIONS: '1' })
+  using first = await openSocket(svc.url)
+  using second = await openSocket(svc.url)
+
+  await expect.poll(() => second.closeCode()).toBe(4100)
+  expect(first.closeCode()).toBeUndefined()
+})
+
+test('a silent connection is pinged, and one that does not answer is closed', async () => {
+  await using svc = await startApp({ REVERB_APP_PING_INTERVAL: '200ms' })
+  using alive = await openSocket(svc.url)
+  using dead = await openSocket(svc.url, { options: { autoPong: false } })
+
+  await expect.poll(() => dead.closeCode(), { timeout: 10_000 }).toBe(4201)
+  expect(alive.closeCode()).toBeUndefined()
+})
+
+test('a service that stops sends its clients elsewhere in slices, and takes no new ones', {
+  timeout: 30_000,
+}, async () => {
+  const svc = await startApp({ REALTIME_HANDSHAKES_PER_SECOND: '100', SHUTDOWN_TIMEOUT: '5s' })
+  const closed: number[] = []
+  using sockets = new DisposableStack()
+  for (let n = 0; n < 40; n++) {
+    const socket = sockets.use(await openSocket(svc.url))
+    socket.ws.on('close', (code) => closed.push(code))
+  }
+
+  await svc[Symbol.asyncDispose]()
+
+  await expect.poll(() => closed.length).toBe(40)
+  expect(new Set(closed)).toEqual(new Set([4100]))
+})
