@@ -23,6 +23,7 @@ export class Credentials {
   readonly #options: CredentialsOptions
   readonly #connections = new Map<string, Set<Connection>>()
   readonly #loader: DataLoader<string, boolean>
+  readonly #asked = new Map<string, Promise<boolean>>()
   readonly #timer: NodeJS.Timeout
   #next = 0
   #isAsking = false
@@ -42,11 +43,20 @@ export class Credentials {
   /** Whether it still holds; it is watched from then on. */
   async begin(credential: string, connection: Connection): Promise<boolean> {
     if (connection.credentials.has(credential)) return true
-    if (!(await this.#loader.load(credential)) || !connection.isOpen) return false
+    if (!(await this.#holds(credential)) || !connection.isOpen) return false
     connection.credentials.add(credential)
     const connections = this.#connections.get(credential) ?? new Set()
     this.#connections.set(credential, connections.add(connection))
     return true
+  }
+
+  /** All channels of a connection are asked for at once. */
+  #holds(credential: string): Promise<boolean> {
+    const known = this.#asked.get(credential)
+    if (known) return known
+    const asked = this.#loader.load(credential).finally(() => this.#asked.delete(credential))
+    this.#asked.set(credential, asked)
+    return asked
   }
 
   forget(connection: Connection): void {
