@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { createHealthTimer } from '../../server/ops/health-timer.ts'
 import { startApp } from '../kit/app.ts'
-import { failed, health, markerOf, namesOf, temporaryFolder } from '../kit/health.ts'
+import { deep, failed, health, markerOf, namesOf, temporaryFolder } from '../kit/health.ts'
 
 test.for(['', '{', 'null', '{"failed":"perhaps","quickChecks":1}', '{"failed":false,"quickChecks":-4}', '\u0000'])(
   'the marker of the health timer counts as absent when it says %j',
