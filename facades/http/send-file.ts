@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import { create as contentDisposition } from 'content-disposition'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FileContent } from '../../routers/core/file-content.ts'
@@ -26,7 +26,8 @@ export function sendFile(request: FastifyRequest, reply: FastifyReply, file: Fil
     ...(range && { 'content-range': `bytes ${range.start}-${range.end}/${bytes}` }),
   })
   reply.code(range ? 206 : 200)
-  return request.method === 'HEAD' ? undefined : file.read(range)
+  // The framework keeps the length of a stream that it does not send.
+  return request.method === 'HEAD' ? Readable.from([]) : file.read(range)
 }
 
 /** The one part of a file that is asked for; nothing where it is the whole, as which several parts are sent, too. */

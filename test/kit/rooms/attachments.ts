@@ -26,7 +26,7 @@ export async function upload(
   return sendForm(svc, token, form)
 }
 
-async function sendForm(
+export async function sendForm(
   { url }: JsonApiApp,
   token: string | undefined,
   body: FormData | ReadableStream | string,
