@@ -74,7 +74,8 @@ export const deleteUnlinked = statement<{ uuid: string }>(
 /** Values: names of files. Selects those that nothing refers to. */
 export const findOrphans = statement<{ name: string }>(
   'find-orphaned-files',
-  `select name::text from unnest($1::uuid[]) name where not exists (select from attachments where uuid = name)`,
+  `select file.name::text from unnest($1::uuid[]) file (name)
+    where not exists (select from attachments a where a.uuid = file.name)`,
 )
 
 /** Values: the attachment's id. Whoever changes a message waits for its room. */

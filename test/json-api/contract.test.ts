@@ -239,6 +239,7 @@ test('the surface has the addresses that the declared verbs make', () => {
       "PATCH /room-members/:id - users who write",
       "DELETE /room-members/:id - users who write",
       "POST /room-members/:id/actions/accept - users who write",
+      "POST /room-members/:id/actions/preview - users who read",
       "GET /room-members/:id/relationships/room - users who read",
       "GET /room-members/:id/relationships/user - users who read",
       "GET /room-members/:id/room - users who read",

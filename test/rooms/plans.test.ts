@@ -14,6 +14,13 @@ beforeAll(async () => {
     `insert into room_members (room_id, user_id, role)
      select r.id, u.id, 'viewer' from rooms r join users u on u.username like 'u%' and u.id % 500 = r.id % 500 where r.slug like 's%'`,
   )
+  await svc.rows(
+    `insert into attachments (uuid, uploader_id, room_id, name, mime, file_type, bytes, client_encrypted, sealed_key)
+     select gen_random_uuid(), m.user_id, m.room_id, 'a.txt', 'text/plain', 'document', 1, false, 'k' from room_members m
+     union all
+     select gen_random_uuid(), $1, null, 'b.txt', 'text/plain', 'document', 1, false, 'k'`,
+    [svc.people.ada.id],
+  )
   await svc.rows('analyze')
 }, 120_000)
 afterAll(() => svc[Symbol.asyncDispose]())
@@ -53,6 +60,7 @@ test.for([
   ['rooms', 'rooms', 3],
   ['room-members', 'room_members', 6],
   ['users', 'users', 2],
+  ['attachments', 'attachments', 7],
 ] as const)(
   'a page of %s goes over nothing that its caller may not see, however much there is',
   async ([type, table, found]) => {
