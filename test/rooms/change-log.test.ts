@@ -94,6 +94,7 @@ describe('the change log', () => {
         seq: 1,
         kind: 'things.created',
         subject: '1',
+        number: null,
         epoch: expect.stringMatching(/^[0-9a-f]{12}$/),
         at: expect.stringMatching(/^\d{4}-.*Z$/),
       },
