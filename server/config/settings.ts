@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { aiShape } from './settings/ai.ts'
+import { filesRules, filesShape } from './settings/files.ts'
 import { identityShape } from './settings/identity.ts'
 import { loginRules, loginShape } from './settings/login.ts'
 import { processShape } from './settings/process.ts'
@@ -15,6 +16,7 @@ export const shape = {
   ...aiShape,
   ...roomsShape,
   ...realtimeShape,
+  ...filesShape,
   ...systemShape,
 }
 
@@ -39,7 +41,7 @@ const inProduction = (name: keyof typeof required) =>
 
 export const settings = z
   .object(shape)
-  .check(...(Object.keys(required) as (keyof typeof required)[]).map(inProduction), ...loginRules)
+  .check(...(Object.keys(required) as (keyof typeof required)[]).map(inProduction), ...loginRules, ...filesRules)
 
 /** The settings, and all variables of the environment, which configuration files may refer to by `${NAME}`. */
 export type Env = z.output<typeof settings> & { variables: Record<string, string | undefined> }

@@ -28,7 +28,6 @@ const main = join(import.meta.dirname, 'sandbox/main.ts')
 /** Its own code, and wherever its parsers may be installed. */
 const readableFolders = [
   join(import.meta.dirname, 'sandbox'),
-  join(import.meta.dirname, '../../routers/ports'),
   ...(createRequire(import.meta.url).resolve.paths('unpdf') ?? []),
 ]
 

@@ -1,50 +1,44 @@
-import type { Readable } from 'node:stream'
-import { bulkhead } from 'cockatiel'
-import { z } from 'zod'
-import { type ExtractedText, type TextExtractor, unreadableReasons } from '../../routers/ports/text-extractor.ts'
-import { runSandbox, type SandboxEnd } from './run-sandbox.ts'
-import type { Task } from './sandbox/main.ts'
+import type { Log } from '../../routers/ports/log.ts'
+import type { ExtractedText, FileToRead, TextExtractor } from '../../routers/ports/text-extractor.ts'
+import type { Converter } from './converters/converter.ts'
+import type { SandboxPool } from './sandbox-pool.ts'
+import { textKindOf } from './text-kinds.ts'
 
-export interface ExtractorOptions extends Omit<Task, 'kind'> {
-  /** Files that are read at once; more wait. */
-  workers: number
+interface ExtractorParts {
+  sandboxes: SandboxPool
+  converter?: Converter | undefined
+  log: Log
 }
 
-/** Reads each file in a process of its own that is killed where it takes more than its share. */
-export function createTextExtractor({ workers, ...bounds }: ExtractorOptions): TextExtractor {
-  const places = bulkhead(workers, Number.POSITIVE_INFINITY)
+/** Text is taken as it is; other files are read by the converter, where there is one that takes them, or by our parsers. */
+export function createTextExtractor({ sandboxes, converter, log }: ExtractorParts): TextExtractor {
+  const byConverter = (file: FileToRead, signal?: AbortSignal) => {
+    if (!converter || textKindOf(file.mime) === 'plain') return undefined
+    return convert(file, converter, sandboxes, signal).catch((error: unknown) => {
+      if (signal?.aborted || !textKindOf(file.mime)) throw error
+      log.warn({ error }, 'a file could not be converted, and is read without the converter')
+    })
+  }
   return {
-    extract: (file, kind, signal = new AbortController().signal) =>
-      places.execute(() => run(file, { kind, ...bounds }, signal)),
+    mayRead: (mime) => converter !== undefined || textKindOf(mime) !== undefined,
+    extract: async (file, signal) => (await byConverter(file, signal)) ?? parse(file, sandboxes, signal),
   }
 }
 
-async function run(file: Readable, task: Task, signal: AbortSignal): Promise<ExtractedText> {
-  signal.throwIfAborted()
-  const late = AbortSignal.timeout(task.timeout)
-  const end = await runSandbox(file, task, AbortSignal.any([signal, late]))
-  signal.throwIfAborted()
-  if (late.aborted && end.tookAll) return { unreadable: 'too-slow' }
-  if (!late.aborted && end.signal && outOfMemory.has(end.signal)) return { unreadable: 'too-much-memory' }
-  return resultOf(end)
+/** Nothing where the converter does not take such files. */
+async function convert(
+  file: FileToRead,
+  { accepts, convert, answers }: Converter,
+  sandboxes: SandboxPool,
+  signal?: AbortSignal,
+): Promise<ExtractedText | undefined> {
+  if (!(await accepts(file.mime))) return undefined
+  const found = await sandboxes.read(await convert(file, signal), answers, signal)
+  if ('text' in found) return found
+  throw new Error(`the answer of the file converter is ${found.unreadable}`)
 }
 
-/** How the engine ends when its heap is full, and how the watchdog and the kernel end a process. */
-const outOfMemory: ReadonlySet<NodeJS.Signals> = new Set([
-  'SIGKILL',
-  'SIGABRT',
-  'SIGTRAP',
-  'SIGILL',
-  'SIGSEGV',
-  'SIGBUS',
-])
-
-const result = z.union([
-  z.object({ text: z.string(), truncated: z.boolean() }),
-  z.object({ unreadable: z.enum(unreadableReasons) }),
-])
-
-function resultOf({ code, signal, output, tookAll }: SandboxEnd): ExtractedText {
-  if (code !== 0 || !tookAll) throw new Error(`a file could not be read: its process ended with ${signal ?? code}`)
-  return result.parse(JSON.parse(output))
+async function parse(file: FileToRead, sandboxes: SandboxPool, signal?: AbortSignal): Promise<ExtractedText> {
+  const kind = textKindOf(file.mime)
+  return kind ? sandboxes.read(file.open(), kind, signal) : { text: '', truncated: false }
 }

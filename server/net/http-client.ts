@@ -17,7 +17,8 @@ export interface HttpClient {
 interface OutboundRequest {
   method: Dispatcher.HttpMethod
   headers: Record<string, string>
-  body: string | null
+  /** A stream is sent as it is read, and ends the request where it breaks off. */
+  body: string | Readable | null
   signal: AbortSignal | null
 }
 

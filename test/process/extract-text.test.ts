@@ -6,16 +6,16 @@ import { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import type { TextKind } from '../../routers/ports/text-extractor.ts'
-import { createTextExtractor } from '../../server/files/text-extractor.ts'
+import type { TextKind } from '../../server/files/sandbox/text-kind.ts'
+import { createSandboxPool } from '../../server/files/sandbox-pool.ts'
 import { docx, odt, pptx, xlsx } from '../kit/sample-files/documents.ts'
 import { pdf } from '../kit/sample-files/pdf.ts'
 import { deflatedZeros, zip } from '../kit/sample-files/zip.ts'
 
 const MB = 1024 * 1024
 const bounds = { workers: 2, memory: 512 * MB, timeout: 30_000, maxCharacters: 10_000 }
-const extractor = createTextExtractor(bounds)
-const extract = (bytes: Buffer, kind: TextKind, by = extractor) => by.extract(Readable.from([bytes]), kind)
+const sandboxes = createSandboxPool(bounds)
+const extract = (bytes: Buffer, kind: TextKind, by = sandboxes) => by.read(Readable.from([bytes]), kind)
 const text = (text: string) => ({ text, truncated: false })
 
 const rtf = String.raw`{\rtf1\ansi Guten {\b Tag}\par W\'f6rter}`
@@ -99,13 +99,13 @@ test('text beyond what is kept is left out, and said to be', async () => {
 
 test('a file that takes too much memory ends its own process only', async () => {
   const held = process.memoryUsage.rss()
-  const small = createTextExtractor({ ...bounds, memory: 160 * MB })
+  const small = createSandboxPool({ ...bounds, memory: 160 * MB })
   expect(await extract(Buffer.alloc(200 * MB, 'a'), 'plain', small)).toEqual({ unreadable: 'too-much-memory' })
   expect(process.memoryUsage.rss() - held).toBeLessThan(300 * MB)
 })
 
 test('a file that takes too long ends its own process only', async () => {
-  const hasty = createTextExtractor({ ...bounds, timeout: 5000 })
+  const hasty = createSandboxPool({ ...bounds, timeout: 5000 })
   const endless = pdf({ lines: ['x'], repeated: 5000, drawing: 'q Q '.repeat(500_000) })
   expect(await extract(endless, 'pdf', hasty)).toEqual({ unreadable: 'too-slow' })
 })
@@ -117,13 +117,13 @@ test('a file that cannot be read to its end is an error, not a reason', async ()
       throw new Error('the disk is gone')
     })(),
   )
-  await expect(extractor.extract(broken, 'pdf')).rejects.toThrow('the disk is gone')
+  await expect(sandboxes.read(broken, 'pdf')).rejects.toThrow('the disk is gone')
 })
 
 test('an extraction that is not wanted any more ends at once', async () => {
   const stop = new AbortController()
   const never = new Readable({ read() {} })
-  const extraction = extractor.extract(never, 'plain', stop.signal)
+  const extraction = sandboxes.read(never, 'plain', stop.signal)
   stop.abort()
   await expect(extraction).rejects.toThrow('abort')
 })

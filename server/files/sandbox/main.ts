@@ -1,12 +1,16 @@
 import { buffer } from 'node:stream/consumers'
-import type { TextKind } from '../../../routers/ports/text-extractor.ts'
+import { type AnswerKind, isAnswer } from './answer-kinds.ts'
 import { type Collector, createCollector } from './collector.ts'
 import { cutOff } from './no-network.ts'
+import type { TextKind } from './text-kind.ts'
 import { Unreadable } from './unreadable.ts'
 import { watch } from './watchdog.ts'
 
+/** A file, or what a service made of one. */
+export type ContentKind = TextKind | AnswerKind
+
 export interface Task {
-  kind: TextKind
+  kind: ContentKind
   maxCharacters: number
   /** Memory in bytes. */
   memory: number
@@ -33,6 +37,7 @@ async function extract(bytes: Buffer) {
 /** A parser is loaded only for files that need it. */
 async function read(bytes: Buffer, text: Collector): Promise<void> {
   const { kind } = task
+  if (isAnswer(kind)) return (await import('./answers.ts')).readAnswer(bytes, kind, text)
   if (kind === 'pdf') return (await import('./pdf.ts')).readPdf(bytes, text)
   if (kind === 'docx') return (await import('./office.ts')).readDocx(bytes, text)
   if (kind === 'plain') return (await import('./plain.ts')).readPlain(bytes, text)

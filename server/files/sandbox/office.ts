@@ -1,7 +1,7 @@
 import mammoth from 'mammoth'
 import { parseOffice } from 'officeparser'
-import type { TextKind } from '../../../routers/ports/text-extractor.ts'
 import type { Collector } from './collector.ts'
+import type { TextKind } from './text-kind.ts'
 import { Unreadable } from './unreadable.ts'
 import { guardZip } from './zip-guard.ts'
 

@@ -1,0 +1,61 @@
+import { z } from 'zod'
+import { timerDuration } from '../../../routers/ports/duration.ts'
+import { count } from './kinds.ts'
+
+const MB = 1024 * 1024
+
+const address = z
+  .url({ protocol: /^https?$/, error: 'must begin with https:// or http://' })
+  .transform((url) => url.replace(/\/+$/, ''))
+
+const key = z.string().min(1).optional()
+
+/** Settings of the text that models get of files. */
+export const filesShape = {
+  FILE_TEXT_WORKERS: count(1, 1, 16).describe(
+    'How many files are read at once for their text, each by a process of its own',
+  ),
+  FILE_TEXT_MEMORY: count(512 * MB, 160 * MB).describe('Memory that reading the text of a file may take, in bytes'),
+  FILE_TEXT_TIMEOUT: timerDuration.prefault('60s').describe('How long reading the text of a file may take'),
+  FILE_TEXT_MAX_CHARACTERS: count(500_000, 1000, 5_000_000).describe(
+    'How many characters are kept of the text of a file',
+  ),
+  FILE_CONVERTER: z
+    .enum(['svc_converter', 'gwdg_docling', 'kreuzberg'])
+    .optional()
+    .describe(
+      'Service that turns files into text; `svc_converter` when absent and its address is set, else the built-in parsers alone, which also stand in for it',
+    ),
+  SVC_FILE_CONVERTER_API_URL: address.optional().describe('Address to which `svc_converter` takes files'),
+  SVC_FILE_CONVERTER_API_KEY: key.describe('Key of `svc_converter`').meta({ secret: true }),
+  SVC_FILE_CONVERTER_TIMEOUT: timerDuration.prefault('60s').describe('How long to wait for `svc_converter`'),
+  GWDG_FILE_CONVERTER_API_URL: address
+    .prefault('https://chat-ai.academiccloud.de/v1/documents/convert')
+    .describe('Address to which `gwdg_docling` takes files'),
+  GWDG_API_KEY: key.describe('Key of `gwdg_docling`').meta({ secret: true }),
+  GWDG_FILE_CONVERTER_TIMEOUT: timerDuration.prefault('240s').describe('How long to wait for `gwdg_docling`'),
+  KREUZBERG_FILE_CONVERTER_API_URL: address.optional().describe('Address of `kreuzberg`, without `/extract`'),
+  KREUZBERG_FILE_CONVERTER_TIMEOUT: timerDuration.prefault('60s').describe('How long to wait for `kreuzberg`'),
+}
+
+const needed = {
+  svc_converter: ['SVC_FILE_CONVERTER_API_URL', 'SVC_FILE_CONVERTER_API_KEY'],
+  gwdg_docling: ['GWDG_API_KEY'],
+  kreuzberg: ['KREUZBERG_FILE_CONVERTER_API_URL'],
+} as const
+
+/** The service that is chosen, by its name or by its address. */
+export function chosenConverter(env: { FILE_CONVERTER?: unknown; SVC_FILE_CONVERTER_API_URL?: unknown }) {
+  const { FILE_CONVERTER: named, SVC_FILE_CONVERTER_API_URL: own } = env
+  return (named ?? (own ? 'svc_converter' : undefined)) as keyof typeof needed | undefined
+}
+
+export const filesRules = Object.entries(needed).flatMap(([converter, names]) =>
+  names.map((name) =>
+    z.refine<Record<string, unknown>>((env) => chosenConverter(env) !== converter || env[name] !== undefined, {
+      path: [name],
+      message: `is required by the file converter ${converter}`,
+      when: () => true,
+    }),
+  ),
+)

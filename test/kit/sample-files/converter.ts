@@ -1,0 +1,43 @@
+import { createServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+
+interface Converting {
+  /** What it answers a file with. */
+  answer: Buffer | string
+  status?: number
+  /** What it answers where it is asked for its formats. */
+  formats?: unknown
+}
+
+export interface ReceivedFile {
+  path: string | undefined
+  authorization: string | undefined
+  /** The fields of the form by their names. */
+  form: FormData
+}
+
+/** A service that turns files into text, as the three protocols have it. */
+export async function startConverter({ answer, status = 200, formats }: Converting) {
+  const received: ReceivedFile[] = []
+  const server = createServer(async (request, response) => {
+    if (request.method === 'GET') return response.end(JSON.stringify(formats))
+    received.push({ path: request.url, authorization: request.headers.authorization, form: await formOf(request) })
+    response.statusCode = status
+    return response.end(answer)
+  })
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    received,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}
+
+const formOf = async (request: IncomingMessage) =>
+  new Response(new Uint8Array(await buffer(request)), {
+    headers: { 'content-type': request.headers['content-type'] ?? '' },
+  }).formData()

@@ -1,0 +1,114 @@
+import { Readable } from 'node:stream'
+import { expect, test } from 'vitest'
+import { readEnv } from '../../server/config/env.ts'
+import { createConverter } from '../../server/files/converters/create-converter.ts'
+import { createSandboxPool } from '../../server/files/sandbox-pool.ts'
+import { createTextExtractor } from '../../server/files/text-extractor.ts'
+import { createLog } from '../../server/ops/log.ts'
+import { startConverter } from '../kit/sample-files/converter.ts'
+import { pdf } from '../kit/sample-files/pdf.ts'
+import { deflatedZeros, zip } from '../kit/sample-files/zip.ts'
+
+const MB = 1024 * 1024
+const sandboxes = createSandboxPool({ workers: 1, memory: 512 * MB, timeout: 30_000, maxCharacters: 10_000 })
+
+/** Reads a file with the converter of these settings, or our parsers where there is none. */
+async function extract(
+  settings: Record<string, string>,
+  mime = 'application/pdf',
+  bytes = pdf({ lines: ['our own'] }),
+) {
+  const converter = createConverter(readEnv(settings))
+  const extractor = createTextExtractor({ sandboxes, converter, log: createLog('silent') })
+  try {
+    return await extractor.extract({ mime, bytes: bytes.length, open: () => Readable.from([bytes]) })
+  } finally {
+    await converter?.close()
+  }
+}
+
+const ownKey = { SVC_FILE_CONVERTER_API_KEY: 'key-1' }
+const fromService = { text: 'from the service', truncated: false }
+const fromParser = { text: 'our own', truncated: false }
+const markdown = zip([
+  { name: 'output/file.md', content: 'from the service' },
+  { name: 'output/picture.png', content: 'a picture' },
+])
+
+test('the default converter gets a file with its key and answers with an archive of Markdown', async () => {
+  await using service = await startConverter({ answer: markdown, formats: { supported_formats: ['.pdf', 'docx'] } })
+  const settings = { SVC_FILE_CONVERTER_API_URL: `${service.url}/extract`, ...ownKey }
+  expect(await extract(settings)).toEqual(fromService)
+
+  const [received] = service.received
+  expect(received).toMatchObject({ path: '/extract', authorization: 'Bearer key-1' })
+  const sent = received?.form.get('file') as File
+  expect(sent).toMatchObject({ name: 'file.pdf', type: 'application/pdf' })
+  expect(Buffer.from(await sent.arrayBuffer())).toEqual(pdf({ lines: ['our own'] }))
+})
+
+test('the docling converter gets a document and answers with Markdown in JSON', async () => {
+  await using service = await startConverter({
+    answer: JSON.stringify({ markdown: 'from the service', filename: 'file.md', images: [] }),
+  })
+  const settings = { FILE_CONVERTER: 'gwdg_docling', GWDG_FILE_CONVERTER_API_URL: service.url, GWDG_API_KEY: 'key-2' }
+  expect(await extract(settings)).toEqual(fromService)
+  expect(service.received[0]?.authorization).toBe('Bearer key-2')
+  expect(service.received[0]?.form.has('document')).toBe(true)
+})
+
+test('kreuzberg gets a file with how to read it and answers with a list', async () => {
+  await using service = await startConverter({
+    answer: JSON.stringify([{ content: 'from the service', mime_type: 'text/plain', images: [] }]),
+    formats: [{ extension: 'pdf', mime_type: 'application/pdf' }],
+  })
+  expect(await extract({ FILE_CONVERTER: 'kreuzberg', KREUZBERG_FILE_CONVERTER_API_URL: service.url })).toEqual(
+    fromService,
+  )
+  const [received] = service.received
+  expect(received?.path).toBe('/extract')
+  expect(received?.form.has('files')).toBe(true)
+  expect(JSON.parse(String(received?.form.get('config')))).toMatchObject({ ocr: { language: 'deu+eng' } })
+})
+
+test('a picture is read by a converter that takes pictures', async () => {
+  await using service = await startConverter({ answer: markdown, formats: { supported_formats: ['png'] } })
+  const settings = { SVC_FILE_CONVERTER_API_URL: service.url, ...ownKey }
+  expect(await extract(settings, 'image/png')).toEqual(fromService)
+  expect(await extract(settings, 'image/gif')).toEqual({ text: '', truncated: false })
+})
+
+test('text and what a converter does not take are not sent to it', async () => {
+  await using service = await startConverter({ answer: markdown, formats: { supported_formats: ['docx', 'txt'] } })
+  const settings = { SVC_FILE_CONVERTER_API_URL: service.url, ...ownKey }
+  expect(await extract(settings)).toEqual(fromParser)
+  expect(await extract(settings, 'text/plain', Buffer.from('our own'))).toEqual(fromParser)
+  expect(service.received).toEqual([])
+})
+
+const bomb = zip([{ name: 'a.md', content: '', deflated: deflatedZeros(2048), claimedSize: 2 ** 31 }])
+
+test.each([
+  ['an error', { answer: 'busy', status: 503 }],
+  ['something else than an archive', { answer: 'no archive' }],
+  ['an archive that inflates to 2 GiB', { answer: bomb }],
+])('where a converter answers with %s, our parsers read the file', async (_, answering) => {
+  await using service = await startConverter({ ...answering, formats: { supported_formats: ['pdf'] } })
+  expect(await extract({ SVC_FILE_CONVERTER_API_URL: service.url, ...ownKey })).toEqual(fromParser)
+  expect(service.received).toHaveLength(1)
+})
+
+test('where a converter fails with a file that we have no parser for, another try may succeed', async () => {
+  await using service = await startConverter({ answer: 'busy', status: 503, formats: { supported_formats: ['png'] } })
+  const settings = { SVC_FILE_CONVERTER_API_URL: service.url, ...ownKey }
+  await expect(extract(settings, 'image/png')).rejects.toThrow('answered 503')
+})
+
+test.each([
+  [{ FILE_CONVERTER: 'svc_converter' }, 'SVC_FILE_CONVERTER_API_URL'],
+  [{ SVC_FILE_CONVERTER_API_URL: 'http://127.0.0.1' }, 'SVC_FILE_CONVERTER_API_KEY'],
+  [{ FILE_CONVERTER: 'gwdg_docling' }, 'GWDG_API_KEY'],
+  [{ FILE_CONVERTER: 'kreuzberg' }, 'KREUZBERG_FILE_CONVERTER_API_URL'],
+])('a converter that lacks a setting is refused at the start: %o', (given, name) => {
+  expect(() => readEnv(given)).toThrow(`${name}: is required by the file converter`)
+})
