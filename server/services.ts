@@ -9,6 +9,7 @@ import type { Settings } from '../routers/core/settings.ts'
 import { Slots } from '../routers/core/slots.ts'
 import { lockKeychain } from '../routers/identity/keychain-lock.ts'
 import { resources } from '../routers/index.ts'
+import type { KeyValueStore } from '../routers/ports/key-value-store.ts'
 import type { Vault } from '../routers/ports/vault.ts'
 import { createCatalogue } from '../routers/resource/catalogue.ts'
 import { letGoOfAttachments } from '../routers/rooms/attachments/remove.ts'
@@ -25,6 +26,7 @@ import { publicSettings } from './config/public-settings.ts'
 import type { Env } from './config/settings.ts'
 import { generatedKey } from './database/cluster-lock.ts'
 import type { Database } from './database/database.ts'
+import { openTexts } from './files/open-texts.ts'
 import { type Authenticator, createAuthenticator } from './http/credentials.ts'
 import { openLogin } from './login/index.ts'
 import { createHealthChecks } from './ops/health-checks.ts'
@@ -34,6 +36,7 @@ import { createChangeBus } from './stores/change-bus.ts'
 import { LoggedStreams } from './stores/change-streams.ts'
 import { watchCredentials } from './stores/credential-watch.ts'
 import { createFileStore } from './stores/file-store.ts'
+import { createJobQueue, type DatabaseJobQueue } from './stores/job-queue.ts'
 import { createKeyValue } from './stores/key-value.ts'
 import { createRoomDirectory } from './stores/room-directory.ts'
 import { createStorage } from './stores/storage.ts'
@@ -46,6 +49,8 @@ export interface ServiceBundle {
   authenticator: Authenticator
   /** What the cookies of sessions are signed with: the first signs, all are believed. */
   cookieSecrets: string[]
+  /** Takes no job before it is told to. */
+  jobQueue: DatabaseJobQueue
   close(): Promise<void>
 }
 
@@ -58,16 +63,18 @@ export interface ServiceParts {
 }
 
 export async function compose({ env, database, log, temporaryDir }: ServiceParts): Promise<ServiceBundle> {
-  const { sql, readInBatches, em } = database
+  const { sql, readInBatches, em, pool } = database
   const appKey = env.APP_KEY ?? (await generatedKey(env.DATA_DIR))
   const settings = settingsOf(env, appKey)
   const vault = createVault(appKey, env.APP_PREVIOUS_KEYS)
   const hooks = listen(createHooks())
   const extensions = extend(hooks, await loadExtensions(env.EXTENSIONS), log)
-  const { kv, answers, limiter, close: closeKeyValue } = await createKeyValue(env.REDIS_URL)
+  const { close: closeKeyValue, ...keyValue } = await createKeyValue(env.REDIS_URL)
   const { close: closeChanges, ...changes } = await followChanges(env, sql, log)
   const models = createGateway(vault)
   const authenticator = createAuthenticator(sql, settings, log)
+  const jobQueue = createJobQueue({ pool, log })
+  const texts = openTexts(env, log)
   const usageLedger = createUsageLedger({ sql, log, onReached: tellReached(hooks, log) })
   const services: Services = {
     em,
@@ -75,19 +82,17 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
     readInBatches,
     hooks,
     settings,
-    kv,
-    answers,
+    ...keyValue,
     ...changes,
-    limiter,
-    ...openLogin(env, limiter, log),
+    ...openLogin(env, keyValue.limiter, log),
     models,
     ...filesOf(env),
     usageLedger,
+    jobQueue,
+    textExtractor: texts.extractor,
     vault,
-    storage: createStorage(env.DATA_DIR),
-    ...attachmentParts(env, vault),
-    healthChecks: createHealthChecks(sql, kv, env.DATA_DIR),
-    healthTimer: createHealthTimer(env.HEALTH_DEEP_EVERY, temporaryDir),
+    ...storesOf(env, vault),
+    ...healthOf(env, database, keyValue.kv, temporaryDir),
     extensions,
     resources: createCatalogue(resources, em.getMetadata()),
     labels: await loadLabels(env.LABELS_DIR),
@@ -95,11 +100,12 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
   }
   const close = async () => {
     closeChanges()
+    await jobQueue.close()
     await Promise.all([usageLedger.close(), authenticator.flush()])
-    await Promise.all([models.close(), closeKeyValue(), changes.changeBus.close()])
+    await Promise.all([texts.close(), models.close(), closeKeyValue(), changes.changeBus.close()])
   }
   const cookieSecrets = [appKey, ...env.APP_PREVIOUS_KEYS].map(cookieSecret)
-  return { services, authenticator, cookieSecrets, close }
+  return { services, authenticator, cookieSecrets, jobQueue, close }
 }
 
 async function followChanges(env: Env, sql: Sql, log: FastifyBaseLogger) {
@@ -115,9 +121,17 @@ async function followChanges(env: Env, sql: Sql, log: FastifyBaseLogger) {
   return { changeBus, changeStreams, roomDirectory: createRoomDirectory(sql, changeBus), subscriptions, close }
 }
 
-const attachmentParts = (env: Env, vault: Vault): Pick<Services, 'files' | 'uploads'> => ({
+const storesOf = (env: Env, vault: Vault): Pick<Services, 'storage' | 'files' | 'uploads'> => ({
+  storage: createStorage(env.DATA_DIR),
   files: createFileStore(vault, env.DATA_DIR),
   uploads: new Slots({ perKey: env.UPLOADS_PER_PERSON, inAll: env.UPLOADS_AT_ONCE }),
+})
+
+type Health = Pick<Services, 'healthChecks' | 'healthTimer'>
+
+const healthOf = (env: Env, { sql }: Database, kv: KeyValueStore, temporaryDir?: string): Health => ({
+  healthChecks: createHealthChecks(sql, kv, env.DATA_DIR),
+  healthTimer: createHealthTimer(env.HEALTH_DEEP_EVERY, temporaryDir),
 })
 
 /** What is read anew each time it is asked for. */

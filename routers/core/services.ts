@@ -5,6 +5,7 @@ import type { ChangeStreams } from '../ports/change-streams.ts'
 import type { FileStore } from '../ports/file-store.ts'
 import type { FrontendMigrationFile } from '../ports/frontend-migrations.ts'
 import type { HealthChecks, HealthTimer } from '../ports/health.ts'
+import type { JobQueue } from '../ports/job-queue.ts'
 import type { AnswerStore, KeyValueStore } from '../ports/key-value-store.ts'
 import type { LimitsConfig } from '../ports/limits-config.ts'
 import type { LocalAccounts } from '../ports/local-accounts.ts'
@@ -16,7 +17,11 @@ import type { ModelGateway } from '../ports/models.ts'
 import type { RateLimiter } from '../ports/rate-limiter.ts'
 import type { RoomDirectory } from '../ports/room-directory.ts'
 import type { Storage } from '../ports/storage.ts'
+<<<<<<< HEAD
 import type { Subscriptions } from '../ports/subscriptions.ts'
+=======
+import type { TextExtractor } from '../ports/text-extractor.ts'
+>>>>>>> 613a3cb (Give calls the queue of jobs and what reads the text of files)
 import type { UsageLedger } from '../ports/usage-ledger.ts'
 import type { Vault } from '../ports/vault.ts'
 import type { ResourceCatalogue } from '../resource/catalogue.ts'
@@ -48,6 +53,8 @@ export interface Services {
   limitsConfig: () => Promise<LimitsConfig>
   frontendMigrations: () => Promise<ReadonlyMap<string, FrontendMigrationFile>>
   usageLedger: UsageLedger
+  jobQueue: JobQueue
+  textExtractor: TextExtractor
   vault: Vault
   storage: Storage
   files: FileStore

@@ -94,10 +94,19 @@ function createBoss({ pool, log, heartbeat }: JobQueueOptions & { heartbeat: num
 }
 
 async function begin(boss: PgBoss): Promise<void> {
-  await boss.start()
+  await boss.start().catch(explain)
   const wanted = names.flatMap((name) => [failed(name), name])
   const present = new Set((await boss.getQueues(wanted)).map(({ name }) => name))
   for (const name of wanted) if (!present.has(name)) await boss.createQueue(name)
+}
+
+/** PostgreSQL's code for what a role may not do. */
+const FORBIDDEN = '42501'
+
+function explain(cause: Error & { code?: unknown }): never {
+  if (cause.code !== FORBIDDEN) throw cause
+  const hint = 'Let an administrator run `grant create on database NAME to ROLE`.'
+  throw new Error(`The jobs cannot have their schema ${SCHEMA}: ${cause.message}. ${hint}`, { cause })
 }
 
 /** What is written to the table of jobs must not tell what is in a file, so the reason of a failure is only logged. */
