@@ -23,6 +23,7 @@ import { Session } from './identity/session.ts'
 import { User } from './identity/user.ts'
 import { UserKeychainValue } from './identity/user-keychain-value.ts'
 import { Attachment } from './rooms/attachment.ts'
+import { AttachmentText } from './rooms/attachment-text.ts'
 import { ChangeEpoch, ChangeLogEntry, ChangeStream } from './rooms/change-log.ts'
 import { Room } from './rooms/room.ts'
 import { RoomKey, RoomKeyEpoch } from './rooms/room-key.ts'
@@ -63,6 +64,7 @@ export const entities = [
   RoomMember,
   RoomMessage,
   Attachment,
+  AttachmentText,
   RoomReadMark,
   RoomKey,
   RoomKeyEpoch,

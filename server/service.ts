@@ -16,6 +16,7 @@ import { type ClaimedPort, claimPort, explainPort } from './http/port.ts'
 import { type PeriodicTask, startPeriodicTasks } from './ops/periodic-tasks.ts'
 import { warnAtStart } from './ops/start-warnings.ts'
 import { periodicTasksOf } from './periodic-tasks.ts'
+import { handlersOf } from './queued-jobs.ts'
 import { Realtime } from './realtime/index.ts'
 import { compose, type ServiceBundle } from './services.ts'
 
@@ -117,6 +118,7 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
     log.info(await core.host.limits.sync(), 'limits synchronised')
     await core.host.migrations.register()
     await addAiAvatar(core.host, env)
+    await core.jobQueue.prepare()
     await warnAtStart(core.services)
     const drain = createDrain()
     const app = await buildApp({ ...core, env, log, drain })
@@ -124,6 +126,7 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
     const realtime = new Realtime({ env, services: core.services, server: app.server })
     await claimed.release()
     const url = await app.listen({ port: env.PORT, host: env.HOST }).catch((error) => explainPort(error, env))
+    await core.jobQueue.work(handlersOf(core.services), env.FILE_TEXT_WORKERS)
     const stopPeriodicTasks = startPeriodicTasks(core.periodicTasks, log)
     const stop = async () => {
       const times = { delay: drainDelay(env), timeout: env.SHUTDOWN_TIMEOUT }

@@ -68,7 +68,6 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
   const settings = settingsOf(env, appKey)
   const vault = createVault(appKey, env.APP_PREVIOUS_KEYS)
   const hooks = listen(createHooks())
-  const extensions = extend(hooks, await loadExtensions(env.EXTENSIONS), log)
   const { close: closeKeyValue, ...keyValue } = await createKeyValue(env.REDIS_URL)
   const { close: closeChanges, ...changes } = await followChanges(env, sql, log)
   const models = createGateway(vault)
@@ -93,7 +92,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
     vault,
     ...storesOf(env, vault),
     ...healthOf(env, database, keyValue.kv, temporaryDir),
-    extensions,
+    extensions: extend(hooks, await loadExtensions(env.EXTENSIONS), log),
     resources: createCatalogue(resources, em.getMetadata()),
     labels: await loadLabels(env.LABELS_DIR),
     log,

@@ -22,8 +22,9 @@ const fileWhere = (where: (sql: ParameterBinder) => string) =>
 export const fileById = fileWhere((sql) => `a.id = any(${sql.param('ids')})`)
 export const fileByUuid = fileWhere((sql) => `a.uuid = ${sql.valueOf('uuid')('text')}::uuid`)
 
-/** Values: the person's id. How many bytes they keep. */
-export const sumBytesOf = 'select coalesce(sum(bytes), 0)::float8 as bytes from attachments where uploader_id = ?'
+/** Values: the person's id. How many bytes they keep, and how many of their files are still to be read. */
+export const sumFilesOf = `select coalesce(sum(bytes), 0)::float8 as bytes,
+    count(*) filter (where text_state = 'pending')::int as pending from attachments where uploader_id = ?`
 
 /**
  * Values: the message's id, its room's, the uploader's, and the ids of attachments. Of those, only the uploader's own that

@@ -9,6 +9,16 @@ import { RoomMessage } from './room-message.ts'
 export const fileTypes = ['image', 'document', 'audio', 'video', 'other'] as const
 export type FileType = (typeof fileTypes)[number]
 
+/** Whether the text of a file is there: not yet, yes, for some reason not, or there is none to be expected. */
+export const textStates = ['pending', 'ready', 'failed', 'none'] as const
+
+/**
+ * Why a file gave no text: it needs a password, it is not what it says or broken, it is larger inside than is allowed,
+ * reading it took more memory or time than is allowed, or it could not be read as often as that was tried.
+ */
+export const textFailures = ['encrypted', 'damaged', 'too-large', 'too-much-memory', 'too-slow', 'not-read'] as const
+export type TextFailure = (typeof textFailures)[number]
+
 /** A file that somebody has uploaded, and the message that it belongs to. Its bytes are in the file store. */
 export const Attachment = defineEntity({
   name: 'Attachment',
@@ -38,6 +48,10 @@ export const Attachment = defineEntity({
     clientEncrypted: p.boolean(),
     /** The key of the file, sealed with the application key. */
     sealedKey: p.string(),
+    textState: p.enum(textStates).default('none'),
+    textFailure: p.enum(textFailures).nullable(),
+    /** Whether the file has more text than is kept. */
+    textTruncated: p.boolean().default(false),
   },
 })
 

@@ -7,10 +7,16 @@ export interface JobInputs {
 
 export type JobName = keyof JobInputs
 
+export interface PlannedJob<Name extends JobName> {
+  input: JobInputs[Name]
+  /** Of jobs that wait, the one with the highest priority is next; 0 where it says nothing. */
+  priority?: number
+}
+
 /** Work behind the requests. Any replica does it, one at a time; where that one dies or fails, another tries again. */
 export interface JobQueue {
   /** Plans a job in the transaction of the entity manager: it begins soon after the commit, and never without one. */
-  enqueue<Name extends JobName>(em: EntityManager, name: Name, input: JobInputs[Name]): Promise<void>
+  enqueue<Name extends JobName>(em: EntityManager, name: Name, job: PlannedJob<Name>): Promise<void>
 }
 
 export interface JobHandler<Input> {

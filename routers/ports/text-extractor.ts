@@ -1,11 +1,8 @@
 import type { Readable } from 'node:stream'
+import type { TextFailure } from '../../entities/rooms/attachment.ts'
 
-/**
- * Why a file gave no text: it needs a password, it is not what it says or broken, it is larger inside than is allowed,
- * or reading it took more memory or time than is allowed.
- */
-export const unreadableReasons = ['encrypted', 'damaged', 'too-large', 'too-much-memory', 'too-slow'] as const
-export type Unreadable = (typeof unreadableReasons)[number]
+/** Why a file gives no text, however often it is read. */
+export type Unreadable = Exclude<TextFailure, 'not-read'>
 
 export type ExtractedText =
   /** `truncated` says that the file has more text than is kept. A picture, for example, has none: `''`. */

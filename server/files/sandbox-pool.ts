@@ -1,7 +1,8 @@
 import type { Readable } from 'node:stream'
 import { bulkhead } from 'cockatiel'
 import { z } from 'zod'
-import { type ExtractedText, unreadableReasons } from '../../routers/ports/text-extractor.ts'
+import { textFailures } from '../../entities/rooms/attachment.ts'
+import type { ExtractedText } from '../../routers/ports/text-extractor.ts'
 import { runSandbox, type SandboxEnd } from './run-sandbox.ts'
 import type { ContentKind, Task } from './sandbox/main.ts'
 
@@ -45,7 +46,7 @@ const outOfMemory: ReadonlySet<NodeJS.Signals> = new Set([
 
 const result = z.union([
   z.object({ text: z.string(), truncated: z.boolean() }),
-  z.object({ unreadable: z.enum(unreadableReasons) }),
+  z.object({ unreadable: z.enum(textFailures).exclude(['not-read']) }),
 ])
 
 function resultOf({ code, signal, output, tookAll }: SandboxEnd): ExtractedText {

@@ -1,6 +1,8 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import type { Pool } from 'pg'
 import { type Job, PgBoss } from 'pg-boss'
+import { statement } from '../../entities/sql/statement.ts'
+import { runNamed } from '../../routers/core/run-named.ts'
 import type { JobHandlers, JobInputs, JobName, JobQueue } from '../../routers/ports/job-queue.ts'
 import type { Log } from '../../routers/ports/log.ts'
 
@@ -60,10 +62,17 @@ export function createJobQueue({
 
   return {
     prepare,
-    async enqueue(em, name, input) {
+    async enqueue(em, name, { input, priority = 0 }) {
       await prepare()
-      const retries = { ...terms, retryLimit, retryDelay, heartbeatSeconds: heartbeat, deadLetter: failed(name) }
-      await boss.send(name, input, { ...retries, db: within(em) })
+      const options = {
+        ...terms,
+        priority,
+        retryLimit,
+        retryDelay,
+        heartbeatSeconds: heartbeat,
+        deadLetter: failed(name),
+      }
+      await boss.send(name, input, { ...options, db: within(em, name) })
       const worker = workers.get(name)
       if (worker) setTimeout(() => boss.notifyWorker(worker), WAKE_AFTER_MS).unref()
     },
@@ -121,10 +130,10 @@ const carryOut =
     }
   }
 
-/** Statements that plan a job, in the transaction of the caller. */
-const within = (em: EntityManager) => ({
+/** Plans a job in the transaction of the caller. */
+const within = (em: EntityManager, name: JobName) => ({
   executeSql: async (text: string, values: unknown[] = []) => ({
-    rows: await em.execute(text.replaceAll('?', '\\?').replace(/\$\d+/g, '?'), values),
+    rows: await runNamed(em, statement(`enqueue-${name}`, text), values),
   }),
 })
 

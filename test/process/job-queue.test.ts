@@ -33,7 +33,7 @@ async function replica(url: string, run: JobHandlers['extract-text']['run'] = as
     work: () => queue.work(handlers, 2),
     enqueue: (ids: readonly number[], end: () => void = () => {}) =>
       database.em.fork().transactional(async (em) => {
-        for (const attachmentId of ids) await queue.enqueue(em, 'extract-text', { attachmentId })
+        for (const attachmentId of ids) await queue.enqueue(em, 'extract-text', { input: { attachmentId } })
         end()
       }),
     async [Symbol.asyncDispose]() {

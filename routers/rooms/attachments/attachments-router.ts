@@ -11,11 +11,15 @@ import { reads } from '../../verbs/read.ts'
 import { viewerOf } from '../../verbs/viewer.ts'
 import { ifVersion } from '../../verbs/write-inputs.ts'
 import { attachments } from './attachments.ts'
+import { giveUpText, readText, textOf } from './read-text.ts'
 import { deleteAttachment } from './remove.ts'
 import { sweepAttachments } from './sweep.ts'
 import { upload, uploadInput } from './upload.ts'
 
 const id = attachments.ids.schema
+
+/** A file whose text is still to be read. */
+const waiting = z.strictObject({ attachmentId: z.int().positive() })
 
 const identifier = z
   .string()
@@ -48,6 +52,15 @@ export const attachmentsRouter = router({
     })
     .input(z.strictObject({ identifier }))
     .query(({ ctx, input }) => contentOf(ctx, fileByUuid, { filters: { uuid: uuidIn(input.identifier) } })),
+
+  text: rowAction(attachments, 'text', userWith('read'))
+    .meta({ ...about('Download the text in an attachment, as models read it'), file: 'out' })
+    .input(z.strictObject({ id }))
+    .query(({ ctx, input }) => textOf(ctx, input.id)),
+
+  readText: host.input(waiting).mutation(({ ctx, input }) => readText(ctx, input.attachmentId)),
+
+  giveUpText: host.input(waiting).mutation(({ ctx, input }) => giveUpText(ctx, input.attachmentId)),
 
   delete: userWith('write')
     .meta(exposes(attachments, 'delete'))

@@ -4,6 +4,8 @@ import {
   attachmentIdentifier,
   fileTypes,
   removableAttachments,
+  textFailures,
+  textStates,
   visibleAttachments,
 } from '../../../entities/rooms/attachment.ts'
 import { attribute, one, resource, sortedTimestamps } from '../../resource/declare.ts'
@@ -28,6 +30,15 @@ export const attachments = resource({
       sql: attachmentIdentifier,
     }),
     clientEncrypted: attribute(z.boolean().describe('Whether the bytes are ciphertext, made by a browser.')),
+    textState: attribute(
+      z
+        .enum(textStates)
+        .describe(
+          'Whether its text is there for models: `none` for pictures and ciphertext, or where nothing was found.',
+        ),
+    ),
+    textFailure: attribute(z.enum(textFailures).nullable().describe('Why there is no text, where that failed.')),
+    textTruncated: attribute(z.boolean().describe('Whether the file has more text than is kept.')),
     ...sortedTimestamps,
   },
   relations: { uploader: one('users'), message: one('room-messages', { default: null }) },

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
-import { sumBytesOf } from '../../../entities/rooms/attachment.sql.ts'
+import { sumFilesOf } from '../../../entities/rooms/attachment.sql.ts'
 import { Attachment } from '../../../entities/rooms/attachment.ts'
 import type { Context } from '../../core/context.ts'
 import { interruptible } from '../../core/interruptible.ts'
@@ -81,17 +81,23 @@ function keep(ctx: Context, { person, name, clientEncrypted, file, kind }: Kept)
   return ctx.em().transactional(async (em) => {
     // Two uploads do not go past the quota at once.
     await em.execute('select from users where id = ? for no key update', [person])
-    await assertWithinQuota(ctx, em, person, file.bytes)
+    const { pending } = await assertWithinQuota(ctx, em, person, file.bytes)
     const { name: uuid, bytes, sealedKey } = file
-    const row = em.create(Attachment, { uuid, uploader: person, name, ...kind, bytes, clientEncrypted, sealedKey })
+    const mayHaveText = !clientEncrypted && ctx.services.textExtractor.mayRead(kind.mime)
+    const textState = mayHaveText ? 'pending' : 'none'
+    const facts = { uuid, name, ...kind, bytes, clientEncrypted, sealedKey, textState } as const
+    const row = em.create(Attachment, { uploader: person, ...facts })
     await em.flush()
+    // Those of somebody who uploads many files wait for those of others.
+    const job = { input: { attachmentId: row.id }, priority: -pending }
+    if (mayHaveText) await ctx.services.jobQueue.enqueue(em, 'extract-text', job)
     return row.id
   })
 }
 
 async function assertWithinQuota({ services }: Context, em: EntityManager, person: number, more: number) {
   const { bytesPerPerson } = services.settings.attachments
-  const [kept] = await em.execute<[{ bytes: number }]>(sumBytesOf, [person])
-  if (kept.bytes + more <= bytesPerPerson) return
+  const [kept] = await em.execute<[{ bytes: number; pending: number }]>(sumFilesOf, [person])
+  if (kept.bytes + more <= bytesPerPerson) return kept
   throw new Problem('invalid', { detail: `A person keeps at most ${bytesPerPerson} bytes of files.` })
 }

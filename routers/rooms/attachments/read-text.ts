@@ -1,0 +1,57 @@
+import { Readable } from 'node:stream'
+import { findPendingFile, settleText, type TextOutcome, textById } from '../../../entities/rooms/attachment-text.sql.ts'
+import { changing } from '../../core/changes.ts'
+import type { Context } from '../../core/context.ts'
+import { FileContent } from '../../core/file-content.ts'
+import { Problem } from '../../core/problems.ts'
+import { runNamed } from '../../core/run-named.ts'
+import type { StoredFile } from '../../ports/file-store.ts'
+import type { ExtractedText } from '../../ports/text-extractor.ts'
+import { viewerOf } from '../../verbs/viewer.ts'
+import { attachments } from './attachments.ts'
+import { openText, sealText } from './sealed-text.ts'
+
+/** Reads the text of a file that waits for it; nothing where it is gone or was read before. */
+export async function readText(ctx: Context, attachmentId: number): Promise<void> {
+  const { sql, files, textExtractor } = ctx.services
+  const [found] = await sql(findPendingFile, [attachmentId])
+  if (!found) return
+  const { uuid, mime, bytes, sealedKey } = found
+  const file = { name: uuid, bytes, sealedKey }
+  const extracted = await textExtractor.extract({ mime, bytes, open: () => files.read(file) }, ctx.signal)
+  await settle(ctx, attachmentId, await outcomeOf(ctx, file, extracted))
+}
+
+/** Says of a file that it could not be read as often as that was tried. */
+export const giveUpText = (ctx: Context, attachmentId: number): Promise<void> =>
+  settle(ctx, attachmentId, { state: 'failed', failure: 'not-read', truncated: false, sealed: null })
+
+async function outcomeOf(ctx: Context, file: StoredFile, extracted: ExtractedText): Promise<TextOutcome> {
+  const nothing = { failure: null, truncated: false, sealed: null }
+  if ('unreadable' in extracted) return { ...nothing, state: 'failed', failure: extracted.unreadable }
+  const { text, truncated } = extracted
+  if (text === '') return { ...nothing, state: 'none' }
+  return { ...nothing, state: 'ready', truncated, sealed: await sealText(ctx.services.vault, file, text) }
+}
+
+const settle = (ctx: Context, id: number, { state, failure, truncated, sealed }: TextOutcome): Promise<void> =>
+  changing(ctx, async (em, changes) => {
+    const settled = await runNamed(em, settleText, [id, state, failure, truncated, sealed])
+    for (const { room } of settled) if (room) changes.add([`room:${room}`], 'updated', attachments.type, id)
+  })
+
+/** What models read of a file, as a file of plain text; there is none before it is ready. */
+export async function textOf(ctx: Context, id: string): Promise<FileContent> {
+  const { sql, vault } = ctx.services
+  const values = textById.values({ ...viewerOf(ctx), ids: [attachments.ids.keyOf(id)] })
+  const [found] = await sql(textById.statement, values)
+  if (!found) throw new Problem('not_found')
+  const text = await openText(vault, found, found.sealed)
+  const facts = {
+    name: `${found.name}.txt`,
+    mime: 'text/plain; charset=utf-8',
+    bytes: text.length,
+    tag: `${found.uuid}-text`,
+  }
+  return new FileContent(facts, (range) => Readable.from([text.subarray(range?.start, range && range.end + 1)]))
+}
