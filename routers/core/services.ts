@@ -17,11 +17,8 @@ import type { ModelGateway } from '../ports/models.ts'
 import type { RateLimiter } from '../ports/rate-limiter.ts'
 import type { RoomDirectory } from '../ports/room-directory.ts'
 import type { Storage } from '../ports/storage.ts'
-<<<<<<< HEAD
 import type { Subscriptions } from '../ports/subscriptions.ts'
-=======
 import type { TextExtractor } from '../ports/text-extractor.ts'
->>>>>>> 613a3cb (Give calls the queue of jobs and what reads the text of files)
 import type { UsageLedger } from '../ports/usage-ledger.ts'
 import type { Vault } from '../ports/vault.ts'
 import type { ResourceCatalogue } from '../resource/catalogue.ts'

@@ -68,7 +68,7 @@ function start(task: Task): Child {
 
 function lowerPriority(pid: number | undefined): void {
   try {
-    if (pid) setPriority(pid, constants.priority.PRIORITY_LOW)
+    if (pid) setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL)
   } catch {
     // It may have ended already.
   }

@@ -26,13 +26,16 @@ export function createSandboxPool({ workers, ...bounds }: SandboxOptions): Sandb
 
 async function run(content: Readable, task: Task, signal: AbortSignal): Promise<ExtractedText> {
   signal.throwIfAborted()
-  const late = AbortSignal.timeout(task.timeout)
+  const late = AbortSignal.timeout(CLOCK * task.timeout)
   const end = await runSandbox(content, task, AbortSignal.any([signal, late]))
   signal.throwIfAborted()
-  if (late.aborted && end.tookAll) return { unreadable: 'too-slow' }
+  if (end.signal === 'SIGXCPU' || (late.aborted && end.tookAll)) return { unreadable: 'too-slow' }
   if (!late.aborted && end.signal && outOfMemory.has(end.signal)) return { unreadable: 'too-much-memory' }
   return resultOf(end)
 }
+
+/** A file may take so much longer by the clock than it takes the processor: it gives way to everything else. */
+const CLOCK = 10
 
 /** How the engine ends when its heap is full, and how the watchdog and the kernel end a process. */
 const outOfMemory: ReadonlySet<NodeJS.Signals> = new Set([

@@ -75,7 +75,7 @@ const table: { open: string; by?: Ability; to: string }[] = [
   { open: 'a user', by: 'read', to: 'aiProviders.list aiProviders.get aiProviders.related' },
   { open: 'a user', by: 'read', to: 'aiTools.list aiTools.get aiTools.related' },
   { open: 'a user', by: 'read', to: 'mcpServers.list mcpServers.get mcpServers.related' },
-  { open: 'a user', by: 'read', to: 'attachments.list attachments.get attachments.related attachments.download' },
+  { open: 'a user', by: 'read', to: 'attachments.list attachments.get attachments.related attachments.download attachments.text' },
   { open: 'a user', by: 'read', to: 'attachments.stored' },
   { open: 'a user', by: 'write', to: 'attachments.upload attachments.delete' },
   {

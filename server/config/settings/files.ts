@@ -16,7 +16,9 @@ export const filesShape = {
     'How many files are read at once for their text, each by a process of its own',
   ),
   FILE_TEXT_MEMORY: count(512 * MB, 160 * MB).describe('Memory that reading the text of a file may take, in bytes'),
-  FILE_TEXT_TIMEOUT: timerDuration.prefault('60s').describe('How long reading the text of a file may take'),
+  FILE_TEXT_TIMEOUT: timerDuration
+    .prefault('60s')
+    .describe('Processor time that reading the text of a file may take; ten times as long by the clock'),
   FILE_TEXT_MAX_CHARACTERS: count(500_000, 1000, 5_000_000).describe(
     'How many characters are kept of the text of a file',
   ),

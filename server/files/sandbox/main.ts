@@ -14,7 +14,7 @@ export interface Task {
   maxCharacters: number
   /** Memory in bytes. */
   memory: number
-  /** In milliseconds. */
+  /** Milliseconds of processor time. */
   timeout: number
 }
 

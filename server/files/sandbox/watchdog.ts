@@ -5,13 +5,13 @@ const INTERVAL_MS = 10
 interface Bounds {
   /** Memory in bytes, buffers included. */
   memory: number
-  /** Milliseconds from now. */
+  /** Milliseconds of processor time, which no other program of the machine adds to. */
   timeout: number
 }
 
 /**
- * Ends this process when it holds more memory than it may, runs longer than it may, or outlives its parent. A thread of
- * its own looks, so that a parser that never gives way is ended, too; buffers count, which no limit of a heap sees.
+ * Ends this process when it holds more memory than it may, works longer than it may (by SIGXCPU), or outlives its parent. A
+ * thread of its own looks, so that a parser that never gives way is ended, too; buffers count, which no limit of a heap sees.
  */
 export function watch(bounds: Bounds): void {
   const resourceLimits = { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1, stackSizeMb: 1 }
@@ -21,9 +21,11 @@ export function watch(bounds: Bounds): void {
 if (workerData?.bounds) look(workerData)
 
 function look({ bounds, parent }: { bounds: Bounds; parent: number }): void {
-  const end = performance.now() + bounds.timeout
   const pause = new Int32Array(new SharedArrayBuffer(4))
-  const mayGoOn = () => process.memoryUsage.rss() <= bounds.memory && performance.now() < end && process.ppid === parent
-  while (mayGoOn()) Atomics.wait(pause, 0, 0, INTERVAL_MS)
+  while (process.memoryUsage.rss() <= bounds.memory && process.ppid === parent) {
+    const { user, system } = process.cpuUsage()
+    if ((user + system) / 1000 > bounds.timeout) process.kill(process.pid, 'SIGXCPU')
+    Atomics.wait(pause, 0, 0, INTERVAL_MS)
+  }
   process.kill(process.pid, 'SIGKILL')
 }
