@@ -75,7 +75,11 @@ const table: { open: string; by?: Ability; to: string }[] = [
   { open: 'a user', by: 'read', to: 'aiProviders.list aiProviders.get aiProviders.related' },
   { open: 'a user', by: 'read', to: 'aiTools.list aiTools.get aiTools.related' },
   { open: 'a user', by: 'read', to: 'mcpServers.list mcpServers.get mcpServers.related' },
-  { open: 'a user', by: 'read', to: 'attachments.list attachments.get attachments.related attachments.download attachments.text' },
+  {
+    open: 'a user',
+    by: 'read',
+    to: 'attachments.list attachments.get attachments.related attachments.download attachments.text',
+  },
   { open: 'a user', by: 'read', to: 'attachments.stored' },
   { open: 'a user', by: 'write', to: 'attachments.upload attachments.delete' },
   {
@@ -113,6 +117,7 @@ const table: { open: string; by?: Ability; to: string }[] = [
     to: 'models.list models.sync models.check admin.state limits.list limits.show limits.set limits.remove limits.topUp limits.sync limits.simulate',
   },
   { open: 'the host', to: 'users.find users.search users.show changeLog.restored' },
+  { open: 'the host', to: 'attachments.readText attachments.giveUpText' },
   { open: 'the host', to: 'tokens.createFor tokens.listFor tokens.revokeFor' },
 ]
 

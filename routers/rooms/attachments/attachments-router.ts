@@ -19,7 +19,7 @@ import { upload, uploadInput } from './upload.ts'
 const id = attachments.ids.schema
 
 /** A file whose text is still to be read. */
-const waiting = z.strictObject({ attachmentId: z.int().positive() })
+const waiting = z.strictObject({ attachmentId: z.int().positive().max(2_147_483_647) })
 
 const identifier = z
   .string()
