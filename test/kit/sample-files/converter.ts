@@ -10,7 +10,7 @@ interface Converting {
   formats?: unknown
 }
 
-export interface ReceivedFile {
+interface ReceivedFile {
   path: string | undefined
   authorization: string | undefined
   /** The fields of the form by their names. */
