@@ -5,6 +5,7 @@ const soak = [
   'test/process/kills.test.ts',
   'test/process/rolling-stop.test.ts',
   'test/process/lost-connection.test.ts',
+  'test/realtime/chaos.test.ts',
   'test/ai/limit-history.test.ts',
   'test/json-api/fuzz.test.ts',
   'test/json-api/conformance.test.ts',

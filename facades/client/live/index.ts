@@ -1,5 +1,6 @@
 import { overEvents } from './over-events.ts'
 import { readChanges, type Service } from './service.ts'
+import type { RetryDelay } from './transport.ts'
 
 export { type FollowOptions, follow, type LiveStream } from './follow.ts'
 export { overEvents } from './over-events.ts'
@@ -9,13 +10,13 @@ export { type Changes, type ChangesSince, readChanges, type Service } from './se
 export { type Change, type Listener, type RetryDelay, StreamEnded, type Transport } from './transport.ts'
 
 /** What happens in a room, for `follow`; its transport can be replaced by another one. */
-export const roomStream = (service: Service, id: string) => ({
-  transport: overEvents(service, 'rooms.changes', { input: { id } }),
+export const roomStream = (service: Service, id: string, options: { retryDelay?: RetryDelay } = {}) => ({
+  transport: overEvents(service, 'rooms.changes', { input: { id }, ...options }),
   changesSince: readChanges(service, 'rooms.changesSince', { id }),
 })
 
 /** What happens in the caller's own list of rooms and invitations, for `follow`. */
-export const ownStream = (service: Service) => ({
-  transport: overEvents(service, 'users.changes'),
+export const ownStream = (service: Service, options: { retryDelay?: RetryDelay } = {}) => ({
+  transport: overEvents(service, 'users.changes', options),
   changesSince: readChanges(service, 'users.changesSince'),
 })

@@ -8,7 +8,11 @@ export interface Service {
   headers?: Record<string, string> | (() => Record<string, string> | Promise<Record<string, string>>)
   /** Used in place of the built-in one. */
   fetch?: typeof fetch
+  /** After how many milliseconds a request without an answer is given up; 30,000 unless told otherwise. */
+  timeout?: number
 }
+
+export const timeoutOf = ({ timeout = 30_000 }: Service): number => timeout
 
 /** Calls a procedure that reads, by GET. */
 export async function call(
@@ -58,7 +62,8 @@ export type ChangesSince = (position: string, signal: AbortSignal) => Promise<Ch
 /** Reads changes by `rooms.changesSince` or `users.changesSince`. */
 export const readChanges =
   (service: Service, path: string, input: object = {}): ChangesSince =>
-  async (after, signal) => {
+  async (after, stopped) => {
+    const signal = AbortSignal.any([stopped, AbortSignal.timeout(timeoutOf(service))])
     const response = await call(service, path, { input: { ...input, page: { after } }, signal })
     if (response.ok) return ((await response.json()) as Answer).result.data.meta
     const failure = await failureIn(response)

@@ -1,5 +1,5 @@
 import { eventsOf, type ServerSentEvent } from './server-sent.ts'
-import { assertMayReturn, call, type Failure, failureIn, type Service } from './service.ts'
+import { assertMayReturn, call, type Failure, failureIn, type Service, timeoutOf } from './service.ts'
 import { type Change, retryDelay as patiently, pause, StreamEnded } from './transport.ts'
 
 /** One part of a subscription; its id is the position to come back to. */
@@ -17,9 +17,6 @@ interface ToldOptions {
   retryDelay?: typeof patiently
   signal: AbortSignal
 }
-
-/** How long to wait for the first event, in milliseconds; from then on the service says. */
-const FIRST_EVENT_MS = 60_000
 
 /** Reads a subscription by server-sent events over as many connections as it takes, each behind the last event of the one before. */
 export async function* toldBy(service: Service, path: string, options: ToldOptions): AsyncGenerator<Told, void> {
@@ -41,7 +38,8 @@ class EventConnection {
   attempt = 0
   /** The id of the last event. */
   #last: string | undefined
-  #patience = FIRST_EVENT_MS
+  /** How long to wait for an event, in milliseconds; the first one says how long from then on. */
+  #patience: number
   readonly #service: Service
   readonly #path: string
   readonly #options: ToldOptions
@@ -51,6 +49,7 @@ class EventConnection {
     this.#path = path
     this.#options = options
     this.#last = options.after
+    this.#patience = timeoutOf(service)
   }
 
   /** Reads one connection to its end, which it has, too, where nothing is heard for too long. */

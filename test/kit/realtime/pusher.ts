@@ -18,10 +18,13 @@ interface PusherOptions {
   /** Instead of a token, what a browser sends. */
   headers?: Record<string, string>
   path?: string
+  /** After how many milliseconds of silence it looks whether the connection still holds. */
+  activityTimeout?: number
 }
 
 /** An unmodified pusher-js in this process, as a front end sets it up from the `transfer` block. */
-export function openPusher(url: string, { key = 'svc', token, headers, path = '/ws/transfer' }: PusherOptions = {}) {
+export function openPusher(url: string, given: PusherOptions = {}) {
+  const { key = 'svc', token, headers, path = '/ws/transfer', activityTimeout } = given
   const { hostname, port } = new URL(url)
   const options: Options = {
     cluster: '',
@@ -30,6 +33,7 @@ export function openPusher(url: string, { key = 'svc', token, headers, path = '/
     wsPath: path,
     forceTLS: false,
     enabledTransports: ['ws'],
+    ...(activityTimeout && { activityTimeout, pongTimeout: activityTimeout }),
     channelAuthorization: {
       transport: 'ajax',
       endpoint: token ? `${url}/api/broadcasting/auth` : `${url}/broadcasting/auth`,
