@@ -1,15 +1,8 @@
 import type { Ability } from '../../entities/identity/access-token.ts'
-import type { Role } from '../../entities/identity/user.ts'
+import type { KnownUser } from '../../entities/identity/session.sql.ts'
 import type { UsageType } from '../../entities/sql/columns.ts'
 
-export interface Person {
-  id: number
-  username: string
-  name: string
-  email: string
-  role: Role
-  groups: readonly string[]
-}
+export type Person = Omit<KnownUser, 'hasKeys' | 'passwordChangedAt'>
 
 /** A token by which a person calls; a session has all abilities and no token. */
 export interface Credential {

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { svcConsole } from '../../cli/programs.ts'
 import { readAccounts } from '../../server/login/accounts.ts'
 import { ada, host, keys, type Typing } from '../kit/command-line.ts'
+import { proxyHeaders } from '../kit/identity/proxy-headers.ts'
 
 const { enter, down, ctrlC } = keys
 const byUsername: Typing[] = [
@@ -218,9 +219,7 @@ test('a password at a terminal is not asked for where nobody signs in with one',
   await using machine = await host({
     AUTHENTICATION_METHOD: 'proxy',
     PROXY_ADDRESSES: '127.0.0.1',
-    PROXY_USERNAME_HEADER: 'x-user',
-    PROXY_EMAIL_HEADER: 'x-email',
-    PROXY_NAME_HEADER: 'x-name',
+    ...proxyHeaders,
   })
 
   expect(await machine.run(['add-user', ...ada], { typing: [] })).toMatchObject({ exitCode: 0 })

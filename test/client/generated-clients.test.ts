@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
+import { strict } from '../kit/client/packed.ts'
 
 const run = promisify(execFile)
 const inModules = (path: string) => fileURLToPath(new URL(`../../node_modules/${path}`, import.meta.url))
@@ -15,19 +16,11 @@ const typescript5 = `import { registerHooks } from 'node:module'
 registerHooks({ resolve: (name, context, next) =>
   name === 'typescript' ? next('typescript-5', { ...context, parentURL: ${JSON.stringify(import.meta.url)} }) : next(name, context) })`
 
-const strict = {
-  compilerOptions: {
-    strict: true,
-    exactOptionalPropertyTypes: true,
-    noUncheckedIndexedAccess: true,
-    skipLibCheck: false,
-    module: 'nodenext',
-    target: 'es2024',
-    lib: ['es2024', 'dom', 'dom.iterable'],
-    types: [],
-    rewriteRelativeImportExtensions: true,
-    outDir: 'out',
-  },
+const compilerOptions = {
+  ...strict,
+  lib: ['es2024', 'dom', 'dom.iterable'],
+  rewriteRelativeImportExtensions: true,
+  outDir: 'out',
 }
 
 let svc: TestApp
@@ -50,7 +43,7 @@ afterAll(async () => {
 /** Compiles a program and runs it; what it prints is JSON. */
 async function outcomeOf(name: string, source: string): Promise<unknown> {
   await writeFile(join(folder, `${name}.ts`), source)
-  await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ ...strict, files: [`${name}.ts`] }))
+  await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: [`${name}.ts`] }))
   const complaints = await run(inModules('.bin/tsc'), ['-p', folder]).then(
     () => '',
     ({ stdout }: { stdout: string }) => stdout,

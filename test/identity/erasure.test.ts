@@ -8,6 +8,7 @@ import { metadata } from '../kit/catalogue.ts'
 import { ada, host } from '../kit/command-line.ts'
 import { cloneDatabase } from '../kit/database.ts'
 import { openClient } from '../kit/postgres-client.ts'
+import { afterComparing } from '../kit/while-changing.ts'
 
 /** Foreign keys to users wherever they point from, and columns that by their name hold somebody and refer to no other table. */
 const referring = `
@@ -180,13 +181,7 @@ test('removing a user changes nothing where the accounts cannot be changed', asy
 test('removing a user reaches a sign-in whose password is just compared: there is nobody any more who could begin anew', async () => {
   await using svc = await startApp()
   await addAccount(svc, 'ada')
-  const { localAccounts } = svc.services
-  const compare = localAccounts.verify
-  localAccounts.verify = async (...typed) => {
-    const identity = await compare(...typed)
-    await svc.host.admin.removeUser({ user: { username: 'ada' } })
-    return identity
-  }
+  afterComparing(svc, () => svc.host.admin.removeUser({ user: { username: 'ada' } }))
 
   expect((await openBrowser(svc.url).login('ada')).status).toBe(401)
 })

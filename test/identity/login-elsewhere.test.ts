@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { startApp } from '../kit/app.ts'
 import { openBrowser } from '../kit/browser.ts'
 import { freePort } from '../kit/free-port.ts'
+import { proxyHeaders } from '../kit/identity/proxy-headers.ts'
 import { openBrowser as openForms, startOidcProvider } from '../kit/parts/oidc.ts'
 
 const returns = [
@@ -135,9 +136,7 @@ test('signing in at a provider comes to nothing with a return that nobody was se
 const settings = {
   AUTHENTICATION_METHOD: 'proxy',
   PROXY_ADDRESSES: '127.0.0.1',
-  PROXY_USERNAME_HEADER: 'x-user',
-  PROXY_EMAIL_HEADER: 'x-email',
-  PROXY_NAME_HEADER: 'x-name',
+  ...proxyHeaders,
   PROXY_LOGIN_URL: '/sso/login',
   PROXY_LOGOUT_URL: '/sso/logout',
 }

@@ -1,6 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { startApp } from '../kit/app.ts'
 import { addAccount, identityOf, openBrowser, PASSWORD, signIn } from '../kit/browser.ts'
+import { proxyHeaders } from '../kit/identity/proxy-headers.ts'
 
 const failed = { success: false, error: 'Wrong username or password.', message: 'Login Failed!' }
 
@@ -249,9 +250,7 @@ test('signing in with a password is not there where people sign in elsewhere onl
   await using svc = await startApp({
     AUTHENTICATION_METHOD: 'proxy',
     PROXY_ADDRESSES: '10.9.9.9',
-    PROXY_USERNAME_HEADER: 'x-user',
-    PROXY_EMAIL_HEADER: 'x-email',
-    PROXY_NAME_HEADER: 'x-name',
+    ...proxyHeaders,
   })
 
   expect((await openBrowser(svc.url).login('ada')).status).toBe(404)

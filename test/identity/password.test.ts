@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { accountsFile, readAccounts } from '../../server/login/accounts.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, openBrowser, PASSWORD, signIn, type TestBrowser } from '../kit/browser.ts'
-import { whileChanging } from '../kit/while-changing.ts'
+import { afterComparing, whileChanging } from '../kit/while-changing.ts'
 
 const NEXT = 'another good password'
 
@@ -138,13 +138,7 @@ test('set on the host, a password ends all sessions of the person and makes the 
 test('a sign-in under way while the password changes gets no session', async () => {
   await using svc = await startApp()
   await addAccount(svc, 'ada')
-  const { localAccounts } = svc.services
-  const compare = localAccounts.verify
-  localAccounts.verify = async (...typed) => {
-    const identity = await compare(...typed)
-    await svc.host.password.set({ user: { username: 'ada' }, password: NEXT })
-    return identity
-  }
+  afterComparing(svc, () => svc.host.password.set({ user: { username: 'ada' }, password: NEXT }))
 
   expect(await loginStatus(svc, PASSWORD)).toBe(401)
 })

@@ -1,15 +1,11 @@
-import fastify from 'fastify'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { openApiDocument } from '../../facades/docs/document.ts'
-import { bodyLimitsOf } from '../../facades/http/body-limits.ts'
 import { basePath } from '../../facades/http/names.ts'
-import { jsonApi } from '../../facades/json-api/index.ts'
 import { Members } from '../../facades/json-api/members.ts'
-import { mediaType } from '../../facades/json-api/wire.ts'
-import { createContext } from '../../routers/core/context.ts'
 import { appRouter, resources } from '../../routers/index.ts'
 import { startApp } from '../kit/app.ts'
 import { to } from '../kit/json-api/client.ts'
+import { serveJsonApi } from '../kit/json-api/serve.ts'
 
 /** For front ends that expect names such as `model-id`. */
 const members = new Members((name) => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`))
@@ -18,26 +14,9 @@ const members = new Members((name) => name.replace(/[A-Z]/g, (letter) => `-${let
 async function startKebab() {
   const svc = await startApp()
   const { token } = await svc.user({ role: 'admin', abilities: ['read', 'write', 'keychain'] })
-  const server = fastify()
-  await server.register(jsonApi, {
-    prefix: basePath,
-    router: appRouter,
-    resources,
-    baseUrl: '',
-    members,
-    bodyLimits: bodyLimitsOf(svc.env),
-    contextOf: async (request) => {
-      const found = await svc.authenticator.authenticateBearer(request.headers.authorization)
-      return createContext(svc.services, { ...found, requestId: request.id })
-    },
-  })
-  const send = async (method: 'GET' | 'POST' | 'PATCH', path: string, payload?: object) => {
-    const headers = { authorization: `Bearer ${token}`, 'content-type': mediaType }
-    const response = await server.inject({ method, url: basePath + path, headers, ...(payload && { payload }) })
-    return { status: response.statusCode, ...response.json() }
-  }
+  const server = await serveJsonApi(svc, { router: appRouter, resources, members })
   return {
-    send,
+    send: server.as(token),
     async [Symbol.asyncDispose]() {
       await server.close()
       await svc[Symbol.asyncDispose]()

@@ -21,6 +21,16 @@ export async function whileChanging<Answer>(
   return await answer
 }
 
+/** Lets a change happen whenever a local password was compared, before the session begins. */
+export function afterComparing({ services: { localAccounts } }: TestApp, change: () => Promise<unknown>): void {
+  const compare = localAccounts.verify
+  localAccounts.verify = async (...typed) => {
+    const identity = await compare(...typed)
+    await change()
+    return identity
+  }
+}
+
 /** Resolves once so many connections to a database wait for a lock. It asks by a connection of its own, as a pool may be exhausted. */
 export async function untilWaiting(url: string | undefined, count = 1): Promise<void> {
   await using client = await openClient(url)

@@ -10,7 +10,7 @@ export const root = fileURLToPath(new URL('../../..', import.meta.url))
 const tsc = join(root, 'node_modules/.bin/tsc')
 
 /** The options of a program that uses the client, as strict as they come. */
-const strict = {
+export const strict = {
   strict: true,
   exactOptionalPropertyTypes: true,
   noUncheckedIndexedAccess: true,

@@ -1,12 +1,6 @@
 import { MikroORM } from '@mikro-orm/postgresql'
-import fastify from 'fastify'
 import { z } from 'zod'
 import { entities } from '../../../entities/index.ts'
-import { bodyLimitsOf } from '../../../facades/http/body-limits.ts'
-import { basePath } from '../../../facades/http/names.ts'
-import { jsonApi } from '../../../facades/json-api/index.ts'
-import { mediaType } from '../../../facades/json-api/wire.ts'
-import { createContext } from '../../../routers/core/context.ts'
 import { router, userWith } from '../../../routers/core/trpc.ts'
 import { users } from '../../../routers/identity/users.ts'
 import { createCatalogue } from '../../../routers/resource/catalogue.ts'
@@ -17,8 +11,8 @@ import { relationshipWrites } from '../../../routers/verbs/relationship.ts'
 import { writes } from '../../../routers/verbs/write.ts'
 import { startApp, type TestApp, type TestUser } from '../app.ts'
 import { to } from './client.ts'
-
 import { Crater, craters, Moon, moons, Planet, planets } from './planets.ts'
+import { serveJsonApi } from './serve.ts'
 
 const visitors = relationshipWrites(planets, 'visitors')
 
@@ -64,34 +58,12 @@ async function serveNewTypes(svc: TestApp) {
   })
   const resources = [planets, moons, craters, users]
   const services = { ...svc.services, em: orm.em, resources: createCatalogue(resources, orm.getMetadata()) }
-  const server = fastify()
-  await server.register(jsonApi, {
-    prefix: basePath,
-    router: app,
-    resources,
-    baseUrl: '',
-    bodyLimits: bodyLimitsOf(svc.env),
-    contextOf: async (request) => {
-      const { authorization } = request.headers
-      const found = authorization === undefined ? {} : await svc.authenticator.authenticateBearer(authorization)
-      return createContext(services, { ...found, requestId: request.id })
-    },
-  })
-  const as =
-    (person?: TestUser) => async (method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, data?: unknown) => {
-      const response = await server.inject({
-        method,
-        url: `${basePath}${path}`,
-        headers: { ...(person && { authorization: `Bearer ${person.token}` }), 'content-type': mediaType },
-        ...(data !== undefined && { payload: JSON.stringify(data) }),
-      })
-      return { status: response.statusCode, headers: response.headers, ...response.json() }
-    }
+  const server = await serveJsonApi(svc, { router: app, resources, services })
   const close = async () => {
     await server.close()
     await orm.close()
   }
-  return { as, close, resources, [Symbol.asyncDispose]: close }
+  return { as: server.as, close, resources, [Symbol.asyncDispose]: close }
 }
 
 const abilities = ['read', 'write', 'user'] as const
@@ -102,7 +74,7 @@ export async function startPlanets() {
   const ada = await svc.user({ username: 'ada', abilities: [...abilities] })
   const bob = await svc.user({ username: 'bob', abilities: [...abilities] })
   const served = await serveNewTypes(svc)
-  const as = { admin: served.as(admin), ada: served.as(ada), bob: served.as(bob), guest: served.as() }
+  const as = { admin: served.as(admin.token), ada: served.as(ada.token), bob: served.as(bob.token), guest: served.as() }
   const create = async (attributes: object, person: TestUser) =>
     as.admin('POST', '/planets', {
       data: { type: 'planets', attributes, relationships: { owner: to('users', person.id) } },

@@ -1,0 +1,44 @@
+import type { AnyTRPCRouter } from '@trpc/server'
+import fastify from 'fastify'
+import { bodyLimitsOf } from '../../../facades/http/body-limits.ts'
+import { basePath } from '../../../facades/http/names.ts'
+import { jsonApi } from '../../../facades/json-api/index.ts'
+import type { Members } from '../../../facades/json-api/members.ts'
+import { mediaType } from '../../../facades/json-api/wire.ts'
+import { createContext } from '../../../routers/core/context.ts'
+import type { Resource } from '../../../routers/resource/declare.ts'
+import type { TestApp } from '../app.ts'
+
+interface Served {
+  router: AnyTRPCRouter
+  resources: readonly Resource[]
+  members?: Members
+  services?: TestApp['services']
+}
+
+/** The JSON:API of a service, served once more with other types or other names of members. */
+export async function serveJsonApi(svc: TestApp, { services = svc.services, ...options }: Served) {
+  const server = fastify()
+  await server.register(jsonApi, {
+    ...options,
+    prefix: basePath,
+    baseUrl: '',
+    bodyLimits: bodyLimitsOf(svc.env),
+    contextOf: async (request) => {
+      const { authorization } = request.headers
+      const found = authorization === undefined ? {} : await svc.authenticator.authenticateBearer(authorization)
+      return createContext(services, { ...found, requestId: request.id })
+    },
+  })
+  /** Sends requests with a token, or as a guest. */
+  const as = (token?: string) => async (method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, data?: unknown) => {
+    const response = await server.inject({
+      method,
+      url: `${basePath}${path}`,
+      headers: { ...(token && { authorization: `Bearer ${token}` }), 'content-type': mediaType },
+      ...(data !== undefined && { payload: JSON.stringify(data) }),
+    })
+    return { status: response.statusCode, headers: response.headers, ...response.json() }
+  }
+  return { as, close: () => server.close() }
+}
