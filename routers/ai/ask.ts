@@ -31,31 +31,30 @@ async function consumeAiQuota(ctx: Context): Promise<void> {
   await consumeRateLimit(ctx, [`ai:user:${person.id}`, ...(token ? [`ai:token:${token.id}`] : [])], limit)
 }
 
-const asking = userWith('ai')
-  .meta(takes('AI request'))
-  .use(withAllProblems)
-  .input(request)
-  .use(async ({ ctx, input, next }) => {
-    const call = await callOf(ctx, input)
-    await consumeAiQuota(ctx)
-    const hold = await holdFor(ctx, call)
-    const bound = hold.held.tokens !== null && {
-      maxOutputTokens: maxOutputOf(call.model, ctx.services.settings.maxOutputTokens),
-    }
-    return next({ ctx: { hold, call: { ...call, ...bound } } })
-  })
+/** Holds what the call can take, and begins it; a call that a limit bounds is told to answer within it. */
+async function begin(ctx: Asking, input: z.output<typeof request>): Promise<MeteredCall> {
+  const call = await callOf(ctx, input)
+  await consumeAiQuota(ctx)
+  const hold = await holdFor(ctx, call)
+  const bound = hold.held.tokens !== null && {
+    maxOutputTokens: maxOutputOf(call.model, ctx.services.settings.maxOutputTokens),
+  }
+  return new MeteredCall(ctx, hold, { ...call, ...bound })
+}
+
+const asking = userWith('ai').meta(takes('AI request')).use(withAllProblems).input(request)
 
 export const aiRouter = router({
   ask: asking
     .meta(about('Ask a model for its whole answer.', answer))
-    .mutation(({ ctx }) => new MeteredCall(ctx, ctx.hold, ctx.call).answer()),
+    .mutation(async ({ ctx, input }) => (await begin(ctx, input)).answer()),
 
   stream: asking
     .meta({
       ...about('Ask a model for its answer as it comes: pieces of text, then the tokens it took.'),
       streams: true,
     })
-    .mutation(({ ctx }) => new MeteredCall(ctx, ctx.hold, ctx.call).stream()),
+    .mutation(async ({ ctx, input }) => (await begin(ctx, input)).stream()),
 })
 
 const toolsOf = (ctx: Context, { tools, settings }: CallableModel): FunctionTool[] =>

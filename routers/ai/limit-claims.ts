@@ -30,7 +30,8 @@ export class LimitIndex<Limit extends Matched> {
   }
 }
 
-const keyOf = (subject: string, subjectId: string | null) => JSON.stringify([subject, subjectId])
+/** Kinds of subjects have no space. */
+const keyOf = (subject: string, subjectId: string | null) => (subjectId === null ? subject : `${subject} ${subjectId}`)
 
 function partOf(
   { unit, currency, unpricedCost }: Matched,

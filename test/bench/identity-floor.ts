@@ -41,7 +41,7 @@ servePart(async ({ databaseUrl, connection, session }: Input) => {
   app.get(`${base}/users/me`, async (request, reply) => {
     const token = await row(findToken, Number(request.headers.authorization?.split('_', 2)[1]))
     if (!token) return reply.code(401).send()
-    const { id, name: displayName, publicKey, ...attributes } = await row(findUser, token.user_id)
+    const { id, name: displayName, ...attributes } = await row(findUser, token.user_id)
     return send(reply, 'users', String(id), { displayName, ...attributes }, request.url)
   })
 
