@@ -33,6 +33,21 @@ export const listLimits = statement<LimitState>(
     group by l.id, c.subject_id order by l.name, 3 limit 10000`,
 )
 
+/** One limit with all who were counted in the running period. Values: its name. */
+export const showLimit = statement<LimitState>(
+  'show-limit',
+  `select ${state} from usage_limits l ${runningPeriod}
+     left join usage_counters c on c.limit_id = l.id and c.starts_at = s.starts_at
+    where l.name = $1 group by l.id, c.subject_id order by 3 limit 10000`,
+)
+
+/** Those of some names that are no time zone of the database: one that it does not know breaks each statement. Values: names. */
+export const unknownTimeZones = statement<{ name: string }>(
+  'unknown-time-zones',
+  `select name from unnest($1::text[]) as name
+    where lower(name) not in (select lower(name) from pg_timezone_names)`,
+)
+
 /** What applies to one caller. Values: the kinds and ids of their subjects. */
 export const listLimitsFor = statement<LimitState>(
   'list-limits-for',

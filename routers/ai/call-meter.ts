@@ -91,7 +91,9 @@ class RequestMeter {
   }
 
   report(tokens: ReportedTokens = {}): void {
-    const known = Object.entries(tokens).filter(([, count]) => count !== undefined)
+    const known = Object.entries(tokens).flatMap(([name, count]) =>
+      count === undefined ? [] : [[name, Math.min(count, MAX_TOKENS)]],
+    )
     this.#reported = { ...this.#reported, ...Object.fromEntries(known) }
     this.#isCounted = tokens.output !== undefined
     if (!this.#isCounted) return

@@ -59,7 +59,7 @@ export function refusal(ctx: Pick<Context, 'hints'>, { limits }: HoldRefusal): P
   if (!last) return new Problem('unavailable')
   const { name, cap, used, held, amount, resetsAt } = last
   const isSpent = amount === null || used + amount > cap
-  const resetSeconds = isSpent ? Math.ceil((Date.parse(resetsAt) - Date.now()) / 1000) : RETRY_SOON_SECONDS
+  const resetSeconds = isSpent ? Math.max(1, Math.ceil((Date.parse(resetsAt) - Date.now()) / 1000)) : RETRY_SOON_SECONDS
   ctx.hints.rateLimit = { limit: cap, remaining: Math.min(-1, cap - used - held), resetSeconds }
   if (amount === null)
     return new Problem('limit_reached', {

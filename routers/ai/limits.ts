@@ -2,7 +2,14 @@ import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { topUpCounter, unshareCounters } from '../../entities/ai/usage-counter.sql.ts'
 import { UsageCounter } from '../../entities/ai/usage-counter.ts'
-import { type ActiveLimit, listActiveLimits, listLimits, raiseLimitVersion } from '../../entities/ai/usage-limit.sql.ts'
+import {
+  type ActiveLimit,
+  listActiveLimits,
+  listLimits,
+  raiseLimitVersion,
+  showLimit,
+  unknownTimeZones,
+} from '../../entities/ai/usage-limit.sql.ts'
 import { UsageLimit } from '../../entities/ai/usage-limit.ts'
 import { recordedCalls, summedCalls } from '../../entities/ai/usage-simulation.sql.ts'
 import { User } from '../../entities/identity/user.ts'
@@ -22,20 +29,21 @@ export const limitsRouter = router({
 
   /** One limit with all who were counted in the running period. */
   show: host.input(z.strictObject({ name: limitName })).query(async ({ ctx, input: { name } }) => {
-    const states = (await ctx.services.sql(listLimits)).filter((limit) => limit.name === name)
+    const states = await ctx.services.sql(showLimit, [name])
     if (states.length === 0) throw notFound(name)
     return states
   }),
 
   /** Makes a limit, or gives it other values; what is used stays where it still counts the same. */
-  set: host.input(limitEntry).mutation(({ ctx, input }) =>
-    change(ctx, async (em) => {
+  set: host.input(limitEntry).mutation(async ({ ctx, input }) => {
+    await assertTimeZones(ctx, [input])
+    return change(ctx, async (em) => {
       const row = await em.findOne(UsageLimit, { name: input.name })
       if (row?.fromFile) throw inFile(input.name)
       await write(em, row, await columnsOf(em, input, input.timeZone ?? 'UTC'))
       return { name: input.name }
-    }),
-  ),
+    })
+  }),
 
   remove: host.input(z.strictObject({ name: limitName })).mutation(({ ctx, input: { name } }) =>
     change(ctx, async (em) => {
@@ -85,6 +93,7 @@ export const limitsRouter = router({
   /** Brings the limits to what the file says; those of administrators stay. */
   sync: host.mutation(async ({ ctx }) => {
     const { timeZone, limits } = await ctx.services.limitsConfig()
+    await assertTimeZones(ctx, [{ timeZone }, ...limits])
     return change(ctx, async (em) => {
       const rows = new Map((await em.find(UsageLimit, {})).map((row) => [row.name, row]))
       for (const entry of limits) {
@@ -99,6 +108,14 @@ export const limitsRouter = router({
   }),
 })
 
+/** Node.js knows some that the database does not. */
+async function assertTimeZones({ services }: Context, entries: readonly { timeZone?: string | undefined }[]) {
+  const [unknown] = await services.sql(unknownTimeZones, [entries.flatMap(({ timeZone }) => timeZone ?? [])])
+  if (!unknown) return
+  const message = `${unknown.name} is not a time zone that the database knows, such as Europe/Berlin`
+  throw new Problem('invalid', { detail: message, issues: [{ path: ['timeZone'], message }] })
+}
+
 /** One change of the limits after the other, each of which all processes see. */
 const change = <Result>(ctx: Context, work: (em: EntityManager) => Promise<Result>): Promise<Result> =>
   ctx.em().transactional(async (em) => {
@@ -107,8 +124,10 @@ const change = <Result>(ctx: Context, work: (em: EntityManager) => Promise<Resul
     return work(em)
   })
 
-const candidates = (ctx: Context, { timeZone, limits }: LimitsConfig) =>
-  Promise.all(limits.map((entry) => columnsOf(ctx.em(), entry, entry.timeZone ?? timeZone)))
+async function candidates(ctx: Context, { timeZone, limits }: LimitsConfig) {
+  await assertTimeZones(ctx, [{ timeZone }, ...limits])
+  return Promise.all(limits.map((entry) => columnsOf(ctx.em(), entry, entry.timeZone ?? timeZone)))
+}
 
 async function inForce(ctx: Context): Promise<readonly ActiveLimit[]> {
   const [found] = await ctx.services.sql(listActiveLimits)

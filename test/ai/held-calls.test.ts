@@ -168,3 +168,27 @@ describe('what is held for a stream', () => {
     expect(await world.state()).toEqual({ used: known, held: 0 })
   })
 })
+
+test('a provider that counts more than there can be keeps no other call from being told of', async () => {
+  const { promise: go, resolve } = Promise.withResolvers<void>()
+  const behave: Behaviour = async (asked, response) => {
+    const tokens = asked.body.messages[0]?.content === 'Hello' ? 20 : 1e300
+    beginStream(response)
+    response.write(
+      chunk({ delta: { content: 'word' } }, { usage: { prompt_tokens: tokens, completion_tokens: tokens } }),
+    )
+    await go
+    endStream(response)
+  }
+  const pricing = { currency: 'EUR', inputPerMillion: 10, outputPerMillion: 20 }
+  await using world = await startWith(behave, { unit: 'requests' }, { pricing })
+
+  const streams = [await world.ask('text/event-stream', 'huge'), await world.ask()]
+  const told = () => world.svc.rows('select output_tokens as output from usage_holds order by output_tokens')
+  await vi.waitFor(async () => expect(await told()).toEqual([{ output: 20 }, { output: 2 ** 31 - 1 }]), {
+    timeout: 10_000,
+  })
+  resolve()
+
+  expect((await Promise.all(streams.map((stream) => stream.text()))).every((text) => text.includes('done'))).toBe(true)
+})

@@ -53,6 +53,11 @@ describe('svc limits', () => {
       '--time-zone must be a time zone such as Europe/Berlin.',
       ['--cap', '1', '--unit', 'tokens', '--time-zone', 'Mars'],
     ],
+    ...['SystemV/AST4', 'IST'].map((zone): [string, string, string[]] => [
+      `the time zone ${zone}, which Node.js knows and the database does not`,
+      `--time-zone: ${zone} is not a time zone that the database knows, such as Europe/Berlin.`,
+      ['--cap', '1', '--unit', 'tokens', '--time-zone', zone],
+    ]),
     [
       'an offset, which the database does not know or counts in the other direction',
       '--time-zone must be a time zone such as Europe/Berlin.',
@@ -149,6 +154,15 @@ describe('the file that LIMITS names', () => {
     await file(machine.folder, 'limits: []\n')
     await (await start())[Symbol.asyncDispose]()
     expect(await machine.json('limits', 'list')).toEqual([expect.objectContaining({ name: 'lecture', active: false })])
+  })
+
+  test('the file that LIMITS names is refused at start with a time zone that the database does not know', async () => {
+    await using machine = await host()
+    const LIMITS = await file(machine.folder, 'timeZone: SystemV/AST4\nlimits: []\n')
+
+    const start = startApp({ DATABASE_URL: machine.env.DATABASE_URL, LIMITS })
+
+    await expect(start).rejects.toThrow('SystemV/AST4 is not a time zone that the database knows')
   })
 
   test('the file that LIMITS names is refused at start with line and path of all that is wrong', async () => {
