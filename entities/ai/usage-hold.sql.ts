@@ -54,9 +54,9 @@ interface TogetherResult {
 
 /**
  * Holds for many calls at once, or for none of them, by one stripe of each limit. Rows are locked in one order, so that calls
- * never wait in a circle. A limit that only observes refuses nothing; what it would have refused is counted as of the other
- * stripes that are settled by then. Values: lease in milliseconds, version of the limits, counters, amounts (null where no
- * price is known) and caps, calls, how many counters, which only observe, and of which to tell what is left.
+ * never wait in a circle. A limit that only observes refuses nothing, and counts what it would have. Values: lease in
+ * milliseconds, version of the limits, counters, amounts (null where no price is known) and caps, calls, how many counters,
+ * which only observe, and of which to tell what is left.
  */
 export const holdTogether = statement<HoldResult & TogetherResult>(
   'hold-together',

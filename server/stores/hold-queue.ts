@@ -162,9 +162,14 @@ export class HoldQueue {
   #judgedBy({ request, claims }: { request: HoldRequest; claims: Claim[] }): AskedCall | undefined {
     const claimed = claims.flatMap((claim) => {
       const counters = this.#book.countersOf(claim)
-      return counters ? { ...claim, counters, id: counters.ids[this.#turn % counters.ids.length] as number } : []
+      return counters ? { ...claim, counters, id: this.#stripeOf(claim, counters.ids) } : []
     })
     return claimed.length === claims.length ? { request, claims: claimed } : undefined
+  }
+
+  /** Those of a limit that only observes wait for one row, so that each is counted after the other. */
+  #stripeOf({ limit }: Claim, ids: readonly number[]): number {
+    return ids[limit.mode === 'observe' ? 0 : this.#turn % ids.length] as number
   }
 }
 
