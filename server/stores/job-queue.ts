@@ -49,7 +49,7 @@ export function createJobQueue({
   async function take<Name extends JobName>(name: Name, handlers: JobHandlers, localConcurrency: number) {
     const { run, giveUp } = handlers[name]
     const work = carryOut<Name>(({ data, signal }) => run(data, AbortSignal.any([signal, closing.signal])), log)
-    const options = { localConcurrency, heartbeatRefreshSeconds: heartbeat / 3, pollingIntervalSeconds: 1 }
+    const options = { localConcurrency, heartbeatRefreshSeconds: heartbeat / 3 }
     workers.set(name, await boss.work(name, options, work))
     workers.set(
       failed(name),

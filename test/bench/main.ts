@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { startCluster } from '../../server/database/embedded-postgres.ts'
 import { aiReq, fiveLimits, sharedLimit } from './ai-req.ts'
+import { measureExtraction } from './files-extract.ts'
 import { identity } from './identity.ts'
 import { measure, type Plan } from './measure.ts'
 import { type Part, startPart } from './part.ts'
@@ -11,11 +12,11 @@ import { reads } from './reads.ts'
 import { heading, rows, verdictLines, verdictsOf } from './report.ts'
 import { rooms as roomsSuite } from './rooms.ts'
 import type { Comparison, Suite, World } from './suite.ts'
-import { type Effort, measureWorst, worstHeading, worstRow } from './worst.ts'
+import { type Effort, extractionHeading, measureWorst, worstHeading, worstRow } from './worst.ts'
 
 const suites: Suite[] = [aiReq, fiveLimits, sharedLimit, reads, identity, roomsSuite]
 
-const known = [...suites.map(({ name }) => name), 'worst']
+const known = [...suites.map(({ name }) => name), 'files-extract', 'worst']
 
 const usage = `npm run bench -- [suite...] [--quick] [--json] [--profile folder]
 Suites: ${known.join(', ')}; all of them when none is named.
@@ -70,11 +71,11 @@ const run = (suite: Suite) =>
     return comparisons
   })
 
-const runWorst = () =>
+const runEfforts = (heading: string, measureEfforts: (world: World) => AsyncGenerator<Effort>) =>
   inWorld(async (world) => {
-    say(worstHeading)
+    say(heading)
     const efforts: Effort[] = []
-    for await (const effort of measureWorst(world)) {
+    for await (const effort of measureEfforts(world)) {
       efforts.push(effort)
       say(worstRow(effort))
     }
@@ -97,5 +98,8 @@ for (const suite of suites.filter(({ name }) => isWanted(name))) {
   comparisons.push(...measured)
   verdicts.push(...judged)
 }
-const efforts = isWanted('worst') ? await runWorst() : []
+const efforts = [
+  ...(isWanted('files-extract') ? await runEfforts(extractionHeading, measureExtraction) : []),
+  ...(isWanted('worst') ? await runEfforts(worstHeading, measureWorst) : []),
+]
 if (options.json) process.stdout.write(`${JSON.stringify({ comparisons, verdicts, efforts }, null, 2)}\n`)

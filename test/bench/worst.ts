@@ -115,17 +115,33 @@ async function send(subject: Part, { method, path, type = 'application/json' }: 
   return { status: answer.statusCode, answer: text.length, ...(await subject.seen()) }
 }
 
-function median(efforts: Effort[]): Effort {
+/** The medians of what was measured; the rest is that of the first. */
+export function median(efforts: Effort[]): Effort {
   const middle = Math.floor(efforts.length / 2)
   const of = (key: 'delay' | 'growth' | 'cpu') =>
     efforts.map((effort) => effort[key]).toSorted((a, b) => a - b)[middle] ?? 0
   return { ...(efforts[0] as Effort), delay: of('delay'), growth: of('growth'), cpu: of('cpu') }
 }
 
-const columns = (cells: readonly string[]) =>
-  `${cells.map((cell, index) => (index === 0 ? cell.padEnd(52) : cell.padStart(10))).join(' ')}\n`
+function columns(cells: readonly string[]): string {
+  return `${cells.map((cell, index) => (index === 0 ? cell.padEnd(66) : cell.padStart(10))).join(' ')}\n`
+}
 
-export const worstHeading = `\nworst: what one request of the worst shape does to everybody else\n\n${columns(['request', 'status', 'bytes', 'CPU ms', 'delay ms', 'growth MB', ''])}`
+export const worstHeading = heading(
+  'worst: what one request of the worst shape does to everybody else',
+  'request',
+  'bytes',
+)
+
+export const extractionHeading = heading(
+  'files-extract: what reading the text of a file does to the process that answers everybody else',
+  'file',
+  'asked',
+)
+
+function heading(about: string, what: string, answer: string): string {
+  return `\n${about}\n\n${columns([what, 'status', answer, 'CPU ms', 'delay ms', 'growth MB', ''])}`
+}
 
 export const isMet = ({ delay, growth }: Effort) => delay < MAX_DELAY && growth < MAX_GROWTH
 
