@@ -57,6 +57,11 @@ async function fill({ rows, people }: JsonApiApp, count: number) {
     `insert into room_messages (room_id, member_id, seq, ordinal, content, key_epoch)
      select room_id, min(id), 1, 1, 'c', 0 from room_members group by room_id`,
   )
+  await rows(
+    `insert into attachments (uuid, uploader_id, message_id, room_id, name, mime, file_type, bytes, client_encrypted, sealed_key)
+     select gen_random_uuid(), $1, id, room_id, 'a', 'image/png', 'image', 1, false, '' from room_messages`,
+    [people.ada.id],
+  )
 }
 
 /** How many statements include paths take: `a.b` is one for `a` and one for `b`. */
