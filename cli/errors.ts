@@ -48,7 +48,7 @@ function nearest(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
   return closest?.flatMap(nearest) ?? [issue]
 }
 
-const otherNames: Record<string, string> = { expiresAt: '--expires', image: 'PATH' }
+const otherNames: Record<string, string> = { expiresAt: '--expires', image: 'PATH', avatar: 'PATH' }
 
 function flagOf(path: readonly PropertyKey[]): string {
   const name = String(path.findLast((part) => typeof part === 'string') ?? 'The input')

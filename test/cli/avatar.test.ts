@@ -34,8 +34,8 @@ test.for<[name: string, content: () => Promise<Uint8Array | string> | string]>([
 
   const ended = await replace(machine, await put(machine, 'fake.png', await content()))
 
-  expect(ended).toMatchObject({ exitCode: 1, stdout: '' })
-  expect(ended.stderr).toContain('This is not an image')
+  expect(ended).toMatchObject({ exitCode: 2, stdout: '' })
+  expect(ended.stderr).toContain('PATH must be an image of the kinds')
   expect(await avatar(machine)).toBe(before)
   expect(await stored(machine)).toHaveLength(1)
 })
