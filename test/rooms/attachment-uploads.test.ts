@@ -1,7 +1,10 @@
 import { request } from 'node:http'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { signIn } from '../kit/browser.ts'
 import { base, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
-import { PNG, sendForm, storedFiles, upload } from '../kit/rooms/attachments.ts'
+import { PNG, sendForm, sendWith, storedFiles, upload } from '../kit/rooms/attachments.ts'
+import { newRoom } from '../kit/rooms/messages.ts'
+import { whileChanging } from '../kit/while-changing.ts'
 
 const MAX = 200_000
 
@@ -165,3 +168,39 @@ function begin(by: string) {
   sending.write(head + 'x'.repeat(100_000))
   return { status, end: () => sending.end('y\r\n--b--\r\n'), abort: () => sending.destroy() }
 }
+
+test('a file of somebody who is erased while it comes in is not kept', async () => {
+  const person = await svc.user({ abilities: ['write'] })
+
+  const answer = await whileChanging(svc, `delete from users where id = ${person.id}`, () =>
+    upload(svc, person.token, 'x'),
+  )
+
+  expect(await refused(answer)).toEqual([404, 'not_found', 0, 0])
+})
+
+test('a message is not sent with a file that is deleted at the same moment', async () => {
+  const room = await newRoom(svc)
+  const { one } = await upload(svc, room.admin.token, 'x')
+
+  const sent = await whileChanging(svc, `delete from attachments where id = ${one.id}`, () =>
+    sendWith(room.admin, room.id, [one.id]),
+  )
+
+  expect(sent.status).toBe(404)
+  expect((await room.admin.get(`/rooms/${room.id}/messages`)).list).toEqual([])
+})
+
+test('a page uploads and downloads with the session of its person, and a page of another site does not upload with it', async () => {
+  const { browser } = await signIn(svc, 'fay')
+  const cookie = [...browser.cookies].map((pair) => pair.join('=')).join('; ')
+  const form = () => formOf(['file', PNG])
+
+  const own = await sendForm(svc, undefined, form(), { cookie, 'sec-fetch-site': 'same-origin' })
+  const foreign = await sendForm(svc, undefined, form(), { cookie, 'sec-fetch-site': 'cross-site' })
+  const picture = await svc.send('GET', `/proxy/storage/${own.one.attributes['identifier']}`, { headers: { cookie } })
+
+  expect([own.status, foreign.status, picture.status]).toEqual([200, 403, 200])
+  expect(Buffer.from(await picture.arrayBuffer()).equals(PNG)).toBe(true)
+  expect((await browser.send('GET', '/proxy/storage/nonsense')).status).toBe(422)
+})

@@ -9,6 +9,7 @@ import { withTimeLimit } from '../../core/timeout.ts'
 import type { StoredFile } from '../../ports/file-store.ts'
 import type { RecordOf } from '../../resource/record.ts'
 import { getRow } from '../../verbs/read.ts'
+import { translateConstraintError } from '../../verbs/write.ts'
 import { attachments } from './attachments.ts'
 import type { FileKind } from './file-kind.ts'
 import { FileInspector, tooLarge } from './inspect-file.ts'
@@ -52,7 +53,8 @@ export async function upload(
   const file = await files.write(inspector.inspect(inTime(ctx, incoming.content)))
   const id = await keep(ctx, { person, name, clientEncrypted, file, kind: inspector.kind }).catch(
     async (error: unknown) => {
-      await files.remove([file.name])
+      // After a lost connection the row may be there, and the sweep finds out.
+      if (error instanceof Problem) await files.remove([file.name])
       throw error
     },
   )
@@ -77,8 +79,9 @@ interface Kept {
   kind: FileKind
 }
 
+/** Throws where the person was erased in the meantime. */
 function keep(ctx: Context, { person, name, clientEncrypted, file, kind }: Kept): Promise<number> {
-  return ctx.em().transactional(async (em) => {
+  const writing = ctx.em().transactional(async (em) => {
     // Two uploads do not go past the quota at once.
     await em.execute('select from users where id = ? for no key update', [person])
     const { pending } = await assertWithinQuota(ctx, em, person, file.bytes)
@@ -93,6 +96,7 @@ function keep(ctx: Context, { person, name, clientEncrypted, file, kind }: Kept)
     if (mayHaveText) await ctx.services.jobQueue.enqueue(em, 'extract-text', job)
     return row.id
   })
+  return writing.catch(translateConstraintError)
 }
 
 async function assertWithinQuota({ services }: Context, em: EntityManager, person: number, more: number) {
