@@ -7,7 +7,10 @@ import { catalogue } from '../kit/catalogue.ts'
 import { addCatalogue, type Client, clientOf, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
 import { sampleOf } from '../kit/rounds.ts'
 
-const routes = routesOf(appRouter).filter(({ procedure }) => procedure)
+/** Files come and go by JSON:API alone. */
+const routes = routesOf(appRouter).filter(
+  ({ procedure, answers, takesFile }) => procedure && answers !== 'file' && !takesFile,
+)
 const resourceOf = new Map(resources.map((resource) => [resource.type, resource]))
 
 interface Input {
