@@ -43,21 +43,26 @@ export function readFrame(text: string): ClientFrame {
   if (!given) return bad('A frame is a JSON object with an event.')
   if (given.event.length > MAX_EVENT) return rejected(`The name of an event has at most ${MAX_EVENT} characters.`)
   if (given.event.startsWith('client-')) return clientEvent(given.event, given.channel, given.data)
-  return readers[given.event]?.(given.data) ?? bad('There is no such event.')
+  return readers.get(given.event)?.(given.data) ?? bad('There is no such event.')
 }
 
-const readers: Partial<Record<string, (data: unknown) => ClientFrame>> = {
-  'pusher:ping': () => ({ type: 'ping' }),
-  'pusher:pong': () => ({ type: 'pong' }),
-  'pusher:subscribe'(data) {
-    const { data: given } = subscribing.safeParse(objectIn(data))
-    if (!given) return bad('To subscribe takes a channel and its auth.')
-    return { type: 'subscribe', channel: given.channel, auth: given.auth, channelData: given.channel_data }
-  },
-  'pusher:unsubscribe'(data) {
-    const { data: given } = unsubscribing.safeParse(objectIn(data))
-    return given ? { type: 'unsubscribe', channel: given.channel } : bad('To unsubscribe takes a channel.')
-  },
+/** By the names of events. An object would have its own members, too, such as `constructor`. */
+const readers: ReadonlyMap<string, (data: unknown) => ClientFrame> = new Map([
+  ['pusher:ping', (): ClientFrame => ({ type: 'ping' })],
+  ['pusher:pong', (): ClientFrame => ({ type: 'pong' })],
+  ['pusher:subscribe', subscribe],
+  ['pusher:unsubscribe', unsubscribe],
+])
+
+function subscribe(data: unknown): ClientFrame {
+  const { data: given } = subscribing.safeParse(objectIn(data))
+  if (!given) return bad('To subscribe takes a channel and its auth.')
+  return { type: 'subscribe', channel: given.channel, auth: given.auth, channelData: given.channel_data }
+}
+
+function unsubscribe(data: unknown): ClientFrame {
+  const { data: given } = unsubscribing.safeParse(objectIn(data))
+  return given ? { type: 'unsubscribe', channel: given.channel } : bad('To unsubscribe takes a channel.')
 }
 
 function clientEvent(event: string, name: unknown, data: unknown): ClientFrame {

@@ -171,6 +171,12 @@ describe('a frame is refused', () => {
     ['whose event is no text', () => ({ event: 1 }), 4200],
     ['of an event that there is not', () => ({ event: 'pusher:dance' }), 4200],
     ['of an event of ours', () => ({ event: 'change', channel: room.channel, data: '{}' }), 4200],
+    ['of an event that is called like a part of every object', () => ({ event: '__proto__' }), 4200],
+    [
+      'of an event that would make a client event of its data',
+      () => ({ event: 'constructor', data: { type: 'client event', event: 'change', channel: room.channel } }),
+      4200,
+    ],
     ['that nests too deeply', () => `{"event":"pusher:ping","data":${'['.repeat(60)}${']'.repeat(60)}}`, 4200],
     ['that subscribes to nothing', () => ({ event: 'pusher:subscribe', data: {} }), 4200],
     [
