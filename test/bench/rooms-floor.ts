@@ -140,6 +140,7 @@ function messageOf({ id, room, member, ...attributes }: Row) {
       member: { links: related('member'), data: { type: 'room-members', id: member } },
       thread: { links: related('thread'), data: null },
       replies: { links: related('replies') },
+      attachments: { links: related('attachments') },
     },
   }
 }
