@@ -7,6 +7,7 @@ import { makeMigration } from './commands/make-migration.ts'
 import { migrate } from './commands/migrate.ts'
 import { models } from './commands/models.ts'
 import { prices } from './commands/prices.ts'
+import { realtime } from './commands/realtime.ts'
 import { restored } from './commands/restored.ts'
 import { settings } from './commands/settings.ts'
 import { token } from './commands/token.ts'
@@ -36,6 +37,7 @@ export const svc: Program = {
     prices: prices(context),
     usage: usage(context),
     limits: limits(context),
+    realtime: realtime(context),
     settings: settings(context),
     migrate: migrate(context),
     restored: restored(context),

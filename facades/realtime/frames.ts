@@ -15,6 +15,18 @@ export const failed = (code: number, message: string) => frame('pusher:error', {
 export const subscribed = (channel: string, { epoch, seq }: Position) =>
   frame('pusher_internal:subscription_succeeded', { epoch, seq }, { channel })
 
+/** With everybody who is there, by id. */
+export function subscribedWith(channel: string, members: ReadonlyMap<string, object>): string {
+  const presence = { count: members.size, ids: [...members.keys()], hash: Object.fromEntries(members) }
+  return frame('pusher_internal:subscription_succeeded', { presence }, { channel })
+}
+
+export const memberAdded = (channel: string, id: string, info: object) =>
+  frame('pusher_internal:member_added', { user_id: id, user_info: info }, { channel })
+
+export const memberRemoved = (channel: string, id: string) =>
+  frame('pusher_internal:member_removed', { user_id: id }, { channel })
+
 /** Tells a channel that it may not, or no longer, be listened to. */
 export const unsubscribed = (channel: string, status: number, error: string) =>
   frame('pusher:subscription_error', { type: 'AuthError', error, status }, { channel })

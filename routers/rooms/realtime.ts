@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import { about, router, userWith } from '../core/trpc.ts'
+import { about, host, router, userWith } from '../core/trpc.ts'
 import { type Grant, type SignedGrant, signGrant } from './channel-grant.ts'
 import { admit, readChannel } from './channels.ts'
+import { askReplicas, type ReplicaReport } from './replicas.ts'
 
 const socketId = z.string().regex(/^\d{1,10}\.\d{1,10}$/, 'is no id of a connection')
 const signed = z.object({
@@ -12,6 +13,9 @@ const signed = z.object({
 })
 
 export const realtimeRouter = router({
+  /** What is open at every replica. */
+  replicas: host.query(({ ctx }): Promise<ReplicaReport[]> => askReplicas(ctx.services.changeBus)),
+
   authorize: userWith('read')
     .meta(about('Sign that the caller may subscribe a real-time connection of theirs to a channel.', signed))
     .input(z.strictObject({ socketId, channel: z.string().max(164) }))

@@ -14,10 +14,17 @@ export class Channel implements StreamFollower {
   /** Those who are on their way in. */
   entering = 0
   following: Following | undefined
+  /** Tells who is in it, and nothing of changes: whoever wants those subscribes to the private channel, too. */
+  readonly isPresence: boolean
+  /** How long the last change took to get here, in milliseconds. */
+  lagMs = 0
   readonly #isRoom: boolean
+  readonly #onLeft: (channel: Channel) => void
 
-  constructor(name: string, stream: string) {
+  constructor(name: string, stream: string, onLeft: (channel: Channel) => void) {
     this.name = name
+    this.isPresence = name.startsWith('presence-')
+    this.#onLeft = onLeft
     this.#isRoom = stream.startsWith('room:')
   }
 
@@ -31,13 +38,15 @@ export class Channel implements StreamFollower {
     this.position = { epoch: change.epoch, seq: change.seq }
     // Who is removed at this place of the log gets nothing from here on.
     if (this.#isRoom && change.kind === 'room-members.deleted') this.#endMembership(Number(change.subject))
-    if (this.subscriptions.size > 0) for (const packet of packetsOf(this.name, change)) this.#tellAll(packet)
+    this.lagMs = Math.max(this.lagMs, Date.now() - Date.parse(change.at))
+    if (!this.isPresence && this.subscriptions.size > 0)
+      for (const packet of packetsOf(this.name, change)) this.tell(packet)
     if (this.#isRoom && change.kind === 'rooms.deleted') this.#endWhere(() => true)
   }
 
   moved(position: Position): void {
     this.position = position
-    this.#tellAll(moved(this.name, position))
+    this.tell(moved(this.name, position))
     // Removals may be among what was lost: everybody subscribes anew.
     if (this.#isRoom) this.#endWhere(() => true)
   }
@@ -49,8 +58,18 @@ export class Channel implements StreamFollower {
 
   end(subscription: Subscription, status: number, reason: string): void {
     subscription.connection.send(unsubscribed(this.name, status, reason))
+    this.drop(subscription)
+  }
+
+  drop(subscription: Subscription): void {
     subscription.connection.subscriptions.delete(this.name)
-    this.subscriptions.delete(subscription)
+    if (this.subscriptions.delete(subscription)) this.#onLeft(this)
+  }
+
+  /** Tells all, or all but one. */
+  tell(frame: string, except?: Connection): void {
+    const bytes = Buffer.from(frame)
+    for (const { connection } of this.subscriptions) if (connection !== except) connection.send(bytes)
   }
 
   #endMembership(member: number): void {
@@ -61,10 +80,5 @@ export class Channel implements StreamFollower {
   #endWhere(isOver: (subscription: Subscription) => boolean): void {
     for (const subscription of this.subscriptions)
       if (isOver(subscription)) this.end(subscription, 403, 'You are no member any more.')
-  }
-
-  #tellAll(frame: string): void {
-    const bytes = Buffer.from(frame)
-    for (const { connection } of this.subscriptions) connection.send(bytes)
   }
 }

@@ -1,14 +1,16 @@
 import type { ChangeStreams } from '../../routers/ports/change-streams.ts'
 import { Channel } from './channel.ts'
-import type { Subscription } from './connection.ts'
+import type { Presence } from './presence.ts'
 
 /** The channels to which somebody of this process is subscribed. */
 export class Channels {
   readonly #streams: ChangeStreams
+  readonly #presence: Presence
   readonly #channels = new Map<string, { channel: Channel; begun: Promise<void> }>()
 
-  constructor(streams: ChangeStreams) {
+  constructor(streams: ChangeStreams, presence: Presence) {
     this.#streams = streams
+    this.#presence = presence
   }
 
   get size(): number {
@@ -24,7 +26,7 @@ export class Channels {
     const known = this.#channels.get(name) ?? this.#open(name, stream)
     const { channel, begun } = known
     channel.entering += 1
-    await begun.catch((error: unknown) => {
+    await Promise.all([begun, this.#presence.prepare(channel)]).catch((error: unknown) => {
       this.leave(channel)
       throw error
     })
@@ -37,21 +39,25 @@ export class Channels {
     this.#closeIfEmpty(channel)
   }
 
-  remove(subscription: Subscription): void {
-    subscription.channel.subscriptions.delete(subscription)
-    subscription.connection.subscriptions.delete(subscription.channel.name)
-    const channel = this.get(subscription.channel.name)
-    if (channel) this.#closeIfEmpty(channel)
+  /** How long the slowest change since the last call took from the log to this process, in milliseconds. */
+  takeLag(): number {
+    let lagMs = 0
+    for (const { channel } of this.#channels.values()) {
+      lagMs = Math.max(lagMs, channel.lagMs)
+      channel.lagMs = 0
+    }
+    return lagMs
   }
 
   #closeIfEmpty(channel: Channel): void {
+    this.#presence.left(channel)
     if (channel.entering > 0 || channel.subscriptions.size > 0) return
     if (this.get(channel.name) === channel) this.#channels.delete(channel.name)
     channel.following?.stop()
   }
 
   #open(name: string, stream: string) {
-    const channel = new Channel(name, stream)
+    const channel = new Channel(name, stream, (left) => this.#closeIfEmpty(left))
     const begun = this.#streams.follow(stream, channel).then((following) => channel.begin(following))
     const opened = { channel, begun }
     this.#channels.set(name, opened)

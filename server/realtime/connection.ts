@@ -23,6 +23,7 @@ interface Subscribed {
   readonly subscriptions: Set<Subscription>
   /** Tells all others, unless they read slowly. */
   relay(frame: string, from?: Connection): void
+  drop(subscription: Subscription): void
   /** Ends a subscription, and says so where the connection goes on. */
   end(subscription: Subscription, status: number, reason: string): void
 }
@@ -31,6 +32,8 @@ export interface Subscription {
   connection: Connection
   channel: Subscribed
   person: number
+  /** What others see of the person. */
+  info: object
   /** By what it was signed. */
   credential: string
   /** In a room, the membership with which it ends. */

@@ -59,7 +59,7 @@ export class FrameHandler {
   #unsubscribe(connection: Connection, name: string): void {
     const subscription = connection.subscriptions.get(name)
     connection.subscriptions.delete(name)
-    if (subscription) this.#options.channels.remove(subscription)
+    subscription?.channel.drop(subscription)
   }
 
   #relay(connection: Connection, event: Extract<ClientFrame, { type: 'client event' }>) {

@@ -6,7 +6,9 @@ import { codes } from '../../facades/realtime/close-codes.ts'
 import { established } from '../../facades/realtime/frames.ts'
 import type { Services } from '../../routers/core/services.ts'
 import type { ChangeBus } from '../../routers/ports/change-bus.ts'
+import type { ChangeStreams } from '../../routers/ports/change-streams.ts'
 import type { HealthResult } from '../../routers/ports/health.ts'
+import type { ReplicaStats } from '../../routers/rooms/replicas.ts'
 import type { Env } from '../config/settings.ts'
 import type { DrainTimes } from '../http/drain.ts'
 import { Channels } from './channels.ts'
@@ -14,6 +16,8 @@ import { Connection } from './connection.ts'
 import { Connections } from './connections.ts'
 import { Credentials } from './credentials.ts'
 import { FrameHandler } from './frame-handler.ts'
+import { Presence } from './presence.ts'
+import { Replicas } from './replicas.ts'
 import { inSlices } from './slices.ts'
 import { Subscriber } from './subscribe.ts'
 import { Upgrades } from './upgrade.ts'
@@ -39,14 +43,18 @@ export class Realtime {
   readonly #connections: Connections
   readonly #channels: Channels
   readonly #credentials: Credentials
+  readonly #replicas: Replicas
+  readonly #presence: Presence
+  readonly #streams: ChangeStreams
   readonly #frames: FrameHandler
   readonly #handshakesPerSecond: number
   readonly #stopReporting: () => void
   #isDraining = false
 
   constructor({ env, services, server }: RealtimeOptions) {
-    const { settings, changeBus: bus, roomDirectory: directory, sql } = services
+    const { settings, changeBus: bus, roomDirectory: directory, sql, kv } = services
     const { baseUrl, realtime: keys, sessionLifetime } = settings
+    this.#streams = services.changeStreams
     this.#maxChannels = env.REALTIME_CHANNELS_PER_CONNECTION
     this.#handshakesPerSecond = env.REALTIME_HANDSHAKES_PER_SECOND
     this.#stopReporting = services.hooks.on('health-check', ({ results }) => this.#report(results, bus))
@@ -55,7 +63,9 @@ export class Realtime {
       maxPerPerson: env.REALTIME_CONNECTIONS_PER_PERSON,
       pingInterval: env.REVERB_APP_PING_INTERVAL,
     })
-    this.#channels = new Channels(services.changeStreams)
+    this.#replicas = new Replicas({ kv, bus, stats: () => this.#stats() })
+    this.#presence = new Presence({ kv, bus, replicas: this.#replicas })
+    this.#channels = new Channels(services.changeStreams, this.#presence)
     this.#credentials = new Credentials({ sql, sessionLifetime })
     const { connections, channels, credentials } = this.#parts
     const subscriber = new Subscriber({
@@ -64,6 +74,7 @@ export class Realtime {
       connections,
       credentials,
       directory,
+      presence: this.#presence,
       maxChannels: this.#maxChannels,
     })
     this.#frames = new FrameHandler({ channels, subscriber, bus })
@@ -90,6 +101,8 @@ export class Realtime {
     this.#upgrades.close()
     this.#connections.close()
     this.#credentials.close()
+    this.#presence.close()
+    this.#replicas.close()
   }
 
   get #parts() {
@@ -108,6 +121,12 @@ export class Realtime {
     connection.send(established(connection.id, ACTIVITY_SECONDS))
   }
 
+  #stats(): ReplicaStats {
+    const { size: connections, people } = this.#connections
+    const { behind } = this.#streams.counts()
+    return { connections, people, channels: this.#channels.size, behind, lagMs: this.#channels.takeLag() }
+  }
+
   #report(results: Map<string, HealthResult>, bus: ChangeBus): void {
     const { size, people } = this.#connections
     const open = `${size} connections of ${people} people to ${this.#channels.size} channels.`
@@ -120,7 +139,7 @@ export class Realtime {
   #disconnect(connection: Connection): void {
     const subscriptions = [...connection.subscriptions.values()].filter((it) => it !== undefined)
     connection.subscriptions.clear()
-    for (const subscription of subscriptions) this.#channels.remove(subscription)
+    for (const subscription of subscriptions) subscription.channel.drop(subscription)
     this.#credentials.forget(connection)
     this.#connections.remove(connection)
   }

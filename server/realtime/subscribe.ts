@@ -1,5 +1,5 @@
 import { codes } from '../../facades/realtime/close-codes.ts'
-import { subscribed, unsubscribed } from '../../facades/realtime/frames.ts'
+import { subscribed, subscribedWith, unsubscribed } from '../../facades/realtime/frames.ts'
 import type { RealtimeKeys } from '../../routers/core/settings.ts'
 import type { RoomDirectory } from '../../routers/ports/room-directory.ts'
 import { type Grant, readGrant } from '../../routers/rooms/channel-grant.ts'
@@ -8,6 +8,7 @@ import type { Channels } from './channels.ts'
 import type { Connection } from './connection.ts'
 import type { Connections } from './connections.ts'
 import type { Credentials } from './credentials.ts'
+import type { Presence } from './presence.ts'
 
 export interface Subscribing {
   channel: string
@@ -21,7 +22,17 @@ interface SubscriberOptions {
   connections: Connections
   credentials: Credentials
   directory: RoomDirectory
+  presence: Presence
   maxChannels: number
+}
+
+interface Entering {
+  connection: Connection
+  name: string
+  of: ChannelName
+  person: number
+  info: object
+  credential: string
 }
 
 /** Why a subscription is refused. */
@@ -70,20 +81,12 @@ export class Subscriber {
       return connection.close(codes.tooManyConnections, 'You have too many connections.')
     const credential = credentialOf(grant)
     if (!(await credentials.begin(credential, connection))) throw new Refused(401, 'You are signed out.')
-    await this.#admit(connection, { name: given.channel, channel, person, credential })
+    await this.#admit({ connection, name: given.channel, of: channel, person, info: grant.user_info, credential })
   }
 
   /** Adds the subscription at a place in the stream where the person is known to be a member. */
-  async #admit(
-    connection: Connection,
-    {
-      name,
-      channel: of,
-      person,
-      credential,
-    }: { name: string; channel: ChannelName; person: number; credential: string },
-  ): Promise<void> {
-    const { channels, directory } = this.#options
+  async #admit({ connection, name, of, person, info, credential }: Entering): Promise<void> {
+    const { channels, directory, presence } = this.#options
     const first = await admit(directory, person, of)
     if (!first) throw new Refused(403, 'There is no such channel.')
     const channel = await channels.enter(name, first.stream)
@@ -98,10 +101,11 @@ export class Subscriber {
       } while (channel.checkedSince !== since)
       // It may have been given up meanwhile.
       if (!connection.isOpen || !connection.subscriptions.has(name)) return
-      const subscription = { connection, channel, person, credential, member: admission.member }
+      const subscription = { connection, channel, person, info, credential, member: admission.member }
       connection.subscriptions.set(name, subscription)
       channel.subscriptions.add(subscription)
-      connection.send(subscribed(name, channel.position))
+      const members = channel.isPresence ? presence.enter(subscription) : undefined
+      connection.send(members ? subscribedWith(name, members) : subscribed(name, channel.position))
     } finally {
       channels.leave(channel)
     }

@@ -1,0 +1,14 @@
+import { defineCommand } from 'citty'
+import { type CommandContext, json } from '../command-context.ts'
+import { table } from '../table.ts'
+
+export const realtime = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Show what is open in real time at each replica, and how late changes get there' },
+    args: { json },
+    async run() {
+      const record = await context.open(({ host }) => host.realtime.replicas())
+      const none = 'No replica answered. They are asked over Redis: without REDIS_URL look at GET /health.'
+      context.print({ record, text: table(record, none) })
+    },
+  })

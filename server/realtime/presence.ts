@@ -1,0 +1,137 @@
+import { memberAdded, memberRemoved } from '../../facades/realtime/frames.ts'
+import type { ChangeBus } from '../../routers/ports/change-bus.ts'
+import type { KeyValueStore } from '../../routers/ports/key-value-store.ts'
+import type { Channel } from './channel.ts'
+import type { Subscription } from './connection.ts'
+import type { Replicas } from './replicas.ts'
+
+/** Longer than anybody stays without an hourly renewal. */
+const MEMBERS_TTL_MS = 2 * 60 * 60_000
+const RENEWAL_MS = 60 * 60_000
+
+/** Those who come and go within this time are told to other replicas together. */
+const GATHER_MS = 20
+
+const TOPIC = 'presence'
+
+/** People by id, each with what others see of them. */
+type Members = Map<string, object>
+
+interface Room {
+  channel: Channel
+  /** At each of the other replicas. */
+  elsewhere: Map<string, Members>
+  told: Members
+  timer?: NodeJS.Timeout
+}
+
+interface PresenceOptions {
+  kv: KeyValueStore
+  bus: ChangeBus
+  replicas: Replicas
+}
+
+/**
+ * Who is in the presence channels, at all replicas: each keeps its own list in the key-value store and tells the others that
+ * it changed. The list of a replica that gives no sign of life is of no account.
+ */
+export class Presence {
+  readonly #kv: KeyValueStore
+  readonly #bus: ChangeBus
+  readonly #replicas: Replicas
+  readonly #rooms = new Map<string, Room>()
+  readonly #stops: (() => void)[]
+
+  constructor({ kv, bus, replicas }: PresenceOptions) {
+    this.#kv = kv
+    this.#bus = bus
+    this.#replicas = replicas
+    replicas.listen({ came: () => this.#readAll(), gone: (replica) => this.#forget(replica) })
+    const told = (topic: string, content: unknown) => {
+      const { channel, replica } = content as { channel: string; replica: string }
+      const room = topic === TOPIC ? this.#rooms.get(channel) : undefined
+      if (room) void this.#read(room, replica)
+    }
+    const stopListening = bus.subscribe({ changed() {}, interrupted: () => this.#readAll(), told })
+    const renewal = setInterval(() => this.#renew(), RENEWAL_MS).unref()
+    this.#stops = [stopListening, () => clearInterval(renewal)]
+  }
+
+  /** Learns who is at the other replicas, before somebody enters here. */
+  async prepare(channel: Channel): Promise<void> {
+    if (!channel.isPresence || this.#rooms.has(channel.name)) return
+    const room: Room = { channel, elsewhere: new Map(), told: new Map() }
+    await Promise.all([...this.#replicas].map((replica) => this.#read(room, replica)))
+    if (!this.#rooms.has(channel.name)) this.#rooms.set(channel.name, room)
+  }
+
+  /** Everybody who is there, once somebody has entered; the others are told. */
+  enter({ channel, connection }: Subscription): Members {
+    const room = this.#rooms.get(channel.name)
+    if (!room) return new Map()
+    this.#tell(room, connection)
+    this.#publishSoon(room)
+    return room.told
+  }
+
+  left(channel: Channel): void {
+    const room = this.#rooms.get(channel.name)
+    if (!room) return
+    this.#tell(room)
+    this.#publishSoon(room)
+  }
+
+  close(): void {
+    for (const stop of this.#stops) stop()
+    for (const { timer } of this.#rooms.values()) clearTimeout(timer)
+  }
+
+  #tell(room: Room, except?: Subscription['connection']): void {
+    const now: Members = new Map([...[...room.elsewhere.values()].flatMap((members) => [...members]), ...here(room)])
+    const { name } = room.channel
+    for (const [id, info] of now) if (!room.told.has(id)) room.channel.tell(memberAdded(name, id, info), except)
+    for (const id of room.told.keys()) if (!now.has(id)) room.channel.tell(memberRemoved(name, id), except)
+    room.told = now
+  }
+
+  async #read(room: Room, replica: string): Promise<void> {
+    const text = await this.#kv.get(keyOf(room.channel.name, replica)).catch(() => undefined)
+    if (text === undefined) room.elsewhere.delete(replica)
+    else room.elsewhere.set(replica, new Map(JSON.parse(text) as [string, object][]))
+    this.#tell(room)
+  }
+
+  #readAll(): void {
+    for (const room of this.#rooms.values()) {
+      this.#publishSoon(room)
+      for (const replica of this.#replicas) void this.#read(room, replica)
+    }
+  }
+
+  #forget(replica: string): void {
+    for (const room of this.#rooms.values()) if (room.elsewhere.delete(replica)) this.#tell(room)
+  }
+
+  #renew(): void {
+    for (const room of this.#rooms.values()) this.#publishSoon(room)
+  }
+
+  #publishSoon(room: Room): void {
+    room.timer ??= setTimeout(() => void this.#publish(room).catch(() => {}), GATHER_MS).unref()
+  }
+
+  async #publish(room: Room): Promise<void> {
+    delete room.timer
+    const { name } = room.channel
+    const members = [...here(room)]
+    const key = keyOf(name, this.#replicas.own)
+    if (members.length === 0) this.#rooms.delete(name)
+    await (members.length > 0 ? this.#kv.set(key, JSON.stringify(members), MEMBERS_TTL_MS) : this.#kv.delete(key))
+    this.#bus.tell(TOPIC, { channel: name, replica: this.#replicas.own })
+  }
+}
+
+const keyOf = (channel: string, replica: string) => `presence:${channel}:${replica}`
+
+const here = ({ channel }: Room): Members =>
+  new Map([...channel.subscriptions].map(({ person, info }) => [String(person), info]))

@@ -1,0 +1,81 @@
+import { randomUUID } from 'node:crypto'
+import type { ChangeBus } from '../../routers/ports/change-bus.ts'
+import type { KeyValueStore } from '../../routers/ports/key-value-store.ts'
+import { ASKED, REPLICA, type ReplicaReport, type ReplicaStats } from '../../routers/rooms/replicas.ts'
+
+/** How long a replica is believed to live after its last sign of life, in milliseconds. */
+const TTL_MS = 15_000
+const BEAT_MS = 3000
+
+interface ReplicasOptions {
+  kv: KeyValueStore
+  bus: ChangeBus
+  stats: () => ReplicaStats
+}
+
+interface ReplicasListener {
+  /** Another one is heard for the first time. */
+  came(replica: string): void
+  /** Another one gives no sign of life any more. */
+  gone(replica: string): void
+}
+
+/** The other replicas that live, and what this one tells them of itself. */
+export class Replicas {
+  readonly own = randomUUID()
+  readonly #options: ReplicasOptions
+  readonly #others = new Set<string>()
+  readonly #listeners: ReplicasListener[] = []
+  readonly #timer: NodeJS.Timeout
+  readonly #stopListening: () => void
+
+  constructor(options: ReplicasOptions) {
+    this.#options = options
+    const told = (topic: string, content: unknown) => {
+      if (topic === ASKED) this.#tell()
+      if (topic === REPLICA) this.#heard((content as ReplicaReport).replica)
+    }
+    this.#stopListening = options.bus.subscribe({ changed() {}, interrupted() {}, told })
+    this.#timer = setInterval(() => void this.#beat().catch(() => {}), BEAT_MS).unref()
+    setImmediate(() => void this.#beat().catch(() => {}))
+  }
+
+  [Symbol.iterator]() {
+    return this.#others.values()
+  }
+
+  listen(listener: ReplicasListener): void {
+    this.#listeners.push(listener)
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+    this.#stopListening()
+    // A killed one is missed later.
+    this.#options.kv.delete(keyOf(this.own)).catch(() => {})
+  }
+
+  #tell(): void {
+    this.#options.bus.tell(REPLICA, { replica: this.own, ...this.#options.stats() } satisfies ReplicaReport)
+  }
+
+  #heard(replica: string): void {
+    if (this.#others.has(replica)) return
+    this.#others.add(replica)
+    for (const { came } of this.#listeners) came(replica)
+  }
+
+  async #beat(): Promise<void> {
+    const { kv } = this.#options
+    await kv.set(keyOf(this.own), '1', TTL_MS)
+    this.#tell()
+    for (const replica of this.#others) if ((await kv.get(keyOf(replica))) === undefined) this.#lose(replica)
+  }
+
+  #lose(replica: string): void {
+    this.#others.delete(replica)
+    for (const { gone } of this.#listeners) gone(replica)
+  }
+}
+
+const keyOf = (replica: string) => `replica:${replica}`

@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { run } from '../kit/command-line.ts'
+import { openPusher } from '../kit/realtime/pusher.ts'
+import { newChannel, type Pair, startPair } from '../kit/realtime/replicas.ts'
+import { join } from '../kit/rooms/rooms.ts'
+
+let pair: Pair
+beforeAll(async () => {
+  pair = await startPair()
+})
+afterAll(() => pair[Symbol.asyncDispose]())
+
+const infoOf = (person: { name: string; username: string }) => ({ name: person.name, username: person.username })
+
+describe('who is here', () => {
+  test('is told to whoever comes, and each coming and going once for all replicas', async () => {
+    const { svc, urls } = pair
+    const { ada, bob } = svc.people
+    const room = await newChannel(svc)
+    await join(svc, room.id, 'bob', 'viewer')
+    const name = `presence-Rooms.${room.slug}`
+    const members = (data: Record<string, unknown>) => Object.keys((data as { members: object }).members)
+    using first = openPusher(urls[0] ?? '', { token: ada.token })
+    using here = openPusher(urls[0] ?? '', { token: bob.token })
+    using there = openPusher(urls[1] ?? '', { token: bob.token })
+
+    const alone = await first.subscribe(name)
+    const second = await here.subscribe(name)
+    await there.subscribe(name)
+    await first.until('pusher:member_added', 1)
+    await expect.poll(() => there.pusher.channel(name)).toMatchObject({ members: { count: 2 } })
+    here.pusher.unsubscribe(name)
+    there.pusher.disconnect()
+    await first.until('pusher:member_removed', 1)
+
+    expect([members(alone.data), members(second.data)]).toEqual([[`${ada.id}`], [`${ada.id}`, `${bob.id}`]])
+    expect(first.dataOf('pusher:member_added')).toEqual([{ id: `${bob.id}`, info: infoOf(bob) }])
+    expect(first.dataOf('pusher:member_removed')).toEqual([{ id: `${bob.id}`, info: infoOf(bob) }])
+  })
+
+  test('is told of nothing that the log says: that is for the private channel', async () => {
+    const { svc } = pair
+    const room = await newChannel(svc)
+    using client = openPusher(svc.url, { token: svc.people.ada.token })
+    await client.subscribe(`presence-Rooms.${room.slug}`)
+    await client.subscribe(room.channel)
+
+    await svc.ada.update('rooms', room.id, { name: 'Go' })
+    await client.until('change', 1)
+
+    expect(client.heard.filter(({ event }) => event === 'change').map(({ channel }) => channel)).toEqual([room.channel])
+  })
+
+  test('is without somebody once they are removed from the room', async () => {
+    const { svc } = pair
+    const room = await newChannel(svc)
+    const id = await join(svc, room.id, 'cyd', 'viewer')
+    const name = `presence-Rooms.${room.slug}`
+    using ada = openPusher(svc.url, { token: svc.people.ada.token })
+    using cyd = openPusher(svc.url, { token: svc.people.cyd.token })
+    await cyd.subscribe(name)
+    await ada.subscribe(name)
+
+    await svc.ada.delete(`/room-members/${id}`)
+    await ada.until('pusher:member_removed', 1)
+
+    await cyd.until('pusher:subscription_error', 1)
+    expect(ada.pusher.channel(name)).toMatchObject({ members: { count: 1 } })
+  })
+})
+
+describe.skipIf(!inject('redisUrl'))('svc realtime', () => {
+  test('shows what is open at each replica', async () => {
+    const { svc } = pair
+    const room = await newChannel(svc)
+    using client = openPusher(svc.url, { token: svc.people.ada.token })
+    await client.subscribe(room.channel)
+
+    const { DATABASE_URL = '', REDIS_URL = '' } = svc.env
+    const { stdout } = await run(['realtime', '--json'], { env: { DATABASE_URL, REDIS_URL, DATA_DIR: svc.folder } })
+
+    const reports = JSON.parse(stdout) as Record<string, unknown>[]
+    expect(reports).toHaveLength(2)
+    expect(reports).toContainEqual({
+      replica: expect.any(String),
+      connections: expect.any(Number),
+      people: 1,
+      channels: 1,
+      behind: 0,
+      lagMs: expect.any(Number),
+    })
+  })
+})
