@@ -1,0 +1,37 @@
+import { describe, expect, inject, test } from 'vitest'
+import { createChangeBus } from '../../server/stores/change-bus.ts'
+import { createKeyValue } from '../../server/stores/key-value.ts'
+import { ownDatabase } from '../kit/parts/redis.ts'
+import { openPusher } from '../kit/realtime/pusher.ts'
+import { newChannel } from '../kit/realtime/replicas.ts'
+import { startRooms } from '../kit/rooms/rooms.ts'
+
+const log = { info() {}, warn() {}, error() {} }
+
+describe.skipIf(!inject('redisUrl'))('a replica that was killed', () => {
+  test('leaves nobody behind who would be shown as here', { timeout: 40_000 }, async () => {
+    const url = ownDatabase(10)
+    await using svc = await startRooms({ REDIS_URL: url })
+    const room = await newChannel(svc)
+    const name = `presence-Rooms.${room.slug}`
+    using client = openPusher(svc.url, { token: svc.people.ada.token })
+    await client.subscribe(name)
+    const bus = await createChangeBus(url, log)
+    const { kv, close } = await createKeyValue(url)
+
+    // What it has told and written before it died: its sign of life holds for a moment.
+    const replica = crypto.randomUUID()
+    await kv.set(`replica:${replica}`, '1', 4000)
+    await kv.set(`presence:${name}:${replica}`, JSON.stringify([['77', { name: 'Ghost', username: 'ghost' }]]), 60_000)
+    const tell = () => bus.tell('replica', { replica, connections: 1, people: 1, channels: 1, behind: 0, lagMs: 0 })
+    const added = () => {
+      tell()
+      return client.dataOf('pusher:member_added')
+    }
+    await expect.poll(added, { timeout: 10_000 }).toMatchObject([{ id: '77' }])
+    await client.until('pusher:member_removed', 1)
+
+    expect(client.pusher.channel(name)).toMatchObject({ members: { count: 1 } })
+    await Promise.all([bus.close(), close()])
+  })
+})
