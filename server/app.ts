@@ -37,6 +37,7 @@ import type { Drain } from './http/drain.ts'
 import { createAddressCheck } from './http/own-address.ts'
 import { type Contexts, createContexts } from './http/request-context.ts'
 import { localeOf } from './http/request-locale.ts'
+import { assertFewParameters, readable } from './http/request-url.ts'
 import { secureHeaders } from './http/security-headers.ts'
 import { type CookieOptions, keepSessions, readCookies, type SessionOptions } from './http/session-plugin.ts'
 import { recentSessions } from './stores/recent-sessions.ts'
@@ -163,25 +164,6 @@ function answerErrors(app: FastifyInstance, env: Env, { labels }: Services): voi
   app.setNotFoundHandler(() => {
     throw new Problem('not_found', { detail: 'There is nothing at this address.' })
   })
-}
-
-/** A path that cannot be decoded is taken literally: nothing exists there, and the facade of that path answers 404. */
-function readable(url: string): string {
-  const [path = '', search] = url.split(/(\?.*)/s)
-  try {
-    decodeURIComponent(path)
-    return url
-  } catch {
-    return `${path.replaceAll('%', '%25')}${search ?? ''}`
-  }
-}
-
-/** More than any address takes. */
-const MAX_PARAMETERS = 100
-
-function assertFewParameters(url: string): void {
-  if (url.split('&', MAX_PARAMETERS + 1).length <= MAX_PARAMETERS) return
-  throw new Problem('invalid_query', { detail: `There are more than ${MAX_PARAMETERS} query parameters.` })
 }
 
 /** While the service stops; another replica, or the next start, takes it. */
