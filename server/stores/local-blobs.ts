@@ -1,7 +1,6 @@
 import { createReadStream, createWriteStream } from 'node:fs'
 import { mkdir, opendir, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { ByteRange } from '../../routers/ports/file-store.ts'
 
@@ -9,7 +8,8 @@ import type { ByteRange } from '../../routers/ports/file-store.ts'
 export interface Blobs {
   /** Settles once the bytes would survive a loss of power; where they break off, none are kept. */
   put(name: string, bytes: AsyncIterable<Buffer>): Promise<void>
-  get(name: string, range: ByteRange): Readable
+  /** Opens nothing before it is read: who asked for it may be gone. */
+  get(name: string, range: ByteRange): AsyncIterable<Buffer>
   remove(name: string): Promise<void>
   list(): AsyncIterable<{ name: string; modifiedAt: Date }>
 }
@@ -32,10 +32,14 @@ export function localBlobs(folder: string): Blobs {
         throw error
       })
     },
-    get: (name, range) => createReadStream(pathOf(name), range),
+    get: (name, range) => readPart(pathOf(name), range),
     remove: (name) => rm(pathOf(name), { force: true }),
     list: () => listFiles(folder),
   }
+}
+
+async function* readPart(path: string, range: ByteRange) {
+  yield* createReadStream(path, range) as AsyncIterable<Buffer>
 }
 
 async function* listFiles(folder: string) {

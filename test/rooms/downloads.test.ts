@@ -1,4 +1,9 @@
 import { randomBytes } from 'node:crypto'
+import { readdirSync, readlinkSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { base, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
 import { upload } from '../kit/rooms/attachments.ts'
@@ -132,6 +137,16 @@ test.for([
     expect([404, 400, 422]).toContain((await get({}, 'GET', path)).status)
 })
 
+/** How many files of the store are open, as the kernel tells. */
+const openFiles = () =>
+  readdirSync('/proc/self/fd').filter((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`).startsWith(join(svc.folder, 'files'))
+    } catch {
+      return false
+    }
+  }).length
+
 test('a client that goes away in the middle of a file leaves nothing open', async () => {
   const gone = new AbortController()
   const response = await fetch(svc.url + address, {
@@ -141,5 +156,29 @@ test('a client that goes away in the middle of a file leaves nothing open', asyn
   await response.body?.getReader().read()
   gone.abort()
 
+  expect((await get()).status).toBe(200)
+  await expect.poll(openFiles).toBe(0)
+})
+
+test('clients that go away before a file is sent leave nothing open', async () => {
+  const { hostname, port } = new URL(svc.url)
+  const request = `GET ${address} HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${svc.people.ada.token}\r\n\r\n`
+  for (let after = 0; after < 40; after++) {
+    const socket = connect(Number(port), hostname)
+    socket.write(request)
+    await pause(after / 4)
+    socket.destroy()
+  }
+
+  expect((await get()).status).toBe(200)
+  await expect.poll(openFiles).toBe(0)
+})
+
+test('a file that is not in the store any more fails its download alone', async () => {
+  const lost = await upload(svc, svc.people.ada.token, bytes, { name: 'lost.pdf' })
+  const uuid = String(lost.one.attributes['uuid'])
+  await rm(join(svc.folder, 'files/sealed', uuid.slice(0, 2), uuid))
+
+  expect((await get({}, 'GET', `${base}/attachments/${lost.one.id}/actions/download`)).status).toBe(500)
   expect((await get()).status).toBe(200)
 })
