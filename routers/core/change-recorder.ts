@@ -13,7 +13,7 @@ export interface ChangeRecorder {
   add(streams: readonly Stream[], verb: ChangeVerb, type: string, id: number | string): void
   /** Of the streams to which its declaration says the row belongs. */
   addRow(of: Resource, verb: ChangeVerb, row: { id: number }): void
-  /** Those that a statement has written to the log itself, as its last in the transaction. */
+  /** Those that a statement has written to the log itself. */
   addLogged(changes: readonly LoggedChange[]): void
   /** Names files to which nothing refers after the commit, when they are removed. */
   dropFiles(names: readonly string[]): void
