@@ -213,6 +213,7 @@ test('the surface has the addresses that the declared verbs make', () => {
       "GET /attachments/:id - users who read",
       "DELETE /attachments/:id - users who write",
       "GET /attachments/:id/actions/download - users who read",
+      "GET /attachments/:id/actions/text - users who read",
       "GET /attachments/:id/message - users who read",
       "GET /attachments/:id/relationships/message - users who read",
       "GET /attachments/:id/relationships/uploader - users who read",
