@@ -6,6 +6,7 @@ import { ASKED, REPLICA, type ReplicaReport, type ReplicaStats } from '../../rou
 /** How long a replica is believed to live after its last sign of life, in milliseconds. */
 const TTL_MS = 15_000
 const BEAT_MS = 3000
+const GREETING_MS = 50
 
 interface ReplicasOptions {
   kv: KeyValueStore
@@ -28,6 +29,7 @@ export class Replicas {
   readonly #listeners: ReplicasListener[] = []
   readonly #timer: NodeJS.Timeout
   readonly #stopListening: () => void
+  #isClosed = false
 
   constructor(options: ReplicasOptions) {
     this.#options = options
@@ -35,7 +37,7 @@ export class Replicas {
       if (topic === ASKED) this.#tell()
       if (topic === REPLICA) this.#heard((content as ReplicaReport).replica)
     }
-    this.#stopListening = options.bus.subscribe({ changed() {}, interrupted() {}, told })
+    this.#stopListening = options.bus.subscribe({ changed() {}, interrupted: () => this.#greet(), told })
     this.#timer = setInterval(() => void this.#beat().catch(() => {}), BEAT_MS).unref()
     setImmediate(() => void this.#beat().catch(() => {}))
   }
@@ -49,10 +51,22 @@ export class Replicas {
   }
 
   close(): void {
+    this.#isClosed = true
     clearInterval(this.#timer)
     this.#stopListening()
     // A killed one is missed later.
     this.#options.kv.delete(keyOf(this.own)).catch(() => {})
+  }
+
+  /** Makes itself known, and has the others do so, as soon as the bus carries both ways. */
+  #greet(): void {
+    const { bus } = this.#options
+    if (!bus.isConnected()) {
+      setTimeout(() => this.#isClosed || this.#greet(), GREETING_MS).unref()
+      return
+    }
+    this.#tell()
+    bus.tell(ASKED, {})
   }
 
   #tell(): void {

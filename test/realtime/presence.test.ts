@@ -28,7 +28,7 @@ describe('who is here', () => {
     const second = await here.subscribe(name)
     await there.subscribe(name)
     await first.until('pusher:member_added', 1)
-    await expect.poll(() => there.pusher.channel(name)).toMatchObject({ members: { count: 2 } })
+    await expect.poll(() => there.pusher.channel(name), { timeout: 10_000 }).toMatchObject({ members: { count: 2 } })
     here.pusher.unsubscribe(name)
     there.pusher.disconnect()
     await first.until('pusher:member_removed', 1)
