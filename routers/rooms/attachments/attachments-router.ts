@@ -54,7 +54,7 @@ export const attachmentsRouter = router({
     .query(({ ctx, input }) => contentOf(ctx, fileByUuid, { filters: { uuid: uuidIn(input.identifier) } })),
 
   text: rowAction(attachments, 'text', userWith('read'))
-    .meta({ ...about('Download the text in an attachment, as models read it'), file: 'out' })
+    .meta({ ...about('Download the text in an attachment, as models read it.'), file: 'out' })
     .input(z.strictObject({ id }))
     .query(({ ctx, input }) => textOf(ctx, input.id)),
 

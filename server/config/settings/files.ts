@@ -32,8 +32,8 @@ export const filesShape = {
   SVC_FILE_CONVERTER_API_KEY: key.describe('Key of `svc_converter`').meta({ secret: true }),
   SVC_FILE_CONVERTER_TIMEOUT: timerDuration.prefault('60s').describe('How long to wait for `svc_converter`'),
   GWDG_FILE_CONVERTER_API_URL: address
-    .prefault('https://chat-ai.academiccloud.de/v1/documents/convert')
-    .describe('Address to which `gwdg_docling` takes files'),
+    .optional()
+    .describe('Address to which `gwdg_docling` takes files; that of the GWDG when absent'),
   GWDG_API_KEY: key.describe('Key of `gwdg_docling`').meta({ secret: true }),
   GWDG_FILE_CONVERTER_TIMEOUT: timerDuration.prefault('240s').describe('How long to wait for `gwdg_docling`'),
   KREUZBERG_FILE_CONVERTER_API_URL: address.optional().describe('Address of `kreuzberg`, without `/extract`'),

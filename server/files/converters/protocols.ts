@@ -44,7 +44,7 @@ export const protocols = {
     formats: { listedAt: new URL('/', env.SVC_FILE_CONVERTER_API_URL).href },
   }),
   gwdg_docling: (env: Env): Protocol => ({
-    url: env.GWDG_FILE_CONVERTER_API_URL,
+    url: env.GWDG_FILE_CONVERTER_API_URL ?? 'https://chat-ai.academiccloud.de/v1/documents/convert',
     key: env.GWDG_API_KEY,
     timeout: env.GWDG_FILE_CONVERTER_TIMEOUT,
     field: 'document',
