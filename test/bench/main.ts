@@ -9,6 +9,7 @@ import { identity } from './identity.ts'
 import { measure, type Plan } from './measure.ts'
 import { type Part, startPart } from './part.ts'
 import { reads } from './reads.ts'
+import { type Figure, measureRealtime, realtimeHeading, realtimeRow } from './realtime.ts'
 import { heading, rows, verdictLines, verdictsOf } from './report.ts'
 import { rooms as roomsSuite } from './rooms.ts'
 import type { Comparison, Suite, World } from './suite.ts'
@@ -16,7 +17,7 @@ import { type Effort, extractionHeading, measureWorst, worstHeading, worstRow } 
 
 const suites: Suite[] = [aiReq, fiveLimits, sharedLimit, reads, identity, roomsSuite]
 
-const known = [...suites.map(({ name }) => name), 'files-extract', 'worst']
+const known = [...suites.map(({ name }) => name), 'realtime', 'files-extract', 'worst']
 
 const usage = `npm run bench -- [suite...] [--quick] [--json] [--profile folder]
 Suites: ${known.join(', ')}; all of them when none is named.
@@ -82,6 +83,17 @@ const runEfforts = (heading: string, measureEfforts: (world: World) => AsyncGene
     return efforts
   })
 
+const runRealtime = () =>
+  inWorld(async (world) => {
+    say(realtimeHeading)
+    const figures: Figure[] = []
+    for await (const figure of measureRealtime(world)) {
+      figures.push(figure)
+      say(realtimeRow(figure))
+    }
+    return figures
+  })
+
 const isWanted = (name: string) => names.length === 0 || names.includes(name)
 const unknown = names.filter((name) => !known.includes(name))
 if (options.help || unknown.length > 0) {
@@ -98,8 +110,9 @@ for (const suite of suites.filter(({ name }) => isWanted(name))) {
   comparisons.push(...measured)
   verdicts.push(...judged)
 }
+const figures = isWanted('realtime') ? await runRealtime() : []
 const efforts = [
   ...(isWanted('files-extract') ? await runEfforts(extractionHeading, measureExtraction) : []),
   ...(isWanted('worst') ? await runEfforts(worstHeading, measureWorst) : []),
 ]
-if (options.json) process.stdout.write(`${JSON.stringify({ comparisons, verdicts, efforts }, null, 2)}\n`)
+if (options.json) process.stdout.write(`${JSON.stringify({ comparisons, verdicts, figures, efforts }, null, 2)}\n`)

@@ -4,6 +4,7 @@ import pg from 'pg'
 import { findChanges } from '../../entities/rooms/change-log.sql.ts'
 import { isoTime } from '../../entities/sql/statement.ts'
 import { servePart } from './serve.ts'
+import { writeMessage } from './write-message.ts'
 
 interface Input {
   databaseUrl: string
@@ -30,29 +31,6 @@ const page = {
 
 const one = { name: 'one', text: `select ${columns} from room_messages m where m.id = $1` }
 
-const lock = {
-  name: 'lock',
-  text: `select m.id from rooms r join room_members m on m.room_id = r.id
-    where r.id = $1 and m.user_id = $2 for no key update of r for share of m`,
-}
-
-const insert = {
-  name: 'insert',
-  text: `insert into room_messages (room_id, member_id, seq, ordinal, content, key_epoch)
-    select $1, $2, n.seq, n.seq, $3, 0
-      from (select coalesce((select seq from room_messages where room_id = $1 order by seq desc limit 1), 0) + 1 as seq) n
-    returning id`,
-}
-
-const log = {
-  name: 'log',
-  text: `with counted as (
-      insert into change_streams as s (stream, seq) values ($1, 1)
-      on conflict (stream) do update set seq = s.seq + 1 returning s.seq
-    ) insert into change_log (stream, seq, kind, subject)
-      select $1, seq, 'room-messages.created', $2 from counted`,
-}
-
 /** The least program that sends the same bytes: the same inserts under the same lock, and no rules. */
 servePart(async ({ databaseUrl }: Input) => {
   const database = new pg.Pool({ connectionString: databaseUrl, max: 10 })
@@ -72,7 +50,7 @@ servePart(async ({ databaseUrl }: Input) => {
   app.post<{ Body: Sent }>(`${base}/room-messages`, async (request, reply) => {
     const user = await userOf(request)
     const { attributes, relationships } = request.body.data
-    const id = await write(database, relationships.room.data.id, user, attributes.content)
+    const id = await writeMessage(database, { room: relationships.room.data.id, user, content: attributes.content })
     const [row] = await rowsOf<Row>(one, [id])
     return row && send(reply.code(201), { jsonapi, data: messageOf(row), links: { self: request.url } })
   })
@@ -103,20 +81,6 @@ servePart(async ({ databaseUrl }: Input) => {
 
 interface Sent {
   data: { attributes: { content: string }; relationships: { room: { data: { id: string } } } }
-}
-
-async function write(database: pg.Pool, room: string, user: number | undefined, content: string): Promise<number> {
-  const client = await database.connect()
-  try {
-    await client.query('begin')
-    const [member] = (await client.query({ ...lock, values: [room, user] })).rows
-    const [message] = (await client.query({ ...insert, values: [room, member.id, content] })).rows
-    await client.query({ ...log, values: [`room:${room}`, message.id] })
-    await client.query('commit')
-    return message.id
-  } finally {
-    client.release()
-  }
 }
 
 const jsonapi = { version: '1.1' }
