@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { signIn } from '../kit/browser.ts'
+import { checkOf, health } from '../kit/health.ts'
 import { newChannel, type Pair, startPair } from '../kit/realtime/replicas.ts'
 import { authorize, openSocket, subscribe } from '../kit/realtime/socket.ts'
 import { send } from '../kit/rooms/messages.ts'
@@ -76,6 +77,8 @@ describe('a subscription ends on every replica', () => {
       await expect.poll(() => frames.at(-1)?.event, { timeout: 10_000 }).toBe('pusher:subscription_error')
       expect(frames.at(-2)).toMatchObject({ event: 'change', data: { kind: 'rooms.deleted', subject: room.id } })
     }
+    const open = async () => checkOf(await health(svc), 'realtime')?.message
+    await expect.poll(open, { timeout: 10_000 }).toMatch(/ to 0 channels/)
   })
 })
 
