@@ -47,9 +47,16 @@ export class FrameHandler {
     })
   }
 
+  /** Whether the connection may go on: each sign of life counts, as each ping is answered and so takes memory. */
+  hear(connection: Connection): boolean {
+    if (!connection.isOpen) return false
+    if (connection.heard()) return true
+    connection.close(codes.unauthorized, 'Too many frames.')
+    return false
+  }
+
   take(connection: Connection, bytes: string, isBinary: boolean) {
-    if (!connection.isOpen) return
-    if (!connection.heard()) return connection.close(codes.unauthorized, 'Too many frames.')
+    if (!this.hear(connection)) return
     if (isBinary) return connection.fail(codes.badFrame, 'Frames are text.')
     const frame = readFrame(bytes)
     const handle = this.#handlers[frame.type] as ((connection: Connection, frame: ClientFrame) => void) | undefined

@@ -115,7 +115,7 @@ export class Realtime {
     if (refusal) return connection.close(refusal.code, refusal.message)
     if (this.#isDraining) return connection.close(codes.overCapacity, STOPPING)
     if (!this.#connections.add(connection)) return connection.close(codes.overCapacity, 'There is no room.')
-    ws.on('pong', () => void connection.heard())
+    for (const sign of ['ping', 'pong'] as const) ws.on(sign, () => this.#frames.hear(connection))
     ws.on('message', (bytes, isBinary) => this.#frames.take(connection, String(bytes), isBinary))
     ws.on('close', () => this.#disconnect(connection))
     connection.send(established(connection.id, ACTIVITY_SECONDS))

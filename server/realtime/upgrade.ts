@@ -58,6 +58,8 @@ export class Upgrades {
   }
 }
 
+/** A socket that is no server's any more stays open as long as its client likes, unless it is closed from here. */
 function end(socket: Duplex, status: string): void {
+  socket.once('finish', () => socket.destroy())
   socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nRetry-After: 5\r\nContent-Length: 0\r\n\r\n`)
 }

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { authorize, openSocket, subscribe } from '../kit/realtime/socket.ts'
 import { join, makeRoom, type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
@@ -45,6 +47,20 @@ describe('a handshake is refused', () => {
     ['at the path of a page', '/'],
   ])('%s, with 404', async ([, path]) => {
     await expect(openSocket(svc.url, { path: String(path) })).rejects.toThrow('404')
+  })
+
+  test('and its socket closed, also where the client keeps its end open', async () => {
+    const { hostname, port, host } = new URL(svc.url)
+    const socket = connect({ port: Number(port), host: hostname, allowHalfOpen: true })
+    socket.on('error', () => {})
+    socket.write(`GET /socket HTTP/1.1\r\nHost: ${host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`)
+    await once(socket.resume(), 'end')
+
+    const isClosed = () => {
+      socket.write('more')
+      return socket.closed
+    }
+    await expect.poll(isClosed).toBe(true)
   })
 
   test.for([
@@ -242,9 +258,13 @@ describe('a frame is refused', () => {
     expect(new Set(ada.errors())).toEqual(new Set([4301]))
   })
 
-  test('where frames come without end, and the connection ends for good', async () => {
+  test.for<[what: string, send: (socket: TestSocket) => void]>([
+    ['frames', (socket) => socket.send({ event: 'pusher:ping' })],
+    ['pings', ({ ws }) => ws.ping()],
+    ['pongs', ({ ws }) => ws.pong()],
+  ])('where %s come without end, and the connection ends for good', async ([, send]) => {
     using socket = await openSocket(svc.url)
-    for (let n = 0; n < 200; n++) socket.send({ event: 'pusher:ping' })
+    for (let n = 0; n < 200; n++) send(socket)
 
     await expect.poll(() => socket.closeCode()).toBe(4009)
   })
