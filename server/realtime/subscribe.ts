@@ -99,8 +99,9 @@ export class Subscriber {
         if (!current) throw new Refused(403, 'There is no such channel.')
         admission = current
       } while (channel.checkedSince !== since)
-      // It may have been given up meanwhile.
-      if (!connection.isOpen || !connection.subscriptions.has(name)) return
+      // It may have been given up meanwhile, and be there by another request.
+      const isAwaited = connection.subscriptions.has(name) && !connection.subscriptions.get(name)
+      if (!connection.isOpen || !isAwaited) return
       const subscription = { connection, channel, person, info, credential, member: admission.member }
       connection.subscriptions.set(name, subscription)
       channel.subscriptions.add(subscription)

@@ -82,6 +82,32 @@ describe('a subscription ends on every replica', () => {
   })
 })
 
+test('whoever gives up a subscription that is on its way and asks again is subscribed once, and hears nothing when they leave', async () => {
+  const { svc } = pair
+  const room = await newChannel(svc)
+  using socket = await openSocket(svc.url)
+  for (const channel of [room.channel, `presence-Rooms.${room.slug}`]) {
+    const { body } = await authorize(svc.url, svc.people.ada.token, socket.id, channel)
+    const [come, leave] = [
+      { event: 'pusher:subscribe', data: { ...body, channel } },
+      { event: 'pusher:unsubscribe', data: { channel } },
+    ]
+    for (const frame of [come, leave, come, leave, come]) socket.send(frame)
+    const told = () => socket.frames.filter((frame) => frame.channel === channel)
+    await expect.poll(() => told().length, { timeout: 10_000 }).toBeGreaterThan(0)
+    await socket.settle()
+    expect(told().map(({ event }) => event)).toEqual(['pusher_internal:subscription_succeeded'])
+    socket.send(leave)
+  }
+  const before = seqsOf(socket)
+  await send(svc.ada, room.id)
+  await socket.settle()
+
+  expect(seqsOf(socket)).toEqual(before)
+  const open = async () => checkOf(await health(svc), 'realtime')?.message
+  await expect.poll(open, { timeout: 10_000 }).toMatch(/ to 0 channels/)
+})
+
 describe('a signature that somebody still has', () => {
   test('is of no use once they are removed, and of use again once they are back', async () => {
     const { svc } = pair
