@@ -59,10 +59,17 @@ export class Presence {
 
   /** Learns who is at the other replicas, before somebody enters here. */
   async prepare(channel: Channel): Promise<void> {
-    if (!channel.isPresence || this.#rooms.has(channel.name)) return
+    if (!channel.isPresence) return
+    const room = this.#rooms.get(channel.name) ?? (await this.#readNew(channel))
+    // The channel of those who were here before closed as they left.
+    room.channel = channel
+    this.#rooms.set(channel.name, room)
+  }
+
+  async #readNew(channel: Channel): Promise<Room> {
     const room: Room = { channel, elsewhere: new Map(), told: new Map() }
     await Promise.all([...this.#replicas].map((replica) => this.#read(room, replica)))
-    if (!this.#rooms.has(channel.name)) this.#rooms.set(channel.name, room)
+    return this.#rooms.get(channel.name) ?? room
   }
 
   /** Everybody who is there, once somebody has entered; the others are told. */
@@ -125,7 +132,7 @@ export class Presence {
     const { name } = room.channel
     const members = [...here(room)]
     const key = keyOf(name, this.#replicas.own)
-    if (members.length === 0) this.#rooms.delete(name)
+    if (members.length === 0 && room.channel.entering === 0) this.#rooms.delete(name)
     await (members.length > 0 ? this.#kv.set(key, JSON.stringify(members), MEMBERS_TTL_MS) : this.#kv.delete(key))
     this.#bus.tell(TOPIC, { channel: name, replica: this.#replicas.own })
   }

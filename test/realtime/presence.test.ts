@@ -1,7 +1,9 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { run } from '../kit/command-line.ts'
 import { openPusher } from '../kit/realtime/pusher.ts'
 import { newChannel, type Pair, startPair } from '../kit/realtime/replicas.ts'
+import { authorize, openSocket, subscribe } from '../kit/realtime/socket.ts'
 import { join } from '../kit/rooms/rooms.ts'
 
 let pair: Pair
@@ -36,6 +38,27 @@ describe('who is here', () => {
     expect([members(alone.data), members(second.data)]).toEqual([[`${ada.id}`], [`${ada.id}`, `${bob.id}`]])
     expect(first.dataOf('pusher:member_added')).toEqual([{ id: `${bob.id}`, info: infoOf(bob) }])
     expect(first.dataOf('pusher:member_removed')).toEqual([{ id: `${bob.id}`, info: infoOf(bob) }])
+  })
+
+  test('is told to somebody who leaves as the last and comes back at once', async () => {
+    const { svc, urls } = pair
+    const { ada } = svc.people
+    const { slug } = await newChannel(svc)
+    const channel = `presence-Rooms.${slug}`
+    using socket = await openSocket(urls[0] ?? '')
+    await subscribe(urls[0] ?? '', socket, ada.token, channel)
+    const { body } = await authorize(urls[0] ?? '', ada.token, socket.id, channel)
+    const told = () => socket.frames.filter(({ event }) => event === 'pusher_internal:subscription_succeeded')
+
+    for (let n = 2; n < 12; n++) {
+      socket.send({ event: 'pusher:unsubscribe', data: { channel } })
+      await pause(2 * n)
+      socket.send({ event: 'pusher:subscribe', data: { ...body, channel } })
+      await expect.poll(() => told().length, { timeout: 10_000, interval: 5 }).toBe(n)
+    }
+
+    const ids = told().map(({ data }) => (data as { presence: { ids: string[] } }).presence.ids)
+    expect(ids).toEqual(ids.map(() => [`${ada.id}`]))
   })
 
   test('is told of nothing that the log says: that is for the private channel', async () => {
