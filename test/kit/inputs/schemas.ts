@@ -17,7 +17,7 @@ const declared = Object.entries(appRouter._def.procedures as unknown as Record<s
 
 /** Every procedure there is, with the schemas of its input. */
 export const procedures: TestedProcedure[] = declared.map(([name, procedure]) => {
-  return { name, isQuery: procedure._def.type === 'query', access: accessOf(procedure), inputs: inputsOf(procedure) }
+  return { name, isQuery: procedure._def.type !== 'mutation', access: accessOf(procedure), inputs: inputsOf(procedure) }
 })
 
 const relationOf = (from: Resource, { to, ...relation }: Relation) => ({
