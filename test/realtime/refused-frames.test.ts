@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openSocket, subscribe } from '../kit/realtime/socket.ts'
+import { join, makeRoom, type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
+
+let svc: RoomsApp
+let room: { id: string; slug: string; channel: string }
+beforeAll(async () => {
+  svc = await startRooms({ REALTIME_CHANNELS_PER_CONNECTION: '3' })
+  const id = await makeRoom(svc.ada)
+  await join(svc, id, 'bob', 'viewer')
+  const slug = String((await svc.ada.get(`/rooms/${id}`)).one.attributes['slug'])
+  room = { id, slug, channel: `private-Rooms.${slug}` }
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+
+type TestSocket = Awaited<ReturnType<typeof openSocket>>
+const tokenOf = (who: 'ada' | 'bob') => svc.people[who].token
+const own = () => `private-User.${svc.people.ada.id}`
+
+describe('a frame is refused', () => {
+  const typing = (channel: string, data: unknown = { typing: true }) => ({ event: 'client-typing', channel, data })
+
+  test.for<[what: string, frame: () => unknown, code: number]>([
+    ['that is no JSON', () => '{"event":', 4200],
+    ['that is no object', () => '[]', 4200],
+    ['without an event', () => ({ channel: own() }), 4200],
+    ['whose event is no text', () => ({ event: 1 }), 4200],
+    ['of an event that there is not', () => ({ event: 'pusher:dance' }), 4200],
+    ['of an event of ours', () => ({ event: 'change', channel: room.channel, data: '{}' }), 4200],
+    ['of an event that is called like a part of every object', () => ({ event: '__proto__' }), 4200],
+    [
+      'of an event that would make a client event of its data',
+      () => ({ event: 'constructor', data: { type: 'client event', event: 'change', channel: room.channel } }),
+      4200,
+    ],
+    ['that nests too deeply', () => `{"event":"pusher:ping","data":${'['.repeat(60)}${']'.repeat(60)}}`, 4200],
+    ['that subscribes to nothing', () => ({ event: 'pusher:subscribe', data: {} }), 4200],
+    [
+      'that subscribes to a name with other signs',
+      () => ({ event: 'pusher:subscribe', data: { channel: 'private-Rooms.ä' } }),
+      4200,
+    ],
+    [
+      'that subscribes to a name too long',
+      () => ({ event: 'pusher:subscribe', data: { channel: 'a'.repeat(165) } }),
+      4200,
+    ],
+    ['that unsubscribes from nothing', () => ({ event: 'pusher:unsubscribe' }), 4200],
+    ['of a client event to no channel', () => ({ event: 'client-typing', data: {} }), 4301],
+    ['of a client event to a channel that is not subscribed', () => typing('private-AllUsers'), 4301],
+    ['of a client event to a room of others', () => typing('private-Rooms.chess-abc'), 4301],
+    [
+      'of a client event with a name too long',
+      () => ({ ...typing(room.channel), event: `client-${'a'.repeat(200)}` }),
+      4301,
+    ],
+    ['of a client event with too much in it', () => typing(room.channel, 'a'.repeat(10_239)), 4301],
+  ])('%s, and the connection goes on', async ([, frame, code]) => {
+    using socket = await openSocket(svc.url)
+    await subscribe(svc.url, socket, tokenOf('ada'), room.channel)
+
+    await socket.settle(frame())
+
+    expect(socket.errors()).toEqual([code])
+    expect(socket.closeCode()).toBeUndefined()
+  })
+
+  test('that is binary, and the connection goes on', async () => {
+    using socket = await openSocket(svc.url)
+    socket.ws.send(Buffer.from('{"event":"pusher:ping"}'))
+    await socket.settle()
+
+    expect(socket.errors()).toEqual([4200])
+  })
+
+  test('that is larger than any, and the connection ends', async () => {
+    using socket = await openSocket(svc.url)
+    await socket.settle('a'.repeat(20_000))
+
+    expect(socket.closeCode()).toBe(1009)
+  })
+
+  test('where client events come too fast: the others hear ten, and whoever sends hears none', async () => {
+    using ada = await openSocket(svc.url)
+    using bob = await openSocket(svc.url)
+    await subscribe(svc.url, ada, tokenOf('ada'), room.channel)
+    await subscribe(svc.url, bob, tokenOf('bob'), room.channel)
+
+    for (let n = 0; n < 20; n++) ada.send(typing(room.channel, { n }))
+    await ada.settle()
+
+    const typed = (socket: TestSocket) => socket.frames.filter(({ event }) => event === 'client-typing')
+    await expect.poll(() => typed(bob).length).toBeGreaterThanOrEqual(10)
+    expect(typed(bob).slice(0, 10)).toEqual(
+      Array.from({ length: 10 }, (_, n) => ({ ...typing(room.channel, { n }), user_id: `${svc.people.ada.id}` })),
+    )
+    expect([typed(ada).length, typed(bob).length + ada.errors().length]).toEqual([0, 20])
+    expect(new Set(ada.errors())).toEqual(new Set([4301]))
+  })
+
+  test.for<[what: string, send: (socket: TestSocket) => void]>([
+    ['frames', (socket) => socket.send({ event: 'pusher:ping' })],
+    ['pings', ({ ws }) => ws.ping()],
+    ['pongs', ({ ws }) => ws.pong()],
+  ])('where %s come without end, and the connection ends for good', async ([, send]) => {
+    using socket = await openSocket(svc.url)
+    for (let n = 0; n < 200; n++) send(socket)
+
+    await expect.poll(() => socket.closeCode()).toBe(4009)
+  })
+})
