@@ -41,7 +41,8 @@ export function overRedis(url: string, log: Log): ChangeBus {
   })
   // What was perhaps sent is not sent again: nobody hears of a change twice, or after a later one.
   const sender = new Redis(url, { ...connection, maxRetriesPerRequest: 0 })
-  const tell = tellOthers(sender, (changes) => JSON.stringify({ from: name, changes } satisfies Message), channel)
+  const outbox = new Outbox(sender, channel)
+  const tell = tellOthers(sender, outbox, (changes) => JSON.stringify({ from: name, changes } satisfies Message))
   for (const redis of [receiver, sender]) redis.on('error', () => {})
   return {
     publish(changes) {
@@ -49,9 +50,9 @@ export function overRedis(url: string, log: Log): ChangeBus {
       tell(changes)
     },
     tell(topic, content) {
-      if (sender.status !== 'ready') return
+      if (!outbox.isOpen) return
       const message: Message = { from: name, told: { topic, content } }
-      sender.publish(channel, JSON.stringify(message)).catch(() => {})
+      outbox.send(JSON.stringify(message)).catch(() => {})
     },
     isConnected: () => receiver.status === 'ready' && sender.status === 'ready',
     subscribe: (listener) => listeners.add(listener),
@@ -68,14 +69,37 @@ function receive(redis: Redis, channel: string, take: (message: Message) => void
   })
 }
 
+/** Hands texts to Redis, and says when it is late with too many. */
+class Outbox {
+  readonly #redis: Redis
+  readonly #channel: string
+  #underWay = 0
+
+  constructor(redis: Redis, channel: string) {
+    this.#redis = redis
+    this.#channel = channel
+  }
+
+  get isOpen(): boolean {
+    return this.#underWay < MAX_UNDER_WAY && this.#redis.status === 'ready'
+  }
+
+  async send(text: string): Promise<void> {
+    this.#underWay += 1
+    await this.#redis.publish(this.#channel, text).finally(() => {
+      this.#underWay -= 1
+    })
+  }
+}
+
 /** Publishes rows, and after some that could not be published, as soon as it can be, that there were some. */
-function tellOthers(redis: Redis, textOf: (changes: readonly LoggedChange[]) => string, channel: string) {
+function tellOthers(redis: Redis, outbox: Outbox, textOf: (changes: readonly LoggedChange[]) => string) {
   let underWay = 0
   let hasMissed = false
   const send = (changes: readonly LoggedChange[]) => {
     underWay += 1
-    redis
-      .publish(channel, textOf(changes))
+    outbox
+      .send(textOf(changes))
       .catch(() => {
         hasMissed = true
       })
@@ -91,7 +115,7 @@ function tellOthers(redis: Redis, textOf: (changes: readonly LoggedChange[]) => 
   }
   redis.on('ready', tellWhatIsMissed)
   return (changes: readonly LoggedChange[]) => {
-    if (underWay < MAX_UNDER_WAY && redis.status === 'ready') return send(changes)
+    if (outbox.isOpen) return send(changes)
     hasMissed = true
   }
 }

@@ -149,4 +149,24 @@ describe.skipIf(!inject('redisUrl'))('a bus over Redis', () => {
 
     await expect.poll(() => other.counts.interruptions, { timeout: 10_000 }).toBeGreaterThan(before)
   })
+
+  test('keeps a bounded number of what Redis does not take', async () => {
+    let isStuck = false
+    await using relay = await startRelay(Number(new URL(url).port), { onSent: () => (isStuck ? 'hold' : undefined) })
+    await using stuck = await open(url.replace(/:\d+\//, `:${relay.port}/`))
+    await using other = await open(url)
+    await untilConnected(stuck.bus, other)
+
+    isStuck = true
+    for (let n = 0; n < 3000; n++) stuck.bus.tell('noise', { n })
+    await expect.poll(() => relay.sent().includes('"n":900}')).toBe(true)
+    await pause(50)
+
+    expect(
+      relay
+        .sent()
+        .toString()
+        .match(/"topic":"noise"/g)?.length,
+    ).toBeLessThanOrEqual(1000)
+  })
 })
