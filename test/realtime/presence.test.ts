@@ -8,7 +8,8 @@ import { join } from '../kit/rooms/rooms.ts'
 
 let pair: Pair
 beforeAll(async () => {
-  pair = await startPair()
+  // All replicas of it are counted.
+  pair = await startPair({}, 8)
 })
 afterAll(() => pair[Symbol.asyncDispose]())
 

@@ -4,10 +4,10 @@ import { APP_KEY } from '../identity/sessions.ts'
 import { ownDatabase } from '../parts/redis.ts'
 import { type RoomsApp, startRooms } from '../rooms/rooms.ts'
 
-/** Two replicas in this process over one database and, where there is one, one Redis; else one that is both. */
-export async function startPair(settings: Record<string, string> = {}) {
+/** Two replicas in this process over one database and, where there is one, a database of Redis; else one that is both. */
+export async function startPair(settings: Record<string, string> = {}, redisDatabase = 14) {
   await using resources = new AsyncDisposableStack()
-  const redis = inject('redisUrl') ? { REDIS_URL: ownDatabase(14) } : undefined
+  const redis = inject('redisUrl') ? { REDIS_URL: ownDatabase(redisDatabase) } : undefined
   const shared = { APP_KEY, ...redis, ...settings }
   const svc = resources.use(await startRooms(shared))
   const other = redis ? resources.use(await startApp({ ...shared, DATABASE_URL: String(svc.env.DATABASE_URL) })) : svc
