@@ -2,6 +2,7 @@ import { codes } from '../../facades/realtime/close-codes.ts'
 import { pong, relayed } from '../../facades/realtime/frames.ts'
 import { type ClientFrame, readFrame } from '../../facades/realtime/read-frame.ts'
 import type { ChangeBus } from '../../routers/ports/change-bus.ts'
+import { readChannel } from '../../routers/rooms/channels.ts'
 import type { Channels } from './channels.ts'
 import type { Connection } from './connection.ts'
 import type { Subscriber } from './subscribe.ts'
@@ -72,6 +73,8 @@ export class FrameHandler {
   #relay(connection: Connection, event: Extract<ClientFrame, { type: 'client event' }>) {
     const subscription = connection.subscriptions.get(event.channel)
     if (!subscription) return connection.fail(codes.eventRejected, 'You are not subscribed to this channel.')
+    if (readChannel(event.channel)?.of === 'everybody')
+      return connection.fail(codes.eventRejected, 'Nobody tells everybody something.')
     if (!connection.mayTellOthers()) return connection.fail(codes.eventRejected, 'Too many client events.')
     const frame = relayed(event, String(subscription.person))
     subscription.channel.relay(frame, connection)

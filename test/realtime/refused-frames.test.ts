@@ -80,6 +80,22 @@ describe('a frame is refused', () => {
     expect(socket.closeCode()).toBe(1009)
   })
 
+  test('of a client event to everybody, which nobody hears', async () => {
+    using ada = await openSocket(svc.url)
+    using bob = await openSocket(svc.url)
+    for (const [socket, who] of [
+      [ada, 'ada'],
+      [bob, 'bob'],
+    ] as const)
+      await subscribe(svc.url, socket, tokenOf(who), 'private-AllUsers')
+
+    await ada.settle(typing('private-AllUsers'))
+    await bob.settle()
+
+    expect(ada.errors()).toEqual([4301])
+    expect(bob.frames.filter(({ event }) => event === 'client-typing')).toEqual([])
+  })
+
   test('where client events come too fast: the others hear ten, and whoever sends hears none', async () => {
     using ada = await openSocket(svc.url)
     using bob = await openSocket(svc.url)
