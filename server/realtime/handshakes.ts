@@ -6,7 +6,7 @@ const SLICE_MS = 50
 export class HandshakeQueue {
   readonly #perSlice: number
   readonly #max: number
-  #waiting: (() => void)[] = []
+  readonly #waiting: (() => void)[] = []
   #left: number
   #timer: NodeJS.Timeout | undefined
 
@@ -24,9 +24,10 @@ export class HandshakeQueue {
     return true
   }
 
+  /** Runs all that wait at once. */
   close(): void {
     clearInterval(this.#timer)
-    this.#waiting = []
+    for (const run of this.#waiting.splice(0)) run()
   }
 
   #pass(): void {

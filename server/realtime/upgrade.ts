@@ -8,6 +8,8 @@ import { HandshakeQueue } from './handshakes.ts'
 /** Bytes of a frame that a client sends. */
 const MAX_FRAME = 16 * 1024
 
+const UNAVAILABLE = '503 Service Unavailable'
+
 interface UpgradeOptions {
   baseUrl: string
   key: string
@@ -23,6 +25,7 @@ export class Upgrades {
   readonly #options: UpgradeOptions
   readonly #basePath: string
   readonly #queue: HandshakeQueue
+  #isClosed = false
   readonly #wss = new WebSocketServer({ noServer: true, clientTracking: false, maxPayload: MAX_FRAME })
 
   constructor(server: Server, options: UpgradeOptions) {
@@ -32,7 +35,9 @@ export class Upgrades {
     server.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head))
   }
 
+  /** Refuses what still waits: an open socket would keep the server from its end. */
   close(): void {
+    this.#isClosed = true
     this.#queue.close()
   }
 
@@ -42,11 +47,12 @@ export class Upgrades {
     if (key === undefined) return end(socket, '404 Not Found')
     const connect = () => {
       if (socket.destroyed) return
+      if (this.#isClosed) return end(socket, UNAVAILABLE)
       this.#wss.handleUpgrade(request, socket, head, (ws) => {
         this.#options.onConnected(ws, this.#refusalOf(request, key))
       })
     }
-    if (!this.#queue.add(connect)) end(socket, '503 Service Unavailable')
+    if (this.#isClosed || !this.#queue.add(connect)) end(socket, UNAVAILABLE)
   }
 
   #refusalOf({ url = '', headers: { origin } }: IncomingMessage, key: string): Refusal | undefined {

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { expect, test } from 'vitest'
 import type { Position } from '../../routers/ports/change-streams.ts'
 import { startApp } from '../kit/app.ts'
@@ -147,4 +149,23 @@ test('a client that reads nothing is closed so that it comes back, and keeps nob
   await expect.poll(() => asleep.closeCode(), { timeout: 10_000 }).toBeDefined()
   expect(awake.closeCode()).toBeUndefined()
   expect(asleep.frames.length).toBeLessThan(count)
+})
+
+test('a service that stops closes the handshakes that still wait, and their clients come back', {
+  timeout: 30_000,
+}, async () => {
+  const svc = await startApp({ REALTIME_HANDSHAKES_PER_SECOND: '1', SHUTDOWN_TIMEOUT: '5s' })
+  const { hostname, port, host } = new URL(svc.url)
+  const sockets = Array.from({ length: 15 }, () => {
+    const socket = connect(Number(port), hostname)
+    socket.on('error', () => {})
+    socket.resume().write(`GET /app/svc HTTP/1.1\r\nHost: ${host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`)
+    return socket
+  })
+  await Promise.all(sockets.map((socket) => once(socket, 'connect')))
+  await fetch(`${svc.url}/health/live`)
+
+  await svc[Symbol.asyncDispose]()
+
+  await expect.poll(() => sockets.every(({ closed }) => closed)).toBe(true)
 })
