@@ -27,7 +27,9 @@ export function overRedis(url: string, log: Log): ChangeBus {
   const receiver = new Redis(url, { ...connection, autoResubscribe: false })
   // Databases of one server share all channels.
   const channel = `svc:changes:${receiver.options.db ?? 0}`
-  receive(receiver, channel, ({ from, changes = [], told }) => {
+  receive(receiver, channel, (message) => {
+    if (!message) return listeners.interrupted()
+    const { from, changes = [], told } = message
     if (from === name) return
     if (told) listeners.told(told.topic, told.content)
     else if (changes.length > 0) listeners.changed(changes)
@@ -63,10 +65,20 @@ export function overRedis(url: string, log: Log): ChangeBus {
   }
 }
 
-function receive(redis: Redis, channel: string, take: (message: Message) => void): void {
+/** Takes what replicas tell, and undefined for a text that none of this version can have sent. */
+function receive(redis: Redis, channel: string, take: (message: Message | undefined) => void): void {
   redis.on('message', (from: string, text: string) => {
-    if (from === channel) take(JSON.parse(text) as Message)
+    if (from === channel) take(readMessage(text))
   })
+}
+
+function readMessage(text: string): Message | undefined {
+  try {
+    const message: unknown = JSON.parse(text)
+    return typeof message === 'object' && message && 'from' in message ? (message as Message) : undefined
+  } catch {
+    return undefined
+  }
 }
 
 /** Hands texts to Redis, and says when it is late with too many. */

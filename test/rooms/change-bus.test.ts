@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { Redis } from 'ioredis'
 import { describe, expect, inject, test } from 'vitest'
 import type { LoggedChange } from '../../entities/rooms/change-log.sql.ts'
 import type { ChangeBus } from '../../routers/ports/change-bus.ts'
@@ -148,6 +149,22 @@ describe.skipIf(!inject('redisUrl'))('a bus over Redis', () => {
     relay.mend()
 
     await expect.poll(() => other.counts.interruptions, { timeout: 10_000 }).toBeGreaterThan(before)
+  })
+
+  test.for(['no JSON', 'null', '5'])('takes %s from a stranger for a change that was missed', async (text) => {
+    await using own = await open(url)
+    await using other = await open(url)
+    await untilConnected(other.bus, own)
+    const before = own.counts.interruptions
+
+    const stranger = new Redis(url)
+    await stranger.publish(`svc:changes:${stranger.options.db}`, text)
+    stranger.disconnect()
+
+    await expect.poll(() => own.counts.interruptions, { timeout: 10_000 }).toBe(before + 1)
+
+    own.bus.publish([changeOf('room:1', 1)])
+    expect(seqsIn(own, 'room:1')).toEqual([1])
   })
 
   test('keeps a bounded number of what Redis does not take', async () => {
