@@ -35,7 +35,7 @@ export function errorDocument(thrown: unknown, failed: FailedRequest): ErrorDocu
   const issues = issuesOf(error)
   const isQuery = code === 'invalid_query' || (code === 'invalid' && failed.route?.method === 'GET')
   // An id that cannot be one is not there.
-  if (code === 'invalid' && failed.route?.url.includes('/:id') && issues.some(({ path }) => path[0] === 'id'))
+  if (code === 'invalid' && issues.some((issue) => isInAddress(issue, failed.route)))
     return errorDocument(new Problem('not_found'), failed)
   const closed = code === 'invalid' && !isQuery ? issues : []
   if (closed.length > 0 && closed.every((issue) => isReadOnly(issue, failed.route)))
@@ -60,6 +60,9 @@ const distinct = (issues: readonly DetailedIssue[]) =>
   [...Map.groupBy(issues, (issue) => JSON.stringify([issue.path, 'code' in issue || issue.message])).values()].flatMap(
     ([first]) => first ?? [],
   )
+
+const isInAddress = ({ path }: DetailedIssue, route: Route | undefined): boolean =>
+  (route?.url.split('/') ?? []).includes(`:${String(path[0])}`)
 
 /** An attribute or a relation of the type that the procedure does not take. */
 function isReadOnly(issue: DetailedIssue, route: Route | undefined): boolean {

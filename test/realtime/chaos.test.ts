@@ -123,7 +123,7 @@ describeWith('redis', 'haproxy')('two replicas behind a load balancer', () => {
     }
     const [adas, bobs] = [openFrontEnds(world, ada, rooms), openFrontEnds(world, bob, rooms)]
 
-    const count = rounds(160, 1500)
+    const count = rounds(160, 1000)
     let isWriting = true
     const writing = (async () => {
       await write(world, ada, rooms, count / 2)

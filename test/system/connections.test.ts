@@ -80,7 +80,10 @@ test('the connection gives somebody signed in all that their front end needs', a
     ai: { handle: '@svc' },
     salts: attributes['salts'],
     transfer: { baseUrl: svc.url },
-    storage_files: { maxFileSize: 0, allowedMimeTypes: [] },
+    storage_files: {
+      maxFileSize: svc.env.MAX_FILE_SIZE,
+      allowedMimeTypes: expect.arrayContaining(['application/pdf']),
+    },
   })
 })
 

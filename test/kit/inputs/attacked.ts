@@ -40,7 +40,7 @@ export async function startAttacked() {
     limitOf: (name: string) => bodyLimitOf(procedureAt(name), bodyLimitsOf(svc.env)),
     /** Holds what was answered, and how much was judged for it. */
     assertModest({ status, text }: Answer, what: string): void {
-      expect([200, 400, 401, 403, 404, 409, 422, 431], `${what}: ${text.slice(0, 200)}`).toContain(status)
+      expect([200, 400, 401, 403, 404, 409, 415, 422, 431], `${what}: ${text.slice(0, 200)}`).toContain(status)
       if (status >= 400) expect(text.length, `${what}: length of the answer`).toBeLessThanOrEqual(MAX_ANSWER)
       expect(judged.take(), `${what}: elements that were judged`).toBeLessThanOrEqual(MAX_JUDGED)
     },

@@ -1,7 +1,7 @@
 import type { AnyTRPCProcedure } from '@trpc/server'
 import type { z } from 'zod'
 import { inputsOf } from '../../../facades/http/procedures.ts'
-import { type Access, accessOf } from '../../../routers/core/trpc.ts'
+import { type Access, accessOf, metaOf } from '../../../routers/core/trpc.ts'
 import { appRouter, resources } from '../../../routers/index.ts'
 import type { Relation, Resource } from '../../../routers/resource/declare.ts'
 import { relatedInput } from '../../../routers/verbs/read.ts'
@@ -9,6 +9,7 @@ import { relatedInput } from '../../../routers/verbs/read.ts'
 export interface TestedProcedure {
   name: string
   isQuery: boolean
+  streams: boolean
   access: Access
   inputs: z.ZodType[]
 }
@@ -17,8 +18,15 @@ const declared = Object.entries(appRouter._def.procedures as unknown as Record<s
 
 /** Every procedure there is, with the schemas of its input. */
 export const procedures: TestedProcedure[] = declared.map(([name, procedure]) => {
-  return { name, isQuery: procedure._def.type !== 'mutation', access: accessOf(procedure), inputs: inputsOf(procedure) }
+  const { streams = false } = metaOf(procedure)
+  const isQuery = procedure._def.type !== 'mutation'
+  return { name, isQuery, streams, access: accessOf(procedure), inputs: inputsOf(procedure) }
 })
+
+/** Those that are called over the wire with an input. What streams takes what its twin takes that answers at once. */
+export const attackable = procedures.filter(
+  ({ access, inputs, streams }) => access.callers !== 'the host' && inputs.length > 0 && !streams,
+)
 
 const relationOf = (from: Resource, { to, ...relation }: Relation) => ({
   name: `${from.type} to ${to}`,

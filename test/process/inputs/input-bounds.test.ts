@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { z } from 'zod'
-import { type Definition, definitionOf, nodesOf, schemas } from '../../kit/inputs/schemas.ts'
+import { attackable, type Definition, definitionOf, nodesOf, procedures, schemas } from '../../kit/inputs/schemas.ts'
 
 const nodes = schemas.flatMap(({ name, schema }) =>
   [...nodesOf(schema)].map(({ path, schema }) => ({ place: name + path, schema, definition: definitionOf(schema) })),
@@ -30,6 +30,14 @@ const patternsOf = (schema: z.ZodType): RegExp[] =>
 
 const isBoundedText = (schema: z.ZodType) =>
   checksOf(definitionOf(schema)).some(isMaximum) || patternsOf(schema).some(hasAnEnd)
+
+test('a procedure that streams takes what one takes that answers at once', () => {
+  const streams = procedures.filter(({ streams }) => streams)
+
+  expect(streams.map(({ name }) => name)).toEqual(['ai.stream'])
+  for (const { inputs } of streams)
+    expect(attackable.some((twin) => twin.inputs.every((schema, n) => schema === inputs[n]))).toBe(true)
+})
 
 test('every list that a procedure takes has a maximum that is looked at before any element', () => {
   const lists = nodes.filter(({ definition }) => definition.type === 'array')

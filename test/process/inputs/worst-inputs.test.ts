@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { TestBrowser } from '../../kit/browser.ts'
 import { type Attacked, startAttacked } from '../../kit/inputs/attacked.ts'
-import { definitionOf, nodesOf, procedures, type TestedProcedure } from '../../kit/inputs/schemas.ts'
+import { attackable, definitionOf, nodesOf, type TestedProcedure } from '../../kit/inputs/schemas.ts'
 import { members, worstInputs } from '../../kit/inputs/worst.ts'
 import { base, mediaType } from '../../kit/json-api/client.ts'
 
@@ -26,8 +26,6 @@ function namesOf({ inputs }: TestedProcedure): string[] {
   return names.length > 0 ? names : ['x']
 }
 
-const onTheWire = procedures.filter(({ access, inputs }) => access.callers !== 'the host' && inputs.length > 0)
-
 async function overTrpc({ name, isQuery }: TestedProcedure, inputs: string[], as: TestBrowser['send']) {
   const isBatch = inputs.length > 1
   const path = `/trpc/${inputs.map(() => name).join()}${isBatch ? '?batch=1' : ''}`
@@ -37,8 +35,8 @@ async function overTrpc({ name, isQuery }: TestedProcedure, inputs: string[], as
 }
 
 test('the worst inputs cost any procedure little, and get a short answer', async () => {
-  expect(onTheWire.length).toBeGreaterThan(50)
-  for (const procedure of onTheWire) {
+  expect(attackable.length).toBeGreaterThan(50)
+  for (const procedure of attackable) {
     const bytes = procedure.isQuery ? 4000 : Math.min(svc.limitOf(procedure.name) - 100, 400_000)
     const shapes = Object.entries(worstInputs(namesOf(procedure), bytes))
     const answers = await Promise.all(
@@ -49,7 +47,7 @@ test('the worst inputs cost any procedure little, and get a short answer', async
 })
 
 test('many bad inputs in one batch get one short answer', async () => {
-  for (const procedure of onTheWire) {
+  for (const procedure of attackable) {
     const bytes = procedure.isQuery ? 60 : Math.min(svc.limitOf(procedure.name), 100_000) / 50 - 20
     const answer = await overTrpc(procedure, Array(50).fill(members(bytes)), svc.browser.send)
     svc.assertModest(answer, `50 calls of ${procedure.name}`)
@@ -65,7 +63,7 @@ test('names of very many, very long or odd procedures get a short answer', async
 })
 
 test('a guest is told to sign in before the body is looked at, by every procedure that is not open', async () => {
-  for (const procedure of onTheWire) {
+  for (const procedure of attackable) {
     const isOpen = procedure.access.callers === 'anyone'
     const { status } = await overTrpc(procedure, procedure.isQuery ? ['no JSON'] : ['{'.repeat(1000)], svc.asGuest)
     if (isOpen) expect([400, 401, 422], procedure.name).toContain(status)
@@ -136,7 +134,7 @@ const others = ['/logout', '/req/profile/logout-everywhere', '/req/profile/end-o
 test('the worst bodies cost the endpoints of the pages little, and get a short answer', async () => {
   const paths = (await olderEndpoints()).filter((path) => !others.includes(path) && path !== '/api/ai-req')
   expect(paths).toEqual(expect.arrayContaining(['/req/login', '/handshake', '/req/profile/create-token']))
-  const names = [...new Set(onTheWire.flatMap(namesOf))].slice(0, 30)
+  const names = [...new Set(attackable.flatMap(namesOf))].slice(0, 30)
   for (const path of paths)
     for (const [shape, body] of Object.entries(worstInputs(names, 15_000)))
       for (const send of [svc.browser.send, svc.asGuest])
