@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { ChangeBus } from '../../routers/ports/change-bus.ts'
 import type { KeyValueStore } from '../../routers/ports/key-value-store.ts'
-import { ASKED, REPLICA, type ReplicaReport, type ReplicaStats } from '../../routers/rooms/replicas.ts'
+import { ASKED, REPLICA, type ReplicaReport, type ReplicaStats } from '../../routers/rooms/realtime/replicas.ts'
 
 /** How long a replica is believed to live after its last sign of life, in milliseconds. */
 const TTL_MS = 15_000

@@ -1,4 +1,4 @@
-import type { RoomDirectory } from '../ports/room-directory.ts'
+import type { RoomDirectory } from '../../ports/room-directory.ts'
 
 /** What a channel is of. A `presence-` channel is private, too, and tells who is in it. */
 export type Channel =

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { ChangeBus } from '../ports/change-bus.ts'
+import type { ChangeBus } from '../../ports/change-bus.ts'
 
 /** What is told over the bus: a replica of itself, and whoever wants to hear it of all. */
 export const REPLICA = 'replica'
