@@ -6,9 +6,9 @@ import { type Settlement, settle } from '../../entities/ai/usage-settlement.sql.
 import type { Sql } from '../../entities/sql/statement.ts'
 import type { Log } from '../../routers/ports/log.ts'
 import type { HeldAmounts, UsageLedger } from '../../routers/ports/usage-ledger.ts'
-import { HoldQueue } from './hold-queue.ts'
-import { LEASE_MS, LeaseKeeper } from './lease-keeper.ts'
-import { LimitWatch } from './limit-watch.ts'
+import { HoldQueue } from './usage/hold-queue.ts'
+import { LEASE_MS, LeaseKeeper } from './usage/lease-keeper.ts'
+import { LimitWatch } from './usage/limit-watch.ts'
 import { type Batch, createBatch } from './write-behind.ts'
 
 /** How often the database is told of calls that took more: as much of a call is lost where its process is killed. */

@@ -1,6 +1,6 @@
-import { noticeLimits, type ReachedLimit } from '../../entities/ai/usage-notice.sql.ts'
-import type { Sql } from '../../entities/sql/statement.ts'
-import type { Log } from '../../routers/ports/log.ts'
+import { noticeLimits, type ReachedLimit } from '../../../entities/ai/usage-notice.sql.ts'
+import type { Sql } from '../../../entities/sql/statement.ts'
+import type { Log } from '../../../routers/ports/log.ts'
 
 /** How long the counters of ended calls are gathered before somebody looks at them, in milliseconds. */
 const GATHER_MS = 1000
