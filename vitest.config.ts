@@ -1,4 +1,4 @@
-import { defineConfig } from 'vitest/config'
+import { configDefaults, defineConfig } from 'vitest/config'
 
 /** Tests that `npm run soak` repeats for minutes, because chance decides them, or runs in full, because that takes minutes. */
 const soak = [
@@ -12,12 +12,16 @@ const soak = [
   'test/json-api/differential.test.ts',
 ]
 
+/** Files that learn little from another PostgreSQL: pages, packing, parsers of files, and what the soak runs anyway. */
+const elsewhere = process.env['TEST_POSTGRES'] ? [...soak, 'test/{web,client,files,conformance}/**'] : []
+
 /** A file for what is counted, beside what is printed. */
 const report = process.env['TEST_REPORT']
 
 export default defineConfig(({ mode }) => ({
   test: {
     include: mode === 'soak' ? soak : ['test/**/*.test.ts'],
+    exclude: [...configDefaults.exclude, ...elsewhere],
     provide: { soak: mode === 'soak' },
     ...(report && { reporters: ['default', 'json'], outputFile: { json: report } }),
     globalSetup: ['test/kit/global-setup.ts'],
