@@ -223,7 +223,13 @@ test('the kind of a file is that of its bytes, whatever it is called', async () 
     'text/plain': ['Hello', '#!/bin/sh\necho', 'GIF89a=1;alert(1)//', 'MZ is not a program', '\ufeffBOM', 'größer'],
     'text/csv': ['a,b\n1,2\n3,4\n', 'a;"b;c"\r\n1;2\r\n'],
     'text/html': ['<!DOCTYPE html><script>alert(1)</script>', '\n<html></html>'],
-    'image/svg+xml': ['<svg onload="alert(1)"></svg>', '<?xml version="1.0"?>\n<svg></svg>'],
+    'image/svg+xml': [
+      '<svg onload="alert(1)"></svg>',
+      '<?xml version="1.0"?>\n<svg></svg>',
+      '<!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "a>b"><svg/>',
+      `<!-- ${'-'.repeat(20_000)} --><!DOCTYPE s [<!ENTITY a "]>"> <!-- ' -->]>\n<s:svg xmlns:s="x"/>`,
+    ],
+    'application/xml': ['<?xml version="1.0"?><a><svg></svg></a>'],
     'application/pdf': ['%PDF-1.7\n%text alone'],
     'application/rtf': ['{\\rtf1 Hello}'],
   }
@@ -233,6 +239,21 @@ test('the kind of a file is that of its bytes, whatever it is called', async () 
       expect([text, kindOf(await upload(svc, token, text, { name: 'a.png' }))]).toEqual([text, kind])
   expect(kindOf(await upload(svc, token, utf16('Hi')))).toBe('text/plain')
   expect(kindOf(await upload(svc, token, Buffer.from('gr\xf6\xdfer', 'latin1')))).toBe('text/plain')
+})
+
+test('a file that begins as text and goes on as something else is refused, in whatever encoding it began', async () => {
+  const { token } = await newPerson(svc)
+  const long = 'Nothing to see here. '.repeat(10_000)
+  const program = Buffer.from('MZ\x90\0\x03', 'latin1')
+  const begun = [Buffer.from(long), utf16(long), Buffer.from(`<svg>${long}`), Buffer.from(`a;b\n${long};c\n`)]
+
+  for (const start of [...begun, ...begun.map((text) => text.subarray(0, 10_000))]) {
+    const { status, errors } = await upload(svc, token, Buffer.concat([start, program]))
+    expect([status, errors[0]?.code]).toEqual([415, 'unsupported_media_type'])
+  }
+  const umlautsAtLast = Buffer.concat([Buffer.from(long), Buffer.from('gr\xf6\xdfer', 'latin1')])
+  expect(kindOf(await upload(svc, token, umlautsAtLast))).toBe('text/plain')
+  expect(kindOf(await upload(svc, token, utf16(`${long} größer`)))).toBe('text/plain')
 })
 
 const utf16 = (text: string) => Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from(text, 'utf16le')])

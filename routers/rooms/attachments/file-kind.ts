@@ -18,6 +18,9 @@ export async function kindOf(head: Buffer): Promise<FileKind | undefined> {
   return mime === undefined ? undefined : { mime, fileType: fileTypeOf(mime) }
 }
 
+/** Whether a file of a kind is text from its first byte to its last. */
+export const isTextual = (mime: string): boolean => /^(?:text\/|image\/svg\+xml$|application\/xml$)/.test(mime)
+
 const documents =
   /^(?:text\/|application\/(?:pdf|rtf|json|xml|msword|vnd\.(?:openxmlformats-officedocument|oasis\.opendocument)))/
 

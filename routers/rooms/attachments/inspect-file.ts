@@ -1,6 +1,7 @@
 import { Problem } from '../../core/problems.ts'
 import type { FileRules } from '../../core/settings.ts'
-import { type FileKind, kindOf } from './file-kind.ts'
+import { type FileKind, isTextual, kindOf } from './file-kind.ts'
+import { textWatch } from './text-kind.ts'
 
 /** As much as is looked at to tell the kind of a file. */
 const HEAD = 64 * 1024
@@ -12,6 +13,8 @@ export class FileInspector {
   readonly #rules: FileRules
   readonly #isCiphertext: boolean
   #kind: FileKind | undefined
+  /** Of a text, whether what follows its beginning is text, too. */
+  #goesOn: ((part: Uint8Array) => boolean) | undefined
 
   constructor(rules: FileRules, isCiphertext: boolean) {
     this.#rules = rules
@@ -31,7 +34,7 @@ export class FileInspector {
     for await (const part of content) {
       seen += part.length
       if (seen > this.#rules.maxFileSize) throw tooLarge(this.#rules)
-      if (this.#kind) yield part
+      if (this.#kind) yield this.#assertGoesOn(part)
       else head.push(part)
       if (this.#kind || seen < HEAD) continue
       await this.#look(head)
@@ -44,10 +47,19 @@ export class FileInspector {
   }
 
   async #look(head: readonly Uint8Array[]): Promise<void> {
-    const kind = this.#isCiphertext ? ciphertext : await kindOf(Buffer.concat(head))
+    const bytes = Buffer.concat(head)
+    const kind = this.#isCiphertext ? ciphertext : await kindOf(bytes)
     const isTaken = this.#isCiphertext || (kind && this.#rules.allowedMimeTypes.includes(kind.mime))
     if (!kind || !isTaken) throw notTaken(kind)
+    if (isTextual(kind.mime)) this.#goesOn = textWatch(bytes)
+    this.#assertGoesOn(bytes)
     this.#kind = kind
+  }
+
+  /** Throws where a file that began as text goes on as something else. */
+  #assertGoesOn(part: Uint8Array): Uint8Array {
+    if (this.#goesOn && !this.#goesOn(part)) throw notTaken(undefined)
+    return part
   }
 }
 

@@ -1,37 +1,55 @@
+import { rootOf } from './markup-root.ts'
+
 /** As much of a text as is judged. */
 const SAMPLE = 8 * 1024
 
 /** The media type of bytes that are text; nothing where they are not. */
 export function textKindOf(head: Buffer): string | undefined {
-  const text = decode(head.subarray(0, SAMPLE))
-  if (text === undefined) return undefined
-  const start = text.trimStart()
-  if (/^<!doctype html|^<html/i.test(start)) return 'text/html'
-  if (/^<(?:svg|\?xml[^>]*>.*<svg)[\s>]/is.test(start)) return 'image/svg+xml'
-  return isTable(text) ? 'text/csv' : 'text/plain'
+  const sample = head.subarray(0, SAMPLE)
+  const encoding = encodingOf(sample)
+  if (encoding === undefined) return undefined
+  const root = rootOf(new TextDecoder(encoding).decode(head))
+  if (root === 'html') return 'text/html'
+  if (root === 'svg') return 'image/svg+xml'
+  return isTable(new TextDecoder(encoding).decode(sample, { stream: true })) ? 'text/csv' : 'text/plain'
 }
 
 /** Control characters that no text has: all but white space. */
 const CONTROLS = /[^\P{Cc}\t\n\f\r]/u
 
+/** Those of them that mean the same in all encodings of single bytes. */
+const ASCII_CONTROLS = /[^\P{Cc}\t\n\f\r\u0080-\u009f]/u
+
 /** Begins the colours in what programs write. */
 const ESCAPE = '\u001b'
 
-/** In UTF-16 where it says so, in UTF-8, or else in Windows-1252, in which any bytes mean something. */
-function decode(bytes: Buffer): string | undefined {
-  const [first, second] = bytes
-  const utf16 = first === 0xff && second === 0xfe ? 'utf-16le' : first === 0xfe && second === 0xff ? 'utf-16be' : ''
-  const text = decodeAs(utf16 || 'utf-8', bytes) ?? (utf16 ? undefined : decodeAs('windows-1252', bytes))
-  return text === undefined || CONTROLS.test(text.replaceAll(ESCAPE, '')) ? undefined : text
+const has = (controls: RegExp, text: string): boolean => controls.test(text.replaceAll(ESCAPE, ''))
+
+/** UTF-16 where it says so, UTF-8, or else Windows-1252, in which any bytes mean something. Nothing where they are no text. */
+function encodingOf(sample: Buffer): string | undefined {
+  const utf16 = utf16Of(sample)
+  return (utf16 ? [utf16] : ['utf-8', 'windows-1252']).find((encoding) => isText(encoding, sample))
 }
 
-function decodeAs(encoding: string, bytes: Buffer): string | undefined {
+function utf16Of([first, second]: Buffer): string | undefined {
+  if (first === 0xff && second === 0xfe) return 'utf-16le'
+  return first === 0xfe && second === 0xff ? 'utf-16be' : undefined
+}
+
+function isText(encoding: string, bytes: Uint8Array): boolean {
   try {
     // A character at the end of the sample may be cut.
-    return new TextDecoder(encoding, { fatal: true }).decode(bytes, { stream: true })
+    return !has(CONTROLS, new TextDecoder(encoding, { fatal: true }).decode(bytes, { stream: true }))
   } catch {
-    return undefined
+    return false
   }
+}
+
+/** Tells of a file that begins as text whether it goes on as text, part by part. A text may change its encoding on the way. */
+export function textWatch(head: Buffer): (part: Uint8Array) => boolean {
+  const utf16 = utf16Of(head)
+  const decoder = new TextDecoder(utf16 ?? 'latin1')
+  return (part) => !has(utf16 ? CONTROLS : ASCII_CONTROLS, decoder.decode(part, { stream: true }))
 }
 
 /** Whether the first lines have equally many fields, as a table has. */
