@@ -4,6 +4,7 @@ import type { BrowserSession } from '../ports/session.ts'
 import type { Caller } from './caller.ts'
 import { CallerContext } from './caller-context.ts'
 import type { ResponseHints, TypeChangeCause } from './hooks.ts'
+import { Problem } from './problems.ts'
 import type { Services } from './services.ts'
 
 /** What is known of one call before it is handled. */
@@ -86,4 +87,11 @@ function scoped(em: EntityManager, caller: Caller, origin: Call['origin']): Enti
   const viewer = origin === 'host' ? 'host' : caller.type === 'user' ? caller.person.id : undefined
   if (viewer !== undefined) fork.setFilterParams('own', { viewer })
   return fork
+}
+
+/** By what somebody calls who is signed in: `token:{id}` or `session:{hash}`. */
+export function credentialOf({ callerContext: { current }, browser }: Context): string {
+  if (current.type === 'user' && current.token) return `token:${current.token.id}`
+  if (browser?.session) return `session:${browser.session.handle}`
+  throw new Problem('signed_out')
 }

@@ -23,7 +23,7 @@ z.config({
   },
 })
 
-export const isGeneric = (issue: z.core.$ZodIssue): boolean => (issue as { generic?: boolean }).generic === true
+export const isGeneric = (issue: z.core.$ZodIssue | Issue): boolean => (issue as DetailedIssue).generic === true
 
 /** All issues of an error; none where it is not about the input. A schema that fails elsewhere is a bug of ours. */
 export function issuesOf(error: unknown): DetailedIssue[] {

@@ -5,7 +5,7 @@ import { z } from 'zod'
 export const duration = z.union([z.number(), z.string()]).transform((value, ctx) => {
   const parsed = typeof value === 'number' ? value : /^\d+$/.test(value) ? Number(value) : ms(value as StringValue)
   if (Number.isFinite(parsed) && parsed > 0) return parsed
-  ctx.addIssue({ code: 'custom', message: `'${value}' is not a length of time such as 500ms, 30s or 5m` })
+  ctx.addIssue({ code: 'custom', message: 'must be a length of time such as 500ms, 30s or 5m' })
   return z.NEVER
 })
 

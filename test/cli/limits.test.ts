@@ -55,7 +55,7 @@ describe('svc limits', () => {
     ],
     ...['SystemV/AST4', 'IST'].map((zone): [string, string, string[]] => [
       `the time zone ${zone}, which Node.js knows and the database does not`,
-      `--time-zone: ${zone} is not a time zone that the database knows, such as Europe/Berlin.`,
+      `--time-zone ${zone} is not a time zone that the database knows, such as Europe/Berlin.`,
       ['--cap', '1', '--unit', 'tokens', '--time-zone', zone],
     ]),
     [

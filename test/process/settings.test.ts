@@ -98,7 +98,7 @@ describe('settings', () => {
     [{ BASE_URL: 'svc.example.org' }, 'BASE_URL=svc.example.org: must begin with https:// or http://'],
     [{ LDAP_ALLOW_PLAIN: 'perhaps' }, 'LDAP_ALLOW_PLAIN=perhaps: must be true or false'],
     [{ TRUSTED_PROXIES: 'abc' }, 'TRUSTED_PROXIES=abc: must be addresses or networks such as 10.0.0.5 or 10.0.0.0/24'],
-    [{ DRAIN_DELAY: 'soon' }, "DRAIN_DELAY=soon: 'soon' is not a length of time such as 500ms, 30s or 5m"],
+    [{ DRAIN_DELAY: 'soon' }, 'DRAIN_DELAY=soon: must be a length of time such as 500ms, 30s or 5m'],
     [{ APP_KEY: 'CANARY' }, 'APP_KEY: must have at least 32 characters; `openssl rand -base64 48` makes a good one'],
     [{ DATABASE_URL: 'mysql://svc:CANARY@db/svc' }, 'DATABASE_URL: must begin with postgresql://'],
   ] as const)(

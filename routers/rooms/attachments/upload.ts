@@ -3,7 +3,6 @@ import { z } from 'zod'
 import { sumFilesOf } from '../../../entities/rooms/attachment.sql.ts'
 import { Attachment } from '../../../entities/rooms/attachment.ts'
 import type { Context } from '../../core/context.ts'
-import { interruptible } from '../../core/interruptible.ts'
 import { Problem } from '../../core/problems.ts'
 import { withTimeLimit } from '../../core/timeout.ts'
 import type { StoredFile } from '../../ports/file-store.ts'
@@ -13,6 +12,7 @@ import { translateConstraintError } from '../../verbs/write.ts'
 import { attachments } from './attachments.ts'
 import type { FileKind } from './file-kind.ts'
 import { FileInspector, tooLarge } from './inspect-file.ts'
+import { interruptible } from './interruptible.ts'
 
 /** Neither separates folders, nor controls a terminal, nor turns the direction of text round. */
 const fileName = z
