@@ -123,7 +123,7 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
     const drain = createDrain()
     const app = await buildApp({ ...core, env, log, drain })
     drain.watch(app.server)
-    const realtime = new Realtime({ env, services: core.services, server: app.server })
+    const realtime = new Realtime({ ...core, env, server: app.server })
     await claimed.release()
     const url = await app.listen({ port: env.PORT, host: env.HOST }).catch((error) => explainPort(error, env))
     await core.jobQueue.work(handlersOf(core.services), env.FILE_TEXT_WORKERS)

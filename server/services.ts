@@ -9,6 +9,7 @@ import type { Settings } from '../routers/core/settings.ts'
 import { Slots } from '../routers/core/slots.ts'
 import { lockKeychain } from '../routers/identity/keychain-lock.ts'
 import { resources } from '../routers/index.ts'
+import type { CredentialWatch } from '../routers/ports/credential-watch.ts'
 import type { KeyValueStore } from '../routers/ports/key-value-store.ts'
 import type { Vault } from '../routers/ports/vault.ts'
 import { createCatalogue } from '../routers/resource/catalogue.ts'
@@ -47,6 +48,7 @@ import { cookieSecret, createVault, realtimeSecret } from './stores/vault.ts'
 export interface ServiceBundle {
   services: Services
   authenticator: Authenticator
+  credentials: CredentialWatch
   /** What the cookies of sessions are signed with: the first signs, all are believed. */
   cookieSecrets: string[]
   /** Takes no job before it is told to. */
@@ -69,7 +71,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
   const vault = createVault(appKey, env.APP_PREVIOUS_KEYS)
   const hooks = listen(createHooks())
   const { close: closeKeyValue, ...keyValue } = await createKeyValue(env.REDIS_URL)
-  const { close: closeChanges, ...changes } = await followChanges(env, sql, log)
+  const { close: closeChanges, credentials, ...changes } = await followChanges(env, sql, log)
   const models = createGateway(vault)
   const authenticator = createAuthenticator(sql, settings, log)
   const jobQueue = createJobQueue({ pool, log })
@@ -104,7 +106,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
     await Promise.all([texts.close(), models.close(), closeKeyValue(), changes.changeBus.close()])
   }
   const cookieSecrets = [appKey, ...env.APP_PREVIOUS_KEYS].map(cookieSecret)
-  return { services, authenticator, cookieSecrets, jobQueue, close }
+  return { services, authenticator, credentials, cookieSecrets, jobQueue, close }
 }
 
 async function followChanges(env: Env, sql: Sql, log: FastifyBaseLogger) {
@@ -117,7 +119,8 @@ async function followChanges(env: Env, sql: Sql, log: FastifyBaseLogger) {
     credentials.close()
   }
   const subscriptions = createSubscriptions(credentials, quotas)
-  return { changeBus, changeStreams, roomDirectory: createRoomDirectory(sql, changeBus), subscriptions, close }
+  const roomDirectory = createRoomDirectory(sql, changeBus)
+  return { changeBus, changeStreams, credentials, roomDirectory, subscriptions, close }
 }
 
 const storesOf = (env: Env, vault: Vault): Pick<Services, 'storage' | 'files' | 'uploads'> => ({

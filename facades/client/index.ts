@@ -5,6 +5,9 @@ import type { InlinedTypes } from './inlined-types.ts'
 import type { Failure, Service } from './live/service.ts'
 import { type Told, toldBy } from './live/told.ts'
 import { StreamEnded } from './live/transport.ts'
+import type { Json, RecordRef } from './values.ts'
+
+export type { Json, RecordRef }
 
 export interface ClientOptions {
   /** Where the service runs, such as `https://svc.example.org`. */
@@ -15,16 +18,6 @@ export interface ClientOptions {
   headers?: Record<string, string> | (() => Record<string, string> | Promise<Record<string, string>>)
   /** Used in place of the built-in `fetch`, for example to go through a proxy. */
   fetch?: typeof fetch
-}
-
-/** Any value of JSON. */
-export type Json = string | number | boolean | null | Json[] | { [name: string]: Json }
-
-/** A record that comes along by a relation, in turn with its own where they were asked for. */
-export interface RecordRef {
-  id: string
-  rowVersion?: string
-  relations?: Record<string, RecordRef | RecordRef[] | null>
 }
 
 /** What went wrong; `internal` is the server's fault, `unreachable` means that nothing of it answered. */

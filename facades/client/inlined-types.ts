@@ -1,4 +1,4 @@
-import type { Json, RecordRef } from './index.ts'
+import type { Json, RecordRef } from './values.ts'
 
 /**
  * A type in its own words: each name that stands for a shape is replaced by the shape, so that the declarations of the

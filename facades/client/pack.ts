@@ -28,18 +28,21 @@ const steps = {
   },
 }
 
-/** The compiler follows the types through the whole service; of what it writes, the client is two files and the folder `live`. */
+/** The compiler follows the types through the whole service; of what it writes, the client is three files and the folder `live`. */
 function build(): Documented[] {
   const folder = mkdtempSync(join(tmpdir(), 'svc-client-'))
   try {
     const project = fileURLToPath(new URL('.', import.meta.url))
     const { stdout } = spawnSync('tsc', ['-p', project, '--outDir', folder], { encoding: 'utf8' })
-    const [code, declarations] = ['index.js', 'index.d.ts'].map((name) => join(folder, 'facades/client', name))
+    const [code, declarations, values] = ['index.js', 'index.d.ts', 'values.d.ts'].map((name) =>
+      join(folder, 'facades/client', name),
+    )
     // Declarations that could not be written for other files are no concern of the client.
-    if (!code || !declarations || !existsSync(code) || !existsSync(declarations)) throw new Error(stdout)
+    if (!code || !declarations || !values || !existsSync(code) || !existsSync(declarations)) throw new Error(stdout)
     const { text, procedures } = finish(readFileSync(declarations, 'utf8'))
     mkdirSync(dist)
     cpSync(code, join(dist, 'index.js'))
+    cpSync(values, join(dist, 'values.d.ts'))
     cpSync(join(folder, 'facades/client/live'), join(dist, 'live'), { recursive: true })
     writeFileSync(join(dist, 'index.d.ts'), text)
     return procedures

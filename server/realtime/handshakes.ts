@@ -1,19 +1,20 @@
+import { TokenBucket } from './token-bucket.ts'
+
 /** How many may wait, as seconds of work. */
 const MAX_WAIT_SECONDS = 20
 const SLICE_MS = 50
 
 /** Lets so many handshakes pass a second, in the order in which they came. */
 export class HandshakeQueue {
-  readonly #perSlice: number
+  readonly #bucket: TokenBucket
   readonly #max: number
   readonly #waiting: (() => void)[] = []
-  #left: number
   #timer: NodeJS.Timeout | undefined
 
   constructor(perSecond: number) {
-    this.#perSlice = Math.max(1, Math.round((perSecond * SLICE_MS) / 1000))
+    // Room for two slices: a timer that is late must not slow the others down.
+    this.#bucket = new TokenBucket(Math.max(1, (2 * perSecond * SLICE_MS) / 1000), perSecond)
     this.#max = perSecond * MAX_WAIT_SECONDS
-    this.#left = this.#perSlice
   }
 
   /** Runs it when it is its turn; returns false where too many wait already. */
@@ -31,17 +32,9 @@ export class HandshakeQueue {
   }
 
   #pass(): void {
-    for (const run of this.#waiting.splice(0, this.#left)) {
-      this.#left -= 1
-      run()
-    }
-    this.#timer ??= setInterval(() => this.#nextSlice(), SLICE_MS).unref()
-  }
-
-  #nextSlice(): void {
-    this.#left = this.#perSlice
+    while (this.#waiting.length > 0 && this.#bucket.take()) this.#waiting.shift()?.()
     if (this.#waiting.length > 0) {
-      this.#pass()
+      this.#timer ??= setInterval(() => this.#pass(), SLICE_MS).unref()
       return
     }
     clearInterval(this.#timer)

@@ -7,6 +7,7 @@ import { established } from '../../facades/realtime/frames.ts'
 import type { Services } from '../../routers/core/services.ts'
 import type { ChangeBus } from '../../routers/ports/change-bus.ts'
 import type { ChangeStreams } from '../../routers/ports/change-streams.ts'
+import type { CredentialWatch } from '../../routers/ports/credential-watch.ts'
 import type { HealthResult } from '../../routers/ports/health.ts'
 import type { ReplicaStats } from '../../routers/rooms/realtime/replicas.ts'
 import type { Env } from '../config/settings.ts'
@@ -14,7 +15,7 @@ import type { DrainTimes } from '../http/drain.ts'
 import { Channels } from './channels.ts'
 import { Connection } from './connection.ts'
 import { Connections } from './connections.ts'
-import { Credentials } from './credentials.ts'
+import { letGoOfCredentials } from './credentials.ts'
 import { FrameHandler } from './frame-handler.ts'
 import { Presence } from './presence.ts'
 import { Replicas } from './replicas.ts'
@@ -33,6 +34,7 @@ const STOPPING = 'The service stops here. Come back.'
 interface RealtimeOptions {
   env: Env
   services: Services
+  credentials: CredentialWatch
   server: Server
 }
 
@@ -42,7 +44,6 @@ export class Realtime {
   readonly #upgrades: Upgrades
   readonly #connections: Connections
   readonly #channels: Channels
-  readonly #credentials: Credentials
   readonly #replicas: Replicas
   readonly #presence: Presence
   readonly #streams: ChangeStreams
@@ -51,9 +52,9 @@ export class Realtime {
   readonly #stopReporting: () => void
   #isDraining = false
 
-  constructor({ env, services, server }: RealtimeOptions) {
-    const { settings, changeBus: bus, roomDirectory: directory, sql, kv } = services
-    const { baseUrl, realtime: keys, sessionLifetime } = settings
+  constructor({ env, services, credentials, server }: RealtimeOptions) {
+    const { settings, changeBus: bus, roomDirectory: directory, kv } = services
+    const { baseUrl, realtime: keys } = settings
     this.#streams = services.changeStreams
     this.#maxChannels = env.REALTIME_CHANNELS_PER_CONNECTION
     this.#handshakesPerSecond = env.REALTIME_HANDSHAKES_PER_SECOND
@@ -66,8 +67,7 @@ export class Realtime {
     this.#replicas = new Replicas({ kv, bus, stats: () => this.#stats() })
     this.#presence = new Presence({ kv, bus, replicas: this.#replicas })
     this.#channels = new Channels(services.changeStreams, this.#presence)
-    this.#credentials = new Credentials({ sql, sessionLifetime })
-    const { connections, channels, credentials } = this.#parts
+    const { connections, channels } = this.#parts
     const subscriber = new Subscriber({
       keys,
       channels,
@@ -100,13 +100,12 @@ export class Realtime {
     this.#stopReporting()
     this.#upgrades.close()
     this.#connections.close()
-    this.#credentials.close()
     this.#presence.close()
     this.#replicas.close()
   }
 
   get #parts() {
-    return { connections: this.#connections, channels: this.#channels, credentials: this.#credentials }
+    return { connections: this.#connections, channels: this.#channels }
   }
 
   #connect(ws: WebSocket, refusal: Refusal | undefined) {
@@ -140,7 +139,7 @@ export class Realtime {
     const subscriptions = [...connection.subscriptions.values()].filter((it) => it !== undefined)
     connection.subscriptions.clear()
     for (const subscription of subscriptions) subscription.channel.drop(subscription)
-    this.#credentials.forget(connection)
+    letGoOfCredentials(connection)
     this.#connections.remove(connection)
   }
 }

@@ -146,6 +146,7 @@ test('the package holds the client and asks for no more than it needs', async ()
     'facades/client/dist/index.js',
     'facades/client/dist/live',
     ...liveFiles.flatMap((name) => ['d.ts', 'js'].map((ending) => `facades/client/dist/live/${name}.${ending}`)),
+    'facades/client/dist/values.d.ts',
     'package.json',
   ])
   const { dependencies } = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8'))

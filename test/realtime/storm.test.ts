@@ -51,6 +51,17 @@ test('more handshakes than a second allows wait for their turn, and none is refu
   expect(new Set(opened.map(({ id }) => id)).size).toBe(60)
 })
 
+test('few handshakes a second are as few as the setting says', { timeout: 30_000 }, async () => {
+  await using svc = await startApp({ REALTIME_HANDSHAKES_PER_SECOND: '4' })
+  const begun = performance.now()
+
+  const opened = await Promise.all(Array.from({ length: 5 }, () => openSocket(svc.url)))
+
+  // The first one does not wait.
+  expect(performance.now() - begun).toBeGreaterThan(900)
+  for (const socket of opened) socket[Symbol.dispose]()
+})
+
 test('a person has as many connections as they may, and the next is closed for good', async () => {
   await using svc = await startApp({ REALTIME_CONNECTIONS_PER_PERSON: '2' })
   const [one, other] = [await svc.user(), await svc.user()]

@@ -96,7 +96,7 @@ test('a subscription ends with its session', async () => {
 async function startReplicas() {
   await using resources = new AsyncDisposableStack()
   const database = resources.use(await cloneDatabase())
-  const redis = inject('redisUrl') ? { REDIS_URL: ownDatabase(14) } : {}
+  const redis = inject('redisUrl') ? { REDIS_URL: ownDatabase(7) } : {}
   const settings = { DATABASE_URL: database.url, APP_KEY, ...redis }
   const [one, other] = [resources.use(await startApp(settings)), resources.use(await startApp(settings))]
   const kept = resources.move()

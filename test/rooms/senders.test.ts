@@ -11,7 +11,7 @@ const SENDS = 8
 /** Two replicas of one service. */
 async function startReplicas() {
   await using stack = new AsyncDisposableStack()
-  const settings = { REDIS_URL: ownDatabase(13), SYNC_LOG: 'true', DATABASE_POOL: '10' }
+  const settings = { REDIS_URL: ownDatabase(5), SYNC_LOG: 'true', DATABASE_POOL: '10' }
   const one = stack.use(await startJsonApi(settings))
   const other = stack.use(await startApp({ ...settings, DATABASE_URL: String(one.env.DATABASE_URL) }))
   const kept = stack.move()
