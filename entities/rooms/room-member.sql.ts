@@ -140,7 +140,15 @@ export const dropInvitationsOf = `delete from room_members where room_id = ? and
 export const listConcerned = `select user_id as id, case when state = 'invited' then id end as invitation from room_members
   where room_id = ? and user_id is not null and role <> 'assistant' and state <> 'removed' order by id`
 
-/** Values: the person's id. In one order, so that two who let go of the same rooms wait for each other only once. */
+/**
+ * Values: the person's id, twice. Locks the rooms in which there is something of theirs, before anything in them: in one order,
+ * so that two who let go of the same rooms wait for each other only once.
+ */
+export const lockRoomsOf = `select from rooms where id in (
+    select room_id from room_members where user_id = ? union select room_id from attachments where uploader_id = ?
+  ) order by id for no key update`
+
+/** Values: the person's id. */
 export const findMemberships = `select id, room_id as room from room_members where user_id = ? and state = 'member' order by room_id`
 
 /** A row in which a person is shown to others. */

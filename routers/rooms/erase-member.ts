@@ -1,7 +1,7 @@
 import {
   dropAllInvitations,
   findMemberships,
-  lockRoom,
+  lockRoomsOf,
   promoteSuccessor,
   type Withdrawn,
 } from '../../entities/rooms/room-member.sql.ts'
@@ -20,11 +20,9 @@ import { sizeOf } from './room-access.ts'
 export async function letGoOfRooms({ userId, em, changes, report, files }: Erasing): Promise<void> {
   // In the order in which everybody locks: first the person, then the rooms.
   await em.execute('select from users where id = ? for no key update', [userId])
+  await em.execute(lockRoomsOf, [userId, userId])
   for (const { id, room } of await em.execute<{ id: number; room: number }[]>(findMemberships, [userId])) {
     const at: InRoom = { em, changes, room }
-    const [there] = await em.execute<object[]>(lockRoom, [room])
-    // Whoever deletes a room takes the memberships along.
-    if (!there) continue
     // Keys and read marks are counted with all others of the person.
     await em.nativeUpdate(RoomMember, { id }, { state: 'removed', updatedAt: new Date() })
     noteRemoved(at, { id, user: userId })

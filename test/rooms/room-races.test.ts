@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { administer, cloneDatabase } from '../kit/database.ts'
 import { to } from '../kit/json-api/client.ts'
 import { openClient } from '../kit/postgres-client.ts'
+import { sendWith, storedFiles, upload } from '../kit/rooms/attachments.ts'
 import { invite, join, makeRoom, newLink, startRooms } from '../kit/rooms/rooms.ts'
 import { untilWaiting, whileChanging } from '../kit/while-changing.ts'
 
@@ -16,6 +17,27 @@ test('somebody is erased although one of their rooms is deleted at the same mome
 
   expect(erased.status).toBe(200)
   expect(await svc.rows('select id from users where id = $1', [svc.people.dan.id])).toEqual([])
+})
+
+test('somebody who has left a room is erased while a message with a file of theirs is deleted there', async () => {
+  await using svc = await startRooms()
+  const room = await makeRoom(svc.ada)
+  const member = await join(svc, room, 'dan', 'editor')
+  const { one: file } = await upload(svc, svc.people.dan.token, 'x')
+  const { one: message } = await sendWith(svc.dan, room, [file.id])
+  await svc.ada.delete(`/room-members/${member}`)
+  await using client = await openClient(svc.env.DATABASE_URL)
+  await client.query('begin')
+  await client.query(`select from attachments where id = ${file.id} for update`)
+
+  const erasing = svc.admin.delete(`/users/${svc.people.dan.id}`)
+  await untilWaiting(svc.env.DATABASE_URL, 1)
+  const deleting = svc.ada.delete(`/room-messages/${message.id}`)
+  await untilWaiting(svc.env.DATABASE_URL, 2)
+  await client.query('rollback')
+
+  expect([(await erasing).status, (await deleting).status]).toEqual([200, 200])
+  expect([await svc.rows('select from attachments'), await storedFiles(svc)]).toEqual([[], []])
 })
 
 test('an invitation by name and link is no link for everybody once its person is erased while it is made', async () => {
