@@ -3,6 +3,7 @@ import type { ChangeBus } from '../../routers/ports/change-bus.ts'
 import type { KeyValueStore } from '../../routers/ports/key-value-store.ts'
 import type { Channel } from './channel.ts'
 import type { Subscription } from './connection.ts'
+import { OneAtATime } from './one-at-a-time.ts'
 import type { Replicas } from './replicas.ts'
 
 /** Longer than anybody stays without an hourly renewal. */
@@ -11,6 +12,9 @@ const RENEWAL_MS = 60 * 60_000
 
 /** Those who come and go within this time are told to other replicas together. */
 const GATHER_MS = 20
+
+/** When a list is asked for or written again where that failed, in milliseconds. */
+const RETRY_MS = 1000
 
 const TOPIC = 'presence'
 
@@ -22,6 +26,8 @@ interface Room {
   /** At each of the other replicas. */
   elsewhere: Map<string, Members>
   told: Members
+  /** Until then it is not known who is elsewhere. */
+  begun: Promise<unknown>
   timer?: NodeJS.Timeout
 }
 
@@ -33,14 +39,18 @@ interface PresenceOptions {
 
 /**
  * Who is in the presence channels, at all replicas: each keeps its own list in the key-value store and tells the others that
- * it changed. The list of a replica that gives no sign of life is of no account.
+ * it changed. The list of a replica that gives no sign of life is of no account. Each list is written, and read, by one
+ * command at a time: no older state lands after a newer one.
  */
 export class Presence {
   readonly #kv: KeyValueStore
   readonly #bus: ChangeBus
   readonly #replicas: Replicas
   readonly #rooms = new Map<string, Room>()
+  readonly #commands = new OneAtATime()
+  readonly #retries = new Set<string>()
   readonly #stops: (() => void)[]
+  #isClosed = false
 
   constructor({ kv, bus, replicas }: PresenceOptions) {
     this.#kv = kv
@@ -49,8 +59,7 @@ export class Presence {
     replicas.listen({ came: () => this.#readAll(), gone: (replica) => this.#forget(replica) })
     const told = (topic: string, content: unknown) => {
       const { channel, replica } = content as { channel: string; replica: string }
-      const room = topic === TOPIC ? this.#rooms.get(channel) : undefined
-      if (room) void this.#read(room, replica)
+      if (topic === TOPIC) void this.#read(channel, replica)
     }
     const stopListening = bus.subscribe({ changed() {}, interrupted: () => this.#readAll(), told })
     const renewal = setInterval(() => this.#renew(), RENEWAL_MS).unref()
@@ -60,16 +69,17 @@ export class Presence {
   /** Learns who is at the other replicas, before somebody enters here. */
   async prepare(channel: Channel): Promise<void> {
     if (!channel.isPresence) return
-    const room = this.#rooms.get(channel.name) ?? (await this.#readNew(channel))
+    const room = this.#rooms.get(channel.name) ?? this.#open(channel)
     // The channel of those who were here before closed as they left.
     room.channel = channel
-    this.#rooms.set(channel.name, room)
+    await room.begun
   }
 
-  async #readNew(channel: Channel): Promise<Room> {
-    const room: Room = { channel, elsewhere: new Map(), told: new Map() }
-    await Promise.all([...this.#replicas].map((replica) => this.#read(room, replica)))
-    return this.#rooms.get(channel.name) ?? room
+  #open(channel: Channel): Room {
+    const room: Room = { channel, elsewhere: new Map(), told: new Map(), begun: Promise.resolve() }
+    this.#rooms.set(channel.name, room)
+    room.begun = Promise.all([...this.#replicas].map((replica) => this.#read(channel.name, replica)))
+    return room
   }
 
   /** Everybody who is there, once somebody has entered; the others are told. */
@@ -89,6 +99,7 @@ export class Presence {
   }
 
   close(): void {
+    this.#isClosed = true
     for (const stop of this.#stops) stop()
     for (const { timer } of this.#rooms.values()) clearTimeout(timer)
   }
@@ -101,17 +112,25 @@ export class Presence {
     room.told = now
   }
 
-  async #read(room: Room, replica: string): Promise<void> {
-    const text = await this.#kv.get(keyOf(room.channel.name, replica)).catch(() => undefined)
+  #read(channel: string, replica: string): Promise<void> {
+    return this.#commands.run(`read ${channel} ${replica}`, () => this.#readList(channel, replica))
+  }
+
+  async #readList(channel: string, replica: string): Promise<void> {
+    if (!this.#rooms.has(channel)) return
+    const text = await this.#kv.get(keyOf(channel, replica)).catch(() => null)
+    const room = this.#rooms.get(channel)
+    if (!room || !this.#replicas.has(replica)) return
+    if (text === null) return this.#later(`read ${channel} ${replica}`, () => this.#read(channel, replica))
     if (text === undefined) room.elsewhere.delete(replica)
     else room.elsewhere.set(replica, new Map(JSON.parse(text) as [string, object][]))
     this.#tell(room)
   }
 
   #readAll(): void {
-    for (const room of this.#rooms.values()) {
+    for (const [channel, room] of this.#rooms) {
       this.#publishSoon(room)
-      for (const replica of this.#replicas) void this.#read(room, replica)
+      for (const replica of this.#replicas) void this.#read(channel, replica)
     }
   }
 
@@ -124,17 +143,42 @@ export class Presence {
   }
 
   #publishSoon(room: Room): void {
-    room.timer ??= setTimeout(() => void this.#publish(room).catch(() => {}), GATHER_MS).unref()
+    room.timer ??= setTimeout(() => {
+      delete room.timer
+      void this.#publish(room.channel.name)
+    }, GATHER_MS).unref()
   }
 
-  async #publish(room: Room): Promise<void> {
-    delete room.timer
-    const { name } = room.channel
+  #publish(channel: string): Promise<void> {
+    return this.#commands.run(`write ${channel}`, () => this.#writeList(channel))
+  }
+
+  async #writeList(channel: string): Promise<void> {
+    const room = this.#rooms.get(channel)
+    if (!room) return
     const members = [...here(room)]
-    const key = keyOf(name, this.#replicas.own)
-    if (members.length === 0 && room.channel.entering === 0) this.#rooms.delete(name)
-    await (members.length > 0 ? this.#kv.set(key, JSON.stringify(members), MEMBERS_TTL_MS) : this.#kv.delete(key))
-    this.#bus.tell(TOPIC, { channel: name, replica: this.#replicas.own })
+    const key = keyOf(channel, this.#replicas.own)
+    try {
+      await (members.length > 0 ? this.#kv.set(key, JSON.stringify(members), MEMBERS_TTL_MS) : this.#kv.delete(key))
+    } catch {
+      return this.#later(`write ${channel}`, () => this.#publish(channel))
+    }
+    this.#bus.tell(TOPIC, { channel, replica: this.#replicas.own })
+    if (members.length === 0 && isEmpty(room)) this.#close(room)
+  }
+
+  #close(room: Room): void {
+    clearTimeout(room.timer)
+    this.#rooms.delete(room.channel.name)
+  }
+
+  #later(name: string, command: () => Promise<void>): void {
+    if (this.#retries.has(name)) return
+    this.#retries.add(name)
+    setTimeout(() => {
+      this.#retries.delete(name)
+      if (!this.#isClosed) void command()
+    }, RETRY_MS).unref()
   }
 }
 
@@ -142,3 +186,5 @@ const keyOf = (channel: string, replica: string) => `presence:${channel}:${repli
 
 const here = ({ channel }: Room): Members =>
   new Map([...channel.subscriptions].map(({ person, info }) => [String(person), info]))
+
+const isEmpty = ({ channel }: Room): boolean => channel.subscriptions.size + channel.entering === 0

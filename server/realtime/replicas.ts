@@ -46,6 +46,10 @@ export class Replicas {
     return this.#others.values()
   }
 
+  has(replica: string): boolean {
+    return this.#others.has(replica)
+  }
+
   listen(listener: ReplicasListener): void {
     this.#listeners.push(listener)
   }

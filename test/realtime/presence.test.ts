@@ -1,6 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import type { TestApp } from '../kit/app.ts'
 import { run } from '../kit/command-line.ts'
+import { checkOf, health } from '../kit/health.ts'
 import { openPusher } from '../kit/realtime/pusher.ts'
 import { newChannel, type Pair, startPair } from '../kit/realtime/replicas.ts'
 import { authorize, openSocket, subscribe } from '../kit/realtime/socket.ts'
@@ -14,6 +17,33 @@ beforeAll(async () => {
 afterAll(() => pair[Symbol.asyncDispose]())
 
 const infoOf = (person: { name: string; username: string }) => ({ name: person.name, username: person.username })
+
+/** Keeps the next list of a channel from being written until it is let go. */
+function holdBackWrite({ services: { kv } }: TestApp, channel: string) {
+  const { set } = kv
+  const [begun, released, written] = Array.from({ length: 3 }, () => Promise.withResolvers<void>())
+  kv.set = async (key, value, ttl) => {
+    if (!key.includes(channel)) return set(key, value, ttl)
+    kv.set = set
+    begun?.resolve()
+    await released?.promise
+    await set(key, value, ttl).then(written?.resolve)
+  }
+  const release = () => {
+    released?.resolve()
+    return written?.promise
+  }
+  return { begun: begun?.promise, release }
+}
+
+/** The lists that stand in Redis of who is in a channel, one for each replica. */
+async function listsOf({ env }: TestApp, channel: string): Promise<unknown[]> {
+  const redis = new Redis(String(env.REDIS_URL))
+  const keys = await redis.keys(`svc:presence:${channel}:*`)
+  const lists = await Promise.all(keys.map((key) => redis.get(key)))
+  redis.disconnect()
+  return lists.map((list) => JSON.parse(String(list)))
+}
 
 describe('who is here', () => {
   test('is told to whoever comes, and each coming and going once for all replicas', async () => {
@@ -60,6 +90,31 @@ describe('who is here', () => {
 
     const ids = told().map(({ data }) => (data as { presence: { ids: string[] } }).presence.ids)
     expect(ids).toEqual(ids.map(() => [`${ada.id}`]))
+  })
+
+  test.skipIf(!inject('redisUrl'))('is not brought back by a write that was under way as they left', async () => {
+    const { svc, urls } = pair
+    const { ada, bob } = svc.people
+    const room = await newChannel(svc)
+    await join(svc, room.id, 'bob', 'viewer')
+    const name = `presence-Rooms.${room.slug}`
+    using there = openPusher(urls[1] ?? '', { token: bob.token })
+    await there.subscribe(name)
+    const held = holdBackWrite(svc, name)
+    using here = openPusher(urls[0] ?? '', { token: ada.token })
+    await here.subscribe(name)
+    await held.begun
+
+    here.pusher.disconnect()
+    await expect.poll(async () => checkOf(await health(svc), 'realtime')?.message).toMatch(/^0 connections/)
+    // What is not written one after the other is written by now.
+    await pause(100)
+    await held.release()
+
+    await expect.poll(() => listsOf(svc, name)).toEqual([[[`${bob.id}`, infoOf(bob)]]])
+    await expect.poll(() => there.pusher.channel(name)).toMatchObject({ members: { count: 1 } })
+    using late = openPusher(urls[1] ?? '', { token: bob.token })
+    expect((await late.subscribe(name)).data).toMatchObject({ members: { [bob.id]: infoOf(bob) } })
   })
 
   test('is told of nothing that the log says: that is for the private channel', async () => {
