@@ -1,8 +1,6 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
+import { curlCommands as commands, runCurl } from '../kit/realtime/curl.ts'
 import { newRoom } from '../kit/rooms/messages.ts'
 
 let svc: JsonApiApp
@@ -10,30 +8,6 @@ beforeAll(async () => {
   svc = await startJsonApi()
 })
 afterAll(() => svc[Symbol.asyncDispose]())
-
-const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8')
-const commands = [...readme.matchAll(/^\$ (curl -N .*(?:\\\n.*)*)$/gm)].map(([, command]) => command ?? '')
-
-/** Runs a command of the README with the address, the token and the room of this test in it. */
-function run(command: string, { token, room = '1' }: { token: string; room?: string }) {
-  const text = command
-    .replace('http://127.0.0.1:3000', svc.url)
-    .replace('svc_1_…', token)
-    .replace('"id":"1"', `"id":"${room}"`)
-  const child = spawn('sh', ['-c', `exec ${text}`], { stdio: ['ignore', 'pipe', 'ignore'] })
-  const said = { text: '' }
-  child.stdout.on('data', (piece) => {
-    said.text += piece
-  })
-  return {
-    said,
-    async [Symbol.asyncDispose]() {
-      const ended = once(child, 'close')
-      child.kill()
-      await ended
-    },
-  }
-}
 
 test('the README tells how to follow rooms, and the own list, with curl', () => {
   expect(commands.map((command) => /trpc\/[\w.]+/.exec(command)?.[0])).toEqual([
@@ -45,17 +19,17 @@ test('the README tells how to follow rooms, and the own list, with curl', () => 
 test('curl as the README runs it is told of changes as they happen, and goes on behind the last event', async () => {
   const room = await newRoom(svc)
   const [command = ''] = commands
-  const given = { token: room.admin.token, room: room.id }
+  const given = { url: svc.url, token: room.admin.token, room: room.id }
   let id = ''
   {
-    await using curl = run(command, given)
+    await using curl = runCurl(command, given)
     await expect.poll(() => curl.said.text, { timeout: 20_000 }).toMatch(/^id: \w+:\d+$/m)
     await room.send()
     await expect.poll(() => curl.said.text, { timeout: 20_000 }).toContain('room-messages.created')
     id = [...curl.said.text.matchAll(/^id: (.+)$/gm)].at(-1)?.[1] ?? ''
   }
   await room.send()
-  await using curl = run(`${command} -H 'Last-Event-ID: ${id}'`, given)
+  await using curl = runCurl(`${command} -H 'Last-Event-ID: ${id}'`, given)
 
   const seq = Number(id.split(':')[1]) + 1
   await expect.poll(() => curl.said.text, { timeout: 20_000 }).toContain(`"seq":${seq}`)
@@ -64,7 +38,7 @@ test('curl as the README runs it is told of changes as they happen, and goes on 
 
 test('curl as the README runs it is told of the own list of rooms', async () => {
   const { admin } = await newRoom(svc)
-  await using curl = run(commands[1] ?? '', { token: admin.token })
+  await using curl = runCurl(commands[1] ?? '', { url: svc.url, token: admin.token })
   await expect.poll(() => curl.said.text, { timeout: 20_000 }).toMatch(/^id: /m)
 
   await admin.create('rooms', { name: 'Go' })

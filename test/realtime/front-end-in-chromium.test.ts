@@ -1,6 +1,3 @@
-import { readFile } from 'node:fs/promises'
-import { stripTypeScriptTypes } from 'node:module'
-import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect } from 'vitest'
 import type * as live from '../../facades/client/live/index.ts'
@@ -8,8 +5,8 @@ import { freePort } from '../kit/free-port.ts'
 import { type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
 import { startRelay } from '../kit/parts/relay.ts'
 import { testWith } from '../kit/parts/with-parts.ts'
+import { openFrontEndPage } from '../kit/realtime/front-end-page.ts'
 import { newRoom } from '../kit/rooms/messages.ts'
-import { openPage } from '../kit/web/chromium.ts'
 
 const SLOW = { timeout: 40_000, interval: 100 }
 
@@ -24,22 +21,6 @@ afterAll(async () => {
   await relay[Symbol.asyncDispose]()
   await svc[Symbol.asyncDispose]()
 })
-
-const folder = fileURLToPath(new URL('../../facades/client/live/', import.meta.url))
-const pusherFile = fileURLToPath(import.meta.resolve('pusher-js/dist/web/pusher.js'))
-
-const main = `import * as live from '/front-end/index.js'; globalThis.live = live`
-
-/** A page of the service, into which the module comes as the package has it, and pusher-js. */
-async function serveFrontEnd(page: Page): Promise<void> {
-  await page.route('**/front-end/*', async (route) => {
-    const pathname = new URL(route.request().url()).pathname.replace('/front-end', '')
-    if (pathname === '/pusher.js') return route.fulfill({ path: pusherFile, contentType: 'text/javascript' })
-    const source = await readFile(folder + pathname.slice(1).replace(/\.js$/, '.ts'), 'utf8')
-    const body = stripTypeScriptTypes(source).replace(/from '(\.[^']*)\.ts'/g, "from '$1.js'")
-    return route.fulfill({ contentType: 'text/javascript', body })
-  })
-}
 
 interface Given {
   url: string
@@ -93,13 +74,8 @@ for (const over of ['server-sent events', 'pusher-js'])
       const room = await newRoom(svc)
       const [row] = await svc.rows<{ slug: string }>('select slug from rooms where id = $1', [room.id])
       const url = `http://127.0.0.1:${relay.port}`
-      await using chromium = await openPage(url, { bypassCSP: true })
+      await using chromium = await openFrontEndPage(url)
       const { page } = chromium
-      await serveFrontEnd(page)
-      await page.goto('/health/live')
-      await page.addScriptTag({ url: '/front-end/pusher.js' })
-      await page.addScriptTag({ type: 'module', content: main })
-      await page.waitForFunction(() => 'live' in globalThis)
       const sent = [Number((await room.send()).one.id)]
 
       await page.evaluate(showRoom, { url, token: room.admin.token, room: room.id, slug: row?.slug ?? '', over })

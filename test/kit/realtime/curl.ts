@@ -1,0 +1,35 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+
+const readme = await readFile(new URL('../../../README.md', import.meta.url), 'utf8')
+
+/** The commands of the README that follow changes: of a room, and of the own list. */
+export const curlCommands = [...readme.matchAll(/^\$ (curl -N .*(?:\\\n.*)*)$/gm)].map(([, command]) => command ?? '')
+
+interface CurlOptions {
+  url: string
+  token: string
+  room?: string
+}
+
+/** Runs a command of the README with an address, a token and a room in it. */
+export function runCurl(command: string, { url, token, room = '1' }: CurlOptions) {
+  const text = command
+    .replace('http://127.0.0.1:3000', url)
+    .replace('svc_1_…', token)
+    .replace('"id":"1"', `"id":"${room}"`)
+  const child = spawn('sh', ['-c', `exec ${text}`], { stdio: ['ignore', 'pipe', 'ignore'] })
+  const said = { text: '' }
+  child.stdout.on('data', (piece) => {
+    said.text += piece
+  })
+  return {
+    said,
+    async [Symbol.asyncDispose]() {
+      const ended = once(child, 'close')
+      child.kill()
+      await ended
+    },
+  }
+}

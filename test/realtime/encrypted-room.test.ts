@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, expect } from 'vitest'
+import { testWith } from '../kit/parts/with-parts.ts'
+import { curlCommands, runCurl } from '../kit/realtime/curl.ts'
+import { openFrontEndPage } from '../kit/realtime/front-end-page.ts'
+import { openRoomWindow, type RoomWindow, type WindowGiven } from '../kit/realtime/room-window.ts'
+import { type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
+import { salts } from '../kit/web/crypto.ts'
+
+const SLOW = { timeout: 40_000, interval: 50 }
+
+let svc: RoomsApp
+beforeAll(async () => {
+  svc = await startRooms()
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+
+type Calls = Record<string, (...given: unknown[]) => unknown>
+
+/** Somebody with a window and keys of their own. */
+async function openWindow(who: 'dan' | 'eve') {
+  const { id, token } = svc.people[who]
+  const chromium = await openFrontEndPage(svc.url)
+  const { page } = chromium
+  const given: WindowGiven = { url: svc.url, token, salts, passkey: `Passkey_${who}` }
+  await page.evaluate(
+    `import('/assets/crypto.js')
+      .then((web) => (${openRoomWindow})(web, live, Pusher, ${JSON.stringify(given)}))
+      .then((opened) => { globalThis.opened = opened })`,
+  )
+  const call = <T>(name: keyof RoomWindow, ...given: unknown[]): Promise<T> =>
+    page.evaluate(([name, given]) => (globalThis as unknown as { opened: Calls }).opened[name]?.(...given) as never, [
+      name,
+      given,
+    ] as const)
+  const shows = (texts: readonly string[]) => expect.poll(() => call('shown'), SLOW).toEqual(texts)
+  return { ...chromium, id: String(id), token, call, shows }
+}
+
+type Window = Awaited<ReturnType<typeof openWindow>>
+
+/** A room of the first, in which the other is by invitation: its key goes from one to the other wrapped. */
+async function meet(host: Window, guest: Window) {
+  const room = await host.call<{ id: string; slug: string }>('makeRoom', 'Chess')
+  const invitation = await host.call('invite', room.id, guest.id, await guest.call('publicKey'))
+  await guest.call('accept', invitation)
+  for (const { call } of [host, guest]) await call('enter', room.id, room.slug)
+  return room
+}
+
+testWith('chromium')(
+  'two windows talk in an encrypted room, one misses nothing of what was said while it was offline, and curl is told of all',
+  { timeout: 180_000 },
+  async () => {
+    await using dan = await openWindow('dan')
+    await using eve = await openWindow('eve')
+    const room = await meet(dan, eve)
+    await using curl = runCurl(curlCommands[0] ?? '', { url: svc.url, token: dan.token, room: room.id })
+    await expect.poll(() => curl.said.text, SLOW).toMatch(/^id: /m)
+    const said: string[] = []
+    const say = async ({ call }: Window, text: string) => {
+      await call('say', text)
+      said.push(text)
+    }
+
+    await say(dan, 'the first move')
+    await say(eve, 'the answer to it')
+    for (const window of [dan, eve]) await window.shows(said)
+    const before = [...said]
+    await eve.page.context().setOffline(true)
+    for (let move = 2; move < 10; move++) await say(dan, `move ${move}`)
+    await dan.shows(said)
+    expect(await eve.call('shown')).toEqual(before)
+    await eve.page.context().setOffline(false)
+    for (const window of [dan, eve]) await window.shows(said)
+    await say(eve, 'back again')
+    for (const window of [dan, eve]) await window.shows(said)
+
+    const toldToCurl = () => curl.said.text.match(/"kind":"room-messages.created"/g)?.length
+    await expect.poll(toldToCurl, SLOW).toBe(said.length)
+    const stored = await svc.rows<{ content: string }>('select content from room_messages where room_id = $1', [
+      room.id,
+    ])
+    expect(stored).toHaveLength(said.length)
+    for (const { content } of stored) expect(content).toMatch(/^[\w+/=]+\|[\w+/=]+\|[\w+/=]+$/)
+  },
+)
