@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Documented, finish } from './declarations.ts'
 
@@ -43,7 +43,8 @@ function build(): Documented[] {
     mkdirSync(dist)
     cpSync(code, join(dist, 'index.js'))
     cpSync(values, join(dist, 'values.d.ts'))
-    cpSync(join(folder, 'facades/client/live'), join(dist, 'live'), { recursive: true })
+    for (const part of ['client/live', ...['', '.js', '.d.ts'].map((ending) => `web/browser/crypto${ending}`)])
+      cpSync(join(folder, 'facades', part), join(dist, basename(part)), { recursive: true })
     writeFileSync(join(dist, 'index.d.ts'), text)
     return procedures
   } finally {
@@ -67,7 +68,7 @@ function slim({ name, version, description, license, type, exports, files, depen
   const wanted = Object.entries(dependencies).filter(([dependency]) => dependency.startsWith('@trpc/'))
   return {
     ...{ name, version, description, license, type, files },
-    exports: { './client': exports['./client'], './live': exports['./live'] },
+    exports: Object.fromEntries(['./client', './live', './crypto'].map((entry) => [entry, exports[entry]])),
     dependencies: Object.fromEntries(wanted),
   }
 }

@@ -122,6 +122,11 @@ const liveFiles = [
   'transport',
 ]
 
+const cryptoFiles = [
+  ...['derive', 'encoding', 'invitation-link', 'keychain', 'keys', 'passkey', 'pieces', 'room-files', 'room-keys'],
+  ...['room-texts', 'rooms', 'seal'],
+]
+
 let packed: PackedClient
 beforeAll(async () => {
   packed = await packClient()
@@ -142,6 +147,10 @@ test('the package holds the client and asks for no more than it needs', async ()
     'facades',
     'facades/client',
     'facades/client/dist',
+    'facades/client/dist/crypto',
+    'facades/client/dist/crypto.d.ts',
+    'facades/client/dist/crypto.js',
+    ...cryptoFiles.flatMap((name) => ['d.ts', 'js'].map((ending) => `facades/client/dist/crypto/${name}.${ending}`)),
     'facades/client/dist/index.d.ts',
     'facades/client/dist/index.js',
     'facades/client/dist/live',
@@ -189,12 +198,15 @@ test('each procedure that a token can call has a comment of its own, and no othe
   expect(readme).toContain('| `ai.ask` | Ask a model for its whole answer.')
 })
 
-test('the example of its README compiles', async () => {
+test('the examples of its README for calls and for encrypted files compile', async () => {
   const readme = await readFile(join(packed.consumer, 'node_modules/svc/README.md'), 'utf8')
-  const [, example = ''] = /```ts\n(.*?)```/s.exec(readme) ?? []
+  const examples = [...readme.matchAll(/```ts\n(.*?)```/gs)].map(([, example = '']) => example)
+  const calls = examples.find((example) => example.includes('createClient')) ?? 'missing'
+  const files = examples.find((example) => example.includes('sealFile')) ?? 'missing'
+  const given = 'declare const url: string\ndeclare const headers: Record<string, string>\n'
 
-  expect(example).toContain('createClient')
-  expect(await compile(example, 'example')).toBe('')
+  expect(await compile(calls, 'example')).toBe('')
+  expect(await compile(given + files, 'files')).toBe('')
 })
 
 test(

@@ -1,4 +1,4 @@
-import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type PackedClient, packClient, root } from '../kit/client/packed.ts'
@@ -18,17 +18,13 @@ afterAll(async () => {
   await packed[Symbol.asyncDispose]()
 })
 
-/** The program beside the modules of the browser, with the packed client in place of the client's source. */
+/** The program with the package in place of its sources. */
 async function copyProgram(to: string): Promise<void> {
-  const browser = join(root, 'facades/web/browser')
-  await mkdir(join(to, 'browser'))
-  for (const name of ['crypto.ts', 'crypto'])
-    await cp(join(browser, name), join(to, 'browser', name), { recursive: true })
   for (const name of ['rooms.ts', 'surface.ts', 'curl.ts']) {
     const source = await readFile(join(root, 'test/client/program', name), 'utf8')
     const text = source
       .replaceAll('../../../facades/client/index.ts', 'svc/client')
-      .replaceAll('../../../facades/web/browser/', './browser/')
+      .replaceAll('../../../facades/web/browser/crypto.ts', 'svc/crypto')
     await writeFile(join(to, name), text)
   }
 }

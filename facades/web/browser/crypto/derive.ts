@@ -13,15 +13,15 @@ export interface Salts {
 const iterations = 100_000
 
 /** The key that opens the keychain; the browser stores it instead of the passkey. */
-export const passkeyKey = (passkey: string, { userdata }: Pick<Salts, 'userdata'>) =>
+export const passkeyKey = (passkey: string, { userdata }: Pick<Salts, 'userdata'>): Promise<Key> =>
   deriveKey(passkey, 'keychain_encryptor', userdata)
 
 /** The key of the passkey's copy on the server, from the backup code as it was shown. */
-export const backupKey = (code: string, username: string, { backup }: Pick<Salts, 'backup'>) =>
+export const backupKey = (code: string, username: string, { backup }: Pick<Salts, 'backup'>): Promise<Key> =>
   deriveKey(code, `${username}_backup`, backup)
 
 /** The key that wraps a room key for an invited person who has no public key yet. */
-export const invitationKey = (hash: string, { invitation }: Pick<Salts, 'invitation'>) =>
+export const invitationKey = (hash: string, { invitation }: Pick<Salts, 'invitation'>): Promise<Key> =>
   deriveKey(hash, 'invitation_key', invitation)
 
 /** The key that encrypts the AI's messages in a room; a text, because the browser sends it to the server. */
@@ -29,11 +29,11 @@ export const roomAiKey = async (roomKey: string, slug: string, { ai }: Pick<Salt
   toBase64(await deriveBytes(roomKey, slug, ai))
 
 /** Opens old AI messages of a room. Every account can derive it, so nothing new is sealed with it. */
-export const legacyRoomAiKey = (slug: string, { ai }: Pick<Salts, 'ai'>) =>
+export const legacyRoomAiKey = (slug: string, { ai }: Pick<Salts, 'ai'>): Promise<Key> =>
   deriveKey('[object CryptoKey]', slug, ai, ['decrypt'])
 
 /** Opens the passkey backup of an older client. Every account can derive it, so nothing new is sealed with it. */
-export const localCopyKey = (email: string, username: string, { passkey }: Pick<Salts, 'passkey'>) =>
+export const localCopyKey = (email: string, username: string, { passkey }: Pick<Salts, 'passkey'>): Promise<Key> =>
   deriveKey(email, username, passkey, ['decrypt'])
 
 async function deriveBytes(secret: string, label: string, salt: string): Promise<Bytes> {

@@ -32,9 +32,9 @@ export async function makeKeyPair(): Promise<KeyPair> {
   return { publicKey: toBase64(new Uint8Array(spki)), privateKey: toBase64(new Uint8Array(pkcs8)) }
 }
 
-export const importPublicKey = (text: string) => importHalf('spki', text, 'encrypt')
+export const importPublicKey = (text: string): Promise<Key> => importHalf('spki', text, 'encrypt')
 
-export const importPrivateKey = (text: string) => importHalf('pkcs8', text, 'decrypt')
+export const importPrivateKey = (text: string): Promise<Key> => importHalf('pkcs8', text, 'decrypt')
 
 async function importHalf(format: 'spki' | 'pkcs8', text: string, usage: 'encrypt' | 'decrypt'): Promise<Key> {
   const der = fromBase64(browserHalf(text))

@@ -34,7 +34,11 @@ export async function firstKeys(passkey: string, username: string, salts: OwnSal
 }
 
 /** The key of the passkey, or undefined when the passkey is wrong. */
-export async function unlock(passkey: string, validator: Validator, salts: Pick<Salts, 'userdata'>) {
+export async function unlock(
+  passkey: string,
+  validator: Validator,
+  salts: Pick<Salts, 'userdata'>,
+): Promise<Key | undefined> {
   const key = await passkeyKey(passkey, salts)
   return (await fits(key, validator)) ? key : undefined
 }
