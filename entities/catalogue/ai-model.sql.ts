@@ -6,6 +6,8 @@ export interface CallableModelRow {
   id: number
   modelId: string
   upstreamId: string | null
+  /** What it takes beside text: `image`, `audio`, `video`. */
+  input: string[]
   parameters: ModelParameters | null
   settings: ModelSettings | null
   limits: Limits | null
@@ -21,7 +23,7 @@ export interface CallableModelRow {
   tools: string[]
 }
 
-const columns = `m.id, m.model_id as "modelId", m.upstream_id as "upstreamId", m.parameters, m.settings, m.limits,
+const columns = `m.id, m.model_id as "modelId", m.upstream_id as "upstreamId", to_json(m.input) as input, m.parameters, m.settings, m.limits,
           m.pricing, (select max(id) from model_prices where model = m.model_id) as "priceId",
           p.provider_id as "providerId", p.adapter, p.api_url as "apiUrl", p.api_key as "apiKey",
           p.settings as "providerSettings"`

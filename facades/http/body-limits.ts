@@ -4,6 +4,7 @@ export type BodyLimits = Readonly<Record<BodySize, number>>
 
 interface ConfiguredSizes {
   AI_MAX_BODY: number
+  AI_MAX_BODY_WITH_FILES: number
   MAX_AVATAR_FILE_SIZE: number
   KEYCHAIN_MAX_BYTES: number
 }
@@ -13,6 +14,7 @@ const KB = 1024
 /** Bytes of a body, by what it carries. A character that is written as \uXXXX takes six. */
 export const bodyLimitsOf = ({
   AI_MAX_BODY,
+  AI_MAX_BODY_WITH_FILES,
   MAX_AVATAR_FILE_SIZE,
   KEYCHAIN_MAX_BYTES,
 }: ConfiguredSizes): BodyLimits => ({
@@ -27,4 +29,5 @@ export const bodyLimitsOf = ({
   // As base64 in a document, which may have long texts beside it.
   picture: Math.ceil(MAX_AVATAR_FILE_SIZE * 1.4) + 384 * KB,
   'AI request': AI_MAX_BODY,
+  'AI request with files': AI_MAX_BODY_WITH_FILES,
 })

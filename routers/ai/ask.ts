@@ -1,4 +1,3 @@
-import type { z } from 'zod'
 import { findCallableModel } from '../../entities/catalogue/ai-model.sql.ts'
 import { takes } from '../core/body-size.ts'
 import type { Caller } from '../core/caller.ts'
@@ -7,19 +6,25 @@ import { Problem } from '../core/problems.ts'
 import { consumeRateLimit } from '../core/rate-limit.ts'
 import { about, router, userWith } from '../core/trpc.ts'
 import type { CallableModel, FunctionTool, ModelCall } from '../ports/models.ts'
-import { problemsOf, request, textsOf, withAllProblems } from './ai-request.ts'
+import { streamParts, textAnswer, textOf, wholeAnswer } from './answer.ts'
 import { holdFor, maxOutputOf } from './hold.ts'
-import { answer, MeteredCall } from './metered-call.ts'
+import { MeteredCall } from './metered-call.ts'
+import { problemsOf } from './request/checks.ts'
+import { inputTokensOf } from './request/input-tokens.ts'
+import { question, requestOf, withAllProblems } from './request/question.ts'
+import { type AiRequest, request } from './request/request.ts'
 
 type Asking = Context & { caller: Extract<Caller, { type: 'user' }> }
 
 /** A model the caller may use, asked a question it can take. */
-async function callOf(ctx: Asking, { model: modelId, messages }: z.output<typeof request>): Promise<ModelCall> {
+async function callOf(ctx: Asking, asked: AiRequest): Promise<ModelCall> {
+  const { model: modelId, tools: callerTools, ...rest } = asked
   const [model] = await ctx.services.sql(findCallableModel, [modelId, ctx.usage])
-  const texts = textsOf(messages)
-  const issues = problemsOf(texts, model)
+  const issues = problemsOf(asked, model)
   if (!model || issues.length > 0) throw new Problem('invalid', { issues })
-  return { model, messages: texts, tools: toolsOf(ctx, model), userId: ctx.caller.person.id, signal: ctx.signal }
+  const inputTokens = inputTokensOf(asked)
+  const tools = ownTools(ctx, model, asked)
+  return { ...rest, model, inputTokens, tools, callerTools, userId: ctx.caller.person.id, signal: ctx.signal }
 }
 
 /** Each token and each person has an allowance a minute. */
@@ -32,35 +37,52 @@ async function consumeAiQuota(ctx: Context): Promise<void> {
 }
 
 /** Holds what the call can take, and begins it; a call that a limit bounds is told to answer within it. */
-async function begin(ctx: Asking, input: z.output<typeof request>): Promise<MeteredCall> {
-  const call = await callOf(ctx, input)
+async function begin(ctx: Asking, asked: AiRequest): Promise<MeteredCall> {
+  const call = await callOf(ctx, asked)
   await consumeAiQuota(ctx)
   const hold = await holdFor(ctx, call)
   const bound = hold.held.tokens !== null && {
-    maxOutputTokens: maxOutputOf(call.model, ctx.services.settings.maxOutputTokens),
+    maxOutputTokens: maxOutputOf(call, ctx.services.settings.maxOutputTokens),
   }
   return new MeteredCall(ctx, hold, { ...call, ...bound })
 }
 
-const asking = userWith('ai').meta(takes('AI request')).use(withAllProblems).input(request)
+const asking = userWith('ai').meta(takes('AI request')).use(withAllProblems).input(question)
+const requesting = userWith('ai').meta(takes('AI request with files')).input(request)
 
 export const aiRouter = router({
   ask: asking
-    .meta(about('Ask a model for its whole answer.', answer))
-    .mutation(async ({ ctx, input }) => (await begin(ctx, input)).answer()),
+    .meta(about('Ask a model for its whole answer.', textAnswer))
+    .mutation(async ({ ctx, input }) => ({ text: textOf(await (await begin(ctx, requestOf(input))).answer()) })),
 
   stream: asking
     .meta({
       ...about('Ask a model for its answer as it comes: pieces of text, then the tokens it took.'),
       streams: true,
     })
-    .mutation(async ({ ctx, input }) => (await begin(ctx, input)).stream()),
+    .mutation(async ({ ctx, input }) => (await begin(ctx, requestOf(input))).stream(['delta', 'usage'])),
+
+  complete: requesting
+    .meta(about('Ask a model with files, tools and parameters for its whole answer.', wholeAnswer))
+    .mutation(async ({ ctx, input }) => (await begin(ctx, input)).answer()),
+
+  completeStream: requesting
+    .meta({
+      ...about('Ask a model with files, tools and parameters for its answer as it comes, in parts of several types.'),
+      streams: true,
+    })
+    .mutation(async ({ ctx, input }) => (await begin(ctx, input)).stream(streamParts)),
 })
 
-const toolsOf = (ctx: Context, { tools, settings }: CallableModel): FunctionTool[] =>
-  (settings?.toolCalling === false ? [] : tools)
+/** What the service runs for the model. Where the caller says which tools the model is to call, these are none of them. */
+function ownTools(ctx: Context, { tools, settings }: CallableModel, { toolChoice = 'auto', ...asked }: AiRequest) {
+  if (settings?.toolCalling === false || toolChoice !== 'auto') return []
+  const taken = new Set(asked.tools.map(({ name }) => name))
+  return tools
+    .filter((name) => !taken.has(name))
     .flatMap((name) => ctx.services.extensions.tools.get(name) ?? [])
     .map((tool) => watched(ctx, tool))
+}
 
 /** A tool that fails is named in the log, without a word of what it was given. */
 const watched = ({ services: { log }, requestId }: Context, tool: FunctionTool): FunctionTool => ({

@@ -1,14 +1,6 @@
 import type { Pricing } from '../../entities/catalogue/ai-model.ts'
 import type { DeepReadonly } from '../../entities/sql/read-only.ts'
-import {
-  type Cost,
-  costOf,
-  estimateTokens,
-  type KnownTokens,
-  mostCostOf,
-  sumOfCosts,
-  tokensOf,
-} from '../catalogue/pricing.ts'
+import { type Cost, costOf, type KnownTokens, mostCostOf, sumOfCosts, tokensOf } from '../catalogue/pricing.ts'
 import type { ReportedTokens, UsageMeter } from '../ports/models.ts'
 
 /** What a call took. Cached and cache-written tokens are part of the input, reasoning is part of the output. */
@@ -34,9 +26,9 @@ export class CallMeter implements UsageMeter {
     this.#pricing = pricing
   }
 
-  async begin(prompt: () => string): Promise<void> {
+  async begin(inputTokens: number): Promise<void> {
     if (this.#request) this.#before = { tokens: this.tokens, cost: this.cost }
-    this.#request = new RequestMeter(prompt)
+    this.#request = new RequestMeter(inputTokens)
   }
 
   fail(): void {
@@ -75,15 +67,15 @@ export class CallMeter implements UsageMeter {
 
 /** The provider's total goes before its running total, and that before our count of what came since. */
 class RequestMeter {
-  readonly #inputEstimate: () => number
+  readonly #inputEstimate: number
   #reported: ReportedTokens = {}
   #answer = { pieces: 0, bytes: 0 }
   #reasoning = { pieces: 0, bytes: 0 }
   /** Whether what comes now is part of what the provider said. */
   #isCounted = false
 
-  constructor(prompt: () => string) {
-    this.#inputEstimate = lazy(() => estimateTokens(prompt()))
+  constructor(inputEstimate: number) {
+    this.#inputEstimate = inputEstimate
   }
 
   get isEmpty(): boolean {
@@ -117,22 +109,13 @@ class RequestMeter {
     const { input, output, cached = 0, cacheWrite = 0, reasoning = 0 } = this.#reported
     const [answered, reasoned] = [estimate(this.#answer), estimate(this.#reasoning)]
     return {
-      input: input ?? this.#inputEstimate(),
+      input: input ?? this.#inputEstimate,
       output: (output ?? 0) + answered + reasoned,
       cached,
       cacheWrite,
       reasoning: reasoning + reasoned,
       estimated: input === undefined || output === undefined || answered + reasoned > 0,
     }
-  }
-}
-
-/** Made once, and only where somebody asks. */
-function lazy(make: () => number): () => number {
-  let made: number | undefined
-  return () => {
-    made ??= make()
-    return made
   }
 }
 

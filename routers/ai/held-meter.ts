@@ -1,6 +1,6 @@
 import type { Pricing } from '../../entities/catalogue/ai-model.ts'
 import type { DeepReadonly } from '../../entities/sql/read-only.ts'
-import { estimateTokens, mostCostOf } from '../catalogue/pricing.ts'
+import { mostCostOf } from '../catalogue/pricing.ts'
 import type { CallProgress, HeldAmounts, Hold, HoldRefusal, UsageLedger } from '../ports/usage-ledger.ts'
 import { CallMeter } from './call-meter.ts'
 
@@ -35,10 +35,10 @@ export class HeldMeter extends CallMeter {
   }
 
   /** Throws where the request does not fit into what limits leave; nothing was sent then. */
-  override async begin(prompt: () => string): Promise<void> {
-    if (this.#isBegun) await this.#holdFor(prompt)
+  override async begin(inputTokens: number): Promise<void> {
+    if (this.#isBegun) await this.#holdFor(inputTokens)
     this.#isBegun = true
-    await super.begin(prompt)
+    await super.begin(inputTokens)
   }
 
   /** Whether the call took more than is held: a provider may answer with more than it was told to. */
@@ -52,10 +52,9 @@ export class HeldMeter extends CallMeter {
     return { tokens: input + output, costMicros: isPaid ? this.cost.costMicros : null }
   }
 
-  async #holdFor(prompt: () => string): Promise<void> {
+  async #holdFor(input: number): Promise<void> {
     const { hold, pricing, maxOutput, extend } = this.#options
     if (hold.held.tokens === null) return
-    const input = estimateTokens(prompt())
     const next = mostCostOf(pricing, { input, output: 0, reasoning: 0 }, maxOutput)
     const { tokens, costMicros } = this.#taken
     const wanted = {

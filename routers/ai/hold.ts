@@ -1,9 +1,9 @@
 import type { AskedLimit } from '../../entities/ai/usage-hold.sql.ts'
-import { costOf, estimateTokens, mostCostOf } from '../catalogue/pricing.ts'
+import { costOf, mostCostOf } from '../catalogue/pricing.ts'
 import type { Caller } from '../core/caller.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import type { CallableModel, ModelCall } from '../ports/models.ts'
+import type { ModelCall } from '../ports/models.ts'
 import type { Hold, HoldRefusal, LimitLeft, SubjectId, UsageCall } from '../ports/usage-ledger.ts'
 
 type Asking = Context & { caller: Extract<Caller, { type: 'user' }> }
@@ -12,10 +12,10 @@ type Asking = Context & { caller: Extract<Caller, { type: 'user' }> }
 const RETRY_SOON_SECONDS = 2
 
 /** Holds the most that a call can take of every limit that applies; refuses what does not fit. */
-export async function holdFor(ctx: Asking, { model, messages }: ModelCall): Promise<Hold> {
+export async function holdFor(ctx: Asking, asked: ModelCall): Promise<Hold> {
   const { person, token } = ctx.caller
-  const input = estimateTokens(messages.map(({ text }) => text).join(''))
-  const output = maxOutputOf(model, ctx.services.settings.maxOutputTokens)
+  const { model, inputTokens: input } = asked
+  const output = maxOutputOf(asked, ctx.services.settings.maxOutputTokens)
   const call: UsageCall = {
     userId: person.id,
     tokenId: token?.id ?? null,
@@ -48,8 +48,9 @@ export const callerSubjects = ({ person, token }: Asking['caller']): SubjectId[]
 ]
 
 /** What the model may answer at most, which is what the provider is told. */
-export function maxOutputOf({ parameters, limits }: CallableModel, policy: number): number {
-  return Math.min(parameters?.maxTokens ?? Infinity, limits?.maxOutputTokens ?? Infinity, policy)
+export function maxOutputOf({ model, parameters }: Pick<ModelCall, 'model' | 'parameters'>, policy: number): number {
+  const asked = parameters.maxTokens ?? model.parameters?.maxTokens ?? Infinity
+  return Math.min(asked, model.limits?.maxOutputTokens ?? Infinity, policy)
 }
 
 /** Of several limits that refuse, the one that frees last is told: nothing succeeds before. */

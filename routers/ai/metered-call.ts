@@ -1,31 +1,17 @@
-import { z } from 'zod'
 import type { Outcome } from '../../entities/ai/usage-record.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { withTimeLimit } from '../core/timeout.ts'
-import type { ModelCall } from '../ports/models.ts'
+import type { AnswerPart, ModelCall } from '../ports/models.ts'
 import type { Hold } from '../ports/usage-ledger.ts'
+import type { StreamPart, Usage, WholeAnswer } from './answer.ts'
 import { HeldMeter, LimitCut } from './held-meter.ts'
 import { maxOutputOf, refusal } from './hold.ts'
 import { providerFailure } from './provider-failure.ts'
 
+type PartOf<Type extends StreamPart['type']> = Extract<StreamPart, { type: Type }>
+
 type MeteredContext = Pick<Context, 'services' | 'requestId' | 'hangUp' | 'hints'>
-
-/** The answer of a model as a whole. */
-export const answer = z.object({ text: z.string().describe('What the model says.') })
-type Answer = z.output<typeof answer>
-
-export type StreamPart =
-  | { type: 'delta'; text: string }
-  | {
-      type: 'usage'
-      inputTokens: number
-      outputTokens: number
-      cachedTokens: number
-      reasoningTokens: number
-      /** The answer was ended because a usage limit had no more room. */
-      cut?: 'limit'
-    }
 
 /** For a whole call, where the settings of the provider say nothing else. */
 const TOTAL_MS = 300_000
@@ -53,51 +39,51 @@ export class MeteredCall {
     this.#meter = new HeldMeter({
       hold,
       pricing: call.model.pricing,
-      maxOutput: maxOutputOf(call.model, services.settings.maxOutputTokens),
+      maxOutput: maxOutputOf(call, services.settings.maxOutputTokens),
       extend: services.usageLedger.extend,
     })
   }
 
-  async answer(): Promise<Answer> {
+  async answer(): Promise<WholeAnswer> {
     this.#assertCaller()
     using time = this.#timeLimit()
     const call = { ...this.#call, signal: time.signal }
     try {
-      const text = await this.#ctx.services.models.generate(call, this.#meter)
+      const { content, finish } = await this.#ctx.services.models.generate(call, this.#meter)
       this.#record('completed')
-      return { text }
+      return { content: [...content], finish, usage: this.#usage }
     } catch (error) {
       throw this.#fail(error)
     }
   }
 
-  /** Waits for the first part, so that a failure before it is an error and not a stream. */
-  async stream(): Promise<AsyncGenerator<StreamPart, void>> {
+  /** Parts of these types. Waits for the first, so that a failure before it is an error and not a stream. */
+  async stream<Type extends StreamPart['type']>(types: readonly Type[]): Promise<AsyncGenerator<PartOf<Type>, void>> {
     this.#assertCaller()
-    const parts = this.#parts()
+    const parts = this.#parts(new Set<string>(types)) as AsyncGenerator<PartOf<Type>, void>
     const first = await parts.next()
     // Nobody ends a generator whose reader goes away before it reads.
     this.#call.signal.addEventListener('abort', () => void parts.return(), { once: true })
     return resume(first, parts)
   }
 
-  async *#parts(): AsyncGenerator<StreamPart, void> {
+  async *#parts(wanted: ReadonlySet<string>): AsyncGenerator<StreamPart, void> {
     let outcome: Outcome = 'aborted'
     using time = this.#timeLimit()
     time.signal.addEventListener('abort', this.#endUnread, { once: true })
     try {
       const steps = this.#steps({ ...this.#call, signal: time.signal })
       for await (const pieces of steps) {
-        for (const text of pieces) {
+        for (const piece of pieces.filter(({ type }) => wanted.has(type))) {
           this.#isHeld = true
-          yield { type: 'delta', text }
+          yield piece
           this.#isHeld = false
         }
       }
       outcome = this.#isCut ? 'cut' : 'completed'
       this.#record(outcome)
       this.#isHeld = true
-      yield this.#usage()
+      yield { type: 'usage', ...this.#usage, ...(this.#isCut && { cut: 'limit' }) }
     } catch (error) {
       outcome = 'failed'
       throw this.#problem(error)
@@ -108,23 +94,25 @@ export class MeteredCall {
     }
   }
 
-  #steps(call: ModelCall): AsyncIterable<readonly string[]> {
+  #steps(call: ModelCall): AsyncIterable<readonly AnswerPart[]> {
     const steps = this.#ctx.services.models.stream(call, this.#meter)
     return this.#hold.held.tokens === null ? steps : this.#withinHold(steps)
   }
 
   /** Ends where the hold does, or where no more is given for a further round. */
-  async *#withinHold(steps: AsyncIterable<readonly string[]>): AsyncGenerator<readonly string[], void> {
+  async *#withinHold(steps: AsyncIterable<readonly AnswerPart[]>): AsyncGenerator<readonly AnswerPart[], void> {
     try {
       for await (const pieces of steps) {
-        this.#isCut = this.#meter.isBeyond
-        if (this.#isCut) return
+        // An answer that is over by itself is not cut.
+        this.#isCut = this.#meter.isBeyond && pieces.at(-1)?.type !== 'finish'
+        if (this.#isCut) break
         yield pieces
       }
     } catch (error) {
       if (!(error instanceof LimitCut)) throw error
       this.#isCut = true
     }
+    if (this.#isCut) yield [{ type: 'finish', reason: 'length' }]
   }
 
   #timeLimit() {
@@ -163,10 +151,9 @@ export class MeteredCall {
     return providerFailure(this.#ctx, this.#call.model, error)
   }
 
-  #usage(): StreamPart {
+  get #usage(): Usage {
     const { input, output, cached, reasoning } = this.#meter.tokens
-    const counts = { inputTokens: input, outputTokens: output, cachedTokens: cached, reasoningTokens: reasoning }
-    return { type: 'usage', ...counts, ...(this.#isCut && { cut: 'limit' }) }
+    return { inputTokens: input, outputTokens: output, cachedTokens: cached, reasoningTokens: reasoning }
   }
 
   #record(outcome: Outcome): void {

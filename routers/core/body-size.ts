@@ -10,6 +10,7 @@ export type BodySize =
   | 'keychain'
   | 'picture'
   | 'AI request'
+  | 'AI request with files'
 
 /** Says of a procedure what its input needs. */
 export const takes = (body: BodySize): { body: BodySize } => ({ body })

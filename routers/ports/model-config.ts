@@ -16,6 +16,16 @@ export const usualAddresses: Record<Adapter, string | undefined> = {
   demo: undefined,
 }
 
+/** What the API of a provider has no word for, or none that every server knows. A format without a schema is meant by `format`. */
+export const untaken: Record<Adapter, readonly ('seed' | 'format' | 'documents' | 'maxThinkingTokens')[]> = {
+  'openai-compatible': ['documents', 'maxThinkingTokens'],
+  openai: ['maxThinkingTokens'],
+  anthropic: ['seed', 'format'],
+  google: [],
+  mistral: ['maxThinkingTokens'],
+  demo: ['documents', 'maxThinkingTokens'],
+}
+
 export const modalities = ['text', 'image', 'audio', 'video'] as const
 
 const identifier = z.string().trim().min(1).max(200)

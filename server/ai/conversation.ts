@@ -3,56 +3,65 @@ import type {
   LanguageModelV4FunctionTool,
   LanguageModelV4Prompt,
   LanguageModelV4ToolCall,
+  LanguageModelV4ToolChoice,
   LanguageModelV4ToolResultPart,
 } from '@ai-sdk/provider'
 import { z } from 'zod'
-import type { FunctionTool, Message, ModelCall } from '../../routers/ports/models.ts'
-import { type CallParameters, callParameters } from './parameters.ts'
+import { estimateTokens } from '../../routers/catalogue/pricing.ts'
+import type { CallerTool, FunctionTool, ModelCall, ToolChoice } from '../../routers/ports/models.ts'
+import { type CallOptions, callOptions } from './parameters.ts'
+import { parsed, promptOf } from './prompt.ts'
+import type { Said } from './said.ts'
 
-/** One question with its rounds of tool calls, in the terms of the AI SDK. */
+/** One request with its rounds of tool calls, in the terms of the AI SDK. */
 export class Conversation {
   readonly #prompt: LanguageModelV4Prompt
   readonly #call: ModelCall
   readonly #tools: LanguageModelV4FunctionTool[]
-  readonly #parameters: CallParameters
+  readonly #options: CallOptions
+  #inputTokens: number
 
   constructor(call: ModelCall) {
     this.#call = call
-    this.#prompt = mergeConsecutiveRoles(call.messages).map(asPrompt)
-    this.#tools = call.tools.map(declare)
-    this.#parameters = callParameters(call)
+    this.#prompt = promptOf(call.messages)
+    this.#tools = [...call.tools.map(declare), ...call.callerTools.map(declareCallers)]
+    this.#options = callOptions(call)
+    this.#inputTokens = call.inputTokens
   }
 
-  /** In its last round the model is told to call no more tools. */
+  /** Our estimate of what the next request holds. */
+  get inputTokens(): number {
+    return this.#inputTokens
+  }
+
+  /** In its last round the model may call no more tools of the service. */
   options(abortSignal: AbortSignal, last: boolean): LanguageModelV4CallOptions {
+    const { tools: own, callerTools: callers, toolChoice } = this.#call
+    const isOver = last && own.length > 0
+    // A provider wants to know the tools of which it reads calls, even if there are to be no more.
+    const tools = isOver && callers.length > 0 ? this.#tools.slice(own.length) : this.#tools
+    const choice = isOver && callers.length === 0 ? 'none' : toolChoice
     return {
       prompt: this.#prompt,
       abortSignal,
-      ...this.#parameters,
-      ...(this.#tools.length > 0 && { tools: this.#tools }),
-      ...(this.#tools.length > 0 && last && { toolChoice: { type: 'none' } }),
+      ...this.#options,
+      ...(tools.length > 0 && { tools, ...choiceOf(choice) }),
     }
   }
 
-  /** Returns the text of the next request, which is built on demand. */
-  promptText(): () => string {
-    const { length } = this.#prompt
-    return () => this.#prompt.slice(0, length).map(textOf).join('')
+  /** The calls that the caller is to answer: where there are any, the service answers none of the others. */
+  callersOf(calls: readonly LanguageModelV4ToolCall[]): LanguageModelV4ToolCall[] {
+    if (this.#call.callerTools.length === 0) return []
+    return calls.filter(({ toolName }) => this.#call.tools.every(({ name }) => name !== toolName))
   }
 
-  /** Runs the tools that the model asked for at the same time, and appends calls and results to the conversation. */
-  async runTools(text: string, calls: readonly LanguageModelV4ToolCall[], signal: AbortSignal): Promise<void> {
-    const results = await unlessEnded(Promise.all(calls.map((call) => this.#run(call, signal))), signal)
-    const asked = calls.map(({ toolCallId, toolName, input }) => ({
-      type: 'tool-call' as const,
-      toolCallId,
-      toolName,
-      input: parsed(input),
-    }))
-    this.#prompt.push(
-      { role: 'assistant', content: [...(text ? [{ type: 'text' as const, text }] : []), ...asked] },
-      { role: 'tool', content: results },
-    )
+  /** Runs the tools that the model asked for at the same time, and appends what it said and the results. */
+  async runTools(said: Said, signal: AbortSignal): Promise<void> {
+    const content = await unlessEnded(Promise.all(said.calls.map((call) => this.#run(call, signal))), signal)
+    this.#prompt.push({ role: 'assistant', content: said.prompt }, { role: 'tool', content })
+    const results = content.map(({ output }) => ('value' in output ? output.value : ''))
+    const texts = [...said.calls.map(({ input }) => input), said.text, JSON.stringify(results)]
+    this.#inputTokens += estimateTokens(texts.join(''))
   }
 
   async #run(
@@ -77,20 +86,6 @@ export class Conversation {
   }
 }
 
-/** Merges consecutive messages of one role and puts instructions first, as some providers accept only alternating roles. */
-function mergeConsecutiveRoles(messages: readonly Message[]): Message[] {
-  const [system, talk] = [messages.filter(isSystem), messages.filter((message) => !isSystem(message))]
-  const turns: Message[] = []
-  for (const { role, text } of [...system, ...talk]) {
-    const last = turns.at(-1)
-    if (last?.role === role) last.text += `\n\n${text}`
-    else turns.push({ role, text })
-  }
-  return turns
-}
-
-const isSystem = ({ role }: Message) => role === 'system'
-
 /** Rejects when the signal aborts, even if the tool ignores its signal. */
 const unlessEnded = <T>(work: Promise<T>, signal: AbortSignal): Promise<T> =>
   new Promise((resolve, reject) => {
@@ -98,32 +93,24 @@ const unlessEnded = <T>(work: Promise<T>, signal: AbortSignal): Promise<T> =>
     work.then(resolve, reject)
   })
 
-function parsed(json: string): unknown {
-  try {
-    return JSON.parse(json)
-  } catch {
-    return undefined
-  }
-}
-
-/** The text of a prompt message; tool calls and results as JSON. */
-function textOf({ content }: LanguageModelV4Prompt[number]): string {
-  if (typeof content === 'string') return content
-  return content
-    .map((part) => {
-      if (part.type === 'text') return part.text
-      if (part.type === 'tool-call') return JSON.stringify(part.input)
-      return part.type === 'tool-result' && 'value' in part.output ? JSON.stringify(part.output.value) : ''
-    })
-    .join('')
-}
-
-const asPrompt = ({ role, text }: Message): LanguageModelV4Prompt[number] =>
-  role === 'system' ? { role, content: text } : { role, content: [{ type: 'text', text }] }
+type Schema = LanguageModelV4FunctionTool['inputSchema']
 
 const declare = ({ name, description, input }: FunctionTool): LanguageModelV4FunctionTool => ({
   type: 'function',
   name,
   description,
-  inputSchema: z.toJSONSchema(input, { target: 'draft-7', io: 'input' }) as LanguageModelV4FunctionTool['inputSchema'],
+  inputSchema: z.toJSONSchema(input, { target: 'draft-7', io: 'input' }) as Schema,
 })
+
+const declareCallers = ({ name, description, inputSchema, strict }: CallerTool): LanguageModelV4FunctionTool => ({
+  type: 'function',
+  name,
+  inputSchema: inputSchema as Schema,
+  ...(description !== undefined && { description }),
+  ...(strict !== undefined && { strict }),
+})
+
+function choiceOf(choice: ToolChoice | undefined): { toolChoice?: LanguageModelV4ToolChoice } {
+  if (choice === undefined) return {}
+  return { toolChoice: typeof choice === 'string' ? { type: choice } : { type: 'tool', toolName: choice.name } }
+}

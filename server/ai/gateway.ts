@@ -1,13 +1,23 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { CallableModel, ModelCall, ModelGateway, UsageMeter } from '../../routers/ports/models.ts'
+import type { LanguageModelV4FinishReason } from '@ai-sdk/provider'
+import type {
+  AnswerPart,
+  CallableModel,
+  FinishReason,
+  ModelAnswer,
+  ModelCall,
+  ModelGateway,
+  UsageMeter,
+} from '../../routers/ports/models.ts'
 import { API_KEY, type Vault } from '../../routers/ports/vault.ts'
 import { isTimeout } from './circuit.ts'
 import { Conversation } from './conversation.ts'
 import { isListed } from './model-listing.ts'
 import { extraMembers } from './parameters.ts'
 import { createProviderClient, type ProviderClient } from './provider-client.ts'
-import { beginStream, forwardText, measureAnswer } from './provider-stream.ts'
+import { beginStream, forward, measureAnswer } from './provider-stream.ts'
 import { sdkUsage } from './reported-usage.ts'
+import { handedOut, Said } from './said.ts'
 
 /** How often a model may call tools before it must answer, where its settings say nothing else. */
 const MAX_TOOL_ROUNDS = 5
@@ -51,25 +61,26 @@ const isSame = (a: ClientSource, b: ClientSource) =>
 
 const upstreamName = ({ upstreamId, modelId }: CallableModel) => upstreamId ?? modelId
 
-async function generate(client: ProviderClient, call: ModelCall, meter: UsageMeter): Promise<string> {
+async function generate(client: ProviderClient, call: ModelCall, meter: UsageMeter): Promise<ModelAnswer> {
   const model = client.model(upstreamName(call.model), extraMembers(call.model))
   const conversation = new Conversation(call)
   const { signal } = call
   const lastRound = call.model.settings?.maxToolCallingRounds ?? MAX_TOOL_ROUNDS
-  let said = ''
+  const answer: ModelAnswer['content'][number][] = []
   for (let round = 0; round <= lastRound; round++) {
     const options = conversation.options(signal, round === lastRound)
-    const { content, usage } = await client.withRetryAndCircuit(
+    const { content, usage, finishReason } = await client.withRetryAndCircuit(
       () => metered(async () => model.doGenerate(options), conversation, { meter, signal }),
       call,
     )
     measureAnswer(content, meter)
     meter.report(sdkUsage(usage))
-    const text = content.map((part) => (part.type === 'text' ? part.text : '')).join('')
-    said += text
-    const calls = content.filter((part) => part.type === 'tool-call')
-    if (calls.length === 0) return said
-    await conversation.runTools(text, calls, signal)
+    const said = Said.whole(content)
+    answer.push(...said.answer)
+    const callers = conversation.callersOf(said.calls)
+    if (callers.length > 0 || said.calls.length === 0)
+      return { content: [...answer, ...callers.map(handedOut)], finish: finishOf(finishReason, callers) }
+    await conversation.runTools(said, signal)
   }
   throw new EndlessTools()
 }
@@ -78,7 +89,7 @@ async function* stream(
   client: ProviderClient,
   call: ModelCall,
   meter: UsageMeter,
-): AsyncGenerator<readonly string[], void> {
+): AsyncGenerator<readonly AnswerPart[], void> {
   const model = client.model(upstreamName(call.model), extraMembers(call.model))
   const conversation = new Conversation(call)
   const { signal } = call
@@ -90,11 +101,19 @@ async function* stream(
       () => metered(() => beginStream(open, meter), conversation, { meter, signal }),
       call,
     )
-    const { text, calls } = yield* forwardText(parts, meter)
-    if (calls.length === 0) return
-    await conversation.runTools(text, calls, signal)
+    const { said, finish } = yield* forward(parts, meter)
+    const callers = conversation.callersOf(said.calls)
+    if (callers.length > 0 || said.calls.length === 0)
+      return yield [...callers.map(handedOut), { type: 'finish', reason: finishOf(finish, callers) }]
+    await conversation.runTools(said, signal)
   }
   throw new EndlessTools()
+}
+
+/** Why the answer ended; calls of the caller's tools say so themselves, as not every server does. */
+function finishOf({ unified }: LanguageModelV4FinishReason, callers: readonly unknown[]): FinishReason {
+  if (callers.length > 0) return 'tool-calls'
+  return unified === 'length' || unified === 'content-filter' ? unified : 'stop'
 }
 
 /** Counts every attempt, also an aborted one: the provider has the question by then and may bill it. */
@@ -103,7 +122,7 @@ async function metered<T>(
   conversation: Conversation,
   { meter, signal }: { meter: UsageMeter; signal: AbortSignal },
 ): Promise<T> {
-  await meter.begin(conversation.promptText())
+  await meter.begin(conversation.inputTokens)
   try {
     return await send()
   } catch (error) {

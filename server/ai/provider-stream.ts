@@ -1,6 +1,7 @@
-import type { LanguageModelV4Content, LanguageModelV4StreamPart, LanguageModelV4ToolCall } from '@ai-sdk/provider'
-import type { ReportedTokens, UsageMeter } from '../../routers/ports/models.ts'
+import type { LanguageModelV4Content, LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import type { AnswerPart, ReportedTokens, UsageMeter } from '../../routers/ports/models.ts'
 import { sdkUsage } from './reported-usage.ts'
+import { Said } from './said.ts'
 
 /** Token counts that the provider reported in the same event as the parts that follow. */
 interface UsagePart {
@@ -68,27 +69,26 @@ export function measureAnswer(content: readonly LanguageModelV4Content[], meter:
   }
 }
 
-/** The text of one round, and the tool calls that the model asked for. */
-interface Said {
-  text: string
-  calls: LanguageModelV4ToolCall[]
+/** How a round ended, and what was said in it. */
+interface Round {
+  said: Said
+  finish: Finish['finishReason']
 }
 
-/** Passes text on at once, and collects tool calls and the reason to stop. */
-export async function* forwardText(parts: Parts, meter: UsageMeter): AsyncGenerator<readonly string[], Said> {
-  const said: Said = { text: '', calls: [] }
+/** Passes what is said on at once, and keeps it with the calls of tools. */
+export async function* forward(parts: Parts, meter: UsageMeter): AsyncGenerator<readonly AnswerPart[], Round> {
+  const said = new Said()
   let finish: Finish | undefined
   for await (const step of parts) {
-    const pieces = step.flatMap((part) => (part.type === 'text-delta' ? part.delta : []))
-    said.text += pieces.join('')
-    said.calls.push(...step.filter((part) => part.type === 'tool-call'))
+    const pieces = step.flatMap((part) => (part.type === 'usage' ? [] : (said.hear(part) ?? [])))
     finish = step.find((part) => part.type === 'finish') ?? finish
     if (pieces.length > 0) yield pieces
     const failure = step.find((part) => part.type === 'error')
     if (failure) throw asError(failure.error)
   }
-  meter.report(sdkUsage(assertWhole(finish).usage))
-  return said
+  const { usage, finishReason } = assertWhole(finish)
+  meter.report(sdkUsage(usage))
+  return { said, finish: finishReason }
 }
 
 type Finish = Extract<LanguageModelV4StreamPart, { type: 'finish' }>

@@ -56,7 +56,7 @@ const table: { open: string; by?: Ability; to: string }[] = [
   { open: 'a user in a browser', to: 'passkey.backup passkey.renewBackup passkey.reset' },
   { open: 'a user in a browser', to: 'password.state password.change' },
   { open: 'a user in a browser', to: 'tokens.create tokens.list tokens.revoke' },
-  { open: 'a user', by: 'ai', to: 'ai.ask ai.stream' },
+  { open: 'a user', by: 'ai', to: 'ai.ask ai.stream ai.complete ai.completeStream' },
   { open: 'a user', by: 'user', to: 'users.me' },
   { open: 'a user', by: 'write', to: 'users.update' },
   { open: 'a user', by: 'keychain', to: 'userKeychainValues.batchUpdate' },

@@ -6,6 +6,9 @@ import { count } from './kinds.ts'
 export const aiShape = {
   AI_CONFIG: z.string().optional().describe('YAML or JSON file of AI providers and models; the demo model when absent'),
   AI_MAX_BODY: count(2 * 1024 * 1024, 1024).describe('Largest body of an AI request, in bytes'),
+  AI_MAX_BODY_WITH_FILES: count(20 * 1024 * 1024, 1024).describe(
+    'Largest body of an AI request that may hold images and documents, in bytes',
+  ),
   AI_HEARTBEAT: timerDuration
     .prefault('15s')
     .describe('Interval of the comment lines that keep a stream open while the model is silent'),

@@ -34,7 +34,7 @@ const isBoundedText = (schema: z.ZodType) =>
 test('a procedure that streams takes what one takes that answers at once', () => {
   const streams = procedures.filter(({ streams }) => streams)
 
-  expect(streams.map(({ name }) => name)).toEqual(['ai.stream'])
+  expect(streams.map(({ name }) => name)).toEqual(['ai.stream', 'ai.completeStream'])
   for (const { inputs } of streams)
     expect(attackable.some((twin) => twin.inputs.every((schema, n) => schema === inputs[n]))).toBe(true)
 })
@@ -60,6 +60,10 @@ test('free JSON, bounded as every input is, is taken where it is needed and nowh
     .filter(({ place }) => !place.endsWith('.related[]'))
 
   expect([...new Set(free.map(({ place }) => place))].sort()).toEqual([
+    'ai.complete.format.schema[]',
+    'ai.complete.tools[].inputSchema[]',
+    'ai.completeStream.format.schema[]',
+    'ai.completeStream.tools[].inputSchema[]',
     'aiModels.create.parameters[]',
     'aiModels.update.parameters[]',
     'mcpServers.create.additionalConfig[]',

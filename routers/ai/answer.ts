@@ -1,0 +1,54 @@
+import { z } from 'zod'
+import { type AnswerPart, finishReasons } from '../ports/models.ts'
+
+/** The answer of a model as a text. */
+export const textAnswer = z.object({ text: z.string().describe('What the model says.') })
+
+const tokens = z.int().min(0)
+
+const usage = z.object({
+  inputTokens: tokens,
+  outputTokens: tokens,
+  cachedTokens: tokens.describe('Those of the input that the provider had kept.'),
+  reasoningTokens: tokens.describe('Those of the output that were thoughts.'),
+})
+export type Usage = z.output<typeof usage>
+
+const signature = z.string().optional().describe('What the provider wants back with the results of tools.')
+
+const part = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('text'), text: z.string() }),
+  z.object({ type: z.literal('reasoning'), text: z.string(), signature }),
+  z.object({
+    type: z.literal('tool-call'),
+    id: z.string(),
+    name: z.string(),
+    input: z.string().describe('The arguments as JSON, as the model wrote them.'),
+    signature,
+  }),
+  z.object({ type: z.literal('source'), url: z.string(), title: z.string().optional() }),
+])
+
+/** The whole answer of a model, with what it thought and the functions that the caller is to run. */
+export const wholeAnswer = z.object({ content: z.array(part), finish: z.enum(finishReasons), usage })
+export type WholeAnswer = z.output<typeof wholeAnswer>
+
+export const textOf = ({ content }: WholeAnswer): string =>
+  content.map((part) => (part.type === 'text' ? part.text : '')).join('')
+
+interface UsagePart extends Usage {
+  type: 'usage'
+  /** The answer was ended because a usage limit had no more room. */
+  cut?: 'limit'
+}
+
+export type StreamPart = AnswerPart | UsagePart
+
+export const streamParts = [
+  'delta',
+  'reasoning',
+  'tool-call',
+  'source',
+  'finish',
+  'usage',
+] as const satisfies StreamPart['type'][]

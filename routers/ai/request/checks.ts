@@ -1,0 +1,73 @@
+import type { Issue } from '../../core/problems.ts'
+import type { FilePart, Message } from '../../ports/messages.ts'
+import { type Adapter, untaken } from '../../ports/model-config.ts'
+import type { CallableModel } from '../../ports/models.ts'
+import { inputTokensOf } from './input-tokens.ts'
+import { isPlainText } from './parts.ts'
+import type { AiRequest } from './request.ts'
+import { unpairedTools } from './tool-pairs.ts'
+
+/** What is wrong with a request that its schema cannot know. */
+export function problemsOf(request: AiRequest, model: CallableModel | undefined): Issue[] {
+  const { messages } = request
+  return [
+    ...(model ? [] : [issue(['model'], 'is not a model that you may use')]),
+    ...(endsWell(messages) ? [] : [issue(['messages'], 'must end with a message of the user')]),
+    ...unpairedTools(messages),
+    ...unknownChoice(request),
+    ...(model ? problemsWith(request, model) : []),
+  ]
+}
+
+const issue = (path: Issue['path'], message: string): Issue => ({ path, message })
+
+const endsWell = (messages: readonly Message[]) => ['user', 'tool'].includes(messages.at(-1)?.role ?? '')
+
+function unknownChoice({ tools, toolChoice }: AiRequest): Issue[] {
+  if (toolChoice === 'required' && tools.length === 0) return [issue(['toolChoice'], 'needs tools')]
+  const isUnknown = typeof toolChoice === 'object' && tools.every(({ name }) => name !== toolChoice.name)
+  return isUnknown ? [issue(['toolChoice'], 'is no tool of this request')] : []
+}
+
+/** What this model does not take. */
+function problemsWith(request: AiRequest, model: CallableModel): Issue[] {
+  const { maxInputTokens, maxOutputTokens } = model.limits ?? {}
+  const { tools, parameters, format } = request
+  const issues = [...untakenFiles(request, model), ...untakenParameters(request, model)]
+  if (maxInputTokens && inputTokensOf(request) > maxInputTokens)
+    issues.push(issue(['messages'], `is more input than the model takes, which is ${maxInputTokens} tokens`))
+  if (maxOutputTokens && (parameters.maxTokens ?? 0) > maxOutputTokens)
+    issues.push(issue(['parameters', 'maxTokens'], `is more than the model answers with, which is ${maxOutputTokens}`))
+  if (tools.length > 0 && model.settings?.toolCalling === false)
+    issues.push(issue(['tools'], 'is nothing that this model takes'))
+  if (format && !format.schema && untakenOf(model).includes('format'))
+    issues.push(issue(['format', 'schema'], 'is required by this model'))
+  return issues
+}
+
+const untakenOf = ({ adapter }: CallableModel) => untaken[adapter as Adapter]
+
+const untakenParameters = ({ parameters }: AiRequest, model: CallableModel): Issue[] =>
+  Object.entries(parameters)
+    .filter(([name, value]) => value !== undefined && untakenOf(model).some((untaken) => untaken === name))
+    .map(([name]) => issue(['parameters', name], 'is nothing that this model takes'))
+
+const untakenFiles = ({ messages }: AiRequest, model: CallableModel): Issue[] =>
+  messages.flatMap(({ content }, at) =>
+    content.flatMap((part, index) => {
+      const path = ['messages', at, 'content', index]
+      if (part.type === 'file') return untakenFile(part, model, path)
+      if (part.type !== 'tool-result') return []
+      return part.content.flatMap((inner, step) =>
+        inner.type === 'file' ? untakenFile(inner, model, [...path, 'content', step]) : [],
+      )
+    }),
+  )
+
+function untakenFile({ mime }: FilePart, { input, settings, adapter }: CallableModel, path: Issue['path']): Issue[] {
+  if (isPlainText(mime)) return []
+  if (mime.startsWith('image/'))
+    return input.includes('image') ? [] : [issue(path, 'is an image, which this model does not take')]
+  const takes = settings?.fileUpload !== false && !untaken[adapter as Adapter].includes('documents')
+  return takes ? [] : [issue(path, 'is a document, which this model does not take')]
+}

@@ -1,0 +1,38 @@
+import { estimateTokens, tokensOf } from '../../catalogue/pricing.ts'
+import type { AssistantPart, FilePart, Message, TextPart, ToolResult } from '../../ports/messages.ts'
+import type { AiRequest } from './request.ts'
+
+/** What most models count for an image at most. */
+const IMAGE_TOKENS = 1600
+/** A page of a document, of which there are at least as many as it has so many bytes. */
+const PAGE_TOKENS = 1500
+const PAGE_BYTES = 50_000
+
+/** Our estimate of what a request takes of a model's input. */
+export function inputTokensOf({ messages, tools }: Pick<AiRequest, 'messages' | 'tools'>): number {
+  const said = messages.reduce((sum, { content }: Message) => sum + sumOf(content), 0)
+  return Math.ceil(said) + (tools.length > 0 ? estimateTokens(JSON.stringify(tools)) : 0)
+}
+
+const sumOf = (parts: readonly (TextPart | FilePart | AssistantPart | ToolResult)[]): number =>
+  parts.reduce((sum, part) => sum + tokensOfPart(part), 0)
+
+/** A quarter of a token for each byte of text, so that many short texts are no more than one long one. */
+function tokensOfPart(part: TextPart | FilePart | AssistantPart | ToolResult): number {
+  switch (part.type) {
+    case 'file':
+      return tokensOfFile(part)
+    case 'tool-call':
+      return Buffer.byteLength(part.input) / 4
+    case 'tool-result':
+      return sumOf(part.content)
+    default:
+      return Buffer.byteLength(part.text) / 4
+  }
+}
+
+function tokensOfFile({ mime, data }: FilePart): number {
+  const bytes = (data.length / 4) * 3
+  if (mime.startsWith('image/')) return IMAGE_TOKENS
+  return mime === 'application/pdf' ? Math.ceil(bytes / PAGE_BYTES) * PAGE_TOKENS : tokensOf(bytes)
+}

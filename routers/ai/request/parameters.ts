@@ -1,0 +1,20 @@
+import { z } from 'zod'
+import { type CallParameters, efforts } from '../../ports/models.ts'
+
+/** More than any model answers with. */
+const MAX_TOKENS = 10_000_000
+const MAX_STOPS = 16
+const MAX_STOP = 500
+
+const tokens = z.int().positive().max(MAX_TOKENS)
+
+/** What a caller may set for one call. */
+export const parameters = z.strictObject({
+  temperature: z.number().min(0).max(2).optional(),
+  topP: z.number().min(0).max(1).optional(),
+  maxTokens: tokens.optional(),
+  maxThinkingTokens: tokens.optional(),
+  effort: z.enum(efforts).optional(),
+  seed: z.int32().optional(),
+  stop: z.array(z.string().min(1).max(MAX_STOP)).min(1).max(MAX_STOPS).optional(),
+}) satisfies z.ZodType<CallParameters>

@@ -1,0 +1,75 @@
+import { z } from 'zod'
+import type { AssistantPart, FilePart, TextPart, ToolResult } from '../../ports/messages.ts'
+
+/** Beyond what a body may be set to. */
+const MAX_TEXT = 100_000_000
+/** Of one message. */
+const MAX_PARTS = 200
+/** Base64 characters, for 25 MiB. */
+const MAX_FILE = Math.ceil((25 * 1024 * 1024) / 3) * 4
+const MAX_ID = 200
+/** Proofs of long thoughts are long. */
+const MAX_SIGNATURE = 500_000
+
+export const text = z.string().min(1).max(MAX_TEXT)
+
+export const textPart = z.strictObject({ type: z.literal('text'), text }) satisfies z.ZodType<TextPart>
+
+/** How files of a type begin, in base64. */
+const beginnings: Record<string, readonly string[]> = {
+  'image/png': ['iVBORw0KGg'],
+  'image/jpeg': ['/9j/'],
+  'image/gif': ['R0lGOD'],
+  'image/webp': ['UklGR'],
+  'application/pdf': ['JVBERi'],
+}
+
+export const imageTypes: readonly string[] = Object.keys(beginnings).filter((mime) => mime.startsWith('image/'))
+/** Documents that are put into the prompt as what they are, which is text. */
+export const isPlainText = (mime: string) => /^text\/[\w.+-]+$/.test(mime) || mime === 'application/json'
+
+const filePart = z
+  .strictObject({
+    type: z.literal('file'),
+    mime: z
+      .string()
+      .max(120)
+      .refine((mime) => Object.hasOwn(beginnings, mime) || isPlainText(mime), {
+        error: `must be one of ${Object.keys(beginnings).join(', ')}, text or JSON`,
+      })
+      .describe('The media type.'),
+    data: z.string().min(1).max(MAX_FILE, 'must have at most 25 MiB').refine(isBase64, 'must be base64'),
+    name: z.string().min(1).max(255).optional(),
+  })
+  .refine(({ mime, data }) => beginnings[mime]?.some((beginning) => data.startsWith(beginning)) ?? true, {
+    path: ['data'],
+    error: 'is no file of this type',
+  }) satisfies z.ZodType<FilePart>
+
+function isBase64(data: string): boolean {
+  const padding = data.endsWith('==') ? 2 : data.endsWith('=') ? 1 : 0
+  return data.length % 4 === 0 && !/[^A-Za-z0-9+/]/.test(data.slice(0, data.length - padding))
+}
+
+export const inputPart = z.discriminatedUnion('type', [textPart, filePart])
+
+const id = z.string().min(1).max(MAX_ID)
+export const toolName = z.string().regex(/^[\w-]{1,128}$/, 'must have 1 to 128 letters, digits, _ and -')
+const signature = z.string().min(1).max(MAX_SIGNATURE).optional()
+
+export const assistantPart = z.discriminatedUnion('type', [
+  textPart,
+  z.strictObject({ type: z.literal('reasoning'), text: z.string().max(MAX_TEXT), signature }),
+  z.strictObject({ type: z.literal('tool-call'), id, name: toolName, input: z.string().max(MAX_TEXT), signature }),
+]) satisfies z.ZodType<AssistantPart>
+
+export const toolResult = z.strictObject({
+  type: z.literal('tool-result'),
+  id,
+  name: toolName,
+  content: z.array(inputPart).max(MAX_PARTS),
+  isError: z.boolean().optional(),
+}) satisfies z.ZodType<ToolResult>
+
+export const several = <Part extends z.ZodType>(part: Part) =>
+  z.array(part).min(1).max(MAX_PARTS, `must have at most ${MAX_PARTS} parts`)

@@ -1,0 +1,57 @@
+import { TRPCError } from '@trpc/server'
+import { z } from 'zod'
+import { findCallableModel } from '../../../entities/catalogue/ai-model.sql.ts'
+import { middleware } from '../../core/trpc.ts'
+import { problemsOf } from './checks.ts'
+import { text } from './parts.ts'
+import { type AiRequest, MAX_MESSAGES, model } from './request.ts'
+
+const message = z.object({
+  role: z.enum(['system', 'user', 'assistant'], {
+    error: ({ input }) => (input === undefined ? 'is required' : undefined),
+  }),
+  content: z.object({ text }),
+})
+
+/** A conversation in text alone. What is sent beside it is dropped, as it always was. */
+export const question = z.object({
+  model,
+  messages: z
+    .array(message)
+    .min(1)
+    .max(MAX_MESSAGES, `must have at most ${MAX_MESSAGES} messages`)
+    .describe('The conversation so far, which ends with a message of the user.'),
+})
+type Question = z.output<typeof question>
+
+export const requestOf = ({ model, messages }: Question): AiRequest => ({
+  model,
+  messages: messages.map(({ role, content }) => ({ role, content: [{ type: 'text', text: content.text }] })),
+  tools: [],
+  parameters: {},
+})
+
+const noMessage: z.output<typeof message> = { role: 'user', content: { text: '' } }
+const role = message.shape.role.catch(noMessage.role)
+const content = message.shape.content.catch(noMessage.content)
+
+/** As much of a question as can be read; what cannot be is a problem of its own already. */
+const readable = z
+  .object({
+    model: question.shape.model.catch(''),
+    messages: z.array(z.object({ role, content }).catch(noMessage)).min(1).max(MAX_MESSAGES).catch([noMessage]),
+  })
+  .catch({ model: '', messages: [noMessage] })
+
+/** A question that its schema refuses is told what else is wrong with it, so that all of it can be mended at once. */
+export const withAllProblems = middleware(async ({ ctx, getRawInput, next }) => {
+  const result = await next()
+  if (result.ok || result.error.code !== 'BAD_REQUEST' || !(result.error.cause instanceof z.ZodError)) return result
+  const asked = readable.parse(await getRawInput())
+  const [model] = asked.model === '' ? [] : await ctx.services.sql(findCallableModel, [asked.model, ctx.usage])
+  const further = problemsOf(requestOf(asked), model)
+    .filter(({ path }) => path[0] !== 'model' || asked.model !== '')
+    .map((issue) => ({ code: 'custom' as const, input: undefined, ...issue, path: [...issue.path] }))
+  const cause = new z.ZodRealError([...further, ...result.error.cause.issues])
+  throw new TRPCError({ code: 'BAD_REQUEST', cause })
+})

@@ -1,0 +1,36 @@
+import { z } from 'zod'
+import type { Message } from '../../ports/messages.ts'
+import { parameters } from './parameters.ts'
+import { assistantPart, inputPart, several, textPart, toolResult } from './parts.ts'
+import { callerTools, jsonFormat, toolChoice } from './tools.ts'
+
+/** More than a model is sent in one conversation. */
+export const MAX_MESSAGES = 2000
+
+export const model = z
+  .string()
+  .min(1)
+  .max(200, 'is not a model that you may use')
+  .describe('The `modelId` of one of the `ai-models`.')
+
+const message = z.discriminatedUnion('role', [
+  z.strictObject({ role: z.literal('system'), content: several(textPart) }),
+  z.strictObject({ role: z.literal('user'), content: several(inputPart) }),
+  z.strictObject({ role: z.literal('assistant'), content: several(assistantPart) }),
+  z.strictObject({ role: z.literal('tool'), content: several(toolResult) }),
+]) satisfies z.ZodType<Message>
+
+/** All that a model can be asked. Every face puts its requests into this shape. */
+export const request = z.strictObject({
+  model,
+  messages: z
+    .array(message)
+    .min(1)
+    .max(MAX_MESSAGES, `must have at most ${MAX_MESSAGES} messages`)
+    .describe('The conversation so far, which ends with a message of the user or with results of tools.'),
+  tools: callerTools.default([]).describe('Functions that the caller runs.'),
+  toolChoice: toolChoice.optional(),
+  parameters: parameters.default({}),
+  format: jsonFormat.optional().describe('The answer is to be JSON.'),
+})
+export type AiRequest = z.output<typeof request>

@@ -1,0 +1,27 @@
+import type { Issue } from '../../core/problems.ts'
+import type { Message } from '../../ports/messages.ts'
+
+type Path = Issue['path']
+
+/** Calls of tools without a result, and results without a call: no provider takes either. */
+export function unpairedTools(messages: readonly Message[]): Issue[] {
+  const open = new Map<string, Path>()
+  const stray: Path[] = []
+  for (const { part, talk, path } of partsOf(messages)) {
+    if (part.type === 'tool-call') open.set(`${talk} ${part.id}`, path)
+    else if (part.type === 'tool-result' && !open.delete(`${talk} ${part.id}`)) stray.push([...path, 'id'])
+  }
+  return [
+    ...stray.map((path) => ({ path, message: 'answers no call before it' })),
+    ...[...open.values()].map((path) => ({ path, message: 'has no result' })),
+  ]
+}
+
+/** All parts with their paths, and which message they belong to: results belong to the one before them. */
+function* partsOf(messages: readonly Message[]) {
+  let talk = -1
+  for (const [at, { role, content }] of messages.entries()) {
+    if (role !== 'tool') talk = at
+    for (const [index, part] of content.entries()) yield { part, talk, path: ['messages', at, 'content', index] }
+  }
+}

@@ -1,0 +1,88 @@
+import type { LanguageModelV4Message, LanguageModelV4Prompt, LanguageModelV4ToolResultPart } from '@ai-sdk/provider'
+import type { AssistantPart, FilePart, InputPart, Message, ToolResult } from '../../routers/ports/messages.ts'
+import { optionsOf } from './signatures.ts'
+
+/** A conversation in the terms of the AI SDK: instructions first, and no role twice in a row, as some providers have it. */
+export function promptOf(messages: readonly Message[]): LanguageModelV4Prompt {
+  const isSystem = ({ role }: Message) => role === 'system'
+  const turns: Message[] = []
+  for (const message of [...messages.filter(isSystem), ...messages.filter((other) => !isSystem(other))]) {
+    const last = turns.at(-1)
+    if (last?.role === message.role) turns[turns.length - 1] = merged(last, message)
+    else turns.push(message)
+  }
+  return turns.map(asPrompt)
+}
+
+type Part = Message['content'][number]
+
+/** Two texts that meet become one, with a line between them. */
+function merged({ role, content }: Message, { content: more }: Message): Message {
+  const [end, start] = [content.at(-1), more[0]]
+  const parts: Part[] =
+    end?.type === 'text' && start?.type === 'text'
+      ? [...content.slice(0, -1), { type: 'text', text: `${end.text}\n\n${start.text}` }, ...more.slice(1)]
+      : [...content, ...more]
+  return { role, content: parts } as Message
+}
+
+function asPrompt(message: Message): LanguageModelV4Message {
+  switch (message.role) {
+    case 'system':
+      return { role: 'system', content: message.content.map(({ text }) => text).join('\n\n') }
+    case 'user':
+      return { role: 'user', content: message.content.map(asInput) }
+    case 'assistant':
+      return { role: 'assistant', content: message.content.map(asSaid) }
+    case 'tool':
+      return { role: 'tool', content: message.content.map(asResult) }
+  }
+}
+
+const asInput = (part: InputPart) => (part.type === 'text' ? part : asFile(part))
+
+/** A document that is text is read as such by every model. */
+function asFile({ mime, data, name }: FilePart) {
+  if (!mime.startsWith('image/') && mime !== 'application/pdf')
+    return { type: 'text' as const, text: fenced(data, name) }
+  return {
+    type: 'file' as const,
+    mediaType: mime,
+    data: { type: 'data' as const, data },
+    ...(name !== undefined && { filename: name }),
+  }
+}
+
+/** The fence is longer than any in the text, so that the text cannot end it. */
+function fenced(data: string, name = ''): string {
+  const text = Buffer.from(data, 'base64').toString()
+  const longest = Math.max(2, ...(text.match(/`{3,}/g) ?? []).map(({ length }) => length))
+  const fence = '`'.repeat(longest + 1)
+  return `${fence}${name.replaceAll(/[`\s]+/g, ' ').trim()}\n${text}\n${fence}`
+}
+
+function asSaid(part: AssistantPart) {
+  if (part.type === 'text') return part
+  const providerOptions = optionsOf(part.signature)
+  if (part.type === 'reasoning') return { type: 'reasoning' as const, text: part.text, providerOptions }
+  const { id: toolCallId, name: toolName, input } = part
+  return { type: 'tool-call' as const, toolCallId, toolName, input: parsed(input), providerOptions }
+}
+
+function asResult({ id, name, content, isError }: ToolResult): LanguageModelV4ToolResultPart {
+  const texts = content.flatMap((part) => (part.type === 'text' ? part.text : []))
+  const output: LanguageModelV4ToolResultPart['output'] =
+    texts.length < content.length
+      ? { type: 'content', value: content.map(asInput) }
+      : { type: isError ? 'error-text' : 'text', value: texts.join('\n\n') }
+  return { type: 'tool-result', toolCallId: id, toolName: name, output }
+}
+
+/** What a model wrote as arguments, which need not be JSON. */
+export function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch {
+    return undefined
+  }
+}

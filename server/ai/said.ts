@@ -1,0 +1,128 @@
+import type {
+  LanguageModelV4Content,
+  LanguageModelV4Message,
+  LanguageModelV4Source,
+  LanguageModelV4StreamPart,
+  LanguageModelV4ToolCall,
+  SharedV4ProviderMetadata,
+} from '@ai-sdk/provider'
+import type { AssistantPart, Source, TextPart, ToolCall } from '../../routers/ports/messages.ts'
+import type { AnswerPart } from '../../routers/ports/models.ts'
+import { parsed } from './prompt.ts'
+import { signatureOf } from './signatures.ts'
+
+type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content']
+
+/** A text or a thought, with what its provider wants back of it. */
+interface Block {
+  type: 'text' | 'reasoning'
+  id: string
+  text: string
+  metadata: SharedV4ProviderMetadata | undefined
+}
+
+/** What a model says in one round. */
+export class Said {
+  readonly #parts: (Block | LanguageModelV4ToolCall | Source)[] = []
+
+  /** Of an answer that comes in one piece. */
+  static whole(content: readonly LanguageModelV4Content[]): Said {
+    const said = new Said()
+    for (const part of content) {
+      if (part.type === 'text' || part.type === 'reasoning')
+        said.#parts.push({ type: part.type, id: '', text: part.text, metadata: part.providerMetadata })
+      else if (part.type === 'tool-call' || part.type === 'source') said.hear(part)
+    }
+    return said
+  }
+
+  /** Keeps a part of a stream, and returns what of it is handed out at once. */
+  hear(part: LanguageModelV4StreamPart): AnswerPart | undefined {
+    switch (part.type) {
+      case 'text-delta':
+        this.#block('text', part).text += part.delta
+        return { type: 'delta', text: part.delta }
+      case 'text-start':
+      case 'text-end':
+        return void this.#block('text', part)
+      case 'reasoning-delta':
+        this.#block('reasoning', part).text += part.delta
+        return part.delta ? { type: 'reasoning', text: part.delta } : undefined
+      case 'reasoning-start':
+        return void this.#block('reasoning', part)
+      case 'reasoning-end': {
+        const signature = signatureOf(this.#block('reasoning', part).metadata)
+        return signature ? { type: 'reasoning', text: '', signature } : undefined
+      }
+      case 'tool-call':
+        this.#parts.push(part)
+        return undefined
+      case 'source':
+        return this.#cite(part)
+      default:
+        return undefined
+    }
+  }
+
+  get calls(): LanguageModelV4ToolCall[] {
+    return this.#parts.filter((part) => part.type === 'tool-call')
+  }
+
+  get text(): string {
+    return this.#parts.map((part) => (part.type === 'text' || part.type === 'reasoning' ? part.text : '')).join('')
+  }
+
+  /** All of it but the calls of tools. */
+  get answer(): (TextPart | Exclude<AssistantPart, ToolCall> | Source)[] {
+    return this.#parts.flatMap((part) => {
+      if (part.type === 'source') return part
+      if (part.type === 'text') return part.text ? { type: 'text', text: part.text } : []
+      if (part.type !== 'reasoning') return []
+      const signature = signatureOf(part.metadata)
+      return part.text || signature ? { type: 'reasoning', text: part.text, ...(signature && { signature }) } : []
+    })
+  }
+
+  /** What the provider gets back before the results of tools. */
+  get prompt(): AssistantContent {
+    return this.#parts.flatMap((part): AssistantContent => {
+      if (part.type === 'source') return []
+      if (part.type === 'tool-call') {
+        const { type, toolCallId, toolName, providerMetadata } = part
+        return [{ type, toolCallId, toolName, input: parsed(part.input), ...back(providerMetadata) }]
+      }
+      const { type, text, metadata } = part
+      return text || metadata ? [{ type, text, ...back(metadata) }] : []
+    })
+  }
+
+  #block(type: Block['type'], { id, providerMetadata }: { id: string; providerMetadata?: SharedV4ProviderMetadata }) {
+    const known = this.#parts.findLast((part): part is Block => part.type === type && part.id === id)
+    const block: Block = known ?? { type, id, text: '', metadata: undefined }
+    if (!known) this.#parts.push(block)
+    if (providerMetadata) block.metadata = merged(block.metadata, providerMetadata)
+    return block
+  }
+
+  #cite(source: LanguageModelV4Source): Source | undefined {
+    if (source.sourceType !== 'url') return undefined
+    const cited: Source = { type: 'source', url: source.url, ...(source.title && { title: source.title }) }
+    this.#parts.push(cited)
+    return cited
+  }
+}
+
+/** A call as the caller gets it. */
+export function handedOut({ toolCallId, toolName, input, providerMetadata }: LanguageModelV4ToolCall): ToolCall {
+  const signature = signatureOf(providerMetadata)
+  return { type: 'tool-call', id: toolCallId, name: toolName, input, ...(signature && { signature }) }
+}
+
+const back = (metadata: SharedV4ProviderMetadata | undefined) => metadata && { providerOptions: metadata }
+
+/** What a provider says of a thought comes bit by bit. */
+function merged(known: SharedV4ProviderMetadata = {}, more: SharedV4ProviderMetadata): SharedV4ProviderMetadata {
+  return Object.fromEntries(
+    Object.entries({ ...known, ...more }).map(([provider, of]) => [provider, { ...known[provider], ...of }]),
+  )
+}
