@@ -25,6 +25,8 @@ import { UserKeychainValue } from './identity/user-keychain-value.ts'
 import { Attachment } from './rooms/attachment.ts'
 import { AttachmentText } from './rooms/attachment-text.ts'
 import { ChangeEpoch, ChangeLogEntry, ChangeStream } from './rooms/change-log.ts'
+import { Conversation } from './rooms/conversation.ts'
+import { ConversationMessage } from './rooms/conversation-message.ts'
 import { Room } from './rooms/room.ts'
 import { RoomKey, RoomKeyEpoch } from './rooms/room-key.ts'
 import { RoomMember } from './rooms/room-member.ts'
@@ -63,6 +65,8 @@ export const entities = [
   Room,
   RoomMember,
   RoomMessage,
+  Conversation,
+  ConversationMessage,
   Attachment,
   AttachmentText,
   RoomReadMark,

@@ -26,6 +26,7 @@ import { users, usersRouter } from './identity/users.ts'
 import type { Resource } from './resource/declare.ts'
 import { attachmentsRouter } from './rooms/attachments/attachments-router.ts'
 import { changeLogRouter } from './rooms/change-log.ts'
+import { conversationsRouter } from './rooms/conversations/conversations-router.ts'
 import { realtimeRouter } from './rooms/realtime/realtime.ts'
 import { roomKeysRouter } from './rooms/room-keys.ts'
 import { roomMembersRouter } from './rooms/room-members.ts'
@@ -51,6 +52,7 @@ export const appRouter = router({
   changeLog: changeLogRouter,
   configs: configsRouter,
   connections: connectionsRouter,
+  conversations: conversationsRouter,
   health: healthRouter,
   language: languageRouter,
   limits: limitsRouter,

@@ -14,13 +14,15 @@ import { failureOf } from '../facades/http/failure.ts'
 import { readJsonBodies } from '../facades/http/json-text.ts'
 import { limitHeaders } from '../facades/http/limit-headers.ts'
 import { basePath } from '../facades/http/names.ts'
+import { isNavigation } from '../facades/http/navigation.ts'
 import { jsonApi } from '../facades/json-api/index.ts'
 import { legacy } from '../facades/legacy/ai-req.ts'
+import { olderRequests } from '../facades/legacy/req/index.ts'
 import { broadcastingAuth } from '../facades/realtime/auth.ts'
 import { trpc } from '../facades/trpc.ts'
 import { req } from '../facades/web/actions/index.ts'
 import { assets } from '../facades/web/assets.ts'
-import { isNavigation, sendErrorPage } from '../facades/web/error-page.ts'
+import { sendErrorPage } from '../facades/web/error-page.ts'
 import { web } from '../facades/web/index.ts'
 import type { Context } from '../routers/core/context.ts'
 import type { ResponseHints } from '../routers/core/hooks.ts'
@@ -76,6 +78,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     const { contextOf, peekContextOf } = contexts
     await keepSessions(inBrowser, sessionsOf(options))
     await inBrowser.register(req, { contextOf, peekContextOf, bodyLimits })
+    await inBrowser.register(olderRequests, { contextOf, bodyLimits })
     await inBrowser.register(web, { contextOf })
     await inBrowser.register(trpc, { contextOf, bodyLimits, heartbeat: env.SUBSCRIPTIONS_HEARTBEAT })
     await inBrowser.register(jsonApi, { prefix: basePath, ...surface, contextOf, bodyLimits })

@@ -182,6 +182,12 @@ function settingsOf(env: Env, appKey: string): Settings {
       invitations: env.ROOM_MAX_INVITATIONS,
       invitationLifetime: env.ROOM_INVITATION_LIFETIME,
     },
+    conversations: {
+      perPerson: env.CONVERSATIONS_PER_PERSON,
+      messages: env.CONVERSATION_MAX_MESSAGES,
+      messageSize: env.CONVERSATION_MESSAGE_MAX_SIZE,
+      bytesPerPerson: env.CONVERSATION_QUOTA,
+    },
     attachments: {
       perMessage: env.MAX_ATTACHMENT_FILES,
       bytesPerPerson: env.ATTACHMENT_QUOTA,

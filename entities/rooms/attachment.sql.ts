@@ -1,6 +1,6 @@
 import { compile, type ParameterBinder } from '../sql/scope.ts'
 import { statement } from '../sql/statement.ts'
-import { visibleAttachments } from './attachment.ts'
+import { attachmentIdentifier, visibleAttachments } from './attachment.ts'
 
 /** What is needed to send the bytes of a file. */
 export interface FileOfAttachment {
@@ -33,7 +33,15 @@ export const sumFilesOf = `select coalesce(sum(bytes), 0)::float8 as bytes,
 export const linkAttachments = statement<{ id: number }>(
   'link-attachments',
   `update attachments set message_id = $1, room_id = $2, updated_at = now()
-    where id = any($4::int[]) and uploader_id = $3 and message_id is null returning id`,
+    where id = any($4::int[]) and uploader_id = $3
+      and message_id is null and conversation_message_id is null returning id`,
+)
+
+/** The same for a message in a conversation. Values: its id, the uploader's, and the ids of attachments. */
+export const linkToConversation = statement<{ id: number }>(
+  'link-attachments-to-conversation',
+  `update attachments set conversation_message_id = $1, updated_at = now() where id = any($3::int[]) and uploader_id = $2
+      and message_id is null and conversation_message_id is null returning id`,
 )
 
 /** An attachment that is no more, with the message that it belonged to. */
@@ -42,18 +50,27 @@ export interface RemovedAttachment {
   uuid: string
   room: number | null
   message: number | null
+  /** Instead of a message in a room, one in a conversation of the uploader. */
+  privateMessage: number | null
+  uploader: number
 }
 
 const removeWhere = (where: string) =>
-  `delete from attachments where ${where} returning id, uuid, room_id as room, message_id as message`
+  `delete from attachments where ${where} returning id, uuid, room_id as room, message_id as message,
+    conversation_message_id as "privateMessage", uploader_id as uploader`
 
-/** Values: the id of an attachment, of a message, or of a person. */
-export const removeAttachment = removeWhere('id = ?')
+/** Values: ids of attachments as an array, or the id of a message or of a person. */
+export const removeAttachments = removeWhere('id = any(?::int[])')
 export const removeAttachmentsOfMessage = removeWhere('message_id = ?')
 export const removeAttachmentsOfUploader = removeWhere('uploader_id = ?')
+export const removeAttachmentsOfPrivateMessage = removeWhere('conversation_message_id = ?')
 
 /** Values: the room's id. The names of the files of its messages. */
 export const listFilesOfRoom = 'select uuid from attachments where room_id = ?'
+
+/** Values: the conversation's id. The same for a conversation. */
+export const listFilesOfConversation = `select a.uuid from attachments a
+  join conversation_messages m on m.id = a.conversation_message_id where m.conversation_id = ?`
 
 /** Values: ids of messages. Of those that have neither text nor attachments any more, only the place is left. */
 export const eraseEmptyMessages = statement<never>(
@@ -67,7 +84,7 @@ export const eraseEmptyMessages = statement<never>(
 export const deleteUnlinked = statement<{ uuid: string }>(
   'delete-unlinked-attachments',
   `delete from attachments where id in (
-     select id from attachments where message_id is null and created_at < $1 order by created_at limit $2
+     select id from attachments where message_id is null and conversation_message_id is null and created_at < $1 order by created_at limit $2
         for update skip locked
    ) returning uuid`,
 )
@@ -83,4 +100,25 @@ export const findOrphans = statement<{ name: string }>(
 export const lockRoomOfAttachment = statement<object>(
   'lock-room-of-attachment',
   'select from rooms r join attachments a on a.room_id = r.id where a.id = $1 for no key update of r',
+)
+
+/** Values: the attachment's id. Whoever changes their conversations waits for themself. */
+export const lockOwnerOfPrivateFile = statement<object>(
+  'lock-owner-of-private-file',
+  `select from users u join attachments a on a.uploader_id = u.id
+    where a.id = $1 and a.conversation_message_id is not null for no key update of u`,
+)
+
+/** What an attachment is called. */
+export interface AttachmentName {
+  id: string
+  uuid: string
+  identifier: string
+}
+
+/** Attachments that the viewer sees, by their names in the file store. */
+export const namesByUuid = compile<AttachmentName>(
+  { unrestricted: false, plannedOnce: true },
+  (sql) => `select a.id::text as id, a.uuid, ${attachmentIdentifier('a')} as identifier from attachments a
+    where a.uuid = any(${sql.valueOf('uuids')('text[]')}::uuid[]) and ${visibleAttachments('a', sql)}`,
 )

@@ -2,6 +2,7 @@ import { defineEntity, p } from '@mikro-orm/core'
 import { User } from '../identity/user.ts'
 import { id, timestamps } from '../sql/columns.ts'
 import type { SqlPredicate } from '../sql/scope.ts'
+import { ConversationMessage } from './conversation-message.ts'
 import { Room } from './room.ts'
 import { roomsOfViewer, roomsToAdminister } from './room-member.ts'
 import { RoomMessage } from './room-message.ts'
@@ -25,8 +26,14 @@ export const Attachment = defineEntity({
   tableName: 'attachments',
   indexes: [
     {
-      name: 'attachments_unlinked_index',
-      expression: `create index "attachments_unlinked_index" on "attachments" ("created_at") where message_id is null`,
+      name: 'attachments_waiting_index',
+      expression: `create index "attachments_waiting_index" on "attachments" ("created_at") where message_id is null and conversation_message_id is null`,
+    },
+  ],
+  checks: [
+    {
+      name: 'attachments_one_message_check',
+      expression: 'num_nonnulls(message_id, conversation_message_id) <= 1',
     },
   ],
   properties: {
@@ -38,6 +45,8 @@ export const Attachment = defineEntity({
     /** Nothing until a message is sent with it; the room is that of the message. */
     message: () => p.manyToOne(RoomMessage).deleteRule('cascade').nullable().index().ref(),
     room: () => p.manyToOne(Room).deleteRule('cascade').nullable().index().ref(),
+    /** Instead of a message in a room, one in a conversation of the uploader. */
+    conversationMessage: () => p.manyToOne(ConversationMessage).deleteRule('cascade').nullable().index().ref(),
     /** As the uploader called it. */
     name: p.string().length(255),
     /** By the bytes, never by the name. */
@@ -63,6 +72,10 @@ export const visibleAttachments: SqlPredicate = (attachment, sql) =>
 export const removableAttachments: SqlPredicate = (attachment, sql) =>
   `(${attachment}.uploader_id = ${sql.param('viewer')} or ${attachment}.room_id = any(${roomsToAdminister(sql)}))`
 
-/** Names a file in addresses: `group-{uuid}`, with the extension of its name. */
-export const attachmentIdentifier: SqlPredicate = (attachment) =>
-  `concat('group-', ${attachment}.uuid, substring(${attachment}.name from '\\.[A-Za-z0-9]{1,10}$'))`
+/** To what kind of message it belongs, a private one or one in a room; `group` before it belongs to any. */
+export const attachmentCategory = (attachment: string): string =>
+  `case when ${attachment}.conversation_message_id is null then 'group' else 'private' end`
+
+/** Names a file in addresses: `group-{uuid}` or `private-{uuid}`, with the extension of its name. */
+export const attachmentIdentifier = (attachment: string): string =>
+  `concat(${attachmentCategory(attachment)}, '-', ${attachment}.uuid, substring(${attachment}.name from '\\.[A-Za-z0-9]{1,10}$'))`

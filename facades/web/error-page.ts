@@ -4,10 +4,6 @@ import { html } from './html.ts'
 import { translator } from './layout.ts'
 import { sendPage } from './send-page.ts'
 
-/** Whether a browser opens this address as a page. Programs and the scripts of our pages accept no HTML. */
-export const isNavigation = ({ url, headers }: FastifyRequest): boolean =>
-  headers.accept?.includes('text/html') === true && !/^\/(api|trpc)\//.test(url)
-
 interface Language {
   locale: string
   labels: Labels

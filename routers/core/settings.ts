@@ -21,6 +21,7 @@ export interface Settings {
   enforcesNewKeys: boolean
   keychain: KeychainQuota
   rooms: RoomQuotas
+  conversations: ConversationQuotas
   attachments: AttachmentQuotas
   peopleSearchesPerMinute: number
   profileChangesPerMinute: number
@@ -49,6 +50,16 @@ export interface RoomQuotas {
   invitations: number
   /** In milliseconds. */
   invitationLifetime: number
+}
+
+export interface ConversationQuotas {
+  perPerson: number
+  /** Of one conversation. */
+  messages: number
+  /** In characters of its ciphertext. */
+  messageSize: number
+  /** Of all conversations of a person, without their files. */
+  bytesPerPerson: number
 }
 
 export interface AttachmentQuotas {

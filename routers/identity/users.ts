@@ -98,12 +98,16 @@ export const usersRouter = router({
     .query(({ ctx }): Promise<RecordOf<typeof users>> => getRow(ctx, users, String(ctx.caller.person.id))),
 
   changesSince: memberAction(users, 'me', 'changes', userWith('read'))
-    .meta(about("Read what has changed in the caller's own list of rooms and invitations since a position."))
+    .meta(
+      about(
+        "Read what has changed in the caller's own list of rooms, invitations and private conversations since a position.",
+      ),
+    )
     .input(changesInput)
     .query(({ ctx, input }) => changesSince(ctx, `user:${ctx.caller.person.id}`, input.page?.after)),
 
   changes: userWith('read')
-    .meta(about("Follow what changes in the caller's own list of rooms and invitations."))
+    .meta(about("Follow what changes in the caller's own list of rooms, invitations and private conversations."))
     .input(followInput.prefault({}))
     .subscription(({ ctx, input: { lastEventId: after } }) =>
       followChanges(ctx, { stream: `user:${ctx.caller.person.id}`, after, admit: async () => () => false }),

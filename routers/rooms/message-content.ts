@@ -19,8 +19,11 @@ export const keyEpoch = z.int().min(0).max(1_000_000).describe('The number of th
 export const noContent = () => new Problem('invalid', { issues: [{ path: ['content'], message: 'is required' }] })
 
 /** Refuses a text that is larger than the settings allow. */
-export function assertContentFits({ services }: Context, given: Record<string, unknown>): void {
-  const { messageSize } = services.settings
+export function assertContentFits(
+  { services }: Context,
+  given: Record<string, unknown>,
+  messageSize = services.settings.messageSize,
+): void {
   const text = given['content']
   if (typeof text !== 'string' || text.length <= messageSize) return
   throw new Problem('invalid', {

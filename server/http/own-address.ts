@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { isNavigation } from '../../facades/web/error-page.ts'
+import { isNavigation } from '../../facades/http/navigation.ts'
 import type { Log } from '../../routers/ports/log.ts'
 
 const MAX_HOSTS = 5

@@ -94,6 +94,13 @@ const table: { open: string; by?: Ability; to: string }[] = [
   { open: 'a user', by: 'write', to: 'roomMembers.create roomMembers.accept roomMembers.update roomMembers.delete' },
   { open: 'a user', by: 'read', to: 'roomMessages.list roomMessages.get roomMessages.related' },
   { open: 'a user', by: 'write', to: 'roomMessages.create roomMessages.update roomMessages.delete rooms.markRead' },
+  { open: 'a user', by: 'read', to: 'conversations.list conversations.get conversations.messages attachments.find' },
+  { open: 'a user', by: 'write', to: 'conversations.create conversations.update conversations.delete' },
+  {
+    open: 'a user',
+    by: 'write',
+    to: 'conversations.sendMessage conversations.updateMessage conversations.deleteMessage',
+  },
   { open: 'a user', by: 'read', to: 'systemModels.list systemModels.get systemModels.related' },
   { open: 'a user', by: 'read', to: 'systemPrompts.list systemPrompts.get systemPrompts.related' },
   { open: 'an administrator', by: 'read', to: 'usage.report' },

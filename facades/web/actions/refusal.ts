@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { issuesOf } from '../../../routers/core/issues.ts'
 import { type Failure, failureOf } from '../../http/failure.ts'
+import { isNavigation } from '../../http/navigation.ts'
 import { type FieldErrors, fieldErrors } from '../../http/validation-messages.ts'
-import { isNavigation } from '../error-page.ts'
 
 /** What the body of an error answer is made from. */
 export interface Refusal {

@@ -11,6 +11,7 @@ import { reads } from '../../verbs/read.ts'
 import { viewerOf } from '../../verbs/viewer.ts'
 import { ifVersion } from '../../verbs/write-inputs.ts'
 import { attachments } from './attachments.ts'
+import { findByUuid } from './find-by-uuid.ts'
 import { giveUpText, readText, textOf } from './read-text.ts'
 import { deleteAttachment } from './remove.ts'
 import { sweepAttachments } from './sweep.ts'
@@ -24,7 +25,7 @@ const waiting = z.strictObject({ attachmentId: z.int().positive().max(2_147_483_
 const identifier = z
   .string()
   .max(100)
-  .regex(/^group-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(\.[A-Za-z0-9]{1,10})?$/, {
+  .regex(/^(group|private)-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(\.[A-Za-z0-9]{1,10})?$/, {
     error: 'must be the identifier of an attachment',
   })
 
@@ -53,6 +54,11 @@ export const attachmentsRouter = router({
     .input(z.strictObject({ identifier }))
     .query(({ ctx, input }) => contentOf(ctx, fileByUuid, { filters: { uuid: uuidIn(input.identifier) } })),
 
+  find: userWith('read')
+    .meta(about('Find attachments by their names in the file store, which front ends keep.'))
+    .input(z.strictObject({ uuids: z.array(z.uuid()).max(100) }))
+    .query(({ ctx, input }) => findByUuid(ctx, input.uuids)),
+
   text: rowAction(attachments, 'text', userWith('read'))
     .meta({ ...about('Download the text in an attachment, as models read it.'), file: 'out' })
     .input(z.strictObject({ id }))
@@ -71,7 +77,7 @@ export const attachmentsRouter = router({
 })
 
 /** `group-{uuid}.pdf` */
-const uuidIn = (identifier: string) => identifier.slice('group-'.length, 'group-'.length + 36)
+const uuidIn = (identifier: string) => identifier.slice(identifier.indexOf('-') + 1).slice(0, 36)
 
 async function contentOf(ctx: Context, by: CompiledStatement<FileOfAttachment>, which: ParameterValues) {
   const [found] = await ctx.services.sql(by.statement, by.values({ ...viewerOf(ctx), ...which }))

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import {
   Attachment,
+  attachmentCategory,
   attachmentIdentifier,
   fileTypes,
   removableAttachments,
@@ -20,9 +21,12 @@ export const attachments = resource({
   attributes: {
     uuid: attribute(z.uuid().describe('Never changed, and never given to another file.')),
     name: attribute(z.string().describe('As the uploader called it.'), { sort: true }),
-    category: attribute(z.literal('group').describe('To what kind of message it belongs: `group` is rooms.'), {
-      sql: () => `'group'`,
-    }),
+    category: attribute(
+      z
+        .enum(['group', 'private'])
+        .describe('To what kind of message it belongs: `group` is rooms, `private` a conversation of the uploader.'),
+      { sql: attachmentCategory },
+    ),
     fileType: attribute(z.enum(fileTypes).describe('What kind of file it is, by its bytes.')),
     mime: attribute(z.string().describe('Its media type, by its bytes; of ciphertext `application/octet-stream`.')),
     bytes: attribute(z.int().describe('Its size.'), { sort: true }),

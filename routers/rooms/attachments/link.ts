@@ -20,10 +20,15 @@ interface Linking {
 export async function linkToMessage(ctx: Context, { em, changes, room, message, ids }: Linking): Promise<void> {
   if (ids.length === 0) return
   const linked = await runNamed(em, linkAttachments, [message, room, viewerOf(ctx).viewer, ids.map(Number)])
+  assertAllLinked(linked, ids)
+  for (const { id } of linked) changes.add([`room:${room}`], 'created', attachments.type, id)
+}
+
+/** Throws where one of the ids is not among those that could be linked. */
+export function assertAllLinked(linked: readonly { id: number }[], ids: readonly string[]): void {
   const known = new Set(linked.map(({ id }) => String(id)))
   const issues = ids.flatMap((id, index) => (known.has(id) ? [] : [unknown(attachments.type, ['attachments', index])]))
   if (issues.length > 0) throw new Problem('not_found', { issues })
-  for (const { id } of linked) changes.add([`room:${room}`], 'created', attachments.type, id)
 }
 
 /** Throws where a message has more files than the settings allow. */

@@ -2,18 +2,24 @@ import type { EntityManager } from '@mikro-orm/postgresql'
 import {
   eraseEmptyMessages,
   listFilesOfRoom,
+  lockOwnerOfPrivateFile,
   lockRoomOfAttachment,
   type RemovedAttachment,
-  removeAttachment,
+  removeAttachments,
   removeAttachmentsOfMessage,
   removeAttachmentsOfUploader,
 } from '../../../entities/rooms/attachment.sql.ts'
+import {
+  deleteEmptyConversationMessages,
+  nameConversationMessages,
+} from '../../../entities/rooms/conversation-message.sql.ts'
 import type { ChangeRecorder } from '../../core/change-recorder.ts'
 import { changing } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import type { Erasing } from '../../core/hooks.ts'
 import { runNamed } from '../../core/run-named.ts'
 import { lockRow, type Version } from '../../verbs/lock.ts'
+import { arrayOf } from '../../verbs/run-in.ts'
 import { attachments } from './attachments.ts'
 
 interface Transaction {
@@ -21,12 +27,16 @@ interface Transaction {
   changes: ChangeRecorder
 }
 
-/** Deletes an attachment, and the place of its message is all that is left of one that had nothing else. */
+/**
+ * Deletes an attachment. Of a message in a room that had nothing else its place is left, one in a conversation goes with it.
+ */
 export async function deleteAttachment(ctx: Context, { id, ifVersion }: Version): Promise<{ id: string }> {
   await changing(ctx, async (em, changes) => {
-    await runNamed(em, lockRoomOfAttachment, [attachments.ids.keyOf(id)])
+    const key = attachments.ids.keyOf(id)
+    await runNamed(em, lockOwnerOfPrivateFile, [key])
+    await runNamed(em, lockRoomOfAttachment, [key])
     await lockRow(ctx, em, attachments, { id, ifVersion, verb: 'delete' })
-    await removeFromMessages({ em, changes }, removeAttachment, attachments.ids.keyOf(id))
+    await removeFromMessages({ em, changes }, removeAttachments, arrayOf([key]))
   })
   return { id }
 }
@@ -49,17 +59,40 @@ export async function dropFilesOfRoom({ em, changes }: Transaction, room: number
 }
 
 /** Returns how many there were. */
-async function removeFromMessages(at: Transaction, statement: string, key: number): Promise<number> {
+async function removeFromMessages(at: Transaction, statement: string, key: number | string): Promise<number> {
   const removed = await remove(at, statement, key)
   const messages = new Map(removed.flatMap(({ message, room }) => (message && room ? [[message, room] as const] : [])))
   if (messages.size > 0) await runNamed(at.em, eraseEmptyMessages, [[...messages.keys()]])
   for (const [message, room] of messages) at.changes.add([`room:${room}`], 'updated', 'room-messages', message)
+  await settlePrivateMessages(at, removed)
   return removed.length
 }
 
-async function remove({ em, changes }: Transaction, statement: string, key: number): Promise<RemovedAttachment[]> {
+/** Deletes messages of conversations that have nothing left, and notes the others as changed. */
+async function settlePrivateMessages({ em, changes }: Transaction, removed: readonly RemovedAttachment[]) {
+  const messages = [...new Set(removed.flatMap(({ privateMessage }) => privateMessage ?? []))]
+  const [owner] = removed
+  if (!owner || messages.length === 0) return
+  const named = await runNamed(em, nameConversationMessages, [messages])
+  await runNamed(em, deleteEmptyConversationMessages, [messages])
+  for (const { slug, number, isEmpty } of named) {
+    const verb = isEmpty ? 'deleted' : 'updated'
+    changes.add([`user:${owner.uploader}`], verb, 'conversation-messages', `${slug}/${number}`)
+    changes.add([`user:${owner.uploader}`], 'updated', 'conversations', slug)
+  }
+}
+
+/** Deletes attachments and notes that they are gone; their messages stay as they are. */
+export async function remove(
+  { em, changes }: Transaction,
+  statement: string,
+  key: number | string,
+): Promise<RemovedAttachment[]> {
   const removed = await em.execute<RemovedAttachment[]>(statement, [key])
   changes.dropFiles(removed.map(({ uuid }) => uuid))
-  for (const { id, room } of removed) if (room) changes.add([`room:${room}`], 'deleted', attachments.type, id)
+  for (const { id, room, privateMessage, uploader } of removed) {
+    if (room) changes.add([`room:${room}`], 'deleted', attachments.type, id)
+    if (privateMessage) changes.add([`user:${uploader}`], 'deleted', attachments.type, id)
+  }
   return removed
 }

@@ -5,7 +5,7 @@ import { count, flag } from './kinds.ts'
 
 const MB = 1024 * 1024
 
-/** Settings of rooms and of the change log. */
+/** Settings of rooms, of private conversations and of the change log. */
 export const roomsShape = {
   ROOM_MESSAGE_MAX_SIZE: count(65_536, 1024, 262_144).describe(
     'Largest message in a room, in characters of its ciphertext',
@@ -18,6 +18,14 @@ export const roomsShape = {
     .enum(['advise', 'enforce'])
     .default('advise')
     .describe('Whether messages with an earlier key of their room are refused, a minute after it got another one'),
+  CONVERSATIONS_PER_PERSON: count(1000, 1, 100_000).describe('How many private conversations a person may have'),
+  CONVERSATION_MAX_MESSAGES: count(10_000, 1, 1_000_000).describe('Largest number of messages of a conversation'),
+  CONVERSATION_MESSAGE_MAX_SIZE: count(262_144, 1024, 262_144).describe(
+    'Largest message of a conversation, in characters of its ciphertext',
+  ),
+  CONVERSATION_QUOTA: count(256 * MB, 1).describe(
+    'How many bytes all conversations of a person may take, without their files',
+  ),
   MAX_FILE_SIZE: count(10 * MB, 1, 1024 * MB).describe('Largest file of a message, in bytes'),
   ALLOWED_FILE_MIME_TYPES: mediaTypes.describe(
     'The only kinds of files that messages may have, comma separated media types; all that are known when absent',

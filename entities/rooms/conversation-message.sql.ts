@@ -1,0 +1,156 @@
+import { AI_USER_ID } from '../identity/user.ts'
+import { isoTime, statement, unboundedStatement } from '../sql/statement.ts'
+import { attachmentIdentifier, type FileType } from './attachment.ts'
+import type { conversationRoles } from './conversation-message.ts'
+import { messageNumber } from './room-message.ts'
+
+/** A file of a message, with what names it in addresses. */
+interface FileOfMessage {
+  id: string
+  uuid: string
+  name: string
+  fileType: FileType
+  mime: string
+  bytes: number
+  identifier: string
+}
+
+export interface ConversationMessageRow {
+  id: string
+  conversationId: string
+  /** `12.000`, of a reply to it `12.001`. */
+  number: string
+  role: (typeof conversationRoles)[number]
+  author: { id: string; username: string; displayName: string }
+  model: string | null
+  /** `iv|tag|ciphertext`. */
+  content: string | null
+  metadata: MessageMetadata | null
+  isComplete: boolean
+  attachments: FileOfMessage[]
+  createdAt: string
+  updatedAt: string
+}
+
+/** The tools, parameters and sources of an answer, as the client keeps them. */
+export interface MessageMetadata {
+  tools?: unknown
+  params?: unknown
+  citations?: unknown
+}
+
+const files = `coalesce((select json_agg(json_build_object('id', a.id::text, 'uuid', a.uuid, 'name', a.name,
+    'fileType', a.file_type, 'mime', a.mime, 'bytes', a.bytes, 'identifier', ${attachmentIdentifier('a')})
+    order by a.id) from attachments a where a.conversation_message_id = m.id), '[]')`
+
+const columns = `m.id::text as id, m.conversation_id::text as "conversationId", ${messageNumber('m')} as number, m.role,
+  json_build_object('id', u.id::text, 'username', u.username, 'displayName', u.name) as author,
+  m.model, m.content, m.metadata, m.is_complete as "isComplete", ${files} as attachments,
+  ${isoTime('m.created_at')} as "createdAt", ${isoTime('m.updated_at')} as "updatedAt"`
+
+const author = `join conversations c on c.id = m.conversation_id
+  join users u on u.id = case m.role when 'assistant' then ${AI_USER_ID} else c.user_id end`
+
+/**
+ * Values: the conversation's id, the number before which to end as two, how many at most, and after how many bytes to end. The
+ * last ones, in their order; `found` says how many there are without the limit of bytes.
+ */
+export const findConversationMessages = unboundedStatement<ConversationMessageRow & { found: number }>(
+  `with page as (
+    select m.*, count(*) over ()::int as found,
+           sum(m.bytes) over (order by m.seq desc, m.sub_seq desc) - m.bytes as behind
+      from (select * from conversation_messages
+             where conversation_id = $1 and (seq, sub_seq) < ($2::int, $3::int)
+             order by seq desc, sub_seq desc limit $4) m
+  )
+  select m.found, ${columns} from page m ${author} where m.behind < $5 order by m.seq, m.sub_seq`,
+)
+
+/** Values: the message's id. */
+export const findConversationMessage = statement<ConversationMessageRow>(
+  'find-conversation-message',
+  `select ${columns} from conversation_messages m ${author} where m.id = $1`,
+)
+
+/**
+ * Values: the conversation's id, the number of the message replied to or 0, role, model, content, metadata, whether it is
+ * complete, its bytes. Writes nothing where there is nothing to reply to. The conversation is locked.
+ */
+export const insertConversationMessage = statement<{ id: number; number: string }>(
+  'insert-conversation-message',
+  `with parent as (
+    update conversation_messages set last_sub_seq = last_sub_seq + 1
+     where conversation_id = $1 and seq = $2 and sub_seq = 0 returning seq, last_sub_seq
+  ), counted as (
+    update conversations set message_count = message_count + 1, bytes = bytes + $8, updated_at = now(),
+           last_seq = last_seq + case when $2 = 0 then 1 else 0 end
+     where id = $1 and ($2 = 0 or exists (select from parent)) returning last_seq
+  ), written as (
+    insert into conversation_messages
+        (conversation_id, seq, sub_seq, role, model, content, metadata, is_complete, bytes)
+    select $1, coalesce(p.seq, c.last_seq), coalesce(p.last_sub_seq, 0), $3, $4, $5, $6::jsonb, $7, $8
+      from counted c left join parent p on true
+    returning id, seq, sub_seq
+  )
+  select id, ${messageNumber('written')} as number from written`,
+)
+
+export interface MessageToChange {
+  id: number
+  role: ConversationMessageRow['role']
+  model: string | null
+  content: string | null
+  metadata: MessageMetadata | null
+  isComplete: boolean
+  /** Ids of its attachments. */
+  files: number[]
+}
+
+/** Values: the conversation's id and the number as two. */
+export const findMessageToChange = statement<MessageToChange>(
+  'find-message-to-change',
+  `select id, role, model, content, metadata, is_complete as "isComplete",
+      array(select a.id from attachments a where a.conversation_message_id = m.id) as files
+    from conversation_messages m where conversation_id = $1 and seq = $2 and sub_seq = $3`,
+)
+
+/** Values: the message's id, role, model, content, metadata, whether it is complete, its bytes. */
+export const updateConversationMessage = statement<never>(
+  'update-conversation-message',
+  `with before as (select bytes from conversation_messages where id = $1), changed as (
+    update conversation_messages set role = $2, model = $3, content = $4, metadata = $5::jsonb, is_complete = $6, bytes = $7,
+        updated_at = now() where id = $1 returning conversation_id
+  )
+  update conversations c set bytes = c.bytes + $7 - before.bytes, updated_at = now() from changed, before
+    where c.id = changed.conversation_id`,
+)
+
+/** What a message is called in the change log. */
+export interface MessageName {
+  slug: string
+  number: string
+}
+
+/** Values: ids of messages. Which they are, and whether they have neither text nor attachments any more. */
+export const nameConversationMessages = statement<MessageName & { isEmpty: boolean }>(
+  'name-conversation-messages',
+  `select c.slug, ${messageNumber('m')} as number, m.content is null
+      and not exists (select from attachments a where a.conversation_message_id = m.id) as "isEmpty"
+    from conversation_messages m join conversations c on c.id = m.conversation_id where m.id = any($1::int[]) order by m.id`,
+)
+
+const deleteWhere = (where: string) => `with gone as (
+    delete from conversation_messages m where ${where} returning conversation_id, bytes
+  )
+  update conversations c set message_count = message_count - g.count, bytes = c.bytes - g.bytes, updated_at = now()
+    from (select conversation_id as id, count(*) as count, sum(bytes) as bytes from gone group by 1) g where c.id = g.id`
+
+/** Values: the message's id. */
+export const deleteConversationMessage = statement<never>('delete-conversation-message', deleteWhere('id = $1'))
+
+/** Values: ids of messages. Deletes those that have neither text nor attachments any more. */
+export const deleteEmptyConversationMessages = statement<never>(
+  'delete-empty-conversation-messages',
+  deleteWhere(`id = any($1::int[]) and content is null
+    and not exists (select from attachments a where a.conversation_message_id = m.id)`),
+)

@@ -1,0 +1,49 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { createCaller } from '../../../routers/index.ts'
+import { type FacadeOptions, routeTo } from '../../http/procedures.ts'
+import { drainBody, readUpload } from '../../http/upload.ts'
+import { bodyIn } from './errors.ts'
+import { fileAddress } from './shapes.ts'
+
+const chosenFile = z.object({ fileId: z.uuid() })
+
+/** Routes for the files of messages below a path: their upload, address and deletion. */
+export function attachmentRoutes(app: FastifyInstance, options: FacadeOptions, path: string, upload: string): void {
+  const { contextOf } = options
+
+  app.post(`${path}${upload}`, routeTo('attachments.upload', options), async (request, reply) => {
+    const { data } = await uploadOf(request, reply, options)
+    return { success: true, uuid: data.uuid }
+  })
+
+  app.get<{ Params: { uuid: string } }>(
+    `${path}/getLink/:uuid`,
+    routeTo('attachments.find', options),
+    async (request, reply) => {
+      const api = createCaller(await contextOf(request, reply))
+      const [file] = await api.attachments.find({ uuids: [request.params.uuid] })
+      return { success: true, url: file ? fileAddress(file.identifier) : null }
+    },
+  )
+
+  app.delete(`${path}/delete`, routeTo('attachments.delete', options), async (request, reply) => {
+    const api = createCaller(await contextOf(request, reply))
+    const { fileId } = bodyIn(chosenFile, request)
+    for (const { id } of await api.attachments.find({ uuids: [fileId] })) await api.attachments.delete({ id })
+    return { success: true }
+  })
+}
+
+/** Stores the file of a form. What is left of one that is refused passes by first. */
+async function uploadOf(request: FastifyRequest, reply: FastifyReply, { contextOf }: FacadeOptions) {
+  const ctx = await contextOf(request, reply)
+  try {
+    const { input, content } = await readUpload(request)
+    if (content) ctx.file = { content, announced: Number(request.headers['content-length'] ?? 0) }
+    return await createCaller(ctx).attachments.upload(input as { name: string })
+  } catch (error) {
+    if (!(await drainBody(request))) reply.header('connection', 'close')
+    throw error
+  }
+}

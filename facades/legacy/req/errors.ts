@@ -1,0 +1,55 @@
+import { TRPCError } from '@trpc/server'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { z } from 'zod'
+import { type DetailedIssue, fewIssues, issuesOf } from '../../../routers/core/issues.ts'
+import { errorKind, Problem } from '../../../routers/core/problems.ts'
+import { type Failure, failureOf } from '../../http/failure.ts'
+import { isNavigation } from '../../http/navigation.ts'
+import { phraseOf } from '../../http/validation-messages.ts'
+
+/** What these routes call the members of an input, by the first word of their path. */
+export type Words = Readonly<Record<string, readonly string[]>>
+
+/** A body that has not the shape of its route. */
+class WrongBody extends TRPCError {}
+
+/** The body of a request in the shape of its route; throws where it has another one. */
+export function bodyIn<S extends z.ZodType>(schema: S, { body }: FastifyRequest): z.output<S> {
+  const parsed = schema.safeParse(body ?? {})
+  if (!parsed.success) throw new WrongBody({ code: 'BAD_REQUEST', cause: parsed.error })
+  return parsed.data
+}
+
+/**
+ * Answers with a JSON:API error document, one entry for each wrong field, beside what the older routes say of an error
+ * themselves. What no page of ours opens is a page for nobody.
+ */
+export function errorHandler(words: Words, own: (failure: Failure) => object = () => ({})) {
+  return (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => {
+    if (isNavigation(request)) throw thrown
+    const failure = failureOf(inPath(thrown, request))
+    const { status, code, message, error } = failure
+    if (status >= 500) request.log.error({ error: error.cause ?? error }, code)
+    const issues = fewIssues(issuesOf(error))
+    const entry = { status: String(status), code, title: errorKind(code).title, meta: { requestId: request.id } }
+    const errors =
+      issues.length > 0
+        ? issues.map((issue) => ({ ...entry, ...fieldOf(issue, thrown instanceof WrongBody ? {} : words) }))
+        : [{ ...entry, detail: message }]
+    return reply.code(status).send({ success: false, message, ...own(failure), errors })
+  }
+}
+
+function fieldOf(issue: DetailedIssue, words: Words) {
+  const [first = '', ...rest] = issue.path
+  const path = [...(words[first] ?? [first]), ...rest]
+  return { detail: `The ${path.join('.')} field ${phraseOf(issue)}.`, source: { pointer: `/${path.join('/')}` } }
+}
+
+/** What cannot be in an address is not there. */
+function inPath(thrown: unknown, { params }: FastifyRequest): unknown {
+  const failure = failureOf(thrown)
+  const names = Object.keys((params ?? {}) as object)
+  const isInPath = ({ path: [first] }: DetailedIssue) => names.includes(String(first))
+  return failure.code === 'invalid' && issuesOf(failure.error).some(isInPath) ? new Problem('not_found') : thrown
+}

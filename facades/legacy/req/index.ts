@@ -1,0 +1,11 @@
+import multipart from '@fastify/multipart'
+import type { FastifyInstance } from 'fastify'
+import type { FacadeOptions } from '../../http/procedures.ts'
+import { conversations } from './conversations.ts'
+
+/** The requests of front ends that exist, with a session: each calls the procedures that JSON:API and programs call. */
+export async function olderRequests(app: FastifyInstance, options: FacadeOptions) {
+  app.addHook('onRequest', async (_, reply) => void reply.header('cache-control', 'no-store'))
+  await app.register(multipart)
+  for (const part of [conversations]) await app.register(part, options)
+}

@@ -1,0 +1,113 @@
+import type { EntityManager } from '@mikro-orm/postgresql'
+import {
+  type ConversationMessageRow,
+  deleteConversationMessage,
+  findConversationMessage,
+  findMessageToChange,
+  insertConversationMessage,
+  type MessageName,
+  type MessageToChange,
+  updateConversationMessage,
+} from '../../../entities/rooms/conversation-message.sql.ts'
+import { changing } from '../../core/changes.ts'
+import type { Context } from '../../core/context.ts'
+import { Problem } from '../../core/problems.ts'
+import { runNamed } from '../../core/run-named.ts'
+import { viewerOf } from '../../verbs/viewer.ts'
+import { assertWithinQuota, type Changing, full, lockOwn, noteConversation } from './conversation.ts'
+import { dropFilesOf, linkFiles, settleFiles } from './files.ts'
+import { assertMessageFits, bytesOf, type MessageChange, type NewMessage } from './message-input.ts'
+import { partsOf } from './number.ts'
+
+/** Gives a message the next number of its conversation or thread, and keeps it. */
+export async function sendMessage(ctx: Context, message: NewMessage): Promise<ConversationMessageRow> {
+  assertMessageFits(ctx, message)
+  const { slug, attachments } = message
+  const id = await changing(ctx, async (em, changes) => {
+    const { id: conversation, messageCount } = await lockOwn(ctx, em, slug)
+    const { messages: most } = ctx.services.settings.conversations
+    if (messageCount >= most) throw full(`A conversation has at most ${most} messages.`)
+    await assertWithinQuota(ctx, em, { bytes: bytesOf(message) })
+    const { id, number } = await insert(em, conversation, message)
+    await linkFiles(ctx, { em, changes }, id, attachments)
+    noteMessage(ctx, { em, changes }, 'created', { slug, number })
+    return id
+  })
+  return readMessage(ctx, id)
+}
+
+async function insert(em: EntityManager, conversation: number, message: NewMessage) {
+  const { thread, role, model, content, metadata, isComplete } = message
+  const values = [conversation, thread, role, model, content, textOf(metadata), isComplete, bytesOf(message)]
+  const [written] = await runNamed(em, insertConversationMessage, values)
+  if (!written)
+    throw new Problem('not_found', { issues: [{ path: ['thread'], message: 'is the number of no message' }] })
+  return written
+}
+
+/** Changes what is given of a message, and keeps the rest. */
+export async function changeMessage(
+  ctx: Context,
+  { slug, number, ...given }: MessageChange,
+): Promise<ConversationMessageRow> {
+  const id = await changing(ctx, async (em, changes) => {
+    const { id: conversation } = await lockOwn(ctx, em, slug)
+    const { files, ...before } = await find(em, conversation, number)
+    const attachments = given.attachments ?? files.map(String)
+    const after = { ...before, ...definedIn(given), attachments }
+    assertMessageFits(ctx, after)
+    await assertWithinQuota(ctx, em, { bytes: bytesOf(after) - bytesOf(before) })
+    const { id, role, model, content, metadata, isComplete } = after
+    const values = [id, role, model, content, textOf(metadata), isComplete, bytesOf(after)]
+    await runNamed(em, updateConversationMessage, values)
+    await settleFiles(ctx, { em, changes }, { id, files }, attachments)
+    noteMessage(ctx, { em, changes }, 'updated', { slug, number })
+    return id
+  })
+  return readMessage(ctx, id)
+}
+
+/** Deletes a message with its files; its number is not given again, and replies to it stay. */
+export async function removeMessage(
+  ctx: Context,
+  { slug, number }: { slug: string; number: string },
+): Promise<MessageName> {
+  await changing(ctx, async (em, changes) => {
+    const { id: conversation } = await lockOwn(ctx, em, slug)
+    const { id } = await find(em, conversation, number)
+    await dropFilesOf({ em, changes }, id)
+    await runNamed(em, deleteConversationMessage, [id])
+    noteMessage(ctx, { em, changes }, 'deleted', { slug, number })
+  })
+  return { slug, number }
+}
+
+async function find(em: EntityManager, conversation: number, number: string): Promise<MessageToChange> {
+  const [found] = await runNamed(em, findMessageToChange, [conversation, ...partsOf(number)])
+  if (!found) throw new Problem('not_found', { detail: 'There is no such message.' })
+  return found
+}
+
+async function readMessage(ctx: Context, id: number): Promise<ConversationMessageRow> {
+  const [found] = await ctx.services.sql(findConversationMessage, [id])
+  if (!found) throw new Problem('not_found', { detail: 'There is no such message.' })
+  return found
+}
+
+/** A conversation looks different, too, when a message of it does: it stands first in the list. */
+function noteMessage(
+  ctx: Context,
+  at: Changing,
+  verb: 'created' | 'updated' | 'deleted',
+  { slug, number }: MessageName,
+): void {
+  at.changes.add([`user:${viewerOf(ctx).viewer}`], verb, 'conversation-messages', `${slug}/${number}`)
+  noteConversation(ctx, at, 'updated', slug)
+}
+
+const textOf = (metadata: unknown) => (metadata ? JSON.stringify(metadata) : null)
+
+const definedIn = <T extends object>(given: T) =>
+  Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]: Exclude<T[K], undefined>
+  }

@@ -1,0 +1,62 @@
+import { z } from 'zod'
+import { takes } from '../../core/body-size.ts'
+import { about, router, userWith } from '../../core/trpc.ts'
+import {
+  changeConversation,
+  conversationChange,
+  createConversation,
+  newConversation,
+  removeConversation,
+} from './change-conversation.ts'
+import { changeMessage, removeMessage, sendMessage } from './change-message.ts'
+import { readConversation, slug } from './conversation.ts'
+import { listInput, listMessages, listOwn, messagesInput } from './list.ts'
+import { messageChange, messageChoice, newMessage } from './message-input.ts'
+
+/** Conversations with models, which nobody but their owner reads. */
+export const conversationsRouter = router({
+  list: userWith('read')
+    .meta(about("List the caller's private conversations, those that were changed last first."))
+    .input(listInput)
+    .query(({ ctx, input }) => listOwn(ctx, input)),
+
+  get: userWith('read')
+    .meta(about('Read a private conversation, without its messages.'))
+    .input(z.strictObject({ slug }))
+    .query(({ ctx, input }) => readConversation(ctx, input.slug)),
+
+  create: userWith('write')
+    .meta({ ...about('Create a private conversation.'), ...takes('long text') })
+    .input(newConversation)
+    .mutation(({ ctx, input }) => createConversation(ctx, input)),
+
+  update: userWith('write')
+    .meta({ ...about('Rename a private conversation, or change its system prompt.'), ...takes('long text') })
+    .input(conversationChange)
+    .mutation(({ ctx, input }) => changeConversation(ctx, input)),
+
+  delete: userWith('write')
+    .meta(about('Delete a private conversation with its messages and their files.'))
+    .input(z.strictObject({ slug }))
+    .mutation(({ ctx, input }) => removeConversation(ctx, input.slug)),
+
+  messages: userWith('read')
+    .meta(about('List the last messages of a private conversation, or those before one of them.'))
+    .input(messagesInput)
+    .query(({ ctx, input }) => listMessages(ctx, input)),
+
+  sendMessage: userWith('write')
+    .meta({ ...about('Add a message to a private conversation.'), ...takes('long text') })
+    .input(newMessage)
+    .mutation(({ ctx, input }) => sendMessage(ctx, input)),
+
+  updateMessage: userWith('write')
+    .meta({ ...about('Change a message of a private conversation.'), ...takes('long text') })
+    .input(messageChange)
+    .mutation(({ ctx, input }) => changeMessage(ctx, input)),
+
+  deleteMessage: userWith('write')
+    .meta(about('Delete a message of a private conversation with its files.'))
+    .input(messageChoice)
+    .mutation(({ ctx, input }) => removeMessage(ctx, input)),
+})

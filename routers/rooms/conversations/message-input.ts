@@ -1,0 +1,69 @@
+import { z } from 'zod'
+import type { MessageMetadata } from '../../../entities/rooms/conversation-message.sql.ts'
+import { conversationRoles } from '../../../entities/rooms/conversation-message.ts'
+import type { Context } from '../../core/context.ts'
+import { resourceId } from '../../resource/ids.ts'
+import { assertFewAttachments } from '../attachments/link.ts'
+import { assertContentFits, content, noContent } from '../message-content.ts'
+import { slug } from './conversation.ts'
+import { LAST, messageNumber } from './number.ts'
+
+const MAX_METADATA = 32 * 1024
+
+const metadata = z
+  .strictObject({ tools: z.json().optional(), params: z.json().optional(), citations: z.json().optional() })
+  .refine((given) => Buffer.byteLength(JSON.stringify(given)) <= MAX_METADATA, {
+    error: `must have at most ${MAX_METADATA} bytes`,
+  })
+  .describe('The tools, parameters and sources of an answer. Not encrypted.') as z.ZodType<MessageMetadata>
+
+/** What a message consists of. */
+const parts = {
+  role: z.enum(conversationRoles).describe('Who says it. The client writes down what a model answers.'),
+  model: z.string().min(1).max(255).nullable().describe('Which model answers.'),
+  content: content.nullable(),
+  metadata: metadata.nullable(),
+  isComplete: z.boolean().describe('Whether an answer was written to its end.'),
+  /** More than any setting allows is refused before the settings are asked. */
+  attachments: z.array(resourceId).max(100).describe('Files that the caller has uploaded for it.'),
+}
+
+export const newMessage = z
+  .strictObject({
+    slug,
+    thread: z.int().min(0).max(LAST).default(0).describe('Of a reply, the number of the message without its decimals.'),
+    role: parts.role.default('user'),
+    model: parts.model.default(null),
+    content: parts.content.default(null),
+    metadata: parts.metadata.default(null),
+    isComplete: parts.isComplete.default(true),
+    attachments: parts.attachments.default([]),
+  })
+  .refine(({ role, model }) => role === 'user' || model !== null, {
+    path: ['model'],
+    error: 'is needed for an answer',
+  })
+
+export type NewMessage = z.output<typeof newMessage>
+
+/** What is not given stays as it is; of attachments, all are given that the message is to have. */
+export const messageChange = z.strictObject({ slug, number: messageNumber, ...z.object(parts).partial().shape })
+
+export type MessageChange = z.output<typeof messageChange>
+
+export const messageChoice = z.strictObject({ slug, number: messageNumber })
+
+interface MessageParts {
+  content: string | null
+  attachments: readonly string[]
+}
+
+/** Refuses a message that says nothing, or more than the settings allow. */
+export function assertMessageFits(ctx: Context, message: MessageParts): void {
+  assertContentFits(ctx, { ...message }, ctx.services.settings.conversations.messageSize)
+  assertFewAttachments(ctx, message.attachments)
+  if (message.content === null && message.attachments.length === 0) throw noContent()
+}
+
+export const bytesOf = ({ content, metadata }: { content: string | null; metadata: MessageMetadata | null }): number =>
+  (content?.length ?? 0) + (metadata ? Buffer.byteLength(JSON.stringify(metadata)) : 0)
