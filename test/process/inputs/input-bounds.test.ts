@@ -66,6 +66,12 @@ test('free JSON, bounded as every input is, is taken where it is needed and nowh
     'ai.completeStream.tools[].inputSchema[]',
     'aiModels.create.parameters[]',
     'aiModels.update.parameters[]',
+    'conversations.sendMessage.metadata.citations',
+    'conversations.sendMessage.metadata.params',
+    'conversations.sendMessage.metadata.tools',
+    'conversations.updateMessage.metadata.citations',
+    'conversations.updateMessage.metadata.params',
+    'conversations.updateMessage.metadata.tools',
     'mcpServers.create.additionalConfig[]',
     'mcpServers.update.additionalConfig[]',
   ])
