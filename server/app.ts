@@ -13,9 +13,11 @@ import { type BodyLimits, bodyLimitsOf } from '../facades/http/body-limits.ts'
 import { failureOf } from '../facades/http/failure.ts'
 import { readJsonBodies } from '../facades/http/json-text.ts'
 import { limitHeaders } from '../facades/http/limit-headers.ts'
-import { basePath } from '../facades/http/names.ts'
+import { wireNames } from '../facades/http/names.ts'
 import { isNavigation } from '../facades/http/navigation.ts'
 import { jsonApi } from '../facades/json-api/index.ts'
+import { memberProfiles } from '../facades/json-api/member-profiles.ts'
+import { Members } from '../facades/json-api/members.ts'
 import { legacy } from '../facades/legacy/ai-req.ts'
 import { olderRequests } from '../facades/legacy/req/index.ts'
 import { broadcastingAuth } from '../facades/realtime/auth.ts'
@@ -59,6 +61,8 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const { env, services, authenticator, log, drain } = options
   const bodyLimits = bodyLimitsOf(env)
   const app = createServer(env, log, bodyLimits)
+  const names = wireNames(env.BRAND, env.JSONAPI_MEMBER_CASE)
+  app.decorate('names', names)
   const contexts = await createContexts(app, services, authenticator)
 
   await readCookies(app, cookiesOf(env, services))
@@ -73,7 +77,8 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   await app.register(health, { guestContextOf, isDraining: drain.isDraining })
   await app.register(legacy, { contextOf: tokenContextOf, bodyLimits, heartbeat: env.AI_HEARTBEAT })
   await app.register(assets)
-  const surface = { router: appRouter, resources, baseUrl: env.BASE_URL ?? '' }
+  const members = new Members(memberProfiles[env.JSONAPI_MEMBER_CASE])
+  const surface = { router: appRouter, resources, names, baseUrl: env.BASE_URL ?? '' }
   await app.register(async (inBrowser) => {
     const { contextOf, peekContextOf } = contexts
     await keepSessions(inBrowser, sessionsOf(options))
@@ -81,7 +86,9 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     await inBrowser.register(olderRequests, { contextOf, bodyLimits })
     await inBrowser.register(web, { contextOf })
     await inBrowser.register(trpc, { contextOf, bodyLimits, heartbeat: env.SUBSCRIPTIONS_HEARTBEAT })
-    await inBrowser.register(jsonApi, { prefix: basePath, ...surface, contextOf, bodyLimits })
+    const api = { ...surface, contextOf, bodyLimits }
+    await inBrowser.register(jsonApi, { ...api, prefix: names.basePath, members })
+    if (names.pageApi !== names.basePath) await inBrowser.register(jsonApi, { ...api, prefix: names.pageApi })
   })
   const signing = { path: '/api/broadcasting/auth', contextOf: contexts.recentTokenContextOf, bodyLimits }
   await app.register(broadcastingAuth, signing)
@@ -94,7 +101,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
       bodyLimits,
     })
   })
-  await app.register(docs, surface)
+  await app.register(docs, { ...surface, members })
   return app
 }
 

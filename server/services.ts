@@ -10,6 +10,7 @@ import { Slots } from '../routers/core/slots.ts'
 import { lockKeychain } from '../routers/identity/keychain-lock.ts'
 import { resources } from '../routers/index.ts'
 import type { CredentialWatch } from '../routers/ports/credential-watch.ts'
+import type { KeyValueStore } from '../routers/ports/key-value-store.ts'
 import type { Vault } from '../routers/ports/vault.ts'
 import { createCatalogue } from '../routers/resource/catalogue.ts'
 import { letGoOfAttachments } from '../routers/rooms/attachments/remove.ts'
@@ -29,11 +30,9 @@ import type { Database } from './database/database.ts'
 import { openTexts } from './files/open-texts.ts'
 import { type Authenticator, createAuthenticator } from './http/credentials.ts'
 import { openLogin } from './login/index.ts'
-import { type CheckedParts, createHealthChecks } from './ops/health-checks.ts'
+import { createHealthChecks } from './ops/health-checks.ts'
 import { createHealthTimer } from './ops/health-timer.ts'
 import { createSubscriptions } from './realtime/subscriptions.ts'
-import type { Blobs } from './stores/blobs/blobs.ts'
-import { openBlobs } from './stores/blobs/open-blobs.ts'
 import { createChangeBus } from './stores/change-bus.ts'
 import { LoggedStreams } from './stores/change-streams.ts'
 import { watchCredentials } from './stores/credential-watch.ts'
@@ -76,7 +75,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
   const models = createGateway(vault)
   const authenticator = createAuthenticator(sql, settings, log)
   const jobQueue = createJobQueue({ pool, log })
-  const [texts, blobs] = [openTexts(env, log), await openBlobs(env)]
+  const texts = openTexts(env, log)
   const usageLedger = createUsageLedger({ sql, log, onReached: tellReached(hooks, log) })
   const services: Services = {
     em,
@@ -93,8 +92,8 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
     jobQueue,
     textExtractor: texts.extractor,
     vault,
-    ...storesOf(env, vault, blobs),
-    ...healthOf(env, { sql, kv: keyValue.kv, blobs }, temporaryDir),
+    ...storesOf(env, vault),
+    ...healthOf(env, database, keyValue.kv, temporaryDir),
     extensions: extend(hooks, await loadExtensions(env.EXTENSIONS), log),
     resources: createCatalogue(resources, em.getMetadata()),
     labels: await loadLabels(env.LABELS_DIR),
@@ -104,7 +103,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
     closeChanges()
     await jobQueue.close()
     await Promise.all([usageLedger.close(), authenticator.flush()])
-    await Promise.all([texts.close(), models.close(), blobs.close(), closeKeyValue(), changes.changeBus.close()])
+    await Promise.all([texts.close(), models.close(), closeKeyValue(), changes.changeBus.close()])
   }
   const cookieSecrets = [appKey, ...env.APP_PREVIOUS_KEYS].map(cookieSecret)
   return { services, authenticator, credentials, cookieSecrets, jobQueue, close }
@@ -124,16 +123,16 @@ async function followChanges(env: Env, sql: Sql, log: FastifyBaseLogger) {
   return { changeBus, changeStreams, credentials, roomDirectory, subscriptions, close }
 }
 
-const storesOf = (env: Env, vault: Vault, blobs: Blobs): Pick<Services, 'storage' | 'files' | 'uploads'> => ({
-  storage: createStorage(blobs),
-  files: createFileStore(vault, blobs),
+const storesOf = (env: Env, vault: Vault): Pick<Services, 'storage' | 'files' | 'uploads'> => ({
+  storage: createStorage(env.DATA_DIR),
+  files: createFileStore(vault, env.DATA_DIR),
   uploads: new Slots({ perKey: env.UPLOADS_PER_PERSON, inAll: env.UPLOADS_AT_ONCE }),
 })
 
 type Health = Pick<Services, 'healthChecks' | 'healthTimer'>
 
-const healthOf = (env: Env, parts: CheckedParts, temporaryDir?: string): Health => ({
-  healthChecks: createHealthChecks(parts, env.DATA_DIR),
+const healthOf = (env: Env, { sql }: Database, kv: KeyValueStore, temporaryDir?: string): Health => ({
+  healthChecks: createHealthChecks(sql, kv, env.DATA_DIR),
   healthTimer: createHealthTimer(env.HEALTH_DEEP_EVERY, temporaryDir),
 })
 
@@ -164,6 +163,7 @@ function settingsOf(env: Env, appKey: string): Settings {
   const baseUrl = env.BASE_URL ?? `http://${env.HOST}:${env.PORT}`
   return {
     version: manifest.version,
+    brand: env.BRAND,
     baseUrl,
     public: publicSettings(env, appKey),
     allowExternalCommunication: env.ALLOW_EXTERNAL_COMMUNICATION ?? env.NODE_ENV === 'development',
@@ -197,6 +197,6 @@ function settingsOf(env: Env, appKey: string): Settings {
     peopleSearchesPerMinute: env.PEOPLE_SEARCHES_PER_MINUTE,
     profileChangesPerMinute: env.PROFILE_CHANGES_PER_MINUTE,
     aiUser: { name: env.SVC_NAME, username: env.SVC_USERNAME },
-    realtime: { key: env.REVERB_APP_KEY, secret: env.REVERB_APP_SECRET ?? realtimeSecret(appKey) },
+    realtime: { key: env.REVERB_APP_KEY ?? env.BRAND, secret: env.REVERB_APP_SECRET ?? realtimeSecret(appKey) },
   }
 }

@@ -1,7 +1,6 @@
 import type { AnyTRPCRouter } from '@trpc/server'
-import { brand } from '../../routers/core/brand.ts'
 import type { Resource } from '../../routers/resource/declare.ts'
-import { basePath } from '../http/names.ts'
+import type { WireNames } from '../http/names.ts'
 import type { Members } from '../json-api/members.ts'
 import type { Described } from '../json-api/openapi/components.ts'
 import { describeJsonApi, securitySchemes } from '../json-api/openapi/index.ts'
@@ -11,22 +10,23 @@ import { describePlain } from './plain-operations.ts'
 export interface OpenApiOptions {
   router: AnyTRPCRouter
   resources: readonly Resource[]
+  names: WireNames
   /** The public address; empty where documents name no host. */
   baseUrl: string
   members?: Members
 }
 
 /** What programs can ask of the service, as OpenAPI describes it. */
-export function openApiDocument({ router, resources, baseUrl, members }: OpenApiOptions): Described {
-  const { components, tags, paths } = describeJsonApi(router, resources, members)
+export function openApiDocument({ router, resources, names, baseUrl, members }: OpenApiOptions): Described {
+  const { components, tags, paths } = describeJsonApi(router, resources, names, members)
   const plain = describePlain(router, components)
   const { schemas, parameters, responses } = components
   return {
     openapi: '3.1.1',
-    info: { title: `${brand} API`, version: basePath.split('/').at(-1), description: introduction(baseUrl) },
+    info: { title: `${names.brand} API`, version: 'v1', description: introduction(names, baseUrl) },
     servers: [{ url: baseUrl || '/' }],
     tags: [...plain.tags, ...tags],
     paths: { ...plain.paths, ...paths },
-    components: { schemas, parameters, responses, securitySchemes },
+    components: { schemas, parameters, responses, securitySchemes: securitySchemes(names) },
   }
 }

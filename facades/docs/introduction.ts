@@ -1,4 +1,4 @@
-import { basePath } from '../http/names.ts'
+import type { WireNames } from '../http/names.ts'
 
 const example = (address: string) => `\
 curl ${address}/api/ai-req \\
@@ -7,7 +7,7 @@ curl ${address}/api/ai-req \\
   -d '{"payload": {"model": "demo", "messages": [{"role": "user", "content": {"text": "Hello"}}]}}'`
 
 /** The first thing that somebody reads who wants to call the service, in Markdown. */
-export const introduction = (baseUrl: string) => `\
+export const introduction = ({ basePath }: WireNames, baseUrl: string) => `\
 One service, one access token: \`POST /api/ai-req\` asks a model, \`${basePath}\` is everything else as
 [JSON:API 1.1](https://jsonapi.org/format/1.1/).
 

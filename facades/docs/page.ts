@@ -1,14 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { runInNewContext } from 'node:vm'
-import { basePath } from '../http/names.ts'
 
-export const documentUrl = `${basePath}/openapi.json`
 export const scriptUrl = '/docs/scalar.js'
 
 /** The page asks nobody else for anything: fonts, proxies, assistants and counters are off. */
 const configuration = {
-  url: documentUrl,
   withDefaultFonts: false,
   telemetry: false,
   hideClientButton: true,
@@ -19,7 +16,7 @@ const configuration = {
 
 const attribute = (value: object) => JSON.stringify(value).replaceAll('&', '&amp;').replaceAll('"', '&quot;')
 
-export const page = `<!doctype html>
+export const page = (documentUrl: string) => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -27,7 +24,7 @@ export const page = `<!doctype html>
 <title>API</title>
 </head>
 <body>
-<div id="api-reference" data-configuration="${attribute(configuration)}"></div>
+<div id="api-reference" data-configuration="${attribute({ url: documentUrl, ...configuration })}"></div>
 <script src="${scriptUrl}"></script>
 <noscript>This page needs JavaScript. <a href="${documentUrl}">The same as OpenAPI</a></noscript>
 </body>

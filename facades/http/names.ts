@@ -1,12 +1,30 @@
-import { brand } from '../../routers/core/brand.ts'
+/** What carries the word by which front ends know this service: the setting BRAND. */
+export interface WireNames {
+  brand: string
+  /** Where the JSON:API begins. */
+  basePath: string
+  /** Where our own pages find it with members as they are declared. */
+  pageApi: string
+  /** Cookies: of a session, of a sign-in that waits for its provider, and of a browser in which an account signed in before. */
+  sessionCookie: string
+  loginCookie: string
+  knownCookie: string
+  /** In `meta` of each answer to a write. */
+  syncLogMember: string
+}
 
-/** Where the JSON:API begins. */
-export const basePath = `/api/${brand}/v1`
+export const wireNames = (brand: string, memberCase: 'camel' | 'snake' = 'camel'): WireNames => ({
+  brand,
+  basePath: `/api/${brand}/v1`,
+  pageApi: memberCase === 'camel' ? `/api/${brand}/v1` : '/req/v1',
+  sessionCookie: `${brand}_session`,
+  loginCookie: `${brand}_login`,
+  knownCookie: `${brand}_known`,
+  syncLogMember: `_${brand}_sync_log`,
+})
 
-/** Cookies: of a session, of a sign-in that waits for its provider, and of a browser in which an account signed in before. */
-export const sessionCookie = `${brand}_session`
-export const loginCookie = `${brand}_login`
-export const knownCookie = `${brand}_known`
-
-/** In `meta` of each answer to a write. */
-export const syncLogMember = `_${brand}_sync_log`
+declare module 'fastify' {
+  interface FastifyInstance {
+    names: WireNames
+  }
+}

@@ -1,5 +1,6 @@
 import type { Relation, Resource } from '../../routers/resource/declare.ts'
 import type { RecordRef } from '../../routers/resource/record.ts'
+import type { WireNames } from '../http/names.ts'
 import type { Members } from './members.ts'
 import { jsonapi } from './wire.ts'
 
@@ -31,7 +32,9 @@ export interface Document {
 export interface DocumentContext {
   resources: ReadonlyMap<string, Resource>
   members: Members
-  /** In front of every link. */
+  names: WireNames
+  /** The address of the service, and of its types, in front of every link. */
+  origin: string
   baseUrl: string
 }
 
@@ -90,6 +93,8 @@ class DocumentWriter {
       const [member, shown] = names.writeMember(name, value)
       attributes[member] = shown
     }
+    const linked = this.#context.members.linkedOf(of)
+    for (const name in linked) attributes[linked[name] as string] = numberOf(record.relations?.[name])
     const object: ResourceObject = { type: of.type, id: record.id, attributes, links: { self } }
     const relationships = this.#relationships(of, record, self, fields)
     return relationships ? { ...object, relationships } : object
@@ -138,6 +143,9 @@ class DocumentWriter {
     return reached ? merge(object, reached) : object
   }
 }
+
+const numberOf = (held: RecordRef | RecordRef[] | null | undefined) =>
+  held && !Array.isArray(held) ? Number(held.id) : null
 
 /** More than a link: links have nothing but an id. */
 const isWhole = (record: RecordRef) => record.relations !== undefined

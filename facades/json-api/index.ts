@@ -6,12 +6,11 @@ import { Problem } from '../../routers/core/problems.ts'
 import { assertMayCall } from '../../routers/core/trpc.ts'
 import type { Resource } from '../../routers/resource/declare.ts'
 import { excessOf } from '../http/json-text.ts'
-import { basePath } from '../http/names.ts'
 import { bodyLimitOf, type FacadeOptions } from '../http/procedures.ts'
 import type { DocumentContext } from './document.ts'
 import { errorDocument } from './errors.ts'
 import { isServed, routeAccess, type ServedRoute } from './exposed-routes.ts'
-import { type Members, ourMembers } from './members.ts'
+import { declaredMembers, type Members } from './members.ts'
 import { assertAcceptable, assertContentType } from './negotiation.ts'
 import { type Route, routesOf } from './routes.ts'
 import { serve } from './serve.ts'
@@ -27,10 +26,16 @@ export interface JsonApiOptions extends FacadeOptions {
 
 /** Serves every procedure that carries out a verb of a resource. */
 export async function jsonApi(app: FastifyInstance, options: JsonApiOptions) {
-  const { router, resources, contextOf, baseUrl, bodyLimits, members = ourMembers } = options
+  const { router, resources, contextOf, baseUrl, bodyLimits, members = declaredMembers } = options
   const routes = routesOf(router, members)
   const byType = new Map(resources.map((resource) => [resource.type as string, resource]))
-  const documentContext: DocumentContext = { resources: byType, members, baseUrl: baseUrl + basePath }
+  const documentContext: DocumentContext = {
+    resources: byType,
+    members,
+    names: app.names,
+    origin: baseUrl,
+    baseUrl: baseUrl + app.prefix,
+  }
 
   readDocuments(app)
   await app.register(multipart)

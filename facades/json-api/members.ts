@@ -1,69 +1,105 @@
 import type { z } from 'zod'
 import type { Resource } from '../../routers/resource/declare.ts'
-import { type MemberCase, membersIn, ObjectNames, UntouchedNames } from './object-names.ts'
+import type { MemberProfile } from './member-profiles.ts'
+import { membersIn, ObjectNames, UntouchedNames } from './object-names.ts'
 
 export type Names = ObjectNames | UntouchedNames
 
 /** How names of declarations are written on the wire, in both directions. */
 export class Members {
-  readonly #case: MemberCase | undefined
+  readonly #profile: MemberProfile | undefined
   readonly #ofResources = new WeakMap<Resource, Names>()
   readonly #ofInputs = new WeakMap<object, Names>()
 
-  /** Without a case, names are written as they are declared. */
-  constructor(memberCase?: MemberCase) {
-    this.#case = memberCase
+  /** Without a profile, names are written as they are declared. */
+  constructor(profile?: MemberProfile) {
+    this.#profile = profile
   }
 
-  /** A name, or names with other signs between them, such as a path. */
-  write(text: string): string {
-    return this.#case ? text.replace(/\w+/g, this.#case) : text
+  /** A name, or names with other signs between them, such as a path; one of an attribute with its type. */
+  write(text: string, type = ''): string {
+    const { write, renamed } = this.#profile ?? {}
+    return write ? text.replace(/\w+/g, (name) => renamed?.[type]?.[name] ?? write(name)) : text
   }
 
   /** Which of the declared names is written so; undefined where it is one that is written otherwise, itself where it is none. */
-  read(written: string, declared: readonly string[]): string | undefined {
-    if (!this.#case) return written
-    const found = declared.find((name) => this.write(name) === written)
+  read(written: string, declared: readonly string[], type?: string): string | undefined {
+    if (!this.#profile) return written
+    const found = declared.find((name) => this.write(name, type) === written)
     return found ?? (declared.includes(written) ? undefined : written)
+  }
+
+  /** What the value of a filter means. */
+  readFilter(type: string, name: string, value: string): string {
+    return this.#profile?.filters?.[type]?.[name]?.[value] ?? value
   }
 
   /** The attributes of a type, and the members of their values. */
   attributesOf(of: Resource): Names {
-    return this.#remember(this.#ofResources, of, () =>
-      Object.entries(of.attributes).map(([name, { schema }]) => [name, schema]),
-    )
+    const members = () => Object.entries(of.attributes).map(([name, { schema }]): [string, unknown] => [name, schema])
+    const own = {
+      renamed: this.#own('renamed', of),
+      verbatim: this.#own('verbatim', of),
+      shown: this.#own('shown', of),
+    }
+    return this.#remember(this.#ofResources, of, ({ write }) => new ObjectNames(write, members(), own))
+  }
+
+  /** Relations to one whose id is also an attribute, each with its name as it is written. */
+  linkedOf({ type }: Resource): Readonly<Record<string, string>> {
+    return this.#profile?.linked?.[type] ?? {}
   }
 
   /** What a procedure takes, by the schemas that its input passes. */
   inputOf(schemas: readonly z.ZodType[]): Names {
-    return this.#remember(this.#ofInputs, schemas, () => schemas.flatMap(membersIn))
+    return this.#remember(this.#ofInputs, schemas, ({ write, lenientActions }) => {
+      const members = schemas.flatMap(membersIn)
+      return new ObjectNames(write, members, { takesDeclared: lenientActions })
+    })
   }
 
-  #remember<K extends object>(known: WeakMap<K, Names>, key: K, members: () => [string, unknown][]): Names {
-    const names = known.get(key) ?? (this.#case ? new ObjectNames(this.#case, members()) : new UntouchedNames())
+  /** What of an action's `meta` is its whole answer, as plain JSON; undefined where it answers with a document. */
+  plainAnswer(type: string, action: string | undefined): string | undefined {
+    return this.#profile?.plain?.[`${type}/${action}`]
+  }
+
+  #own<Part extends 'renamed' | 'verbatim' | 'shown'>(part: Part, { type }: Resource) {
+    return this.#profile?.[part]?.[type] as NonNullable<MemberProfile[Part]>[string] | undefined
+  }
+
+  #remember<K extends object>(known: WeakMap<K, Names>, key: K, make: (profile: MemberProfile) => Names): Names {
+    const names = known.get(key) ?? (this.#profile ? make(this.#profile) : new UntouchedNames())
     known.set(key, names)
     return names
   }
 
-  /** A JSON Schema whose objects have their members as they are written. */
-  schema<S>(schema: S): S {
-    return this.#case ? (this.#written(schema, this.#case) as S) : schema
+  /** A JSON Schema of a type's attributes, or of another object, whose objects have their members as they are written. */
+  schema<S extends Schema>(schema: S, type = ''): S {
+    if (!this.#profile) return schema
+    const { verbatim, shown } = this.#profile
+    const isOwn = (name: string) => verbatim?.[type]?.[name] || shown?.[type]?.[name]
+    const of = (name: string, part: unknown) => (isOwn(name) ? part : this.#written(part))
+    return this.#object(schema, of, type) as S
   }
 
-  #written(schema: unknown, write: MemberCase): unknown {
-    if (Array.isArray(schema)) return schema.map((part) => this.#written(part, write))
-    if (typeof schema !== 'object' || schema === null) return schema
-    const parts = Object.entries(schema).map(([keyword, part]) => {
-      if (keyword === 'required') return [keyword, (part as string[]).map(write)]
-      if (keyword !== 'properties') return [keyword, this.#written(part, write)]
-      return [
-        keyword,
-        Object.fromEntries(Object.entries(part).map(([name, it]) => [write(name), this.#written(it, write)])),
-      ]
+  #object(schema: Schema, of: (name: string, part: unknown) => unknown, type = ''): Schema {
+    const parts = Object.entries(schema).map(([keyword, part]): [string, unknown] => {
+      if (keyword === 'required') return [keyword, (part as string[]).map((name) => this.write(name, type))]
+      if (keyword !== 'properties') return [keyword, this.#written(part)]
+      const members = Object.entries(part as object).map(([name, it]) => [this.write(name, type), of(name, it)])
+      return [keyword, Object.fromEntries(members)]
     })
     return Object.fromEntries(parts)
   }
+
+  #written(schema: unknown): unknown {
+    if (Array.isArray(schema)) return schema.map((part) => this.#written(part))
+    if (typeof schema !== 'object' || schema === null) return schema
+    return this.#object(schema as Schema, (_, part) => this.#written(part))
+  }
 }
 
-/** How this service writes them: here and nowhere else. */
-export const ourMembers = new Members()
+type Schema = Record<string, unknown>
+
+/** Names as they are declared. */
+export const declaredMembers = new Members()

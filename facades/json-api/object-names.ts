@@ -11,19 +11,31 @@ interface Member {
   inner: ObjectNames | undefined
 }
 
+/** What differs for single members, by declared name. */
+interface OwnNames {
+  renamed?: Readonly<Record<string, string>> | undefined
+  /** Those whose inner members stay as they are declared. */
+  verbatim?: Readonly<Record<string, true>> | undefined
+  shown?: Readonly<Record<string, (value: unknown) => unknown>> | undefined
+  /** Whether a member is also read where it is written as it is declared. */
+  takesDeclared?: boolean | undefined
+}
+
 /** The members of one object by their declared names, for a service that writes them otherwise. */
 export class ObjectNames {
   readonly #members = new Map<string, Member>()
   readonly #declared = new Map<string, string>()
+  readonly #own: OwnNames
 
-  constructor(write: MemberCase, members: Iterable<[string, unknown]>) {
+  constructor(write: MemberCase, members: Iterable<[string, unknown]>, own: OwnNames = {}) {
+    this.#own = own
     for (const [name, all] of Map.groupBy(members, ([name]) => name)) {
-      const below = all.flatMap(([, schema]) => membersIn(schema as z.ZodType))
-      this.#members.set(name, {
-        written: write(name),
-        inner: below.length > 0 ? new ObjectNames(write, below) : undefined,
-      })
-      this.#declared.set(write(name), name)
+      const below = own.verbatim?.[name] ? [] : all.flatMap(([, schema]) => membersIn(schema as z.ZodType))
+      const written = own.renamed?.[name] ?? write(name)
+      const { takesDeclared } = own
+      const inner = below.length > 0 ? new ObjectNames(write, below, { takesDeclared }) : undefined
+      this.#members.set(name, { written, inner })
+      this.#declared.set(written, name)
     }
   }
 
@@ -42,6 +54,8 @@ export class ObjectNames {
   /** One attribute, by its declared name. */
   writeMember(name: string, value: unknown): [written: string, value: unknown] {
     const { written = name, inner } = this.#members.get(name) ?? {}
+    const show = this.#own.shown?.[name]
+    if (show) return [written, show(value)]
     return [written, inner ? inner.write(value) : value]
   }
 
@@ -53,7 +67,7 @@ export class ObjectNames {
       Object.entries(value).map(([written, held]) => {
         const name = this.#declared.get(written)
         const at = [...path, written]
-        if (name === undefined && this.#members.has(written)) foreign(at)
+        if (name === undefined && this.#members.has(written) && !this.#own.takesDeclared) foreign(at)
         const inner = this.#members.get(name ?? written)?.inner
         return [name ?? written, inner ? inner.read(held, foreign, at) : held]
       }),

@@ -86,12 +86,12 @@ function declaredNames(
   { resources, members }: DocumentContext,
 ): Issue[] {
   const issues: Issue[] = []
-  const read = (declared: readonly string[], parameter: string) => (written: string) => {
-    const name = members.read(written, declared)
+  const read = (declared: readonly string[], parameter: string, type?: string) => (written: string) => {
+    const name = members.read(written, declared, type)
     if (name === undefined) issues.push({ path: [parameter], message: `${written} is not known here` })
     return name ?? written
   }
-  const { includes, sorts, filters } = (relation && resources.get(relation.of.to)) ?? resource
+  const { type, includes, sorts, filters } = (relation && resources.get(relation.of.to)) ?? resource
   const { include, sort, filter } = input
   if (include) input.include = include.map(read(includes, 'include'))
   if (sort)
@@ -99,16 +99,20 @@ function declaredNames(
       read(
         sorts.flatMap((name) => [name, `-${name}`]),
         'sort',
+        type,
       ),
     )
   if (filter)
     input.filter = Object.fromEntries(
-      Object.entries(filter).map(([name, value]) => [read(Object.keys(filters), `filter[${name}]`)(name), value]),
+      Object.entries(filter).map(([written, value]) => {
+        const name = read(Object.keys(filters), `filter[${written}]`)(written)
+        return [name, members.readFilter(type, name, value)]
+      }),
     )
   for (const [type, names] of fields) {
     const of = resources.get(type)
     const known = of ? [...Object.keys(of.attributes), ...Object.keys(of.relations)] : []
-    fields.set(type, new Set([...names].map(read(known, `fields[${type}]`))))
+    fields.set(type, new Set([...names].map(read(known, `fields[${type}]`, type))))
   }
   return issues
 }

@@ -2,7 +2,6 @@ import type { StreamPosition } from '../../routers/core/hooks.ts'
 import type { Resource } from '../../routers/resource/declare.ts'
 import type { RecordRef } from '../../routers/resource/record.ts'
 import type { Page } from '../../routers/verbs/read.ts'
-import { basePath } from '../http/names.ts'
 import { type Document, type DocumentContext, encode, identify, type SparseFields, selfOf } from './document.ts'
 import { pageOf } from './page.ts'
 import type { ParsedQuery } from './query.ts'
@@ -36,13 +35,11 @@ export function documentOf({ documentContext, route, query, url, output }: Route
   const self =
     answers === 'created'
       ? selfOf(documentContext, resource.type, (output as RecordRef).id)
-      : `${hostOf(documentContext)}${url}`
+      : `${documentContext.origin}${url}`
   const around = isPage(output) && target.page ? pageOf(output, self) : { links: { self } }
   if (answers === 'linkage') return { jsonapi, ...around, data: linkage(target.type, records) }
   return { ...encode(documentContext, target, records, sparseFields), ...around }
 }
-
-const hostOf = ({ baseUrl }: DocumentContext) => baseUrl.slice(0, -basePath.length)
 
 function actionDocument(
   documentContext: DocumentContext,

@@ -2,7 +2,7 @@ import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server'
 import { metaOf } from '../../routers/core/trpc.ts'
 import type { Relation, Resource } from '../../routers/resource/declare.ts'
 import type { Exposure, Verb } from '../../routers/resource/exposure.ts'
-import { type Members, ourMembers } from './members.ts'
+import { declaredMembers, type Members } from './members.ts'
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
@@ -69,7 +69,7 @@ function relationReads(name: string, of: Relation, members: Members): Wire[] {
 }
 
 /** Every procedure that carries out a verb of a resource, as the routes it becomes. */
-export function routesOf(router: AnyTRPCRouter, members: Members = ourMembers): Route[] {
+export function routesOf(router: AnyTRPCRouter, members: Members = declaredMembers): Route[] {
   const procedures = Object.entries(router._def.procedures as Record<string, AnyTRPCProcedure>)
   const declared = procedures.flatMap(([name, procedure]) => {
     const { exposes, file } = metaOf(procedure)

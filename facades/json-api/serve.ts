@@ -7,7 +7,7 @@ import { runOnce, type StoredResponse } from '../../routers/core/idempotency.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { RecordRef } from '../../routers/resource/record.ts'
 import { entityTag, expectedVersions, isKnown } from '../http/conditional.ts'
-import { syncLogMember } from '../http/names.ts'
+import type { WireNames } from '../http/names.ts'
 import { inputsOf } from '../http/procedures.ts'
 import { sendFile } from '../http/send-file.ts'
 import { drainBody, readUpload } from '../http/upload.ts'
@@ -47,25 +47,26 @@ export async function serve(
   const attempt = () => ({
     key: String(key),
     request: `${method} ${request.url} ${JSON.stringify(request.body ?? null)}`,
-    bodyNotKept,
+    bodyNotKept: bodyNotKept(routeContext.documentContext.names),
   })
   const { status, headers, payload } = isOnce ? await runOnce(ctx, attempt(), run) : await run()
   reply.headers(headers)
   const isUnchanged = method === 'GET' && isKnown(request.headers['if-none-match'], headers['etag'])
   reply.code(isUnchanged ? 304 : status)
   if (isUnchanged) return undefined
-  reply.type(mediaType)
+  if (!reply.hasHeader('content-type')) reply.type(mediaType)
   return payload
 }
 
 /** The body of a repeat where that of the first answer is not kept. */
-const bodyNotKept = JSON.stringify({
-  jsonapi,
-  meta: {
-    [syncLogMember]: [],
-    note: 'This request was carried out before. The body of its answer is not kept; read the resource for its state.',
-  },
-})
+const bodyNotKept = ({ syncLogMember }: WireNames) =>
+  JSON.stringify({
+    jsonapi,
+    meta: {
+      [syncLogMember]: [],
+      note: 'This request was carried out before. The body of its answer is not kept; read the resource for its state.',
+    },
+  })
 
 async function answer(
   routeContext: RouteContext,
@@ -78,9 +79,22 @@ async function answer(
     if (route.takesFile && !(await drainBody(request))) reply.header('connection', 'close')
     throw error
   })
+  const plain = documentContext.members.plainAnswer(route.resource.type, route.action)
+  if (plain !== undefined) return plainAnswer(plain, output)
   const { positions = [] } = ctx.hints
   const payload = await textOf({ documentContext, route, query, url: request.url, output, positions })
   return { status: route.answers === 'created' ? 201 : 200, headers: headersOf(routeContext, output, payload), payload }
+}
+
+/** A member of an action's `meta` alone. */
+function plainAnswer(member: string, output: unknown): StoredResponse {
+  const { meta = {} } = output as { meta?: Record<string, unknown> }
+  const payload = JSON.stringify({ [member]: meta[member] })
+  return {
+    status: 200,
+    headers: { etag: entityTag(payload), 'content-type': 'application/json; charset=utf-8' },
+    payload,
+  }
 }
 
 async function call(routeContext: RouteContext, request: FastifyRequest, ctx: Context) {

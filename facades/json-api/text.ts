@@ -1,6 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { RecordRef } from '../../routers/resource/record.ts'
-import { syncLogMember } from '../http/names.ts'
 import type { Document } from './document.ts'
 import { documentOf, type RouteResult } from './respond.ts'
 
@@ -25,6 +24,7 @@ export async function textOf(result: RouteResult): Promise<string> {
 
 function written(result: RouteResult): Document {
   const document = documentOf(result)
+  const { syncLogMember } = result.documentContext.names
   if (result.route.method !== 'GET') document.meta = { ...document.meta, [syncLogMember]: result.positions }
   return document
 }

@@ -5,7 +5,6 @@ import type { RateLimitStatus } from '../../routers/ports/rate-limiter.ts'
 import { eventStream } from '../http/event-stream.ts'
 import { type Failure, failureOf } from '../http/failure.ts'
 import { limitHeaders } from '../http/limit-headers.ts'
-import { basePath } from '../http/names.ts'
 import { type FacadeOptions, routeTo } from '../http/procedures.ts'
 import { type FieldErrors, fieldErrors } from '../http/validation-messages.ts'
 import { legacyUserOf } from './user.ts'
@@ -71,7 +70,7 @@ export async function legacy(
 
   app.get('/api/user', async (request, reply) => {
     reply.header('deprecation', `@${deprecatedSince}`)
-    reply.header('link', `<${basePath}/users/me>; rel="successor-version"`)
+    reply.header('link', `<${app.names.basePath}/users/me>; rel="successor-version"`)
     return legacyUserOf(await createCaller(await contextOf(request, reply)).users.me())
   })
 }

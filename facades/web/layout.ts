@@ -1,7 +1,6 @@
-import { brand } from '../../routers/core/brand.ts'
 import type { Labels } from '../../routers/ports/locales.ts'
 import { describedLocales } from '../../routers/ports/locales.ts'
-import { basePath } from '../http/names.ts'
+import type { WireNames } from '../http/names.ts'
 import { type Html, html } from './html.ts'
 
 /** A text by its key. */
@@ -25,12 +24,13 @@ export interface Page {
 
 /** The frame of every page. Scripts and styles are separate files, never inline. */
 export function layout(
+  { brand, pageApi }: WireNames,
   translate: Translate,
   locale: string,
   { title, module, body, signedIn, wide = false }: Page,
 ): string {
   const document = html`<!doctype html>
-<html lang="${locale.slice(0, 2)}" data-brand="${brand}" data-api="${basePath}">
+<html lang="${locale.slice(0, 2)}" data-brand="${brand}" data-api="${pageApi}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">

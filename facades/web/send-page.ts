@@ -15,5 +15,5 @@ const policy = [
 
 export function sendPage(reply: FastifyReply, translate: Translate, locale: string, page: Page): FastifyReply {
   reply.header('cache-control', 'no-store').header('content-security-policy', policy)
-  return reply.type('text/html; charset=utf-8').send(layout(translate, locale, page))
+  return reply.type('text/html; charset=utf-8').send(layout(reply.server.names, translate, locale, page))
 }

@@ -2,6 +2,8 @@
 export interface Settings {
   /** Of this service. */
   version: string
+  /** The word by which front ends know this service: in addresses, cookies, ids and titles. */
+  brand: string
   baseUrl: string
   allowExternalCommunication: boolean
   allowUserTokenCreation: boolean

@@ -1,6 +1,5 @@
 import { AI_USER_ID } from '../../entities/identity/user.ts'
 import { coalescedStatement } from '../../entities/sql/statement.ts'
-import { brand } from '../core/brand.ts'
 import type { BlockContext, ConfigBlock } from '../core/extension.ts'
 import { type Salts, SOCKET_PATH } from '../core/settings.ts'
 import { BUILT_IN_AI_PICTURE } from '../identity/pictures.ts'
@@ -8,14 +7,9 @@ import { describedLocales } from '../ports/locales.ts'
 
 const isUser = ({ caller }: BlockContext) => caller.type === 'user'
 
-const findAiUser = coalescedStatement<{
-  svcUserDisplayName: string
-  svcUserUsername: string
-  svcUserAvatar: string
-}>(
+const findAiUser = coalescedStatement<{ name: string; username: string; avatar: string }>(
   'find-ai-user',
-  `select name as "svcUserDisplayName", username as "svcUserUsername",
-     coalesce(avatar, '${BUILT_IN_AI_PICTURE}') as "svcUserAvatar" from users where id = ${AI_USER_ID}`,
+  `select name, username, coalesce(avatar, '${BUILT_IN_AI_PICTURE}') as avatar from users where id = ${AI_USER_ID}`,
 )
 
 /** Who is still registering needs what the first keys are made with, and no more. */
@@ -24,9 +18,6 @@ export function saltsFor({ caller, settings }: BlockContext): Partial<Salts> | u
   if (caller.type === 'user') return settings.public.salts
   return caller.type === 'registering' ? { userdata, passkey, backup } : undefined
 }
-
-/** What calls the AI user in a text. */
-const AI_HANDLE = `@${brand}`
 
 /** Where clients of the Pusher protocol connect: in front of `/app/{key}` they put the path. */
 export function websocketFor(key: string, baseUrl: string) {
@@ -62,8 +53,15 @@ export const builtInBlocks: readonly ConfigBlock[] = [
     key: 'ai',
     of: async (ctx) => {
       if (!isUser(ctx)) return undefined
+      const { brand } = ctx.settings
       const [aiUser] = await ctx.sql(findAiUser)
-      return { handle: AI_HANDLE, ...aiUser }
+      return {
+        // What calls the AI user in a text.
+        handle: `@${brand}`,
+        [`${brand}UserDisplayName`]: aiUser?.name,
+        [`${brand}UserUsername`]: aiUser?.username,
+        [`${brand}UserAvatar`]: aiUser?.avatar,
+      }
     },
   },
   { key: 'storage_files', of: (ctx) => (isUser(ctx) ? { ...ctx.settings.public.files } : undefined) },

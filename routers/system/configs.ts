@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { brand } from '../core/brand.ts'
 import type { Context } from '../core/context.ts'
 import type { BlockContext, ConfigBlock } from '../core/extension.ts'
 import { about, anyone, router } from '../core/trpc.ts'
@@ -27,9 +26,6 @@ export const configs = resource({
 })
 
 type Config = RecordOf<typeof configs>
-
-/** The blocks of the service itself stand under this name, those of extensions under theirs. */
-const namespace = `${brand}-core`
 
 /** What a block may look at. */
 export function blockContext({ callerContext, usage, locale, services: { settings, sql } }: Context): BlockContext {
@@ -60,6 +56,8 @@ export const configsRouter = router({
     .query(async ({ ctx }): Promise<Config> => {
       const own = await readBlocks(ctx, builtInBlocks)
       const added = await readBlocks(ctx, ctx.services.extensions.configBlocks)
+      // The blocks of the service itself stand under this name, those of extensions under theirs.
+      const namespace = `${ctx.services.settings.brand}-core`
       const list = {
         [namespace]: Object.fromEntries(own),
         ...(added.length > 0 && { extensions: Object.fromEntries(added) }),

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { pendingCount } from '../../entities/identity/frontend-migration.sql.ts'
 import { coalescedStatement } from '../../entities/sql/statement.ts'
-import { brand } from '../core/brand.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { anyone, router } from '../core/trpc.ts'
@@ -35,7 +34,8 @@ const sparse = { sparse: true } as const
 
 export const connections = resource({
   type: 'connections',
-  about: `What a front end needs first. The id is \`${brand}\` for the session of the caller.`,
+  about:
+    'What a front end needs first. For the session of the caller, the id is the word that the setting `BRAND` names.',
   attributes: {
     connectionType: attribute(z.enum(connectionTypes).describe('How far the caller has come.')),
     version: attribute(z.string().describe('Of this service.')),
@@ -65,6 +65,7 @@ export const connectionsRouter = router({
     .input(z.strictObject({ id: z.string().max(255) }))
     .query(async ({ ctx, input }): Promise<Connection> => {
       const { callerContext, usage, requestId } = ctx
+      const { brand, version } = ctx.services.settings
       if (input.id !== brand || usage !== 'main') {
         ctx.services.log.warn({ requestId, userType: callerContext.current.type, usage }, 'a connection was refused')
         throw new Problem('not_found', { detail: 'There is no such connection.' })
@@ -73,7 +74,6 @@ export const connectionsRouter = router({
         about(ctx),
         readBlocks(ctx, [...builtInBlocks, ...ctx.services.extensions.configBlocks]),
       ])
-      const { version } = ctx.services.settings
       return {
         id: brand,
         version,

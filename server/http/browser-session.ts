@@ -3,7 +3,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { KnownUser } from '../../entities/identity/session.sql.ts'
 import { setSessionLocale } from '../../entities/identity/session.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
-import { knownCookie, loginCookie, sessionCookie } from '../../facades/http/names.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import { KNOWN_BROWSER_DAYS } from '../../routers/identity/sessions/known-browser.ts'
 import type { Locale } from '../../routers/ports/locales.ts'
@@ -45,6 +44,10 @@ export class RequestBrowser implements BrowserSession {
     this.#reply = reply
   }
 
+  get #names() {
+    return this.#request.server.names
+  }
+
   get session() {
     return storedSession(this.#request)
   }
@@ -76,7 +79,7 @@ export class RequestBrowser implements BrowserSession {
 
   async destroy() {
     if (this.session) await this.#request.session.regenerate()
-    this.#reply.clearCookie(sessionCookie)
+    this.#reply.clearCookie(this.#names.sessionCookie)
   }
 
   /** Renews the session, but at most once a minute, so that most requests write nothing. */
@@ -93,21 +96,21 @@ export class RequestBrowser implements BrowserSession {
   }
 
   get loginState() {
-    return this.#request.cookies[loginCookie]
+    return this.#request.cookies[this.#names.loginCookie]
   }
 
   setLoginState(sealed: string | undefined) {
     const path = LOGIN_STATE_PATH
-    if (sealed === undefined) this.#reply.clearCookie(loginCookie, { path })
-    else this.#reply.setCookie(loginCookie, sealed, { path, maxAge: LOGIN_STATE_SECONDS })
+    if (sealed === undefined) this.#reply.clearCookie(this.#names.loginCookie, { path })
+    else this.#reply.setCookie(this.#names.loginCookie, sealed, { path, maxAge: LOGIN_STATE_SECONDS })
   }
 
   get knownAccounts() {
-    return this.#request.cookies[knownCookie]
+    return this.#request.cookies[this.#names.knownCookie]
   }
 
   setKnownAccounts(sealed: string) {
-    this.#reply.setCookie(knownCookie, sealed, { maxAge: KNOWN_SECONDS })
+    this.#reply.setCookie(this.#names.knownCookie, sealed, { maxAge: KNOWN_SECONDS })
   }
 
   /** Detaches the request from its stored session and gives it a new, empty one. */
@@ -121,7 +124,7 @@ export class RequestBrowser implements BrowserSession {
     const { session } = this.#request
     session.record = record
     await session.save()
-    this.#reply.setCookie(sessionCookie, session.encryptedSessionId)
+    this.#reply.setCookie(this.#names.sessionCookie, session.encryptedSessionId)
   }
 }
 

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import cookie from '@fastify/cookie'
 import session, { type SessionStore } from '@fastify/session'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { sessionCookie } from '../../facades/http/names.ts'
 
 export interface CookieOptions {
   /** Whether cookies go over encrypted connections only. */
@@ -36,7 +35,7 @@ export async function keepSessions(app: FastifyInstance, { store, secrets, count
   })
   app.decorateRequest('session')
   app.addHook('onRequest', (request, _, done) => {
-    if (counts(request)) app.decryptSession(request.cookies[sessionCookie] ?? '', request, done)
+    if (counts(request)) app.decryptSession(request.cookies[app.names.sessionCookie] ?? '', request, done)
     else done()
   })
 }

@@ -5,21 +5,11 @@ import { firstKeys, identityOf, openBrowser, PASSWORD } from '../kit/browser.ts'
 import { cloneDatabase } from '../kit/database.ts'
 import { dataFolder, startProcess } from '../kit/service-process.ts'
 
-/** Has the process read another word where the one of this service stands. */
-const hook = `import { registerHooks } from 'node:module'
-registerHooks({
-  load(url, context, next) {
-    const loaded = next(url, context)
-    return url.endsWith('/routers/core/brand.ts') ? { ...loaded, source: "export const brand = 'acme'" } : loaded
-  },
-})`
-const otherWord = { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(hook)}` }
-
 test('another word for the service stands in addresses, cookies, ids, titles and the sync log, and the old one nowhere', async () => {
   await using database = await cloneDatabase()
   await using folder = await dataFolder()
   await putAccount(join(folder.path, 'accounts.json'), identityOf('ada'), PASSWORD)
-  await using service = startProcess({ ...otherWord, PORT: '0', DATABASE_URL: database.url, DATA_DIR: folder.path })
+  await using service = startProcess({ BRAND: 'acme', PORT: '0', DATABASE_URL: database.url, DATA_DIR: folder.path })
   const browser = openBrowser(await service.ready())
 
   const page = await browser.send('GET', '/login')

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { openApiDocument } from '../../facades/docs/document.ts'
-import { basePath } from '../../facades/http/names.ts'
+import { wireNames } from '../../facades/http/names.ts'
 import { Members } from '../../facades/json-api/members.ts'
 import { appRouter, resources } from '../../routers/index.ts'
 import { startApp } from '../kit/app.ts'
@@ -8,7 +8,7 @@ import { to } from '../kit/json-api/client.ts'
 import { serveJsonApi } from '../kit/json-api/serve.ts'
 
 /** For front ends that expect names such as `model-id`. */
-const members = new Members((name) => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`))
+const members = new Members({ write: (name) => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`) })
 
 /** The whole service with members written so, for an administrator. */
 async function startKebab() {
@@ -119,14 +119,14 @@ describe('members that are written in another case', () => {
   })
 
   test('members that are written in another case stand so in the description of the service', () => {
-    const described = openApiDocument({ router: appRouter, resources, baseUrl: '', members })
+    const described = openApiDocument({ router: appRouter, resources, baseUrl: '', names: wireNames('svc'), members })
     const { schemas } = described['components'] as { schemas: Record<string, { properties: Record<string, object> }> }
     const paths = described['paths'] as Record<string, Record<string, unknown>>
 
     expect(schemas['ai-models']?.properties['attributes']).toMatchObject({
       properties: { 'model-id': {}, limits: { anyOf: [{ properties: { 'max-input-tokens': {} } }, {}] } },
     })
-    const list = JSON.stringify(paths[`${basePath}/ai-models`])
+    const list = JSON.stringify(paths['/api/svc/v1/ai-models'])
     expect(list).toContain('"-model-id"')
     expect(list).not.toMatch(/"-?[a-z]+[A-Z]\w*":\{"(type|description|anyOf)/)
     expect(list).not.toMatch(/modelId|upstreamId|maxInputTokens/)

@@ -55,7 +55,8 @@ export class BodySchemas {
   #resource({ resource, method }: ServedRoute, input: ObjectSchema): ObjectSchema {
     const { type, relations } = resource
     const { members } = this.#components
-    const attributes = members.schema(partOf(input, (name) => !elsewhere.includes(name) && !(name in relations)))
+    const own = partOf(input, (name) => !elsewhere.includes(name) && !(name in relations))
+    const attributes = members.schema(own, type)
     const { properties = {}, required = [] } = partOf(input, (name) => name in relations)
     const links = Object.keys(properties).map((name) => [
       members.write(name),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { WireNames } from '../../http/names.ts'
 import type { Members } from '../members.ts'
 
 /** A JSON Schema, or another object of an OpenAPI document. */
@@ -9,12 +10,14 @@ type Kind = 'schemas' | 'parameters' | 'responses'
 /** What operations share, made at the first use and referred to from then on. */
 export class Components {
   readonly members: Members
+  readonly names: WireNames
   readonly schemas: Record<string, Described> = {}
   readonly parameters: Record<string, Described> = {}
   readonly responses: Record<string, Described> = {}
 
-  constructor(members: Members) {
+  constructor(members: Members, names: WireNames) {
     this.members = members
+    this.names = names
   }
 
   use(kind: Kind, name: string, make: () => Described): Described {

@@ -1,8 +1,8 @@
 import type { AnyTRPCRouter } from '@trpc/server'
 import type { Resource } from '../../../routers/resource/declare.ts'
-import { basePath, sessionCookie } from '../../http/names.ts'
+import type { WireNames } from '../../http/names.ts'
 import { servedRoutes } from '../exposed-routes.ts'
-import { type Members, ourMembers } from '../members.ts'
+import { declaredMembers, type Members } from '../members.ts'
 import { BodySchemas } from './bodies.ts'
 import { Components, type Described } from './components.ts'
 import { operationOf, type Writing } from './operations.ts'
@@ -18,21 +18,22 @@ export interface JsonApiDescription {
 export function describeJsonApi(
   router: AnyTRPCRouter,
   resources: readonly Resource[],
-  members: Members = ourMembers,
+  names: WireNames,
+  members: Members = declaredMembers,
 ): JsonApiDescription {
-  const components = new Components(members)
+  const components = new Components(members, names)
   const byType = new Map(resources.map((resource) => [resource.type as string, resource]))
   const answers = new AnswerSchemas(components, byType)
   const writing: Writing = { components, resources: byType, answers, bodies: new BodySchemas(components, answers) }
   const paths: Record<string, Described> = {}
   for (const route of servedRoutes(router, members)) {
-    const path = basePath + route.url.replaceAll(/:(\w+)/g, '{$1}')
+    const path = names.basePath + route.url.replaceAll(/:(\w+)/g, '{$1}')
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(writing, route) }
   }
   return { components, tags: resources.map(({ type, about }) => ({ name: type, description: about })), paths }
 }
 
-export const securitySchemes = {
+export const securitySchemes = ({ sessionCookie }: WireNames) => ({
   bearer: { type: 'http', scheme: 'bearer', description: 'A personal access token.' },
   session: { type: 'apiKey', in: 'cookie', name: sessionCookie, description: 'The session of the browser front end.' },
-}
+})

@@ -69,7 +69,9 @@ const fieldsParameter = (components: Components, { type, attributes, relations }
       type: 'array',
       items: {
         type: 'string',
-        enum: [...Object.keys(attributes), ...Object.keys(relations)].map((name) => components.members.write(name)),
+        enum: [...Object.keys(attributes), ...Object.keys(relations)].map((name) =>
+          components.members.write(name, type),
+        ),
       },
     }),
   }))

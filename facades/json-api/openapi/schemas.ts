@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import type { Relation, Resource } from '../../../routers/resource/declare.ts'
-import { syncLogMember } from '../../http/names.ts'
 import { jsonapi } from '../wire.ts'
 import { type Components, constant, type Described, listOf, nullable, objectOf } from './components.ts'
 
@@ -65,6 +64,7 @@ export class AnswerSchemas {
 
   /** The members that every answer to a write has. */
   changed(answer?: Described): Described {
+    const { syncLogMember } = this.#components.names
     const log = this.#components.use('schemas', 'changed', () =>
       objectOf({ jsonapi: this.#version(), meta: objectOf({ [syncLogMember]: listOf(position) }) }),
     )
@@ -107,13 +107,14 @@ export class AnswerSchemas {
     })
   }
 
-  #attributes({ attributes }: Resource): Described {
+  #attributes({ type, attributes }: Resource): Described {
     const shape = Object.entries(attributes).map(([name, { schema, only }]) => {
       const known = only ? schema.describe(`${schema.description ?? ''} Only administrators get it.`.trim()) : schema
       return [name, known.optional()]
     })
     // Others may join them one day.
-    return this.#components.members.schema(this.#components.fromZod(z.looseObject(Object.fromEntries(shape)), 'output'))
+    const schema = this.#components.fromZod(z.looseObject(Object.fromEntries(shape)), 'output')
+    return this.#components.members.schema(schema, type)
   }
 
   #relationship({ to, many }: Relation): Described {

@@ -20,7 +20,7 @@ export async function ask<T>(method: string, path: string, body?: unknown): Prom
 }
 
 async function send(method: string, path: string, body: unknown): Promise<Response> {
-  const type = path.startsWith('/api/') ? 'application/vnd.api+json' : 'application/json'
+  const type = path.startsWith(`${api}/`) ? 'application/vnd.api+json' : 'application/json'
   const headers = {
     accept: 'application/vnd.api+json, application/json',
     // The page's language may come from its address, which this request does not have.

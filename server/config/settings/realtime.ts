@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { brand } from '../../../routers/core/brand.ts'
 import { timerDuration } from '../../../routers/ports/duration.ts'
 import { count, secret } from './kinds.ts'
 
@@ -8,8 +7,8 @@ export const realtimeShape = {
   REVERB_APP_KEY: z
     .string()
     .regex(/^[A-Za-z0-9_-]{1,64}$/, 'must have 1 to 64 letters, digits, _ and -')
-    .default(brand)
-    .describe('Key in the address of real-time connections, which is public'),
+    .optional()
+    .describe('Key in the address of real-time connections, which is public; BRAND when absent'),
   REVERB_APP_SECRET: secret
     .optional()
     .describe('Secret that signs who may subscribe to what in real time; made from APP_KEY when absent')

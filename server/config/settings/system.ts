@@ -1,8 +1,19 @@
 import { z } from 'zod'
 import { availableLocales } from '../../../routers/ports/locales.ts'
 
-/** Settings of the AI user, languages and frontend migrations. */
+/** Settings of names on the wire, the AI user, languages and frontend migrations. */
 export const systemShape = {
+  BRAND: z
+    .string()
+    .regex(/^[a-z][a-z0-9]{0,19}$/, 'must have 1 to 20 small letters and digits, a letter first')
+    .default('svc')
+    .describe('Word by which front ends know this service: in addresses, cookies, ids and titles'),
+  JSONAPI_MEMBER_CASE: z
+    .enum(['camel', 'snake'])
+    .default('camel')
+    .describe(
+      'How members of the JSON:API are written: `modelId`, or `model_id` as front ends of earlier versions expect them',
+    ),
   SVC_NAME: z.string().max(120).default('svc').describe('Display name of the AI user, fixed when the database is made'),
   SVC_USERNAME: z
     .string()

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { openApiDocument } from '../../../facades/docs/document.ts'
-import { basePath } from '../../../facades/http/names.ts'
+import { wireNames } from '../../../facades/http/names.ts'
 import { users } from '../../../routers/identity/users.ts'
 import { toMany } from '../../kit/json-api/client.ts'
 import { craters, moons, planets } from '../../kit/json-api/planets.ts'
@@ -67,11 +67,17 @@ test('a new type has relations that are written, actions and members', async () 
 })
 
 test('a new type is in the OpenAPI document with all its verbs', () => {
-  const { paths } = openApiDocument({ router: app, resources: [planets, moons, craters, users], baseUrl: '' }) as {
+  const names = wireNames('svc')
+  const { paths } = openApiDocument({
+    router: app,
+    resources: [planets, moons, craters, users],
+    names,
+    baseUrl: '',
+  }) as {
     paths: Record<string, object>
   }
   const has = (path: string) =>
-    Object.keys(paths[path] ?? paths[`${basePath}${path}`] ?? {})
+    Object.keys(paths[path] ?? paths[`${names.basePath}${path}`] ?? {})
       .filter((key) => key !== 'parameters')
       .sort()
   expect(has('/planets')).toEqual(['get', 'post'])

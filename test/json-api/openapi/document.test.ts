@@ -2,6 +2,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { openApiDocument } from '../../../facades/docs/document.ts'
+import { wireNames } from '../../../facades/http/names.ts'
 import { routesOf } from '../../../facades/json-api/routes.ts'
 import { router, sessionUser, userWith } from '../../../routers/core/trpc.ts'
 import { appRouter, resources } from '../../../routers/index.ts'
@@ -106,7 +107,12 @@ test('the OpenAPI document describes an action as a plain object and as a docume
   const ring = rowAction(of, 'ring', userWith('write')).input(input)
   const look = action(of, 'look', sessionUser)
   const bells = router({ ring: ring.mutation(() => ({})), look: look.query(() => ({})) })
-  const described = openApiDocument({ router: router({ bells }), resources, baseUrl: '' }) as unknown as OpenApi
+  const described = openApiDocument({
+    router: router({ bells }),
+    resources,
+    names: wireNames('svc'),
+    baseUrl: '',
+  }) as unknown as OpenApi
   const { requestBody, responses, operationId } = described.paths[`${BASE}/ai-models/{id}/actions/ring`]!['post']!
   const plain = { type: 'object', required: ['times'], properties: { times: { type: 'integer', minimum: 1 } } }
 

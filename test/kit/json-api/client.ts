@@ -32,9 +32,9 @@ interface Answer {
 export type Client = ReturnType<typeof clientOf>
 
 /** Calls the JSON:API as whoever holds the token; without one as a guest. */
-export function clientOf(svc: TestApp, token?: string) {
+export function clientOf(svc: TestApp, token?: string, root = base) {
   async function send(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) {
-    const response = await svc.send(method, `${base}${path}`, {
+    const response = await svc.send(method, `${root}${path}`, {
       token,
       headers: { ...(body !== undefined && { 'content-type': mediaType }), ...headers },
       ...(body !== undefined && { body }),

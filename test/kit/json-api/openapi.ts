@@ -1,4 +1,5 @@
 import { openApiDocument } from '../../../facades/docs/document.ts'
+import { wireNames } from '../../../facades/http/names.ts'
 import { appRouter, resources } from '../../../routers/index.ts'
 
 export const BASE = '/api/svc/v1'
@@ -40,7 +41,7 @@ export interface OpenApi {
   info: { description: string }
 }
 
-const made = openApiDocument({ router: appRouter, resources, baseUrl: '' })
+const made = openApiDocument({ router: appRouter, resources, names: wireNames('svc'), baseUrl: '' })
 
 export const openApi = JSON.parse(JSON.stringify(made)) as OpenApi
 

@@ -1,7 +1,7 @@
 import type { AnyTRPCRouter } from '@trpc/server'
 import fastify from 'fastify'
 import { bodyLimitsOf } from '../../../facades/http/body-limits.ts'
-import { basePath } from '../../../facades/http/names.ts'
+import { wireNames } from '../../../facades/http/names.ts'
 import { jsonApi } from '../../../facades/json-api/index.ts'
 import type { Members } from '../../../facades/json-api/members.ts'
 import { mediaType } from '../../../facades/json-api/wire.ts'
@@ -19,6 +19,7 @@ interface Served {
 /** The JSON:API of a service, served once more with other types or other names of members. */
 export async function serveJsonApi(svc: TestApp, { services = svc.services, ...options }: Served) {
   const server = fastify()
+  const { basePath } = server.decorate('names', wireNames('svc')).names
   await server.register(jsonApi, {
     ...options,
     prefix: basePath,

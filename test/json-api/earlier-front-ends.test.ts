@@ -1,0 +1,325 @@
+import { beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { signIn } from '../kit/browser.ts'
+import { addCatalogue, clientOf, to, toMany } from '../kit/json-api/client.ts'
+import { PNG } from '../kit/rooms/attachments.ts'
+import { CIPHERTEXT } from '../kit/rooms/messages.ts'
+import { type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
+
+const text = z.string()
+const whole = z.int()
+const flag = z.boolean()
+const words = z.array(text)
+const free = z.record(text, z.unknown())
+const time = z.iso.datetime()
+const made = { created_at: time, updated_at: time }
+const label = text.regex(/^[a-zA-Z.]+$/).nullable()
+const status = z.enum(['online', 'offline', 'unknown'])
+
+const cost = z.number().nullable()
+const range = z.looseObject({
+  currency: text,
+  input_cost_per_token: cost,
+  input_cost_per_cached_token: cost,
+  output_cost_per_token: cost,
+  output_cost_per_reasoning_token: cost,
+  range: z.tuple([whole, whole.nullable()]),
+})
+const pricing = z.union([
+  z.strictObject({ free: z.literal(true) }),
+  z.looseObject({ ranges: z.array(range).nullable(), priority_ranges: z.array(range).nullable() }),
+])
+
+/** What front ends of earlier versions read of each type; attributes beside these do not disturb them. */
+const shapes: Record<string, z.ZodRawShape> = {
+  'ai-model-descriptions': { ai_model_id: whole, locale: text, description: text },
+  'ai-model-flags': { title_label: label, description_label: label, color_code: text },
+  'ai-models': {
+    active: flag,
+    model_id: text,
+    model_type: text.nullable(),
+    label: text,
+    input: words,
+    output: words,
+    parameters: free.nullable(),
+    status,
+    native_capabilities: words.nullable(),
+    settings: free.nullable(),
+    limits: z.looseObject({ max_input_tokens: whole.nullable(), max_output_tokens: whole.nullable() }).nullable(),
+    pricing: pricing.nullable(),
+    flags: words.nullable(),
+    tool_ids: z.array(whole),
+    ...made,
+  },
+  'ai-providers': {
+    provider_id: text,
+    name: text,
+    active: flag,
+    api_key: text.nullable(),
+    api_url: text.nullable(),
+    ...made,
+  },
+  'ai-tool-capabilities': {
+    title_label: label,
+    description_label: label,
+    icon_path: text.startsWith('data:').nullable(),
+  },
+  'ai-tools': {
+    active: flag,
+    type: z.enum(['function', 'mcp']),
+    name: text,
+    description: text,
+    server_capability_key: text.nullable(),
+    mapped_capability_key: text.nullable(),
+    capability_key: text.nullable(),
+    status,
+    ...made,
+  },
+  attachments: {
+    uuid: z.uuid(),
+    name: text,
+    category: z.enum(['group', 'private']),
+    type: z.enum(['image', 'document', 'audio', 'video', 'other']),
+    mime: text,
+    identifier: text.regex(/^group-[0-9a-f-]{36}\.\w+$/),
+  },
+  configs: { list: z.record(text, z.record(text, free)) },
+  connections: { type: text, version: text, locale: text, userinfo: free },
+  'mcp-servers': {
+    type: z.enum(['sse', 'stdio', 'http']),
+    url: text,
+    server_label: text,
+    description: text.nullable(),
+    require_approval: text,
+    timeouts: free.nullable(),
+    api_key: text.nullable(),
+    ...made,
+  },
+  migrations: { data: free.nullable() },
+  'room-members': { user_id: whole, room_id: whole, role: z.enum(['admin', 'editor', 'viewer', 'assistant']), ...made },
+  'room-messages': {
+    room_id: whole,
+    member_id: whole,
+    has_thread: flag,
+    thread_id: whole.nullable(),
+    content: text,
+    ...made,
+  },
+  rooms: {
+    name: text,
+    avatar: text.nullable(),
+    slug: text,
+    system_prompt: text.nullable(),
+    room_description: text.nullable(),
+    ...made,
+  },
+  'system-models': { model_type: text, usage_type: text, model_id: text },
+  'system-prompts': { prompt_type: text, usage_type: text, locale: text, prompt: text },
+  'translation-labels': { locale: text, labels: free },
+  'user-keychain-values': { user_id: whole, key: text, value: text, type: text },
+  users: {
+    display_name: text,
+    username: text,
+    email: z.email(),
+    bio: text.nullable(),
+    avatar: text.nullable(),
+    ...made,
+  },
+}
+
+const SNAKE = '/api/acme/v1'
+/** Where the pages of the service itself find every member as it is declared. */
+const DECLARED = '/req/v1'
+
+/** What JSON:API forbids to be called `type`. */
+const typeOf: Record<string, string> = {
+  'ai-tools': 'toolType',
+  attachments: 'fileType',
+  connections: 'connectionType',
+  'mcp-servers': 'transport',
+  'user-keychain-values': 'keyType',
+}
+
+let world: Awaited<ReturnType<typeof startWorld>>
+beforeAll(async () => {
+  world = await startWorld()
+  return () => world.svc[Symbol.asyncDispose]()
+})
+
+const MIGRATION = '2026_11_20_120000_after_passkey_upgrade_labels'
+
+/** The service under another word and with members in snake case, with rows of every type. */
+async function startWorld() {
+  const svc = await startRooms({ BRAND: 'acme', JSONAPI_MEMBER_CASE: 'snake' })
+  const declared = clientOf(svc, svc.people.ada.token, DECLARED)
+  const admin = clientOf(svc, svc.people.admin.token, DECLARED)
+  const { model, provider } = await addCatalogue({ ...svc, admin })
+  const ofModel = { model: to('ai-models', model.external) }
+  await admin.create('ai-model-descriptions', { locale: 'en_US', description: 'Large.' }, ofModel)
+  await admin.create('system-models', { modelType: 'default', usageType: 'external' }, ofModel)
+  await admin.create('system-prompts', {
+    promptType: 'summary',
+    usageType: 'main',
+    locale: 'en_US',
+    prompt: 'Be brief.',
+  })
+  await svc.rows('insert into frontend_migrations (name) values ($1)', [MIGRATION])
+  const room = to('rooms', (await declared.create('rooms', { name: 'Chess' })).one.id)
+  const attachments = toMany('attachments', [await upload(svc, svc.people.ada.token)])
+  const { one: first } = await declared.create('room-messages', { content: CIPHERTEXT }, { room, attachments })
+  const reply = { room, thread: to('room-messages', first.id) }
+  await declared.create('room-messages', { content: CIPHERTEXT }, reply)
+  const { browser } = await signIn(svc, 'bea')
+  const snake = { admin: clientOf(svc, svc.people.admin.token, SNAKE), ada: clientOf(svc, svc.people.ada.token, SNAKE) }
+  return { svc, snake, declared: { admin, ada: declared }, browser, model, provider }
+}
+
+async function upload(svc: RoomsApp, token: string): Promise<string> {
+  const form = new FormData()
+  form.append('file', new Blob([PNG as Uint8Array<ArrayBuffer>]), 'dot.png')
+  const headers = { authorization: `Bearer ${token}` }
+  const response = await fetch(`${svc.url}${DECLARED}/attachments/actions/upload`, {
+    method: 'POST',
+    headers,
+    body: form,
+  })
+  const { data } = (await response.json()) as { data: { id: string } }
+  return data.id
+}
+
+/** Where each type is read: by the administrator where the catalogue is theirs, else by Ada. */
+const places: Record<string, { path: string; by?: 'ada' }> = {
+  ...Object.fromEntries(Object.keys(shapes).map((type) => [type, { path: `/${type}` }])),
+  attachments: { path: '/attachments', by: 'ada' },
+  configs: { path: '/configs/public' },
+  migrations: { path: '/migrations', by: 'ada' },
+  'room-members': { path: '/room-members', by: 'ada' },
+  'room-messages': { path: '/room-messages', by: 'ada' },
+  rooms: { path: '/rooms', by: 'ada' },
+  'translation-labels': { path: '/translation-labels/de_DE' },
+}
+
+const camel = (name: string) => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+
+test.each(Object.keys(places).filter((type) => !['connections', 'user-keychain-values'].includes(type)))(
+  'documents of %s have what front ends of earlier versions read, and the same members as they are declared',
+  async (type) => {
+    const { path, by = 'admin' } = places[type]!
+    const [snake, declared] = [await world.snake[by].get(path), await world.declared[by].get(path)]
+    const rows = [snake.one].flat()
+    const shape = z.looseObject(shapes[type]!)
+
+    expect([snake.status, declared.status]).toEqual([200, 200])
+    expect(rows.length).toBeGreaterThan(0)
+    for (const { attributes } of rows) {
+      expect(shape.safeParse(attributes).error?.issues ?? []).toEqual([])
+      expect(Object.keys(attributes).filter((name) => /[A-Z]/.test(name))).toEqual([])
+    }
+    const names = Object.keys([declared.one].flat()[0]!.attributes)
+    const linked = ['room_id', 'member_id', 'thread_id', 'user_id'].filter(
+      (name) => type.startsWith('room-') && name in shapes[type]!,
+    )
+    const wanted = Object.keys(shapes[type]!).filter((name) => !linked.includes(name) && name !== 'has_thread')
+    expect(names).toEqual(expect.arrayContaining(wanted.map((name) => (name === 'type' ? typeOf[type]! : camel(name)))))
+  },
+)
+
+test('a connection is called by the other word, leaves out what is nothing, and keeps the names within what a browser keeps', async () => {
+  const { body } = await world.browser.send('GET', `${SNAKE}/connections/acme`)
+  const { data } = body as { data: { id: string; attributes: Record<string, object> } }
+
+  expect(data.id).toBe('acme')
+  expect(data.attributes).toMatchObject({ type: 'internal_authenticated', userinfo: { username: 'bea' } })
+  expect(Object.keys(data.attributes['userinfo']!).sort()).toEqual([
+    'avatar',
+    'bio',
+    'email',
+    'hash',
+    'id',
+    'name',
+    'username',
+  ])
+  expect(data.attributes).not.toHaveProperty('migrations_to_apply')
+  const { body: none } = await world.browser.send('GET', `${SNAKE}/connections/svc`)
+  expect(none).toMatchObject({ errors: [{ status: '404' }] })
+})
+
+test('blocks of configuration stand under the other word with inner names as they are', async () => {
+  const { one } = await world.snake.ada.get('/configs/public')
+  const blocks = (one.attributes['list'] as Record<string, Record<string, object>>)['acme-core']!
+
+  expect(blocks['ai']).toEqual({
+    handle: '@acme',
+    acmeUserDisplayName: 'svc',
+    acmeUserUsername: 'svc',
+    acmeUserAvatar: expect.any(String),
+  })
+  expect(blocks['transfer']).toMatchObject({ baseUrl: world.svc.url, websocket: { key: 'acme', forceTls: false } })
+  expect(blocks['security']).toHaveProperty('passkeyAllowPaste')
+})
+
+test('labels are objects in each other, and one that others continue keeps its whole key', async () => {
+  const { one } = await world.snake.ada.get('/translation-labels/en_US')
+  const labels = one.attributes['labels'] as Record<string, unknown>
+
+  expect(labels).toMatchObject({ ai: { model: { detail: { flag: { openWeights: expect.any(String) } } } } })
+  expect(one).toMatchObject({ attributes: { locale: 'en-US' } })
+  expect([typeof labels['page'], typeof (labels['page'] as Record<string, unknown>)['error']]).toEqual([
+    'object',
+    'string',
+  ])
+  expect(labels['page.error.offline']).toEqual(expect.any(String))
+})
+
+test('keys are written with `type`, and the validator answers with nothing but itself', async () => {
+  const value = 'aXY=|dGFn|dGV4dA=='
+  const set = [{ key: 'publicKey', type: 'public_key', value }]
+  const stored = await world.browser.send('POST', `${SNAKE}/user-keychain-values/actions/batch-update`, {
+    body: { set: [...set, { key: 'chess', key_type: 'room_key', value }] },
+  })
+  const { status, body, headers } = await world.browser.send('GET', `${SNAKE}/user-keychain-values/actions/validator`)
+
+  const rows = (stored.body as { data: { attributes: object }[] }).data
+  const shape = z.looseObject(shapes['user-keychain-values']!)
+  expect(rows.map(({ attributes }) => shape.safeParse(attributes).success)).not.toContain(false)
+  expect(rows).toContainEqual(
+    expect.objectContaining({ attributes: { user_id: expect.any(Number), key: 'chess', type: 'room_key', value } }),
+  )
+  expect([status, body, headers.get('content-type')]).toEqual([
+    200,
+    { validator: value },
+    'application/json; charset=utf-8',
+  ])
+})
+
+test('a filter with 1 means tools of any model, queries and errors name members as they are written', async () => {
+  const assigned = await world.snake.admin.get('/ai-tools?include=server&filter[assigned]=1')
+  const none = await world.snake.admin.get('/ai-tools?filter[assigned]=0')
+  const sorted = await world.snake.admin.get(
+    '/ai-models?include=provider&sort=-model_id&fields[ai-tools]=type&fields[ai-models]=model_id,tool_ids',
+  )
+  const foreign = await world.snake.admin.get('/ai-models?sort=modelId')
+  const wrong = await world.snake.admin.update('ai-models', world.model.main, { model_id: '' })
+
+  expect(assigned.list.length).toBeGreaterThan(0)
+  expect(assigned.list.length + none.list.length).toBe((await world.snake.admin.get('/ai-tools')).list.length)
+  expect(Object.keys(sorted.list[0]!.attributes)).toEqual(['model_id', 'tool_ids'])
+  expect(foreign.errors).toMatchObject([{ source: { parameter: 'sort' } }])
+  expect(wrong.errors).toMatchObject([{ source: { pointer: '/data/attributes/model_id' } }])
+})
+
+test('pages of the service itself go on working under another word and another case', async () => {
+  const page = await world.browser.send('GET', '/profile')
+  const saved = await world.browser.send('PATCH', `${DECLARED}/users/${await ownId()}`, {
+    body: { data: { type: 'users', id: await ownId(), attributes: { displayName: 'Bea' } } },
+    headers: { 'content-type': 'application/vnd.api+json', 'sec-fetch-site': 'same-origin' },
+  })
+
+  expect(page.text).toContain(`data-brand="acme" data-api="${DECLARED}"`)
+  expect(saved.body).toMatchObject({ data: { attributes: { displayName: 'Bea' } }, meta: { _acme_sync_log: [] } })
+})
+
+async function ownId(): Promise<string> {
+  const { body } = await world.browser.send('GET', `${SNAKE}/users/me`)
+  return (body as { data: { id: string } }).data.id
+}
