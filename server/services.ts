@@ -1,6 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify'
 import type { ReachedLimit } from '../entities/ai/usage-notice.sql.ts'
-import type { Sql } from '../entities/sql/statement.ts'
 import manifest from '../package.json' with { type: 'json' }
 import { extend } from '../routers/core/extension.ts'
 import { createHooks, type HookRegistry } from '../routers/core/hooks.ts'
@@ -11,6 +10,7 @@ import { lockKeychain } from '../routers/identity/keychain-lock.ts'
 import { resources } from '../routers/index.ts'
 import type { CredentialWatch } from '../routers/ports/credential-watch.ts'
 import type { KeyValueStore } from '../routers/ports/key-value-store.ts'
+import type { Places } from '../routers/ports/places.ts'
 import type { Vault } from '../routers/ports/vault.ts'
 import { createCatalogue } from '../routers/resource/catalogue.ts'
 import { letGoOfAttachments } from '../routers/rooms/attachments/remove.ts'
@@ -18,6 +18,7 @@ import { letGoOfRooms } from '../routers/rooms/erase-member.ts'
 import { noteProfile } from '../routers/rooms/note-profile.ts'
 import { askForNewKeysOf } from '../routers/rooms/require-rekey.ts'
 import { createGateway } from './ai/gateway.ts'
+import { followChanges } from './changes.ts'
 import { readModelConfig } from './config/ai-config.ts'
 import { loadExtensions } from './config/extensions.ts'
 import { loadFrontendMigrations } from './config/frontend-migrations.ts'
@@ -32,14 +33,9 @@ import { type Authenticator, createAuthenticator } from './http/credentials.ts'
 import { openLogin } from './login/index.ts'
 import { createHealthChecks } from './ops/health-checks.ts'
 import { createHealthTimer } from './ops/health-timer.ts'
-import { createSubscriptions } from './realtime/subscriptions.ts'
-import { createChangeBus } from './stores/change-bus.ts'
-import { LoggedStreams } from './stores/change-streams.ts'
-import { watchCredentials } from './stores/credential-watch.ts'
 import { createFileStore } from './stores/file-store.ts'
 import { createJobQueue, type DatabaseJobQueue } from './stores/job-queue.ts'
 import { createKeyValue } from './stores/key-value.ts'
-import { createRoomDirectory } from './stores/room-directory.ts'
 import { createStorage } from './stores/storage.ts'
 import { createUsageLedger } from './stores/usage-ledger.ts'
 import { cookieSecret, createVault, realtimeSecret } from './stores/vault.ts'
@@ -49,6 +45,9 @@ export interface ServiceBundle {
   services: Services
   authenticator: Authenticator
   credentials: CredentialWatch
+  places: Places
+  /** The name of this process among those that share a store. */
+  replica: string
   /** What the cookies of sessions are signed with: the first signs, all are believed. */
   cookieSecrets: string[]
   /** Takes no job before it is told to. */
@@ -70,8 +69,8 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
   const settings = settingsOf(env, appKey)
   const vault = createVault(appKey, env.APP_PREVIOUS_KEYS)
   const hooks = listen(createHooks())
-  const { close: closeKeyValue, ...keyValue } = await createKeyValue(env.REDIS_URL)
-  const { close: closeChanges, credentials, ...changes } = await followChanges(env, sql, log)
+  const { close: closeKeyValue, places, replica, ...keyValue } = await createKeyValue(env.REDIS_URL)
+  const { close: closeChanges, credentials, ...changes } = await followChanges({ env, sql, log, places })
   const models = createGateway(vault)
   const authenticator = createAuthenticator(sql, settings, log)
   const jobQueue = createJobQueue({ pool, log })
@@ -106,21 +105,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
     await Promise.all([texts.close(), models.close(), closeKeyValue(), changes.changeBus.close()])
   }
   const cookieSecrets = [appKey, ...env.APP_PREVIOUS_KEYS].map(cookieSecret)
-  return { services, authenticator, credentials, cookieSecrets, jobQueue, close }
-}
-
-async function followChanges(env: Env, sql: Sql, log: FastifyBaseLogger) {
-  const changeBus = await createChangeBus(env.REDIS_URL, log)
-  const changeStreams = new LoggedStreams({ sql, bus: changeBus, log })
-  const credentials = watchCredentials(sql, env.SESSION_LIFETIME)
-  const quotas = { max: env.SUBSCRIPTIONS_MAX, maxPerPerson: env.SUBSCRIPTIONS_PER_PERSON }
-  const close = () => {
-    changeStreams.close()
-    credentials.close()
-  }
-  const subscriptions = createSubscriptions(credentials, quotas)
-  const roomDirectory = createRoomDirectory(sql, changeBus)
-  return { changeBus, changeStreams, credentials, roomDirectory, subscriptions, close }
+  return { services, authenticator, credentials, places, replica, cookieSecrets, jobQueue, close }
 }
 
 const storesOf = (env: Env, vault: Vault): Pick<Services, 'storage' | 'files' | 'uploads'> => ({

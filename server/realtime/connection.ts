@@ -49,6 +49,8 @@ export class Connection {
   readonly credentials = new Map<string, Promise<(() => void) | undefined>>()
   /** Known from the first subscription on. */
   person: number | undefined
+  /** Whether the person may have it beside their others. */
+  place: Promise<boolean> | undefined
   readonly openedAt = performance.now()
   heardAt = this.openedAt
   isPinged = false

@@ -1,4 +1,5 @@
 import { codes } from '../../facades/realtime/close-codes.ts'
+import type { Places } from '../../routers/ports/places.ts'
 import type { Connection } from './connection.ts'
 
 /** How long a connection without a subscription is left in peace when there is no room, in milliseconds. */
@@ -8,6 +9,7 @@ const NAMELESS_MS = 10_000
 const MAX_TICK_MS = 1000
 
 interface ConnectionsOptions {
+  places: Places
   max: number
   maxPerPerson: number
   /** In milliseconds. */
@@ -18,7 +20,6 @@ interface ConnectionsOptions {
 export class Connections {
   readonly #options: ConnectionsOptions
   readonly #all = new Set<Connection>()
-  readonly #perPerson = new Map<number, number>()
   readonly #timer: NodeJS.Timeout
 
   constructor(options: ConnectionsOptions) {
@@ -31,7 +32,7 @@ export class Connections {
   }
 
   get people(): number {
-    return this.#perPerson.size
+    return new Set([...this.#all].flatMap(({ person }) => person ?? [])).size
   }
 
   [Symbol.iterator]() {
@@ -46,20 +47,17 @@ export class Connections {
   }
 
   remove(connection: Connection): void {
-    if (!this.#all.delete(connection) || connection.person === undefined) return
-    const left = (this.#perPerson.get(connection.person) ?? 1) - 1
-    if (left > 0) this.#perPerson.set(connection.person, left)
-    else this.#perPerson.delete(connection.person)
+    const { person, place } = connection
+    if (!this.#all.delete(connection) || person === undefined) return
+    void place?.then((isTaken) => isTaken && this.#options.places.giveBack(placeOf(person)))
   }
 
-  /** Says whose a connection is; whether they may have one more. */
-  claim(connection: Connection, person: number): boolean {
-    if (connection.person === person) return true
-    const count = this.#perPerson.get(person) ?? 0
-    if (count >= this.#options.maxPerPerson) return false
+  /** Says whose a connection is; whether they may have one more, at all replicas. Asks once for a connection. */
+  async claim(connection: Connection, person: number): Promise<boolean> {
+    if (!this.#all.has(connection)) return false
     connection.person = person
-    this.#perPerson.set(person, count + 1)
-    return true
+    connection.place ??= this.#options.places.take(placeOf(person), this.#options.maxPerPerson)
+    return connection.place
   }
 
   close(): void {
@@ -88,3 +86,5 @@ export class Connections {
     }
   }
 }
+
+const placeOf = (person: number) => `connections:${person}`

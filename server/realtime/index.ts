@@ -9,6 +9,7 @@ import type { ChangeBus } from '../../routers/ports/change-bus.ts'
 import type { ChangeStreams } from '../../routers/ports/change-streams.ts'
 import type { CredentialWatch } from '../../routers/ports/credential-watch.ts'
 import type { HealthResult } from '../../routers/ports/health.ts'
+import type { Places } from '../../routers/ports/places.ts'
 import type { ReplicaStats } from '../../routers/rooms/realtime/replicas.ts'
 import type { Env } from '../config/settings.ts'
 import type { DrainTimes } from '../http/drain.ts'
@@ -35,6 +36,9 @@ interface RealtimeOptions {
   env: Env
   services: Services
   credentials: CredentialWatch
+  places: Places
+  /** The name of this one. */
+  replica: string
   server: Server
 }
 
@@ -52,7 +56,7 @@ export class Realtime {
   readonly #stopReporting: () => void
   #isDraining = false
 
-  constructor({ env, services, credentials, server }: RealtimeOptions) {
+  constructor({ env, services, credentials, places, replica, server }: RealtimeOptions) {
     const { settings, changeBus: bus, roomDirectory: directory, kv } = services
     const { baseUrl, realtime: keys } = settings
     this.#streams = services.changeStreams
@@ -60,11 +64,12 @@ export class Realtime {
     this.#handshakesPerSecond = env.REALTIME_HANDSHAKES_PER_SECOND
     this.#stopReporting = services.hooks.on('health-check', ({ results }) => this.#report(results, bus))
     this.#connections = new Connections({
+      places,
       max: env.REVERB_APP_MAX_CONNECTIONS,
       maxPerPerson: env.REALTIME_CONNECTIONS_PER_PERSON,
       pingInterval: env.REVERB_APP_PING_INTERVAL,
     })
-    this.#replicas = new Replicas({ kv, bus, stats: () => this.#stats() })
+    this.#replicas = new Replicas({ own: replica, kv, bus, stats: () => this.#stats() })
     this.#presence = new Presence({ kv, bus, replicas: this.#replicas })
     this.#channels = new Channels(services.changeStreams, this.#presence)
     const { connections, channels } = this.#parts

@@ -1,14 +1,14 @@
-import { randomUUID } from 'node:crypto'
 import type { ChangeBus } from '../../routers/ports/change-bus.ts'
 import type { KeyValueStore } from '../../routers/ports/key-value-store.ts'
 import { ASKED, REPLICA, type ReplicaReport, type ReplicaStats } from '../../routers/rooms/realtime/replicas.ts'
+import { REPLICA_TTL_MS, replicaKey } from '../stores/places.ts'
 
-/** How long a replica is believed to live after its last sign of life, in milliseconds. */
-const TTL_MS = 15_000
 const BEAT_MS = 3000
 const GREETING_MS = 50
 
 interface ReplicasOptions {
+  /** The name of this one. */
+  own: string
   kv: KeyValueStore
   bus: ChangeBus
   stats: () => ReplicaStats
@@ -23,7 +23,7 @@ interface ReplicasListener {
 
 /** The other replicas that live, and what this one tells them of itself. */
 export class Replicas {
-  readonly own = randomUUID()
+  readonly own: string
   readonly #options: ReplicasOptions
   readonly #others = new Set<string>()
   readonly #listeners: ReplicasListener[] = []
@@ -33,6 +33,7 @@ export class Replicas {
 
   constructor(options: ReplicasOptions) {
     this.#options = options
+    this.own = options.own
     const told = (topic: string, content: unknown) => {
       if (topic === ASKED) this.#tell()
       if (topic === REPLICA) this.#heard((content as ReplicaReport).replica)
@@ -59,7 +60,7 @@ export class Replicas {
     clearInterval(this.#timer)
     this.#stopListening()
     // A killed one is missed later.
-    this.#options.kv.delete(keyOf(this.own)).catch(() => {})
+    this.#options.kv.delete(replicaKey(this.own)).catch(() => {})
   }
 
   /** Makes itself known, and has the others do so, as soon as the bus carries both ways. */
@@ -85,9 +86,9 @@ export class Replicas {
 
   async #beat(): Promise<void> {
     const { kv } = this.#options
-    await kv.set(keyOf(this.own), '1', TTL_MS)
+    await kv.set(replicaKey(this.own), '1', REPLICA_TTL_MS)
     this.#tell()
-    for (const replica of this.#others) if ((await kv.get(keyOf(replica))) === undefined) this.#lose(replica)
+    for (const replica of this.#others) if ((await kv.get(replicaKey(replica))) === undefined) this.#lose(replica)
   }
 
   #lose(replica: string): void {
@@ -95,5 +96,3 @@ export class Replicas {
     for (const { gone } of this.#listeners) gone(replica)
   }
 }
-
-const keyOf = (replica: string) => `replica:${replica}`

@@ -78,7 +78,7 @@ export class Subscriber {
     const person = Number(grant.user_id)
     if (connection.person !== undefined && connection.person !== person)
       throw new Refused(401, 'The connection is another person’s.')
-    if (!connections.claim(connection, person))
+    if (!(await connections.claim(connection, person)))
       return connection.close(codes.tooManyConnections, 'You have too many connections.')
     const credential = credentialOf(grant)
     if (!(await holdCredential(credentials, connection, credential))) throw new Refused(401, 'You are signed out.')

@@ -1,51 +1,46 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Problem } from '../../routers/core/problems.ts'
 import type { CredentialWatch } from '../../routers/ports/credential-watch.ts'
+import type { Places } from '../../routers/ports/places.ts'
 import type { Subscriber, Subscriptions } from '../../routers/ports/subscriptions.ts'
-
-interface SubscriptionQuotas {
-  max: number
-  maxPerPerson: number
-}
 
 /** Subscriptions are ended in so many slices, or in slices of this size, so that their clients do not all come back at once. */
 const SLICES = 20
 const MIN_SLICE = 50
 
-export function createSubscriptions(credentials: CredentialWatch, quotas: SubscriptionQuotas): Subscriptions {
+interface SubscriptionsOptions {
+  credentials: CredentialWatch
+  places: Places
+  /** In this process. */
+  max: number
+  /** At all replicas. */
+  maxPerPerson: number
+}
+
+export function createSubscriptions({ credentials, places, max, maxPerPerson }: SubscriptionsOptions): Subscriptions {
   const open = new Set<Subscriber>()
-  const perPerson = new Map<number, number>()
   let isDraining = false
-
-  function enter(subscriber: Subscriber): void {
-    const own = perPerson.get(subscriber.person) ?? 0
-    if (isDraining) throw new Problem('unavailable')
-    if (open.size >= quotas.max) throw new Problem('busy')
-    if (own >= quotas.maxPerPerson)
-      throw new Problem('too_many_requests', { detail: 'You have too many subscriptions.' })
-    open.add(subscriber)
-    perPerson.set(subscriber.person, own + 1)
-  }
-
-  function leave(subscriber: Subscriber): void {
-    if (!open.delete(subscriber)) return
-    const left = (perPerson.get(subscriber.person) ?? 1) - 1
-    if (left > 0) perPerson.set(subscriber.person, left)
-    else perPerson.delete(subscriber.person)
-  }
 
   return {
     async open(subscriber) {
-      enter(subscriber)
+      if (isDraining) throw new Problem('unavailable')
+      if (open.size >= max) throw new Problem('busy')
+      open.add(subscriber)
+      const cleanUp: (() => void)[] = [() => open.delete(subscriber)]
+      const close = () => {
+        for (const step of cleanUp) step()
+      }
       try {
+        const place = `subscriptions:${subscriber.person}`
+        if (!(await places.take(place, maxPerPerson)))
+          throw new Problem('too_many_requests', { detail: 'You have too many subscriptions.' })
+        cleanUp.push(() => places.giveBack(place))
         const stop = await credentials.watch(subscriber.credential, () => subscriber.signedOut())
         if (!stop) throw new Problem('signed_out')
-        return () => {
-          stop()
-          leave(subscriber)
-        }
+        cleanUp.push(stop)
+        return close
       } catch (error) {
-        leave(subscriber)
+        close()
         throw error
       }
     },

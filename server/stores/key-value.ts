@@ -1,6 +1,9 @@
+import { randomUUID } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { AnswerStore, KeyValueStore } from '../../routers/ports/key-value-store.ts'
+import type { Places } from '../../routers/ports/places.ts'
 import type { RateLimiter } from '../../routers/ports/rate-limiter.ts'
+import { placesInProcess } from './places.ts'
 import { limiterInProcess } from './rate-limiter.ts'
 
 /** The key-value stores and what counts in them. In process each purpose has room of its own, and pushes out no other. */
@@ -8,13 +11,16 @@ export interface KeyValue {
   kv: KeyValueStore
   answers: AnswerStore
   limiter: RateLimiter
+  places: Places
+  /** The name of this process among those that share the store. */
+  replica: string
   close(): Promise<void>
 }
 
 /** In Redis where there is an address, else in this process. */
 export async function createKeyValue(redisUrl: string | undefined): Promise<KeyValue> {
   // Its client is loaded only where there is a server to talk to.
-  return redisUrl ? (await import('./redis.ts')).inRedis(redisUrl) : inProcess()
+  return redisUrl ? (await import('./redis.ts')).inRedis(redisUrl, randomUUID()) : inProcess()
 }
 
 /** Characters of all keys and values of a store: what was not used for longest goes first. */
@@ -24,6 +30,8 @@ const inProcess = (): KeyValue => ({
   kv: { ...valuesInProcess(), ping: async () => {} },
   answers: valuesInProcess(),
   limiter: limiterInProcess(),
+  places: placesInProcess(),
+  replica: randomUUID(),
   close: async () => {},
 })
 

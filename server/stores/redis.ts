@@ -1,12 +1,13 @@
 import { Redis } from 'ioredis'
 import { Problem } from '../../routers/core/problems.ts'
 import type { KeyValueStore } from '../../routers/ports/key-value-store.ts'
+import { placesInRedis } from './places.ts'
 import { limiterInRedis } from './rate-limiter.ts'
 
 const PREFIX = 'svc:'
 
-/** The key-value store in Redis, shared by all replicas. */
-export function inRedis(url: string) {
+/** The key-value store in Redis, shared by all replicas. `replica` is the name of this one. */
+export function inRedis(url: string, replica: string) {
   const redis = openClient(url)
   const ready = new Promise<void>((done) => redis.once('ready', done))
   const connected = async () => {
@@ -34,11 +35,17 @@ export function inRedis(url: string) {
       await redis.ping()
     },
   })
+  const places = placesInRedis({ redis, connected, replica })
   return {
     kv: values,
     answers: values,
     limiter: limiterInRedis(redis, connected),
-    close: async () => void redis.disconnect(),
+    places,
+    replica,
+    close: async () => {
+      places.close()
+      redis.disconnect()
+    },
   }
 }
 

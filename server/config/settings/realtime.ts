@@ -18,7 +18,7 @@ export const realtimeShape = {
     .describe('How long a real-time connection is silent before it is pinged; another as long, and it is closed'),
   REVERB_APP_MAX_CONNECTIONS: count(10_000, 1).describe('Largest number of real-time connections of a process'),
   REALTIME_CONNECTIONS_PER_PERSON: count(50, 1).describe(
-    'Largest number of real-time connections of a person to a process',
+    'Largest number of real-time connections of a person at a time, at all replicas together',
   ),
   REALTIME_CHANNELS_PER_CONNECTION: count(500, 1, 5000).describe(
     'To how many channels a real-time connection may subscribe',
@@ -27,7 +27,7 @@ export const realtimeShape = {
     'How many real-time connections a process takes a second; others wait for their turn',
   ),
   SUBSCRIPTIONS_PER_PERSON: count(100, 1).describe(
-    'How many streams of changes a person may follow at a time, by server-sent events, in a process',
+    'How many streams of changes a person may follow at a time, by server-sent events, at all replicas together',
   ),
   SUBSCRIPTIONS_MAX: count(10_000, 1).describe(
     'How many streams of changes are followed at a time, by server-sent events, in a process',
