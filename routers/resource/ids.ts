@@ -10,7 +10,13 @@ export interface IdFormat {
   sql(row: string): string
 }
 
+/** PostgreSQL numbers no row beyond it. */
+const LAST_ROW = 2 ** 31 - 1
+
 /** The number of a row, as text. */
-export const resourceId = z.string().regex(/^[1-9]\d{0,8}$/)
+export const resourceId = z
+  .string()
+  .regex(/^[1-9]\d{0,9}$/, { abort: true })
+  .refine((id) => Number(id) <= LAST_ROW)
 
 export const rowIds: IdFormat = { schema: resourceId, keyOf: Number, sql: (row) => `${row}.id::text` }

@@ -12,7 +12,7 @@ import {
 import type { ParameterBinder, SqlPredicate } from '../../entities/sql/scope.ts'
 import { isoTime } from '../../entities/sql/statement.ts'
 import { attribute, one, resource, timestamps } from '../resource/declare.ts'
-import type { IdFormat } from '../resource/ids.ts'
+import { type IdFormat, resourceId } from '../resource/ids.ts'
 import type { RecordOf } from '../resource/record.ts'
 
 /** The roles that people have. */
@@ -20,7 +20,10 @@ export const personRole = z.enum(['admin', 'editor', 'viewer'])
 
 /** A membership has the number of its row, an invitation a word in front of it. */
 const memberIds: IdFormat = {
-  schema: z.string().regex(/^(invitation-)?[1-9]\d{0,8}$/),
+  schema: z
+    .string()
+    .regex(/^(invitation-)?[1-9]\d{0,9}$/, { abort: true })
+    .refine((id) => resourceId.safeParse(id.replace('invitation-', '')).success),
   keyOf: (id) => Number(id.replace('invitation-', '')),
   sql: (row) => `case when ${row}.state = 'invited' then 'invitation-' else '' end || ${row}.id`,
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { to } from '../kit/json-api/client.ts'
+import { clientOf, to } from '../kit/json-api/client.ts'
 import { openEcho, type Websocket } from '../kit/realtime/echo.ts'
 import { openPusher } from '../kit/realtime/pusher.ts'
 import { join, makeRoom, type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
@@ -67,4 +67,21 @@ describe('an unmodified laravel-echo', () => {
     ])
     expect([typed, own]).toEqual([[{ user: 'ada', typing: true }], []])
   })
+})
+
+// The last one, as nobody can be added after it.
+test('the person with the largest of all ids subscribes to their own channel, and hears of their rooms', async () => {
+  const largest = 2 ** 31 - 1
+  await svc.rows(`select setval(pg_get_serial_sequence('users', 'id'), $1, false)`, [largest])
+  const { id, token } = await svc.user({ abilities: ['read', 'write'] })
+  using client = openPusher(svc.url, { token })
+  await client.subscribe(`private-User.${id}`)
+
+  const { one } = await clientOf(svc, token).create('rooms', { name: 'Chess' })
+  await client.until('change', 1)
+
+  expect(id).toBe(largest)
+  expect(client.dataOf('change')).toMatchObject([{ kind: 'rooms.created', subject: one.id }])
+  const refused = client.subscribe(`private-User.${largest + 1}`)
+  await expect(refused).rejects.toMatchObject({ status: 404 })
 })

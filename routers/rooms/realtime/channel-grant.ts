@@ -1,11 +1,12 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
+import { resourceId } from '../../resource/ids.ts'
 
 /** What others in a presence channel see of somebody. */
 const userInfo = z.strictObject({ name: z.string(), username: z.string() })
 
 const grant = z.strictObject({
-  user_id: z.string().regex(/^[1-9]\d{0,8}$/),
+  user_id: resourceId,
   user_info: userInfo,
   /** By what the person called: the subscription ends with it. */
   session: z.string().max(64).optional(),

@@ -1,4 +1,5 @@
 import type { RoomDirectory } from '../../ports/room-directory.ts'
+import { resourceId } from '../../resource/ids.ts'
 
 /** What a channel is of. A `presence-` channel is private, too, and tells who is in it. */
 export type Channel =
@@ -9,8 +10,8 @@ export type Channel =
 /** Reads the name of a channel; undefined where there is none of this name. */
 export function readChannel(name: string): Channel | undefined {
   if (name === 'private-AllUsers') return { of: 'everybody' }
-  const [, person] = /^private-User\.([1-9]\d{0,8})$/.exec(name) ?? []
-  if (person) return { of: 'person', id: Number(person) }
+  const [, person] = /^private-User\.(\d+)$/.exec(name) ?? []
+  if (person) return resourceId.safeParse(person).success ? { of: 'person', id: Number(person) } : undefined
   const [, kind, slug] = /^(private|presence)-Rooms\.([A-Za-z0-9-]{1,140})$/.exec(name) ?? []
   return slug ? { of: 'room', slug, isPresence: kind === 'presence' } : undefined
 }

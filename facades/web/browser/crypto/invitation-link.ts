@@ -23,7 +23,7 @@ const sha256 = async (text: string) => new Uint8Array(await crypto.subtle.digest
 export const invitationFragment = (id: string, secret: string) => `#${id}.${secret}`
 
 export function readInvitationFragment(fragment: string): { id: string; secret: string } {
-  const [, id, secret] = /^#(invitation-[1-9]\d{0,8})\.([0-9a-f]{32})$/.exec(fragment) ?? []
+  const [, id, secret] = /^#(invitation-[1-9]\d{0,9})\.([0-9a-f]{32})$/.exec(fragment) ?? []
   if (!id || !secret) throw new Malformed('This is not the link of an invitation.')
   return { id, secret }
 }
