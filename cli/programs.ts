@@ -1,6 +1,7 @@
 import { defineCommand, type SubCommandsDef } from 'citty'
 import type { CommandContext } from './command-context.ts'
 import { updateAvatar } from './commands/avatar.ts'
+import { completion } from './commands/completion.ts'
 import { limits } from './commands/limits.ts'
 import { users } from './commands/list-users.ts'
 import { makeMigration } from './commands/make-migration.ts'
@@ -42,6 +43,7 @@ export const svc: Program = {
     migrate: migrate(context),
     restored: restored(context),
     'migration:make': makeMigration(context),
+    completion: completion(context, 'svc', () => svc.commands(context)),
   }),
 }
 
@@ -53,6 +55,7 @@ export const svcConsole: Program = {
     'app:token': token(context),
     'app:removeuser': removeUser(context),
     'hawki:update-avatar': updateAvatar(context),
+    completion: completion(context, 'svc-console', () => svcConsole.commands(context)),
   }),
 }
 

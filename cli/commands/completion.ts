@@ -1,0 +1,27 @@
+import { defineCommand, type SubCommandsDef } from 'citty'
+import { z } from 'zod'
+import type { CommandContext } from '../command-context.ts'
+import { scriptOf, shells, wordsOf } from '../completion.ts'
+
+/** For the start file of a shell: `eval "$(svc completion bash)"`. */
+export const completion = (context: CommandContext, program: string, commands: () => SubCommandsDef) =>
+  defineCommand({
+    meta: {
+      description: `Print a script with which a shell completes commands and flags: eval "$(${program} completion bash)"`,
+    },
+    args: { shell: { type: 'positional', required: false, description: shells.join(' or ') } },
+    async run({ args }) {
+      const shell = await context.prompts.text({
+        flag: 'SHELL',
+        given: args.shell,
+        message: 'For which shell',
+        schema: z.enum(shells),
+      })
+      const script = scriptOf(shell, program, await wordsOf(commands()))
+      await context.write(
+        (async function* () {
+          yield script
+        })(),
+      )
+    },
+  })
