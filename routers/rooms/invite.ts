@@ -33,13 +33,18 @@ export async function invite(ctx: Context, inviter: number, input: InvitationInp
   return getRow(ctx, roomMembers, invitationId(key))
 }
 
-interface Inviting {
+export interface Inviting {
   em: EntityManager
   changes: ChangeRecorder
   inviter: number
 }
 
-async function putInto(ctx: Context, { em, changes, inviter }: Inviting, input: InvitationInput): Promise<number> {
+/** Within a transaction. */
+export async function putInto(
+  ctx: Context,
+  { em, changes, inviter }: Inviting,
+  input: InvitationInput,
+): Promise<number> {
   const { user = null, proofHash = null, role, wrappedKey, keyEpoch } = input
   const person = user === null ? null : Number(user)
   // In the order in which everybody locks: first the people, then the room.

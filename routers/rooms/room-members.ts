@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
+import { findInvitationsOf } from '../../entities/rooms/room.sql.ts'
 import { RoomMember } from '../../entities/rooms/room-member.ts'
 import { takes } from '../core/body-size.ts'
 import { changing } from '../core/changes.ts'
@@ -17,6 +18,7 @@ import { accept, preview } from './accept.ts'
 import { deleteFiles } from './delete-files.ts'
 import { type InRoom, removeMember, settleRoom, withdrawInvitationsBy } from './end-membership.ts'
 import { type InvitationInput, invite } from './invite.ts'
+import { invitationsByName, inviteByName } from './invite-by-name.ts'
 import { invitationId, type MemberRecord, roomMembers } from './members.ts'
 import { noteInvitations, noteWithdrawn } from './note-invitations.ts'
 import { lockRoomById } from './room-access.ts'
@@ -25,6 +27,8 @@ type RoleChange = UpdateInput<typeof roomMembers>
 type Removal = Pick<RoleChange, 'id' | 'ifVersion'>
 
 const id = roomMembers.ids.schema
+/** As many as one answer lists. */
+const MAX_INVITATIONS = 200
 const invitationAndProof = z.strictObject({ id, proof: z.string().min(1).max(200).optional() })
 
 export const roomMembersRouter = router({
@@ -34,6 +38,18 @@ export const roomMembersRouter = router({
     .meta({ ...exposes(roomMembers, 'create'), ...about('Invite somebody to a room.'), ...takes('record') })
     .input(createInput(roomMembers))
     .mutation(({ ctx, input }) => invite(ctx, ctx.caller.person.id, input as InvitationInput)),
+
+  inviteByName: userWith('write')
+    .meta({ ...about('Invite people to a room by their usernames: all of them, or nobody.'), ...takes('room keys') })
+    .input(invitationsByName)
+    .mutation(({ ctx, input }) => inviteByName(ctx, ctx.caller.person.id, input)),
+
+  invitations: userWith('read')
+    .meta(about('List the invitations that the caller can accept.'))
+    .query(async ({ ctx }): Promise<MemberRecord[]> => {
+      const found = await ctx.services.sql(findInvitationsOf, [ctx.caller.person.id, MAX_INVITATIONS])
+      return Promise.all(found.map(({ id }) => getRow(ctx, roomMembers, invitationId(id))))
+    }),
 
   /** By POST, so that the proof stands in no address and no log. */
   preview: rowAction(roomMembers, 'preview', userWith('read'))

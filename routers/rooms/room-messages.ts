@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
+import { findMessageByNumber } from '../../entities/rooms/room.sql.ts'
 import { eraseMessage, lockRoomOfMessage } from '../../entities/rooms/room-message.sql.ts'
 import {
   deletableMessages,
@@ -14,10 +15,12 @@ import {
 import { takes } from '../core/body-size.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
+import { Problem } from '../core/problems.ts'
 import { runNamed } from '../core/run-named.ts'
-import { router, userWith } from '../core/trpc.ts'
+import { about, router, userWith } from '../core/trpc.ts'
 import { attribute, many, one, resource, sortedTimestamps, time } from '../resource/declare.ts'
 import { exposes } from '../resource/exposure.ts'
+import { resourceId } from '../resource/ids.ts'
 import type { RecordOf } from '../resource/record.ts'
 import { lockRow, type Version } from '../verbs/lock.ts'
 import { getRow, reads } from '../verbs/read.ts'
@@ -32,6 +35,7 @@ import { type Sending, sendMessage } from './send-message.ts'
 const number = z
   .string()
   .describe('`12.000`, of a reply to it `12.001`: without a hole in its room, sorted as numbers.')
+const givenNumber = z.string().regex(/^\d{1,9}\.\d{3,9}$/, { error: 'must be the number of a message, such as 12.000' })
 const clientId = z
   .string()
   .regex(/^[\x21-\x7e]{1,64}$/, { error: 'must be 1 to 64 visible characters' })
@@ -89,6 +93,15 @@ export const roomMessages = resource({
 
 export const roomMessagesRouter = router({
   ...reads(roomMessages),
+
+  find: userWith('read')
+    .meta(about('Read a message by its number in a room.'))
+    .input(z.strictObject({ room: resourceId, number: givenNumber }))
+    .query(async ({ ctx, input }): Promise<RecordOf<typeof roomMessages>> => {
+      const [found] = await ctx.services.sql(findMessageByNumber, [input.room, ...input.number.split('.').map(Number)])
+      if (!found) throw new Problem('not_found', { detail: 'There is no such message.' })
+      return getRow(ctx, roomMessages, found.id, ['member', 'attachments'])
+    }),
 
   create: userWith('write')
     .meta({ ...exposes(roomMessages, 'create'), ...takes('long text') })

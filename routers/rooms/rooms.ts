@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { AI_USER_ID } from '../../entities/identity/user.ts'
+import { findRoomBySlug } from '../../entities/rooms/room.sql.ts'
 import { administeredRooms, Room, removableRooms, visibleRooms } from '../../entities/rooms/room.ts'
 import { memberRoles, RoomMember, roomsOfViewer, unreadCount, viewerRole } from '../../entities/rooms/room-member.ts'
 import { messagesInRoom } from '../../entities/rooms/room-message.ts'
@@ -103,6 +104,15 @@ type RoomChange = UpdateInput<typeof rooms>
 
 export const roomsRouter = router({
   ...reads(rooms),
+
+  find: userWith('read')
+    .meta(about('Read a room by its slug.'))
+    .input(z.strictObject({ slug: z.string().max(200) }))
+    .query(async ({ ctx, input }): Promise<RecordOf<typeof rooms>> => {
+      const [found] = await ctx.services.sql(findRoomBySlug, [input.slug])
+      if (!found) throw new Problem('not_found', { detail: 'There is no such room.' })
+      return getRow(ctx, rooms, found.id)
+    }),
 
   changesSince: rowAction(rooms, 'changes', userWith('read'))
     .meta(about('Read what has changed in a room since a position: the room, its members, messages and read marks.'))

@@ -95,6 +95,8 @@ const table: { open: string; by?: Ability; to: string }[] = [
   { open: 'a user', by: 'read', to: 'roomMessages.list roomMessages.get roomMessages.related' },
   { open: 'a user', by: 'write', to: 'roomMessages.create roomMessages.update roomMessages.delete rooms.markRead' },
   { open: 'a user', by: 'read', to: 'conversations.list conversations.get conversations.messages attachments.find' },
+  { open: 'a user', by: 'read', to: 'rooms.find roomMessages.find roomMembers.invitations' },
+  { open: 'a user', by: 'write', to: 'roomMembers.inviteByName' },
   { open: 'a user', by: 'write', to: 'conversations.create conversations.update conversations.delete' },
   {
     open: 'a user',

@@ -9,7 +9,17 @@ import { sendWith, upload } from '../kit/rooms/attachments.ts'
 import { follow, type Sight, sightOf } from '../kit/rooms/follower.ts'
 import { rekey } from '../kit/rooms/keys.ts'
 import { send } from '../kit/rooms/messages.ts'
-import { accept, invite, join, makeRoom, membershipOf, newLink, type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
+import {
+  accept,
+  invite,
+  join,
+  KEY,
+  makeRoom,
+  membershipOf,
+  newLink,
+  type RoomsApp,
+  startRooms,
+} from '../kit/rooms/rooms.ts'
 
 let svc: RoomsApp
 beforeAll(async () => {
@@ -50,6 +60,14 @@ const table: Record<string, Record<string, (world: World) => Answered>> = {
     'somebody is invited again': ({ room }) => invite(svc.ada, room, svc.people.dan.id, 'editor'),
     'whoever has the link is invited': ({ room }) =>
       invite(svc.ada, room, undefined, 'viewer', { proofHash: newLink().proofHash }),
+  },
+  'roomMembers.inviteByName': {
+    'people are invited by their names, one of them again': async ({ room }) => {
+      const invitations = ['eve', 'dan'].map((username) => ({ username, role: 'viewer', wrappedKey: KEY }))
+      const { token } = svc.people.ada
+      const answer = await svc.send('POST', '/trpc/roomMembers.inviteByName', { token, body: { room, invitations } })
+      return { status: answer.status, text: await answer.text() }
+    },
   },
   'roomMembers.preview': {
     'an invitation is looked at': ({ invitation }) => svc.dan.post(`/room-members/${invitation}/actions/preview`, {}),

@@ -14,7 +14,9 @@ export type Words = Readonly<Record<string, readonly string[]>>
 class WrongBody extends TRPCError {}
 
 /** The body of a request in the shape of its route; throws where it has another one. */
-export function bodyIn<S extends z.ZodType>(schema: S, { body }: FastifyRequest): z.output<S> {
+export const bodyIn = <S extends z.ZodType>(schema: S, { body }: FastifyRequest): z.output<S> => inShape(schema, body)
+
+export function inShape<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
   const parsed = schema.safeParse(body ?? {})
   if (!parsed.success) throw new WrongBody({ code: 'BAD_REQUEST', cause: parsed.error })
   return parsed.data
@@ -50,6 +52,6 @@ function fieldOf(issue: DetailedIssue, words: Words) {
 function inPath(thrown: unknown, { params }: FastifyRequest): unknown {
   const failure = failureOf(thrown)
   const names = Object.keys((params ?? {}) as object)
-  const isInPath = ({ path: [first] }: DetailedIssue) => names.includes(String(first))
+  const isInPath = ({ path: [first] }: DetailedIssue) => names.some((name) => String(first).startsWith(name))
   return failure.code === 'invalid' && issuesOf(failure.error).some(isInPath) ? new Problem('not_found') : thrown
 }

@@ -2,7 +2,7 @@ import type { TestApp } from '../app.ts'
 import type { TestBrowser } from '../browser.ts'
 
 /** Sends a form with a file as a browser does. */
-async function sendFile({ url }: TestApp, { cookies }: TestBrowser, path: string, form: FormData) {
+export async function sendFile({ url }: TestApp, { cookies }: TestBrowser, path: string, form: FormData) {
   const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
   const answer = await fetch(url + path, {
     method: 'POST',

@@ -1,0 +1,78 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type Issue, Problem } from '../../../routers/core/problems.ts'
+import { type Api, createCaller } from '../../../routers/index.ts'
+import type { ContextOf } from '../../http/procedures.ts'
+import { isMember, type Member, type Message, type Room, userIn } from './room-shapes.ts'
+
+export type InRoom = { Params: { slug: string } }
+
+/** A request about a room, by its slug. */
+export interface RoomRequest {
+  api: Api
+  room: Room
+  /** The caller's id. */
+  viewer: string
+}
+
+export async function roomOf(
+  request: FastifyRequest<InRoom>,
+  reply: FastifyReply,
+  contextOf: ContextOf,
+): Promise<RoomRequest> {
+  const ctx = await contextOf(request, reply)
+  const api = createCaller(ctx)
+  const { current } = ctx.callerContext
+  const room = await api.rooms.find({ slug: request.params.slug })
+  return { api, room, viewer: current.type === 'user' ? `${current.person.id}` : '' }
+}
+
+const MAX_MEMBERS = 500
+
+/** Members of a room; of one that is full, people who are invited may be missing. */
+export async function membersOf({ api, room }: Pick<RoomRequest, 'api' | 'room'>): Promise<Member[]> {
+  const found = await api.rooms.related({ id: room.id, relation: 'members', page: { size: MAX_MEMBERS } })
+  return (found as unknown as { items: Member[] }).items
+}
+
+/** The caller's own membership; nothing for who administers the installation alone. */
+export const ownIn = (members: readonly Member[], viewer: string): Member | undefined =>
+  members.find((member) => isMember(member) && userIn(member) === viewer)
+
+/** The same; throws where there is none to leave. */
+export async function ownMembership(at: RoomRequest): Promise<Member> {
+  const own = ownIn(await membersOf(at), at.viewer)
+  if (!own) throw new Problem('not_found', { detail: 'You are no member of this room.' })
+  return own
+}
+
+/** A member by their username. */
+export async function memberNamed(at: RoomRequest, username: string): Promise<Member> {
+  const found = (await membersOf(at)).find((member) => isMember(member) && member.username === username)
+  if (found) return found
+  const issue: Issue = { path: ['username'], message: 'is the name of no member' }
+  throw new Problem('not_found', { issues: [issue] })
+}
+
+/** As many messages as one page of ours has, and as many pages as an answer here. */
+const [PAGE, PAGES] = [200, 5]
+
+/** The last messages of a room in the order of their numbers: a thousand at most. */
+export async function messagesOf({ api, room }: RoomRequest): Promise<Message[]> {
+  const read = async (number: number) => {
+    const page = { number, size: PAGE }
+    const include = ['member', 'attachments']
+    const found = await api.rooms.related({ id: room.id, relation: 'messages', include, sort: ['-number'], page })
+    return found as unknown as { items: Message[]; total: number }
+  }
+  const first = await read(1)
+  const more = Math.min(PAGES, Math.ceil(first.total / PAGE)) - 1
+  const others = await Promise.all(Array.from({ length: Math.max(0, more) }, (_, n) => read(n + 2)))
+  return [first, ...others].flatMap(({ items }) => items).reverse()
+}
+
+/** A message by its number; one that was deleted is not there. */
+export async function messageIn({ api, room }: RoomRequest, number: string): Promise<Message> {
+  const message = await api.roomMessages.find({ room: room.id, number })
+  if (message.deletedAt) throw new Problem('not_found', { detail: 'There is no such message.' })
+  return message
+}

@@ -1,0 +1,88 @@
+import type { FastifyInstance } from 'fastify'
+import { z } from 'zod'
+import { Problem } from '../../../routers/core/problems.ts'
+import { createCaller } from '../../../routers/index.ts'
+import { type FacadeOptions, routeTo } from '../../http/procedures.ts'
+import { bodyIn, errorHandler } from './errors.ts'
+import { type InRoom, roomOf } from './find.ts'
+import { type Member, type Room, roomRow } from './room-shapes.ts'
+
+const personRole = z.enum(['admin', 'editor', 'viewer'])
+
+/** The service sends no mail: an invitation that asks for one is refused before any is stored. */
+const invitation = z.object({
+  username: z.string(),
+  role: personRole,
+  iv: z.string(),
+  tag: z.string(),
+  encryptedRoomKey: z.string(),
+  email: z.null({ error: 'is not possible: this service sends no mail' }).optional(),
+})
+const stored = z.object({ invitations: z.array(invitation).max(100) })
+const accepted = z.object({ invitation_id: z.coerce.number().int().min(1).max(999_999_999) })
+
+/** Routes for invitations, with the bodies that existing front ends expect. */
+export async function invitations(app: FastifyInstance, options: FacadeOptions) {
+  const { contextOf } = options
+  app.setErrorHandler(errorHandler({ id: ['invitation_id'] }, ({ message: error }) => ({ error })))
+
+  app.post<InRoom>(
+    '/req/inv/store-invitations/:slug',
+    routeTo('roomMembers.inviteByName', options),
+    async (request, reply) => {
+      const { api, room } = await roomOf(request, reply, contextOf)
+      const given = bodyIn(stored, request).invitations
+      // Older front ends know the first key alone.
+      const invitations = given.map(({ username, role, ...key }) => ({
+        username,
+        role,
+        wrappedKey: wrapped(key),
+        keyEpoch: 0,
+      }))
+      await api.roomMembers.inviteByName({ room: room.id, invitations })
+      return reply.send()
+    },
+  )
+
+  app.get('/req/inv/requestUserInvitations', routeTo('roomMembers.invitations', options), async (request, reply) => {
+    const found = await createCaller(await contextOf(request, reply)).roomMembers.invitations()
+    return { formattedInvitations: found.map(olderInvitation) }
+  })
+
+  app.get<InRoom>(
+    '/req/inv/requestInvitation/:slug',
+    routeTo('roomMembers.invitations', options),
+    async (request, reply) => {
+      const all = await createCaller(await contextOf(request, reply)).roomMembers.invitations()
+      const found = all.find(({ roomSlug }) => roomSlug === request.params.slug)
+      if (!found) throw new Problem('not_found', { detail: 'There is no invitation to this room.' })
+      return olderInvitation(found)
+    },
+  )
+
+  app.post('/req/inv/roomInvitationAccept', routeTo('roomMembers.accept', options), async (request, reply) => {
+    const api = createCaller(await contextOf(request, reply))
+    const { invitation_id: number } = bodyIn(accepted, request)
+    const { data } = await api.roomMembers.accept({ id: `invitation-${number}` })
+    const room = data.relations?.['room'] as Room
+    return { success: true, room: roomRow(await api.rooms.get({ id: room.id })) }
+  })
+}
+
+/** What stands for no iv and no tag, where the key is encrypted for a public key. */
+const NONE = '0'
+
+interface WrappedKey {
+  iv: string
+  tag: string
+  encryptedRoomKey: string
+}
+
+const wrapped = ({ iv, tag, encryptedRoomKey }: WrappedKey) =>
+  iv === NONE && tag === NONE ? encryptedRoomKey : `${iv}|${tag}|${encryptedRoomKey}`
+
+function olderInvitation({ id, roomSlug, role, wrappedKey = '' }: Member) {
+  const parts = wrappedKey.split('|')
+  const [iv, tag, invitation] = parts.length === 3 ? parts : [NONE, NONE, wrappedKey]
+  return { room_slug: roomSlug, role, iv, tag, invitation, invitation_id: Number(id.replace('invitation-', '')) }
+}

@@ -1,0 +1,77 @@
+import type { Api } from '../../../routers/index.ts'
+import { olderContent, olderTime, pictureAddress } from './shapes.ts'
+
+export type Room = Awaited<ReturnType<Api['rooms']['get']>>
+export type Message = Awaited<ReturnType<Api['roomMessages']['get']>>
+export type Member = Awaited<ReturnType<Api['roomMembers']['get']>>
+type File = Awaited<ReturnType<Api['attachments']['get']>>
+
+/** The id of the person that a membership is of; nothing where they were erased. */
+export const userIn = ({ relations }: Member): string | undefined =>
+  (relations?.['user'] as { id: string } | null | undefined)?.id
+
+export const isMember = ({ state }: Member): boolean => state === 'member'
+
+export const roomPicture = ({ id, avatar }: Room): string => (avatar ? `/req/rooms/picture/${id}` : '')
+
+/** A room as the table of rooms has always had it. */
+export const roomRow = (room: Room) => ({
+  id: Number(room.id),
+  room_name: room.name,
+  room_icon: roomPicture(room),
+  room_description: room.roomDescription,
+  system_prompt: room.systemPrompt,
+  slug: room.slug,
+  created_at: room.createdAt,
+  updated_at: room.updatedAt,
+})
+
+interface RoomContent {
+  members: readonly Member[]
+  /** In the order of their numbers. */
+  messages: readonly Message[]
+  viewer: string
+}
+
+/** A room with its members and messages. */
+export function olderRoom(room: Room, { members, messages, viewer }: RoomContent) {
+  const own = members.find((member) => userIn(member) === viewer)
+  return {
+    id: Number(room.id),
+    name: room.name,
+    room_icon: roomPicture(room),
+    slug: room.slug,
+    system_prompt: room.systemPrompt,
+    room_description: room.roomDescription,
+    role: room.role,
+    members: members.filter(isMember).map(olderMember),
+    messagesData: messages.filter(({ deletedAt }) => deletedAt === null).map((message) => olderMessage(message, own)),
+  }
+}
+
+function olderMember(member: Member) {
+  const user = userIn(member)
+  const { displayName: name, username, role } = member
+  return { user_id: Number(user), name, username, role, employeetype: null, avatar_url: avatarOf(user) }
+}
+
+const avatarOf = (user: string | undefined) => (user === undefined ? null : pictureAddress(user))
+
+/** A message with its author and files; whether the reader has read it. */
+export function olderMessage(message: Message, reader: Member | undefined) {
+  const author = message.relations?.['member'] as Member
+  const { displayName: name, username, role } = author
+  return {
+    member_id: Number(author.id),
+    member_name: name,
+    message_role: role === 'assistant' ? 'assistant' : 'user',
+    message_id: message.number,
+    read_status: author.id === reader?.id || Number(message.id) <= Number(reader?.readUpTo ?? 0),
+    author: { username, name, isRemoved: !isMember(author), avatar_url: avatarOf(userIn(author)) },
+    model: null,
+    content: olderContent(message.content, 'group', (message.relations?.['attachments'] ?? []) as File[]),
+    metadata: { tools: null, params: null },
+    created_at: olderTime(message.createdAt),
+    updated_at: olderTime(message.updatedAt),
+  }
+}

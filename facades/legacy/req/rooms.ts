@@ -1,0 +1,116 @@
+import type { FastifyInstance } from 'fastify'
+import { z } from 'zod'
+import { createCaller } from '../../../routers/index.ts'
+import { type FacadeOptions, routeTo } from '../../http/procedures.ts'
+import { attachmentRoutes } from './attachments.ts'
+import { bodyIn, errorHandler } from './errors.ts'
+import { type InRoom, memberNamed, membersOf, messagesOf, ownMembership, roomOf } from './find.ts'
+import { roomMessages } from './room-messages.ts'
+import { roomPictures } from './room-pictures.ts'
+import { olderRoom, roomRow, userIn } from './room-shapes.ts'
+
+const newRoom = z.object({ room_name: z.string() })
+const person = z.object({ username: z.string() })
+const roleOf = z.object({ username: z.string(), role: z.enum(['admin', 'editor', 'viewer']) })
+const search = z.object({ query: z.string() })
+
+/** What these routes call the members of our inputs. */
+const words = {
+  content: ['content', 'text'],
+  attachments: ['content', 'attachments'],
+  number: ['message_id'],
+  thread: ['threadId'],
+  avatar: ['image'],
+  roomDescription: ['description'],
+  systemPrompt: ['system_prompt'],
+}
+
+/** Routes for rooms, with the bodies that existing front ends expect. */
+export async function rooms(app: FastifyInstance, options: FacadeOptions) {
+  const { contextOf } = options
+  app.setErrorHandler(errorHandler(words, forbidden))
+  attachmentRoutes(app, options, '/req/room/attachment', '/upload/:slug')
+  roomMessages(app, options)
+  roomPictures(app, options)
+  await app.register(async (creating) => createRoom(creating, options))
+  memberRoutes(app, options)
+
+  app.get<InRoom>('/req/room/:slug', routeTo('rooms.find', options), async (request, reply) => {
+    const at = await roomOf(request, reply, contextOf)
+    const [members, messages] = await Promise.all([membersOf(at), messagesOf(at)])
+    return olderRoom(at.room, { members, messages, viewer: at.viewer })
+  })
+
+  app.delete<InRoom>('/req/room/removeRoom/:slug', routeTo('rooms.delete', options), async (request, reply) => {
+    const { api, room } = await roomOf(request, reply, contextOf)
+    await api.rooms.delete({ id: room.id })
+    return { success: true, message: 'Room deleted successfully' }
+  })
+
+  app.post('/req/room/search', routeTo('users.findPeople', options), async (request, reply) => {
+    const { query } = bodyIn(search, request)
+    const { meta } = await createCaller(await contextOf(request, reply)).users.findPeople({ query: decoded(query) })
+    const users = meta.people.map(({ displayName: name, username, email, publicKey }) => ({
+      name,
+      username,
+      email,
+      publicKey,
+    }))
+    return users.length > 0 ? { success: true, users } : { success: false, message: 'No users found' }
+  })
+}
+
+/** Existing front ends look for this word. */
+const forbidden = ({ status }: { status: number }) => (status === 403 ? { response: 'Forbidden' } : {})
+
+/** Existing front ends send the text as it would stand in an address. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+function createRoom(app: FastifyInstance, options: FacadeOptions): void {
+  app.setErrorHandler(errorHandler({ name: ['room_name'] }))
+  app.post('/req/room/createRoom', routeTo('rooms.create', options), async (request, reply) => {
+    const { room_name: name } = bodyIn(newRoom, request)
+    const room = await createCaller(await options.contextOf(request, reply)).rooms.create({ name })
+    const { id, room_name, slug, created_at, updated_at } = roomRow(room)
+    return reply.code(201).send({ success: true, roomData: { id, room_name, slug, created_at, updated_at } })
+  })
+}
+
+function memberRoutes(app: FastifyInstance, options: FacadeOptions): void {
+  const { contextOf } = options
+
+  app.delete<InRoom>('/req/room/leaveRoom/:slug', routeTo('roomMembers.delete', options), async (request, reply) => {
+    const at = await roomOf(request, reply, contextOf)
+    const { id } = await ownMembership(at)
+    await at.api.roomMembers.delete({ id })
+    return { success: true }
+  })
+
+  app.delete<InRoom>('/req/room/removeMember/:slug', routeTo('roomMembers.delete', options), async (request, reply) => {
+    const at = await roomOf(request, reply, contextOf)
+    const { id } = await memberNamed(at, bodyIn(person, request).username)
+    await at.api.roomMembers.delete({ id })
+    return { success: true, message: 'Member removed successfully' }
+  })
+
+  // Nobody becomes a member without their consent: the role of a member is changed.
+  app.post<InRoom>('/req/room/addMember/:slug', routeTo('roomMembers.update', options), async (request, reply) => {
+    const at = await roomOf(request, reply, contextOf)
+    const { username, role } = bodyIn(roleOf, request)
+    const { id } = await memberNamed(at, username)
+    await at.api.roomMembers.update({ id, role })
+    const members = await membersOf(at)
+    return members.map((member) => ({
+      id: Number(member.id),
+      room_id: Number(at.room.id),
+      user_id: Number(userIn(member)),
+      role: member.role,
+    }))
+  })
+}

@@ -1,0 +1,244 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startApp, type TestApp } from '../../kit/app.ts'
+import { openBrowser, signIn, type TestBrowser } from '../../kit/browser.ts'
+import { PNG } from '../../kit/rooms/attachments.ts'
+import { sendFile, uploadTo } from '../../kit/rooms/older.ts'
+
+const text = (said: string) => ({ ciphertext: Buffer.from(said).toString('base64'), iv: 'aXY=', tag: 'dGFn' })
+const sealed = (said: string) => `aXY=|dGFn|${text(said).ciphertext}`
+const KEY = 'd3JhcHBlZCBrZXk='
+const base = '/api/svc/v1'
+
+let svc: TestApp
+let ada: TestBrowser
+let bob: TestBrowser
+let cyd: TestBrowser
+beforeAll(async () => {
+  svc = await startApp({ PEOPLE_SEARCHES_PER_MINUTE: '1000' })
+  ada = (await signIn(svc, 'ada')).browser
+  bob = (await signIn(svc, 'bob')).browser
+  cyd = (await signIn(svc, 'cyd')).browser
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+
+/** Sends a request that must succeed; returns its body. */
+async function done(by: TestBrowser, method: string, path: string, body?: unknown) {
+  const answer = await by.send(method, path, { body })
+  if (answer.status >= 300) throw new Error(`${path}: ${answer.status} ${answer.text}`)
+  return answer.body
+}
+
+const errorOf = async (by: TestBrowser, method: string, path: string, body?: unknown) => {
+  const { status, body: answer } = await by.send(method, path, { body })
+  const [error] = answer['errors'] as { code: string; source?: { pointer: string } }[]
+  return [status, error?.source?.pointer ?? error?.code]
+}
+
+async function makeRoom(by = ada): Promise<string> {
+  const { roomData } = await done(by, 'POST', '/req/room/createRoom', { room_name: 'Chess & Go' })
+  return (roomData as { slug: string }).slug
+}
+
+const invitationOf = (username: string, role: string, more: object = {}) => ({
+  username,
+  role,
+  iv: '0',
+  tag: '0',
+  encryptedRoomKey: KEY,
+  ...more,
+})
+
+async function invite(slug: string, ...invitations: object[]) {
+  await done(ada, 'POST', `/req/inv/store-invitations/${slug}`, { invitations })
+}
+
+async function join(slug: string, by: TestBrowser, username: string, role: string) {
+  await invite(slug, invitationOf(username, role))
+  const { invitation_id } = await done(by, 'GET', `/req/inv/requestInvitation/${slug}`)
+  return done(by, 'POST', '/req/inv/roomInvitationAccept', { invitation_id })
+}
+
+const say = async (slug: string, said: string, more: object = {}, by = ada) =>
+  (await done(by, 'POST', `/req/room/sendMessage/${slug}`, { content: { text: text(said) }, threadId: 0, ...more }))[
+    'messageData'
+  ] as { message_id: string; member_id: number; read_status: boolean }
+
+test('a room lives from its creation to the last who leaves by the older routes alone, and JSON:API shows the same', async () => {
+  const made = await done(ada, 'POST', '/req/room/createRoom', { room_name: 'Chess & Go' })
+  const { slug, id } = made['roomData'] as { slug: string; id: number }
+  expect(made).toMatchObject({
+    success: true,
+    roomData: { room_name: 'Chess & Go', slug: expect.stringMatching(/^chess-go-/) },
+  })
+  await done(ada, 'POST', `/req/room/updateInfo/${slug}`, {
+    description: '{"iv":"aXY="}',
+    system_prompt: '{"iv":"dGFn"}',
+  })
+
+  await invite(slug, invitationOf('bob', 'editor'), invitationOf('cyd', 'viewer', { iv: 'aXY=', tag: 'dGFn' }))
+  const { formattedInvitations } = await done(bob, 'GET', '/req/inv/requestUserInvitations')
+  const invitation = {
+    room_slug: slug,
+    role: 'editor',
+    iv: '0',
+    tag: '0',
+    invitation: KEY,
+    invitation_id: expect.any(Number),
+  }
+  expect(formattedInvitations).toEqual([invitation])
+  const [{ invitation_id }] = formattedInvitations as [{ invitation_id: number }]
+  expect(await errorOf(cyd, 'POST', '/req/inv/roomInvitationAccept', { invitation_id })).toEqual([404, 'not_found'])
+  expect(await done(bob, 'POST', '/req/inv/roomInvitationAccept', { invitation_id })).toMatchObject({
+    success: true,
+    room: { id, slug, room_name: 'Chess & Go', room_description: '{"iv":"aXY="}' },
+  })
+  const sealedFor = await done(cyd, 'GET', `/req/inv/requestInvitation/${slug}`)
+  expect(sealedFor).toMatchObject({ iv: 'aXY=', tag: 'dGFn', invitation: KEY, role: 'viewer' })
+  await done(cyd, 'POST', '/req/inv/roomInvitationAccept', { invitation_id: sealedFor['invitation_id'] })
+
+  const file = await uploadTo(svc, ada, `/req/room/attachment/upload/${slug}`)
+  expect(
+    await say(slug, 'hello', { content: { text: text('hello'), attachments: [file] }, metadata: { tools: [] } }),
+  ).toMatchObject({
+    message_id: '1.000',
+    message_role: 'user',
+    member_name: 'The ada',
+    read_status: true,
+    author: { username: 'ada', name: 'The ada', isRemoved: false },
+    content: { text: text('hello'), attachments: [{ fileData: { uuid: file, name: 'notes.txt', category: 'group' } }] },
+    metadata: { tools: null, params: null },
+  })
+  expect(await say(slug, 'reply', { threadId: 1 }, bob)).toMatchObject({ message_id: '1.001', read_status: true })
+
+  const one = `/req/room/message/get/${slug}/1.000`
+  expect(await done(cyd, 'GET', one)).toMatchObject({ read_status: false, content: { text: text('hello') } })
+  await done(cyd, 'POST', `/req/room/readstat/${slug}`, { message_id: '1.000' })
+  expect(await done(cyd, 'GET', one)).toMatchObject({ read_status: true })
+  await done(ada, 'POST', `/req/room/updateMessage/${slug}`, { content: { text: text('better') }, message_id: '1.000' })
+
+  const room = await done(cyd, 'GET', `/req/room/${slug}`)
+  expect(room).toMatchObject({
+    id,
+    name: 'Chess & Go',
+    slug,
+    role: 'viewer',
+    room_icon: '',
+    system_prompt: '{"iv":"dGFn"}',
+  })
+  const { members, messagesData } = room as {
+    members: { username: string; role: string }[]
+    messagesData: { message_id: string; read_status: boolean }[]
+  }
+  const people = members.filter(({ role }) => role !== 'assistant')
+  expect(people.map(({ username, role }) => `${username} ${role}`)).toEqual(['ada admin', 'bob editor', 'cyd viewer'])
+  expect(messagesData.map(({ message_id, read_status }) => [message_id, read_status])).toEqual([
+    ['1.000', true],
+    ['1.001', false],
+  ])
+  const { data } = await done(bob, 'GET', `${base}/rooms/${id}/messages?sort=number&include=attachments`)
+  const shown = data as { attributes: { number: string; content: string } }[]
+  expect(shown.map(({ attributes: { number, content } }) => [number, content])).toEqual([
+    ['1.000', sealed('better')],
+    ['1.001', sealed('reply')],
+  ])
+
+  const { url } = await done(cyd, 'GET', `/req/room/attachment/getLink/${file}`)
+  expect(await cyd.send('GET', String(url))).toMatchObject({ status: 200, text: 'Hello' })
+  expect(await errorOf(bob, 'DELETE', '/req/room/attachment/delete', { fileId: file })).toEqual([403, 'not_permitted'])
+  await done(ada, 'DELETE', '/req/room/attachment/delete', { fileId: file })
+  expect(await errorOf(cyd, 'GET', `/req/room/attachment/getLink/${file}`)).toEqual([404, '/content/attachments/0'])
+
+  await done(bob, 'DELETE', `/req/room/leaveRoom/${slug}`)
+  expect(await errorOf(bob, 'GET', `/req/room/${slug}`)).toEqual([404, 'not_found'])
+  expect((await bob.send('GET', `${base}/rooms/${id}`)).status).toBe(404)
+  expect(await done(ada, 'GET', `/req/room/message/get/${slug}/1.001`)).toMatchObject({
+    member_name: 'The bob',
+    author: { username: 'bob', isRemoved: true },
+  })
+  await done(ada, 'DELETE', `/req/room/removeMember/${slug}`, { username: 'cyd' })
+  await done(ada, 'DELETE', `/req/room/leaveRoom/${slug}`)
+  expect((await ada.send('GET', `${base}/rooms/${id}`)).status).toBe(404)
+})
+
+test('each does by the older routes what their role allows, others find no room, and a guest is sent away', async () => {
+  const slug = await makeRoom()
+  await join(slug, bob, 'bob', 'editor')
+  const message = { content: { text: text('x') }, threadId: 0 }
+  await say(slug, 'hello')
+  const guest = openBrowser(svc.url)
+  const routes: [string, string, object | undefined, editor: number][] = [
+    ['GET', `/req/room/${slug}`, undefined, 200],
+    ['GET', `/req/room/message/get/${slug}/1.000`, undefined, 200],
+    ['POST', `/req/room/readstat/${slug}`, { message_id: '1.000' }, 200],
+    ['POST', `/req/room/sendMessage/${slug}`, message, 200],
+    ['POST', `/req/room/updateMessage/${slug}`, { ...message, message_id: '1.000' }, 403],
+    ['POST', `/req/room/updateInfo/${slug}`, { name: 'Mine' }, 403],
+    ['POST', `/req/room/addMember/${slug}`, { username: 'bob', role: 'admin' }, 403],
+    ['DELETE', `/req/room/removeMember/${slug}`, { username: 'ada' }, 403],
+    ['POST', `/req/inv/store-invitations/${slug}`, { invitations: [invitationOf('cyd', 'viewer')] }, 403],
+    ['DELETE', `/req/room/removeRoom/${slug}`, undefined, 403],
+  ]
+  for (const [method, path, body, editor] of routes) {
+    const statuses = await Promise.all(
+      [bob, cyd, guest].map(async (by) => (await by.send(method, path, { body })).status),
+    )
+    expect([path, ...statuses]).toEqual([path, editor, 404, 401])
+  }
+  expect(await bob.send('DELETE', `/req/room/removeRoom/${slug}`)).toMatchObject({
+    status: 403,
+    body: { response: 'Forbidden' },
+  })
+
+  await done(ada, 'POST', `/req/room/addMember/${slug}`, { username: 'bob', role: 'viewer' })
+  expect(await errorOf(bob, 'POST', `/req/room/sendMessage/${slug}`, message)).toEqual([403, 'not_permitted'])
+  expect(await errorOf(ada, 'POST', `/req/room/addMember/${slug}`, { username: 'cyd', role: 'viewer' })).toEqual([
+    404,
+    '/username',
+  ])
+  await done(ada, 'DELETE', `/req/room/removeRoom/${slug}`)
+  expect(await errorOf(bob, 'GET', `/req/room/${slug}`)).toEqual([404, 'not_found'])
+})
+
+test('invitations are stored all or not at all, and what is wrong is told by the names that front ends use', async () => {
+  const slug = await makeRoom()
+  const path = `/req/inv/store-invitations/${slug}`
+  const store = (...invitations: object[]) => errorOf(ada, 'POST', path, { invitations })
+  expect(await store(invitationOf('cyd', 'viewer'), invitationOf('nobody', 'viewer'))).toEqual([
+    404,
+    '/invitations/1/username',
+  ])
+  expect(await store(invitationOf('cyd', 'king'))).toEqual([422, '/invitations/0/role'])
+  expect(await store(invitationOf('cyd', 'viewer', { email: { tempHash: 'a'.repeat(32) } }))).toEqual([
+    422,
+    '/invitations/0/email',
+  ])
+  expect(await cyd.send('GET', `/req/inv/requestInvitation/${slug}`)).toMatchObject({
+    status: 404,
+    body: { error: expect.any(String) },
+  })
+  expect(await errorOf(ada, 'POST', '/req/room/createRoom', { room_name: 'x'.repeat(300) })).toEqual([
+    422,
+    '/room_name',
+  ])
+  const sending = `/req/room/sendMessage/${slug}`
+  expect(await errorOf(ada, 'POST', sending, { content: {}, threadId: 0 })).toEqual([422, '/content'])
+  expect(await errorOf(ada, 'POST', sending, { content: { text: text('x') }, threadId: 9 })).toEqual([404, 'not_found'])
+  expect(await errorOf(ada, 'GET', `/req/room/message/get/${slug}/first`)).toEqual([404, 'not_found'])
+  expect(await errorOf(ada, 'GET', '/req/room/attachment/getLink/no-uuid')).toEqual([404, 'not_found'])
+
+  const found = await done(ada, 'POST', '/req/room/search', { query: 'The%20bo' })
+  expect(found).toMatchObject({
+    success: true,
+    users: [{ name: 'The bob', username: 'bob', publicKey: expect.any(String) }],
+  })
+})
+
+test('the picture of a room is set by a form', async () => {
+  const slug = await makeRoom()
+  const form = new FormData()
+  form.append('image', new Blob([new Uint8Array(PNG)], { type: 'image/png' }), 'me.png')
+  const { status, body } = await sendFile(svc, ada, `/req/room/uploadAvatar/${slug}`, form)
+  expect([status, body]).toEqual([200, { success: true, url: expect.any(String), uuid: expect.any(String) }])
+  expect((await ada.send('GET', String(body['url']))).headers.get('content-type')).toBe('image/webp')
+  expect(await done(ada, 'GET', `/req/room/${slug}`)).toMatchObject({ room_icon: body['url'] })
+})
