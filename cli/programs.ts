@@ -5,6 +5,7 @@ import { completion } from './commands/completion.ts'
 import { limits } from './commands/limits.ts'
 import { users } from './commands/list-users.ts'
 import { makeMigration } from './commands/make-migration.ts'
+import { mcp } from './commands/mcp.ts'
 import { migrate } from './commands/migrate.ts'
 import { models } from './commands/models.ts'
 import { prices } from './commands/prices.ts'
@@ -35,6 +36,7 @@ export const svc: Program = {
     'remove-user': removeUser(context),
     'update-avatar': updateAvatar(context),
     models: models(context),
+    mcp: mcp(context),
     prices: prices(context),
     usage: usage(context),
     limits: limits(context),

@@ -9,6 +9,7 @@ import { aiProvidersRouter } from './catalogue/ai-providers.ts'
 import { aiToolCapabilitiesRouter } from './catalogue/ai-tool-capabilities.ts'
 import { aiToolsRouter } from './catalogue/ai-tools.ts'
 import { modelsRouter } from './catalogue/catalogue-admin.ts'
+import { mcpRouter } from './catalogue/mcp-admin.ts'
 import { mcpServersRouter } from './catalogue/mcp-servers.ts'
 import { pricesRouter } from './catalogue/prices.ts'
 import { systemModelsRouter } from './catalogue/system-models.ts'
@@ -56,6 +57,7 @@ export const appRouter = router({
   health: healthRouter,
   language: languageRouter,
   limits: limitsRouter,
+  mcp: mcpRouter,
   mcpServers: mcpServersRouter,
   migrations: migrationsRouter,
   models: modelsRouter,

@@ -31,6 +31,7 @@ import type { Database } from './database/database.ts'
 import { openTexts } from './files/open-texts.ts'
 import { type Authenticator, createAuthenticator } from './http/credentials.ts'
 import { openLogin } from './login/index.ts'
+import { createToolServers } from './mcp/tool-servers.ts'
 import { createHealthChecks } from './ops/health-checks.ts'
 import { createHealthTimer } from './ops/health-timer.ts'
 import { createFileStore } from './stores/file-store.ts'
@@ -71,7 +72,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
   const hooks = listen(createHooks())
   const { close: closeKeyValue, places, replica, ...keyValue } = await createKeyValue(env.REDIS_URL)
   const { close: closeChanges, credentials, ...changes } = await followChanges({ env, sql, log, places })
-  const models = createGateway(vault)
+  const { close: closeOutbound, ...outbound } = outboundOf(env, vault)
   const authenticator = createAuthenticator(sql, settings, log)
   const jobQueue = createJobQueue({ pool, log })
   const texts = openTexts(env, log)
@@ -85,7 +86,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
     ...keyValue,
     ...changes,
     ...openLogin(env, keyValue.limiter, log),
-    models,
+    ...outbound,
     ...filesOf(env),
     usageLedger,
     jobQueue,
@@ -102,10 +103,18 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
     closeChanges()
     await jobQueue.close()
     await Promise.all([usageLedger.close(), authenticator.flush()])
-    await Promise.all([texts.close(), models.close(), closeKeyValue(), changes.changeBus.close()])
+    await Promise.all([texts.close(), closeOutbound(), closeKeyValue(), changes.changeBus.close()])
   }
   const cookieSecrets = [appKey, ...env.APP_PREVIOUS_KEYS].map(cookieSecret)
   return { services, authenticator, credentials, places, replica, cookieSecrets, jobQueue, close }
+}
+
+/** What speaks to models and to the tools that they may call. */
+function outboundOf(env: Env, vault: Vault) {
+  const models = createGateway(vault)
+  const toolServers = createToolServers({ vault, maxResult: env.AI_TOOL_RESULT_MAX })
+  const close = () => Promise.all([models.close(), toolServers.close()])
+  return { models, toolServers, close }
 }
 
 const storesOf = (env: Env, vault: Vault): Pick<Services, 'storage' | 'files' | 'uploads'> => ({

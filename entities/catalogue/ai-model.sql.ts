@@ -1,6 +1,8 @@
 import { coalescedStatement, statement } from '../sql/statement.ts'
 import type { Limits, ModelParameters, ModelSettings, Pricing } from './ai-model.ts'
 import type { ProviderSettings } from './ai-provider.ts'
+import type { ToolDefinition } from './ai-tool.ts'
+import { type CallableServerRow, callableServer } from './mcp-server.sql.ts'
 
 export interface CallableModelRow {
   id: number
@@ -20,7 +22,15 @@ export interface CallableModelRow {
   /** Sealed. */
   apiKey: string | null
   providerSettings: ProviderSettings
-  tools: string[]
+  tools: CallableToolRow[]
+}
+
+/** A tool that a model may call now. */
+interface CallableToolRow {
+  name: string
+  capability: string | null
+  /** Where it is called, and by which name; null for a function of an extension. */
+  mcp: { name: string; definition: ToolDefinition; server: CallableServerRow } | null
 }
 
 const columns = `m.id, m.model_id as "modelId", m.upstream_id as "upstreamId", to_json(m.input) as input, m.parameters, m.settings, m.limits,
@@ -28,12 +38,20 @@ const columns = `m.id, m.model_id as "modelId", m.upstream_id as "upstreamId", t
           p.provider_id as "providerId", p.adapter, p.api_url as "apiUrl", p.api_key as "apiKey",
           p.settings as "providerSettings"`
 
+/** A tool of a server is called as long as it says of itself what an administrator approved. */
+const callableTools = `to_json(array(
+    select json_build_object('name', t.name, 'capability', coalesce(t.mapped_capability, t.capability),
+             'mcp', case when s.id is not null then json_build_object(
+               'name', t.mcp_name, 'definition', t.mcp_config, 'server', ${callableServer('s')}) end)
+      from ai_model_tools mt join ai_tools t on t.id = mt.tool_id left join mcp_servers s on s.id = t.server_id
+     where mt.model_id = m.id and t.active
+       and (t.tool_type = 'function' or (t.approved = t.mcp_config and s.status <> 'offline')) order by t.id))`
+
 /** Values: the model's name in requests, and the usage type that must be allowed to use it. */
 export const findCallableModel = coalescedStatement<CallableModelRow>(
   'find-callable-model',
   `select ${columns},
-          to_json(array(select t.name from ai_model_tools mt join ai_tools t on t.id = mt.tool_id
-                         where mt.model_id = m.id and t.active and t.tool_type = 'function' order by t.id)) as tools
+          ${callableTools} as tools
      from ai_models m join ai_providers p on p.id = m.provider_id
      join ai_model_usage_rules r on r.model_id = m.id and r.usage_type = $2
     where m.model_id = $1 and m.active and p.active and m.model_type = 'chat'`,
@@ -42,7 +60,7 @@ export const findCallableModel = coalescedStatement<CallableModelRow>(
 /** All active models, to check whether they answer. */
 export const listCheckableModels = statement<CallableModelRow>(
   'list-checkable-models',
-  `select ${columns}, '{}'::text[] as tools
+  `select ${columns}, '[]'::json as tools
      from ai_models m join ai_providers p on p.id = m.provider_id
     where m.active and p.active order by p.id, m.id`,
 )

@@ -23,6 +23,8 @@ export const McpServer = defineEntity({
     apiKey: p.text().nullable().hidden(),
     additionalConfig: p.text().nullable().hidden(),
     status: p.enum(availabilities).default('unknown'),
+    /** The values of the file; absent where the server is in none. */
+    synced: p.json<Record<string, unknown>>().nullable().hidden(),
     /** In milliseconds. */
     timeouts: p.json<Record<string, number>>().defaultRaw(`'{}'`),
     tools: () => p.oneToMany(AiTool).mappedBy('server'),

@@ -6,4 +6,5 @@ export const locks = {
   registerFrontendMigrations: 7_240_122,
   keepPartitions: 7_240_123,
   changeLimits: 7_240_124,
+  syncTools: 7_240_125,
 } as const

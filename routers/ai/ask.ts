@@ -5,7 +5,7 @@ import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { consumeRateLimit } from '../core/rate-limit.ts'
 import { about, router, userWith } from '../core/trpc.ts'
-import type { CallableModel, FunctionTool, ModelCall } from '../ports/models.ts'
+import type { CallableModel, ModelCall } from '../ports/models.ts'
 import { streamParts, textAnswer, textOf, wholeAnswer } from './answer.ts'
 import { holdFor, maxOutputOf } from './hold.ts'
 import { MeteredCall } from './metered-call.ts'
@@ -13,6 +13,7 @@ import { problemsOf } from './request/checks.ts'
 import { inputTokensOf } from './request/input-tokens.ts'
 import { question, requestOf, withAllProblems } from './request/question.ts'
 import { type AiRequest, request } from './request/request.ts'
+import { toolsOf } from './tools.ts'
 
 type Asking = Context & { caller: Extract<Caller, { type: 'user' }> }
 
@@ -75,27 +76,8 @@ export const aiRouter = router({
 })
 
 /** What the service runs for the model. Where the caller says which tools the model is to call, these are none of them. */
-function ownTools(ctx: Context, { tools, settings }: CallableModel, { toolChoice = 'auto', ...asked }: AiRequest) {
-  if (settings?.toolCalling === false || toolChoice !== 'auto') return []
+function ownTools(ctx: Context, model: CallableModel, { toolChoice = 'auto', ...asked }: AiRequest) {
+  if (toolChoice !== 'auto') return []
   const taken = new Set(asked.tools.map(({ name }) => name))
-  return tools
-    .filter((name) => !taken.has(name))
-    .flatMap((name) => ctx.services.extensions.tools.get(name) ?? [])
-    .map((tool) => watched(ctx, tool))
+  return toolsOf(ctx, model).filter(({ name }) => !taken.has(name))
 }
-
-/** A tool that fails is named in the log, without a word of what it was given. */
-const watched = ({ services: { log }, requestId }: Context, tool: FunctionTool): FunctionTool => ({
-  ...tool,
-  async run(input, signal) {
-    try {
-      return await tool.run(input, signal)
-    } catch (error) {
-      log.warn(
-        { requestId, tool: tool.name, error: error instanceof Error ? error.name : typeof error },
-        'a tool failed',
-      )
-      throw error
-    }
-  },
-})

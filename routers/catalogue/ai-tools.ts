@@ -3,14 +3,27 @@ import { visibleModels } from '../../entities/catalogue/ai-model.ts'
 import { AiTool, toolTypes, visibleTools } from '../../entities/catalogue/ai-tool.ts'
 import { availabilities } from '../../entities/sql/columns.ts'
 import type { ParameterBinder, SqlPredicate } from '../../entities/sql/scope.ts'
+import { takes } from '../core/body-size.ts'
 import { router } from '../core/trpc.ts'
 import { attribute, cataloguePage, many, one, resource, sortedTimestamps } from '../resource/declare.ts'
+import { exposes } from '../resource/exposure.ts'
 import { choice, filterByVariant } from '../resource/filter.ts'
 import { reads } from '../verbs/read.ts'
 import { relationshipWrites } from '../verbs/relationship.ts'
-import { writes } from '../verbs/write.ts'
+import { withoutUnchanged } from '../verbs/unchanged.ts'
+import { administrator, updateRow, type WrittenRow } from '../verbs/write.ts'
+import { updateInput } from '../verbs/write-inputs.ts'
 
 const capability = z.string().trim().min(1).max(80).nullable()
+
+const aboutActive =
+  'Whether models may call it. A tool of a tool server is switched off when it is new, and when it describes itself anew: ' +
+  'switching it on approves `mcpConfig` as it is then. Send `If-Match`, so that it is what you saw.'
+
+const definition = z
+  .object({ description: z.string(), inputSchema: z.record(z.string(), z.json()), capability: z.string().nullable() })
+  .partial()
+  .nullable()
 
 const assigned = z
   .string()
@@ -48,7 +61,15 @@ export const aiTools = resource({
       sql: (tool) => `coalesce(${tool}.mapped_capability, ${tool}.capability)`,
     }),
     status: attribute(z.enum(availabilities).describe('Whether it can be reached.'), { sql: reachability }),
-    active: attribute(z.boolean().describe('Whether models may call it.'), { write: 'update', only: 'admin' }),
+    active: attribute(z.boolean().describe(aboutActive), { write: 'update', only: 'admin' }),
+    mcpName: attribute(z.string().nullable().describe('The name by which its tool server knows it.'), {
+      only: 'admin',
+    }),
+    mcpConfig: attribute(definition.describe('How its tool server describes it now.'), { only: 'admin' }),
+    approvedConfig: attribute(definition.describe('How it was described when it was last approved.'), {
+      only: 'admin',
+      property: 'approved',
+    }),
     toolType: attribute(z.enum(toolTypes).describe('A function of this service, or one of a tool server.'), {
       only: 'admin',
     }),
@@ -85,12 +106,24 @@ export const aiTools = resource({
   page: cataloguePage,
 })
 
+/** Who switches a tool on has seen how it describes itself now, and means that. */
+async function approve({ em, row, given }: WrittenRow): Promise<void> {
+  if (given['active'] !== true) return
+  const tool = row as AiTool
+  tool.approved = tool.mcpConfig ?? null
+  await em.flush()
+}
+
 const models = relationshipWrites(aiTools, 'models')
 
 export const aiToolsRouter = router({
   ...reads(aiTools),
 
-  update: writes(aiTools).update,
+  update: administrator
+    .meta({ ...exposes(aiTools, 'update'), ...takes('record') })
+    .use(withoutUnchanged(aiTools))
+    .input(updateInput(aiTools))
+    .mutation(({ ctx, input }) => updateRow(ctx, aiTools, input, { afterFlush: approve })),
 
   addModels: models.add,
   replaceModels: models.replace,

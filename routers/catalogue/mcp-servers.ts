@@ -36,6 +36,8 @@ export const mcpServers = resource({
       write: true,
       default: 'http',
       only: 'admin',
+      // A program that is started on this host is not for anybody to name who can write over the network.
+      input: z.enum(['sse', 'http']),
     }),
     url: attribute(url, { write: true, only: 'admin' }),
     timeouts: attribute(timeouts, { write: true, default: {}, only: 'admin' }),

@@ -14,6 +14,7 @@ import { renewSecrets } from './renew-secrets.ts'
 import { syncSystemModels, syncUsageRules } from './sync-assignments.ts'
 import { keepIfEqual, mergeUntouched, toJson } from './sync-merge.ts'
 import { writeProvider } from './sync-provider.ts'
+import { syncServers } from './sync-servers.ts'
 
 export interface SyncReport {
   providers: number
@@ -32,6 +33,7 @@ export async function syncModels(ctx: Context): Promise<SyncReport> {
     // Replicas that start at once take turns.
     await em.execute('select pg_advisory_xact_lock(?)', [locks.syncModels])
     const tools = await syncTools(em, [...ctx.services.extensions.tools.values()])
+    await syncServers(em, ctx.services, config.mcpServers)
     const deactivated: string[] = []
     const providers = new Map((await em.find(AiProvider, {})).map((row) => [row.providerId, row]))
     const models = new Map(
@@ -137,5 +139,6 @@ async function syncTools(em: EntityManager, declared: readonly FunctionTool[]): 
     em.remove(row)
     rows.delete(name)
   }
-  return rows
+  const ofServers = await em.find(AiTool, { toolType: 'mcp' })
+  return new Map([...rows, ...ofServers.map((row) => [row.name, row] as const)])
 }

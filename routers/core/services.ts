@@ -19,6 +19,7 @@ import type { RoomDirectory } from '../ports/room-directory.ts'
 import type { Storage } from '../ports/storage.ts'
 import type { Subscriptions } from '../ports/subscriptions.ts'
 import type { TextExtractor } from '../ports/text-extractor.ts'
+import type { ToolServers } from '../ports/tool-servers.ts'
 import type { UsageLedger } from '../ports/usage-ledger.ts'
 import type { Vault } from '../ports/vault.ts'
 import type { ResourceCatalogue } from '../resource/catalogue.ts'
@@ -46,6 +47,7 @@ export interface Services {
   localAccounts: LocalAccounts
   loginThrottle: LoginThrottle
   models: ModelGateway
+  toolServers: ToolServers
   modelConfig: () => Promise<ModelConfig>
   limitsConfig: () => Promise<LimitsConfig>
   frontendMigrations: () => Promise<ReadonlyMap<string, FrontendMigrationFile>>

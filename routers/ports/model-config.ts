@@ -115,6 +115,23 @@ const provider = z
     message: 'an openai-compatible provider needs its address',
   })
 
+const times = z.strictObject({
+  connect: timeLimit.optional(),
+  read: timeLimit.optional(),
+  sseIdle: timeLimit.optional(),
+})
+
+/** A server that is spoken to over HTTP. */
+const mcpServer = z.strictObject({
+  label: z.string().trim().min(1).max(120),
+  description: z.string().max(4000).nullable().default(null),
+  timeouts: times.default({}),
+  transport: z.enum(['http', 'sse']).default('http'),
+  url: z.url({ protocol: /^https?$/ }).max(2048),
+  apiKey: z.string().min(1).optional(),
+  headers: z.record(z.string().max(80), z.string().max(4096)).default({}),
+})
+
 const unique = (what: string, idsOf: (config: { providers: z.output<typeof provider>[] }) => string[]) =>
   z.superRefine<{ providers: z.output<typeof provider>[] }>((config, ctx) => {
     const ids = idsOf(config)
@@ -129,6 +146,7 @@ const assignments = z.partialRecord(z.enum(systemModelTypes), identifier).defaul
 export const modelConfig = z
   .strictObject({
     providers: z.array(provider),
+    mcpServers: z.array(mcpServer).max(100).default([]),
     /** Which model does which task; `external` overrides it for programs. */
     systemModels: assignments,
     systemModelsExternal: assignments,
@@ -148,5 +166,6 @@ export const modelConfig = z
   )
 
 export type ModelConfig = z.output<typeof modelConfig>
+export type ServerConfig = ModelConfig['mcpServers'][number]
 export type ProviderConfig = ModelConfig['providers'][number]
 export type ModelEntry = ProviderConfig['models'][number]

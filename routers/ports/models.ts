@@ -9,6 +9,8 @@ export interface FunctionTool<Input extends z.ZodType = z.ZodType> {
   description: string
   /** The arguments; what a model sends is parsed with it before `run` sees it. */
   input: Input
+  /** The arguments as a model is told them, where that is not made from `input`: a JSON schema. */
+  schema?: Record<string, unknown>
   capability?: string
   run(input: z.output<Input>, signal: AbortSignal): unknown
 }

@@ -95,11 +95,11 @@ const unlessEnded = <T>(work: Promise<T>, signal: AbortSignal): Promise<T> =>
 
 type Schema = LanguageModelV4FunctionTool['inputSchema']
 
-const declare = ({ name, description, input }: FunctionTool): LanguageModelV4FunctionTool => ({
+const declare = ({ name, description, input, schema }: FunctionTool): LanguageModelV4FunctionTool => ({
   type: 'function',
   name,
   description,
-  inputSchema: z.toJSONSchema(input, { target: 'draft-7', io: 'input' }) as Schema,
+  inputSchema: (schema ?? z.toJSONSchema(input, { target: 'draft-7', io: 'input' })) as Schema,
 })
 
 const declareCallers = ({ name, description, inputSchema, strict }: CallerTool): LanguageModelV4FunctionTool => ({

@@ -1,0 +1,84 @@
+import { defineCommand } from 'citty'
+import { type CommandContext, json } from '../command-context.ts'
+import { UsageError } from '../errors.ts'
+import { table } from '../table.ts'
+import { differenceOf } from './tool-difference.ts'
+
+export const mcp = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Tool servers of the Model Context Protocol, and what their tools may do' },
+    subCommands: { sync: sync(context), check: check(context), tools: tools(context), approve: approve(context) },
+  })
+
+const none = 'There are no tool servers. AI_CONFIG names some under mcpServers; administrators add others.'
+
+const sync = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Ask every tool server which tools it offers; new and changed ones wait for an approval' },
+    args: { json },
+    async run() {
+      const record = await context.open(({ host }) => host.mcp.sync())
+      const waiting = record.flatMap(({ added, changed }) => [...added, ...changed])
+      const refused = record.flatMap(({ server, refused }) =>
+        refused.map(({ name, reason }) => `${server}: ${name} is not taken, ${reason}.`),
+      )
+      const rows = record.map(({ server, status, reason, added, changed, removed }) => ({
+        ...{ server, status, reason, added: added.length, changed: changed.length, removed: removed.length },
+      }))
+      const next = waiting.length > 0 ? [`\`svc mcp approve\` shows what waits: ${waiting.join(', ')}.`] : []
+      context.print({ record, text: [table(rows, none), ...refused, ...next].join('\n') })
+    },
+  })
+
+const check = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Ask every tool server whether it answers' },
+    args: { json },
+    async run() {
+      const record = await context.open(({ host }) => host.mcp.check())
+      context.print({ record, text: table(record, none) })
+    },
+  })
+
+const tools = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'List the tools of all tool servers' },
+    args: { json },
+    async run() {
+      const record = await context.open(({ host }) => host.mcp.tools())
+      const rows = record.map(({ name, server, active, isApproved }) => ({
+        name,
+        server,
+        active,
+        approved: isApproved,
+      }))
+      context.print({ record, text: table(rows, 'There are no tools. `svc mcp sync` asks the servers.') })
+    },
+  })
+
+const approve = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Show how tools describe themselves now, and let models call them' },
+    args: {
+      name: { type: 'positional', description: 'Name of the tool; all that wait when absent', required: false },
+      yes: { type: 'boolean', description: 'Do not ask' },
+      json,
+    },
+    async run({ args: { name, yes } }) {
+      const known = await context.open(({ host }) => host.mcp.tools())
+      const meant = known.filter((tool) => (name ? tool.name === name : !tool.isApproved))
+      if (name && meant.length === 0) throw new UsageError(`There is no tool ${name}.`)
+      const approved: string[] = []
+      for (const tool of meant) {
+        if (!yes) {
+          context.prompts.expect('--yes')
+          context.prompts.show(differenceOf(tool))
+          await context.prompts.consent('--yes', `May models call ${tool.name} of ${tool.server}?`)
+        }
+        await context.open(({ host }) => host.mcp.approve({ name: tool.name, hash: tool.hash }))
+        approved.push(tool.name)
+      }
+      const text = approved.length > 0 ? `Approved: ${approved.join(', ')}.` : 'No tool waits for an approval.'
+      context.print({ record: { approved }, text })
+    },
+  })

@@ -1,0 +1,26 @@
+import { statement } from '../sql/statement.ts'
+import type { ToolDefinition } from './ai-tool.ts'
+
+export interface ServerTool {
+  name: string
+  server: string
+  /** The server's own name for it. */
+  mcpName: string
+  active: boolean
+  /** Whether it says of itself what was approved. */
+  isApproved: boolean
+  definition: ToolDefinition
+  /** Null where it never was approved. */
+  approved: ToolDefinition | null
+  /** Of the definition. */
+  hash: string
+}
+
+/** All tools of tool servers. */
+export const listServerTools = statement<ServerTool>(
+  'list-server-tools',
+  `select t.name, s.server_label as server, t.mcp_name as "mcpName", t.active, t.mcp_config as definition,
+          t.approved is not distinct from t.mcp_config as "isApproved", t.approved, md5(t.mcp_config::text) as hash
+     from ai_tools t join mcp_servers s on s.id = t.server_id
+    where t.mcp_config is not null order by s.id, t.id`,
+)

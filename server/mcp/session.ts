@@ -1,0 +1,81 @@
+import { createMCPClient, type MCPClient, type MCPClientConfig, MCPClientError } from '@ai-sdk/mcp'
+import type { ToolServer } from '../../routers/ports/tool-servers.ts'
+import { Wire } from './wire.ts'
+
+/** How long a session may take to say good-bye. */
+const CLOSING_MS = 2000
+
+export interface SessionTimes {
+  /** Of the whole session, in milliseconds. */
+  total: number
+  signal: AbortSignal
+}
+
+export interface SessionSource {
+  server: Pick<ToolServer, 'url' | 'transport' | 'protocolVersion'>
+  headers: Record<string, string>
+  fetch: typeof globalThis.fetch
+}
+
+/** The one revision without sessions, which is looked for first where nothing is known of a server. */
+const STATELESS = '2026-07-28'
+
+/**
+ * Opens a session for one use and closes it: nothing of a person stays at the server for the next one, and any replica
+ * can do it. Rejects when the connection breaks, the time is up or the signal ends, which is then told to the server.
+ */
+export async function withSession<T>(
+  source: SessionSource,
+  { total, signal }: SessionTimes,
+  use: (client: MCPClient, signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const broken = new AbortController()
+  const ends = AbortSignal.any([signal, broken.signal, AbortSignal.timeout(total)])
+  const wire = new Wire(source.fetch, source.server.transport)
+  let client: MCPClient | undefined
+  try {
+    return await unlessEnded(async () => {
+      const opened = await createMCPClient(configOf(source, { wire, signal: ends, broken }))
+      client = opened
+      return use(opened, ends)
+    }, ends)
+  } finally {
+    const cancelled = ends.aborted ? wire.cancelCall() : Promise.resolve()
+    void wire.close(
+      cancelled.then(() => client?.close()),
+      CLOSING_MS,
+    )
+  }
+}
+
+type Config = MCPClientConfig & { experimental_events?: never }
+
+interface Parts {
+  wire: Wire
+  signal: AbortSignal
+  broken: AbortController
+}
+
+const configOf = ({ server, headers }: SessionSource, { wire, signal, broken }: Parts): Config => ({
+  transport: {
+    type: server.transport === 'sse' ? 'sse' : 'http',
+    url: server.url,
+    headers,
+    redirect: 'error',
+    fetch: wire.fetch,
+  },
+  clientName: 'svc',
+  protocolVersionDiscovery: server.protocolVersion === null || server.protocolVersion === STATELESS,
+  initializationOptions: { signal },
+  // What the client cannot read it tells as an error of its own; any other is one of the connection.
+  onUncaughtError: (error) => MCPClientError.isInstance(error) || broken.abort(error),
+})
+
+/** Rejects when the signal ends, even where the work does not listen. */
+function unlessEnded<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted()
+  return new Promise((resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+    work().then(resolve, reject)
+  })
+}

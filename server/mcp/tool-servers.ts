@@ -1,0 +1,107 @@
+import { isDeepStrictEqual } from 'node:util'
+import { type MCPClient, MCPClientError } from '@ai-sdk/mcp'
+import {
+  type ToolCall,
+  type ToolOffer,
+  type ToolServer,
+  ToolServerError,
+  type ToolServers,
+} from '../../routers/ports/tool-servers.ts'
+import { SERVER_CONFIG, SERVER_KEY, type Vault } from '../../routers/ports/vault.ts'
+import { createHttpClient, type HttpClient } from '../net/http-client.ts'
+import { phaseOf } from '../net/response-stream.ts'
+import { listTools } from './definitions.ts'
+import { toldToModel } from './results.ts'
+import { withSession } from './session.ts'
+
+/** In milliseconds, where a server has no times of its own. */
+const CONNECT_MS = 5000
+const READ_MS = 30_000
+const SSE_IDLE_MS = 60_000
+/** For all pages of a list of tools. */
+const LISTING_MS = 20_000
+
+interface ToolServerOptions {
+  vault: Vault
+  /** The largest result that a model is told, in bytes. */
+  maxResult: number
+}
+
+/** Speaks to tool servers by the client of the AI SDK, on connections of their own. */
+export function createToolServers({ vault, maxResult }: ToolServerOptions): ToolServers & { close(): Promise<void> } {
+  const clients = new Map<number, { of: object; http: HttpClient }>()
+
+  function httpFor({ id, url, transport, timeouts }: ToolServer): HttpClient {
+    const of = { url, transport, timeouts }
+    const known = clients.get(id)
+    if (known && isDeepStrictEqual(known.of, of)) return known.http
+    const http = createHttpClient({
+      connectTimeout: timeouts.connect ?? CONNECT_MS,
+      byteTimeout: transport === 'sse' ? (timeouts.sseIdle ?? SSE_IDLE_MS) : (timeouts.read ?? READ_MS),
+      // Quotes and what stands around a result take room, too.
+      maxBytes: 2 * maxResult + 64 * 1024,
+      networkPolicy: 'configured',
+    })
+    clients.set(id, { of, http })
+    void known?.http.close()
+    return http
+  }
+
+  function speak<T>(server: ToolServer, times: Times, use: (client: MCPClient, signal: AbortSignal) => Promise<T>) {
+    const headers = headersOf(vault, server)
+    const { fetch } = httpFor(server)
+    return withSession({ server, headers, fetch }, times, use).catch((error) => explain(error, times.signal))
+  }
+
+  return {
+    offer: (server, signal = never) =>
+      speak({ ...server, protocolVersion: null }, { total: LISTING_MS, signal }, offerOf),
+    call: (server, { name, input }: ToolCall, signal) =>
+      speak(server, { total: server.timeouts.read ?? READ_MS, signal }, async (client, signal) =>
+        toldToModel(await client.callTool({ name, arguments: input, options: { signal } }), maxResult),
+      ),
+    close: async () => void (await Promise.all([...clients.values()].map(({ http }) => http.close()))),
+  }
+}
+
+interface Times {
+  total: number
+  signal: AbortSignal
+}
+
+const never = new AbortController().signal
+
+async function offerOf(client: MCPClient, signal: AbortSignal): Promise<ToolOffer> {
+  const { serverInfo, protocolVersion } = client.initializeResult
+  const tools = await listTools(client, signal)
+  return { version: serverInfo.version.slice(0, 80) || null, protocolVersion: protocolVersion.slice(0, 40), ...tools }
+}
+
+/** The key as a bearer token, beside the headers of the additional configuration. */
+function headersOf(vault: Vault, { apiKey, additionalConfig }: ToolServer): Record<string, string> {
+  const config = additionalConfig
+    ? (JSON.parse(vault.open(additionalConfig, SERVER_CONFIG)) as { headers?: unknown })
+    : {}
+  const given = Object.entries((config.headers ?? {}) as Record<string, unknown>)
+  const headers = given.flatMap(([name, value]) => (typeof value === 'string' ? [[name.toLowerCase(), value]] : []))
+  return {
+    ...Object.fromEntries(headers),
+    ...(apiKey && { authorization: `Bearer ${vault.open(apiKey, SERVER_KEY)}` }),
+  }
+}
+
+/** A server's own words are left out: they may quote the question, or be meant for a model. */
+function explain(error: unknown, signal: AbortSignal): never {
+  if (signal.aborted || error instanceof ToolServerError) throw error
+  throw new ToolServerError(sentenceOf(error), { cause: error })
+}
+
+function sentenceOf(error: unknown): string {
+  const { name, code, statusCode } = (error ?? {}) as { name?: string; code?: unknown; statusCode?: number }
+  if (name === 'TimeoutError' || /TIMEOUT/.test(String(code))) return 'it did not answer in time'
+  if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') return 'its answer is too large'
+  if (statusCode) return `it answered with the status ${statusCode}`
+  if (MCPClientError.isInstance(error) && error.code !== undefined) return `it refused with the code ${error.code}`
+  if (phaseOf(error)) return typeof code === 'string' ? `the connection failed: ${code}` : 'the connection failed'
+  return 'it does not speak the protocol as it should'
+}

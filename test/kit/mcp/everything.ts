@@ -1,0 +1,42 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createRequire } from 'node:module'
+import { createInterface } from 'node:readline'
+
+const main = createRequire(import.meta.url).resolve('@modelcontextprotocol/server-everything/dist/index.js')
+
+/** It would listen on all addresses, on a port that it does not tell. */
+const onLoopback = `
+  import { Server } from 'node:net'
+  const { listen } = Server.prototype
+  Server.prototype.listen = function (_port, ...rest) {
+    this.once('listening', () => console.error('listening at', this.address().port))
+    return listen.call(this, { port: 0, host: '127.0.0.1' }, ...rest)
+  }`
+
+/** The server for tests of the protocol's own project, on a port of its own. */
+export async function startEverything(transport: 'http' | 'sse') {
+  const preload = `data:text/javascript,${encodeURIComponent(onLoopback)}`
+  const mode = transport === 'http' ? 'streamableHttp' : 'sse'
+  const server = spawn(process.execPath, ['--import', preload, main, mode], { stdio: ['ignore', 'ignore', 'pipe'] })
+  const ended = once(server, 'exit')
+  const port = await portIn(server.stderr)
+  return {
+    url: `http://127.0.0.1:${port}/${transport === 'http' ? 'mcp' : 'sse'}`,
+    async [Symbol.asyncDispose]() {
+      server.kill('SIGKILL')
+      await ended
+    },
+  }
+}
+
+async function portIn(output: NodeJS.ReadableStream): Promise<string> {
+  for await (const line of createInterface(output)) {
+    const port = /^listening at (\d+)$/.exec(line)?.[1]
+    // What it says from now on must not fill the pipe.
+    if (!port) continue
+    output.resume()
+    return port
+  }
+  throw new Error('the server for tests did not start')
+}
