@@ -10,6 +10,7 @@ import type { ChangeStreams } from '../../routers/ports/change-streams.ts'
 import type { CredentialWatch } from '../../routers/ports/credential-watch.ts'
 import type { HealthResult } from '../../routers/ports/health.ts'
 import type { Places } from '../../routers/ports/places.ts'
+import type { Subscriptions } from '../../routers/ports/subscriptions.ts'
 import type { ReplicaStats } from '../../routers/rooms/realtime/replicas.ts'
 import type { Env } from '../config/settings.ts'
 import type { DrainTimes } from '../http/drain.ts'
@@ -51,6 +52,7 @@ export class Realtime {
   readonly #replicas: Replicas
   readonly #presence: Presence
   readonly #streams: ChangeStreams
+  readonly #subscriptions: Subscriptions
   readonly #frames: FrameHandler
   readonly #handshakesPerSecond: number
   readonly #stopReporting: () => void
@@ -60,6 +62,7 @@ export class Realtime {
     const { settings, changeBus: bus, roomDirectory: directory, kv } = services
     const { baseUrl, realtime: keys } = settings
     this.#streams = services.changeStreams
+    this.#subscriptions = services.subscriptions
     this.#maxChannels = env.REALTIME_CHANNELS_PER_CONNECTION
     this.#handshakesPerSecond = env.REALTIME_HANDSHAKES_PER_SECOND
     this.#stopReporting = services.hooks.on('health-check', ({ results }) => this.#report(results, bus))
@@ -128,7 +131,8 @@ export class Realtime {
   #stats(): ReplicaStats {
     const { size: connections, people } = this.#connections
     const { behind } = this.#streams.counts()
-    return { connections, people, channels: this.#channels.size, behind, lagMs: this.#channels.takeLag() }
+    const [channels, subscriptions] = [this.#channels.size, this.#subscriptions.count()]
+    return { connections, people, channels, subscriptions, behind, lagMs: this.#channels.takeLag() }
   }
 
   #report(results: Map<string, HealthResult>, bus: ChangeBus): void {

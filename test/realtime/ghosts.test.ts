@@ -23,7 +23,8 @@ describe.skipIf(!inject('redisUrl'))('a replica that was killed', () => {
     const replica = crypto.randomUUID()
     await kv.set(`replica:${replica}`, '1', 4000)
     await kv.set(`presence:${name}:${replica}`, JSON.stringify([['77', { name: 'Ghost', username: 'ghost' }]]), 60_000)
-    const tell = () => bus.tell('replica', { replica, connections: 1, people: 1, channels: 1, behind: 0, lagMs: 0 })
+    const stats = { connections: 1, people: 1, channels: 1, subscriptions: 0, behind: 0, lagMs: 0 }
+    const tell = () => bus.tell('replica', { replica, ...stats })
     const added = () => {
       tell()
       return client.dataOf('pusher:member_added')

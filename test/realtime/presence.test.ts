@@ -8,6 +8,7 @@ import { openPusher } from '../kit/realtime/pusher.ts'
 import { newChannel, type Pair, startPair } from '../kit/realtime/replicas.ts'
 import { authorize, openSocket, subscribe } from '../kit/realtime/socket.ts'
 import { join } from '../kit/rooms/rooms.ts'
+import { RawSubscription } from '../kit/rooms/subscribe.ts'
 
 let pair: Pair
 beforeAll(async () => {
@@ -154,10 +155,17 @@ describe.skipIf(!inject('redisUrl'))('svc realtime', () => {
     const room = await newChannel(svc)
     using client = openPusher(svc.url, { token: svc.people.ada.token })
     await client.subscribe(room.channel)
+    const following = await RawSubscription.open({
+      url: svc.url,
+      path: 'users.changes',
+      token: svc.people.bob.token,
+    })
+    await following.begun()
 
     const { DATABASE_URL = '', REDIS_URL = '' } = svc.env
     const { stdout } = await run(['realtime', '--json'], { env: { DATABASE_URL, REDIS_URL, DATA_DIR: svc.folder } })
 
+    following.close()
     const reports = JSON.parse(stdout) as Record<string, unknown>[]
     expect(reports).toHaveLength(2)
     expect(reports).toContainEqual({
@@ -165,6 +173,7 @@ describe.skipIf(!inject('redisUrl'))('svc realtime', () => {
       connections: expect.any(Number),
       people: 1,
       channels: 1,
+      subscriptions: 1,
       behind: 0,
       lagMs: expect.any(Number),
     })

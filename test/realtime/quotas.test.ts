@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { createKeyValue } from '../../server/stores/key-value.ts'
+import { startApp } from '../kit/app.ts'
 import { type Pair, startPair } from '../kit/realtime/replicas.ts'
 import { authorize, openSocket } from '../kit/realtime/socket.ts'
 import { RawSubscription } from '../kit/rooms/subscribe.ts'
@@ -27,6 +28,28 @@ async function connect({ token }: { token: string }, replica: number) {
 
 const follow = ({ token }: { token: string }, replica: number) =>
   RawSubscription.open({ url: pair.urls[replica] ?? '', path: 'users.changes', token })
+
+test('a process that follows as many streams as it may refuses the next, until one is given up', async () => {
+  await using svc = await startApp({ SUBSCRIPTIONS_MAX: '2' })
+  const people = await Promise.all([1, 2, 3].map(() => svc.user({ abilities: ['read'] })))
+  const open = ({ token }: { token: string }) => RawSubscription.open({ url: svc.url, path: 'users.changes', token })
+  const [first, second, third] = await Promise.all(people.map((person) => open(person)))
+  const all = [first, second, third].filter((it) => it !== undefined)
+  await Promise.all(all.map((following) => Promise.race([following.begun(), following.ended])))
+  const refused = all.filter(({ problem }) => problem)
+  expect(refused.map(({ problem }) => problem)).toMatchObject([{ problem: 'busy', httpStatus: 503 }])
+
+  all.find(({ problem }) => !problem)?.close()
+
+  const again = async () => {
+    const following = await open(people[0] as { token: string })
+    await Promise.race([following.begun(), following.ended])
+    following.close()
+    return following.problem
+  }
+  await expect.poll(again, SLOW).toBeUndefined()
+  for (const following of all) following.close()
+})
 
 describe.skipIf(!inject('redisUrl'))('what somebody may have open at a time counts at all replicas together', () => {
   test('of connections', async () => {

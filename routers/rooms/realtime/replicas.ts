@@ -14,6 +14,8 @@ export interface ReplicaStats {
   connections: number
   people: number
   channels: number
+  /** Streams that are followed by server-sent events. */
+  subscriptions: number
   /** Streams whose changes are being read from the log. */
   behind: number
   /** How long the slowest change of the last seconds took from the log to the replica, in milliseconds. */
