@@ -38,6 +38,7 @@ import { connectionsRouter } from './system/connections.ts'
 import { migrationsRouter } from './system/frontend-migrations.ts'
 import { healthRouter } from './system/health.ts'
 import { languageRouter } from './system/language.ts'
+import { linkPreviewsRouter } from './system/link-preview/link-previews.ts'
 import { translationLabelsRouter } from './system/translation-labels.ts'
 
 export const appRouter = router({
@@ -57,6 +58,7 @@ export const appRouter = router({
   health: healthRouter,
   language: languageRouter,
   limits: limitsRouter,
+  linkPreviews: linkPreviewsRouter,
   mcp: mcpRouter,
   mcpServers: mcpServersRouter,
   migrations: migrationsRouter,

@@ -25,6 +25,7 @@ import { loadFrontendMigrations } from './config/frontend-migrations.ts'
 import { loadLabels } from './config/labels.ts'
 import { readLimits } from './config/limits.ts'
 import { publicSettings } from './config/public-settings.ts'
+import { networkOf } from './config/settings/addresses.ts'
 import type { Env } from './config/settings.ts'
 import { generatedKey } from './database/cluster-lock.ts'
 import type { Database } from './database/database.ts'
@@ -32,6 +33,7 @@ import { openTexts } from './files/open-texts.ts'
 import { type Authenticator, createAuthenticator } from './http/credentials.ts'
 import { openLogin } from './login/index.ts'
 import { createToolServers } from './mcp/tool-servers.ts'
+import { createWebReader } from './net/web-reader.ts'
 import { createHealthChecks } from './ops/health-checks.ts'
 import { createHealthTimer } from './ops/health-timer.ts'
 import { createFileStore } from './stores/file-store.ts'
@@ -72,7 +74,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
   const hooks = listen(createHooks())
   const { close: closeKeyValue, places, replica, ...keyValue } = await createKeyValue(env.REDIS_URL)
   const { close: closeChanges, credentials, ...changes } = await followChanges({ env, sql, log, places })
-  const { close: closeOutbound, ...outbound } = outboundOf(env, vault)
+  const { close: closeOutbound, ...outbound } = outboundOf(env, vault, settings)
   const authenticator = createAuthenticator(sql, settings, log)
   const jobQueue = createJobQueue({ pool, log })
   const texts = openTexts(env, log)
@@ -109,12 +111,13 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
   return { services, authenticator, credentials, places, replica, cookieSecrets, jobQueue, close }
 }
 
-/** What speaks to models and to the tools that they may call. */
-function outboundOf(env: Env, vault: Vault) {
+/** What speaks to models, to the tools that they may call, and to sites that people link to. */
+function outboundOf(env: Env, vault: Vault, settings: Settings) {
   const models = createGateway(vault)
   const toolServers = createToolServers({ vault, maxResult: env.AI_TOOL_RESULT_MAX })
-  const close = () => Promise.all([models.close(), toolServers.close()])
-  return { models, toolServers, close }
+  const webReader = openWebReader(env, settings)
+  const close = () => Promise.all([models.close(), toolServers.close(), webReader.close()])
+  return { models, toolServers, webReader, close }
 }
 
 const storesOf = (env: Env, vault: Vault): Pick<Services, 'storage' | 'files' | 'uploads'> => ({
@@ -122,6 +125,15 @@ const storesOf = (env: Env, vault: Vault): Pick<Services, 'storage' | 'files' | 
   files: createFileStore(vault, env.DATA_DIR),
   uploads: new Slots({ perKey: env.UPLOADS_PER_PERSON, inAll: env.UPLOADS_AT_ONCE }),
 })
+
+/** Our own host is never asked: it would answer to us what it keeps from others. */
+const openWebReader = ({ BRAND, LINK_PREVIEW_PORTS, LINK_PREVIEW_NETWORKS }: Env, { baseUrl, version }: Settings) =>
+  createWebReader({
+    userAgent: `${BRAND}-link-preview/${version} (bot)`,
+    ports: LINK_PREVIEW_PORTS,
+    openNetworks: LINK_PREVIEW_NETWORKS.map(networkOf),
+    refusedHosts: [new URL(baseUrl).hostname],
+  })
 
 type Health = Pick<Services, 'healthChecks' | 'healthTimer'>
 
@@ -190,6 +202,7 @@ function settingsOf(env: Env, appKey: string): Settings {
     },
     peopleSearchesPerMinute: env.PEOPLE_SEARCHES_PER_MINUTE,
     profileChangesPerMinute: env.PROFILE_CHANGES_PER_MINUTE,
+    linkPreviewsPerMinute: env.LINK_PREVIEWS_PER_MINUTE,
     aiUser: { name: env.SVC_NAME, username: env.SVC_USERNAME },
     realtime: { key: env.REVERB_APP_KEY ?? env.BRAND, secret: env.REVERB_APP_SECRET ?? realtimeSecret(appKey) },
   }

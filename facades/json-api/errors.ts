@@ -26,6 +26,8 @@ export interface FailedRequest {
   requestId: string
   route?: Route | undefined
   body?: unknown
+  /** Of a query that is wrong, where it is not 400. */
+  queryStatus?: number | undefined
   documentContext: Pick<DocumentContext, 'members' | 'resources'>
 }
 
@@ -33,14 +35,14 @@ export interface FailedRequest {
 export function errorDocument(thrown: unknown, failed: FailedRequest): ErrorDocument {
   const { status, code, message, error } = failureOf(thrown)
   const issues = issuesOf(error)
-  const isQuery = code === 'invalid_query' || (code === 'invalid' && failed.route?.method === 'GET')
+  const isQuery = isAboutQuery(code, failed)
   // An id that cannot be one is not there.
   if (code === 'invalid' && issues.some((issue) => isInAddress(issue, failed.route)))
     return errorDocument(new Problem('not_found'), failed)
   const closed = code === 'invalid' && !isQuery ? issues : []
   if (closed.length > 0 && closed.every((issue) => isReadOnly(issue, failed.route)))
     return errorDocument(new Problem('read_only', { issues: closed }), failed)
-  const final = isQuery ? 400 : status
+  const final = isQuery ? (failed.queryStatus ?? 400) : status
   const found =
     issues.length > 0
       ? fewIssues(distinct(issues)).map((issue) => (isQuery ? parameter(issue, failed) : member(issue, code, failed)))
@@ -52,6 +54,9 @@ export function errorDocument(thrown: unknown, failed: FailedRequest): ErrorDocu
   }))
   return { status: final, body: { jsonapi, errors } }
 }
+
+const isAboutQuery = (code: ErrorCode, { route, queryStatus }: FailedRequest) =>
+  code === 'invalid_query' || (code === 'invalid' && (route?.method === 'GET' || queryStatus !== undefined))
 
 const metaOf = (error: unknown) => (error instanceof Problem ? error.meta : {})
 
@@ -92,6 +97,7 @@ const parameterCodes = new Map<string, ErrorCode>([
   ['filter', 'unsupported_filter'],
   ['fields', 'unsupported_fields'],
   ['page', 'invalid_page'],
+  ['url', 'invalid'],
 ])
 
 function parameter(declared: DetailedIssue, failed: FailedRequest): Entry {

@@ -6,10 +6,12 @@ import { Problem } from '../../routers/core/problems.ts'
 import { assertMayCall } from '../../routers/core/trpc.ts'
 import type { Resource } from '../../routers/resource/declare.ts'
 import { excessOf } from '../http/json-text.ts'
+import { previewPath } from '../http/link-preview.ts'
 import { bodyLimitOf, type FacadeOptions } from '../http/procedures.ts'
 import type { DocumentContext } from './document.ts'
 import { errorDocument } from './errors.ts'
 import { isServed, routeAccess, type ServedRoute } from './exposed-routes.ts'
+import { linkPreview } from './link-preview.ts'
 import { declaredMembers, type Members } from './members.ts'
 import { assertAcceptable, assertContentType } from './negotiation.ts'
 import { type Route, routesOf } from './routes.ts'
@@ -46,8 +48,8 @@ export async function jsonApi(app: FastifyInstance, options: JsonApiOptions) {
       .header('vary', [reply.getHeader('vary') ?? [], 'Accept'].flat().join(', '))
       .header('cache-control', 'private, no-cache')
       .serializer(asItIs)
-    const { route } = request.routeOptions.config as { route?: Route }
-    if (route?.answers !== 'file') assertAcceptable(request.headers.accept)
+    const { route, isPlain } = configOf(request)
+    if (route?.answers !== 'file' && !isPlain) assertAcceptable(request.headers.accept)
     const ctx = await contextOf(request, reply)
     // Regardless of the body.
     if (request.is404) throw nothingHere()
@@ -55,6 +57,7 @@ export async function jsonApi(app: FastifyInstance, options: JsonApiOptions) {
     Object.assign(request, { context: ctx })
   })
   handleErrors(app, documentContext)
+  await app.register(linkPreview, { prefix: previewPath, contextOf, baseUrl: documentContext.baseUrl })
 
   for (const route of routes) {
     app.route({
@@ -85,6 +88,14 @@ function readDocuments(app: FastifyInstance): void {
   })
 }
 
+interface RouteConfig {
+  route?: Route
+  /** Answers with something else than a document. */
+  isPlain?: true
+}
+
+const configOf = ({ routeOptions }: FastifyRequest) => routeOptions.config as RouteConfig
+
 /** The context that the first hook left on the request. */
 const contextIn = (request: FastifyRequest) => (request as FastifyRequest & { context: Context }).context
 
@@ -105,11 +116,12 @@ const hasBody = ({ headers }: FastifyRequest) =>
 
 function handleErrors(app: FastifyInstance, documentContext: DocumentContext): void {
   app.setErrorHandler((thrown, request, reply) => {
-    const { route } = request.routeOptions.config as { route?: Route }
+    const { route, isPlain } = configOf(request)
     const { status, body } = errorDocument(thrown, {
       requestId: request.id,
       route,
       body: request.body,
+      queryStatus: isPlain ? 422 : undefined,
       documentContext,
     })
     if (status >= 500)

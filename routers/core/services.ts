@@ -22,6 +22,7 @@ import type { TextExtractor } from '../ports/text-extractor.ts'
 import type { ToolServers } from '../ports/tool-servers.ts'
 import type { UsageLedger } from '../ports/usage-ledger.ts'
 import type { Vault } from '../ports/vault.ts'
+import type { WebReader } from '../ports/web-reader.ts'
 import type { ResourceCatalogue } from '../resource/catalogue.ts'
 import type { Extensions } from './extension.ts'
 import type { HookRegistry } from './hooks.ts'
@@ -37,6 +38,8 @@ export interface Services {
   settings: Settings
   kv: KeyValueStore
   answers: AnswerStore
+  /** Of pages that links lead to. */
+  previews: AnswerStore
   changeBus: ChangeBus
   changeStreams: ChangeStreams
   roomDirectory: RoomDirectory
@@ -59,6 +62,7 @@ export interface Services {
   files: FileStore
   /** Counts the uploads of this process. */
   uploads: Slots
+  webReader: WebReader
   healthChecks: HealthChecks
   healthTimer: HealthTimer
   extensions: Extensions

@@ -27,6 +27,7 @@ export interface Settings {
   attachments: AttachmentQuotas
   peopleSearchesPerMinute: number
   profileChangesPerMinute: number
+  linkPreviewsPerMinute: number
   aiUser: { name: string; username: string }
   realtime: RealtimeKeys
   public: PublicSettings

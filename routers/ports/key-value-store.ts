@@ -9,5 +9,5 @@ export interface KeyValueStore {
   ping(): Promise<void>
 }
 
-/** Where answers under idempotency keys are kept. */
+/** Where answers under idempotency keys are kept, and previews of links. */
 export type AnswerStore = Pick<KeyValueStore, 'get' | 'set' | 'setIfAbsent' | 'delete'>

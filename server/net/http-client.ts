@@ -1,8 +1,6 @@
-import { lookup } from 'node:dns'
-import { isIP, type LookupFunction } from 'node:net'
 import { Readable } from 'node:stream'
-import ipaddr from 'ipaddr.js'
 import { Agent, type Dispatcher } from 'undici'
+import { OutboundError, PublicNetwork } from './public-network.ts'
 import { type HttpResponse, ResponseStream } from './response-stream.ts'
 
 /** The only client for outgoing HTTP: pooled connections, time limits, a size limit, no redirects, and a check of the addresses. */
@@ -27,24 +25,28 @@ export interface HttpClientOptions {
   connectTimeout?: number | undefined
   byteTimeout?: number | undefined
   maxBytes?: number
-  /** `configured` trusts addresses an operator wrote down; `public` reaches no private network. */
-  networkPolicy: 'configured' | 'public'
+  /** `configured` trusts addresses an operator wrote down; `public` reaches no private network, and web ports only. */
+  networkPolicy: 'configured' | 'public' | PublicNetwork
 }
 
 export function createHttpClient(options: HttpClientOptions): HttpClient {
   const { connectTimeout = 10_000, byteTimeout = 120_000, maxBytes = 64 * 1024 * 1024, networkPolicy } = options
+  const network = networkPolicy === 'public' ? new PublicNetwork() : networkPolicy
+  const isPublic = network !== 'configured'
   const agent = new Agent({
-    connect: { timeout: connectTimeout, ...(networkPolicy === 'public' && { lookup: publicOnly }) },
+    connect: { timeout: connectTimeout, ...(isPublic && { lookup: network.lookup }) },
     headersTimeout: byteTimeout,
     bodyTimeout: byteTimeout,
     maxResponseSize: maxBytes,
     pipelining: 1,
-    keepAliveTimeout: 30_000,
+    // Strangers name many hosts, none of which is worth a connection that waits.
+    keepAliveTimeout: isPublic ? 1000 : 30_000,
   })
 
   async function send(address: string, { method, headers, body, signal }: OutboundRequest) {
     const url = new URL(address)
-    assertAllowed(url, networkPolicy)
+    assertSpoken(url)
+    if (isPublic) network.assertAllowed(url)
     signal?.throwIfAborted()
     const stream = new ResponseStream(signal)
     agent.dispatch({ origin: url.origin, path: url.pathname + url.search, method, headers, body }, stream)
@@ -64,19 +66,9 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
   return { fetch: outboundFetch, send, close: () => agent.destroy() }
 }
 
-function assertAllowed(
-  { protocol, username, password, hostname }: URL,
-  networkPolicy: HttpClientOptions['networkPolicy'],
-): void {
+function assertSpoken({ protocol, username, password }: URL): void {
   if (protocol !== 'https:' && protocol !== 'http:') throw new OutboundError('only http and https are spoken')
   if (username || password) throw new OutboundError('an address carries no credentials')
-  // A literal address is never resolved by DNS, so it is checked here.
-  const literal = hostname.replace(/^\[|\]$/g, '')
-  if (networkPolicy === 'public' && isIP(literal) && !isPublic(literal)) throw new OutboundError('not a public address')
-}
-
-class OutboundError extends Error {
-  override name = 'OutboundError'
 }
 
 /** Statuses whose answer has no body, not even an empty one. */
@@ -87,18 +79,4 @@ function toResponse({ statusCode: status, headers, body }: HttpResponse): Respon
   if (!bodyless.has(status)) return new Response(Readable.toWeb(body) as ReadableStream, init)
   body.resume()
   return new Response(null, init)
-}
-
-/** Resolves a name to public addresses only, and connects to exactly those, which prevents DNS rebinding. */
-const publicOnly: LookupFunction = (hostname, options, done) => {
-  lookup(hostname, { ...options, all: true }, (error, addresses) => {
-    if (error) return done(error, [])
-    const open = addresses.filter(({ address }) => isPublic(address))
-    if (open.length === 0) return done(new OutboundError('not a public address'), [])
-    return done(null, open)
-  })
-}
-
-function isPublic(address: string): boolean {
-  return ipaddr.process(address).range() === 'unicast'
 }

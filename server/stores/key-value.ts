@@ -10,6 +10,7 @@ import { limiterInProcess } from './rate-limiter.ts'
 export interface KeyValue {
   kv: KeyValueStore
   answers: AnswerStore
+  previews: AnswerStore
   limiter: RateLimiter
   places: Places
   /** The name of this process among those that share the store. */
@@ -29,6 +30,7 @@ const MAX_SIZE = 64 * 1024 * 1024
 const inProcess = (): KeyValue => ({
   kv: { ...valuesInProcess(), ping: async () => {} },
   answers: valuesInProcess(),
+  previews: valuesInProcess(),
   limiter: limiterInProcess(),
   places: placesInProcess(),
   replica: randomUUID(),

@@ -39,6 +39,7 @@ export function inRedis(url: string, replica: string) {
   return {
     kv: values,
     answers: values,
+    previews: values,
     limiter: limiterInRedis(redis, connected),
     places,
     replica,

@@ -89,6 +89,7 @@ const table: { open: string; by?: Ability; to: string }[] = [
   },
   { open: 'a user', by: 'write', to: 'rooms.create rooms.update rooms.delete' },
   { open: 'a user', by: 'read', to: 'roomKeys.list realtime.authorize' },
+  { open: 'a user', by: 'read', to: 'linkPreviews.metadata linkPreviews.image linkPreviews.favicon' },
   { open: 'a user', by: 'write', to: 'roomKeys.recipients roomKeys.rekey' },
   { open: 'a user', by: 'read', to: 'roomMembers.list roomMembers.get roomMembers.related roomMembers.preview' },
   { open: 'a user', by: 'write', to: 'roomMembers.create roomMembers.accept roomMembers.update roomMembers.delete' },

@@ -49,3 +49,12 @@ export const networks = list.refine(
   (all) => all.every(passes(networkOf)),
   'must be addresses or networks such as 10.0.0.5 or 10.0.0.0/24',
 )
+
+const isPort = (text: string) => /^\d{1,5}$/.test(text) && Number(text) > 0 && Number(text) < 65_536
+
+export const ports = z
+  .string()
+  .default('80,443')
+  .transform((text) => text.split(',').map((part) => part.trim()))
+  .refine((all) => all.every(isPort), 'must be ports such as 80,443')
+  .transform((all) => all.map(Number))

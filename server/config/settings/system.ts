@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { availableLocales } from '../../../routers/ports/locales.ts'
+import { count, networks, ports } from './kinds.ts'
 
-/** Settings of names on the wire, the AI user, languages and frontend migrations. */
+/** Settings of names on the wire, the AI user, languages, link previews and frontend migrations. */
 export const systemShape = {
   BRAND: z
     .string()
@@ -35,5 +36,12 @@ export const systemShape = {
     .string()
     .optional()
     .describe('Folder with files such as `de_DE.json`, whose texts replace the built-in ones'),
+  LINK_PREVIEWS_PER_MINUTE: count(180, 1).describe(
+    'How often a minute a person may ask for what a link leads to, for its picture or its icon',
+  ),
+  LINK_PREVIEW_PORTS: ports.describe('The only ports of web sites whose links have a preview, comma separated'),
+  LINK_PREVIEW_NETWORKS: networks.describe(
+    'Private addresses or networks whose sites have a preview nevertheless, comma separated; everybody signed in can read there what needs no login',
+  ),
   FRONTEND_MIGRATIONS: z.string().optional().describe('Folder with the files of frontend migrations'),
 }

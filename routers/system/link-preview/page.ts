@@ -1,0 +1,23 @@
+import { createBulkhead } from '../../core/bulkhead.ts'
+import type { Context } from '../../core/context.ts'
+import { type CacheOptions, cached } from './cache.ts'
+import { type PageHead, readHead } from './read-head.ts'
+
+const TIMEOUT_MS = 5000
+
+const pages: CacheOptions = { kind: 'page', keep: 24 * 60 * 60 * 1000, budget: 64 * 1024 * 1024 }
+
+/** A slow site must not hold up others, and costs little more than a connection. */
+const reading = createBulkhead(64, 200)
+
+const accept = 'text/html,application/xhtml+xml;q=0.9'
+const kinds = ['text/html', 'application/xhtml+xml']
+
+/** What a page says of itself; null where it cannot be read, or must not be. */
+export const headOf = (ctx: Context, url: string): Promise<PageHead | null> =>
+  cached(ctx, { ...pages, url }, () =>
+    reading(async () => {
+      const { signal, services } = ctx
+      return readHead(await services.webReader.open(url, { accept, kinds, timeout: TIMEOUT_MS, signal }))
+    }),
+  )

@@ -1,0 +1,86 @@
+import { pipeline, type Readable, type Transform } from 'node:stream'
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
+import type { WebReader, WebRequest } from '../../routers/ports/web-reader.ts'
+import { createHttpClient, type HttpClient } from './http-client.ts'
+import { OutboundError, PublicNetwork, type PublicNetworkOptions } from './public-network.ts'
+import type { HttpResponse } from './response-stream.ts'
+
+const MAX_REDIRECTS = 5
+
+/** Ends an answer that goes on for ever, also where its reader would skip what it reads. */
+const MAX_BYTES = 16 * 1024 * 1024
+
+export interface WebReaderOptions extends PublicNetworkOptions {
+  /** Names the service to the sites it reads. */
+  userAgent: string
+}
+
+export function createWebReader({ userAgent, ...network }: WebReaderOptions): WebReader & Pick<HttpClient, 'close'> {
+  const client = createHttpClient({
+    connectTimeout: 3000,
+    byteTimeout: 5000,
+    maxBytes: MAX_BYTES,
+    networkPolicy: new PublicNetwork(network),
+  })
+
+  /** Follows redirects by hand, so that each hop is judged like the first. */
+  async function follow(address: string, accept: string, signal: AbortSignal) {
+    const headers = { accept, 'accept-encoding': 'gzip, br, deflate', 'user-agent': userAgent }
+    let url = new URL(address)
+    for (let hops = 0; hops <= MAX_REDIRECTS; hops++) {
+      const answer = await client.send(url.href, { method: 'GET', headers, body: null, signal })
+      const target = redirectOf(answer)
+      if (target === undefined) return { url: url.href, answer }
+      answer.body.destroy()
+      url = nextHop(target, url)
+    }
+    throw new OutboundError('too many redirects')
+  }
+
+  async function open(address: string, { accept, kinds, timeout, signal }: WebRequest) {
+    const deadline = AbortSignal.any([signal, AbortSignal.timeout(timeout)])
+    const { url, answer } = await follow(address, accept, deadline)
+    try {
+      const { 'content-type': type = '', 'content-encoding': coding = 'identity' } = answer.headers
+      if (answer.statusCode !== 200) throw new OutboundError(`the site answered with ${answer.statusCode}`)
+      if (!kinds.some((kind) => type.toLowerCase().startsWith(kind))) throw new OutboundError('not of these kinds')
+      return { url, charset: charsetOf(type), body: decoded(answer.body, coding.trim().toLowerCase()) }
+    } catch (error) {
+      answer.body.destroy()
+      throw error
+    }
+  }
+
+  return { open, close: client.close }
+}
+
+const redirects = new Set([301, 302, 303, 307, 308])
+
+const redirectOf = ({ statusCode, headers: { location } }: HttpResponse) =>
+  redirects.has(statusCode) ? location : undefined
+
+function nextHop(target: string, from: URL): URL {
+  if (!URL.canParse(target, from.href)) throw new OutboundError('the redirect leads nowhere')
+  const next = new URL(target, from.href)
+  // What is between us and a site without TLS could put in anything.
+  if (from.protocol === 'https:' && next.protocol === 'http:') throw new OutboundError('the redirect gives up TLS')
+  return next
+}
+
+const decoders: Partial<Record<string, () => Transform>> = {
+  gzip: createGunzip,
+  'x-gzip': createGunzip,
+  br: createBrotliDecompress,
+  deflate: createInflate,
+}
+
+/** Decompresses no faster than it is read, so that a reader's limit holds for what was compressed, too. */
+function decoded(body: Readable, coding: string): AsyncIterable<Uint8Array> {
+  if (coding === 'identity' || coding === '') return body
+  const decoder = decoders[coding]
+  if (!decoder) throw new OutboundError('an unknown content coding')
+  // The reader of the last stream gets the error.
+  return pipeline(body, decoder(), () => {})
+}
+
+const charsetOf = (type: string) => /;\s*charset\s*=\s*"?([\w:.-]{1,40})/i.exec(type)?.[1]

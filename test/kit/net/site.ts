@@ -1,0 +1,40 @@
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** A web site on a loopback address of its own, which answers each path with what is given for it. */
+export async function startSite(host: string, paths: Record<string, RequestListener> = {}, port = 0) {
+  const asked: string[] = []
+  const server = createServer((request, response) => {
+    const path = request.url ?? ''
+    asked.push(path)
+    const answer = paths[path.split('?')[0] ?? '']
+    if (answer) answer(request, response)
+    else response.writeHead(404).end()
+  })
+  server.listen(port, host)
+  await once(server, 'listening')
+  const { port: taken } = server.address() as AddressInfo
+  return {
+    url: `http://${host}:${taken}`,
+    port: taken,
+    /** Paths in the order in which they were asked for. */
+    asked,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}
+
+/** Answers with a page. */
+export const page =
+  (html: string | Uint8Array, headers: Record<string, string> = {}): RequestListener =>
+  (_, response) =>
+    void response.writeHead(200, { 'content-type': 'text/html; charset=utf-8', ...headers }).end(html)
+
+/** Sends the client elsewhere. */
+export const redirectTo =
+  (location: string, status = 302): RequestListener =>
+  (_, response) =>
+    void response.writeHead(status, { location }).end()
