@@ -2,6 +2,7 @@ import { defineCommand, type SubCommandsDef } from 'citty'
 import type { CommandContext } from './command-context.ts'
 import { updateAvatar } from './commands/avatar.ts'
 import { completion } from './commands/completion.ts'
+import { deprecations } from './commands/deprecations.ts'
 import { limits } from './commands/limits.ts'
 import { users } from './commands/list-users.ts'
 import { makeMigration } from './commands/make-migration.ts'
@@ -41,6 +42,7 @@ export const svc: Program = {
     usage: usage(context),
     limits: limits(context),
     realtime: realtime(context),
+    deprecations: deprecations(context),
     settings: settings(context),
     migrate: migrate(context),
     restored: restored(context),

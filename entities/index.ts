@@ -32,6 +32,7 @@ import { RoomKey, RoomKeyEpoch } from './rooms/room-key.ts'
 import { RoomMember } from './rooms/room-member.ts'
 import { RoomMessage } from './rooms/room-message.ts'
 import { RoomReadMark } from './rooms/room-read-mark.ts'
+import { DeprecatedCall } from './system/deprecated-call.ts'
 
 /** Every table. */
 export const entities = [
@@ -72,4 +73,5 @@ export const entities = [
   RoomReadMark,
   RoomKey,
   RoomKeyEpoch,
+  DeprecatedCall,
 ]

@@ -35,6 +35,7 @@ import { roomMessagesRouter } from './rooms/room-messages.ts'
 import { roomsRouter } from './rooms/rooms.ts'
 import { configsRouter } from './system/configs.ts'
 import { connectionsRouter } from './system/connections.ts'
+import { deprecationsRouter } from './system/deprecations.ts'
 import { migrationsRouter } from './system/frontend-migrations.ts'
 import { healthRouter } from './system/health.ts'
 import { languageRouter } from './system/language.ts'
@@ -55,6 +56,7 @@ export const appRouter = router({
   configs: configsRouter,
   connections: connectionsRouter,
   conversations: conversationsRouter,
+  deprecations: deprecationsRouter,
   health: healthRouter,
   language: languageRouter,
   limits: limitsRouter,

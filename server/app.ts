@@ -19,6 +19,7 @@ import { jsonApi } from '../facades/json-api/index.ts'
 import { memberProfiles } from '../facades/json-api/member-profiles.ts'
 import { Members } from '../facades/json-api/members.ts'
 import { legacy } from '../facades/legacy/ai-req.ts'
+import { legacyLinkPreview } from '../facades/legacy/link-preview.ts'
 import { olderRequests } from '../facades/legacy/req/index.ts'
 import { broadcastingAuth } from '../facades/realtime/auth.ts'
 import { trpc } from '../facades/trpc.ts'
@@ -37,6 +38,7 @@ import { compression } from './http/compression.ts'
 import { allowOrigins } from './http/cors.ts'
 import type { Authenticator } from './http/credentials.ts'
 import { sessionCounts } from './http/csrf.ts'
+import { markDeprecatedRoutes } from './http/deprecated-routes.ts'
 import type { Drain } from './http/drain.ts'
 import { createAddressCheck } from './http/own-address.ts'
 import { type Contexts, createContexts } from './http/request-context.ts'
@@ -87,22 +89,33 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     await inBrowser.register(web, { contextOf })
     await inBrowser.register(trpc, { contextOf, bodyLimits, heartbeat: env.SUBSCRIPTIONS_HEARTBEAT })
     const api = { ...surface, contextOf, bodyLimits }
+    await inBrowser.register(legacyLinkPreview, api)
     await inBrowser.register(jsonApi, { ...api, prefix: names.basePath, members })
     if (names.pageApi !== names.basePath) await inBrowser.register(jsonApi, { ...api, prefix: names.pageApi })
   })
-  const signing = { path: '/api/broadcasting/auth', contextOf: contexts.recentTokenContextOf, bodyLimits }
+  await signSubscriptions(app, options, contexts)
+  await app.register(docs, { ...surface, members })
+  return app
+}
+
+/** Lets clients of the Pusher protocol ask for what they may subscribe to, by token and by session. */
+async function signSubscriptions(
+  app: FastifyInstance,
+  options: AppOptions,
+  { recentTokenContextOf, peekContextOf }: Contexts,
+): Promise<void> {
+  const bodyLimits = bodyLimitsOf(options.env)
+  const signing = { path: '/api/broadcasting/auth', contextOf: recentTokenContextOf, bodyLimits }
   await app.register(broadcastingAuth, signing)
   await app.register(async (inBrowser) => {
     const sessions = sessionsOf(options)
     await keepSessions(inBrowser, { ...sessions, store: recentSessions(sessions.store) })
     await inBrowser.register(broadcastingAuth, {
       path: '/broadcasting/auth',
-      contextOf: contexts.peekContextOf,
+      contextOf: peekContextOf,
       bodyLimits,
     })
   })
-  await app.register(docs, { ...surface, members })
-  return app
 }
 
 const cookiesOf = ({ NODE_ENV }: Env, { settings }: Services): CookieOptions => ({
@@ -116,7 +129,8 @@ const sessionsOf = ({ services, cookieSecrets }: AppOptions): SessionOptions => 
   counts: sessionCounts(new URL(services.settings.baseUrl).origin),
 })
 
-function addHooks(app: FastifyInstance, { services, log, drain }: AppOptions, { made }: Contexts): void {
+function addHooks(app: FastifyInstance, { env, services, log, drain }: AppOptions, { made }: Contexts): void {
+  markDeprecatedRoutes(app, { sunset: env.DEPRECATION_SUNSET, sql: services.sql, log, made })
   const checkAddress = createAddressCheck(services.settings.baseUrl, log)
   app.addHook('onRequest', async (request, reply) => {
     checkAddress(request)

@@ -1,12 +1,10 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { issuesOf } from '../../routers/core/issues.ts'
 import { type Api, createCaller } from '../../routers/index.ts'
 import type { RateLimitStatus } from '../../routers/ports/rate-limiter.ts'
 import { eventStream } from '../http/event-stream.ts'
-import { type Failure, failureOf } from '../http/failure.ts'
 import { limitHeaders } from '../http/limit-headers.ts'
 import { type FacadeOptions, routeTo } from '../http/procedures.ts'
-import { type FieldErrors, fieldErrors } from '../http/validation-messages.ts'
+import { answerErrors } from './errors.ts'
 import { legacyUserOf } from './user.ts'
 
 type AiRequest = Parameters<Api['ai']['ask']>[0]
@@ -14,15 +12,10 @@ type AiRequest = Parameters<Api['ai']['ask']>[0]
 interface LegacyOptions extends FacadeOptions {
   /** Pause between the comment lines of a silent stream, in milliseconds. */
   heartbeat: number
-  /** When these endpoints were deprecated, in seconds since 1970. */
-  deprecatedSince?: number
 }
 
 /** The token-authenticated endpoints that predate v1. */
-export async function legacy(
-  app: FastifyInstance,
-  { contextOf, bodyLimits, heartbeat, deprecatedSince = 1_767_225_600 }: LegacyOptions,
-) {
+export async function legacy(app: FastifyInstance, { contextOf, bodyLimits, heartbeat }: LegacyOptions) {
   app.addHook('onRequest', async (request, reply) => {
     reply.header('cache-control', 'no-store')
     // Who calls is settled before a byte of the body is read.
@@ -30,21 +23,7 @@ export async function legacy(
   })
   app.removeContentTypeParser('text/plain')
 
-  app.setErrorHandler((thrown, request, reply) => {
-    const failure = failureOf(thrown)
-    const { status, code, message, error } = failure
-    const errors = status === 422 ? { errors: errorsOf(failure) } : undefined
-    if (status === 401) reply.header('www-authenticate', 'Bearer')
-    if (status >= 500) request.log.error({ error: error.cause ?? error }, code)
-    const body = {
-      success: false,
-      message: errors ? 'Validation Error' : message,
-      code,
-      requestId: request.id,
-      ...errors,
-    }
-    return reply.code(status).send(body)
-  })
+  answerErrors(app, 'payload')
 
   app.post<{ Body: { payload?: AiRequest } | null }>(
     '/api/ai-req',
@@ -69,8 +48,6 @@ export async function legacy(
   )
 
   app.get('/api/user', async (request, reply) => {
-    reply.header('deprecation', `@${deprecatedSince}`)
-    reply.header('link', `<${app.names.basePath}/users/me>; rel="successor-version"`)
     return legacyUserOf(await createCaller(await contextOf(request, reply)).users.me())
   })
 }
@@ -84,10 +61,4 @@ function setRateLimitHeaders(reply: FastifyReply, allowance: RateLimitStatus | u
     'ratelimit-reset': resetSeconds,
     ...(remaining < 0 && { 'retry-after': resetSeconds }),
   })
-}
-
-/** The procedure's input is the payload, so its paths gain that word here. */
-function errorsOf({ error, message }: Failure): FieldErrors {
-  const issues = issuesOf(error)
-  return issues.length > 0 ? fieldErrors(issues, 'payload') : { payload: [message] }
 }

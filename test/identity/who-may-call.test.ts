@@ -126,7 +126,10 @@ const table: { open: string; by?: Ability; to: string }[] = [
     open: 'the host',
     to: 'models.list models.sync models.check mcp.sync mcp.check mcp.tools mcp.approve admin.state limits.list limits.show limits.set limits.remove limits.topUp limits.sync limits.simulate',
   },
-  { open: 'the host', to: 'users.find users.search users.show changeLog.restored realtime.replicas' },
+  {
+    open: 'the host',
+    to: 'users.find users.search users.show changeLog.restored realtime.replicas deprecations.callers',
+  },
   { open: 'the host', to: 'attachments.readText attachments.giveUpText' },
   { open: 'the host', to: 'tokens.createFor tokens.listFor tokens.revokeFor' },
 ]

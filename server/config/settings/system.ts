@@ -43,5 +43,10 @@ export const systemShape = {
   LINK_PREVIEW_NETWORKS: networks.describe(
     'Private addresses or networks whose sites have a preview nevertheless, comma separated; everybody signed in can read there what needs no login',
   ),
+  DEPRECATION_SUNSET: z.iso
+    .date('must be a day such as 2027-06-30')
+    .transform((day) => new Date(day))
+    .optional()
+    .describe('Day on which deprecated routes go, which their answers then announce'),
   FRONTEND_MIGRATIONS: z.string().optional().describe('Folder with the files of frontend migrations'),
 }

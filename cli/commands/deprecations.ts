@@ -1,0 +1,18 @@
+import { defineCommand } from 'citty'
+import { type CommandContext, json } from '../command-context.ts'
+import { table } from '../table.ts'
+
+/** What a table of the terminal shows at most. */
+const MAX_LINES = 1000
+const MAX_RECORDS = 100_000
+
+export const deprecations = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Show who still calls deprecated routes, by which token, how often and when last' },
+    args: { json },
+    async run() {
+      const limit = context.json ? MAX_RECORDS : MAX_LINES
+      const record = await context.open(({ host }) => host.deprecations.callers({ limit }))
+      context.print({ record, text: table(record, 'Nobody has called a deprecated route.') })
+    },
+  })

@@ -1,0 +1,37 @@
+import { previewPath } from './link-preview.ts'
+
+/** A route that is served for older programs alone. */
+interface DeprecatedRoute {
+  method: 'GET' | 'POST'
+  path: string
+  /** What to call in its place, below the JSON:API. */
+  successor?: string
+  /** Since which day. */
+  since: `${number}-${number}-${number}`
+}
+
+const deprecatedRoutes: readonly DeprecatedRoute[] = [
+  { method: 'GET', path: '/api/user', successor: '/users/me', since: '2026-01-01' },
+  { method: 'POST', path: '/api/link-preview', successor: `${previewPath}/metadata`, since: '2026-01-01' },
+]
+
+export interface Deprecation {
+  /** Method and path, such as `GET /api/user`. */
+  name: string
+  headers: Record<string, string>
+}
+
+/** How each deprecated route says so (RFC 9745, RFC 8594), by method and path. */
+export function deprecations(basePath: string, sunset: Date | undefined): ReadonlyMap<string, Deprecation> {
+  return new Map(
+    deprecatedRoutes.map(({ method, path, successor, since }) => {
+      const name = `${method} ${path}`
+      const headers = {
+        deprecation: `@${Date.parse(since) / 1000}`,
+        ...(sunset && { sunset: sunset.toUTCString() }),
+        ...(successor && { link: `<${basePath}${successor}>; rel="successor-version"` }),
+      }
+      return [name, { name, headers }]
+    }),
+  )
+}
