@@ -10,14 +10,29 @@ const [OPEN_BRACKET, CLOSE_BRACKET] = [0x5b, 0x5d]
 const [OPEN_BRACE, CLOSE_BRACE] = [0x7b, 0x7d]
 
 /** Reads bodies as JSON; those that nest deeply or hold very many values are refused before any value is made. */
-export function readJsonBodies(app: FastifyInstance): void {
+export function readJsonBodies(app: FastifyInstance, { mayBeEmpty = false } = {}): void {
   const parse = app.getDefaultJsonParser('error', 'error')
   app.removeContentTypeParser('application/json')
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, text: string, done) => {
     const excess = excessOf(text)
     if (excess) done(new Problem('invalid', { detail: excess }))
+    else if (mayBeEmpty && text === '') done(null, undefined)
     else parse(request, text, done)
   })
+}
+
+/** Bodies of front ends that exist: JSON, which may be announced where there is none, and forms. */
+export function readOlderBodies(app: FastifyInstance): void {
+  readJsonBodies(app, { mayBeEmpty: true })
+  readForms(app)
+}
+
+export function readForms(app: FastifyInstance): void {
+  app.addContentTypeParser(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'string' },
+    async (_: unknown, body: string) => Object.fromEntries(new URLSearchParams(body)),
+  )
 }
 
 /** What a JSON text has too much of, as a sentence. */

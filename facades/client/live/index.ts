@@ -15,7 +15,7 @@ export const roomStream = (service: Service, id: string, options: { retryDelay?:
   changesSince: readChanges(service, 'rooms.changesSince', { id }),
 })
 
-/** What happens in the caller's own list of rooms and invitations, for `follow`. */
+/** What happens in the caller's own list of rooms, invitations and private conversations, for `follow`. */
 export const ownStream = (service: Service, options: { retryDelay?: RetryDelay } = {}) => ({
   transport: overEvents(service, 'users.changes', options),
   changesSince: readChanges(service, 'users.changesSince'),

@@ -8,7 +8,7 @@ import { bodyIn, errorHandler } from './errors.ts'
 
 type Conversation = Awaited<ReturnType<Api['conversations']['get']>>
 type Params = { Params: { slug: string } }
-type Part = { Querystring: { limit?: number; after?: string; before?: string } }
+type Part = { Querystring: { size?: number; after?: string; before?: string } }
 
 /** What these routes call the members of our inputs. */
 const words = {
@@ -18,12 +18,12 @@ const words = {
   thread: ['threadId'],
   content: ['content', 'text'],
   attachments: ['content', 'attachments'],
-  page: ['limit'],
+  page: [],
 }
 
 const settings = z.object({ conv_name: z.string().nullish(), system_prompt: z.string().nullish() })
 
-/** As many messages as an answer without a limit has. */
+/** As many messages as an answer has that is asked for no size. */
 const WHOLE = 1000
 
 /** Routes for private conversations, with the bodies that existing front ends expect. */
@@ -34,7 +34,7 @@ export async function conversations(app: FastifyInstance, options: FacadeOptions
   conversationMessages(app, options)
 
   app.get<Part>('/req/conv', routeTo('conversations.list', options), async (request, reply) => {
-    const { limit: size, after } = request.query
+    const { size, after } = request.query
     const { data, meta } = await createCaller(await contextOf(request, reply)).conversations.list({
       page: { size, after },
     })
@@ -43,7 +43,7 @@ export async function conversations(app: FastifyInstance, options: FacadeOptions
 
   app.get<Params & Part>('/req/conv/:slug', routeTo('conversations.messages', options), async (request, reply) => {
     const { slug } = request.params
-    const { limit: size = WHOLE, before } = request.query
+    const { size = WHOLE, before } = request.query
     const api = createCaller(await contextOf(request, reply)).conversations
     const [conversation, { data, meta }] = await Promise.all([
       api.get({ slug }),

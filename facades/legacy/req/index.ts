@@ -1,5 +1,6 @@
 import multipart from '@fastify/multipart'
 import type { FastifyInstance } from 'fastify'
+import { readOlderBodies } from '../../http/json-text.ts'
 import type { FacadeOptions } from '../../http/procedures.ts'
 import { conversations } from './conversations.ts'
 import { invitations } from './invitations.ts'
@@ -8,6 +9,7 @@ import { rooms } from './rooms.ts'
 /** The requests of front ends that exist, with a session: each calls the procedures that JSON:API and programs call. */
 export async function olderRequests(app: FastifyInstance, options: FacadeOptions) {
   app.addHook('onRequest', async (_, reply) => void reply.header('cache-control', 'no-store'))
+  readOlderBodies(app)
   await app.register(multipart)
   for (const part of [conversations, rooms, invitations]) await app.register(part, options)
 }

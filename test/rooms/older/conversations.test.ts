@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { listConversations } from '../../../entities/rooms/conversation.sql.ts'
+import { findConversationMessages } from '../../../entities/rooms/conversation-message.sql.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
 import { openBrowser, signIn, type TestBrowser } from '../../kit/browser.ts'
 import { uploadTo } from '../../kit/rooms/older.ts'
@@ -110,7 +112,8 @@ test('a conversation is made without a name, written in, edited and deleted by t
   expect([(await remove()).status, (await remove()).status]).toEqual([200, 404])
   expect(await say(slug, saying('next'))).toMatchObject({ message_id: '3.000' })
 
-  expect((await ada.send('DELETE', `/req/conv/removeConv/${slug}`)).status).toBe(200)
+  // Front ends announce JSON where they send nothing.
+  expect((await ada.send('DELETE', `/req/conv/removeConv/${slug}`, { body: '' })).status).toBe(200)
   expect((await open(slug)).status).toBe(404)
 })
 
@@ -158,7 +161,7 @@ test('the list and the messages come in parts, which together are the whole', as
   const listed: string[] = []
   let after = ''
   do {
-    const { body } = await ada.send('GET', `/req/conv?limit=2${after}`)
+    const { body } = await ada.send('GET', `/req/conv?size=2${after}`)
     listed.push(...(body['data'] as { slug: string }[]).map(({ slug }) => slug))
     after = body['next'] ? `&after=${body['next']}` : ''
   } while (after && listed.length < 100)
@@ -167,8 +170,8 @@ test('the list and the messages come in parts, which together are the whole', as
 
   const [slug = ''] = slugs
   for (let n = 0; n < 5; n++) await say(slug, saying(`message ${n}`, { threadId: n === 4 ? 2 : 0 }))
-  const last = await open(slug, '?limit=3')
-  const before = await open(slug, `?limit=3&before=${last.data.next}`)
+  const last = await open(slug, '?size=3')
+  const before = await open(slug, `?size=3&before=${last.data.next}`)
   expect([numbers(before), before.data.next, numbers(last)]).toEqual([
     ['1.000', '2.000'],
     null,
@@ -247,6 +250,10 @@ test('input that is wrong is told by the names that front ends use, and changes 
     status: 422,
     body: { success: false, errors: [{ status: '422', code: 'invalid', source: { pointer: '/conv_name' } }] },
   })
+  expect(await ada.send('GET', `/req/conv/${slug}?size=9999`)).toMatchObject({
+    status: 422,
+    body: { errors: [{ source: { pointer: '/size' } }] },
+  })
   expect(numbers(await open(slug))).toEqual([])
   expect((await open(randomUUID())).status).toBe(404)
 })
@@ -264,56 +271,119 @@ test('nobody writes more than the limits allow', async () => {
     status: 422,
     body: { message: 'A conversation has at most 30 messages.' },
   })
-  const left = await bob.send('GET', '/req/conv?limit=200')
+  const left = await bob.send('GET', '/req/conv?size=200')
   for (let n = (left.body['data'] as []).length; n < 40; n++) await begin(bob)
   const refused = await bob.send('POST', '/req/conv/createChat', { body: {} })
   expect(refused).toMatchObject({ status: 422, body: { message: 'A person has at most 40 conversations.' } })
 })
 
-test('what changes stands in the stream of its owner, and programs read the same', async () => {
-  const eve = await signIn(svc, 'eve')
-  const changesSince = async (after = '') => {
-    const { body } = await eve.browser.send(
-      'GET',
-      `/api/svc/v1/users/me/actions/changes${after && `?page[after]=${after}`}`,
-    )
+/** What somebody sees of their conversations, by the names that the change log has. */
+async function sightOf(by: TestBrowser) {
+  const sight = new Map<string, string>()
+  const { body } = await by.send('GET', '/req/conv?size=200')
+  for (const conversation of body['data'] as { slug: string }[]) {
+    const { data } = await open(conversation.slug, '', by)
+    const { messages, ...own } = data
+    sight.set(`conversations ${own.slug}`, JSON.stringify(own))
+    for (const message of messages)
+      sight.set(`conversation-messages ${own.slug}/${message.message_id}`, JSON.stringify(message))
+  }
+  return sight
+}
+
+test('every change stands in the stream of its owner and of nobody else', async () => {
+  const { browser: eve } = await signIn(svc, 'eve')
+  const changesSince = async (by: TestBrowser, after?: string) => {
+    const { body } = await by.send('GET', `/api/svc/v1/users/me/actions/changes${after ? `?page[after]=${after}` : ''}`)
     return body['meta'] as { position: string; changes: { kind: string; subject: string }[] }
   }
-  const { position } = await changesSince()
-  const slug = await begin(eve.browser)
-  await say(slug, saying('hello'), eve.browser)
-  await eve.browser.send('DELETE', `/req/conv/message/delete/${slug}`, { body: { message_id: '1.000' } })
-  await say(slug, saying('again'), eve.browser)
-  await eve.browser.send('POST', `/req/conv/updateInfo/${slug}`, { body: { conv_name: 'Go' } })
+  const upload = () => uploadTo(svc, eve, '/req/conv/attachment/upload')
+  const slug = await begin(eve)
+  const [bare, held] = [await upload(), await upload()]
+  const first = await say(slug, saying('first'), eve)
+  await say(slug, saying('', { content: { attachments: [bare] } }), eve)
+  await say(slug, saying('held', { content: { text: text('held'), attachments: [held] } }), eve)
 
-  const { changes } = await changesSince(position)
-  expect(changes.map(({ kind, subject }) => `${kind} ${subject}`)).toEqual([
-    `conversations.created ${slug}`,
-    `conversation-messages.created ${slug}/1.000`,
-    `conversations.updated ${slug}`,
-    `conversation-messages.deleted ${slug}/1.000`,
-    `conversations.updated ${slug}`,
-    `conversation-messages.created ${slug}/2.000`,
-    `conversations.updated ${slug}`,
-    `conversations.updated ${slug}`,
-  ])
-  const program = async (name: string, input: object) => {
-    const answer = await svc.send('GET', `/trpc/${name}?input=${encodeURIComponent(JSON.stringify(input))}`, {
-      token: eve.token,
-    })
+  const edit = { ...saying('edited'), message_id: first.message_id }
+  const ways: [string, string, unknown?][] = [
+    ['POST', '/req/conv/createChat', {}],
+    ['POST', `/req/conv/updateInfo/${slug}`, { conv_name: 'Go' }],
+    ['POST', `/req/conv/sendMessage/${slug}`, saying('next')],
+    ['POST', `/req/conv/sendMessage/${slug}`, saying('reply', { threadId: 1 })],
+    ['POST', `/req/conv/updateMessage/${slug}`, edit],
+    ['DELETE', '/req/conv/attachment/delete', { fileId: bare }],
+    ['DELETE', '/req/conv/attachment/delete', { fileId: held }],
+    ['DELETE', `/req/conv/message/delete/${slug}`, { message_id: first.message_id }],
+    ['DELETE', `/req/conv/removeConv/${slug}`],
+  ]
+  for (const [method, path, body] of ways) {
+    const [before, own, other] = [await sightOf(eve), await changesSince(eve), await changesSince(bob)]
+    const { status, text: said } = await eve.send(method, path, { body })
+    expect([path, status < 300 ? '' : said]).toEqual([path, ''])
+    const after = await sightOf(eve)
+    const { changes } = await changesSince(eve, own.position)
+    const told = new Set(changes.map(({ kind, subject }) => `${kind.split('.')[0]} ${subject}`))
+    const isGone = told.has(`conversations ${slug}`) && !after.has(`conversations ${slug}`)
+    const differing = [...new Set([...before.keys(), ...after.keys()])].filter(
+      (name) => before.get(name) !== after.get(name),
+    )
+    expect([path, differing.filter((name) => !told.has(name) && !(isGone && name.includes(slug)))]).toEqual([path, []])
+    expect([path, differing.length > 0]).toEqual([path, true])
+    expect((await changesSince(bob, other.position)).changes).toEqual([])
+  }
+})
+
+test('programs read what front ends write, and an erased person leaves nothing', async () => {
+  const dan = await signIn(svc, 'dan')
+  const slug = await begin(dan.browser)
+  const file = await uploadTo(svc, dan.browser, '/req/conv/attachment/upload')
+  await say(slug, saying('hello', { content: { text: text('hello'), attachments: [file] } }), dan.browser)
+  const program = async (name: string, input: object, token = dan.token) => {
+    const answer = await svc.send('GET', `/trpc/${name}?input=${encodeURIComponent(JSON.stringify(input))}`, { token })
     return (await answer.json()) as unknown
   }
-  expect(await program('conversations.get', { slug })).toMatchObject({
-    result: { data: { slug, name: 'Go', messageCount: 1 } },
-  })
+  expect(await program('conversations.get', { slug })).toMatchObject({ result: { data: { slug, messageCount: 1 } } })
   expect(await program('conversations.messages', { slug })).toMatchObject({
     result: {
-      data: { data: [{ number: '2.000', content: `aXY=|dGFn|${text('again').ciphertext}` }], meta: { next: null } },
+      data: {
+        data: [{ number: '1.000', content: `aXY=|dGFn|${text('hello').ciphertext}`, attachments: [{ uuid: file }] }],
+        meta: { next: null },
+      },
     },
   })
+  const admin = await svc.user({ role: 'admin', abilities: ['read', 'write'] })
+  expect(await program('conversations.messages', { slug }, admin.token)).toMatchObject({
+    error: { data: { code: 'NOT_FOUND' } },
+  })
 
-  await uploadTo(svc, eve.browser, '/req/conv/attachment/upload')
-  await svc.host.admin.removeUser({ user: { username: 'eve' } })
-  const rows = await svc.rows('select from conversations where slug = $1', [slug])
-  expect(rows).toEqual([])
+  expect(await filesOf(svc)).toContain(file)
+  await svc.host.admin.removeUser({ user: { username: 'dan' } })
+  expect(await filesOf(svc)).not.toContain(file)
+  const left = `select 1 from conversations where slug = $1 union all
+    select 1 from conversation_messages m where not exists (select from conversations c where c.id = m.conversation_id)`
+  expect(await svc.rows(left, [slug])).toEqual([])
+})
+
+test('a part of a long conversation, and of many, is read by an index', async () => {
+  const slug = await begin()
+  await svc.rows(
+    `insert into conversations (user_id, slug, name) select $1, 's' || n, 'S' from generate_series(1, 5000) n`,
+    [adaId],
+  )
+  await svc.rows(
+    `insert into conversation_messages (conversation_id, seq, role, content, is_complete, bytes)
+     select c.id, n, 'user', 'aXY=|dGFn|eA==', true, 12 from conversations c, generate_series(1, 20000) n where c.slug = $1`,
+    [slug],
+  )
+  await svc.rows('analyze conversations, conversation_messages')
+  const planOf = async ({ text }: { text: string }, values: unknown[]) =>
+    (await svc.rows<{ 'QUERY PLAN': string }>(`explain ${text}`, values)).map((line) => line['QUERY PLAN']).join('\n')
+  const { data } = await open(slug)
+  const part = await planOf(findConversationMessages, [data.id, 2_147_483_647, 0, 51, 1_000_000])
+  expect(part).toContain('Index Scan Backward using conversation_messages_conversation_id_seq_sub_seq_unique')
+  expect(part).not.toContain('Seq Scan on conversation_messages')
+  expect(await planOf(listConversations, [adaId, 8e15, 2_147_483_647, 51])).toContain(
+    'Index Scan Backward using conversations_user_id_updated_at_id_index',
+  )
+  expect([data.messages.length, data.next]).toEqual([1000, '19001.000'])
 })
