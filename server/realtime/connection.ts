@@ -45,8 +45,8 @@ export class Connection {
   readonly id = newSocketId()
   /** By the names of channels. One that is on its way has none yet. */
   readonly subscriptions = new Map<string, Subscription | undefined>()
-  /** By what its subscriptions were signed; each with the way to watch it no longer, and without one that had ended. */
-  readonly credentials = new Map<string, Promise<(() => void) | undefined>>()
+  /** By what its subscriptions were signed. */
+  readonly credentials = new Set<string>()
   /** Known from the first subscription on. */
   person: number | undefined
   /** Whether the person may have it beside their others. */

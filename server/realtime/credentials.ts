@@ -4,31 +4,66 @@ import type { Connection } from './connection.ts'
 
 const SIGNED_OUT = 'You are signed out.'
 
-/** Whether a session or token still holds; what it signed on the connection ends with it. All channels of a connection ask once. */
-export async function holdCredential(
-  watch: CredentialWatch,
-  connection: Connection,
-  credential: string,
-): Promise<boolean> {
-  if (!connection.isOpen) return false
-  const { credentials } = connection
-  const watching = credentials.get(credential) ?? watch.watch(credential, () => end(credential, connection))
-  credentials.set(credential, watching)
-  const stop = await watching.catch((error: unknown) => {
-    credentials.delete(credential)
-    throw error
-  })
-  if (!stop) credentials.delete(credential)
-  return stop !== undefined && connection.isOpen
+interface Held {
+  readonly connections: Set<Connection>
+  /** Resolves with the way to stop; undefined where it had ended before. */
+  readonly watching: Promise<(() => void) | undefined>
 }
 
-/** For a connection that is closed. */
-export function letGoOfCredentials({ credentials }: Connection): void {
-  for (const watching of credentials.values())
-    watching.then(
+/** The sessions and tokens under which connections are subscribed: each is watched once, for all of its connections. */
+export class Credentials {
+  readonly #watch: CredentialWatch
+  readonly #held = new Map<string, Held>()
+
+  constructor(watch: CredentialWatch) {
+    this.#watch = watch
+  }
+
+  /** Whether it still holds; what it signed on the connection ends with it. */
+  async begin(credential: string, connection: Connection): Promise<boolean> {
+    if (connection.credentials.has(credential)) return true
+    const held = this.#held.get(credential) ?? this.#hold(credential)
+    held.connections.add(connection)
+    try {
+      const stop = await held.watching
+      if (stop && connection.isOpen && held.connections.has(connection)) connection.credentials.add(credential)
+    } finally {
+      if (!connection.credentials.has(credential)) this.#leave(credential, held, connection)
+    }
+    return connection.credentials.has(credential)
+  }
+
+  forget(connection: Connection): void {
+    for (const credential of connection.credentials) {
+      const held = this.#held.get(credential)
+      if (held) this.#leave(credential, held, connection)
+    }
+  }
+
+  #hold(credential: string): Held {
+    const held = {
+      connections: new Set<Connection>(),
+      watching: this.#watch.watch(credential, () => this.#end(credential)),
+    }
+    this.#held.set(credential, held)
+    return held
+  }
+
+  #leave(credential: string, held: Held, connection: Connection): void {
+    held.connections.delete(connection)
+    if (held.connections.size > 0 || this.#held.get(credential) !== held) return
+    this.#held.delete(credential)
+    held.watching.then(
       (stop) => stop?.(),
       () => {},
     )
+  }
+
+  #end(credential: string): void {
+    const connections = this.#held.get(credential)?.connections ?? []
+    this.#held.delete(credential)
+    for (const connection of connections) end(credential, connection)
+  }
 }
 
 /** Ends what was signed by it, and the connection where nothing else was. */

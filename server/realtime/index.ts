@@ -17,7 +17,7 @@ import type { DrainTimes } from '../http/drain.ts'
 import { Channels } from './channels.ts'
 import { Connection } from './connection.ts'
 import { Connections } from './connections.ts'
-import { letGoOfCredentials } from './credentials.ts'
+import { Credentials } from './credentials.ts'
 import { FrameHandler } from './frame-handler.ts'
 import { Presence } from './presence.ts'
 import { Replicas } from './replicas.ts'
@@ -49,6 +49,7 @@ export class Realtime {
   readonly #upgrades: Upgrades
   readonly #connections: Connections
   readonly #channels: Channels
+  readonly #credentials: Credentials
   readonly #replicas: Replicas
   readonly #presence: Presence
   readonly #streams: ChangeStreams
@@ -58,7 +59,7 @@ export class Realtime {
   readonly #stopReporting: () => void
   #isDraining = false
 
-  constructor({ env, services, credentials, places, replica, server }: RealtimeOptions) {
+  constructor({ env, services, credentials: watch, places, replica, server }: RealtimeOptions) {
     const { settings, changeBus: bus, roomDirectory: directory, kv } = services
     const { baseUrl, realtime: keys } = settings
     this.#streams = services.changeStreams
@@ -75,7 +76,8 @@ export class Realtime {
     this.#replicas = new Replicas({ own: replica, kv, bus, stats: () => this.#stats() })
     this.#presence = new Presence({ kv, bus, replicas: this.#replicas })
     this.#channels = new Channels(services.changeStreams, this.#presence)
-    const { connections, channels } = this.#parts
+    this.#credentials = new Credentials(watch)
+    const { connections, channels, credentials } = this.#parts
     const subscriber = new Subscriber({
       keys,
       channels,
@@ -113,7 +115,7 @@ export class Realtime {
   }
 
   get #parts() {
-    return { connections: this.#connections, channels: this.#channels }
+    return { connections: this.#connections, channels: this.#channels, credentials: this.#credentials }
   }
 
   #connect(ws: WebSocket, refusal: Refusal | undefined) {
@@ -148,7 +150,7 @@ export class Realtime {
     const subscriptions = [...connection.subscriptions.values()].filter((it) => it !== undefined)
     connection.subscriptions.clear()
     for (const subscription of subscriptions) subscription.channel.drop(subscription)
-    letGoOfCredentials(connection)
+    this.#credentials.forget(connection)
     this.#connections.remove(connection)
   }
 }

@@ -1,14 +1,13 @@
 import { codes } from '../../facades/realtime/close-codes.ts'
 import { subscribed, subscribedWith, unsubscribed } from '../../facades/realtime/frames.ts'
 import type { RealtimeKeys } from '../../routers/core/settings.ts'
-import type { CredentialWatch } from '../../routers/ports/credential-watch.ts'
 import type { RoomDirectory } from '../../routers/ports/room-directory.ts'
 import { type Grant, readGrant } from '../../routers/rooms/realtime/channel-grant.ts'
 import { admit, type Channel as ChannelName, readChannel } from '../../routers/rooms/realtime/channels.ts'
 import type { Channels } from './channels.ts'
 import type { Connection } from './connection.ts'
 import type { Connections } from './connections.ts'
-import { holdCredential } from './credentials.ts'
+import type { Credentials } from './credentials.ts'
 import type { Presence } from './presence.ts'
 
 export interface Subscribing {
@@ -21,7 +20,7 @@ interface SubscriberOptions {
   keys: RealtimeKeys
   channels: Channels
   connections: Connections
-  credentials: CredentialWatch
+  credentials: Credentials
   directory: RoomDirectory
   presence: Presence
   maxChannels: number
@@ -81,7 +80,7 @@ export class Subscriber {
     if (!(await connections.claim(connection, person)))
       return connection.close(codes.tooManyConnections, 'You have too many connections.')
     const credential = credentialOf(grant)
-    if (!(await holdCredential(credentials, connection, credential))) throw new Refused(401, 'You are signed out.')
+    if (!(await credentials.begin(credential, connection))) throw new Refused(401, 'You are signed out.')
     await this.#admit({ connection, name: given.channel, of: channel, person, info: grant.user_info, credential })
   }
 

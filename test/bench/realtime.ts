@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { request } from 'undici'
 import { openClient } from '../kit/postgres-client.ts'
+import { idleMemory, openStreams } from './idle-memory.ts'
 import type { Part } from './part.ts'
 import { type BenchSocket, openSockets, untilOpen } from './sockets.ts'
 import type { SubjectInput } from './subject.ts'
@@ -12,6 +13,8 @@ const ROUNDS = 7
 const EVENTS = 300
 const POSTS = 60
 const IDLE = 2000
+/** How much more an idle stream of server-sent events may take than an idle socket of ours. */
+const MAX_STREAM = 12
 
 /** One figure beside that of the least program. */
 export interface Figure {
@@ -40,10 +43,15 @@ export async function* measureRealtime(world: World): AsyncGenerator<Figure> {
   yield figure('post to last, p99', 'ms', posts, 2)
   for (const socket of sockets.flat()) socket.drop()
   await pause(500)
-  const [own, bare] = [await idleMemory(subject), await idleMemory(floor)]
+  const idleSockets = ({ part, tokens }: Side) => idleMemory(part, () => openSockets(part.url, IDLE, tokens))
+  const [own, bare] = [await idleSockets(subject), await idleSockets(floor)]
   yield figure('idle socket', 'KB heap', [[own.kilobytes], [bare.kilobytes]], 2)
-  yield* reconnect(subject, own.sockets)
-  for (const socket of bare.sockets) socket.drop()
+  yield* reconnect(subject, own.opened)
+  for (const socket of bare.opened) socket.drop()
+  const { part, tokens } = subject
+  const streams = await idleMemory(part, () => openStreams(part.url, IDLE, tokens))
+  yield figure('idle stream, beside an idle socket', 'KB heap', [[streams.kilobytes], [own.kilobytes]], MAX_STREAM)
+  for (const request of streams.opened) request.destroy()
 }
 
 async function open({ databaseUrl, folder, start }: World): Promise<{ subject: Side; floor: Side }> {
@@ -131,15 +139,6 @@ async function post(url: string, token: string | undefined): Promise<void> {
   })
   await body.dump()
   if (statusCode !== 201) throw new Error(`A message was answered by ${statusCode}.`)
-}
-
-/** Kilobytes that are in use for each of many sockets that are subscribed and silent. */
-async function idleMemory({ part, tokens }: Side) {
-  const before = await part.heap()
-  const sockets = await openSockets(part.url, IDLE, tokens)
-  // What it took to open them goes first.
-  await pause(6000)
-  return { sockets, kilobytes: (((await part.heap()) - before) * 1000) / IDLE }
 }
 
 /** All sockets are lost at once and come back at once, while somebody else asks for something all the time. */

@@ -63,18 +63,19 @@ async function sign(url: string, token: string, socketId: string): Promise<objec
   return (await body.json()) as object
 }
 
-/** Opens many, so many at a time; each is tried until it is there, as clients do. */
-export async function openSockets(url: string, count: number, tokens: readonly string[]): Promise<BenchSocket[]> {
-  const sockets: BenchSocket[] = []
+/** Opens many; each is tried until it is there, as clients do. */
+export const openSockets = (url: string, count: number, tokens: readonly string[]): Promise<BenchSocket[]> =>
+  openMany(count, (n) => untilOpen(url, tokens[n % tokens.length]))
+
+/** Opens many of a kind, twenty at a time. */
+export async function openMany<Opened>(count: number, open: (n: number) => Promise<Opened>): Promise<Opened[]> {
+  const opened: Opened[] = []
   let next = 0
   const worker = async () => {
-    while (next < count) {
-      const token = tokens[next++ % tokens.length]
-      sockets.push(await untilOpen(url, token))
-    }
+    while (next < count) opened.push(await open(next++))
   }
   await Promise.all(Array.from({ length: 20 }, worker))
-  return sockets
+  return opened
 }
 
 export async function untilOpen(url: string, token: string | undefined): Promise<BenchSocket> {
