@@ -5,6 +5,10 @@ import { UsageLimitVersion } from './ai/usage-limit-version.ts'
 import { UsageNotice } from './ai/usage-notice.ts'
 import { UsageRecord } from './ai/usage-record.ts'
 import { UsageRollup } from './ai/usage-rollup.ts'
+import { ExtApp } from './apps/ext-app.ts'
+import { ExtAppConnectRequest } from './apps/ext-app-connect-request.ts'
+import { ExtAppCredential } from './apps/ext-app-credential.ts'
+import { ExtAppLink } from './apps/ext-app-link.ts'
 import { AiModel } from './catalogue/ai-model.ts'
 import { AiModelDescription } from './catalogue/ai-model-description.ts'
 import { AiModelUsageRule } from './catalogue/ai-model-usage-rule.ts'
@@ -74,4 +78,8 @@ export const entities = [
   RoomKey,
   RoomKeyEpoch,
   DeprecatedCall,
+  ExtApp,
+  ExtAppCredential,
+  ExtAppLink,
+  ExtAppConnectRequest,
 ]

@@ -2,6 +2,7 @@ import type { AnyTRPCProcedure } from '@trpc/server'
 import { aiRouter } from './ai/ask.ts'
 import { limitsRouter } from './ai/limits.ts'
 import { usageRouter } from './ai/usage.ts'
+import { extAppsRouter } from './apps/ext-apps.ts'
 import { aiModelDescriptionsRouter } from './catalogue/ai-model-descriptions.ts'
 import { aiModelFlagsRouter } from './catalogue/ai-model-flags.ts'
 import { aiModelsRouter } from './catalogue/ai-models.ts'
@@ -57,6 +58,7 @@ export const appRouter = router({
   connections: connectionsRouter,
   conversations: conversationsRouter,
   deprecations: deprecationsRouter,
+  extApps: extAppsRouter,
   health: healthRouter,
   language: languageRouter,
   limits: limitsRouter,

@@ -1,3 +1,4 @@
+import { deleteExpiredConnectRequests } from '../entities/apps/ext-app-connect-request.sql.ts'
 import { deleteEndedStreams } from '../entities/rooms/change-log.sql.ts'
 import type { Api } from '../routers/index.ts'
 import type { Env } from './config/settings.ts'
@@ -30,6 +31,7 @@ export function periodicTasksOf({ env, database: { pool, sql }, host }: TaskPart
       run: () => keepDayPartitions(pool, { table: 'change_log', column: 'at', keptDays }, new Date()),
     },
     { name: 'ended streams', period: HOUR_MS, run: () => sql(deleteEndedStreams) },
+    { name: 'connect requests', period: HOUR_MS, run: () => sql(deleteExpiredConnectRequests) },
     { name: 'attachments', period: HOUR_MS, run: () => host.attachments.sweep() },
     { name: 'usage records', period: HOUR_MS, run: () => host.usage.rollUp() },
   ]

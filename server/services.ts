@@ -36,6 +36,7 @@ import { createToolServers } from './mcp/tool-servers.ts'
 import { createWebReader } from './net/web-reader.ts'
 import { createHealthChecks } from './ops/health-checks.ts'
 import { createHealthTimer } from './ops/health-timer.ts'
+import { createConnectRequests } from './stores/connect-requests.ts'
 import { createFileStore } from './stores/file-store.ts'
 import { createJobQueue, type DatabaseJobQueue } from './stores/job-queue.ts'
 import { createKeyValue } from './stores/key-value.ts'
@@ -93,7 +94,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
     usageLedger,
     jobQueue,
     textExtractor: texts.extractor,
-    vault,
+    ...{ vault, connectRequests: createConnectRequests(appKey) },
     ...storesOf(env, vault),
     ...healthOf(env, database, keyValue.kv, temporaryDir),
     extensions: extend(hooks, await loadExtensions(env.EXTENSIONS), log),
@@ -173,6 +174,9 @@ function settingsOf(env: Env, appKey: string): Settings {
     baseUrl,
     public: publicSettings(env, appKey),
     allowExternalCommunication: env.ALLOW_EXTERNAL_COMMUNICATION ?? env.NODE_ENV === 'development',
+    allowExternalApps: env.ALLOW_EXTERNAL_APPS,
+    connectRequestSeconds: env.ALLOW_EXTERNAL_APPS_CONNECT_REQUEST_TIMEOUT,
+    connectionsPerMinute: env.APP_CONNECTIONS_PER_MINUTE,
     allowUserTokenCreation: env.ALLOW_USER_TOKEN_CREATION,
     usageRetentionMonths: env.RETENTION_USAGE_MONTHS,
     aiRequestsPerMinute: env.RATE_LIMIT_AI_PER_MINUTE,

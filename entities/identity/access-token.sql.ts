@@ -1,28 +1,5 @@
-import { coalescedStatement, isoTime, statement } from '../sql/statement.ts'
+import { isoTime, statement } from '../sql/statement.ts'
 import type { Ability } from './access-token.ts'
-import type { Role } from './user.ts'
-
-export interface TokenOwner {
-  tokenId: number
-  hash: string
-  abilities: Ability[]
-  userId: number
-  username: string
-  name: string
-  email: string
-  role: Role
-  groups: string[]
-}
-
-/** Values: the ids of tokens. Expired ones are not found. */
-export const findTokenOwners = coalescedStatement<TokenOwner>(
-  'find-token-owners',
-  `select t.id as "tokenId", t.hash, to_json(t.abilities) as abilities, u.id as "userId", u.username, u.name, u.email, u.role,
-          to_json(u.groups) as groups
-     from access_tokens t join users u on u.id = t.user_id
-    where t.id = any($1::int[]) and (t.expires_at is null or t.expires_at > now())`,
-  { idsAt: 0 },
-)
 
 export interface TokenRecord {
   id: number

@@ -6,6 +6,9 @@ export const abilities = ['ai', 'user', 'read', 'write', 'keychain'] as const
 /** What a token allows; a session allows everything. */
 export type Ability = (typeof abilities)[number]
 
+/** Who has a token: its person, or an app that they have linked, with which it ends. */
+const holders = ['person', 'app'] as const
+
 /** A personal access token. Only the SHA-256 of its secret is kept. */
 export const AccessToken = defineEntity({
   name: 'AccessToken',
@@ -16,6 +19,7 @@ export const AccessToken = defineEntity({
     user: () => p.manyToOne(User).deleteRule('cascade').index().ref(),
     name: p.string().length(16),
     hash: p.character().length(64).hidden(),
+    holder: p.enum(holders).default('person'),
     abilities: p.array().$type<Ability[]>(),
     expiresAt: moment().nullable(),
     lastUsedAt: moment().nullable(),

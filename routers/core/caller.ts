@@ -8,6 +8,8 @@ export type Person = Omit<KnownUser, 'hasKeys' | 'passwordChangedAt'>
 export interface Credential {
   id: number
   abilities: readonly Ability[]
+  /** The app that holds it. */
+  appId?: number
 }
 
 /** Who has signed in and has no keys yet, also where the host has made the person beforehand. */

@@ -26,6 +26,8 @@ const errorKinds = {
   not_permitted: ['FORBIDDEN', 'You may see this record, but not do this to it.'],
   missing_ability: ['FORBIDDEN', 'The access token lacks the ability for this.'],
   external_communication_off: ['FORBIDDEN', 'External API access is disabled.'],
+  external_apps_off: ['FORBIDDEN', 'External apps are disabled.'],
+  connect_request_invalid: ['BAD_REQUEST', 'The connect request is invalid or has expired.'],
   token_creation_off: [
     'FORBIDDEN',
     'Token creation by users is disabled. Please contact your administrator for API access.',

@@ -2,6 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql'
 import type { ReadInBatches, Sql } from '../../entities/sql/statement.ts'
 import type { ChangeBus } from '../ports/change-bus.ts'
 import type { ChangeStreams } from '../ports/change-streams.ts'
+import type { ConnectRequests } from '../ports/connect-requests.ts'
 import type { FileStore } from '../ports/file-store.ts'
 import type { FrontendMigrationFile } from '../ports/frontend-migrations.ts'
 import type { HealthChecks, HealthTimer } from '../ports/health.ts'
@@ -58,6 +59,7 @@ export interface Services {
   jobQueue: JobQueue
   textExtractor: TextExtractor
   vault: Vault
+  connectRequests: ConnectRequests
   storage: Storage
   files: FileStore
   /** Counts the uploads of this process. */

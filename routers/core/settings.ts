@@ -6,6 +6,7 @@ export interface Settings {
   brand: string
   baseUrl: string
   allowExternalCommunication: boolean
+  allowExternalApps: boolean
   allowUserTokenCreation: boolean
   aiRequestsPerMinute: number
   /** For how many whole months calls are kept one by one; for ever where absent. */
@@ -26,6 +27,9 @@ export interface Settings {
   conversations: ConversationQuotas
   attachments: AttachmentQuotas
   peopleSearchesPerMinute: number
+  /** For how long a connect request of an app can be answered, in seconds. */
+  connectRequestSeconds: number
+  connectionsPerMinute: number
   profileChangesPerMinute: number
   linkPreviewsPerMinute: number
   aiUser: { name: string; username: string }

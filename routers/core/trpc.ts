@@ -12,7 +12,7 @@ import { Problem } from './problems.ts'
 import { assertRawInput } from './raw-input.ts'
 
 export interface Access {
-  callers: 'anyone' | 'users' | 'registering users' | 'administrators' | 'the host'
+  callers: 'anyone' | 'anyone, apps included' | 'users' | 'registering users' | 'administrators' | 'the host'
   /** What a token must be good for, where one is used. */
   ability?: Ability
   /** No token is good for it. */
@@ -61,19 +61,26 @@ export function assertMayCall(ctx: Context, { callers, ability, sessionOnly }: A
 }
 
 const rules: Record<Access['callers'], (ctx: Context) => void> = {
-  anyone() {},
+  'anyone, apps included'() {},
+  anyone(ctx) {
+    if (ctx.callerContext.current.type === 'external-app') throw new Problem('wrong_user_type')
+  },
   users: (ctx) => assertUserType(ctx, ['user']),
   'registering users': (ctx) => assertUserType(ctx, ['registering', 'user']),
   administrators(ctx) {
     const { current } = ctx.callerContext
     if (ctx.origin === 'host') return
     if (current.type === 'guest') throw new Problem('signed_out')
-    if (current.type !== 'user' || current.person.role !== 'admin') throw new Problem('admin_only')
+    if (!isAdministrator(current)) throw new Problem('admin_only')
   },
   'the host'({ origin }) {
     if (origin !== 'host') throw new Problem('host_only')
   },
 }
+
+/** No app administers for a person who may. */
+export const isAdministrator = (caller: Caller) =>
+  caller.type === 'user' && caller.person.role === 'admin' && caller.token?.appId === undefined
 
 function assertUserType({ callerContext: { current } }: Context, allowed: readonly Caller['type'][]): void {
   if (allowed.includes(current.type)) return
@@ -111,7 +118,9 @@ export const about = (sentence: string, answer?: z.ZodType): ProcedureMeta => ({
   ...(answer && { answer }),
 })
 
+/** Anybody but an app by its own credential. */
 export const anyone = allow('anyone')
+export const anyoneOrApp = allow('anyone, apps included')
 export const user = allow<User>('users')
 /** A user whose token, where one is used, has the ability. */
 export const userWith = (ability: Ability) => allow<User>('users', { ability })

@@ -5,7 +5,7 @@ import { everyRowForAdmins, type SqlPredicate } from '../../entities/sql/scope.t
 import { takes } from '../core/body-size.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import { about, host, middleware, router, userWith } from '../core/trpc.ts'
+import { about, host, isAdministrator, middleware, router, userWith } from '../core/trpc.ts'
 import { personName } from '../ports/login.ts'
 import { attribute, resource, sortedTimestamps, timestamps } from '../resource/declare.ts'
 import { exposes } from '../resource/exposure.ts'
@@ -84,7 +84,7 @@ const permitted = middleware(({ ctx, input, next }) => {
   const person = current.type === 'user' ? current.person : undefined
   const own = person?.id === Number(id)
   if (Number(id) === AI_USER_ID) throw new Problem('read_only')
-  if (role !== undefined && person?.role !== 'admin') throw new Problem('admin_only')
+  if (role !== undefined && !isAdministrator(current)) throw new Problem('admin_only')
   if (!own && [displayName, bio, avatar].some((value) => value !== undefined)) throw new Problem('read_only')
   return next()
 })

@@ -72,8 +72,8 @@ export const builtInBlocks: readonly ConfigBlock[] = [
       ctx.usage === 'external'
         ? {
             externalAccess: ctx.settings.allowExternalCommunication,
-            // No app can register, and there are no rooms to ask models in.
-            externalApps: false,
+            externalApps: ctx.settings.allowExternalApps,
+            // Models are asked in no room.
             ...(isUser(ctx) && { aiInGroups: false }),
           }
         : undefined,

@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import { pendingCount } from '../../entities/identity/frontend-migration.sql.ts'
 import { coalescedStatement } from '../../entities/sql/statement.ts'
+import { connectionOf } from '../apps/app-connection.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import { anyone, router } from '../core/trpc.ts'
+import { anyoneOrApp, router } from '../core/trpc.ts'
 import { keyHash } from '../identity/salts.ts'
 import { attribute, resource } from '../resource/declare.ts'
 import { exposes } from '../resource/exposure.ts'
@@ -30,12 +31,19 @@ const userinfo = z.strictObject({
   bio: z.string().nullable(),
 })
 
+const sealed = z.string().nullable()
+const secrets = z.strictObject({
+  passkey: sealed.describe('As the browser of the person sealed it; null for a link without keys.'),
+  apiToken: z.string().describe('A token of the person that is good for what they agreed to.'),
+  privateKey: sealed.describe('Of a pair of this link alone; null for a link without keys.'),
+})
+
 const sparse = { sparse: true } as const
 
 export const connections = resource({
   type: 'connections',
   about:
-    'What a front end needs first. For the session of the caller, the id is the word that the setting `BRAND` names.',
+    'What a front end needs first. For the session of the caller, the id is the word that the setting `BRAND` names; for an external app, it is that of its user.',
   attributes: {
     connectionType: attribute(z.enum(connectionTypes).describe('How far the caller has come.')),
     version: attribute(z.string().describe('Of this service.')),
@@ -44,6 +52,11 @@ export const connections = resource({
     migrationsToApply: attribute(z.int().describe('How many `migrations` are pending.'), sparse),
     websocket: attribute(open.describe('Where to listen for changes, as in the block `transfer`.'), sparse),
     salts: attribute(open.describe('As in the block `salts`.'), sparse),
+    extAppConnectRequest: attribute(
+      z.string().describe('What an app has a person open here, whose account is to be linked.'),
+      sparse,
+    ),
+    extAppSecrets: attribute(secrets.describe('Of a linked user, each sealed for the key of the app.'), sparse),
     configs: attribute(z.record(z.string(), open).describe('The blocks of `configs` by key.')),
   },
 })
@@ -60,31 +73,41 @@ const findKnown = coalescedStatement<KnownUser>(
 )
 
 export const connectionsRouter = router({
-  get: anyone
+  get: anyoneOrApp
     .meta(exposes(connections, 'get'))
-    .input(z.strictObject({ id: z.string().max(255) }))
+    .input(z.strictObject({ id: z.string().min(1).max(255) }))
     .query(async ({ ctx, input }): Promise<Connection> => {
       const { callerContext, usage, requestId } = ctx
-      const { brand, version } = ctx.services.settings
+      const { current } = callerContext
+      if (current.type === 'external-app') return ofApp(ctx, current.appId, input.id)
+      const { brand } = ctx.services.settings
       if (input.id !== brand || usage !== 'main') {
-        ctx.services.log.warn({ requestId, userType: callerContext.current.type, usage }, 'a connection was refused')
+        ctx.services.log.warn({ requestId, userType: current.type, usage }, 'a connection was refused')
         throw new Problem('not_found', { detail: 'There is no such connection.' })
       }
-      const [known, configs] = await Promise.all([
-        about(ctx),
-        readBlocks(ctx, [...builtInBlocks, ...ctx.services.extensions.configBlocks]),
-      ])
-      return {
-        id: brand,
-        version,
-        locale: ctx.locale,
-        ...known,
-        ...withSalts(ctx),
-        ...withWebsocket(ctx),
-        configs: Object.fromEntries(configs),
-      }
+      const [shared, known] = await Promise.all([around(ctx, brand), about(ctx)])
+      return { ...shared, ...known, ...withSalts(ctx), ...withWebsocket(ctx) }
     }),
 })
+
+/** What every connection says of the service. */
+async function around(ctx: Context, id: string) {
+  const configs = await readBlocks(ctx, [...builtInBlocks, ...ctx.services.extensions.configBlocks])
+  const { version } = ctx.services.settings
+  return { id, version, locale: ctx.locale, configs: Object.fromEntries(configs) }
+}
+
+/** A connection of another app's user cannot be asked for: the app is the one of the credential. */
+async function ofApp(ctx: Context, appId: number, id: string): Promise<Connection> {
+  const { userId, ...found } = { userId: undefined, ...(await connectionOf(ctx, appId, id)) }
+  const known = userId === undefined ? undefined : await authenticated(ctx, userId)
+  return {
+    ...(await around(ctx, id)),
+    ...known,
+    ...found,
+    connectionType: known ? 'external_app_authenticated' : 'external_app',
+  }
+}
 
 const withSalts = (ctx: Context) => {
   const salts = saltsFor(blockContext(ctx))

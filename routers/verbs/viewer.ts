@@ -1,5 +1,6 @@
 import type { Viewer } from '../../entities/sql/scope.ts'
 import type { Context } from '../core/context.ts'
+import { isAdministrator } from '../core/trpc.ts'
 
 /** What the statements may know of a caller. */
 export function viewerOf({ callerContext: { current }, usage, locale, services: { settings } }: Context): Viewer {
@@ -10,6 +11,6 @@ export function viewerOf({ callerContext: { current }, usage, locale, services: 
 /** Whether the caller sees every row. An administrator who calls by a token that cannot write sees what others see. */
 export function seesAll({ callerContext: { current }, origin }: Context): boolean {
   if (current.type !== 'user') return origin === 'host'
-  const { person, token } = current
-  return origin === 'host' || (person.role === 'admin' && (!token || token.abilities.includes('write')))
+  const { token } = current
+  return origin === 'host' || (isAdministrator(current) && (!token || token.abilities.includes('write')))
 }

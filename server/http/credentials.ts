@@ -1,7 +1,14 @@
 import { timingSafeEqual } from 'node:crypto'
-import { findTokenOwners, touchTokens } from '../../entities/identity/access-token.sql.ts'
+import {
+  findCredentialApps,
+  findTokenOwners,
+  type TokenOwner,
+  touchCredentials,
+} from '../../entities/apps/credential-owner.sql.ts'
+import { touchTokens } from '../../entities/identity/access-token.sql.ts'
 import { readToken, type TokenClaim } from '../../entities/identity/token-format.ts'
-import type { Sql } from '../../entities/sql/statement.ts'
+import type { DeepReadonly } from '../../entities/sql/read-only.ts'
+import type { Sql, Statement } from '../../entities/sql/statement.ts'
 import type { Caller, UsageType } from '../../routers/core/caller.ts'
 import type { TypeChangeCause } from '../../routers/core/hooks.ts'
 import { Problem } from '../../routers/core/problems.ts'
@@ -24,43 +31,72 @@ export interface Authenticator {
 }
 
 export function createAuthenticator(sql: Sql, settings: Settings, log: Log): Authenticator {
-  const used = tokenUse(sql, log)
-  const ownerOf = async (id: number) => (await sql(findTokenOwners, [[id]])).find(({ tokenId }) => tokenId === id)
+  const tokens = tokenUse(sql, touchTokens, log)
+  const credentials = tokenUse(sql, touchCredentials, log)
 
-  async function authenticateBearer(authorization: string | undefined): Promise<Authenticated> {
-    // Checked before the look-up, so that the answer reveals nothing about the token.
-    if (!settings.allowExternalCommunication) throw new Problem('external_communication_off')
-    if (authorization === undefined) throw new Problem('signed_out')
-    const token = readBearer(authorization)
-    const owner = token && (await ownerOf(token.id))
-    if (!token || !owner || !isEqual(token.hash, owner.hash)) throw new Problem('invalid_token')
-    used.add(token.id)
-    const { userId: id, username, name, email, role, groups, abilities } = owner
-    const person = { id, username, name, email, role, groups }
-    return {
-      caller: { type: 'user', person, token: { id: token.id, abilities } },
-      cause: 'bearer-token',
-      usage: 'external',
-    }
+  async function authenticatePerson({ id, hash }: TokenClaim): Promise<Authenticated> {
+    const owner = (await sql(findTokenOwners, [[id]])).find(({ tokenId }) => tokenId === id)
+    if (!owner || !isEqual(hash, owner.hash)) throw new Problem('invalid_token')
+    if (owner.appId !== null && !settings.allowExternalApps) throw new Problem('external_apps_off')
+    tokens.add(id)
+    return { caller: holderOf(owner), cause: 'bearer-token', usage: 'external' }
   }
 
-  return { authenticateBearer, flush: used.flush }
+  async function authenticateApp({ id, hash }: TokenClaim): Promise<Authenticated> {
+    const found = (await sql(findCredentialApps, [[id]])).find(({ credentialId }) => credentialId === id)
+    if (!found || !isEqual(hash, found.hash)) throw new Problem('invalid_token')
+    credentials.add(id)
+    return { caller: { type: 'external-app', appId: found.appId }, cause: 'bearer-token', usage: 'external' }
+  }
+
+  return {
+    async authenticateBearer(authorization) {
+      // Checked before the look-up, so that the answer reveals nothing about the token.
+      if (!settings.allowExternalCommunication) throw new Problem('external_communication_off')
+      const claim = claimIn(authorization)
+      if (claim.kind === 'person') return authenticatePerson(claim)
+      if (!settings.allowExternalApps) throw new Problem('external_apps_off')
+      return authenticateApp(claim)
+    },
+    async flush() {
+      await Promise.all([tokens.flush(), credentials.flush()])
+    },
+  }
+}
+
+/** The person whose token it is, also where an app holds it. */
+function holderOf({
+  userId: id,
+  username,
+  name,
+  email,
+  role,
+  groups,
+  tokenId,
+  abilities,
+  appId,
+}: DeepReadonly<TokenOwner>): Caller {
+  const token = { id: tokenId, abilities, ...(appId !== null && { appId }) }
+  return { type: 'user', person: { id, username, name, email, role, groups }, token }
 }
 
 /** Compares in constant time, which reveals nothing about where two hashes differ. */
 const isEqual = (one: string, other: string) => timingSafeEqual(Buffer.from(one), Buffer.from(other))
 
-function readBearer(authorization: string): TokenClaim | undefined {
+function claimIn(authorization: string | undefined): TokenClaim {
+  if (authorization === undefined) throw new Problem('signed_out')
   const [scheme, text = ''] = authorization.split(' ', 2)
-  return scheme?.toLowerCase() === 'bearer' ? readToken(text) : undefined
+  const claim = scheme?.toLowerCase() === 'bearer' ? readToken(text) : undefined
+  if (!claim) throw new Problem('invalid_token')
+  return claim
 }
 
 /** Collects when tokens were last used and writes it every few seconds, so that no request waits for it. */
-function tokenUse(sql: Sql, log: Log): Batch<number> {
+function tokenUse(sql: Sql, touch: Statement<never>, log: Log): Batch<number> {
   const waiting = new Set<number>()
   const write = (ids: number[]) => {
     for (const id of ids) waiting.delete(id)
-    return sql(touchTokens, [ids, ids.map(() => new Date())])
+    return sql(touch, [ids, ids.map(() => new Date())])
   }
   const batch = createBatch({ name: 'token use', write, log, gather: 5000 })
   return {

@@ -25,8 +25,9 @@ type Kind = (typeof kinds)[number]
  */
 const [columns = [], ...lines] = `
                           | guest      | registering     | user         | administrator | token of a user | token of an admin | external app    | host
-  anyone                  | let in     | let in          | let in       | let in        | let in          | let in            | let in          | let in
-  anyone in a browser     | let in     | let in          | let in       | let in        | session_only    | session_only      | session_only    | session_only
+  anyone or an app        | let in     | let in          | let in       | let in        | let in          | let in            | let in          | let in
+  anyone                  | let in     | let in          | let in       | let in        | let in          | let in            | wrong_user_type | let in
+  anyone in a browser     | let in     | let in          | let in       | let in        | session_only    | session_only      | wrong_user_type | session_only
   signed in, in a browser | signed_out | let in          | let in       | let in        | session_only    | session_only      | wrong_user_type | signed_out
   a user in a browser     | signed_out | wrong_user_type | let in       | let in        | session_only    | session_only      | wrong_user_type | signed_out
   a user                  | signed_out | wrong_user_type | let in       | let in        | let in          | let in            | wrong_user_type | signed_out
@@ -46,7 +47,8 @@ const answersTo = (open: string): Record<string, string> => {
 
 /** Which procedures are open to whom, and by a token with which ability. */
 const table: { open: string; by?: Ability; to: string }[] = [
-  { open: 'anyone', to: 'configs.list configs.get configs.public connections.get health.check health.ready' },
+  { open: 'anyone or an app', to: 'connections.get' },
+  { open: 'anyone', to: 'configs.list configs.get configs.public health.check health.ready' },
   { open: 'anyone', to: 'pages.visit sessions.current translationLabels.get' },
   { open: 'anyone in a browser', to: 'sessions.login sessions.beginLogin sessions.finishLogin sessions.logout' },
   { open: 'anyone in a browser', to: 'language.change' },
@@ -57,6 +59,8 @@ const table: { open: string; by?: Ability; to: string }[] = [
   { open: 'a user in a browser', to: 'password.state password.change' },
   { open: 'a user in a browser', to: 'tokens.create tokens.list tokens.revoke' },
   { open: 'a user', by: 'ai', to: 'ai.ask ai.stream ai.complete ai.completeStream' },
+  { open: 'a user in a browser', to: 'extApps.establishConnection extApps.links' },
+  { open: 'a user', by: 'read', to: 'extApps.list extApps.get' },
   { open: 'a user', by: 'user', to: 'users.me' },
   { open: 'a user', by: 'write', to: 'users.update' },
   { open: 'a user', by: 'keychain', to: 'userKeychainValues.batchUpdate' },
@@ -106,6 +110,7 @@ const table: { open: string; by?: Ability; to: string }[] = [
   },
   { open: 'a user', by: 'read', to: 'systemModels.list systemModels.get systemModels.related' },
   { open: 'a user', by: 'read', to: 'systemPrompts.list systemPrompts.get systemPrompts.related' },
+  { open: 'an administrator', by: 'write', to: 'extApps.create extApps.update extApps.delete' },
   { open: 'an administrator', by: 'read', to: 'usage.report' },
   { open: 'an administrator', by: 'write', to: 'users.delete' },
   { open: 'an administrator', by: 'write', to: 'aiModels.create aiModels.update aiModels.delete' },

@@ -35,7 +35,6 @@ describe('blocks of configuration', () => {
     ['who is registering', () => [registering, 'main'], ['locale', 'salts', 'security', 'transfer']],
     ['a user in the browser', (svc) => [userOf(svc), 'main'], signedIn],
     ['a user by token', (svc) => [userOf(svc), 'external'], [...signedIn, 'extApp']],
-    ['an external app', () => [{ type: 'external-app', appId: 1 }, 'external'], [...everybody, 'extApp']],
     ['the host', () => [guest, 'main', 'host'], everybody],
   ])('%s gets those that are for them', async ([, of, keys]) => {
     await using svc = await startJsonApi()

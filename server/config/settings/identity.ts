@@ -18,6 +18,15 @@ export const identityShape = {
     .optional()
     .describe('Whether access tokens work at all; when absent: off in production, on in development'),
   ALLOW_USER_TOKEN_CREATION: flag(false).describe('Whether people make their own access tokens'),
+  ALLOW_EXTERNAL_APPS: flag(false).describe(
+    'Whether external apps work: their own credentials, and the tokens that they hold for people',
+  ),
+  ALLOW_EXTERNAL_APPS_CONNECT_REQUEST_TIMEOUT: count(900, 30, 86_400).describe(
+    'How many seconds a person has to answer the connect request of an external app',
+  ),
+  APP_CONNECTIONS_PER_MINUTE: count(20, 1).describe(
+    'How often a minute a person may open or answer connect requests of external apps',
+  ),
   SESSION_LIFETIME: z
     .union([z.number(), z.string()])
     .transform((time) => (/^\d+$/.test(`${time}`) ? `${time}m` : time))

@@ -3,6 +3,7 @@ import formats from 'ajv-formats'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { startApp, type TestApp, type TestUser } from '../../kit/app.ts'
+import { appPublicKey } from '../../kit/apps/ext-app.ts'
 import {
   BASE,
   MEDIA,
@@ -60,6 +61,11 @@ async function ask(svc: TestApp, { token }: TestUser, method: string, path: stri
   }
 }
 
+const portal = {
+  ...{ name: 'Portal', url: 'https://portal.example', redirectUrls: ['https://portal.example/back'] },
+  publicKey: appPublicKey,
+}
+
 /** At least one of everything that has rows, in all its relations. */
 async function filled(svc: TestApp) {
   const admin = await svc.user({ role: 'admin', abilities: ['read', 'write', 'user', 'keychain'] })
@@ -85,6 +91,7 @@ async function filled(svc: TestApp) {
   await create('ai-model-descriptions', { locale: 'en_US', description: 'D' }, { model: one('ai-models', model) })
   await create('system-models', { modelType: 'summary', usageType: 'external' }, { model: one('ai-models', model) })
   await create('system-prompts', { promptType: 'greeting', locale: 'en_US', prompt: 'Be kind.' })
+  await create('ext-apps', portal)
   const user = await svc.user({ abilities: ['read', 'user', 'write'] })
   for (const caller of [admin, user]) {
     const room = { data: { type: 'rooms', attributes: { name: 'R' } } }
@@ -125,11 +132,11 @@ async function addressesOf(svc: TestApp, caller: TestUser, path: string): Promis
   if (type === 'translation-labels') return ['/translation-labels/de_DE']
   if (type === 'connections') return ['/connections/svc']
   const { body } = await ask(svc, caller, 'GET', `/${type}`)
-  return (body.data as { id: string }[]).slice(0, 3).map(({ id }) => path.replace('{id}', id))
+  return ((body.data ?? []) as { id: string }[]).slice(0, 3).map(({ id }) => path.replace('{id}', id))
 }
 
 /** Nobody gets an answer with a token alone, or before they have made keys. */
-const needsBrowser = /^\/(connections|user-keychain-values|migrations)\//
+const needsBrowser = /^\/(connections|user-keychain-values|migrations)\/|\/actions\/link$/
 
 /** Every include path at once. */
 function everythingOf(operation: Operation): string {
@@ -335,6 +342,7 @@ test('a body that is described is a body that is taken and one without a require
     'ai-providers': { attributes: { providerId: 'px', name: 'P', adapter: 'openai', apiUrl: null } },
     'ai-models': { attributes: { modelId: 'mx', label: 'M', flags: ['self-hosted'] }, relationships: { provider } },
     'ai-model-descriptions': { attributes: { locale: 'de_DE', description: 'D' }, relationships: { model: related } },
+    'ext-apps': { attributes: { ...portal, name: 'Another' } },
     'mcp-servers': { attributes: { url: 'https://other.example', serverLabel: 'S', timeouts: { read: 5 } } },
     'room-members': {
       attributes: { role: 'viewer', wrappedKey: 'a2V5', keyEpoch: 0 },

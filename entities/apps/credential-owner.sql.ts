@@ -1,0 +1,45 @@
+import type { Ability } from '../identity/access-token.ts'
+import type { Role } from '../identity/user.ts'
+import { coalescedStatement, statement } from '../sql/statement.ts'
+
+export interface TokenOwner {
+  tokenId: number
+  hash: string
+  abilities: Ability[]
+  userId: number
+  username: string
+  name: string
+  email: string
+  role: Role
+  groups: string[]
+  /** The app that holds it. */
+  appId: number | null
+}
+
+/** Values: the ids of tokens. Expired ones are not found, nor those of apps whose link is gone. */
+export const findTokenOwners = coalescedStatement<TokenOwner>(
+  'find-token-owners',
+  `select t.id as "tokenId", t.hash, to_json(t.abilities) as abilities, u.id as "userId", u.username, u.name, u.email, u.role,
+          to_json(u.groups) as groups, l.app_id as "appId"
+     from access_tokens t join users u on u.id = t.user_id
+          left join ext_app_links l on l.token_id = t.id
+    where t.id = any($1::int[]) and (t.expires_at is null or t.expires_at > now())
+      and (t.holder = 'person' or l.id is not null)`,
+  { idsAt: 0 },
+)
+
+/** Values: the ids of credentials of apps. Expired ones are not found. */
+export const findCredentialApps = coalescedStatement<{ credentialId: number; hash: string; appId: number }>(
+  'find-credential-apps',
+  `select id as "credentialId", hash, app_id as "appId" from ext_app_credentials
+    where id = any($1::int[]) and (expires_at is null or expires_at > now())`,
+  { idsAt: 0 },
+)
+
+/** Values: ids of credentials of apps and, beside them, when each was last used. */
+export const touchCredentials = statement<never>(
+  'touch-app-credentials',
+  `update ext_app_credentials c set last_used_at = used.at
+     from unnest($1::int[], $2::timestamptz[]) as used(id, at)
+    where c.id = used.id and (c.last_used_at is null or c.last_used_at < used.at)`,
+)

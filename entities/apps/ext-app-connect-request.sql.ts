@@ -1,0 +1,24 @@
+import { statement } from '../sql/statement.ts'
+
+/** Values: the hash of a request, who opens it, and until when it holds. Tells nothing where it is another's, or was answered. */
+export const claimConnectRequest = statement<{ hash: string }>(
+  'claim-connect-request',
+  `insert into ext_app_connect_requests as r (hash, user_id, expires_at) values ($1, $2::int, $3::timestamptz)
+     on conflict (hash) do update set expires_at = excluded.expires_at
+       where r.user_id = excluded.user_id and r.used_at is null
+     returning hash`,
+)
+
+/** Values: as above. Tells nothing where somebody else opened it, or it was answered before. */
+export const useConnectRequest = statement<{ hash: string }>(
+  'use-connect-request',
+  `insert into ext_app_connect_requests as r (hash, user_id, expires_at, used_at) values ($1, $2::int, $3::timestamptz, now())
+     on conflict (hash) do update set used_at = now()
+       where r.user_id = excluded.user_id and r.used_at is null
+     returning hash`,
+)
+
+export const deleteExpiredConnectRequests = statement<never>(
+  'delete-expired-connect-requests',
+  'delete from ext_app_connect_requests where expires_at < now()',
+)

@@ -1,0 +1,30 @@
+import { defineEntity, p } from '@mikro-orm/core'
+import { id, timestamps } from '../sql/columns.ts'
+
+/** What a person can let an app do in their name; their keychain it never writes. */
+export const appAbilities = ['ai', 'user', 'read', 'write'] as const
+export type AppAbility = (typeof appAbilities)[number]
+
+/** Another program that offers our models to people under their own account here. */
+export const ExtApp = defineEntity({
+  name: 'ExtApp',
+  tableName: 'ext_apps',
+  properties: {
+    id,
+    ...timestamps,
+    name: p.string().length(120).unique(),
+    description: p.text().nullable(),
+    url: p.string().length(2048),
+    /** Where browsers may be sent back, exactly; the first is the usual one. */
+    redirectUrls: p.array(),
+    logoUrl: p.string().length(2048).nullable(),
+    /** `b64(PEM)|b64(body)` of an RSA key, for which the secrets of links are sealed. */
+    publicKey: p.text(),
+    /** What it may ask people for. */
+    abilities: p.array().$type<AppAbility[]>(),
+    /** Whether it cannot do without the passkey of people. */
+    needsKeys: p.boolean().default(true),
+    /** How many days a link holds. */
+    linkDays: p.integer().default(90),
+  },
+})

@@ -1,0 +1,85 @@
+import { z } from 'zod'
+import { acceptedUrl, declinedUrl } from '../../entities/apps/ext-app.sql.ts'
+import { appAbilities, ExtApp } from '../../entities/apps/ext-app.ts'
+import { everyRowForAdminsAlone } from '../../entities/sql/scope.ts'
+import { attribute, resource, sortedTimestamps } from '../resource/declare.ts'
+import { distinct } from '../verbs/write-inputs.ts'
+import { givenPublicKey } from './app-key.ts'
+
+const loopback = /^(localhost|127\.0\.0\.1|\[::1\])$/
+
+/** What stands in an address without being escaped. */
+const address = z
+  .url({ protocol: /^https?$/ })
+  .max(2048)
+  .regex(/^[\x21-\x7e]+$/)
+
+const safeAddress = address.refine((text) => {
+  const url = URL.parse(text)
+  return url?.protocol === 'https:' || loopback.test(url?.hostname ?? '')
+}, 'must begin with https://, or lead to this machine')
+
+const redirectUrl = safeAddress.refine((text) => {
+  const { hash, username, password } = URL.parse(text) ?? {}
+  return !hash && !username && !password
+}, 'must have no fragment and no password')
+
+/** How many days a person can agree for. */
+const linkDays = z.int().min(1).max(365)
+export const abilitiesOfApps = z.array(z.enum(appAbilities)).min(1).max(20).overwrite(distinct)
+const onceOnly = { sparse: true, sql: () => 'null::text' } as const
+
+export const extApps = resource({
+  type: 'ext-apps',
+  about:
+    'Other programs that people can link to their account. Administrators see all of them, and people the one that asks them, by its connect request in place of the id.',
+  entity: ExtApp,
+  scope: everyRowForAdminsAlone,
+  attributes: {
+    name: attribute(z.string().trim().min(1).max(120).describe('The name that people see, unique.'), {
+      write: true,
+      sort: true,
+    }),
+    description: attribute(z.string().max(2000).nullable().describe('What it is for.'), { write: true, default: null }),
+    url: attribute(address.describe('Where it is.'), { write: true }),
+    redirectUrls: attribute(
+      z
+        .array(redirectUrl)
+        .min(1)
+        .max(10)
+        .overwrite(distinct)
+        .describe('Where it may have browsers sent back, exactly; the first where it does not say.'),
+      { write: true },
+    ),
+    redirectOnConnectionAccepted: attribute(z.string().describe('Where the browser goes once the person has agreed.'), {
+      sql: acceptedUrl,
+    }),
+    redirectOnConnectionDeclined: attribute(z.string().describe('Where it goes when they decline.'), {
+      sql: declinedUrl,
+    }),
+    logoUrl: attribute(safeAddress.nullable().describe('Where its picture is.'), { write: true, default: null }),
+    publicKey: attribute(
+      z.string().describe('`b64(PEM)|b64(body)` of its RSA key, for which the secrets of links are sealed.'),
+      {
+        write: 'create',
+        default: null,
+        input: givenPublicKey
+          .nullable()
+          .describe('An RSA key of at least 2048 bits, as SPKI in PEM or base64; null to have a pair made.'),
+      },
+    ),
+    abilities: attribute(abilitiesOfApps.describe('What it may ask people for.'), {
+      write: true,
+      default: ['ai', 'user'],
+    }),
+    needsKeys: attribute(z.boolean().describe('Whether it cannot do without the passkey of people.'), {
+      write: true,
+      default: true,
+    }),
+    linkDays: attribute(linkDays.describe('How many days a link holds.'), { write: true, default: 90 }),
+    credential: attribute(z.string().describe('By what it proves who it is. Told once.'), onceOnly),
+    privateKey: attribute(z.string().describe('The other half of a pair that was made here. Told once.'), onceOnly),
+    ...sortedTimestamps,
+  },
+  page: { size: 50, max: 200 },
+})

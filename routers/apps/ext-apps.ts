@@ -1,0 +1,85 @@
+import { z } from 'zod'
+import type { AppToConnect } from '../../entities/apps/ext-app.sql.ts'
+import { endLinks, listOwnLinks } from '../../entities/apps/ext-app-link.sql.ts'
+import { takes } from '../core/body-size.ts'
+import { runNamed } from '../core/run-named.ts'
+import { about, router, sessionUser, userWith } from '../core/trpc.ts'
+import { exposes } from '../resource/exposure.ts'
+import { resourceId } from '../resource/ids.ts'
+import type { RecordOf } from '../resource/record.ts'
+import { action, rowAction } from '../verbs/action.ts'
+import { notFound } from '../verbs/lock.ts'
+import { getRow, reads } from '../verbs/read.ts'
+import { administrator, createRow, deleteRow, writes } from '../verbs/write.ts'
+import { createInput, ifVersion } from '../verbs/write-inputs.ts'
+import { addCredential } from './app-credential.ts'
+import { keptPublicKey, makeKeyPair } from './app-key.ts'
+import { claim, type Deciding, MAX_REQUEST } from './connect-request.ts'
+import { consent, establish } from './establish.ts'
+import { extApps } from './ext-app.ts'
+
+type ExtAppRecord = RecordOf<typeof extApps>
+
+/** What a person is told, who has no business with the row itself. */
+const recordOf = (app: AppToConnect): ExtAppRecord => ({ ...app, relations: {} })
+
+export const extAppsRouter = router({
+  list: reads(extApps).list,
+
+  get: userWith('read')
+    .meta(exposes(extApps, 'get'))
+    .input(z.strictObject({ id: z.string().max(MAX_REQUEST), include: z.array(z.never()).max(1).optional() }))
+    .query(async ({ ctx, input: { id } }): Promise<ExtAppRecord> => {
+      if (!resourceId.safeParse(id).success) return recordOf(await claim(inBrowser(ctx, id), id))
+      return getRow(ctx, extApps, id)
+    }),
+
+  create: administrator
+    .meta({ ...exposes(extApps, 'create'), ...takes('record') })
+    .input(createInput(extApps))
+    .mutation(async ({ ctx, input }): Promise<ExtAppRecord> => {
+      const { publicKey: given } = input
+      const pair = given === null ? await makeKeyPair() : { publicKey: keptPublicKey(String(given)) }
+      let credential = ''
+      const record = await createRow(
+        ctx,
+        extApps,
+        { ...input, publicKey: pair.publicKey },
+        {
+          afterFlush: async ({ em, row }) => {
+            credential = await addCredential(em, row.id, null)
+          },
+        },
+      )
+      return { ...record, credential, ...('privateKey' in pair && { privateKey: pair.privateKey }) }
+    }),
+
+  update: writes(extApps).update,
+
+  delete: administrator
+    .meta(exposes(extApps, 'delete'))
+    .input(z.strictObject({ id: resourceId, ifVersion }))
+    .mutation(({ ctx, input }) =>
+      deleteRow(ctx, extApps, input, {
+        beforeDelete: async ({ em, row }) => void (await runNamed(em, endLinks, [row.id, null, null])),
+      }),
+    ),
+
+  establishConnection: action(extApps, 'establish-connection', sessionUser)
+    .meta(about('Agree to a connect request: links the user of the app to the caller.'))
+    .input(consent)
+    .mutation(async ({ ctx, input }) => ({ data: [recordOf(await establish(ctx, input))] })),
+
+  links: rowAction(extApps, 'link', sessionUser)
+    .meta(about("List the caller's own links with an app."))
+    .input(z.strictObject({ id: resourceId }))
+    .query(async ({ ctx, input: { id } }) => ({
+      meta: { links: await ctx.services.sql(listOwnLinks, [ctx.caller.person.id, Number(id)]) },
+    })),
+})
+
+/** Whom a connect request is shown to: for a token, which can agree to none, there is none. */
+function inBrowser(ctx: Deciding, id: string): Deciding {
+  if (!ctx.browser) throw notFound(extApps, id)
+  return ctx
+}

@@ -1,0 +1,97 @@
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createHmac,
+  hash,
+  randomBytes,
+  timingSafeEqual,
+} from 'node:crypto'
+import { z } from 'zod'
+import type { ConnectRequests } from '../../routers/ports/connect-requests.ts'
+import { resourceId } from '../../routers/resource/ids.ts'
+
+const contents = z.strictObject({
+  appId: resourceId,
+  version: z.string(),
+  extAppUserId: z.string(),
+  __validUntil: z.number(),
+  __validator: z.string(),
+})
+type Contents = z.output<typeof contents>
+
+/**
+ * Connect requests as existing apps and front ends pass them on: AES-256-GCM under the first 32 bytes of the application
+ * key's text, around JSON with an HMAC that covers the public key of the app. `drawIv` is for known answers.
+ */
+export function createConnectRequests(appKey: string, drawIv = () => randomBytes(12)): ConnectRequests {
+  const key = Buffer.alloc(32)
+  Buffer.from(appKey).copy(key)
+
+  const validatorOf = (given: Omit<Contents, '__validator'>, publicKey: string) =>
+    createHmac('sha256', `${appKey}-${publicKey}`)
+      .update(
+        createHash('md5')
+          .update(escapedJson(sorted(given)))
+          .digest('hex'),
+      )
+      .digest('hex')
+
+  return {
+    write({ appId, version, extAppUserId }, { publicKey, expiresAt }) {
+      const __validUntil = Math.floor(expiresAt.getTime() / 1000)
+      const given = { appId, version, extAppUserId, __validUntil }
+      const plain = escapedJson({ ...given, __validator: validatorOf(given, publicKey) })
+      const iv = drawIv()
+      const cipher = createCipheriv('aes-256-gcm', key, iv)
+      const sealed = Buffer.concat([cipher.update(plain), cipher.final()])
+      const parts = [iv, cipher.getAuthTag(), sealed].map((part) => part.toString('base64'))
+      return Buffer.from(parts.join('|')).toString('base64')
+    },
+
+    read(text) {
+      const parts = partsOf(text)
+      const found = parts && open(key, parts)
+      if (!parts || !found) return undefined
+      const { __validator, ...given } = found
+      const expiresAt = new Date(given.__validUntil * 1000)
+      if (expiresAt.getTime() <= Date.now()) return undefined
+      const { appId, version, extAppUserId } = given
+      const isFor = (publicKey: string) => isEqual(__validator, validatorOf(given, publicKey))
+      return { appId, version, extAppUserId, expiresAt, hash: hash('sha256', Buffer.concat(parts), 'base64url'), isFor }
+    },
+  }
+}
+
+type Parts = [iv: Buffer, tag: Buffer, sealed: Buffer]
+
+function partsOf(text: string): Parts | undefined {
+  const [iv, tag, sealed, ...more] = Buffer.from(text, 'base64')
+    .toString()
+    .split('|')
+    .map((part) => Buffer.from(part, 'base64'))
+  return iv?.length === 12 && tag?.length === 16 && sealed && more.length === 0 ? [iv, tag, sealed] : undefined
+}
+
+function open(key: Buffer, [iv, tag, sealed]: Parts): Contents | undefined {
+  try {
+    const decipher = createDecipheriv('aes-256-gcm', key, iv, { authTagLength: 16 }).setAuthTag(tag)
+    const plain = Buffer.concat([decipher.update(sealed), decipher.final()]).toString()
+    return contents.safeParse(JSON.parse(plain)).data
+  } catch {
+    return undefined
+  }
+}
+
+const sorted = (given: object) => Object.fromEntries(Object.entries(given).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+
+/** JSON in which slashes and all that is not ASCII are escaped, as in requests that others made. */
+const escapedJson = (value: object) =>
+  JSON.stringify(value)
+    .replaceAll('/', '\\/')
+    .replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+
+function isEqual(one: string, other: string): boolean {
+  const [a, b] = [Buffer.from(one), Buffer.from(other)]
+  return a.length === b.length && timingSafeEqual(a, b)
+}
