@@ -19,7 +19,7 @@ const invitation = z.object({
   email: z.null({ error: 'is not possible: this service sends no mail' }).optional(),
 })
 const stored = z.object({ invitations: z.array(invitation).max(100) })
-const accepted = z.object({ invitation_id: z.coerce.number().int().min(1).max(999_999_999) })
+const accepted = z.object({ invitation_id: z.coerce.number().int().min(1).max(2_147_483_647) })
 
 /** Routes for invitations, with the bodies that existing front ends expect. */
 export async function invitations(app: FastifyInstance, options: FacadeOptions) {

@@ -24,7 +24,7 @@ export const listInput = z
         size: z.coerce.number().int().min(1).max(MAX_CONVERSATIONS).default(50),
         after: z
           .string()
-          .regex(/^\d{1,15}-\d{1,9}$/, { error: 'must be the `next` of an answer' })
+          .regex(/^\d{1,15}-\d{1,10}$/, { error: 'must be the `next` of an answer' })
           .optional(),
       })
       .prefault({}),
@@ -39,7 +39,7 @@ export async function listOwn(
   { page: { size, after } }: z.output<typeof listInput>,
 ): Promise<Part<ConversationRow>> {
   const [time = LATEST, id = HIGHEST] = after?.split('-').map(Number) ?? []
-  const rows = await ctx.services.sql(listConversations, [viewerOf(ctx).viewer, time, id, size + 1])
+  const rows = await ctx.services.sql(listConversations, [viewerOf(ctx).viewer, time, Math.min(id, HIGHEST), size + 1])
   const data = rows.slice(0, size)
   const last = rows.length > size ? data.at(-1) : undefined
   return { data, meta: { next: last ? `${Date.parse(last.updatedAt)}-${last.id}` : null } }

@@ -167,6 +167,7 @@ test('the list and the messages come in parts, which together are the whole', as
   } while (after && listed.length < 100)
   expect(listed.slice(0, 5)).toEqual(slugs)
   expect(new Set(listed).size).toBe(listed.length)
+  expect((await ada.send('GET', '/req/conv?after=1-9999999999')).body).toMatchObject({ data: [], next: null })
 
   const [slug = ''] = slugs
   for (let n = 0; n < 5; n++) await say(slug, saying(`message ${n}`, { threadId: n === 4 ? 2 : 0 }))
