@@ -33,6 +33,7 @@ export function periodicTasksOf({ env, database: { pool, sql }, host }: TaskPart
     { name: 'ended streams', period: HOUR_MS, run: () => sql(deleteEndedStreams) },
     { name: 'connect requests', period: HOUR_MS, run: () => sql(deleteExpiredConnectRequests) },
     { name: 'attachments', period: HOUR_MS, run: () => host.attachments.sweep() },
+    { name: 'availability', period: env.AI_STATUS_CHECK_EVERY, run: () => host.models.watch() },
     { name: 'usage records', period: HOUR_MS, run: () => host.usage.rollUp() },
   ]
 }

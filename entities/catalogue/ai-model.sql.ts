@@ -83,12 +83,12 @@ export const listModels = statement<ModelSummary>(
      from ai_models m join ai_providers p on p.id = m.provider_id order by p.id, m.id`,
 )
 
-/** Values: model ids and, beside them, their status. */
-export const setModelStatus = statement<never>(
+/** Values: model ids and, beside them, their status. Selects those whose status is another one now. */
+export const setModelStatus = statement<{ id: number }>(
   'set-model-status',
   `update ai_models m set status = seen.status, updated_at = now()
      from unnest($1::int[], $2::text[]) as seen(id, status)
-    where m.id = seen.id and m.status <> seen.status`,
+    where m.id = seen.id and m.status <> seen.status returning m.id`,
 )
 
 /** Analyses small tables, which autovacuum never does; without statistics PostgreSQL plans for large ones. */

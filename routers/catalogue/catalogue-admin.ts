@@ -1,19 +1,8 @@
-import {
-  analyse,
-  type CallableModelRow,
-  listCheckableModels,
-  listModels,
-  setModelStatus,
-} from '../../entities/catalogue/ai-model.sql.ts'
-import type { Context } from '../core/context.ts'
+import { analyse, listModels } from '../../entities/catalogue/ai-model.sql.ts'
 import { host, router } from '../core/trpc.ts'
+import { checkModels } from './model-checks.ts'
 import { syncModels } from './sync.ts'
-
-export interface ModelCheck {
-  modelId: string
-  provider: string
-  status: 'online' | 'offline' | 'unknown'
-}
+import { syncToolServers } from './tool-discovery.ts'
 
 export const modelsRouter = router({
   list: host.query(({ ctx }) => ctx.services.sql(listModels)),
@@ -24,27 +13,14 @@ export const modelsRouter = router({
     return report
   }),
 
-  /** Asks every provider which models it offers now, and keeps the answer as the models' status. */
-  check: host.mutation(async ({ ctx }): Promise<ModelCheck[]> => {
-    const models = await ctx.services.sql(listCheckableModels)
-    const checks = await Promise.all(models.map(async (model) => ({ model, status: await statusOf(ctx, model) })))
-    await ctx.services.sql(setModelStatus, [checks.map(({ model }) => model.id), checks.map(({ status }) => status)])
-    return checks.map(({ model, status }) => ({ modelId: model.modelId, provider: model.providerId, status }))
+  check: host.mutation(({ ctx }) => checkModels(ctx)),
+
+  /** Checks models and tool servers where no replica has done so within the period. */
+  watch: host.mutation(async ({ ctx }) => {
+    const { kv, settings } = ctx.services
+    const isDue = await kv.setIfAbsent('catalogue:checked', '1', Math.ceil(settings.statusCheckEvery * 0.9))
+    if (!isDue) return { checked: false }
+    await Promise.all([checkModels(ctx), syncToolServers(ctx)])
+    return { checked: true }
   }),
 })
-
-/** A provider that does not answer says nothing about its models. */
-async function statusOf(
-  { services: { models, log } }: Context,
-  model: CallableModelRow,
-): Promise<ModelCheck['status']> {
-  try {
-    return (await models.available(model)) ? 'online' : 'offline'
-  } catch (error) {
-    log.warn(
-      { provider: model.providerId, model: model.modelId, error },
-      'the AI provider did not answer the status check',
-    )
-    return 'unknown'
-  }
-}

@@ -1,11 +1,9 @@
 import { z } from 'zod'
 import { listServerTools } from '../../entities/catalogue/ai-tool.sql.ts'
 import { AiTool } from '../../entities/catalogue/ai-tool.ts'
-import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { host, router } from '../core/trpc.ts'
-import { syncModels } from './sync.ts'
-import { checkServers, discoverTools, type ServerReport } from './tool-discovery.ts'
+import { checkServers, syncToolServers } from './tool-discovery.ts'
 
 /** What the host does with tool servers. */
 export const mcpRouter = router({
@@ -33,10 +31,3 @@ export const mcpRouter = router({
       }),
     ),
 })
-
-/** A tool that is new may be one that the file assigns to models. */
-async function syncToolServers(ctx: Context): Promise<ServerReport[]> {
-  const reports = await discoverTools(ctx)
-  if (reports.some(({ added }) => added.length > 0)) await syncModels(ctx)
-  return reports
-}

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { McpServer, mcpTransports } from '../../entities/catalogue/mcp-server.ts'
+import { availabilities } from '../../entities/sql/columns.ts'
 import { everyRow } from '../../entities/sql/scope.ts'
 import { router } from '../core/trpc.ts'
 import { timeLimitMs } from '../ports/duration.ts'
@@ -31,6 +32,11 @@ export const mcpServers = resource({
   attributes: {
     serverLabel: attribute(text(120).describe('The name that people see.'), { write: true, sort: true }),
     description: attribute(z.string().max(4000).nullable().describe('What it offers.'), { write: true, default: null }),
+    status: attribute(z.enum(availabilities).describe('Whether it answered when it was last asked.')),
+    version: attribute(z.string().nullable().describe('Of its program, as it says.'), { only: 'admin' }),
+    protocolVersion: attribute(z.string().nullable().describe('The revision of the protocol that it speaks.'), {
+      only: 'admin',
+    }),
     requireApproval: attribute(approval, { write: true, default: 'never' }),
     transport: attribute(z.enum(mcpTransports).describe('How it is spoken to.'), {
       write: true,

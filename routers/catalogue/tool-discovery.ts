@@ -5,8 +5,11 @@ import { AiTool, type ToolDefinition } from '../../entities/catalogue/ai-tool.ts
 import { type CallableServerRow, listToolServers } from '../../entities/catalogue/mcp-server.sql.ts'
 import { McpServer } from '../../entities/catalogue/mcp-server.ts'
 import { locks } from '../../entities/sql/locks.ts'
+import type { ChangeRecorder } from '../core/change-recorder.ts'
+import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { type OfferedTool, type ToolOffer, ToolServerError } from '../ports/tool-servers.ts'
+import { syncModels } from './sync.ts'
 import { nameFor } from './tool-names.ts'
 
 export interface ServerReport {
@@ -35,8 +38,15 @@ const AT_ONCE = 4
  * Asks every tool server what it offers, and writes it down. A tool that is new, or that its server describes in other words
  * or with another schema, is switched off until an administrator has seen it. A server that does not answer loses nothing.
  */
-export async function discoverTools(ctx: Context): Promise<ServerReport[]> {
+async function discoverTools(ctx: Context): Promise<ServerReport[]> {
   return writeAll(ctx, await askAll(ctx))
+}
+
+/** A tool that is new may be one that the file assigns to models. */
+export async function syncToolServers(ctx: Context): Promise<ServerReport[]> {
+  const reports = await discoverTools(ctx)
+  if (reports.some(({ added }) => added.length > 0)) await syncModels(ctx)
+  return reports
 }
 
 /** Asks every tool server whether it answers, and leaves its tools as they are. */
@@ -56,11 +66,11 @@ async function askAll(ctx: Context): Promise<Asked[]> {
 }
 
 const writeAll = (ctx: Context, asked: readonly Asked[], { withTools = true } = {}): Promise<ServerReport[]> =>
-  ctx.em().transactional(async (em) => {
+  changing(ctx, async (em, changes) => {
     // Replicas that do this at once take turns.
     await em.execute('select pg_advisory_xact_lock(?)', [locks.syncTools])
     const reports: ServerReport[] = []
-    for (const one of asked) reports.push(...(await write(em, one, withTools)))
+    for (const one of asked) reports.push(...(await write({ em, changes }, one, withTools)))
     return reports
   })
 
@@ -74,19 +84,27 @@ async function ask({ services: { toolServers, log }, signal }: Context, server: 
   }
 }
 
-async function write(em: EntityManager, { server, offer, reason }: Asked, withTools: boolean): Promise<ServerReport[]> {
+/** The transaction, and what everybody is told of it. */
+interface Writing {
+  em: EntityManager
+  changes: ChangeRecorder
+}
+
+async function write(writing: Writing, { server, offer, reason }: Asked, withTools: boolean): Promise<ServerReport[]> {
+  const { em, changes } = writing
   const row = await em.findOne(McpServer, { id: server.id }, { populate: ['tools'] })
   // Deleted, or led elsewhere while it was asked.
   if (!row || row.url !== server.url) return []
   const status = offer ? 'online' : 'offline'
-  const seen = offer ? { status, version: offer.version, protocolVersion: offer.protocolVersion } : { status }
-  em.assign(row, seen as Partial<McpServer>)
+  const { version, protocolVersion } = offer ?? row
+  if (row.status !== status || row.version !== version) changes.add(['all'], 'updated', 'mcp-servers', row.id)
+  em.assign(row, { status, version, protocolVersion } as Partial<McpServer>)
   const report = { server: row.serverLabel, status, reason: reason ?? null } as const
   if (!offer || !withTools) return [{ ...report, added: [], changed: [], removed: [], refused: offer?.refused ?? [] }]
-  return [{ ...report, ...(await writeTools(em, row, offer.tools)), refused: offer.refused }]
+  return [{ ...report, ...(await writeTools(writing, row, offer.tools)), refused: offer.refused }]
 }
 
-async function writeTools(em: EntityManager, server: McpServer, offered: readonly OfferedTool[]) {
+async function writeTools({ em, changes }: Writing, server: McpServer, offered: readonly OfferedTool[]) {
   const known = new Map(server.tools.getItems().map((tool) => [tool.mcpName, tool]))
   const added: string[] = []
   const changed: string[] = []
@@ -94,10 +112,14 @@ async function writeTools(em: EntityManager, server: McpServer, offered: readonl
     const tool = known.get(mcpName)
     known.delete(mcpName)
     if (!tool) added.push(await addTool(em, server, mcpName, definition))
-    else if (redefine(tool, definition)) changed.push(tool.name)
+    else if (redefine(tool, definition)) {
+      changed.push(tool.name)
+      changes.add(['all'], 'updated', 'ai-tools', tool.id)
+    }
   }
   const removed = [...known.values()].map((tool) => {
     em.remove(tool)
+    changes.add(['all'], 'deleted', 'ai-tools', tool.id)
     return tool.name
   })
   await em.flush()

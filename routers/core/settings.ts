@@ -9,6 +9,8 @@ export interface Settings {
   allowExternalApps: boolean
   allowUserTokenCreation: boolean
   aiRequestsPerMinute: number
+  /** How often models and tool servers are asked whether they answer, in milliseconds. */
+  statusCheckEvery: number
   /** For how many whole months calls are kept one by one; for ever where absent. */
   usageRetentionMonths: number | undefined
   /** Of a session after its last use, in milliseconds. */

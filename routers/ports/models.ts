@@ -125,6 +125,6 @@ export interface ModelGateway {
   generate(call: ModelCall, meter: UsageMeter): Promise<ModelAnswer>
   /** The answer in pieces, as they come; those that came at once together. */
   stream(call: ModelCall, meter: UsageMeter): AsyncIterable<readonly AnswerPart[]>
-  /** Whether the provider's API offers the model now; throws where it does not answer. */
-  available(model: CallableModel): Promise<boolean>
+  /** The names of the models that the provider offers now; undefined where it has no list. Throws where it does not answer. */
+  offered(model: CallableModel): Promise<ReadonlySet<string> | undefined>
 }

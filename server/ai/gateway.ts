@@ -12,7 +12,7 @@ import type {
 import { API_KEY, type Vault } from '../../routers/ports/vault.ts'
 import { isTimeout } from './circuit.ts'
 import { Conversation } from './conversation.ts'
-import { isListed } from './model-listing.ts'
+import { listModels } from './model-listing.ts'
 import { extraMembers } from './parameters.ts'
 import { createProviderClient, type ProviderClient } from './provider-client.ts'
 import { beginStream, forward, measureAnswer } from './provider-stream.ts'
@@ -39,7 +39,7 @@ export function createGateway(vault: Vault): ModelGateway & { close(): Promise<v
   return {
     generate: (call, onUsage) => generate(clientFor(call.model), call, onUsage),
     stream: (call, onUsage) => stream(clientFor(call.model), call, onUsage),
-    available: (model) => isListed(clientFor(model), upstreamName(model)),
+    offered: (model) => listModels(clientFor(model)),
     close: async () => void (await Promise.all([...clients.values()].map(({ client }) => client.close()))),
   }
 }

@@ -12,15 +12,15 @@ const listing = z.union([
     .transform(({ models }) => models.map(({ name }) => name.replace(/^models\//, ''))),
 ])
 
-/** Whether the provider has a model of this name now; throws where it does not say. */
-export async function isListed(client: ProviderClient, name: string): Promise<boolean> {
+/** The names of the models that the provider has now; undefined where it has no list. Throws where it does not say. */
+export async function listModels(client: ProviderClient): Promise<ReadonlySet<string> | undefined> {
   const source = adapterDrivers[client.adapter].listing(client.connection)
-  if (!source) return true
+  if (!source) return undefined
   const { url, headers } = source
   const response = await client.connection.fetch(url, { headers, signal: AbortSignal.timeout(LISTING_TIMEOUT_MS) })
   if (!response.ok) {
     await response.body?.cancel()
     throw new Error(`the list of models was answered with ${response.status}`)
   }
-  return listing.parse(await response.json()).includes(name)
+  return new Set(listing.parse(await response.json()))
 }

@@ -15,7 +15,7 @@ describe('tool servers', () => {
       ['ai-tools', tool.loose],
     ])
     expect(Object.keys(list[0]?.attributes ?? {}).sort()).toEqual(
-      ['createdAt', 'description', 'requireApproval', 'serverLabel', 'updatedAt'].sort(),
+      ['createdAt', 'description', 'requireApproval', 'serverLabel', 'status', 'updatedAt'].sort(),
     )
     expect(idsOf((await svc.admin.get(`/mcp-servers/${server.up}/tools`)).list)).toEqual([tool.fetch, tool.off])
     for (const path of ['', '?include=tools', `/${server.up}`, `/${server.up}/tools`])

@@ -101,14 +101,12 @@ test.for<[string, object, object, string]>([
   expect((await svc.admin.update('mcp-servers', id, { ...change, ...again })).status).toBe(200)
 })
 
-test('the secrets of a tool server must be given again where one of two is left out, or the address becomes a command', async () => {
+test('the secrets of a tool server must be given again where one of two is left out, and no address becomes a command', async () => {
   const id = await addServer(both)
   const change = { url: `https://evil.example/${id}`, apiKey: 'again' }
   const one = await svc.admin.update('mcp-servers', id, change)
   expect(one.errors[0]?.detail).toContain('give additionalConfig again')
   expect((await svc.admin.update('mcp-servers', id, { transport: 'stdio' })).status).toBe(422)
-
-  const command = await addServer(both, { transport: 'stdio', url: 'node server.js' })
-  expect((await svc.admin.update('mcp-servers', command, { url: 'node other.js' })).status).toBe(422)
-  expect((await svc.admin.update('mcp-servers', command, { serverLabel: 'Other' })).status).toBe(200)
+  const command = { serverLabel: 'Mine', transport: 'stdio', url: 'node server.js' }
+  expect((await svc.admin.create('mcp-servers', command)).status).toBe(422)
 })

@@ -4,29 +4,35 @@ import { startApp } from '../kit/app.ts'
 import { startEverything } from '../kit/mcp/everything.ts'
 
 describe('tools of tool servers', () => {
-  test('a model calls a tool of a server once an administrator has approved it', async () => {
-    await using server = await startEverything('http')
-    await using upstream = await startProvider(callsTool('everything_echo', '{"message":"from afar"}'))
-    const mcpServers = [{ label: 'Everything', url: server.url }]
-    await using config = await configFor(upstream.url, { model: { tools: ['everything_echo'] }, more: { mcpServers } })
-    await using svc = await startApp({ AI_CONFIG: config.file })
-    const { token } = await svc.user()
-    const ask = async () => {
-      upstream.asked.length = 0
-      const response = await svc.send('POST', '/api/ai-req', { token, body: question() })
-      return { status: response.status, body: await response.json(), asked: upstream.asked.map(({ body }) => body) }
-    }
+  test.each(['http', 'sse'] as const)(
+    'a model calls a tool over %s once an administrator has approved it',
+    async (transport) => {
+      await using server = await startEverything(transport)
+      await using upstream = await startProvider(callsTool('everything_echo', '{"message":"from afar"}'))
+      const mcpServers = [{ label: 'Everything', url: server.url, transport }]
+      await using config = await configFor(upstream.url, {
+        model: { tools: ['everything_echo'] },
+        more: { mcpServers },
+      })
+      await using svc = await startApp({ AI_CONFIG: config.file })
+      const { token } = await svc.user()
+      const ask = async () => {
+        upstream.asked.length = 0
+        const response = await svc.send('POST', '/api/ai-req', { token, body: question() })
+        return { status: response.status, body: await response.json(), asked: upstream.asked.map(({ body }) => body) }
+      }
 
-    const [report] = await svc.host.mcp.sync()
-    expect(report).toMatchObject({ server: 'Everything', status: 'online', changed: [], removed: [], refused: [] })
-    expect(report?.added).toContain('everything_echo')
-    expect((await ask()).asked[0]?.tools).toBeUndefined()
+      const [report] = await svc.host.mcp.sync()
+      expect(report).toMatchObject({ server: 'Everything', status: 'online', changed: [], removed: [], refused: [] })
+      expect(report?.added).toContain('everything_echo')
+      expect((await ask()).asked[0]?.tools).toBeUndefined()
 
-    const echo = (await svc.host.mcp.tools()).find(({ name }) => name === 'everything_echo')
-    await svc.host.mcp.approve({ name: 'everything_echo', hash: echo?.hash ?? '' })
-    const { status, body, asked } = await ask()
-    expect([status, body]).toEqual([200, { success: true, content: { text: 'The tool was of help.' } }])
-    expect(asked[0]?.tools).toMatchObject([{ function: { name: 'everything_echo', parameters: { type: 'object' } } }])
-    expect(asked[1]?.messages.at(-1)).toMatchObject({ role: 'tool', content: '"Echo: from afar"' })
-  })
+      const echo = (await svc.host.mcp.tools()).find(({ name }) => name === 'everything_echo')
+      await svc.host.mcp.approve({ name: 'everything_echo', hash: echo?.hash ?? '' })
+      const { status, body, asked } = await ask()
+      expect([status, body]).toEqual([200, { success: true, content: { text: 'The tool was of help.' } }])
+      expect(asked[0]?.tools).toMatchObject([{ function: { name: 'everything_echo', parameters: { type: 'object' } } }])
+      expect(asked[1]?.messages.at(-1)).toMatchObject({ role: 'tool', content: '"Echo: from afar"' })
+    },
+  )
 })
