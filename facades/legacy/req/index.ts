@@ -5,11 +5,13 @@ import type { FacadeOptions } from '../../http/procedures.ts'
 import { conversations } from './conversations.ts'
 import { invitations } from './invitations.ts'
 import { rooms } from './rooms.ts'
+import { translateIds } from './translate-ids.ts'
 
 /** The requests of front ends that exist, with a session: each calls the procedures that JSON:API and programs call. */
 export async function olderRequests(app: FastifyInstance, options: FacadeOptions) {
   app.addHook('onRequest', async (_, reply) => void reply.header('cache-control', 'no-store'))
   readOlderBodies(app)
+  app.addHook('preHandler', translateIds(options.contextOf))
   await app.register(multipart)
   for (const part of [conversations, rooms, invitations]) await app.register(part, options)
 }

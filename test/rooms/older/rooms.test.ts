@@ -242,3 +242,49 @@ test('the picture of a room is set by a form', async () => {
   expect((await ada.send('GET', String(body['url']))).headers.get('content-type')).toBe('image/webp')
   expect(await done(ada, 'GET', `/req/room/${slug}`)).toMatchObject({ room_icon: body['url'] })
 })
+
+test('a request of version v2 names messages by id, within its room alone', async () => {
+  const [slug, other, foreign] = [await makeRoom(), await makeRoom(), await makeRoom(bob)]
+  const first = await say(slug, 'first')
+  const [elsewhere, unseen] = [await say(other, 'elsewhere'), await say(foreign, 'unseen', {}, bob)]
+  const idsOf = async (room: string, { message_id }: { message_id: string }) => {
+    const [found] = await svc.rows<{ id: number }>(
+      `select m.id from room_messages m join rooms r on r.id = m.room_id
+        where r.slug = $1 and m.seq = $2 and m.sub_seq = 0`,
+      [room, Number(message_id.split('.')[0])],
+    )
+    return found!.id
+  }
+  const [id, elsewhereId, unseenId] = [
+    await idsOf(slug, first),
+    await idsOf(other, elsewhere),
+    await idsOf(foreign, unseen),
+  ]
+  const body = { version: 'v2', content: { text: text('second') } }
+  const path = (route: string) => `/req/room/${route}/${slug}`
+
+  const reply = await done(ada, 'POST', path('sendMessage'), { ...body, thread_id: id })
+  expect(reply['messageData']).toMatchObject({ message_id: '1.001' })
+  const next = await done(ada, 'POST', path('sendMessage'), { ...body, thread_id: 0 })
+  expect(next['messageData']).toMatchObject({ message_id: '2.000' })
+  const changed = await done(ada, 'POST', path('updateMessage'), { ...body, id })
+  expect(changed['messageData']).toMatchObject({ message_id: '1.000', content: { text: text('second') } })
+  await done(ada, 'POST', path('readstat'), { version: 'v2', id })
+
+  for (const [given, pointer, message] of [
+    [{ version: 'v3', id }, '/version', 'Unsupported API version: v3'],
+    [{ version: 'v2', id, message_id: '1.000' }, '/message_id', 'The message_id field is prohibited.'],
+    [{ version: 'v2', thread_id: id, threadId: 1 }, '/threadId', 'The threadId field is prohibited.'],
+    [{ version: 'v2', id: 2_000_000_000 }, '/id', 'Message with ID 2000000000 not found'],
+    [{ version: 'v2', id: elsewhereId }, '/id', `Message with ID ${elsewhereId} not found`],
+    [{ version: 'v2', thread_id: unseenId }, '/thread_id', `Parent message with ID ${unseenId} not found`],
+  ] as const) {
+    const { status, body: answer } = await ada.send('POST', path('updateMessage'), { body: { ...body, ...given } })
+    expect([status, answer], message).toMatchObject([422, { message, errors: [{ source: { pointer } }] }])
+  }
+  expect(await errorOf(cyd, 'POST', path('updateMessage'), { ...body, id })).toEqual([404, 'not_found'])
+  expect(await errorOf(openBrowser(svc.url), 'POST', path('updateMessage'), { ...body, id })).toEqual([
+    401,
+    'signed_out',
+  ])
+})

@@ -1,0 +1,73 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { Problem } from '../../../routers/core/problems.ts'
+import type { ContextOf } from '../../http/procedures.ts'
+import { inShape } from './errors.ts'
+import { type InRoom, type RoomRequest, roomOf } from './find.ts'
+import type { Message } from './room-shapes.ts'
+
+/** What a route calls the number of a message, and that of the thread that it is in. */
+interface Fields {
+  message: string
+  thread: string
+}
+
+const ofRooms: Fields = { message: 'message_id', thread: 'threadId' }
+
+/** Routes that may name messages by id, by their paths. */
+const translated = new Map<string | undefined, Fields>([
+  ['/req/room/sendMessage/:slug', ofRooms],
+  ['/req/room/updateMessage/:slug', ofRooms],
+  ['/req/room/readstat/:slug', ofRooms],
+])
+
+type Body = Record<string, unknown>
+
+const rowId = z.coerce.number().int().max(Number.MAX_SAFE_INTEGER)
+
+/** 0 says that there is no thread. */
+const ids = z.object({ id: rowId.min(1).nullish(), thread_id: rowId.min(0).nullish() })
+
+/**
+ * Translates requests that name messages by id (`"version": "v2"`) into those that name them by number, before their route
+ * sees them. Requests of no version are left as they are; an id counts only within the room of the request.
+ */
+export const translateIds =
+  (contextOf: ContextOf) =>
+  async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    const fields = translated.get(request.routeOptions.url)
+    const body = request.body as Body | null | undefined
+    if (!fields || body?.['version'] === undefined) return
+    const { version, id: _, thread_id: __, ...rest } = body
+    if (version !== 'v2')
+      throw wrong('version', `Unsupported API version: ${String(version).slice(0, 40)}`, 'must be v2')
+    for (const name of Object.values(fields))
+      if (Object.hasOwn(rest, name)) throw wrong(name, `The ${name} field is prohibited.`, 'is prohibited')
+    const named = inShape(ids, body)
+    const at = await roomOf(request as FastifyRequest<InRoom>, reply, contextOf)
+    request.body = { ...rest, ...(await numbersOf(at, named, fields)) }
+  }
+
+async function numbersOf(at: RoomRequest, { id, thread_id }: z.output<typeof ids>, fields: Fields): Promise<Body> {
+  const message = id ? await messageById(at, id, ['id', 'Message']) : undefined
+  const parent = thread_id ? await messageById(at, thread_id, ['thread_id', 'Parent message']) : undefined
+  return {
+    ...(message && { [fields.message]: message.number }),
+    ...(thread_id != null && { [fields.thread]: Number(parent?.number.split('.')[0] ?? 0) }),
+  }
+}
+
+/** A message of the room; one of another room is not there, whether the caller sees it or not. */
+async function messageById({ api, room }: RoomRequest, id: number, [field, what]: [string, string]): Promise<Message> {
+  const message = await api.roomMessages.get({ id: String(id) }).catch((error: unknown) => {
+    if (error instanceof Problem && error.problem === 'not_found') return undefined
+    throw error
+  })
+  const isHere = (message?.relations?.['room'] as { id: string } | undefined)?.id === room.id
+  if (!message || !isHere || message.deletedAt)
+    throw wrong(field, `${what} with ID ${id} not found`, 'must be the id of a message of this room')
+  return message
+}
+
+const wrong = (field: string, detail: string, phrase: string) =>
+  new Problem('invalid', { detail, issues: [{ path: [field], message: phrase }] })
