@@ -15,7 +15,7 @@ const STAND_IN = 'fallback_'
 const url = z
   .string()
   .max(MAX_URL)
-  .pipe(z.url({ protocol: /^https?$/, error: 'must be a URL that begins with http:// or https://' }))
+  .pipe(z.url({ protocol: /^https?$/, error: 'must be a URL that begins with http:// or https://' }).max(MAX_URL))
 
 const imageUrl = z.union(
   [url, z.string().max(300).startsWith(STAND_IN)],
