@@ -15,12 +15,14 @@ import { readJsonBodies } from '../facades/http/json-text.ts'
 import { limitHeaders } from '../facades/http/limit-headers.ts'
 import { wireNames } from '../facades/http/names.ts'
 import { isNavigation } from '../facades/http/navigation.ts'
+import type { FacadeOptions } from '../facades/http/procedures.ts'
 import { jsonApi } from '../facades/json-api/index.ts'
 import { memberProfiles } from '../facades/json-api/member-profiles.ts'
 import { Members } from '../facades/json-api/members.ts'
 import { legacy } from '../facades/legacy/ai-req.ts'
 import { legacyLinkPreview } from '../facades/legacy/link-preview.ts'
 import { olderRequests } from '../facades/legacy/req/index.ts'
+import { openAi } from '../facades/openai/index.ts'
 import { broadcastingAuth } from '../facades/realtime/auth.ts'
 import { trpc } from '../facades/trpc.ts'
 import { req } from '../facades/web/actions/index.ts'
@@ -77,7 +79,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
 
   const { tokenContextOf, guestContextOf } = contexts
   await app.register(health, { guestContextOf, isDraining: drain.isDraining })
-  await app.register(legacy, { contextOf: tokenContextOf, bodyLimits, heartbeat: env.AI_HEARTBEAT })
+  await serveScripts(app, { contextOf: tokenContextOf, bodyLimits, heartbeat: env.AI_HEARTBEAT })
   await app.register(assets)
   const members = new Members(memberProfiles[env.JSONAPI_MEMBER_CASE])
   const surface = { router: appRouter, resources, names, baseUrl: env.BASE_URL ?? '' }
@@ -116,6 +118,12 @@ async function signSubscriptions(
       bodyLimits,
     })
   })
+}
+
+/** What is asked with a token alone. */
+async function serveScripts(app: FastifyInstance, options: FacadeOptions & { heartbeat: number }): Promise<void> {
+  await app.register(legacy, options)
+  await app.register(openAi, options)
 }
 
 const cookiesOf = ({ NODE_ENV }: Env, { settings }: Services): CookieOptions => ({

@@ -1,23 +1,27 @@
 import { once } from 'node:events'
 import type { FastifyReply } from 'fastify'
-import type { Api } from '../../routers/index.ts'
-import { failureOf } from './failure.ts'
 
-type StreamPart = Awaited<ReturnType<Api['ai']['stream']>> extends AsyncGenerator<infer Part> ? Part : never
-
-interface EventStreamOptions {
-  /** Already read, so that a failure before it could still be an ordinary answer. */
-  first: IteratorResult<StreamPart, void>
-  parts: AsyncGenerator<StreamPart, void>
-  /** In milliseconds. */
-  heartbeat: number
-  requestId: string
+/** How a face writes down what comes in a stream. */
+export interface Frames<Part> {
+  part(part: Part): string
+  /** After the last part. */
+  done(): string
+  failed(thrown: unknown): string
 }
 
-/** Sends the parts of an answer as server-sent events: `delta`, `usage`, then `done` or `error`. */
-export async function eventStream(
+interface EventStreamOptions<Part> {
+  /** Already read, so that a failure before it could still be an ordinary answer. */
+  first: IteratorResult<Part, void>
+  parts: AsyncGenerator<Part, void>
+  frames: Frames<Part>
+  /** In milliseconds. */
+  heartbeat: number
+}
+
+/** Sends the parts of an answer as server-sent events, as a face writes them. */
+export async function eventStream<Part>(
   reply: FastifyReply,
-  { first, parts, heartbeat, requestId }: EventStreamOptions,
+  { first, parts, frames, heartbeat }: EventStreamOptions<Part>,
 ): Promise<FastifyReply> {
   reply.hijack()
   const { raw } = reply
@@ -32,14 +36,12 @@ export async function eventStream(
   const closed = closing(reply)
   try {
     for (let step = first; !step.done; step = await parts.next()) {
-      const { type, ...data } = step.value
-      out.write(eventOf(type, data))
+      out.write(frames.part(step.value))
       if (raw.writableNeedDrain) await once(raw, 'drain', { signal: closed })
     }
-    out.write(eventOf('done', {}))
+    out.write(frames.done())
   } catch (thrown) {
-    const { code, message } = failureOf(thrown)
-    out.write(eventOf('error', { code, message, requestId }))
+    out.write(frames.failed(thrown))
   } finally {
     clearInterval(heartbeatTimer)
     await parts.return()
@@ -66,8 +68,6 @@ function bufferedWriter(raw: FastifyReply['raw']) {
     },
   }
 }
-
-const eventOf = (type: string, data: object) => `event: ${type}\ndata: ${JSON.stringify(data)}\n\n`
 
 /** Without this, writing to a client that has disconnected would wait for ever. */
 function closing({ raw }: FastifyReply): AbortSignal {

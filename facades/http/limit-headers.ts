@@ -3,14 +3,14 @@ import type { ResponseHints } from '../../routers/core/hooks.ts'
 type LimitLeft = NonNullable<ResponseHints['limits']>[number]
 
 /** `RateLimit-Policy` says what the limits are, `RateLimit` what is left of them, as the IETF draft on rate limit headers has it. */
-export function limitHeaders({ limits = [], isSpent }: ResponseHints): Record<string, string> {
+export function limitHeaders({ limits = [], isFinal }: ResponseHints): Record<string, string> {
   return {
     ...(limits.length > 0 && {
       'ratelimit-policy': limits.map((limit) => `${nameOf(limit)}${parameters(policyOf(limit))}`).join(', '),
       ratelimit: limits.map((limit) => `${nameOf(limit)}${parameters(stateOf(limit))}`).join(', '),
     }),
-    // Client libraries repeat what was refused, which a spent limit refuses again.
-    ...(isSpent && { 'x-should-retry': 'false' }),
+    // Client libraries would repeat it by themselves.
+    ...(isFinal && { 'x-should-retry': 'false' }),
   }
 }
 

@@ -1,10 +1,11 @@
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { type Api, createCaller } from '../../routers/index.ts'
-import type { RateLimitStatus } from '../../routers/ports/rate-limiter.ts'
 import { eventStream } from '../http/event-stream.ts'
 import { limitHeaders } from '../http/limit-headers.ts'
 import { type FacadeOptions, routeTo } from '../http/procedures.ts'
+import { setRateLimitHeaders } from '../http/rate-limit-headers.ts'
 import { answerErrors } from './errors.ts'
+import { namedEvents } from './frames.ts'
 import { legacyUserOf } from './user.ts'
 
 type AiRequest = Parameters<Api['ai']['ask']>[0]
@@ -38,7 +39,7 @@ export async function legacy(app: FastifyInstance, { contextOf, bodyLimits, hear
           const first = await parts.next()
           setRateLimitHeaders(reply, ctx.hints.rateLimit)
           reply.headers(limitHeaders(ctx.hints))
-          return await eventStream(reply, { first, parts, heartbeat, requestId: request.id })
+          return await eventStream(reply, { first, parts, frames: namedEvents(request.id), heartbeat })
         }
         return { success: true, content: await api.ai.ask(payload) }
       } finally {
@@ -49,16 +50,5 @@ export async function legacy(app: FastifyInstance, { contextOf, bodyLimits, hear
 
   app.get('/api/user', async (request, reply) => {
     return legacyUserOf(await createCaller(await contextOf(request, reply)).users.me())
-  })
-}
-
-function setRateLimitHeaders(reply: FastifyReply, allowance: RateLimitStatus | undefined): void {
-  if (!allowance) return
-  const { limit, remaining, resetSeconds } = allowance
-  reply.headers({
-    'ratelimit-limit': limit,
-    'ratelimit-remaining': Math.max(0, remaining),
-    'ratelimit-reset': resetSeconds,
-    ...(remaining < 0 && { 'retry-after': resetSeconds }),
   })
 }

@@ -1,4 +1,5 @@
-import { findCallableModel } from '../../entities/catalogue/ai-model.sql.ts'
+import { z } from 'zod'
+import { findCallableModel, listOfferedModels } from '../../entities/catalogue/ai-model.sql.ts'
 import { takes } from '../core/body-size.ts'
 import type { Caller } from '../core/caller.ts'
 import type { Context } from '../core/context.ts'
@@ -51,7 +52,13 @@ async function begin(ctx: Asking, asked: AiRequest): Promise<MeteredCall> {
 const asking = userWith('ai').meta(takes('AI request')).use(withAllProblems).input(question)
 const requesting = userWith('ai').meta(takes('AI request with files')).input(request)
 
+const offered = z.array(z.object({ modelId: z.string(), provider: z.string(), created: z.int() }))
+
 export const aiRouter = router({
+  models: userWith('ai')
+    .meta(about('List the models that the caller may ask.', offered))
+    .query(({ ctx }) => ctx.services.sql(listOfferedModels, [ctx.usage])),
+
   ask: asking
     .meta(about('Ask a model for its whole answer.', textAnswer))
     .mutation(async ({ ctx, input }) => ({ text: textOf(await (await begin(ctx, requestOf(input))).answer()) })),

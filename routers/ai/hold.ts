@@ -66,7 +66,7 @@ export function refusal(ctx: Pick<Context, 'hints'>, { limits }: HoldRefusal): P
     return new Problem('limit_reached', {
       detail: `The limit '${name}' is in money, and the price of this model is not known.`,
     })
-  ctx.hints.isSpent = isSpent
+  ctx.hints.isFinal = isSpent
   const state = `${used} used and ${held} held by calls under way, of ${cap} ${measured(last)}`
   return isSpent
     ? new Problem('limit_reached', {

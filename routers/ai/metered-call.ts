@@ -139,7 +139,7 @@ export class MeteredCall {
       this.#record('cut')
       const refused = refusal(this.#ctx, error.refusal)
       // Who repeats the call pays again for the rounds that were made.
-      this.#ctx.hints.isSpent = true
+      this.#ctx.hints.isFinal = true
       return refused
     }
     this.#record(this.#call.signal.aborted ? 'aborted' : 'failed')
@@ -148,6 +148,7 @@ export class MeteredCall {
 
   #problem(error: unknown): Problem {
     if (this.#call.signal.aborted) return new Problem('client_gone', { cause: error })
+    this.#ctx.hints.isFinal = true
     return providerFailure(this.#ctx, this.#call.model, error)
   }
 

@@ -19,8 +19,8 @@ export interface ResponseHints {
   rateLimit?: RateLimitStatus
   /** What is left of usage limits, where it was looked up. */
   limits?: readonly LimitLeft[]
-  /** Set where a limit is spent, so that repeating the request at once is of no use. */
-  isSpent?: boolean
+  /** Set where repeating the request is of no use: a limit is spent, or the provider was asked several times already. */
+  isFinal?: boolean
   /** Set where the browser must delete all it kept of a person. */
   clearSiteData?: true
   /** How many issues were told of so far: the calls of a batch share one answer. */

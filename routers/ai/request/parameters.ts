@@ -9,7 +9,7 @@ const MAX_STOP = 500
 const tokens = z.int().positive().max(MAX_TOKENS)
 
 /** What a caller may set for one call. */
-export const parameters = z.strictObject({
+export const parameters: z.ZodType<CallParameters, CallParameters> = z.strictObject({
   temperature: z.number().min(0).max(2).optional(),
   topP: z.number().min(0).max(1).optional(),
   maxTokens: tokens.optional(),
@@ -17,4 +17,4 @@ export const parameters = z.strictObject({
   effort: z.enum(efforts).optional(),
   seed: z.int32().optional(),
   stop: z.array(z.string().min(1).max(MAX_STOP)).min(1).max(MAX_STOPS).optional(),
-}) satisfies z.ZodType<CallParameters>
+})

@@ -13,12 +13,12 @@ export const model = z
   .max(200, 'is not a model that you may use')
   .describe('The `modelId` of one of the `ai-models`.')
 
-const message = z.discriminatedUnion('role', [
+const message: z.ZodType<Message, Message> = z.discriminatedUnion('role', [
   z.strictObject({ role: z.literal('system'), content: several(textPart) }),
   z.strictObject({ role: z.literal('user'), content: several(inputPart) }),
   z.strictObject({ role: z.literal('assistant'), content: several(assistantPart) }),
   z.strictObject({ role: z.literal('tool'), content: several(toolResult) }),
-]) satisfies z.ZodType<Message>
+])
 
 /** All that a model can be asked. Every face puts its requests into this shape. */
 export const request = z.strictObject({

@@ -73,5 +73,6 @@ export function problemOf(call: Call, { status, text }: Answer): string | undefi
   const body = JSON.parse(text)
   if (isJsonApi(call)) return body.errors[0].code
   if (call.path.startsWith('/trpc')) return body.error.data.problem
+  if (call.path.startsWith('/v1/')) return body.error.code
   return body.success === false ? 'unavailable' : undefined
 }

@@ -1,0 +1,60 @@
+import type { Api } from '../../../routers/index.ts'
+import type { Source, ToolCall } from '../../../routers/ports/messages.ts'
+import type { FinishReason } from '../../../routers/ports/models.ts'
+
+export type WholeAnswer = Awaited<ReturnType<Api['ai']['complete']>>
+export type Usage = WholeAnswer['usage']
+
+/** What each chunk of an answer, or the whole of it, says of itself. */
+export interface Heading {
+  id: string
+  /** In seconds since 1970. */
+  created: number
+  model: string
+}
+
+/** An answer as a chat completion. */
+export function completionOf(heading: Heading, { content, finish, usage }: WholeAnswer) {
+  const texts = content.flatMap((part) => (part.type === 'text' ? part.text : []))
+  const thoughts = content.flatMap((part) => (part.type === 'reasoning' ? part.text : []))
+  const calls = content.filter((part) => part.type === 'tool-call')
+  const sources = content.filter((part) => part.type === 'source')
+  const message = {
+    role: 'assistant',
+    content: texts.length > 0 || calls.length === 0 ? texts.join('') : null,
+    refusal: null,
+    annotations: sources.map(citationOf),
+    ...(thoughts.length > 0 && { reasoning_content: thoughts.join('') }),
+    ...(calls.length > 0 && { tool_calls: calls.map(toolCallOf) }),
+  }
+  const choice = { index: 0, message, logprobs: null, finish_reason: finishReasons[finish] }
+  return { ...heading, object: 'chat.completion', choices: [choice], usage: usageOf(usage) }
+}
+
+export const finishReasons: Record<FinishReason, string> = {
+  stop: 'stop',
+  length: 'length',
+  'tool-calls': 'tool_calls',
+  'content-filter': 'content_filter',
+}
+
+export const toolCallOf = ({ id, name, input, signature }: ToolCall) => ({
+  id,
+  type: 'function',
+  function: { name, arguments: input },
+  ...(signature && { extra_content: { google: { thought_signature: signature } } }),
+})
+
+/** Where in the text a page is cited, providers of other kinds do not say. */
+export const citationOf = ({ url, title = '' }: Source) => ({
+  type: 'url_citation',
+  url_citation: { url, title, start_index: 0, end_index: 0 },
+})
+
+export const usageOf = ({ inputTokens, outputTokens, cachedTokens, reasoningTokens }: Usage) => ({
+  prompt_tokens: inputTokens,
+  completion_tokens: outputTokens,
+  total_tokens: inputTokens + outputTokens,
+  prompt_tokens_details: { cached_tokens: cachedTokens },
+  completion_tokens_details: { reasoning_tokens: reasoningTokens },
+})

@@ -1,0 +1,99 @@
+import { z } from 'zod'
+import type { AssistantPart, InputPart, Message, ToolCall } from '../../../routers/ports/messages.ts'
+import { fileOf, imageOf } from '../files.ts'
+
+const nothing = z.null().optional()
+
+const textPart = z.strictObject({ type: z.literal('text'), text: z.string() })
+
+/** A text stands for a list with it alone. */
+const listOf = <Part extends z.ZodType>(part: Part) =>
+  z.preprocess((content) => (typeof content === 'string' ? [{ type: 'text', text: content }] : content), z.array(part))
+
+const texts = listOf(textPart)
+
+const inputPart = z.discriminatedUnion('type', [
+  textPart,
+  z.strictObject({
+    type: z.literal('image_url'),
+    image_url: z.strictObject({ url: z.string(), detail: z.literal('auto', 'is taken as auto only').nullish() }),
+  }),
+  z.strictObject({
+    type: z.literal('file'),
+    file: z.strictObject({ file_data: z.string(), filename: z.string().nullish() }),
+  }),
+])
+type InputPartOnWire = z.output<typeof inputPart>
+
+const toolCall = z.strictObject({
+  id: z.string(),
+  type: z.literal('function'),
+  function: z.strictObject({ name: z.string(), arguments: z.string() }),
+  /** Where Google's own endpoint of this kind has its proofs of thoughts, too. */
+  extra_content: z.strictObject({ google: z.strictObject({ thought_signature: z.string() }) }).nullish(),
+  index: z.number().nullish(),
+})
+
+export const message = z.discriminatedUnion('role', [
+  z.strictObject({ role: z.enum(['system', 'developer']), content: texts, name: nothing }),
+  z.strictObject({ role: z.literal('user'), content: listOf(inputPart), name: nothing }),
+  z.strictObject({
+    role: z.literal('assistant'),
+    content: texts.nullish(),
+    tool_calls: z.array(toolCall).nullish(),
+    reasoning_content: z.string().nullish(),
+    // Clients send back what they were answered, of which these say nothing.
+    refusal: nothing,
+    annotations: z.array(z.unknown()).nullish(),
+    audio: nothing,
+    function_call: nothing,
+    name: nothing,
+  }),
+  z.strictObject({ role: z.literal('tool'), content: texts, tool_call_id: z.string(), name: z.string().nullish() }),
+])
+type MessageOnWire = z.output<typeof message>
+
+/** The conversation in the terms of the service: a message of each stays one, so that problems name the right one. */
+export function messagesOf(messages: readonly MessageOnWire[]): Message[] {
+  const calls = messages.flatMap((message) => (message.role === 'assistant' ? (message.tool_calls ?? []) : []))
+  const names = new Map(calls.map(({ id, function: { name } }) => [id, name]))
+  return messages.map((message, at) => messageOf(message, at, names))
+}
+
+function messageOf(message: MessageOnWire, at: number, names: ReadonlyMap<string, string>): Message {
+  switch (message.role) {
+    case 'user':
+      return { role: 'user', content: inputOf(message.content, at) }
+    case 'assistant':
+      return { role: 'assistant', content: saidIn(message) }
+    case 'tool': {
+      const { tool_call_id: id, content } = message
+      // A result that answers no call is refused further in, whatever it is called.
+      return { role: 'tool', content: [{ type: 'tool-result', id, name: names.get(id) ?? 'unknown', content }] }
+    }
+    default:
+      return { role: 'system', content: message.content }
+  }
+}
+
+const inputOf = (content: InputPartOnWire[], at: number): InputPart[] =>
+  content.map((part, index) => {
+    const path = ['messages', at, 'content', index]
+    if (part.type === 'text') return part
+    if (part.type === 'image_url') return imageOf(part.image_url.url, [...path, 'image_url', 'url'])
+    return fileOf(part.file.file_data, part.file.filename, [...path, 'file', 'file_data'])
+  })
+
+function saidIn(message: Extract<MessageOnWire, { role: 'assistant' }>): AssistantPart[] {
+  const { content, tool_calls: calls, reasoning_content: thought } = message
+  return [
+    ...(thought ? [{ type: 'reasoning' as const, text: thought }] : []),
+    // Clients send an empty text beside calls of tools.
+    ...(content ?? []).filter(({ text }) => text !== '' || !calls?.length),
+    ...(calls ?? []).map((call): ToolCall => {
+      const signature = call.extra_content?.google.thought_signature
+      const { id, function: called } = call
+      return { type: 'tool-call', id, name: called.name, input: called.arguments, ...(signature && { signature }) }
+    }),
+  ]
+}

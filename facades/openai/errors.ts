@@ -1,0 +1,61 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { fewIssues, issuesOf } from '../../routers/core/issues.ts'
+import { type ErrorCode, Problem } from '../../routers/core/problems.ts'
+import { type Failure, failureOf } from '../http/failure.ts'
+import { phraseOf } from '../http/validation-messages.ts'
+import { parameterAt } from './parameter-names.ts'
+
+/** An error as OpenAI's clients read it. */
+export interface OpenAiError {
+  message: string
+  type: string
+  /** The parameter that is at fault. */
+  param: string | null
+  code: string | null
+}
+
+/** What clients know by a word of OpenAI's. */
+const known: Partial<Record<ErrorCode, [type: string, code: string]>> = {
+  signed_out: ['invalid_request_error', 'invalid_api_key'],
+  invalid_token: ['invalid_request_error', 'invalid_api_key'],
+  // Clients do not repeat a request by this word.
+  limit_reached: ['insufficient_quota', 'insufficient_quota'],
+  limit_held: ['rate_limit_error', 'rate_limit_exceeded'],
+  too_many_requests: ['rate_limit_error', 'rate_limit_exceeded'],
+}
+
+export function errorOf(failure: Failure): OpenAiError {
+  const { status, code, message } = failure
+  if (code === 'invalid') return invalid(failure)
+  const type = status === 403 ? 'permission_error' : status >= 500 ? 'server_error' : 'invalid_request_error'
+  const [knownType, knownCode] = known[code] ?? [type, code]
+  return { message, type: knownType, param: null, code: knownCode }
+}
+
+/** The first wrong parameter, and in words what is wrong with each. */
+function invalid({ error, message }: Failure): OpenAiError {
+  const issues = fewIssues(issuesOf(error)).map((issue) => ({ param: parameterAt(issue.path), issue }))
+  const [first] = issues
+  const told = issues.map(({ param, issue }) => (param ? `'${param}' ${phraseOf(issue)}.` : `${phraseOf(issue)}.`))
+  return {
+    message: told.join(' ') || message,
+    type: 'invalid_request_error',
+    param: first?.param ?? null,
+    code: first ? codeOf(first.issue.path, error) : null,
+  }
+}
+
+const codeOf = (path: readonly (string | number)[], error: unknown): string =>
+  error instanceof Problem && path[0] === 'model' ? 'model_not_found' : 'invalid_value'
+
+/** Clients expect 400 for what the other faces answer with 422, and 404 for a model. */
+const statusOf = ({ status }: Failure, { code }: OpenAiError) =>
+  code === 'model_not_found' ? 404 : status === 422 ? 400 : status
+
+export function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply) {
+  const failure = failureOf(thrown)
+  const error = errorOf(failure)
+  if (failure.status === 401) reply.header('www-authenticate', 'Bearer')
+  if (failure.status >= 500) request.log.error({ error: failure.error.cause ?? failure.error }, failure.code)
+  return reply.code(statusOf(failure, error)).send({ error })
+}

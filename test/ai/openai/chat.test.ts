@@ -1,0 +1,180 @@
+import OpenAI from 'openai'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { recordsOf, startWith } from '../../kit/ai/asked-provider.ts'
+import { answers, breaksOff, canary, neverEnds, refuses } from '../../kit/ai/provider.ts'
+
+type App = Awaited<ReturnType<typeof startWith>>
+let app: App
+let client: OpenAI
+
+beforeAll(async () => {
+  app = await startWith(answers('Good day to you.'))
+  await app.svc.rows(`update ai_models set input = '{text,image}'`)
+  client = new OpenAI({ apiKey: app.token, baseURL: `${app.svc.url}/v1` })
+})
+afterAll(() => app[Symbol.asyncDispose]())
+beforeEach(() => {
+  app.upstream.asked.length = 0
+  app.upstream.behave = answers('Good day to you.')
+})
+
+const messages = [{ role: 'user' as const, content: 'How do you do?' }]
+const asked = () => app.upstream.asked.map(({ body }) => body)
+const create = (more: object = {}) => client.chat.completions.create({ model: 'mock-1', messages, ...more })
+const createStream = (more: object = {}) =>
+  client.chat.completions.create({ model: 'mock-1', messages, stream: true, ...more })
+const refusedBy = (work: Promise<unknown>) =>
+  work.then(
+    () => undefined,
+    (error) => error,
+  )
+
+test('the client of OpenAI reads a whole answer with its usage', async () => {
+  const { data, response } = await create().withResponse()
+
+  expect(data).toMatchObject({
+    id: `chatcmpl-${response.headers.get('x-request-id')}`,
+    object: 'chat.completion',
+    model: 'mock-1',
+    choices: [{ index: 0, message: { role: 'assistant', content: 'Good day to you.' }, finish_reason: 'stop' }],
+    usage: { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 },
+  })
+  expect(asked()).toMatchObject([{ model: 'mock-1', messages: [{ role: 'user', content: 'How do you do?' }] }])
+})
+
+test('the client of OpenAI reads an answer as it comes, with the usage where it asks for it', async () => {
+  const chunks = []
+  for await (const chunk of await createStream({ stream_options: { include_usage: true } })) chunks.push(chunk)
+
+  expect(chunks.map(({ choices }) => choices[0]?.delta.content ?? '').join('')).toBe('Good day to you.')
+  expect(chunks.map(({ choices }) => choices[0]?.finish_reason ?? '').join('')).toBe('stop')
+  expect(chunks[0]?.choices[0]?.delta.role).toBe('assistant')
+  expect(chunks.slice(0, -1).map(({ usage }) => usage)).toEqual(chunks.slice(1).map(() => null))
+  expect(chunks.at(-1)).toMatchObject({
+    choices: [],
+    usage: { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 },
+  })
+})
+
+test('a stream ends with [DONE], and has no usage where nobody asks for it', async () => {
+  const body = { model: 'mock-1', messages, stream: true }
+  const response = await app.svc.send('POST', '/v1/chat/completions', { token: app.token, body })
+  const text = await response.text()
+
+  expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
+  expect(text.endsWith('\n\ndata: [DONE]\n\n')).toBe(true)
+  expect(text).not.toContain('usage')
+})
+
+test('a call by this face leaves the same record as one by any other', async () => {
+  const before = (await recordsOf(app.svc)).length
+  await create()
+  await (await createStream()).toReadableStream().cancel()
+  await refusedBy(create({ model: 'none' }))
+
+  expect((await recordsOf(app.svc)).slice(before)[0]).toEqual({ outcome: 'completed', input: 7, output: 3 })
+})
+
+test('parameters reach the provider in its own terms', async () => {
+  const more = { temperature: 0.5, top_p: 0.9, max_completion_tokens: 50, seed: 7, stop: ['END'], user: 'me', n: 1 }
+  await create({ ...more, reasoning_effort: 'low', frequency_penalty: 0, logprobs: false })
+
+  const { max_completion_tokens: max_tokens, user: _, n: __, ...same } = more
+  expect(asked()).toMatchObject([{ ...same, max_tokens, reasoning_effort: 'low' }])
+  expect(asked()[0]).not.toHaveProperty('user')
+})
+
+const refused: [name: string, body: object, status: number, param: string, code: string][] = [
+  ['an unknown model', { model: 'gpt-99' }, 404, 'model', 'model_not_found'],
+  ['several answers', { n: 2 }, 400, 'n', 'invalid_value'],
+  ['an unknown parameter', { top_k: 4 }, 400, 'top_k', 'invalid_value'],
+  ['a penalty', { frequency_penalty: 1 }, 400, 'frequency_penalty', 'invalid_value'],
+  ['too warm a temperature', { temperature: 3 }, 400, 'temperature', 'invalid_value'],
+  ['no messages', { messages: [] }, 400, 'messages', 'invalid_value'],
+  [
+    'a message of the assistant at the end',
+    { messages: [...messages, { role: 'assistant', content: 'Well' }] },
+    400,
+    'messages',
+    'invalid_value',
+  ],
+  ['an unknown role', { messages: [{ role: 'parrot', content: 'Hi' }] }, 400, 'messages[0].role', 'invalid_value'],
+  [
+    'a result without a call',
+    { messages: [...messages, { role: 'tool', tool_call_id: 'x', content: '1' }] },
+    400,
+    'messages[1].content[0].id',
+    'invalid_value',
+  ],
+  ['a tool that must be called and is not there', { tool_choice: 'required' }, 400, 'tool_choice', 'invalid_value'],
+  [
+    'an image that is to be fetched',
+    { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'https://example.org/a.png' } }] }] },
+    400,
+    'messages[0].content[0].image_url.url',
+    'invalid_value',
+  ],
+]
+
+test.for(refused)(
+  '%s is refused by the name of the parameter, and asks nobody',
+  async ([, body, status, param, code]) => {
+    const error = await refusedBy(create(body))
+
+    expect(error).toBeInstanceOf(OpenAI.APIError)
+    expect(error).toMatchObject({ status, param, code, type: 'invalid_request_error', requestID: expect.any(String) })
+    expect(app.upstream.asked).toEqual([])
+  },
+)
+
+test('who has no good token is told so in the words of OpenAI', async () => {
+  const stranger = new OpenAI({ apiKey: 'svc_1_wrong', baseURL: `${app.svc.url}/v1` })
+  const error = await refusedBy(stranger.models.list().then((page) => page.data))
+
+  expect(error).toBeInstanceOf(OpenAI.AuthenticationError)
+  expect(error).toMatchObject({ code: 'invalid_api_key', type: 'invalid_request_error' })
+  const { token } = await app.svc.user({ abilities: ['read'] })
+  expect((await app.svc.send('GET', '/v1/models', { token })).status).toBe(403)
+  expect((await app.svc.send('POST', '/v1/chat/completions', { token, body: {} })).status).toBe(403)
+})
+
+test('the client of OpenAI lists the models that its user may ask', async () => {
+  expect((await client.models.list()).data).toMatchObject([{ id: 'mock-1', object: 'model', owned_by: 'local' }])
+  expect(await client.models.retrieve('mock-1')).toMatchObject({ id: 'mock-1' })
+  expect(await refusedBy(client.models.retrieve('other'))).toMatchObject({ status: 404, code: 'model_not_found' })
+})
+
+describe('a provider that fails', () => {
+  test('a provider that fails is asked three times, and not again by the client', async () => {
+    app.upstream.behave = refuses(500)
+    const error = await refusedBy(create())
+
+    expect(error).toMatchObject({ status: 500, type: 'server_error', code: 'provider_failed' })
+    expect(String(error)).not.toContain(canary)
+    expect(app.upstream.asked).toHaveLength(3)
+  })
+
+  test('a provider that refuses is asked once', async () => {
+    app.upstream.behave = refuses(400)
+
+    expect(await refusedBy(createStream())).toMatchObject({ status: 500, code: 'provider_failed' })
+    expect(app.upstream.asked).toHaveLength(1)
+  })
+
+  test('a stream that breaks off is an error of the client, and is not begun again', async () => {
+    app.upstream.behave = breaksOff('reset')
+    const read = async () => {
+      for await (const _ of await createStream());
+    }
+
+    expect(await refusedBy(read())).toMatchObject({ type: 'server_error', code: 'provider_failed' })
+    expect(app.upstream.asked).toHaveLength(1)
+  })
+})
+
+test('a client that goes away ends the call of the provider', async () => {
+  app.upstream.behave = neverEnds
+  const stream = await createStream()
+  for await (const _ of stream) break
+  await expect.poll(() => app.upstream.asked[0]?.abortedAt).toBeDefined()
+})
