@@ -6,6 +6,7 @@ import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { consumeRateLimit } from '../core/rate-limit.ts'
 import { about, router, userWith } from '../core/trpc.ts'
+import type { Message } from '../ports/messages.ts'
 import type { CallableModel, ModelCall } from '../ports/models.ts'
 import { streamParts, textAnswer, textOf, wholeAnswer } from './answer.ts'
 import { holdFor, maxOutputOf } from './hold.ts'
@@ -20,13 +21,15 @@ type Asking = Context & { caller: Extract<Caller, { type: 'user' }> }
 
 /** A model the caller may use, asked a question it can take. */
 async function callOf(ctx: Asking, asked: AiRequest): Promise<ModelCall> {
-  const { model: modelId, tools: callerTools, ...rest } = asked
+  const { model: modelId, tools: callerTools, system, ...rest } = asked
   const [model] = await ctx.services.sql(findCallableModel, [modelId, ctx.usage])
   const issues = problemsOf(asked, model)
   if (!model || issues.length > 0) throw new Problem('invalid', { issues })
   const inputTokens = inputTokensOf(asked)
   const tools = ownTools(ctx, model, asked)
-  return { ...rest, model, inputTokens, tools, callerTools, userId: ctx.caller.person.id, signal: ctx.signal }
+  const messages: Message[] = [...(system ? [{ role: 'system' as const, content: system }] : []), ...asked.messages]
+  const by = { userId: ctx.caller.person.id, signal: ctx.signal }
+  return { ...rest, ...by, model, messages, inputTokens, tools, callerTools }
 }
 
 /** Each token and each person has an allowance a minute. */

@@ -16,13 +16,21 @@ export const usualAddresses: Record<Adapter, string | undefined> = {
   demo: undefined,
 }
 
-/** What the API of a provider has no word for, or none that every server knows. A format without a schema is meant by `format`. */
-export const untaken: Record<Adapter, readonly ('seed' | 'format' | 'documents' | 'maxThinkingTokens')[]> = {
-  'openai-compatible': ['documents', 'maxThinkingTokens'],
+type Untaken =
+  | 'seed'
+  | 'maxThinkingTokens'
+  | 'parallelTools'
+  | 'documents'
+  | 'files in results'
+  | 'JSON without a schema'
+
+/** What the API of a provider has no word for, or none that every server of the kind knows. */
+export const untaken: Record<Adapter, readonly Untaken[]> = {
+  'openai-compatible': ['documents', 'maxThinkingTokens', 'files in results'],
   openai: ['maxThinkingTokens'],
-  anthropic: ['seed', 'format'],
-  google: [],
-  mistral: ['maxThinkingTokens'],
+  anthropic: ['seed', 'JSON without a schema'],
+  google: ['parallelTools'],
+  mistral: ['maxThinkingTokens', 'files in results'],
   demo: ['documents', 'maxThinkingTokens'],
 }
 

@@ -41,6 +41,8 @@ export interface CallParameters {
   effort?: Effort | undefined
   seed?: number | undefined
   stop?: readonly string[] | undefined
+  /** Whether the model may call several tools at once. */
+  parallelTools?: boolean | undefined
 }
 
 export const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh'] as const
@@ -51,6 +53,8 @@ export interface JsonFormat {
   name?: string | undefined
   description?: string | undefined
   schema?: JsonSchema | undefined
+  /** Whether the provider is to hold the model to the schema. */
+  strict?: boolean | undefined
 }
 
 /** A model as a call needs it, in one row. */

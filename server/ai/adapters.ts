@@ -1,4 +1,4 @@
-import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { type Adapter, usualAddresses } from '../../routers/ports/model-config.ts'
 import type { ChatModel, Connection, ModelConnection } from './chat-model.ts'
 import { demoModel } from './demo.ts'
@@ -40,6 +40,16 @@ async function* oneByOne(
   }
 }
 
+/** OpenAI's newer API has no word for `stop` and `seed`, which its older one has. */
+function byOptions(newer: ChatModel, older: ChatModel): ChatModel {
+  const modelFor = ({ stopSequences, seed }: LanguageModelV4CallOptions) =>
+    stopSequences !== undefined || seed !== undefined ? older : newer
+  return {
+    doGenerate: (options) => modelFor(options).doGenerate(options),
+    doStream: (options) => modelFor(options).doStream(options),
+  }
+}
+
 /** The settings of an SDK, without the members that are not set. */
 const given = ({ apiUrl, apiKey, fetch, extraMembers }: ModelConnection) => ({
   fetch: fetchWithMembers(fetch, extraMembers),
@@ -60,8 +70,13 @@ export const adapterDrivers: Record<Adapter, AdapterDriver> = {
     listing: listAt('openai-compatible', bearer),
   },
   openai: {
-    model: (id, connection) =>
-      stepwise(async () => (await import('@ai-sdk/openai')).createOpenAI(given(connection))(id), responseUsage),
+    model: (id, connection) => {
+      const provider = async () => (await import('@ai-sdk/openai')).createOpenAI(given(connection))
+      return byOptions(
+        stepwise(async () => (await provider())(id), responseUsage),
+        stepwise(async () => (await provider()).chat(id), completionUsage),
+      )
+    },
     listing: listAt('openai', bearer),
   },
   anthropic: {

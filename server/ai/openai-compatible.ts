@@ -35,6 +35,7 @@ export function compatibleModel(id: string, connection: ModelConnection): ChatMo
     url: () => url,
     headers: () => headers,
     fetch,
+    supportsStructuredOutputs: true,
   })
   return {
     async doGenerate(options) {

@@ -1,4 +1,4 @@
-import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
+import type { LanguageModelV4CallOptions, SharedV4ProviderOptions } from '@ai-sdk/provider'
 import type { Message } from '../../routers/ports/messages.ts'
 import type { CallableModel, JsonFormat, ModelCall } from '../../routers/ports/models.ts'
 
@@ -9,17 +9,21 @@ export function callOptions(call: ModelCall): CallOptions {
   const { model, parameters, format, maxOutputTokens: most = Infinity } = call
   const { temperature, topP, maxTokens = Infinity } = { ...model.parameters, ...given(parameters) }
   const maxOutputTokens = Math.min(maxTokens, model.limits?.maxOutputTokens ?? Infinity, most)
+  const budget = thinkingBudget(call, maxOutputTokens)
   return {
     ...given({ temperature, topP, seed: parameters.seed, reasoning: parameters.effort }),
     ...(parameters.stop && { stopSequences: [...parameters.stop] }),
     ...(format && { responseFormat: asResponseFormat(format) }),
-    ...(Number.isFinite(maxOutputTokens) && { maxOutputTokens }),
-    ...thinking(call, maxOutputTokens),
+    // Anthropic's SDK adds the budget of thoughts to this limit.
+    ...(Number.isFinite(maxOutputTokens) && {
+      maxOutputTokens: maxOutputTokens - (model.adapter === 'anthropic' ? (budget ?? 0) : 0),
+    }),
+    providerOptions: providerOptions(call, budget),
   }
 }
 
-const asResponseFormat = (format: JsonFormat) =>
-  ({ type: 'json', ...given(format) }) as NonNullable<CallOptions['responseFormat']>
+const asResponseFormat = ({ name, description, schema }: JsonFormat) =>
+  ({ type: 'json', ...given({ name, description, schema }) }) as NonNullable<CallOptions['responseFormat']>
 
 /** The members that are set. */
 function given<Members extends object>(
@@ -34,24 +38,34 @@ export function extraMembers({ parameters }: CallableModel): Record<string, unkn
   return extra
 }
 
+/** What the AI SDK has for single providers alone, each of which reads its own. */
+function providerOptions(call: ModelCall, budget: number | undefined): SharedV4ProviderOptions {
+  const { parallelTools } = call.parameters
+  const strictJsonSchema = call.format?.strict ?? false
+  const parallel = parallelTools !== undefined && { parallelToolCalls: parallelTools }
+  return {
+    // No provider is asked to keep what people say.
+    openai: { store: false, strictJsonSchema, ...parallel },
+    openaiCompatible: { strictJsonSchema, ...(parallelTools !== undefined && { parallel_tool_calls: parallelTools }) },
+    mistral: { strictJsonSchema, ...parallel },
+    anthropic: {
+      ...(parallelTools === false && { disableParallelToolUse: true }),
+      ...(budget !== undefined && { thinking: { type: 'enabled', budgetTokens: budget } }),
+    },
+    google: { ...(budget !== undefined && { thinkingConfig: { thinkingBudget: budget } }) },
+  }
+}
+
 /** Anthropic refuses a smaller thinking budget. */
 const MIN_ANTHROPIC_THINKING = 1024
 
-/** Thinking counts as output, so its budget is at most half of the output limit. Other adapters take no budget. */
-function thinking({ model, parameters, ...call }: ModelCall, maxOutputTokens: number): CallOptions {
-  const { adapter } = model
-  // No provider is asked to keep what people say.
-  if (adapter === 'openai') return { providerOptions: { openai: { store: false } } }
-  const maxThinkingTokens = parameters.maxThinkingTokens ?? model.parameters?.maxThinkingTokens
-  if (maxThinkingTokens === undefined) return {}
-  const budget = Math.min(maxThinkingTokens, Math.floor(maxOutputTokens / 2))
-  if (adapter === 'google') return { providerOptions: { google: { thinkingConfig: { thinkingBudget: budget } } } }
-  if (adapter !== 'anthropic' || budget < MIN_ANTHROPIC_THINKING || !mayThink(call)) return {}
-  return {
-    providerOptions: { anthropic: { thinking: { type: 'enabled', budgetTokens: budget } } },
-    // The SDK adds the thinking budget to this limit.
-    ...(Number.isFinite(maxOutputTokens) && { maxOutputTokens: maxOutputTokens - budget }),
-  }
+/** Thinking counts as output, so its budget is at most half of the output limit. */
+function thinkingBudget({ model, parameters, ...call }: ModelCall, maxOutputTokens: number): number | undefined {
+  const most = parameters.maxThinkingTokens ?? model.parameters?.maxThinkingTokens
+  if (most === undefined) return undefined
+  const budget = Math.min(most, Math.floor(maxOutputTokens / 2))
+  if (model.adapter !== 'anthropic') return budget
+  return budget >= MIN_ANTHROPIC_THINKING && mayThink(call) ? budget : undefined
 }
 
 /** Anthropic requires its own thoughts along with results of tools, and none where a tool must be called. */

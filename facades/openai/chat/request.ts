@@ -50,7 +50,7 @@ export const chatRequest = z.strictObject({
   reasoning_effort: z.enum(efforts).nullish(),
   tools: z.array(tool).nullish(),
   tool_choice: toolChoice.nullish(),
-  parallel_tool_calls: only(true),
+  parallel_tool_calls: z.boolean().nullish(),
   response_format: responseFormat.nullish(),
   n: only(1),
   frequency_penalty: only(0),
@@ -84,12 +84,14 @@ const choiceOf = (choice: NonNullable<ChatRequest['tool_choice']>): ToolChoice =
 
 function formatOf(format: Exclude<NonNullable<ChatRequest['response_format']>, { type: 'text' }>): JsonFormat {
   if (format.type === 'json_object') return {}
-  const { name, description, schema } = format.json_schema
-  return { name, ...set({ description, schema }) }
+  const { name, description, schema, strict } = format.json_schema
+  return { name, ...set({ description, schema, strict }) }
 }
 
 function parametersOf(asked: ChatRequest): CallParameters {
   const { temperature, seed, top_p: topP, reasoning_effort: effort, stop } = asked
+  const { parallel_tool_calls: parallelTools } = asked
   const maxTokens = asked.max_completion_tokens ?? asked.max_tokens
-  return set({ temperature, topP, maxTokens, effort, seed, stop: typeof stop === 'string' ? [stop] : stop })
+  const sampling = set({ temperature, topP, seed, stop: typeof stop === 'string' ? [stop] : stop })
+  return { ...sampling, ...set({ maxTokens, effort, parallelTools }) }
 }

@@ -1,5 +1,5 @@
 import type { Issue } from '../../core/problems.ts'
-import type { FilePart, Message } from '../../ports/messages.ts'
+import type { FilePart, Message, ToolResult } from '../../ports/messages.ts'
 import { type Adapter, untaken } from '../../ports/model-config.ts'
 import type { CallableModel } from '../../ports/models.ts'
 import { inputTokensOf } from './input-tokens.ts'
@@ -19,7 +19,9 @@ export function problemsOf(request: AiRequest, model: CallableModel | undefined)
   ]
 }
 
-const issue = (path: Issue['path'], message: string): Issue => ({ path, message })
+type Path = Issue['path']
+
+const issue = (path: Path, message: string): Issue => ({ path, message })
 
 const endsWell = (messages: readonly Message[]) => ['user', 'tool'].includes(messages.at(-1)?.role ?? '')
 
@@ -40,7 +42,7 @@ function problemsWith(request: AiRequest, model: CallableModel): Issue[] {
     issues.push(issue(['parameters', 'maxTokens'], `is more than the model answers with, which is ${maxOutputTokens}`))
   if (tools.length > 0 && model.settings?.toolCalling === false)
     issues.push(issue(['tools'], 'is nothing that this model takes'))
-  if (format && !format.schema && untakenOf(model).includes('format'))
+  if (format && !format.schema && untakenOf(model).includes('JSON without a schema'))
     issues.push(issue(['format', 'schema'], 'is required by this model'))
   return issues
 }
@@ -57,17 +59,23 @@ const untakenFiles = ({ messages }: AiRequest, model: CallableModel): Issue[] =>
     content.flatMap((part, index) => {
       const path = ['messages', at, 'content', index]
       if (part.type === 'file') return untakenFile(part, model, path)
-      if (part.type !== 'tool-result') return []
-      return part.content.flatMap((inner, step) =>
-        inner.type === 'file' ? untakenFile(inner, model, [...path, 'content', step]) : [],
-      )
+      return part.type === 'tool-result' ? untakenInResult(part, model, path) : []
     }),
   )
 
-function untakenFile({ mime }: FilePart, { input, settings, adapter }: CallableModel, path: Issue['path']): Issue[] {
+function untakenInResult({ content }: ToolResult, model: CallableModel, path: Path): Issue[] {
+  return content.flatMap((part, index) => {
+    const place = [...path, 'content', index]
+    if (part.type === 'text' || isPlainText(part.mime)) return []
+    if (!untakenOf(model).includes('files in results')) return untakenFile(part, model, place)
+    return [issue(place, 'is a file in the result of a tool, which this model does not take')]
+  })
+}
+
+function untakenFile({ mime }: FilePart, model: CallableModel, path: Path): Issue[] {
   if (isPlainText(mime)) return []
   if (mime.startsWith('image/'))
-    return input.includes('image') ? [] : [issue(path, 'is an image, which this model does not take')]
-  const takes = settings?.fileUpload !== false && !untaken[adapter as Adapter].includes('documents')
+    return model.input.includes('image') ? [] : [issue(path, 'is an image, which this model does not take')]
+  const takes = model.settings?.fileUpload !== false && !untakenOf(model).includes('documents')
   return takes ? [] : [issue(path, 'is a document, which this model does not take')]
 }

@@ -9,8 +9,8 @@ const PAGE_TOKENS = 1500
 const PAGE_BYTES = 50_000
 
 /** Our estimate of what a request takes of a model's input. */
-export function inputTokensOf({ messages, tools }: Pick<AiRequest, 'messages' | 'tools'>): number {
-  const said = messages.reduce((sum, { content }: Message) => sum + sumOf(content), 0)
+export function inputTokensOf({ system = [], messages, tools }: AiRequest): number {
+  const said = messages.reduce((sum, { content }: Message) => sum + sumOf(content), sumOf(system))
   return Math.ceil(said) + (tools.length > 0 ? estimateTokens(JSON.stringify(tools)) : 0)
 }
 

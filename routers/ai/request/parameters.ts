@@ -17,4 +17,5 @@ export const parameters: z.ZodType<CallParameters, CallParameters> = z.strictObj
   effort: z.enum(efforts).optional(),
   seed: z.int32().optional(),
   stop: z.array(z.string().min(1).max(MAX_STOP)).min(1).max(MAX_STOPS).optional(),
+  parallelTools: z.boolean().optional(),
 })

@@ -23,6 +23,7 @@ const message: z.ZodType<Message, Message> = z.discriminatedUnion('role', [
 /** All that a model can be asked. Every face puts its requests into this shape. */
 export const request = z.strictObject({
   model,
+  system: several(textPart).optional().describe('Instructions, which go before those among the messages.'),
   messages: z
     .array(message)
     .min(1)

@@ -17,11 +17,12 @@ export function unpairedTools(messages: readonly Message[]): Issue[] {
   ]
 }
 
-/** All parts with their paths, and which message they belong to: results belong to the one before them. */
+/** All parts with their paths, and which turn they belong to: results belong to what the assistant said before them. */
 function* partsOf(messages: readonly Message[]) {
   let talk = -1
   for (const [at, { role, content }] of messages.entries()) {
-    if (role !== 'tool') talk = at
+    const goesOn = role === 'assistant' && messages[at - 1]?.role === 'assistant'
+    if (role !== 'tool' && !goesOn) talk = at
     for (const [index, part] of content.entries()) yield { part, talk, path: ['messages', at, 'content', index] }
   }
 }

@@ -39,4 +39,5 @@ export const jsonFormat = z.strictObject({
     .optional(),
   description: z.string().max(MAX_DESCRIPTION).optional(),
   schema: schema.optional(),
+  strict: z.boolean().optional(),
 }) satisfies z.ZodType<JsonFormat>
