@@ -3,7 +3,7 @@ import { fewIssues, issuesOf } from '../../routers/core/issues.ts'
 import { type ErrorCode, Problem } from '../../routers/core/problems.ts'
 import { type Failure, failureOf } from '../http/failure.ts'
 import { phraseOf } from '../http/validation-messages.ts'
-import { parameterAt } from './parameter-names.ts'
+import { type ParameterNames, parameterAt } from './parameter-names.ts'
 
 /** An error as OpenAI's clients read it. */
 export interface OpenAiError {
@@ -24,17 +24,17 @@ const known: Partial<Record<ErrorCode, [type: string, code: string]>> = {
   too_many_requests: ['rate_limit_error', 'rate_limit_exceeded'],
 }
 
-export function errorOf(failure: Failure): OpenAiError {
+export function errorOf(failure: Failure, names: ParameterNames = 'chat'): OpenAiError {
   const { status, code, message } = failure
-  if (code === 'invalid') return invalid(failure)
+  if (code === 'invalid') return invalid(failure, names)
   const type = status === 403 ? 'permission_error' : status >= 500 ? 'server_error' : 'invalid_request_error'
   const [knownType, knownCode] = known[code] ?? [type, code]
   return { message, type: knownType, param: null, code: knownCode }
 }
 
 /** The first wrong parameter, and in words what is wrong with each. */
-function invalid({ error, message }: Failure): OpenAiError {
-  const issues = fewIssues(issuesOf(error)).map((issue) => ({ param: parameterAt(issue.path), issue }))
+function invalid({ error, message }: Failure, names: ParameterNames): OpenAiError {
+  const issues = fewIssues(issuesOf(error)).map((issue) => ({ param: parameterAt(issue.path, names), issue }))
   const [first] = issues
   const told = issues.map(({ param, issue }) => (param ? `'${param}' ${phraseOf(issue)}.` : `${phraseOf(issue)}.`))
   return {
@@ -54,7 +54,7 @@ const statusOf = ({ status }: Failure, { code }: OpenAiError) =>
 
 export function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply) {
   const failure = failureOf(thrown)
-  const error = errorOf(failure)
+  const error = errorOf(failure, request.routeOptions.url === '/v1/responses' ? 'responses' : 'chat')
   if (failure.status === 401) reply.header('www-authenticate', 'Bearer')
   if (failure.status >= 500) request.log.error({ error: failure.error.cause ?? failure.error }, failure.code)
   return reply.code(statusOf(failure, error)).send({ error })

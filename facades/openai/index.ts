@@ -1,15 +1,16 @@
 import type { FastifyInstance } from 'fastify'
 import { Problem } from '../../routers/core/problems.ts'
 import { type Api, createCaller } from '../../routers/index.ts'
-import { eventStream } from '../http/event-stream.ts'
-import { limitHeaders } from '../http/limit-headers.ts'
 import { type FacadeOptions, routeTo } from '../http/procedures.ts'
-import { setRateLimitHeaders } from '../http/rate-limit-headers.ts'
+import { answer } from './answer.ts'
 import { read } from './body.ts'
 import { chunksOf } from './chat/chunks.ts'
 import { completionOf } from './chat/completion.ts'
-import { chatRequest, coreRequestOf } from './chat/request.ts'
+import * as chat from './chat/request.ts'
 import { sendError } from './errors.ts'
+import { ResponseEvents } from './responses/events.ts'
+import * as responses from './responses/request.ts'
+import { responseOf, wholeResponse } from './responses/response.ts'
 
 interface OpenAiOptions extends FacadeOptions {
   /** Pause between the comment lines of a silent stream, in milliseconds. */
@@ -38,25 +39,31 @@ export async function openAi(app: FastifyInstance, { contextOf, bodyLimits, hear
     return modelOf(found)
   })
 
+  const answering = { contextOf, heartbeat }
   app.post('/v1/chat/completions', routeTo('ai.complete', { contextOf, bodyLimits }), async (request, reply) => {
-    const ctx = await contextOf(request, reply)
-    const { ai } = createCaller(ctx)
-    try {
-      const asked = read(chatRequest, request.body)
-      const input = coreRequestOf(asked)
-      const heading = { id: `chatcmpl-${request.id}`, created: Math.floor(Date.now() / 1000), model: asked.model }
-      if (!asked.stream) return completionOf(heading, await ai.complete(input))
-      const parts = await ai.completeStream(input)
-      const first = await parts.next()
-      setRateLimitHeaders(reply, ctx.hints.rateLimit)
-      reply.headers(limitHeaders(ctx.hints))
-      const frames = chunksOf(heading, asked.stream_options?.include_usage === true)
-      return await eventStream(reply, { first, parts, frames, heartbeat })
-    } finally {
-      if (!reply.sent) setRateLimitHeaders(reply, ctx.hints.rateLimit)
-    }
+    const asked = read(chat.chatRequest, request.body)
+    const heading = { id: `chatcmpl-${request.id}`, created: now(), model: asked.model }
+    return answer(request, reply, {
+      ...answering,
+      input: chat.coreRequestOf(asked),
+      whole: (answered) => completionOf(heading, answered),
+      frames: asked.stream ? chunksOf(heading, asked.stream_options?.include_usage === true) : undefined,
+    })
+  })
+  app.post('/v1/responses', routeTo('ai.complete', { contextOf, bodyLimits }), async (request, reply) => {
+    const asked = read(responses.responseRequest, request.body)
+    const response = responseOf(`resp_${request.id}`, now(), asked)
+    return answer(request, reply, {
+      ...answering,
+      input: responses.coreRequestOf(asked),
+      whole: (answered) => wholeResponse(response, answered),
+      frames: asked.stream ? new ResponseEvents(response) : undefined,
+    })
   })
 }
+
+/** In seconds since 1970. */
+const now = () => Math.floor(Date.now() / 1000)
 
 type OfferedModel = Awaited<ReturnType<Api['ai']['models']>>[number]
 

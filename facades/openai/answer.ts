@@ -1,0 +1,39 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { createCaller } from '../../routers/index.ts'
+import { eventStream, type Frames } from '../http/event-stream.ts'
+import { limitHeaders } from '../http/limit-headers.ts'
+import type { ContextOf } from '../http/procedures.ts'
+import { setRateLimitHeaders } from '../http/rate-limit-headers.ts'
+import type { StreamPart } from './chat/chunks.ts'
+import type { WholeAnswer } from './chat/completion.ts'
+import type { CoreRequest } from './chat/request.ts'
+
+interface Answering {
+  contextOf: ContextOf
+  /** Pause between the comment lines of a silent stream, in milliseconds. */
+  heartbeat: number
+  input: CoreRequest
+  whole(answer: WholeAnswer): object
+  /** Where the answer is wanted as it comes. */
+  frames: Frames<StreamPart> | undefined
+}
+
+/** Asks the model, and sends its answer whole or as it comes. */
+export async function answer(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { contextOf, heartbeat, input, whole, frames }: Answering,
+): Promise<object> {
+  const ctx = await contextOf(request, reply)
+  const { ai } = createCaller(ctx)
+  try {
+    if (!frames) return whole(await ai.complete(input))
+    const parts = await ai.completeStream(input)
+    const first = await parts.next()
+    setRateLimitHeaders(reply, ctx.hints.rateLimit)
+    reply.headers(limitHeaders(ctx.hints))
+    return await eventStream(reply, { first, parts, frames, heartbeat })
+  } finally {
+    if (!reply.sent) setRateLimitHeaders(reply, ctx.hints.rateLimit)
+  }
+}

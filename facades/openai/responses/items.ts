@@ -1,0 +1,105 @@
+import { z } from 'zod'
+import type { AssistantPart, InputPart, Message } from '../../../routers/ports/messages.ts'
+import { fileOf, imageOf } from '../files.ts'
+import { only } from '../parameters.ts'
+
+/** What a client sends back of an item that it was answered with, and which says nothing to the model. */
+const known = { id: z.string().nullish(), status: z.string().nullish() }
+
+const part = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('input_text'), text: z.string() }),
+  z.strictObject({ type: z.literal('input_image'), image_url: z.string(), detail: only('auto') }),
+  z.strictObject({ type: z.literal('input_file'), file_data: z.string(), filename: z.string().nullish() }),
+  z.strictObject({
+    type: z.literal('output_text'),
+    text: z.string(),
+    annotations: z.array(z.unknown()).nullish(),
+    logprobs: z.array(z.unknown()).nullish(),
+  }),
+])
+type Part = z.output<typeof part>
+
+/** A text stands for a list with it alone. */
+const parts = z.preprocess(
+  (content) => (typeof content === 'string' ? [{ type: 'input_text', text: content }] : content),
+  z.array(part),
+)
+
+const message = z.strictObject({
+  ...known,
+  type: z.literal('message').default('message'),
+  role: z.enum(['user', 'assistant', 'system', 'developer']),
+  content: parts,
+  phase: z.string().nullish(),
+})
+const items = z.discriminatedUnion('type', [
+  message,
+  z.strictObject({
+    ...known,
+    type: z.literal('reasoning'),
+    summary: z.array(z.strictObject({ type: z.literal('summary_text'), text: z.string() })),
+    content: z.array(z.unknown()).nullish(),
+    encrypted_content: z.string().nullish(),
+  }),
+  z.strictObject({
+    ...known,
+    type: z.literal('function_call'),
+    call_id: z.string(),
+    name: z.string(),
+    arguments: z.string(),
+  }),
+  z.strictObject({ ...known, type: z.literal('function_call_output'), call_id: z.string(), output: parts }),
+])
+type Item = z.output<typeof items>
+
+/** A message may leave out that it is one. */
+export const item = z.preprocess(
+  (value) =>
+    typeof value === 'object' && value !== null && !('type' in value) ? { type: 'message', ...value } : value,
+  items,
+)
+
+/** Each item is one message, so that problems name the right one. */
+export function messagesOf(input: readonly Item[]): Message[] {
+  const names = new Map(input.flatMap((one) => (one.type === 'function_call' ? [[one.call_id, one.name]] : [])))
+  return input.map((one, at) => messageOf(one, at, names))
+}
+
+function messageOf(one: Item, at: number, names: ReadonlyMap<string, string>): Message {
+  switch (one.type) {
+    case 'message':
+      return saidIn(one, at)
+    case 'reasoning':
+      return { role: 'assistant', content: [thoughtIn(one)] }
+    case 'function_call':
+      return {
+        role: 'assistant',
+        content: [{ type: 'tool-call', id: one.call_id, name: one.name, input: one.arguments }],
+      }
+    case 'function_call_output': {
+      const content = inputOf(one.output, ['input', at, 'output'])
+      const name = names.get(one.call_id) ?? 'unknown'
+      return { role: 'tool', content: [{ type: 'tool-result', id: one.call_id, name, content }] }
+    }
+  }
+}
+
+function saidIn({ role, content }: Extract<Item, { type: 'message' }>, at: number): Message {
+  const input = inputOf(content, ['input', at, 'content'])
+  // A file of anybody but the user is refused further in.
+  if (role === 'user') return { role, content: input }
+  return { role: role === 'assistant' ? role : 'system', content: input as never }
+}
+
+const thoughtIn = ({ summary, encrypted_content: signature }: Extract<Item, { type: 'reasoning' }>): AssistantPart => ({
+  type: 'reasoning',
+  text: summary.map(({ text }) => text).join('\n\n'),
+  ...(signature && { signature }),
+})
+
+const inputOf = (content: readonly Part[], path: readonly (string | number)[]): InputPart[] =>
+  content.map((one, index) => {
+    if (one.type === 'input_image') return imageOf(one.image_url, [...path, index, 'image_url'])
+    if (one.type === 'input_file') return fileOf(one.file_data, one.filename, [...path, index, 'file_data'])
+    return { type: 'text', text: one.text }
+  })

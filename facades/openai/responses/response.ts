@@ -1,0 +1,126 @@
+import type { Reasoning, Source, ToolCall } from '../../../routers/ports/messages.ts'
+import type { FinishReason } from '../../../routers/ports/models.ts'
+import type { Usage, WholeAnswer } from '../chat/completion.ts'
+import { set } from '../parameters.ts'
+import type { ResponseRequest } from './request.ts'
+
+/** What a response says of what was not asked for, or is never so. */
+const usual = {
+  background: false,
+  error: null,
+  instructions: null,
+  max_output_tokens: null,
+  max_tool_calls: null,
+  metadata: {},
+  parallel_tool_calls: true,
+  previous_response_id: null,
+  service_tier: 'default',
+  store: false,
+  temperature: null,
+  tool_choice: 'auto',
+  tools: [],
+  top_logprobs: 0,
+  top_p: null,
+  truncation: 'disabled',
+  user: null,
+}
+
+/** A response before anything is answered, which repeats what was asked for. */
+export function responseOf(id: string, created: number, asked: ResponseRequest) {
+  const { instructions, max_output_tokens, metadata, parallel_tool_calls, temperature, tool_choice, tools, top_p } =
+    asked
+  const repeated = { instructions, max_output_tokens, metadata, parallel_tool_calls, temperature, tool_choice, tools }
+  return {
+    id,
+    object: 'response',
+    created_at: created,
+    status: 'in_progress',
+    ...usual,
+    ...set({ ...repeated, top_p }),
+    incomplete_details: null as { reason: string } | null,
+    model: asked.model,
+    output: [] as object[],
+    reasoning: { effort: null, summary: null, ...set({ ...asked.reasoning }) },
+    text: { format: { type: 'text' }, ...set({ ...asked.text }) },
+    usage: null as object | null,
+  }
+}
+export type Response = ReturnType<typeof responseOf>
+
+/** Why a response is not whole, by the reason that its answer ended. */
+const incomplete: Partial<Record<FinishReason, string>> = {
+  length: 'max_output_tokens',
+  'content-filter': 'content_filter',
+}
+
+/** The response with all that was answered. */
+export function ended(response: Response, output: object[], finish: FinishReason, usage: Usage): Response {
+  const reason = incomplete[finish]
+  const how = reason ? { status: 'incomplete', incomplete_details: { reason } } : { status: 'completed' }
+  return { ...response, ...how, output, usage: usageOf(usage) }
+}
+
+export function wholeResponse(response: Response, { content, finish, usage }: WholeAnswer): Response {
+  const ids = new Ids(response.id)
+  const sources = content.filter((part) => part.type === 'source').map(annotationOf)
+  const output = content.flatMap((part) => {
+    if (part.type === 'source') return []
+    if (part.type === 'reasoning') return reasoningItem(ids.next('rs'), part)
+    return part.type === 'text' ? messageItem(ids.next('msg'), part.text, sources) : callItem(ids.next('fc'), part)
+  })
+  return ended(response, output, finish, usage)
+}
+
+/** Names the items of one response. */
+export class Ids {
+  readonly #base: string
+  #count = 0
+
+  constructor(responseId: string) {
+    this.#base = responseId.replace('resp_', '')
+  }
+
+  next(kind: string): string {
+    return `${kind}_${this.#base}_${this.#count++}`
+  }
+}
+
+export const messageItem = (id: string, text: string, annotations: object[] = []) => ({
+  id,
+  type: 'message',
+  role: 'assistant',
+  status: 'completed',
+  content: [{ type: 'output_text', text, annotations, logprobs: [] }],
+})
+
+export const reasoningItem = (id: string, { text, signature }: Pick<Reasoning, 'text' | 'signature'>) => ({
+  id,
+  type: 'reasoning',
+  summary: text ? [{ type: 'summary_text', text }] : [],
+  ...(signature && { encrypted_content: signature }),
+})
+
+export const callItem = (id: string, { id: callId, name, input }: ToolCall) => ({
+  id,
+  type: 'function_call',
+  call_id: callId,
+  name,
+  arguments: input,
+  status: 'completed',
+})
+
+export const annotationOf = ({ url, title = '' }: Source) => ({
+  type: 'url_citation',
+  url,
+  title,
+  start_index: 0,
+  end_index: 0,
+})
+
+const usageOf = ({ inputTokens, outputTokens, cachedTokens, reasoningTokens }: Usage) => ({
+  input_tokens: inputTokens,
+  input_tokens_details: { cached_tokens: cachedTokens },
+  output_tokens: outputTokens,
+  output_tokens_details: { reasoning_tokens: reasoningTokens },
+  total_tokens: inputTokens + outputTokens,
+})

@@ -1,0 +1,147 @@
+import { createOpenAI } from '@ai-sdk/openai'
+import { ChatOpenAI } from '@langchain/openai'
+import { generateText, streamText } from 'ai'
+import OpenAI from 'openai'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { startWith } from '../../kit/ai/asked-provider.ts'
+import { answers, breaksOff, callsTool, canary, neverEnds, refuses } from '../../kit/ai/provider.ts'
+
+type App = Awaited<ReturnType<typeof startWith>>
+let app: App
+let client: OpenAI
+
+beforeAll(async () => {
+  app = await startWith(answers('Good day to you.'))
+  client = new OpenAI({ apiKey: app.token, baseURL: `${app.svc.url}/v1` })
+})
+afterAll(() => app[Symbol.asyncDispose]())
+beforeEach(() => {
+  app.upstream.asked.length = 0
+  app.upstream.behave = answers('Good day to you.')
+})
+
+const question = { model: 'mock-1', input: 'How do you do?' }
+const weather = {
+  type: 'function' as const,
+  name: 'weather',
+  description: 'Tells the weather.',
+  parameters: { type: 'object', properties: { place: { type: 'string' } }, required: ['place'] },
+  strict: true,
+}
+const refusedBy = (work: Promise<unknown>) =>
+  work.then(
+    () => undefined,
+    (error) => error,
+  )
+
+test('the client of OpenAI reads a whole response with its usage', async () => {
+  const response = await client.responses.create({ ...question, instructions: 'Be kind.', max_output_tokens: 50 })
+
+  expect(response.output_text).toBe('Good day to you.')
+  expect(response).toMatchObject({ object: 'response', status: 'completed', instructions: 'Be kind.', store: false })
+  expect(response.usage).toMatchObject({ input_tokens: 7, output_tokens: 3, total_tokens: 10 })
+  expect(app.upstream.asked[0]?.body).toMatchObject({
+    max_tokens: 50,
+    messages: [
+      { role: 'system', content: 'Be kind.' },
+      { role: 'user', content: 'How do you do?' },
+    ],
+  })
+})
+
+test('the events of a response begin, say and end each item, are numbered, and end with the whole response', async () => {
+  const events = []
+  for await (const event of await client.responses.create({ ...question, stream: true })) events.push(event)
+
+  expect(events.map(({ type }) => type)).toEqual([
+    'response.created',
+    'response.in_progress',
+    'response.output_item.added',
+    'response.content_part.added',
+    ...['Good ', 'day ', 'to ', 'you.'].map(() => 'response.output_text.delta'),
+    'response.output_text.done',
+    'response.content_part.done',
+    'response.output_item.done',
+    'response.completed',
+  ])
+  expect(events.map(({ sequence_number }) => sequence_number)).toEqual(events.map((_, at) => at))
+  expect(events.at(-1)).toMatchObject({ response: { status: 'completed', usage: { total_tokens: 10 } } })
+  expect((await client.responses.stream({ ...question }).finalResponse()).output_text).toBe('Good day to you.')
+})
+
+test('the client of OpenAI runs a function that the model calls, and the model reads its result', async () => {
+  app.upstream.behave = callsTool('weather', '{"place":"Jena"}', 'It rains.')
+  const first = await client.responses.create({ ...question, tools: [weather], tool_choice: 'auto' })
+  const [call] = first.output
+  if (call?.type !== 'function_call') throw new Error('no call')
+  const input: OpenAI.Responses.ResponseInput = [
+    { role: 'user', content: question.input },
+    ...(first.output as OpenAI.Responses.ResponseInput),
+    { type: 'function_call_output', call_id: call.call_id, output: 'Rain' },
+  ]
+  const second = await client.responses.create({ ...question, input, tools: [weather] })
+
+  expect(call).toMatchObject({ name: 'weather', arguments: '{"place":"Jena"}' })
+  expect(second.output_text).toBe('It rains.')
+  expect(app.upstream.asked[1]?.body.messages).toMatchObject([
+    { role: 'user' },
+    { role: 'assistant', tool_calls: [{ id: call.call_id, function: { name: 'weather' } }] },
+    { role: 'tool', tool_call_id: call.call_id, content: 'Rain' },
+  ])
+})
+
+test('the AI SDK and LangChain read responses whole and as they come', async () => {
+  const model = createOpenAI({ apiKey: app.token, baseURL: `${app.svc.url}/v1` })('mock-1')
+  const configuration = { baseURL: `${app.svc.url}/v1` }
+  const langChain = new ChatOpenAI({ apiKey: app.token, model: 'mock-1', configuration, useResponsesApi: true })
+
+  expect((await generateText({ model, prompt: question.input })).text).toBe('Good day to you.')
+  expect(await streamText({ model, prompt: question.input }).text).toBe('Good day to you.')
+  expect((await langChain.invoke(question.input)).text).toBe('Good day to you.')
+  let said = ''
+  for await (const { text } of await langChain.stream(question.input)) said += text
+  expect(said).toBe('Good day to you.')
+})
+
+test.for<[string, object, string]>([
+  ['what was said before by its number', { previous_response_id: 'resp_1' }, 'previous_response_id'],
+  ['a tool of the provider', { tools: [{ type: 'web_search' }] }, 'tools[0].type'],
+  ['work in the background', { background: true }, 'background'],
+  ['too long an answer', { max_output_tokens: 0 }, 'max_output_tokens'],
+  [
+    'an answer to no call',
+    { input: [{ type: 'function_call_output', call_id: 'x', output: '1' }] },
+    'input[0].content[0].id',
+  ],
+  [
+    'an image that is to be fetched',
+    { input: [{ role: 'user', content: [{ type: 'input_image', image_url: 'https://example.org/a.png' }] }] },
+    'input[0].content[0].image_url',
+  ],
+])('%s is refused by the name of the parameter', async ([, more, param]) => {
+  const body = { ...question, ...more } as OpenAI.Responses.ResponseCreateParamsNonStreaming
+
+  expect(await refusedBy(client.responses.create(body))).toMatchObject({ status: 400, param })
+  expect(app.upstream.asked).toEqual([])
+})
+
+test('a response that fails is an error of the client, before its first event and after it', async () => {
+  app.upstream.behave = refuses(500)
+  expect(await refusedBy(client.responses.create(question))).toMatchObject({ status: 500, code: 'provider_failed' })
+  expect(app.upstream.asked).toHaveLength(3)
+
+  app.upstream.behave = breaksOff('error')
+  const read = async () => {
+    for await (const _ of await client.responses.create({ ...question, stream: true }));
+  }
+  const error = await refusedBy(read())
+  expect(error).toMatchObject({ code: 'provider_failed' })
+  expect(String(error)).not.toContain(canary)
+  expect(app.upstream.asked).toHaveLength(4)
+})
+
+test('a client that goes away from a response ends the call of the provider', async () => {
+  app.upstream.behave = neverEnds
+  for await (const _ of await client.responses.create({ ...question, stream: true })) break
+  await expect.poll(() => app.upstream.asked[0]?.abortedAt).toBeDefined()
+})
