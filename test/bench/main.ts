@@ -1,10 +1,11 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { startCluster } from '../../server/database/embedded-postgres.ts'
 import { aiReq, fiveLimits, sharedLimit } from './ai-req.ts'
-import { measureExtraction } from './files-extract.ts'
+import { measureExtraction } from './files/extract.ts'
+import { measureTransfer, transferHeading } from './files/transfer.ts'
 import { identity } from './identity.ts'
 import { measure, type Plan } from './measure.ts'
 import { type Part, startPart } from './part.ts'
@@ -17,7 +18,7 @@ import { type Effort, extractionHeading, measureWorst, worstHeading, worstRow } 
 
 const suites: Suite[] = [aiReq, fiveLimits, sharedLimit, reads, identity, roomsSuite]
 
-const known = [...suites.map(({ name }) => name), 'realtime', 'files-extract', 'worst']
+const known = [...suites.map(({ name }) => name), 'realtime', 'files', 'files-extract', 'worst']
 
 const usage = `npm run bench -- [suite...] [--quick] [--json] [--profile folder]
 Suites: ${known.join(', ')}; all of them when none is named.
@@ -46,7 +47,7 @@ async function inWorld<Result>(work: (world: World) => Promise<Result>): Promise
   // What the disk takes to sync is not what is compared; both parts share the settings.
   const cluster = await startCluster(join(folder, 'postgres'), ['-c', 'fsync=off', '-c', 'full_page_writes=off'])
   const start = async <Input>(file: string, input: Input) => {
-    const part = await startPart(file, input, { log: join(folder, `${file}.log`), profile: options.profile })
+    const part = await startPart(file, input, { log: join(folder, `${basename(file)}.log`), profile: options.profile })
     parts.push(part)
     return part
   }
@@ -83,11 +84,11 @@ const runEfforts = (heading: string, measureEfforts: (world: World) => AsyncGene
     return efforts
   })
 
-const runRealtime = () =>
+const runFigures = (heading: string, measureFigures: (world: World) => AsyncGenerator<Figure>) =>
   inWorld(async (world) => {
-    say(realtimeHeading)
+    say(heading)
     const figures: Figure[] = []
-    for await (const figure of measureRealtime(world)) {
+    for await (const figure of measureFigures(world)) {
       figures.push(figure)
       say(realtimeRow(figure))
     }
@@ -110,7 +111,12 @@ for (const suite of suites.filter(({ name }) => isWanted(name))) {
   comparisons.push(...measured)
   verdicts.push(...judged)
 }
-const figures = isWanted('realtime') ? await runRealtime() : []
+const figures = [
+  ...(isWanted('realtime') ? await runFigures(realtimeHeading, measureRealtime) : []),
+  ...(isWanted('files')
+    ? await runFigures(transferHeading, (world) => measureTransfer(world, options.quick ? 5 : 15))
+    : []),
+]
 const efforts = [
   ...(isWanted('files-extract') ? await runEfforts(extractionHeading, measureExtraction) : []),
   ...(isWanted('worst') ? await runEfforts(worstHeading, measureWorst) : []),

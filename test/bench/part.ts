@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { openSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import manifest from '../../package.json' with { type: 'json' }
 import type { PartUsage, Seen } from './serve.ts'
 
@@ -35,7 +35,7 @@ export async function startPart<Input>(file: string, input: Input, { log, profil
     stdio: ['ignore', openSync(log, 'a'), 'inherit', 'ipc'],
     execArgv: [
       ...startFlags,
-      ...(profile ? ['--cpu-prof', `--cpu-prof-dir=${profile}`, `--cpu-prof-name=${file}.cpuprofile`] : []),
+      ...(profile ? ['--cpu-prof', `--cpu-prof-dir=${profile}`, `--cpu-prof-name=${basename(file)}.cpuprofile`] : []),
     ],
     // Settings of whoever runs this must not reach the service.
     env: {

@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { question } from '../kit/ai/provider.ts'
-import { docx } from '../kit/sample-files/documents.ts'
-import { pdf } from '../kit/sample-files/pdf.ts'
-import { deflatedZeros } from '../kit/sample-files/zip.ts'
-import type { Part } from './part.ts'
-import type { SubjectInput } from './subject.ts'
-import type { World } from './suite.ts'
-import { type Effort, median } from './worst.ts'
+import { question } from '../../kit/ai/provider.ts'
+import { docx } from '../../kit/sample-files/documents.ts'
+import { pdf } from '../../kit/sample-files/pdf.ts'
+import { deflatedZeros } from '../../kit/sample-files/zip.ts'
+import type { Part } from '../part.ts'
+import type { SubjectInput } from '../subject.ts'
+import type { World } from '../suite.ts'
+import { type Effort, median } from '../worst.ts'
 
 const ROUNDS = 3
 const PAUSE_MS = 25
