@@ -40,6 +40,7 @@ import { createConnectRequests } from './stores/connect-requests.ts'
 import { createFileStore } from './stores/file-store.ts'
 import { createJobQueue, type DatabaseJobQueue } from './stores/job-queue.ts'
 import { createKeyValue } from './stores/key-value.ts'
+import { sealedStorage } from './stores/sealed-storage.ts'
 import { createStorage } from './stores/storage.ts'
 import { createUsageLedger } from './stores/usage-ledger.ts'
 import { cookieSecret, createVault, realtimeSecret } from './stores/vault.ts'
@@ -122,7 +123,7 @@ function outboundOf(env: Env, vault: Vault, settings: Settings) {
 }
 
 const storesOf = (env: Env, vault: Vault): Pick<Services, 'storage' | 'files' | 'uploads'> => ({
-  storage: createStorage(env.DATA_DIR),
+  storage: sealedStorage(vault, createStorage(env.DATA_DIR)),
   files: createFileStore(vault, env.DATA_DIR),
   uploads: new Slots({ perKey: env.UPLOADS_PER_PERSON, inAll: env.UPLOADS_AT_ONCE }),
 })

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { Problem } from '../../routers/core/problems.ts'
 
 /** A strong entity tag: a hash of the bytes, preceded by the row's version if the answer is one row. */
-export function entityTag(payload: string, version?: string): string {
+export function entityTag(payload: string | Buffer, version?: string): string {
   const print = hash('sha1', payload, 'base64url')
   return version ? `"${version}.${print}"` : `"${print}"`
 }

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Context } from '../../routers/core/context.ts'
 import { type Api, createCaller } from '../../routers/index.ts'
+import { entityTag, isKnown } from '../http/conditional.ts'
 import type { ContextOf } from '../http/procedures.ts'
 import { sendFile } from '../http/send-file.ts'
 import { type Page, type Translate, translator } from './layout.ts'
@@ -78,10 +79,13 @@ async function servePictures(app: FastifyInstance, contextOf: ContextOf): Promis
     ['/req/profile/picture/:id', 'users'],
     ['/req/rooms/picture/:id', 'rooms'],
   ] as const)
-    app.get<{ Params: { id: string } }>(path, async (request, reply) => {
-      const picture = await createCaller(await contextOf(request, reply))[of].picture({ id: request.params.id })
-      reply.header('cache-control', 'private, max-age=300').header('content-security-policy', "default-src 'none'")
-      return reply.type('image/webp').send(Buffer.from(picture))
+    app.get<{ Params: { id: string }; Querystring: { size?: 'small' } }>(path, async (request, reply) => {
+      const input = { id: request.params.id, size: request.query.size }
+      const picture = Buffer.from(await createCaller(await contextOf(request, reply))[of].picture(input))
+      const etag = entityTag(picture)
+      reply.headers({ etag, 'cache-control': 'private, max-age=300', 'content-security-policy': "default-src 'none'" })
+      if (isKnown(request.headers['if-none-match'], etag)) return reply.code(304).send()
+      return reply.type('image/webp').send(picture)
     })
 }
 

@@ -7,6 +7,7 @@ import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import type { ErasureReport } from '../core/hooks.ts'
 import { Problem } from '../core/problems.ts'
+import { deletePicture } from './pictures.ts'
 
 /** Erases a person and all they own in one transaction, once `first` agrees; their usage stays, without them. */
 export async function eraseUser(
@@ -37,7 +38,7 @@ export async function eraseUser(
   })
   const stays = (error: unknown) => log.warn({ error }, 'an avatar could not be deleted')
   // Only once nothing refers to them any more.
-  for (const key of files) await storage.delete(key).catch(stays)
+  for (const key of files) await deletePicture(storage, key).catch(stays)
   return report
 }
 

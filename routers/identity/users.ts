@@ -22,7 +22,7 @@ import { ifVersion, type RowChange, updateInput } from '../verbs/write-inputs.ts
 import { endSessions } from './end-sessions.ts'
 import { eraseUser } from './erase-user.ts'
 import { findPeople, peopleQuery } from './find-people.ts'
-import { BUILT_IN_AI_PICTURE, imageBytes, readBuiltInAiPicture, replacePicture } from './pictures.ts'
+import { BUILT_IN_AI_PICTURE, imageBytes, pictureSize, readPicture, replacePicture } from './pictures.ts'
 import { consumeProfileChange } from './profile-changes.ts'
 import { findUser, userChoice } from './user-selector.ts'
 
@@ -115,11 +115,11 @@ export const usersRouter = router({
 
   picture: userWith('read')
     .meta(about('Read the picture of somebody the caller knows, as WebP.'))
-    .input(z.strictObject({ id: resourceId }))
+    .input(z.strictObject({ id: resourceId, size: pictureSize }))
     .query(async ({ ctx, input }) => {
       const { avatar } = await getRow(ctx, users, input.id)
       if (!avatar) throw new Problem('not_found', { detail: 'This user has no picture.' })
-      return avatar === BUILT_IN_AI_PICTURE ? readBuiltInAiPicture() : ctx.services.storage.get(avatar)
+      return readPicture(ctx, avatar, input.size)
     }),
 
   update: userWith('write')

@@ -9,7 +9,7 @@ import { takes } from '../core/body-size.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { about, router, userWith } from '../core/trpc.ts'
-import { imageBytes, replacePicture } from '../identity/pictures.ts'
+import { imageBytes, pictureSize, readPicture, replacePicture } from '../identity/pictures.ts'
 import { attribute, many, resource, sortedTimestamps } from '../resource/declare.ts'
 import { exposes } from '../resource/exposure.ts'
 import { resourceId } from '../resource/ids.ts'
@@ -156,11 +156,11 @@ export const roomsRouter = router({
 
   picture: userWith('read')
     .meta(about('Read the picture of a room, as WebP.'))
-    .input(z.strictObject({ id: resourceId }))
+    .input(z.strictObject({ id: resourceId, size: pictureSize }))
     .query(async ({ ctx, input }) => {
       const { avatar } = await getRow(ctx, rooms, input.id)
       if (!avatar) throw new Problem('not_found', { detail: 'This room has no picture.' })
-      return ctx.services.storage.get(avatar)
+      return readPicture(ctx, avatar, input.size)
     }),
 
   delete: userWith('write')

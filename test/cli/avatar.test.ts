@@ -3,6 +3,9 @@ import { join } from 'node:path'
 import sharp from 'sharp'
 import { expect, test } from 'vitest'
 import { svcConsole } from '../../cli/programs.ts'
+import { sealedStorage } from '../../server/stores/sealed-storage.ts'
+import { createStorage } from '../../server/stores/storage.ts'
+import { createVault } from '../../server/stores/vault.ts'
 import { host } from '../kit/command-line.ts'
 
 type Machine = Awaited<ReturnType<typeof host>>
@@ -20,7 +23,11 @@ const replace = (machine: Machine, path: string) => machine.run(['hawki:update-a
 
 const avatar = async (machine: Machine) => (await machine.rows('select avatar from users where id = 1'))[0]?.['avatar']
 
-const stored = (machine: Machine) => readdir(join(machine.folder, 'files', 'avatars')).catch(() => [])
+/** The large pictures; beside each stands a small one. */
+const stored = async (machine: Machine) => {
+  const names = await readdir(join(machine.folder, 'files', 'avatars')).catch(() => [])
+  return names.filter((name) => !name.endsWith('-small.webp'))
+}
 
 test.for<[name: string, content: () => Promise<Uint8Array | string> | string]>([
   ['a text', () => 'not an image'],
@@ -61,7 +68,8 @@ test('hawki:update-avatar encodes the image anew, whatever it is called, and kee
   expect(ended).toEqual({ exitCode: 0, stdout: 'The avatar of the AI user is replaced.\n', stderr: '' })
   const [name = ''] = await stored(machine)
   expect(await avatar(machine)).toBe(`avatars/${name}`)
-  const kept = await readFile(join(machine.folder, 'files', 'avatars', name))
+  const vault = createVault((await readFile(join(machine.folder, 'app.key'), 'utf8')).trim())
+  const kept = Buffer.from(await sealedStorage(vault, createStorage(machine.folder)).get(`avatars/${name}`))
   expect(kept.includes('CANARY')).toBe(false)
   expect(await sharp(kept).metadata()).toMatchObject({ format: 'webp', width: 256, height: 256 })
 })

@@ -1,3 +1,5 @@
+import { copyFile, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import sharp from 'sharp'
 import { expect, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
@@ -24,9 +26,9 @@ const attributesOf = (document: unknown) =>
 const pathOf = (id: unknown) => `/req/profile/picture/${id}`
 
 /** The bytes that a browser is sent. */
-async function look(svc: TestApp, id: unknown, browser?: TestBrowser) {
-  const cookie = `svc_session=${browser?.session}`
-  const answer = await svc.send('GET', pathOf(id), browser && { headers: { cookie } })
+async function look(svc: TestApp, id: unknown, browser?: TestBrowser, more: { query?: string; known?: string } = {}) {
+  const headers = { cookie: `svc_session=${browser?.session}`, ...(more.known && { 'if-none-match': more.known }) }
+  const answer = await svc.send('GET', `${pathOf(id)}${more.query ?? ''}`, browser && { headers })
   return { status: answer.status, headers: answer.headers, bytes: Buffer.from(await answer.arrayBuffer()) }
 }
 
@@ -57,6 +59,63 @@ test('the picture of a person is sent to themselves as a square, to be kept by n
   expect(await sharp(bytes).metadata()).toMatchObject({ format: 'webp', width: 256, height: 256 })
   const [red = 0, green = 255, blue = 255] = await colourOf(bytes)
   expect([red > 240, green < 20, blue < 20]).toEqual([true, true, true])
+})
+
+test('the picture of a person comes in two sizes, and is not sent again to a browser that has it', async () => {
+  await using test = await withPicture()
+  const { svc, ada } = test
+
+  const [large, small] = [
+    await look(svc, ada.id, ada.browser),
+    await look(svc, ada.id, ada.browser, { query: '?size=small' }),
+  ]
+  const etag = large.headers.get('etag') ?? ''
+
+  expect(await sharp(small.bytes).metadata()).toMatchObject({ format: 'webp', width: 64, height: 64 })
+  expect(small.headers.get('etag')).not.toBe(etag)
+  expect(await look(svc, ada.id, ada.browser, { known: etag })).toMatchObject({ status: 304, bytes: Buffer.alloc(0) })
+  expect((await look(svc, ada.id, ada.browser, { query: '?size=huge' })).status).toBe(422)
+})
+
+const filesOf = async ({ folder }: TestApp) =>
+  (await readdir(join(folder, 'files'), { recursive: true, withFileTypes: true }))
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name))
+
+test('the picture of a person lies encrypted on the disk, as no other picture, and goes with the person', async () => {
+  await using test = await withPicture()
+  const { svc, ada } = test
+  const stored = await filesOf(svc)
+  const bytes = await Promise.all(stored.map((path) => readFile(path)))
+
+  expect(bytes.map((file) => file.includes('WEBP'))).toEqual([false, false])
+  await copyFile(
+    stored.find((path) => path.includes('-small')) ?? '',
+    stored.find((path) => !path.includes('-small')) ?? '',
+  )
+  expect((await look(svc, ada.id, ada.browser)).status).toBe(500)
+
+  await svc.host.admin.removeUser({ user: { id: ada.id } })
+  expect(await filesOf(svc)).toEqual([])
+})
+
+test('the picture of a person that was stored before pictures were encrypted is sent in both sizes as it is', async () => {
+  await using test = await withPicture()
+  const { svc, ada } = test
+  const [{ avatar } = { avatar: '' }] = await svc.rows<{ avatar: string }>(
+    'select avatar from users where avatar is not null',
+  )
+  const old = await sharp(await picture('#0000ff'))
+    .resize(256, 256)
+    .webp()
+    .toBuffer()
+  for (const path of await filesOf(svc)) await rm(path)
+  await writeFile(join(svc.folder, 'files', avatar), old)
+
+  for (const query of ['', '?size=small'])
+    expect((await look(svc, ada.id, ada.browser, { query })).bytes.equals(old)).toBe(true)
+  await change(ada.browser, ada.id, null)
+  expect(await filesOf(svc)).toEqual([])
 })
 
 test('the picture of a person is nothing to who does not know them, as if there were no such person', async () => {
