@@ -8,7 +8,7 @@ const demo: unknown = {
       id: 'demo',
       name: 'Demo',
       adapter: 'demo',
-      models: [{ id: 'demo', label: 'Demo (not an AI)', external: true, settings: { toolCalling: false } }],
+      models: [{ id: 'demo', label: 'Demo (not an AI)', external: true }],
     },
   ],
   systemModels: { default: 'demo', title_generation: 'demo', prompt_improvement: 'demo', summary: 'demo' },

@@ -1,0 +1,101 @@
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
+import { ChatOpenAI } from '@langchain/openai'
+import { generateText, jsonSchema, stepCountIs, streamText, tool } from 'ai'
+import OpenAI from 'openai'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { startWith } from '../../kit/ai/asked-provider.ts'
+import { answers, callsTool } from '../../kit/ai/provider.ts'
+import { startApp } from '../../kit/app.ts'
+
+type App = Awaited<ReturnType<typeof startWith>>
+let app: App
+let client: OpenAI
+
+beforeAll(async () => {
+  app = await startWith(answers('Good day.'))
+  client = new OpenAI({ apiKey: app.token, baseURL: `${app.svc.url}/v1` })
+})
+afterAll(() => app[Symbol.asyncDispose]())
+beforeEach(() => {
+  app.upstream.asked.length = 0
+  app.upstream.behave = callsTool('weather', '{"place":"Jena"}', 'It rains.')
+})
+
+const schema = { type: 'object' as const, properties: { place: { type: 'string' as const } }, required: ['place'] }
+const weather = {
+  type: 'function' as const,
+  function: { name: 'weather', description: 'Tells the weather.', parameters: schema },
+}
+const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: 'user', content: 'How is the weather in Jena?' }]
+const reads = [
+  { role: 'user' },
+  { role: 'assistant', tool_calls: [{ id: 'call-1', function: { name: 'weather', arguments: '{"place":"Jena"}' } }] },
+  { role: 'tool', tool_call_id: 'call-1', content: expect.stringContaining('Rain') },
+]
+
+test('the client of OpenAI runs a function that the model calls, sends back what it was answered, and the model reads both', async () => {
+  const first = await client.chat.completions.create({ model: 'mock-1', messages, tools: [weather] })
+  const [choice] = first.choices
+  if (!choice) throw new Error('no choice')
+  const result = { role: 'tool' as const, tool_call_id: 'call-1', content: 'Rain' }
+  const told = [...messages, choice.message, result]
+  const second = await client.chat.completions.create({ model: 'mock-1', messages: told, tools: [weather] })
+
+  expect(choice.finish_reason).toBe('tool_calls')
+  expect(choice.message).toMatchObject({ content: null, tool_calls: [{ id: 'call-1', function: { name: 'weather' } }] })
+  expect(second.choices[0]?.message.content).toBe('It rains.')
+  expect(app.upstream.asked.map(({ body }) => body)).toMatchObject([{ tools: [weather] }, { messages: reads }])
+})
+
+test('the runner of the client of OpenAI goes through all rounds, also of a stream', async () => {
+  const run = { function: async () => 'Rain', parse: JSON.parse, ...weather.function }
+  const tools = [{ type: 'function' as const, function: run }]
+  const whole = client.chat.completions.runTools({ model: 'mock-1', messages, tools })
+  const stream = client.chat.completions.runTools({ model: 'mock-1', messages, tools, stream: true })
+
+  expect(await whole.finalContent()).toBe('It rains.')
+  expect(await stream.finalContent()).toBe('It rains.')
+  expect(app.upstream.asked).toHaveLength(4)
+})
+
+test('the AI SDK goes through all rounds, whole and as they come', async () => {
+  const model = createOpenAICompatible({ name: 'svc', apiKey: app.token, baseURL: `${app.svc.url}/v1` })('mock-1')
+  const tools = { weather: tool({ inputSchema: jsonSchema(schema), execute: async () => 'Rain' }) }
+  const asked = { model, prompt: 'How is the weather in Jena?', tools, stopWhen: stepCountIs(3) }
+
+  expect((await generateText(asked)).text).toBe('It rains.')
+  expect(await streamText(asked).text).toBe('It rains.')
+  expect(app.upstream.asked).toHaveLength(4)
+})
+
+test('LangChain reads calls of functions whole and as they come', async () => {
+  const configuration = { baseURL: `${app.svc.url}/v1` }
+  const model = new ChatOpenAI({ apiKey: app.token, model: 'mock-1', configuration }).bindTools([weather])
+  let streamed: unknown
+  for await (const chunk of await model.stream('Well?')) streamed = chunk.tool_calls?.[0] ?? streamed
+
+  expect((await model.invoke('Well?')).tool_calls).toMatchObject([{ name: 'weather', args: { place: 'Jena' } }])
+  expect(streamed).toMatchObject({ name: 'weather', args: { place: 'Jena' } })
+})
+
+test('the demo model calls a function by its name, answers in JSON and stops where it is told to', async () => {
+  await using svc = await startApp()
+  const demo = new OpenAI({ apiKey: (await svc.user()).token, baseURL: `${svc.url}/v1` })
+  const ask = async (more: object = {}, told = messages) =>
+    (await demo.chat.completions.create({ model: 'demo', messages: told, ...more })).choices[0]
+  const format = { type: 'json_schema', json_schema: { name: 'place', schema } }
+  const called = await ask({ tools: [weather] })
+  const result = { role: 'tool' as const, tool_call_id: `${called?.message.tool_calls?.[0]?.id}`, content: 'Rain' }
+
+  expect(called).toMatchObject({
+    finish_reason: 'tool_calls',
+    message: { tool_calls: [{ function: { name: 'weather', arguments: '{"place":"demo"}' } }] },
+  })
+  expect(called && (await ask({ tools: [weather] }, [...messages, called.message, result]))?.message.content).toContain(
+    'A tool answered: Rain',
+  )
+  expect((await ask({ response_format: format }))?.message.content).toBe('{"place":"demo"}')
+  expect((await ask({ stop: [' not an AI'] }))?.message.content).toBe('This is the demo model of svc,')
+  expect(await ask({ max_tokens: 3 })).toMatchObject({ finish_reason: 'length', message: { content: 'This is the' } })
+  expect(await ask()).toEqual(await ask())
+})
