@@ -14,6 +14,9 @@ export interface Blobs {
   list(): AsyncIterable<{ name: string; modifiedAt: Date }>
 }
 
+/** As many bytes as wait for the disk, so that it is given several parts at a time. */
+const BUFFER = 128 * 1024
+
 const NAME = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** Files in folders by the first two characters of their names. The disk library has no way to read a part of a file. */
@@ -26,7 +29,7 @@ export function localBlobs(folder: string): Blobs {
     async put(name, bytes) {
       const path = pathOf(name)
       await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-      const file = createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true })
+      const file = createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true, highWaterMark: BUFFER })
       await pipeline(bytes, file).catch(async (error: unknown) => {
         await rm(path, { force: true })
         throw error

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject } from 'node:crypto'
 import type { ByteRange } from '../../routers/ports/file-store.ts'
 
 /** Plain bytes of a chunk; only the last one may have fewer. */
@@ -18,7 +18,8 @@ const nonceOf = (chunk: number, isLast: boolean): Buffer => {
 }
 
 /** Seals bytes as they come. An empty file is one empty chunk. */
-export async function* sealChunks(key: Buffer, content: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer, void> {
+export async function* sealChunks(bytes: Buffer, content: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer, void> {
+  const key = createSecretKey(bytes)
   const chunk = Buffer.allocUnsafe(CHUNK)
   let filled = 0
   let count = 0
@@ -26,7 +27,7 @@ export async function* sealChunks(key: Buffer, content: AsyncIterable<Uint8Array
     for (let at = 0; at < part.length; ) {
       // What follows shows that a full chunk is not the last.
       if (filled === CHUNK) {
-        yield seal(key, chunk, count++, false)
+        yield* seal(key, chunk, count++, false)
         filled = 0
       }
       const piece = part.subarray(at, at + CHUNK - filled)
@@ -34,15 +35,18 @@ export async function* sealChunks(key: Buffer, content: AsyncIterable<Uint8Array
       filled += piece.length
       at += piece.length
     }
-  yield seal(key, chunk.subarray(0, filled), count, true)
+  yield* seal(key, chunk.subarray(0, filled), count, true)
 }
 
-function seal(key: Buffer, plain: Buffer, chunk: number, isLast: boolean): Buffer {
+/** In two parts: to put them together would copy every file once more. */
+function seal(key: KeyObject, plain: Buffer, chunk: number, isLast: boolean): Buffer[] {
   const cipher = createCipheriv('aes-256-gcm', key, nonceOf(chunk, isLast))
-  return Buffer.concat([cipher.update(plain), cipher.final(), cipher.getAuthTag()])
+  const sealed = cipher.update(plain)
+  cipher.final()
+  return [sealed, cipher.getAuthTag()]
 }
 
-function open(key: Buffer, sealed: Buffer, chunk: number, isLast: boolean): Buffer {
+function open(key: KeyObject, sealed: Buffer, chunk: number, isLast: boolean): Buffer {
   const decipher = createDecipheriv('aes-256-gcm', key, nonceOf(chunk, isLast))
   decipher.setAuthTag(sealed.subarray(-TAG))
   const plain = decipher.update(sealed.subarray(0, -TAG))
@@ -70,10 +74,11 @@ export async function* openChunks(
   { key, bytes, start, end }: Opening,
   sealed: AsyncIterable<Buffer>,
 ): AsyncGenerator<Buffer, void> {
+  const secret = createSecretKey(key)
   let chunk = Math.floor(start / CHUNK)
   for await (const piece of inPieces(sealed)) {
     if (piece.length < TAG) break
-    const plain = open(key, piece, chunk, chunk === lastChunkOf(bytes))
+    const plain = open(secret, piece, chunk, chunk === lastChunkOf(bytes))
     const from = chunk * CHUNK
     yield plain.subarray(Math.max(0, start - from), end + 1 - from)
     chunk++
@@ -81,12 +86,18 @@ export async function* openChunks(
   if (chunk <= Math.floor(end / CHUNK)) throw new Error('a stored file is shorter than it was written')
 }
 
-/** The same bytes, by sealed chunks. */
+/** The same bytes, by sealed chunks; each is overwritten by the next. */
 async function* inPieces(sealed: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
-  let rest: Buffer = Buffer.alloc(0)
-  for await (const part of sealed) {
-    rest = rest.length === 0 ? part : Buffer.concat([rest, part])
-    for (; rest.length >= SEALED; rest = rest.subarray(SEALED)) yield rest.subarray(0, SEALED)
-  }
-  if (rest.length > 0) yield rest
+  const piece = Buffer.allocUnsafe(SEALED)
+  let filled = 0
+  for await (const part of sealed)
+    for (let at = 0; at < part.length; ) {
+      const taken = part.copy(piece, filled, at)
+      filled += taken
+      at += taken
+      if (filled < SEALED) continue
+      yield piece
+      filled = 0
+    }
+  if (filled > 0) yield piece.subarray(0, filled)
 }

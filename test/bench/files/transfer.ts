@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { Pool } from 'undici'
 import { openClient } from '../../kit/postgres-client.ts'
+import { PNG } from '../../kit/rooms/attachments.ts'
 import type { Part } from '../part.ts'
 import type { Figure } from '../realtime.ts'
 import type { SubjectInput } from '../subject.ts'
@@ -15,10 +16,10 @@ const LEAST_SPEED = 0.6
 const MOST_MEMORY = 60
 const base = '/api/svc/v1/attachments'
 
-/** Begins as a PDF does, so that its kind is known, and is nothing that could be read for its text. */
-const file = Buffer.concat([Buffer.from('%PDF-1.7\n'), randomBytes(BYTES)])
+/** Begins as a picture does, so that its kind is known and nobody reads it for its text. */
+const file = Buffer.concat([PNG.subarray(0, PNG.indexOf('IDAT') + 4), randomBytes(BYTES)])
 const form = Buffer.concat([
-  Buffer.from('--b\r\nContent-Disposition: form-data; name="file"; filename="a.pdf"\r\n\r\n'),
+  Buffer.from('--b\r\nContent-Disposition: form-data; name="file"; filename="a.png"\r\n\r\n'),
   file,
   Buffer.from('\r\n--b--\r\n'),
 ])
@@ -46,7 +47,7 @@ export async function* measureTransfer(world: World, rounds: number): AsyncGener
 async function open({ databaseUrl, folder, start }: World): Promise<[Side, Side]> {
   const settings = {
     ...{ DATABASE_URL: databaseUrl, DATA_DIR: `${folder}/data`, PORT: '0', ATTACHMENT_QUOTA: `${1000 * BYTES}` },
-    ...{ UPLOADS_AT_ONCE: `${MANY}`, MAX_FILE_SIZE: `${2 * BYTES}`, ALLOWED_FILE_MIME_TYPES: 'application/pdf' },
+    ...{ UPLOADS_AT_ONCE: `${MANY}`, MAX_FILE_SIZE: `${2 * BYTES}`, ALLOWED_FILE_MIME_TYPES: 'image/png' },
   }
   const subject = await start<SubjectInput>('subject.ts', {
     ...{ settings, temporaryDir: folder, abilities: ['read', 'write'] },
