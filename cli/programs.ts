@@ -1,5 +1,6 @@
 import { defineCommand, type SubCommandsDef } from 'citty'
 import type { CommandContext } from './command-context.ts'
+import { announcement, make, publish } from './commands/announcement.ts'
 import { updateAvatar } from './commands/avatar.ts'
 import { completion } from './commands/completion.ts'
 import { deprecations } from './commands/deprecations.ts'
@@ -46,6 +47,7 @@ export const svc: Program = {
     settings: settings(context),
     migrate: migrate(context),
     restored: restored(context),
+    announcement: announcement(context),
     'migration:make': makeMigration(context),
     completion: completion(context, 'svc', () => svc.commands(context)),
   }),
@@ -59,6 +61,8 @@ export const svcConsole: Program = {
     'app:token': token(context),
     'app:removeuser': removeUser(context),
     'hawki:update-avatar': updateAvatar(context),
+    'announcement:make': make(context),
+    'announcement:publish': publish(context),
     completion: completion(context, 'svc-console', () => svcConsole.commands(context)),
   }),
 }

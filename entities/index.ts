@@ -36,6 +36,7 @@ import { RoomKey, RoomKeyEpoch } from './rooms/room-key.ts'
 import { RoomMember } from './rooms/room-member.ts'
 import { RoomMessage } from './rooms/room-message.ts'
 import { RoomReadMark } from './rooms/room-read-mark.ts'
+import { Announcement, AnnouncementReceipt, AnnouncementTarget } from './system/announcement.ts'
 import { DeprecatedCall } from './system/deprecated-call.ts'
 
 /** Every table. */
@@ -82,4 +83,7 @@ export const entities = [
   ExtAppCredential,
   ExtAppLink,
   ExtAppConnectRequest,
+  Announcement,
+  AnnouncementTarget,
+  AnnouncementReceipt,
 ]

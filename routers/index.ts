@@ -34,6 +34,7 @@ import { roomKeysRouter } from './rooms/room-keys.ts'
 import { roomMembersRouter } from './rooms/room-members.ts'
 import { roomMessagesRouter } from './rooms/room-messages.ts'
 import { roomsRouter } from './rooms/rooms.ts'
+import { announcementsRouter } from './system/announcements/announcements.ts'
 import { configsRouter } from './system/configs.ts'
 import { connectionsRouter } from './system/connections.ts'
 import { deprecationsRouter } from './system/deprecations.ts'
@@ -52,6 +53,7 @@ export const appRouter = router({
   aiProviders: aiProvidersRouter,
   aiToolCapabilities: aiToolCapabilitiesRouter,
   aiTools: aiToolsRouter,
+  announcements: announcementsRouter,
   attachments: attachmentsRouter,
   changeLog: changeLogRouter,
   configs: configsRouter,

@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import type { FastifyBaseLogger } from 'fastify'
 import type { ReachedLimit } from '../entities/ai/usage-notice.sql.ts'
 import manifest from '../package.json' with { type: 'json' }
@@ -17,9 +18,12 @@ import { letGoOfAttachments } from '../routers/rooms/attachments/remove.ts'
 import { letGoOfRooms } from '../routers/rooms/erase-member.ts'
 import { noteProfile } from '../routers/rooms/note-profile.ts'
 import { askForNewKeysOf } from '../routers/rooms/require-rekey.ts'
+import { acceptPolicy } from '../routers/system/announcements/accept-policy.ts'
+import { requireAcceptance } from '../routers/system/announcements/require-acceptance.ts'
 import { createGateway } from './ai/gateway.ts'
 import { followChanges } from './changes.ts'
 import { readModelConfig } from './config/ai-config.ts'
+import { announcementTexts } from './config/announcement-texts.ts'
 import { loadExtensions } from './config/extensions.ts'
 import { loadFrontendMigrations } from './config/frontend-migrations.ts'
 import { loadLabels } from './config/labels.ts'
@@ -145,7 +149,10 @@ const healthOf = (env: Env, { sql }: Database, kv: KeyValueStore, temporaryDir?:
 })
 
 /** What is read anew each time it is asked for. */
-const filesOf = (env: Env): Pick<Services, 'frontendMigrations' | 'limitsConfig' | 'modelConfig'> => ({
+const filesOf = (
+  env: Env,
+): Pick<Services, 'announcementText' | 'frontendMigrations' | 'limitsConfig' | 'modelConfig'> => ({
+  announcementText: announcementTexts(env.ANNOUNCEMENTS ?? join(env.DATA_DIR, 'announcements'), env.APP_LOCALE),
   frontendMigrations: () => loadFrontendMigrations(env.FRONTEND_MIGRATIONS),
   limitsConfig: () => readLimits(env.LIMITS, env.variables),
   modelConfig: () => readModelConfig(env.AI_CONFIG, env.variables, { demo: env.NODE_ENV !== 'production' }),
@@ -158,6 +165,8 @@ function listen(hooks: HookRegistry): HookRegistry {
   hooks.on('user-keys-changed', askForNewKeysOf)
   hooks.on('user-keys-changed', noteProfile)
   hooks.on('user-profile-changed', noteProfile)
+  hooks.on('user-registered', acceptPolicy)
+  hooks.on('user-acting', requireAcceptance())
   return hooks
 }
 

@@ -2,9 +2,11 @@ import type { FastifyInstance } from 'fastify'
 import type { Context } from '../../routers/core/context.ts'
 import { type Api, createCaller } from '../../routers/index.ts'
 import { entityTag, isKnown } from '../http/conditional.ts'
+import { failureOf } from '../http/failure.ts'
 import type { ContextOf } from '../http/procedures.ts'
 import { sendFile } from '../http/send-file.ts'
 import { type Page, type Translate, translator } from './layout.ts'
+import { announcementBody, announcementList } from './pages/announcements.ts'
 import { handshakeBody, unlockBody } from './pages/keys.ts'
 import { profileBody } from './pages/profile.ts'
 import { type Arrival, loginBody, logoutBody, registerBody } from './pages/sign-in.ts'
@@ -55,11 +57,17 @@ const views: Record<Visit['view'], Write> = {
     module: 'login',
     body: loginBody(translate, login, query, baseUrl),
   }),
-  register: (translate) => ({ title: translate('page.register.title'), body: registerBody(translate) }),
-  handshake: (translate, { mayPaste }) => ({
+  async register(translate, _, { ctx }) {
+    const policy = await latestPolicy(ctx)
+    return {
+      title: translate('page.register.title'),
+      body: registerBody(translate, policy && announcementBody(policy)),
+    }
+  },
+  handshake: async (translate, { mayPaste }, { ctx }) => ({
     title: translate('page.handshake.title'),
     module: 'handshake',
-    body: handshakeBody(translate, mayPaste),
+    body: handshakeBody(translate, mayPaste, await latestPolicy(ctx)),
   }),
   unlock: (translate, { mayPaste }) => ({
     title: translate('page.unlock.title'),
@@ -67,12 +75,32 @@ const views: Record<Visit['view'], Write> = {
     body: unlockBody(translate, mayPaste),
   }),
   async profile(translate, { mayMakeTokens: tokens, mayPaste: paste, maxPictureBytes: pictureBytes }, { ctx }) {
-    const { canChange: password } = await createCaller(ctx).password.state()
-    const body = profileBody(translate, { tokens, password, paste, pictureBytes })
+    const api = createCaller(ctx)
+    const { canChange: password } = await api.password.state()
+    const pending = await pendingTexts(api)
+    const body = profileBody(translate, announcementList(translate, pending), { tokens, password, paste, pictureBytes })
     return { title: translate('page.profile.title'), module: 'profile', body, wide: true }
   },
   logout: (translate) => ({ title: translate('page.logout.title'), module: 'logout', body: logoutBody(translate) }),
 }
+
+/** As many announcements as a page shows at once. */
+const SHOWN = 5
+
+const pendingTexts = async ({ announcements }: Api) => {
+  const pending = (await announcements.pending()).slice(0, SHOWN)
+  const texts = await Promise.all(pending.map(({ id }) => unlessMissing(announcements.read({ id }))))
+  return texts.filter((text) => text !== undefined)
+}
+
+const latestPolicy = (ctx: Context) => unlessMissing(createCaller(ctx).announcements.latestPolicy())
+
+/** Undefined for an announcement that is not there, or whose text is missing. */
+const unlessMissing = <T>(reading: Promise<T>): Promise<T | undefined> =>
+  reading.catch((error: unknown) => {
+    if (failureOf(error).code === 'not_found') return undefined
+    throw error
+  })
 
 async function servePictures(app: FastifyInstance, contextOf: ContextOf): Promise<void> {
   for (const [path, of] of [

@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import type { ReachedLimit } from '../../entities/ai/usage-notice.sql.ts'
+import type { Sql } from '../../entities/sql/statement.ts'
 import type { HealthResult } from '../ports/health.ts'
 import type { RateLimitStatus } from '../ports/rate-limiter.ts'
 import type { LimitLeft } from '../ports/usage-ledger.ts'
@@ -42,6 +43,12 @@ export interface Erasing {
   files: string[]
 }
 
+/** An announcement, and which text of it. */
+export interface AcceptedPolicy {
+  id: number
+  version: string
+}
+
 /** A person of whom others see something new, in a transaction that holds the person. */
 export interface ChangedPerson {
   userId: number
@@ -64,12 +71,16 @@ export interface Hooks {
     userId?: number | undefined
     hints: ResponseHints
   }
+  /** Somebody gets their first keys, in a transaction, and has accepted the policy that was shown to them, if one was. */
+  'user-registered': { userId: number; em: EntityManager; policy: AcceptedPolicy | undefined }
   /** Somebody is about to be erased, in a transaction: what refers to them in other ways than by a column is let go of first. */
   'user-erasing': Erasing
   /** What was wrapped for the public key that a person had is of no use to them any more. */
   'user-keys-changed': ChangedPerson
   /** Others see another name, picture, text or public key of a person. */
   'user-profile-changed': ChangedPerson
+  /** Somebody is about to write, or to ask a model. */
+  'user-acting': { userId: number; sql: Sql }
   'health-check': { results: Map<string, HealthResult> }
   'usage-limit-reached': ReachedLimit
 }

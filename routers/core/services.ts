@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import type { ReadInBatches, Sql } from '../../entities/sql/statement.ts'
+import type { ReadAnnouncementText } from '../ports/announcement-texts.ts'
 import type { ChangeBus } from '../ports/change-bus.ts'
 import type { ChangeStreams } from '../ports/change-streams.ts'
 import type { ConnectRequests } from '../ports/connect-requests.ts'
@@ -54,6 +55,7 @@ export interface Services {
   toolServers: ToolServers
   modelConfig: () => Promise<ModelConfig>
   limitsConfig: () => Promise<LimitsConfig>
+  announcementText: ReadAnnouncementText
   frontendMigrations: () => Promise<ReadonlyMap<string, FrontendMigrationFile>>
   usageLedger: UsageLedger
   jobQueue: JobQueue

@@ -100,13 +100,25 @@ function assertAble({ callerContext: { current } }: Context, needed: Ability | u
  */
 function allow<Known extends object = object>(callers: Access['callers'], how: Omit<Access, 'callers'> = {}) {
   const access: Access = { callers, ...how }
+  const { ability } = access
   return t.procedure.meta({ access }).use(async ({ ctx, getRawInput, next }) => {
     assertMayCall(ctx, access)
     assertRawInput(await getRawInput())
+    if (ability === 'write' || ability === 'ai') await announceActing(ctx)
     const result = await next({ ctx: { caller: ctx.callerContext.current } as unknown as Known })
     if (!result.ok) throw unavailableOr(result.error)
     return result
   })
+}
+
+/** Listeners may refuse it. */
+async function announceActing({
+  callerContext: { current },
+  origin,
+  services: { hooks, sql },
+}: Context): Promise<void> {
+  if (origin === 'wire' && current.type === 'user')
+    await hooks.settle('user-acting', { userId: current.person.id, sql })
 }
 
 type User = { caller: CallerOf<'user'> }

@@ -17,6 +17,7 @@ import { distinctSlots, keychainEntry, passkeyBackup } from './keychain.ts'
 import { withinQuota } from './keychain-quota.ts'
 import { publicKey } from './public-key.ts'
 import { callerOfUser } from './session-caller.ts'
+import { resourceId } from './user-selector.ts'
 
 /** Without these nobody could tell a right passkey from a wrong one, or read what was sent. */
 const needed = ['public_key', 'private_key'] as const
@@ -31,7 +32,12 @@ const firstKeychain = z
     'must have one public_key and one private_key',
   )
 
-const firstKeys = z.strictObject({ publicKey, keychain: firstKeychain, passkeyBackup })
+const policy = z.strictObject({
+  id: resourceId,
+  version: z.string().regex(/^[0-9a-f]{64}$/, 'must be the version of a text'),
+})
+
+const firstKeys = z.strictObject({ publicKey, keychain: firstKeychain, passkeyBackup, policy: policy.optional() })
 type FirstKeys = z.output<typeof firstKeys>
 
 export const registrationRouter = router({
@@ -48,6 +54,7 @@ export const registrationRouter = router({
       const quota = ctx.services.settings.keychain
       await changing(ctx, async (em, changes) => {
         const user = await keep(em, caller, session, { ...input, quota })
+        await ctx.services.hooks.settle('user-registered', { userId: user.id, em, policy: input.policy })
         // Whoever made keys before may be in rooms, and can open none of them now.
         await ctx.services.hooks.settle('user-keys-changed', { userId: user.id, em, changes })
       }).catch(translateConstraintError)

@@ -2,6 +2,7 @@ import multipart from '@fastify/multipart'
 import type { FastifyInstance } from 'fastify'
 import { readOlderBodies } from '../../http/json-text.ts'
 import type { FacadeOptions } from '../../http/procedures.ts'
+import { announcements } from './announcements.ts'
 import { conversations } from './conversations.ts'
 import { invitations } from './invitations.ts'
 import { rooms } from './rooms.ts'
@@ -13,5 +14,5 @@ export async function olderRequests(app: FastifyInstance, options: FacadeOptions
   readOlderBodies(app)
   app.addHook('preHandler', translateIds(options.contextOf))
   await app.register(multipart)
-  for (const part of [conversations, rooms, invitations]) await app.register(part, options)
+  for (const part of [announcements, conversations, rooms, invitations]) await app.register(part, options)
 }

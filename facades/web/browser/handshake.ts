@@ -20,7 +20,9 @@ onSubmit(translate, 'handshake', async () => {
   if (passkey !== entered('repeat')) throw new PageError('page.handshake.differ')
   if (!salts || !userinfo) throw new PageError('page.error')
   const { handshake, backupCode, key } = await firstKeys(passkey, userinfo.username, salts)
-  const { redirectUri } = await ask<{ redirectUri: string }>('POST', '/handshake', handshake)
+  const { policy: id, version } = element('handshake').dataset
+  const body = { ...handshake, ...(id && version && { policy: { id: Number(id), version } }) }
+  const { redirectUri } = await ask<{ redirectUri: string }>('POST', '/handshake', body)
   await keep(ownerOf(await resource<Connection>(`connections/${brand}`)), key)
   element<HTMLAnchorElement>('on').href = redirectUri
   document.querySelector('h1')?.replaceChildren(translate('page.handshake.codeTitle'))

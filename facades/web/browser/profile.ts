@@ -6,6 +6,7 @@ import { element, entered, onSubmit } from './form.ts'
 import { go } from './go.ts'
 import { find, forget } from './keystore.ts'
 import { showAbout } from './profile/about.ts'
+import { offerAnnouncements } from './profile/announcements.ts'
 import { showLimits } from './profile/limits.ts'
 import { offerPasswordChange } from './profile/password.ts'
 import { showSessions } from './profile/sessions.ts'
@@ -20,6 +21,7 @@ const { connection, translate } = await boot()
 const { userinfo, salts } = connection
 
 element('locked').hidden = (await find(ownerOf(connection))) !== undefined
+offerAnnouncements(translate)
 showAbout(translate, connection)
 offerPasswordChange(translate)
 

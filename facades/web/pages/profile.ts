@@ -11,7 +11,8 @@ interface Allowed {
   pictureBytes: number
 }
 
-export const profileBody = (translate: Translate, allowed: Allowed): Html => html`
+export const profileBody = (translate: Translate, announcements: Html, allowed: Allowed): Html => html`
+${announcements}
 <p id="locked" class="notice" hidden>${translate('page.profile.locked')} <a href="/handshake">${translate('page.profile.unlock')}</a></p>
 ${section('about', translate('page.profile.aboutTitle'), aboutForm(translate, allowed.pictureBytes))}
 ${section('tokens', translate('page.profile.tokensTitle'), allowed.tokens ? tokenForms(translate) : html`<p id="tokens-off">${translate('page.profile.tokensOff')}</p>`)}

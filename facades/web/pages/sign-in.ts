@@ -55,10 +55,11 @@ function elsewhereLink(translate: Translate, { redirectUri }: Arrival): Html {
   return html`<p class="actions"><a class="button" href="/req/login${search}">${translate('page.login.oidc')}</a></p>`
 }
 
-export const registerBody = (translate: Translate): Html => html`
+/** With the newest policy where there is one, else with what is always asked for. */
+export const registerBody = (translate: Translate, policy: Html | undefined): Html => html`
 <p>${translate('page.register.intro')}</p>
 <h2>${translate('page.register.policyTitle')}</h2>
-<p>${translate('page.register.policy')}</p>
+${policy ?? html`<p>${translate('page.register.policy')}</p>`}
 <p class="actions"><a class="button" href="/handshake">${translate('page.register.submit')}</a></p>`
 
 export const logoutBody = (translate: Translate): Html => html`

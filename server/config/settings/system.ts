@@ -48,5 +48,11 @@ export const systemShape = {
     .transform((day) => new Date(day))
     .optional()
     .describe('Day on which deprecated routes go, which their answers then announce'),
+  ANNOUNCEMENTS: z
+    .string()
+    .optional()
+    .describe(
+      'Folder with the texts of announcements, one folder for each; `announcements` in the data folder when absent',
+    ),
   FRONTEND_MIGRATIONS: z.string().optional().describe('Folder with the files of frontend migrations'),
 }

@@ -1,0 +1,76 @@
+import { join } from 'node:path'
+import { defineCommand } from 'citty'
+import { z } from 'zod'
+import { announcementTypes } from '../../entities/system/announcement.ts'
+import { makeAnnouncement } from '../../server/config/announcement-texts.ts'
+import { readEnv } from '../../server/config/env.ts'
+import { type CommandContext, json } from '../command-context.ts'
+import { parseFlag } from '../prompts.ts'
+import { table } from '../table.ts'
+
+const title = z.string().trim().min(1, 'must not be empty').max(200)
+
+export const announcement = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'What people should read, and what they must accept' },
+    subCommands: { make: make(context), publish: publish(context), list: list(context) },
+  })
+
+export const make = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Write the files of a new announcement, one for each language, to be edited and published' },
+    args: { title: { type: 'positional', required: false, description: 'Its title' }, json },
+    async run({ args }) {
+      const given = await context.prompts.text({ flag: 'TITLE', given: args.title, message: 'Title', schema: title })
+      const env = readEnv(context.env)
+      const record = await makeAnnouncement(env.ANNOUNCEMENTS ?? join(env.DATA_DIR, 'announcements'), given)
+      context.print({ record, text: `Written: ${record.files.join(', ')}. Publish it as ${record.view}.` })
+    },
+  })
+
+export const publish = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Show an announcement to everybody, or to some' },
+    args: {
+      title: { type: 'positional', required: false, description: 'Its title' },
+      view: { type: 'positional', required: false, description: 'The folder of its texts' },
+      type: { type: 'string', description: `${announcementTypes.join(', ')}; info when absent` },
+      force: { type: 'boolean', description: 'People must accept it before they write or ask a model' },
+      users: { type: 'string', description: 'Usernames with commas between; everybody when absent' },
+      anchor: { type: 'string', description: 'The event of the front end at which it is shown, such as FileUpload' },
+      start: { type: 'string', description: 'From when on, such as 2026-01-31T08:00:00Z; now when absent' },
+      expire: { type: 'string', description: 'Until when; for ever when absent' },
+      json,
+    },
+    async run({ args }) {
+      const { prompts: ask } = context
+      const input = {
+        title: await ask.text({ flag: 'TITLE', given: args.title, message: 'Title', schema: title }),
+        view: await ask.text({
+          flag: 'VIEW',
+          given: args.view,
+          message: 'Folder of its texts',
+          schema: z.string().min(1),
+        }),
+        ...(args.type !== undefined && { type: parseFlag(z.enum(announcementTypes), args.type, '--type') }),
+        force: args.force ?? false,
+        ...(args.users !== undefined && { users: args.users.split(',').map((name) => name.trim()) }),
+        anchor: args.anchor,
+        start: args.start,
+        expire: args.expire,
+      }
+      const record = await context.open(({ host }) => host.announcements.publish(input))
+      const people = record.people === null ? 'everybody' : `${record.people} people`
+      context.print({ record, text: `Published for ${people}, with the id ${record.id}.` })
+    },
+  })
+
+const list = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'List the announcements with how many people have seen and accepted each' },
+    args: { json },
+    async run() {
+      const record = await context.open(({ host }) => host.announcements.list())
+      context.print({ record, text: table(record, 'There are no announcements.') })
+    },
+  })

@@ -1,0 +1,88 @@
+import { isoTime, statement } from '../sql/statement.ts'
+import type { AnnouncementType } from './announcement.ts'
+
+export interface AnnouncementRow {
+  id: number
+  title: string
+  view: string
+  type: AnnouncementType
+  isForced: boolean
+  isGlobal: boolean
+  anchor: string | null
+  startsAt: string
+  expiresAt: string | null
+}
+
+const columns = `a.id, a.title, a.view, a.type, a.is_forced as "isForced", a.is_global as "isGlobal", a.anchor,
+    ${isoTime('a.starts_at')} as "startsAt", ${isoTime('a.expires_at')} as "expiresAt"`
+
+const isActive = 'a.starts_at <= now() and (a.expires_at is null or a.expires_at > now())'
+
+const isFor = (user: string) => `(a.is_global or exists (
+    select from announcement_targets t where t.announcement_id = a.id and t.user_id = ${user}))`
+
+const isAccepted = (user: string) => `exists (
+    select from announcement_receipts r
+     where r.announcement_id = a.id and r.user_id = ${user} and r.accepted_at is not null)`
+
+/** Values: the user's id. Those that are still to be accepted; the oldest first, and no more than anybody reads. */
+export const listPendingAnnouncements = statement<AnnouncementRow>(
+  'list-pending-announcements',
+  `select ${columns} from announcements a
+    where ${isActive} and ${isFor('$1')} and not ${isAccepted('$1')} order by a.id limit 100`,
+)
+
+/** Values: the id of an announcement and the user's. */
+export const findAnnouncement = statement<AnnouncementRow>(
+  'find-announcement',
+  `select ${columns} from announcements a where a.id = $1 and ${isActive} and ${isFor('$2')}`,
+)
+
+/** The newest one for everybody. */
+export const findLatestPolicy = statement<AnnouncementRow>(
+  'find-latest-policy',
+  `select ${columns} from announcements a
+    where ${isActive} and a.type = 'policy' and a.is_global order by a.starts_at desc, a.id desc limit 1`,
+)
+
+/** Values: the id of an announcement and the user's. The first time is kept. */
+export const markAnnouncementSeen = statement<{ id: number }>(
+  'mark-announcement-seen',
+  `insert into announcement_receipts (announcement_id, user_id)
+   select a.id, $2 from announcements a where a.id = $1 and ${isActive} and ${isFor('$2')}
+   on conflict (user_id, announcement_id) do update set seen_at = announcement_receipts.seen_at
+   returning announcement_id as id`,
+)
+
+/** Values: the id of an announcement, the user's, and the version of the text. What was accepted first is kept. */
+export const markAnnouncementAccepted = statement<{ id: number }>(
+  'mark-announcement-accepted',
+  `insert into announcement_receipts (announcement_id, user_id, accepted_at, version)
+   select a.id, $2, now(), $3 from announcements a where a.id = $1 and ${isActive} and ${isFor('$2')}
+   on conflict (user_id, announcement_id) do update
+     set accepted_at = coalesce(announcement_receipts.accepted_at, excluded.accepted_at),
+         version = coalesce(announcement_receipts.version, excluded.version)
+   returning announcement_id as id`,
+)
+
+/** The ids of those that people must accept before they write. */
+export const listForcedAnnouncements = statement<{ id: number }>(
+  'list-forced-announcements',
+  `select a.id from announcements a where a.is_forced and a.anchor is null and ${isActive} order by a.id`,
+)
+
+/** Values: the user's id. The first that they must accept and have not. */
+export const findUnacceptedAnnouncement = statement<{ id: number }>(
+  'find-unaccepted-announcement',
+  `select a.id from announcements a
+    where a.is_forced and a.anchor is null and ${isActive} and ${isFor('$1')} and not ${isAccepted('$1')}
+    order by a.id limit 1`,
+)
+
+/** All there are, with how many have seen and accepted each; the newest first. */
+export const listAnnouncements = statement<AnnouncementRow & { seen: number; accepted: number }>(
+  'list-announcements',
+  `select ${columns}, count(r.user_id)::int as seen, count(r.accepted_at)::int as accepted
+     from announcements a left join announcement_receipts r on r.announcement_id = a.id
+    group by a.id order by a.id desc limit 1000`,
+)

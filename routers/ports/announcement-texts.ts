@@ -1,0 +1,15 @@
+import type { Locale } from './locales.ts'
+
+/** A text of an announcement, in Markdown. */
+export interface AnnouncementText {
+  locale: Locale
+  text: string
+  /** Its SHA-256 in hexadecimal digits: another text is another version. */
+  version: string
+}
+
+/** The text of an announcement in a language, or else in another one that it has; undefined where it has none. */
+export type ReadAnnouncementText = (view: string, locale: string) => Promise<AnnouncementText | undefined>
+
+/** The name of the folder of its texts. */
+export const viewPattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,119}$/

@@ -1,0 +1,40 @@
+import { LRUCache } from 'lru-cache'
+import type { Sql } from '../../../entities/sql/statement.ts'
+import { findUnacceptedAnnouncement, listForcedAnnouncements } from '../../../entities/system/announcement.sql.ts'
+import type { Hooks, Listener } from '../../core/hooks.ts'
+import { Problem } from '../../core/problems.ts'
+
+/** How long a forced announcement may be published before it is asked for, in milliseconds. */
+const FRESH_MS = 5000
+const MAX_PEOPLE = 50_000
+
+/**
+ * Refuses people who write, or ask a model, before they have accepted what they must. While nothing is forced it looks into the
+ * database once in a while; of those who have accepted everything it remembers that.
+ */
+export function requireAcceptance(): Listener<Hooks['user-acting']> {
+  const forced = recentlyForced()
+  const accepted = new LRUCache<number, string>({ max: MAX_PEOPLE })
+  return async ({ userId, sql }) => {
+    const all = await forced(sql)
+    if (all === '' || accepted.get(userId) === all) return
+    const [next] = await sql(findUnacceptedAnnouncement, [userId])
+    if (next) throw new Problem('announcement_pending', { meta: { announcement: String(next.id) } })
+    accepted.set(userId, all)
+  }
+}
+
+/** The ids of all forced announcements, read again when they are no longer fresh. */
+function recentlyForced(): (sql: Sql) => Promise<string> {
+  let read: Promise<string> | undefined
+  let readAt = 0
+  return (sql) => {
+    if (read && Date.now() - readAt < FRESH_MS) return read
+    readAt = Date.now()
+    read = sql(listForcedAnnouncements).then((rows) => rows.map(({ id }) => id).join())
+    read.catch(() => {
+      read = undefined
+    })
+    return read
+  }
+}

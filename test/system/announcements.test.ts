@@ -1,0 +1,206 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { addAccount, firstKeys, openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
+import { run } from '../kit/command-line.ts'
+
+let svc: TestApp
+let env: Record<string, string>
+let ada: Awaited<ReturnType<typeof signIn>>
+let bob: Awaited<ReturnType<typeof signIn>>
+
+beforeAll(async () => {
+  svc = await startApp()
+  env = { DATABASE_URL: String(svc.env.DATABASE_URL), DATA_DIR: svc.folder, DATABASE_POOL: '2' }
+  ada = await signIn(svc, 'ada')
+  bob = await signIn(svc, 'bob')
+  return () => svc[Symbol.asyncDispose]()
+})
+
+/** Texts by language, as the folder of an announcement. */
+async function write(view: string, texts: Record<string, string>): Promise<string> {
+  const folder = join(svc.folder, 'announcements', view)
+  await mkdir(folder, { recursive: true })
+  for (const [locale, text] of Object.entries(texts)) await writeFile(join(folder, `${locale}.md`), text)
+  return view
+}
+
+const publish = (...flags: string[]) => run(['announcement', 'publish', ...flags, '--json'], { env })
+
+async function published(...flags: string[]): Promise<number> {
+  const { stdout, stderr } = await publish(...flags)
+  expect(stderr).toBe('')
+  return JSON.parse(stdout).id
+}
+
+const render = (browser: TestBrowser, id: number | string) => browser.send('GET', `/req/announcement/render/${id}`)
+const mark = (browser: TestBrowser, how: 'seen' | 'report', id: number | string) =>
+  browser.send('POST', `/req/announcement/${how}/${id}`)
+
+const JSON_API = { 'content-type': 'application/vnd.api+json', 'sec-fetch-site': 'same-origin' }
+
+/** Nothing of one test is there for the next. */
+const withdraw = () => svc.rows('delete from announcements')
+
+test('a new announcement has a file for each language, and is shown once it is published', async () => {
+  const made = await run(['announcement', 'make', 'Maintenance: Sunday!', '--json'], { env })
+  const { view, files } = JSON.parse(made.stdout)
+
+  expect(view).toMatch(/^\d{14}-maintenance-sunday$/)
+  expect(files.map((file: string) => file.slice(-8))).toEqual(['de_DE.md', 'en_US.md'])
+  expect(await readFile(files[1], 'utf8')).toContain('# Maintenance: Sunday!')
+  const id = await published('Maintenance', view, '--type', 'news')
+  expect((await render(ada.browser, id)).body).toMatchObject({
+    success: true,
+    view: expect.stringContaining('# Maint'),
+  })
+  const list = await run(['announcement', 'list', '--json'], { env })
+  expect(JSON.parse(list.stdout)).toMatchObject([{ id, title: 'Maintenance', type: 'news', seen: 0, accepted: 0 }])
+  await withdraw()
+})
+
+test('an announcement for some is there for them alone, and one for nobody who is known is refused', async () => {
+  const view = await write('some', { en_US: 'For Ada.' })
+  const id = await published('Only Ada', view, '--users', 'ADA')
+
+  expect((await render(ada.browser, id)).body).toEqual({ success: true, view: 'For Ada.' })
+  expect([(await render(bob.browser, id)).status, (await render(bob.browser, id)).text]).toEqual([
+    404,
+    'Announcement not found or unauthorized',
+  ])
+  expect(await mark(bob.browser, 'report', id)).toMatchObject({ status: 400, body: { success: false } })
+  expect((await render(openBrowser(svc.url), id)).status).toBe(401)
+  expect(await mark(openBrowser(svc.url), 'seen', id)).toMatchObject({ status: 401 })
+  const nobody = await publish('Nobody', view, '--users', 'ada,nobody')
+  expect(JSON.parse(nobody.stdout)).toMatchObject({ error: { message: '--users names nobody there is: nobody.' } })
+  expect(await svc.rows('select title from announcements')).toEqual([{ title: 'Only Ada' }])
+  await withdraw()
+})
+
+test('what was seen is still pending, and what was accepted is not, with its first time and the version of its text', async () => {
+  const id = await published('News', await write('news', { en_US: 'First text' }))
+  const pending = async () => {
+    const answer = await svc.send('GET', '/trpc/announcements.pending', { token: ada.token })
+    return ((await answer.json()) as { result: { data: unknown } }).result.data
+  }
+
+  expect(await mark(ada.browser, 'seen', id)).toMatchObject({
+    status: 200,
+    body: { success: true, message: 'Announcement marked as seen' },
+  })
+  expect(await pending()).toMatchObject([{ id: String(id), title: 'News', type: 'info', isForced: false }])
+  expect((await mark(ada.browser, 'report', id)).body).toMatchObject({ message: 'Announcement marked as accepted' })
+  const receipts = () => svc.rows('select user_id, seen_at, accepted_at, version from announcement_receipts')
+  const first = await receipts()
+  await write('news', { en_US: 'Second text' })
+  await mark(ada.browser, 'report', id)
+
+  expect(await pending()).toEqual([])
+  expect(first).toMatchObject([
+    { user_id: ada.id, accepted_at: expect.any(String), version: expect.stringMatching(/^\w{64}$/) },
+  ])
+  expect(await receipts()).toEqual(first)
+  await withdraw()
+})
+
+test('an announcement is there from its start until its end, and its times must be in order', async () => {
+  const view = await write('times', { en_US: 'When?' })
+  const before = await published('Later', view, '--start', '2999-01-01T00:00:00Z')
+  const after = await published('Over', view, '--start', '2020-01-01T00:00:00Z', '--expire', '2020-01-02T00:00:00Z')
+
+  expect([(await render(ada.browser, before)).status, (await render(ada.browser, after)).status]).toEqual([404, 404])
+  for (const [says, ...flags] of [
+    ['--expire must be later', '--start', '2030-01-02T00:00:00Z', '--expire', '2030-01-01T00:00:00Z'],
+    ['must be a time', '--start', 'tomorrow'],
+    ['--type', '--type', 'rumour'],
+    ['must be the name of an event', '--anchor', 'a b'],
+  ] as const)
+    expect(await publish('Wrong', view, ...flags)).toMatchObject({ exitCode: 2, stdout: expect.stringContaining(says) })
+  expect((await publish('Wrong', '../../etc')).exitCode).toBe(2)
+  expect((await publish('Wrong', 'nothing-there')).stdout).toContain('has no text')
+  for (const id of ['0', '-1', '1e9', '999999999999', 'x', '%00'])
+    expect((await render(ada.browser, id)).status, id).toBe(404)
+  await withdraw()
+})
+
+test('the newest policy for everybody is the latest, in the language of who asks or another that it has', async () => {
+  const old = await write('old', { en_US: 'Old rules', de_DE: 'Alte Regeln' })
+  const fresh = await write('fresh', { en_US: 'New rules' })
+  await published('Old', old, '--type', 'policy')
+  await published('Fresh', fresh, '--type', 'policy', '--force')
+  await published('For Bob', old, '--type', 'policy', '--users', 'bob')
+  const guest = openBrowser(svc.url)
+  const latest = await guest.send('GET', '/req/announcement/fetchLatestPolicy', {
+    headers: { 'x-app-locale': 'de_DE' },
+  })
+
+  expect([latest.status, latest.body]).toMatchObject([
+    200,
+    {
+      success: true,
+      announcement: { title: 'Fresh', type: 'policy', is_forced: true, is_global: true },
+      view: 'New rules',
+    },
+  ])
+  await withdraw()
+  expect(await guest.send('GET', '/req/announcement/fetchLatestPolicy')).toMatchObject({
+    status: 404,
+    body: { success: false, message: 'Failed to fetch latest policy' },
+  })
+})
+
+describe('a forced announcement', () => {
+  test('a forced announcement keeps people from writing and asking until they accept it, and programs are told so by a code', async () => {
+    await using own = await startApp()
+    const text = join(own.folder, 'announcements', 'rules')
+    await mkdir(text, { recursive: true })
+    await writeFile(join(text, 'en_US.md'), 'Be kind.')
+    const { browser, token } = await signIn(own, 'ada')
+    const forced = { title: 'Rules', view: 'rules', force: true }
+    await own.host.announcements.publish({ ...forced, anchor: 'FileUpload' })
+    const { id } = await own.host.announcements.publish({ ...forced, type: 'policy' })
+    const room = { data: { type: 'rooms', attributes: { name: 'Chess' } } }
+    const write = () => browser.send('POST', '/api/svc/v1/rooms', { body: room, headers: JSON_API })
+    const question = { payload: { model: 'demo', messages: [{ role: 'user', content: { text: 'Hello' } }] } }
+    const ask = () => own.send('POST', '/api/ai-req', { token, body: question })
+
+    expect(await write()).toMatchObject({
+      status: 403,
+      body: { errors: [{ code: 'announcement_pending', meta: { announcement: String(id) } }] },
+    })
+    const refused = await ask()
+    expect([refused.status, await refused.json()]).toMatchObject([
+      403,
+      { success: false, code: 'announcement_pending' },
+    ])
+    expect((await browser.send('GET', '/api/svc/v1/connections/svc')).status).toBe(200)
+    expect((await browser.send('GET', '/profile')).text).toContain('Be kind.')
+    await mark(browser, 'report', id)
+    expect([(await write()).status, (await ask()).status]).toEqual([201, 200])
+    const [found] = await own.rows<{ n: number }>('select count(*)::int as n from usage_records')
+    expect(found?.n).toBe(1)
+  })
+})
+
+test('who registers sees the policy, with its tags as text, and their acceptance is kept with its version', async () => {
+  const view = await write('policy', { en_US: '# Rules\n\n<script>alert(1)</script>\n\n[CONFIRM](Yes)' })
+  const id = await published('Policy', view, '--type', 'policy')
+  await addAccount(svc, 'cleo', { known: false })
+  const browser = openBrowser(svc.url)
+  await browser.login('cleo')
+  const page = await browser.send('GET', '/register')
+  const { text } = await browser.send('GET', '/handshake')
+  const [, policy, version] = /data-policy="(\d+)" data-version="(\w{64})"/.exec(text) ?? []
+
+  expect(page.text).toContain('<h1>Rules</h1>')
+  expect(page.text).toContain('&lt;script&gt;')
+  expect(page.text).not.toContain('CONFIRM')
+  expect(Number(policy)).toBe(id)
+  const done = await browser.send('POST', '/handshake', { body: { ...firstKeys(), policy: { id, version } } })
+  expect(done.status).toBe(200)
+  expect(
+    await svc.rows('select version, accepted_at from announcement_receipts where announcement_id = $1', [id]),
+  ).toEqual([{ version, accepted_at: expect.any(String) }])
+  await withdraw()
+})
