@@ -14,7 +14,8 @@ const RETRY_SOON_SECONDS = 2
 /** Holds the most that a call can take of every limit that applies; refuses what does not fit. */
 export async function holdFor(ctx: Asking, asked: ModelCall): Promise<Hold> {
   const { person, token } = ctx.caller
-  const { model, inputTokens: input } = asked
+  const { model } = asked
+  const input = Math.ceil(asked.inputTokens)
   const output = maxOutputOf(asked, ctx.services.settings.maxOutputTokens)
   const call: UsageCall = {
     userId: person.id,

@@ -63,7 +63,7 @@ export type CallableModel = DeepReadonly<CallableModelRow>
 export interface ModelCall {
   model: CallableModel
   messages: readonly Message[]
-  /** Our estimate of what messages and tools take, in tokens. */
+  /** Our estimate of what messages and tools take, in tokens and parts of one. */
   inputTokens: number
   /** Run by the service. */
   tools: readonly FunctionTool[]

@@ -7,7 +7,7 @@ import type {
   LanguageModelV4ToolResultPart,
 } from '@ai-sdk/provider'
 import { z } from 'zod'
-import { estimateTokens } from '../../routers/catalogue/pricing.ts'
+import { BYTES_A_TOKEN } from '../../routers/catalogue/pricing.ts'
 import type { CallerTool, FunctionTool, ModelCall, ToolChoice } from '../../routers/ports/models.ts'
 import { type CallOptions, callOptions } from './parameters.ts'
 import { parsed, promptOf } from './prompt.ts'
@@ -19,19 +19,19 @@ export class Conversation {
   readonly #call: ModelCall
   readonly #tools: LanguageModelV4FunctionTool[]
   readonly #options: CallOptions
-  #inputTokens: number
+  /** Of what was said and answered since the request. */
+  #addedBytes = 0
 
   constructor(call: ModelCall) {
     this.#call = call
     this.#prompt = promptOf(call.messages)
     this.#tools = [...call.tools.map(declare), ...call.callerTools.map(declareCallers)]
     this.#options = callOptions(call)
-    this.#inputTokens = call.inputTokens
   }
 
   /** Our estimate of what the next request holds. */
   get inputTokens(): number {
-    return this.#inputTokens
+    return Math.ceil(this.#call.inputTokens + this.#addedBytes / BYTES_A_TOKEN)
   }
 
   /** In its last round the model may call no more tools of the service. */
@@ -59,9 +59,8 @@ export class Conversation {
   async runTools(said: Said, signal: AbortSignal): Promise<void> {
     const content = await unlessEnded(Promise.all(said.calls.map((call) => this.#run(call, signal))), signal)
     this.#prompt.push({ role: 'assistant', content: said.prompt }, { role: 'tool', content })
-    const results = content.map(({ output }) => ('value' in output ? output.value : ''))
-    const texts = [...said.calls.map(({ input }) => input), said.text, JSON.stringify(results)]
-    this.#inputTokens += estimateTokens(texts.join(''))
+    const results = content.map(({ output }) => ('value' in output ? JSON.stringify(output.value) : ''))
+    this.#addedBytes += Buffer.byteLength([said.text, ...said.calls.map(({ input }) => input), ...results].join(''))
   }
 
   async #run(

@@ -1,4 +1,4 @@
-import { estimateTokens, tokensOf } from '../../catalogue/pricing.ts'
+import { BYTES_A_TOKEN, estimateTokens, tokensOf } from '../../catalogue/pricing.ts'
 import type { AssistantPart, FilePart, Message, TextPart, ToolResult } from '../../ports/messages.ts'
 import type { AiRequest } from './request.ts'
 
@@ -8,10 +8,10 @@ const IMAGE_TOKENS = 1600
 const PAGE_TOKENS = 1500
 const PAGE_BYTES = 50_000
 
-/** Our estimate of what a request takes of a model's input. */
+/** Our estimate of what a request takes of a model's input, not rounded. */
 export function inputTokensOf({ system = [], messages, tools }: AiRequest): number {
   const said = messages.reduce((sum, { content }: Message) => sum + sumOf(content), sumOf(system))
-  return Math.ceil(said) + (tools.length > 0 ? estimateTokens(JSON.stringify(tools)) : 0)
+  return said + (tools.length > 0 ? estimateTokens(JSON.stringify(tools)) : 0)
 }
 
 const sumOf = (parts: readonly (TextPart | FilePart | AssistantPart | ToolResult)[]): number =>
@@ -23,11 +23,11 @@ function tokensOfPart(part: TextPart | FilePart | AssistantPart | ToolResult): n
     case 'file':
       return tokensOfFile(part)
     case 'tool-call':
-      return Buffer.byteLength(part.input) / 4
+      return Buffer.byteLength(part.input) / BYTES_A_TOKEN
     case 'tool-result':
       return sumOf(part.content)
     default:
-      return Buffer.byteLength(part.text) / 4
+      return Buffer.byteLength(part.text) / BYTES_A_TOKEN
   }
 }
 
