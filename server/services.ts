@@ -190,7 +190,7 @@ function settingsOf(env: Env, appKey: string): Settings {
     allowUserTokenCreation: env.ALLOW_USER_TOKEN_CREATION,
     usageRetentionMonths: env.RETENTION_USAGE_MONTHS,
     aiRequestsPerMinute: env.RATE_LIMIT_AI_PER_MINUTE,
-    statusCheckEvery: env.AI_STATUS_CHECK_EVERY,
+    tools: { approvalTimeout: env.AI_TOOL_APPROVAL_TIMEOUT, statusCheckEvery: env.AI_STATUS_CHECK_EVERY },
     sessionLifetime: env.SESSION_LIFETIME,
     maxOutputTokens: env.LIMITS_MAX_OUTPUT_TOKENS,
     defaultLocale: env.APP_LOCALE,

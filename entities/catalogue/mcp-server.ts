@@ -4,6 +4,8 @@ import { AiTool } from './ai-tool.ts'
 
 export const mcpTransports = ['sse', 'http', 'stdio'] as const
 const approvals = ['never', 'always', 'auto'] as const
+/** Those that can be chosen: nobody can tell from outside which calls would need an approval. */
+export const serverApprovals = ['never', 'always'] as const
 
 /** A server that offers tools over the Model Context Protocol. */
 export const McpServer = defineEntity({

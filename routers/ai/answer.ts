@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type AnswerPart, finishReasons } from '../ports/models.ts'
+import type { ApprovalPart } from './approvals.ts'
 
 /** The answer of a model as a text. */
 export const textAnswer = z.object({ text: z.string().describe('What the model says.') })
@@ -42,8 +43,9 @@ interface UsagePart extends Usage {
   cut?: 'limit'
 }
 
-export type StreamPart = AnswerPart | UsagePart
+export type StreamPart = AnswerPart | ApprovalPart | UsagePart
 
+/** All but questions whether a tool may be called: clients of other protocols would leave them without an answer. */
 export const streamParts = [
   'delta',
   'reasoning',

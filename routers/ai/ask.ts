@@ -9,6 +9,7 @@ import { about, router, userWith } from '../core/trpc.ts'
 import type { Message } from '../ports/messages.ts'
 import type { CallableModel, ModelCall } from '../ports/models.ts'
 import { streamParts, textAnswer, textOf, wholeAnswer } from './answer.ts'
+import { Approvals, answerApproval, approvalAnswer } from './approvals.ts'
 import { holdFor, maxOutputOf } from './hold.ts'
 import { MeteredCall } from './metered-call.ts'
 import { problemsOf } from './request/checks.ts'
@@ -20,13 +21,13 @@ import { toolsOf } from './tools.ts'
 type Asking = Context & { caller: Extract<Caller, { type: 'user' }> }
 
 /** A model the caller may use, asked a question it can take. */
-async function callOf(ctx: Asking, asked: AiRequest): Promise<ModelCall> {
+async function callOf(ctx: Asking, asked: AiRequest, approvals: Approvals): Promise<ModelCall> {
   const { model: modelId, tools: callerTools, system, ...rest } = asked
   const [model] = await ctx.services.sql(findCallableModel, [modelId, ctx.usage])
   const issues = problemsOf(asked, model)
   if (!model || issues.length > 0) throw new Problem('invalid', { issues })
   const inputTokens = inputTokensOf(asked)
-  const tools = ownTools(ctx, model, asked)
+  const tools = ownTools(ctx, { model, asked, approvals })
   const messages: Message[] = [...(system ? [{ role: 'system' as const, content: system }] : []), ...asked.messages]
   const by = { userId: ctx.caller.person.id, signal: ctx.signal }
   return { ...rest, ...by, model, messages, inputTokens, tools, callerTools }
@@ -43,13 +44,14 @@ async function consumeAiQuota(ctx: Context): Promise<void> {
 
 /** Holds what the call can take, and begins it; a call that a limit bounds is told to answer within it. */
 async function begin(ctx: Asking, asked: AiRequest): Promise<MeteredCall> {
-  const call = await callOf(ctx, asked)
+  const approvals = new Approvals(ctx, ctx.caller.person.id)
+  const call = await callOf(ctx, asked, approvals)
   await consumeAiQuota(ctx)
   const hold = await holdFor(ctx, call)
   const bound = hold.held.tokens !== null && {
     maxOutputTokens: maxOutputOf(call, ctx.services.settings.maxOutputTokens),
   }
-  return new MeteredCall(ctx, hold, { ...call, ...bound })
+  return new MeteredCall(ctx, { hold, call: { ...call, ...bound }, approvals })
 }
 
 const asking = userWith('ai').meta(takes('AI request')).use(withAllProblems).input(question)
@@ -68,10 +70,12 @@ export const aiRouter = router({
 
   stream: asking
     .meta({
-      ...about('Ask a model for its answer as it comes: pieces of text, then the tokens it took.'),
+      ...about(
+        'Ask a model for its answer as it comes: pieces of text, questions whether a tool may be called, then the tokens it took.',
+      ),
       streams: true,
     })
-    .mutation(async ({ ctx, input }) => (await begin(ctx, requestOf(input))).stream(['delta', 'usage'])),
+    .mutation(async ({ ctx, input }) => (await begin(ctx, requestOf(input))).stream(['delta', 'approval', 'usage'])),
 
   complete: requesting
     .meta(about('Ask a model with files, tools and parameters for its whole answer.', wholeAnswer))
@@ -83,11 +87,23 @@ export const aiRouter = router({
       streams: true,
     })
     .mutation(async ({ ctx, input }) => (await begin(ctx, input)).stream(streamParts)),
+
+  approve: userWith('ai')
+    .meta(about('Allow or refuse the call of a tool about which a stream asks.'))
+    .input(approvalAnswer)
+    .mutation(({ ctx, input }) => answerApproval(ctx, ctx.caller.person.id, input)),
 })
 
+interface Offering {
+  model: CallableModel
+  asked: AiRequest
+  approvals: Approvals
+}
+
 /** What the service runs for the model. Where the caller says which tools the model is to call, these are none of them. */
-function ownTools(ctx: Context, model: CallableModel, { toolChoice = 'auto', ...asked }: AiRequest) {
+function ownTools(ctx: Context, { model, asked, approvals }: Offering) {
+  const { toolChoice = 'auto', tools } = asked
   if (toolChoice !== 'auto') return []
-  const taken = new Set(asked.tools.map(({ name }) => name))
-  return toolsOf(ctx, model).filter(({ name }) => !taken.has(name))
+  const taken = new Set(tools.map(({ name }) => name))
+  return toolsOf(ctx, model, approvals).filter(({ name }) => !taken.has(name))
 }

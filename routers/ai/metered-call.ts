@@ -5,6 +5,7 @@ import { withTimeLimit } from '../core/timeout.ts'
 import type { AnswerPart, ModelCall } from '../ports/models.ts'
 import type { Hold } from '../ports/usage-ledger.ts'
 import type { StreamPart, Usage, WholeAnswer } from './answer.ts'
+import type { Approvals } from './approvals.ts'
 import { HeldMeter, LimitCut } from './held-meter.ts'
 import { maxOutputOf, refusal } from './hold.ts'
 import { providerFailure } from './provider-failure.ts'
@@ -24,6 +25,7 @@ export class MeteredCall {
   readonly #ctx: MeteredContext
   readonly #hold: Hold
   readonly #call: ModelCall
+  readonly #approvals: Approvals
   readonly #started = performance.now()
   readonly #meter: HeldMeter
   /** Whether a part was handed out and the next one not asked for. */
@@ -31,10 +33,11 @@ export class MeteredCall {
   #isCut = false
   #isRecorded = false
 
-  constructor(ctx: MeteredContext, hold: Hold, call: ModelCall) {
+  constructor(ctx: MeteredContext, { hold, call, approvals }: { hold: Hold; call: ModelCall; approvals: Approvals }) {
     this.#ctx = ctx
     this.#hold = hold
     this.#call = call
+    this.#approvals = approvals
     const { services } = ctx
     this.#meter = new HeldMeter({
       hold,
@@ -72,7 +75,9 @@ export class MeteredCall {
     using time = this.#timeLimit()
     time.signal.addEventListener('abort', this.#endUnread, { once: true })
     try {
-      const steps = this.#steps({ ...this.#call, signal: time.signal })
+      this.#approvals.isHeard = wanted.has('approval')
+      const answer = this.#steps({ ...this.#call, signal: time.signal })
+      const steps = this.#approvals.isNeeded ? this.#approvals.amid(answer) : answer
       for await (const pieces of steps) {
         for (const piece of pieces.filter(({ type }) => wanted.has(type))) {
           this.#isHeld = true

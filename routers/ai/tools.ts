@@ -2,29 +2,40 @@ import type { Context } from '../core/context.ts'
 import { objectOf } from '../ports/json-schema.ts'
 import type { CallableModel, FunctionTool } from '../ports/models.ts'
 import { ToolServerError } from '../ports/tool-servers.ts'
+import type { Approvals } from './approvals.ts'
 
 type CallableTool = CallableModel['tools'][number]
 type McpTool = CallableTool & { mcp: NonNullable<CallableTool['mcp']> }
 
 /** The tools that a model may call: functions of extensions, and tools of servers. */
-export const toolsOf = (ctx: Context, { tools, settings }: CallableModel): FunctionTool[] =>
+export const toolsOf = (ctx: Context, { tools, settings }: CallableModel, approvals: Approvals): FunctionTool[] =>
   (settings?.toolCalling === false ? [] : tools)
     .flatMap((tool) =>
-      isOfServer(tool) ? serverTool(ctx, tool) : (ctx.services.extensions.tools.get(tool.name) ?? []),
+      isOfServer(tool) ? serverTool(ctx, tool, approvals) : (ctx.services.extensions.tools.get(tool.name) ?? []),
     )
     .map((tool) => watched(ctx, tool))
 
 const isOfServer = (tool: CallableTool): tool is McpTool => tool.mcp !== null
 
-function serverTool({ services: { toolServers } }: Context, { name, mcp }: McpTool): FunctionTool {
+function serverTool(
+  { services: { toolServers } }: Context,
+  { name, mcp }: McpTool,
+  approvals: Approvals,
+): FunctionTool {
   const { server, definition } = mcp
+  const asks = server.requireApproval !== 'never'
+  approvals.isNeeded ||= asks
   return {
     name,
     description: definition.description,
     input: objectOf(definition.inputSchema),
     schema: definition.inputSchema as Record<string, unknown>,
-    run: (input, signal) =>
-      toolServers.call(server, { name: mcp.name, input: input as Record<string, unknown> }, signal),
+    async run(given, signal) {
+      const input = given as Record<string, unknown>
+      const question = { tool: name, server: server.label, input }
+      const refusal = asks ? await approvals.refusalOf(question, signal) : undefined
+      return refusal ? { error: refusal } : toolServers.call(server, { name: mcp.name, input }, signal)
+    },
   }
 }
 

@@ -18,7 +18,7 @@ export const modelsRouter = router({
   /** Checks models and tool servers where no replica has done so within the period. */
   watch: host.mutation(async ({ ctx }) => {
     const { kv, settings } = ctx.services
-    const isDue = await kv.setIfAbsent('catalogue:checked', '1', Math.ceil(settings.statusCheckEvery * 0.9))
+    const isDue = await kv.setIfAbsent('catalogue:checked', '1', Math.ceil(settings.tools.statusCheckEvery * 0.9))
     if (!isDue) return { checked: false }
     await Promise.all([checkModels(ctx), syncToolServers(ctx)])
     return { checked: true }

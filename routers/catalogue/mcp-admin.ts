@@ -19,7 +19,7 @@ export const mcpRouter = router({
 
   /** Lets models call a tool as it describes itself now, which must be what was looked at. */
   approve: host
-    .input(z.strictObject({ name: z.string(), hash: z.string() }))
+    .input(z.strictObject({ name: z.string().max(120), hash: z.string().max(64) }))
     .mutation(({ ctx, input: { name, hash } }) =>
       ctx.em().transactional(async (em) => {
         const [seen] = (await ctx.services.sql(listServerTools)).filter((tool) => tool.name === name)

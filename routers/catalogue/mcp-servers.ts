@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { McpServer, mcpTransports } from '../../entities/catalogue/mcp-server.ts'
+import { McpServer, mcpTransports, serverApprovals } from '../../entities/catalogue/mcp-server.ts'
 import { availabilities } from '../../entities/sql/columns.ts'
 import { everyRow } from '../../entities/sql/scope.ts'
 import { router } from '../core/trpc.ts'
@@ -16,8 +16,9 @@ import { secretsStay } from './secret-address.ts'
 const url = text(2048)
   .refine((address) => Buffer.byteLength(address) <= 2048, 'must not be longer than 2048 bytes')
   .describe('Its address, or the command of a `stdio` server; unique. Another server needs the secrets again.')
-/** Nobody can be asked for a confirmation yet, so nothing that needs one is offered. */
-const approval = z.enum(['never']).describe('Whether a person must agree to each call.')
+const approval = z
+  .enum(serverApprovals)
+  .describe('Whether the person who asks must allow each call; where they cannot be asked, it is refused.')
 const timeouts = z
   .strictObject({ connect: timeLimitMs.optional(), read: timeLimitMs.optional(), sseIdle: timeLimitMs.optional() })
   .describe('Time limits in milliseconds, of a day at most.')

@@ -22,8 +22,13 @@ export async function syncServers(
 }
 
 function writeServer(em: EntityManager, vault: Vault, config: ServerConfig, row: McpServer | undefined): void {
-  const { label: serverLabel, description, url, transport } = config
-  const wanted = { serverLabel, description, timeouts: toJson(config.timeouts) as Record<string, number> }
+  const { label: serverLabel, description, requireApproval, url, transport } = config
+  const wanted = {
+    serverLabel,
+    description,
+    requireApproval,
+    timeouts: toJson(config.timeouts) as Record<string, number>,
+  }
   const written = row
     ? em.assign(row, { ...mergeUntouched(wanted, { ...row }, row.synced), transport })
     : em.create(McpServer, { ...wanted, url, transport })

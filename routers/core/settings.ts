@@ -9,8 +9,7 @@ export interface Settings {
   allowExternalApps: boolean
   allowUserTokenCreation: boolean
   aiRequestsPerMinute: number
-  /** How often models and tool servers are asked whether they answer, in milliseconds. */
-  statusCheckEvery: number
+  tools: ToolTimes
   /** For how many whole months calls are kept one by one; for ever where absent. */
   usageRetentionMonths: number | undefined
   /** Of a session after its last use, in milliseconds. */
@@ -37,6 +36,14 @@ export interface Settings {
   aiUser: { name: string; username: string }
   realtime: RealtimeKeys
   public: PublicSettings
+}
+
+/** In milliseconds. */
+interface ToolTimes {
+  /** How long a call waits for the person to allow it. */
+  approvalTimeout: number
+  /** How often models and tool servers are asked whether they answer. */
+  statusCheckEvery: number
 }
 
 /** Where clients of the Pusher protocol connect, behind the path of the base URL. */

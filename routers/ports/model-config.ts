@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { serverApprovals } from '../../entities/catalogue/mcp-server.ts'
 import { systemModelTypes } from '../../entities/catalogue/system-model.ts'
 import { timeLimit } from './duration.ts'
 import { price } from './price-list.ts'
@@ -134,6 +135,7 @@ const mcpServer = z.strictObject({
   label: z.string().trim().min(1).max(120),
   description: z.string().max(4000).nullable().default(null),
   timeouts: times.default({}),
+  requireApproval: z.enum(serverApprovals).default('never'),
   transport: z.enum(['http', 'sse']).default('http'),
   url: z.url({ protocol: /^https?$/ }).max(2048),
   apiKey: z.string().min(1).optional(),

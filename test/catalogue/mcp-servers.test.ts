@@ -86,7 +86,7 @@ describe('tool servers', () => {
       url: '',
       serverLabel: 1,
       transport: 'x',
-      requireApproval: 'always',
+      requireApproval: 'sometimes',
       timeouts: { read: -1 },
     })
     expect([wrong.status, pointersOf(wrong)]).toEqual([

@@ -15,6 +15,9 @@ export const aiShape = {
   AI_STATUS_CHECK_EVERY: timerDuration
     .prefault('5m')
     .describe('How often providers and tool servers are asked what they offer, by one of the replicas'),
+  AI_TOOL_APPROVAL_TIMEOUT: timerDuration
+    .prefault('2m')
+    .describe('How long a call of a tool waits for the person who must allow it'),
   AI_TOOL_RESULT_MAX: count(256 * 1024, 1024).describe('Largest result of a tool of a tool server, in bytes'),
   RATE_LIMIT_AI_PER_MINUTE: count(0).describe('AI requests a minute, per token and per user; 0 is no limit'),
   RETENTION_USAGE_MONTHS: z.coerce

@@ -1,0 +1,110 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import { z } from 'zod'
+import type { Context } from '../core/context.ts'
+import { Problem } from '../core/problems.ts'
+
+/** Asks the person whether a tool may be called, with what. */
+export interface ApprovalPart {
+  type: 'approval'
+  /** To answer with. */
+  id: string
+  tool: string
+  /** The label of its server. */
+  server: string
+  input: unknown
+}
+
+export const approvalAnswer = z.strictObject({
+  id: z.uuid().describe('As the part `approval` of the stream says.'),
+  allow: z.boolean(),
+  remember: z.boolean().default(false).describe('Whether it holds for further calls of the tool in the same answer.'),
+})
+type ApprovalAnswer = z.output<typeof approvalAnswer>
+
+/** How often it is looked whether there is an answer, which any replica may have taken. */
+const LOOK_MS = 200
+
+const questionKey = (person: number, id: string) => `tool-approval:${person}:${id}`
+const answerKey = (person: number, id: string) => `${questionKey(person, id)}:answer`
+
+/** Answers a question of a stream of the same person; the first answer holds. */
+export async function answerApproval(ctx: Context, person: number, { id, ...answer }: ApprovalAnswer): Promise<void> {
+  const { kv, settings } = ctx.services
+  const isAsked = await kv.get(questionKey(person, id))
+  const value = JSON.stringify(answer)
+  if (!isAsked || !(await kv.setIfAbsent(answerKey(person, id), value, settings.tools.approvalTimeout)))
+    throw new Problem('not_found')
+}
+
+/** The questions of one answer, which are put between its parts. */
+export class Approvals {
+  readonly #ctx: Context
+  readonly #person: number
+  readonly #remembered = new Map<string, boolean>()
+  #waiting: ApprovalPart[] = []
+  #arrival = Promise.withResolvers<void>()
+  /** Whether some tool asks. */
+  isNeeded = false
+  /** Whether somebody hears the questions. */
+  isHeard = false
+
+  constructor(ctx: Context, person: number) {
+    this.#ctx = ctx
+    this.#person = person
+  }
+
+  /** Waits for the person; returns why the tool must not be called, or nothing where it may. */
+  async refusalOf(call: Omit<ApprovalPart, 'type' | 'id'>, signal: AbortSignal): Promise<string | undefined> {
+    if (!this.isHeard) return 'The person must allow each call of this tool, and cannot be asked here.'
+    const allowed = this.#remembered.get(call.tool) ?? (await this.#ask(call, signal))
+    if (allowed === undefined) return 'The person did not answer in time whether this tool may be called.'
+    return allowed ? undefined : 'The person does not allow this call.'
+  }
+
+  async #ask(call: Omit<ApprovalPart, 'type' | 'id'>, signal: AbortSignal): Promise<boolean | undefined> {
+    const { kv, settings } = this.#ctx.services
+    const id = randomUUID()
+    const [question, answer] = [questionKey(this.#person, id), answerKey(this.#person, id)]
+    await kv.set(question, '1', settings.tools.approvalTimeout)
+    this.#waiting.push({ type: 'approval', id, ...call })
+    this.#arrival.resolve()
+    try {
+      const ends = performance.now() + settings.tools.approvalTimeout
+      while (performance.now() < ends) {
+        await pause(LOOK_MS, undefined, { signal })
+        const given = await kv.get(answer)
+        if (given) return this.#take(call.tool, JSON.parse(given))
+      }
+      return undefined
+    } finally {
+      await Promise.all([kv.delete(question), kv.delete(answer)])
+    }
+  }
+
+  #take(tool: string, { allow, remember }: ApprovalAnswer): boolean {
+    if (remember) this.#remembered.set(tool, allow)
+    return allow
+  }
+
+  /** Puts the questions between the parts of an answer, which stands still while a tool waits. */
+  async *amid<Part>(steps: AsyncIterable<readonly Part[]>): AsyncGenerator<readonly (Part | ApprovalPart)[], void> {
+    const iterator = steps[Symbol.asyncIterator]()
+    try {
+      for (let next = iterator.next(); ; ) {
+        await Promise.race([next, this.#arrival.promise])
+        if (this.#waiting.length > 0) {
+          this.#arrival = Promise.withResolvers()
+          yield this.#waiting.splice(0)
+          continue
+        }
+        const step = await next
+        if (step.done) return
+        yield step.value
+        next = iterator.next()
+      }
+    } finally {
+      await iterator.return?.()
+    }
+  }
+}
