@@ -1,20 +1,21 @@
 import { execFile } from 'node:child_process'
-import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { copyFile, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { parseEnv, promisify } from 'node:util'
+import { promisify } from 'node:util'
 import { expect, test, vi } from 'vitest'
-import { parse } from 'yaml'
 import { answers, question, startProvider } from '../kit/ai/provider.ts'
+import { readCompose } from '../kit/compose/file.ts'
+import { startStack } from '../kit/compose/stack.ts'
 import { freePort } from '../kit/free-port.ts'
-import { startPostgres } from '../kit/parts/postgres.ts'
-import { ownDatabase } from '../kit/parts/redis.ts'
+import { trust } from '../kit/net/trust.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
-import { dataFolder, root, startProcess } from '../kit/service-process.ts'
+import { dataFolder, root } from '../kit/service-process.ts'
 
 vi.setConfig({ testTimeout: 240_000 })
 
 const run = promisify(execFile)
 const PASSWORD = 'correct horse battery'
+const compose = await readCompose()
 
 /** The lines of the section, one a command; a text that a line writes belongs to it. */
 async function printedCommands(): Promise<string[]> {
@@ -36,54 +37,21 @@ async function fillIn(file: string, baseUrl: string): Promise<void> {
   await writeFile(file, lines.join('\n'))
 }
 
-interface Compose {
-  services: { svc: { environment: Record<string, string | number>; volumes: string[]; stop_grace_period: string } }
-}
-
-const compose = parse(await readFile(join(root, 'compose.yaml'), 'utf8')) as Compose
-
-/** What the container of the service has in its environment, with this machine's places for the other containers and the volumes. */
-function environmentOf(dotEnv: NodeJS.Dict<string>, places: Record<string, string>): Record<string, string> {
-  const declared = Object.entries(compose.services.svc.environment).map(([name, value]) => {
-    const filled = `${value}`.replace(/\$\{(\w+):\?[^}]*\}/g, (_, variable: string) => dotEnv[variable] ?? '')
-    return [name, filled] as const
-  })
-  const all = { ...dotEnv, ...Object.fromEntries(declared) }
-  const placed = Object.entries(all).map(([name, value = '']) => [
-    name,
-    Object.entries(places).reduce((text, [from, to]) => text.replace(from, to), value),
-  ])
-  return Object.fromEntries(placed)
-}
-
 /** A machine with Docker, as far as the printed commands see it. */
-function createMachine(stack: AsyncDisposableStack, folder: string, upstream: string) {
-  const machine = { url: '', said: '', env: {} as Record<string, string> }
-  // The image has no `.env`.
-  const container = join(folder, 'container')
+function createMachine(resources: AsyncDisposableStack, folder: string, upstream: string) {
+  const machine = { url: '', said: '', logged: () => '', env: {} as Record<string, string> }
 
   async function up() {
-    const dotEnv = parseEnv(await readFile(join(folder, '.env'), 'utf8'))
-    const postgres = stack.use(await startPostgres('svc', dotEnv['POSTGRES_PASSWORD'] ?? '', 'svc'))
-    const places = {
-      '@postgres:5432': `@${postgres.address}`,
-      'redis://valkey:6379': ownDatabase(9),
-      '/config/ai.yaml': join(folder, 'ai.yaml'),
-      '/data': join(folder, 'data'),
-      '0.0.0.0': '127.0.0.1',
-    }
-    machine.env = { ...environmentOf(dotEnv, places), PORT: new URL(machine.url).port }
-    await mkdir(container)
-    await mkdir(join(folder, 'data'))
-    const service = stack.use(startProcess({ ...machine.env, DRAIN_DELAY: '0' }, await imageCommand(), container))
-    await service.ready()
-    machine.said += service.said.out
+    const stack = resources.use(await startStack({ folder, settings: { DRAIN_DELAY: '0' } }))
+    resources.use(await trust(stack.caFile))
+    machine.env = stack.env
+    machine.logged = () => stack.parts.map(({ said }) => said.out).join('')
   }
 
   async function exec(command: string) {
     const line = command.replace('docker compose exec svc npx svc', `"${process.execPath}" "${root}cli/svc.ts"`)
     const env = { ...machine.env, PATH: `${dirname(process.execPath)}:${process.env['PATH']}` }
-    machine.said += await piped(line, { cwd: container, env })
+    machine.said += await piped(line, { cwd: join(folder, 'container'), env })
   }
 
   const shell = (command: string) => run('sh', ['-c', command], { cwd: folder })
@@ -108,13 +76,17 @@ function createMachine(stack: AsyncDisposableStack, folder: string, upstream: st
   })
 }
 
-describeWith('postgres', 'redis')('the section «Deploy»', () => {
+describeWith(
+  'postgres',
+  'redis',
+  'caddy',
+)('the section «Deploy»', () => {
   test('works as it is printed: people sign in, and their tokens ask the model', async () => {
     await using stack = new AsyncDisposableStack()
     const folder = stack.use(await dataFolder())
     const provider = stack.use(await startProvider(answers('Good day.')))
     const machine = createMachine(stack, folder.path, provider.url)
-    machine.url = `http://127.0.0.1:${await freePort()}`
+    machine.url = `https://localhost:${await freePort()}`
     await copyFile(join(root, '.env.example'), join(folder.path, '.env.example'))
 
     for (const command of await printedCommands()) await machine.run(command)
@@ -124,30 +96,57 @@ describeWith('postgres', 'redis')('the section «Deploy»', () => {
     const answer = await send(url, '/api/ai-req', question('Hello', 'llama'), { authorization: `Bearer ${token}` })
     const ready = await fetch(`${url}/health/ready`)
 
-    expect(said).toContain('Next: npx svc add-user')
-    expect(said).not.toContain('"level":40')
+    expect(machine.logged()).toContain('Next: npx svc add-user')
+    expect(machine.logged()).not.toContain('"level":40')
     expect(await login.json()).toMatchObject({ success: true })
     expect(await answer.json()).toEqual({ success: true, content: { text: 'Good day.' } })
     expect(ready.status).toBe(200)
   })
 
-  test('mounts every file that the settings name, and stops the container later than the service needs', () => {
-    const { environment, volumes, stop_grace_period: grace } = compose.services.svc
+  test('mounts every file that the settings name, and stops the containers later than the service needs', () => {
+    for (const name of ['svc', 'svc-2'] as const) {
+      const { environment, volumes = [], stop_grace_period: grace = '' } = compose.services[name]
 
-    expect(volumes.map((volume) => volume.split(':')[1])).toEqual(
-      expect.arrayContaining([environment['AI_CONFIG'], environment['DATA_DIR']]),
-    )
-    // DRAIN_DELAY and SHUTDOWN_TIMEOUT as they are by default, and some seconds to close the database.
-    expect(Number.parseInt(grace, 10)).toBeGreaterThanOrEqual(40)
+      expect(volumes.map((volume) => volume.split(':')[1])).toEqual(
+        expect.arrayContaining([environment['AI_CONFIG'], environment['DATA_DIR']]),
+      )
+      // DRAIN_DELAY and SHUTDOWN_TIMEOUT as they are by default, and some seconds to close the database.
+      expect(Number.parseInt(grace, 10)).toBeGreaterThanOrEqual(40)
+    }
+  })
+
+  test('asks the service how it is as its probe should', () => {
+    const { healthcheck = {} } = compose.services.svc
+
+    expect(healthcheck).toMatchObject({ interval: '30s', timeout: '10s', retries: 3, start_period: '30s' })
+    expect(String(healthcheck['test'])).toContain('/health')
+  })
+
+  test.each(Object.entries(compose.services))(
+    'gives the container %s no more than it needs: an ordinary user, nothing to write to, bounds of all kinds',
+    (name, service) => {
+      expect(service).toMatchObject({
+        read_only: true,
+        cap_drop: ['ALL'],
+        security_opt: ['no-new-privileges:true'],
+        user: expect.not.stringMatching(/^(0|root)/),
+        mem_limit: expect.any(String),
+        cpus: expect.anything(),
+        pids_limit: expect.any(Number),
+        ulimits: { nofile: expect.any(Number) },
+      })
+      expect(Boolean(service.ports)).toBe(name === 'caddy')
+    },
+  )
+
+  test('keeps the stores in a network that leads nowhere else, and the proxy out of it', () => {
+    const { svc, caddy, postgres, valkey } = compose.services
+
+    expect(compose.networks['back']).toEqual({ internal: true })
+    expect([svc.networks, caddy.networks]).toEqual([['front', 'back'], ['front']])
+    expect([postgres.networks, valkey.networks]).toEqual([['back'], ['back']])
   })
 })
-
-/** How the image starts the service. */
-async function imageCommand(): Promise<string[]> {
-  const dockerfile = await readFile(join(root, 'server/Dockerfile'), 'utf8')
-  const [, ...args] = JSON.parse(/^CMD (.*)$/m.exec(dockerfile)?.[1] ?? '[]') as string[]
-  return [process.execPath, ...args.map((arg) => (arg === 'server/start.js' ? join(root, arg) : arg))]
-}
 
 /** Everything is typed at the terminal; here the password is piped in. */
 async function piped(line: string, options: { cwd: string; env: Record<string, string> }): Promise<string> {

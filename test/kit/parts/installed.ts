@@ -7,6 +7,7 @@ const parts = {
   chromium: { programs: [process.env['CHROMIUM_PATH'] ?? 'chromium'], packages: ['chromium'] },
   slapd: { programs: ['slapd', 'ldapsearch'], packages: ['slapd', 'ldap-utils'] },
   haproxy: { programs: ['haproxy'], packages: ['haproxy'] },
+  caddy: { programs: ['caddy'], packages: ['caddy'] },
   zsh: { programs: ['zsh'], packages: ['zsh'] },
   postgres: { programs: ['initdb', 'postgres'], packages: ['postgresql'] },
 } as const satisfies Record<string, { programs: string[]; packages: string[] }>

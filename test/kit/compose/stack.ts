@@ -1,0 +1,125 @@
+import { mkdir, readFile } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseEnv } from 'node:util'
+import { Redis } from 'ioredis'
+import { freePort } from '../free-port.ts'
+import { programPath } from '../parts/installed.ts'
+import { startPostgres } from '../parts/postgres.ts'
+import { type ComposeService, environmentOf, filled, imageArguments, readCompose } from './file.ts'
+import { type Part, startPart } from './part.ts'
+
+const repository = fileURLToPath(new URL('../../..', import.meta.url))
+
+interface StackOptions {
+  /** Where `.env` and `ai.yaml` stand, and where the volumes go. */
+  folder: string
+  /** Where the service is installed. */
+  program?: string
+  /** Of each replica, beside what `.env` says. */
+  settings?: Record<string, string>
+}
+
+/** The containers of `compose.yaml` as processes of this machine, on ports of their own: all but Docker's walls between them. */
+export async function startStack({ folder, program = repository, settings = {} }: StackOptions) {
+  const compose = await readCompose()
+  // What the containers call the network of the proxy is one address here.
+  const known = parseEnv(await readFile(join(folder, '.env'), 'utf8'))
+  const dotEnv: NodeJS.Dict<string> = { ...known, FRONT_NETWORK: '127.0.0.1/32' }
+  await using starting = new AsyncDisposableStack()
+  const postgres = starting.use(await startDatabase(compose.services.postgres, dotEnv))
+  const valkey = starting.use(await startValkey(compose.services.valkey, dotEnv, folder))
+  const places = {
+    '@postgres:5432': `@${postgres.address}`,
+    '@valkey:6379': `@127.0.0.1:${valkey.port}`,
+    '/config/ai.yaml': join(folder, 'ai.yaml'),
+    '/data': join(folder, 'data'),
+    '0.0.0.0': '127.0.0.1',
+  }
+  // The image has no `.env`.
+  const container = join(folder, 'container')
+  for (const name of [container, places['/data'], join(folder, 'caddy')]) await mkdir(name, { recursive: true })
+  const replicas = await Promise.all(
+    ([compose.services.svc, compose.services['svc-2']] as const).map(async (service) => {
+      const port = await freePort()
+      const env = { ...placed(environmentOf(service, dotEnv), places), ...settings, PORT: `${port}` }
+      return { port, env, start: () => startReplica(env, program, container) }
+    }),
+  )
+  const parts = await Promise.all(replicas.map(async ({ start }) => starting.use(await start())))
+  const upstreams = Object.fromEntries(replicas.map(({ port }, at) => [hosts[at] ?? '', `127.0.0.1:${port}`]))
+  const caddy = starting.use(await startCaddy(placed(environmentOf(compose.services.caddy, dotEnv), upstreams), folder))
+  const kept = starting.move()
+  return {
+    url: dotEnv['BASE_URL'] ?? '',
+    /** Where browsers that were told no scheme come first. */
+    httpUrl: caddy.httpUrl,
+    /** The authority of the proxy's certificate, as a PEM file. */
+    caFile: caddy.caFile,
+    /** What the commands of a container see. */
+    env: replicas[0]?.env ?? {},
+    parts,
+    /** Stops a replica as Docker does, and starts it again; resolves with the exit code once it serves. */
+    async restart(at: 0 | 1) {
+      const code = await parts[at]?.stop()
+      const part = kept.use((await replicas[at]?.start()) as Part)
+      parts[at] = part
+      return code
+    },
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  }
+}
+
+const hosts = ['svc:3000', 'svc-2:3000']
+
+/** Values with this machine's places in them, for those that the containers know. */
+function placed(values: Record<string, string>, places: Record<string, string>): Record<string, string> {
+  const inPlace = (text: string) => Object.entries(places).reduce((now, [from, to]) => now.replace(from, to), text)
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, inPlace(value)]))
+}
+
+function startDatabase(service: ComposeService, dotEnv: NodeJS.Dict<string>) {
+  const { POSTGRES_USER = '', POSTGRES_PASSWORD = '', POSTGRES_DB = '' } = environmentOf(service, dotEnv)
+  return startPostgres(POSTGRES_USER, POSTGRES_PASSWORD, POSTGRES_DB)
+}
+
+async function startValkey({ command = [] }: ComposeService, dotEnv: NodeJS.Dict<string>, folder: string) {
+  const port = await freePort()
+  const [, ...args] = command.map((word) => filled(word, dotEnv))
+  const line = [programPath('valkey-server') ?? 'redis-server', ...args, '--port', `${port}`, '--bind', '127.0.0.1']
+  const isReady = async () => {
+    const redis = new Redis({ port, password: dotEnv['VALKEY_PASSWORD'] ?? '', lazyConnect: true, retryStrategy: null })
+    redis.on('error', () => {})
+    return redis
+      .connect()
+      .then(() => true)
+      .finally(() => redis.disconnect())
+  }
+  return Object.assign(await startPart([...line, '--dir', folder], { cwd: folder, isReady }), { port })
+}
+
+async function startReplica(env: Record<string, string>, program: string, cwd: string): Promise<Part> {
+  const line = [process.execPath, ...(await imageArguments(program))]
+  const isReady = async () => (await fetch(`http://127.0.0.1:${env['PORT']}/health/ready`)).ok
+  return startPart(line, { env, cwd, isReady })
+}
+
+/** Caddy of this machine with the file that the container mounts. */
+async function startCaddy(values: Record<string, string>, folder: string) {
+  const httpPort = await freePort()
+  const env = { ...values, HTTP_PORT: `${httpPort}`, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder }
+  const line = ['caddy', 'run', '--adapter', 'caddyfile', '--config', join(repository, 'server/Caddyfile')]
+  const { hostname, port } = new URL(values['BASE_URL'] ?? '')
+  const isReady = () => listens(hostname, Number(port))
+  const part = await startPart(line, { env, cwd: folder, isReady })
+  const caFile = join(folder, 'caddy/pki/authorities/local/root.crt')
+  return Object.assign(part, { httpUrl: `http://${hostname}:${httpPort}`, caFile })
+}
+
+function listens(host: string, port: number): Promise<boolean> {
+  const socket = connect(port, host)
+  return new Promise<boolean>((done) => {
+    socket.once('connect', () => done(true)).once('error', () => done(false))
+  }).finally(() => socket.destroy())
+}
