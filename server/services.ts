@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { FastifyBaseLogger } from 'fastify'
 import type { ReachedLimit } from '../entities/ai/usage-notice.sql.ts'
 import manifest from '../package.json' with { type: 'json' }
+import { endLinksOfOldKeys } from '../routers/apps/end-links.ts'
 import { extend } from '../routers/core/extension.ts'
 import { createHooks, type HookRegistry } from '../routers/core/hooks.ts'
 import type { Services } from '../routers/core/services.ts'
@@ -79,7 +80,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
   const vault = createVault(appKey, env.APP_PREVIOUS_KEYS)
   const hooks = listen(createHooks())
   const { close: closeKeyValue, places, replica, ...keyValue } = await createKeyValue(env.REDIS_URL)
-  const { close: closeChanges, credentials, ...changes } = await followChanges({ env, sql, log, places })
+  const { close: closeChanges, ...changes } = await followChanges({ env, sql, log, places })
   const { close: closeOutbound, ...outbound } = outboundOf(env, vault, settings)
   const authenticator = createAuthenticator(sql, settings, log)
   const jobQueue = createJobQueue({ pool, log })
@@ -114,7 +115,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
     await Promise.all([texts.close(), closeOutbound(), closeKeyValue(), changes.changeBus.close()])
   }
   const cookieSecrets = [appKey, ...env.APP_PREVIOUS_KEYS].map(cookieSecret)
-  return { services, authenticator, credentials, places, replica, cookieSecrets, jobQueue, close }
+  return { services, authenticator, credentials: changes.credentials, places, replica, cookieSecrets, jobQueue, close }
 }
 
 /** What speaks to models, to the tools that they may call, and to sites that people link to. */
@@ -163,6 +164,7 @@ function listen(hooks: HookRegistry): HookRegistry {
   hooks.on('user-erasing', letGoOfRooms)
   hooks.on('user-erasing', letGoOfAttachments)
   hooks.on('user-keys-changed', askForNewKeysOf)
+  hooks.on('user-keys-changed', endLinksOfOldKeys)
   hooks.on('user-keys-changed', noteProfile)
   hooks.on('user-profile-changed', noteProfile)
   hooks.on('user-registered', acceptPolicy)

@@ -43,3 +43,10 @@ export const touchCredentials = statement<never>(
      from unnest($1::int[], $2::timestamptz[]) as used(id, at)
     where c.id = used.id and (c.last_used_at is null or c.last_used_at < used.at)`,
 )
+
+/** Values: an app, and when its credentials end that would hold longer. */
+export const limitCredentials = statement<never>(
+  'limit-app-credentials',
+  `update ext_app_credentials set expires_at = $2::timestamptz
+    where app_id = $1::int and (expires_at is null or expires_at > $2::timestamptz)`,
+)

@@ -48,6 +48,13 @@ export const listOwnLinks = statement<OwnLink>(
     where l.user_id = $1::int and ($2::int is null or a.id = $2::int) order by l.id`,
 )
 
+/** Values: a person whose keys have changed: the passkeys that their apps have open nothing any more. */
+export const endLinksWithKeys = statement<never>(
+  'end-app-links-with-keys',
+  `delete from access_tokens t using ext_app_links l
+    where l.token_id = t.id and l.user_id = $1::int and l.passkey is not null`,
+)
+
 /** Values: an app or null for all, the user there or null for all, and a person or null for all. Ends links by their tokens. */
 export const endLinks = statement<{ id: number }>(
   'end-app-links',

@@ -55,9 +55,14 @@ function wireOf({ resource, verb }: Exposure, isQuery: boolean, members: Members
   ]
 }
 
-function actionWire({ action, ofOne, member }: Extract<Verb, { action: string }>, isQuery: boolean): Wire {
+function actionWire({ action, ofOne, member, ends }: Extract<Verb, { action: string }>, isQuery: boolean): Wire {
   const of = ofOne ? '/:id' : member ? `/${member}` : ''
-  return { method: isQuery ? 'GET' : 'POST', suffix: `${of}/actions/${action}`, answers: 'action', action }
+  return {
+    method: isQuery ? 'GET' : ends ? 'DELETE' : 'POST',
+    suffix: `${of}/actions/${action}`,
+    answers: 'action',
+    action,
+  }
 }
 
 function relationReads(name: string, of: Relation, members: Members): Wire[] {

@@ -10,6 +10,7 @@ import type { Message } from '../ports/messages.ts'
 import type { CallableModel, ModelCall } from '../ports/models.ts'
 import { streamParts, textAnswer, textOf, wholeAnswer } from './answer.ts'
 import { Approvals, answerApproval, approvalAnswer } from './approvals.ts'
+import { callSignal } from './call-signal.ts'
 import { holdFor, maxOutputOf } from './hold.ts'
 import { MeteredCall } from './metered-call.ts'
 import { problemsOf } from './request/checks.ts'
@@ -29,7 +30,7 @@ async function callOf(ctx: Asking, asked: AiRequest, approvals: Approvals): Prom
   const inputTokens = inputTokensOf(asked)
   const tools = ownTools(ctx, { model, asked, approvals })
   const messages: Message[] = [...(system ? [{ role: 'system' as const, content: system }] : []), ...asked.messages]
-  const by = { userId: ctx.caller.person.id, signal: ctx.signal }
+  const by = { userId: ctx.caller.person.id, signal: callSignal(ctx) }
   return { ...rest, ...by, model, messages, inputTokens, tools, callerTools }
 }
 

@@ -152,7 +152,8 @@ export class MeteredCall {
   }
 
   #problem(error: unknown): Problem {
-    if (this.#call.signal.aborted) return new Problem('client_gone', { cause: error })
+    const { aborted, reason } = this.#call.signal
+    if (aborted) return reason instanceof Problem ? reason : new Problem('client_gone', { cause: error })
     this.#ctx.hints.isFinal = true
     return providerFailure(this.#ctx, this.#call.model, error)
   }

@@ -2,17 +2,18 @@ import { z } from 'zod'
 import type { AppToConnect } from '../../entities/apps/ext-app.sql.ts'
 import { endLinks, listOwnLinks } from '../../entities/apps/ext-app-link.sql.ts'
 import { takes } from '../core/body-size.ts'
+import { Problem } from '../core/problems.ts'
 import { runNamed } from '../core/run-named.ts'
 import { about, router, sessionUser, userWith } from '../core/trpc.ts'
 import { exposes } from '../resource/exposure.ts'
 import { resourceId } from '../resource/ids.ts'
 import type { RecordOf } from '../resource/record.ts'
-import { action, rowAction } from '../verbs/action.ts'
+import { action, rowAction, rowActionEnd } from '../verbs/action.ts'
 import { notFound } from '../verbs/lock.ts'
 import { getRow, reads } from '../verbs/read.ts'
 import { administrator, createRow, deleteRow, writes } from '../verbs/write.ts'
 import { createInput, ifVersion } from '../verbs/write-inputs.ts'
-import { addCredential } from './app-credential.ts'
+import { addCredential, overlapMinutes, rotateCredential } from './app-credential.ts'
 import { keptPublicKey, makeKeyPair } from './app-key.ts'
 import { claim, type Deciding, MAX_REQUEST } from './connect-request.ts'
 import { consent, establish } from './establish.ts'
@@ -75,6 +76,22 @@ export const extAppsRouter = router({
     .input(z.strictObject({ id: resourceId }))
     .query(async ({ ctx, input: { id } }) => ({
       meta: { links: await ctx.services.sql(listOwnLinks, [ctx.caller.person.id, Number(id)]) },
+    })),
+
+  endLinks: rowActionEnd(extApps, 'link', sessionUser)
+    .meta(about("End the caller's links with an app; what it has under way for them stops."))
+    .input(z.strictObject({ id: resourceId }))
+    .mutation(async ({ ctx, input: { id } }) => {
+      const ended = await ctx.services.sql(endLinks, [Number(id), null, ctx.caller.person.id])
+      if (ended.length === 0) throw new Problem('not_found', { detail: 'You have no link with this app.' })
+      return { meta: { ended: ended.length } }
+    }),
+
+  rotateCredential: rowAction(extApps, 'rotate-credential', administrator)
+    .meta(about('Give an app another credential; those it has work for a while longer.'))
+    .input(z.strictObject({ id: resourceId, overlapMinutes }))
+    .mutation(async ({ ctx, input: { id, overlapMinutes } }) => ({
+      meta: { credential: await rotateCredential(ctx, id, overlapMinutes) },
     })),
 })
 

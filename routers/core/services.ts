@@ -4,6 +4,7 @@ import type { ReadAnnouncementText } from '../ports/announcement-texts.ts'
 import type { ChangeBus } from '../ports/change-bus.ts'
 import type { ChangeStreams } from '../ports/change-streams.ts'
 import type { ConnectRequests } from '../ports/connect-requests.ts'
+import type { CredentialWatch } from '../ports/credential-watch.ts'
 import type { FileStore } from '../ports/file-store.ts'
 import type { FrontendMigrationFile } from '../ports/frontend-migrations.ts'
 import type { HealthChecks, HealthTimer } from '../ports/health.ts'
@@ -44,6 +45,7 @@ export interface Services {
   previews: AnswerStore
   changeBus: ChangeBus
   changeStreams: ChangeStreams
+  credentials: CredentialWatch
   roomDirectory: RoomDirectory
   subscriptions: Subscriptions
   limiter: RateLimiter

@@ -12,7 +12,14 @@ import { Problem } from './problems.ts'
 import { assertRawInput } from './raw-input.ts'
 
 export interface Access {
-  callers: 'anyone' | 'anyone, apps included' | 'users' | 'registering users' | 'administrators' | 'the host'
+  callers:
+    | 'anyone'
+    | 'anyone, apps included'
+    | 'external apps'
+    | 'users'
+    | 'registering users'
+    | 'administrators'
+    | 'the host'
   /** What a token must be good for, where one is used. */
   ability?: Ability
   /** No token is good for it. */
@@ -65,6 +72,7 @@ const rules: Record<Access['callers'], (ctx: Context) => void> = {
   anyone(ctx) {
     if (ctx.callerContext.current.type === 'external-app') throw new Problem('wrong_user_type')
   },
+  'external apps': (ctx) => assertUserType(ctx, ['external-app']),
   users: (ctx) => assertUserType(ctx, ['user']),
   'registering users': (ctx) => assertUserType(ctx, ['registering', 'user']),
   administrators(ctx) {
@@ -132,6 +140,8 @@ export const about = (sentence: string, answer?: z.ZodType): ProcedureMeta => ({
 
 /** Anybody but an app by its own credential. */
 export const anyone = allow('anyone')
+/** An external app, by its own credential. */
+export const externalApp = allow<{ caller: CallerOf<'external-app'> }>('external apps')
 export const anyoneOrApp = allow('anyone, apps included')
 export const user = allow<User>('users')
 /** A user whose token, where one is used, has the ability. */

@@ -5,5 +5,7 @@ export interface CredentialWatch {
    * of an end once, within a second.
    */
   watch(credential: string, onEnded: () => void): Promise<(() => void) | undefined>
+  /** The same for one that was found to hold just now, which is not asked about again. */
+  follow(credential: string, onEnded: () => void): () => void
   close(): void
 }

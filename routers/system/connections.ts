@@ -1,10 +1,11 @@
 import { z } from 'zod'
+import { endLinks } from '../../entities/apps/ext-app-link.sql.ts'
 import { pendingCount } from '../../entities/identity/frontend-migration.sql.ts'
 import { coalescedStatement } from '../../entities/sql/statement.ts'
 import { connectionOf } from '../apps/app-connection.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import { anyoneOrApp, router } from '../core/trpc.ts'
+import { anyoneOrApp, externalApp, router } from '../core/trpc.ts'
 import { keyHash } from '../identity/salts.ts'
 import { attribute, resource } from '../resource/declare.ts'
 import { exposes } from '../resource/exposure.ts'
@@ -61,6 +62,9 @@ export const connections = resource({
   },
 })
 
+/** Of an app's own user, or the word of the installation. */
+const userId = z.string().min(1).max(255)
+
 type Connection = RecordOf<typeof connections>
 
 type KnownUser = Omit<z.output<typeof userinfo>, 'hash'> & { publicKey: string | null; pending: number }
@@ -75,7 +79,7 @@ const findKnown = coalescedStatement<KnownUser>(
 export const connectionsRouter = router({
   get: anyoneOrApp
     .meta(exposes(connections, 'get'))
-    .input(z.strictObject({ id: z.string().min(1).max(255) }))
+    .input(z.strictObject({ id: userId }))
     .query(async ({ ctx, input }): Promise<Connection> => {
       const { callerContext, usage, requestId } = ctx
       const { current } = callerContext
@@ -87,6 +91,16 @@ export const connectionsRouter = router({
       }
       const [shared, known] = await Promise.all([around(ctx, brand), about(ctx)])
       return { ...shared, ...known, ...withSalts(ctx), ...withWebsocket(ctx) }
+    }),
+
+  /** What the app has under way for the person stops. */
+  delete: externalApp
+    .meta(exposes(connections, 'delete'))
+    .input(z.strictObject({ id: userId, ifVersion: z.never().optional() }))
+    .mutation(async ({ ctx, input: { id } }) => {
+      const [ended] = await ctx.services.sql(endLinks, [ctx.caller.appId, id, null])
+      if (!ended) throw new Problem('not_found', { detail: 'There is no such connection.' })
+      return { id }
     }),
 })
 

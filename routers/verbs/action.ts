@@ -15,6 +15,10 @@ export const action = <B extends Tagged<B>>(of: Resource, name: string, base: B)
 export const rowAction = <B extends Tagged<B>>(of: Resource, name: string, base: B): B =>
   base.meta(exposes(of, { action: name, ofOne: true }))
 
+/** Begins what ends that which a custom action of one row reads: `DELETE` at the same address. */
+export const rowActionEnd = <B extends Tagged<B>>(of: Resource, name: string, base: B): B =>
+  base.meta(exposes(of, { action: name, ofOne: true, ends: true }))
+
 /** Begins a custom action of a single resource that has a name in place of an id. */
 export const memberAction = <B extends Tagged<B>>(of: Resource, member: string, name: string, base: B): B =>
   base.meta(exposes(of, { action: name, member }))

@@ -30,16 +30,17 @@ export function watchCredentials(sql: Sql, sessionLifetime: number): CredentialW
     for (let from = 0; from < all.length; from += MAX_BATCH)
       for (const credential of await ended(all.slice(from, from + MAX_BATCH))) tell(credential)
   })
+  const follow = (credential: string, onEnded: () => void) => {
+    const watching = watchers.get(credential) ?? new Set()
+    watchers.set(credential, watching.add(onEnded))
+    return () => {
+      watching.delete(onEnded)
+      if (watching.size === 0 && watchers.get(credential) === watching) watchers.delete(credential)
+    }
+  }
   return {
-    async watch(credential, onEnded) {
-      if (!(await loader.load(credential))) return undefined
-      const watching = watchers.get(credential) ?? new Set()
-      watchers.set(credential, watching.add(onEnded))
-      return () => {
-        watching.delete(onEnded)
-        if (watching.size === 0 && watchers.get(credential) === watching) watchers.delete(credential)
-      }
-    },
+    watch: async (credential, onEnded) => ((await loader.load(credential)) ? follow(credential, onEnded) : undefined),
+    follow,
     close: stop,
   }
 }

@@ -1,33 +1,181 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { configFor, neverEnds, question, startProvider } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { APPS_ON, addApp, agree, EXT_APPS } from '../kit/apps/ext-app.ts'
+import { APPS_ON, addApp, agree, EXT_APPS, type TestExtApp } from '../kit/apps/ext-app.ts'
 import { signIn } from '../kit/browser.ts'
 
+const resources = new AsyncDisposableStack()
 let svc: TestApp
 beforeAll(async () => {
-  svc = await startApp(APPS_ON)
+  const upstream = resources.use(await startProvider(neverEnds))
+  const config = resources.use(await configFor(upstream.url))
+  svc = resources.use(await startApp({ ...APPS_ON, AI_CONFIG: config.file, APP_CONNECTIONS_PER_MINUTE: '1000' }))
 })
-afterAll(() => svc[Symbol.asyncDispose]())
+afterAll(() => resources.disposeAsync())
+
+let counter = 0
+const someone = () => signIn(svc, `person${++counter}`)
+const someApp = (more: object = {}) => addApp(svc, { name: `App ${++counter}`, needsKeys: false, ...more })
+const NARROW = {}
+
+/** A person and an app with a narrow link between them. */
+async function linked(more: object = {}) {
+  const [app, person] = [await someApp(more), await someone()]
+  expect((await agree(person.browser, await app.connectRequest('learner'), NARROW)).status).toBe(200)
+  return { app, person, token: (await app.secrets('learner')).apiToken }
+}
+
+const me = (token: string) => svc.send('GET', '/api/svc/v1/users/me', { token })
+const errorOf = (body: unknown) => (body as { errors?: { code: string }[] }).errors?.[0]?.code
 
 describe('an external app and a person', () => {
-  test('an unknown user is linked by a request that the person agrees to, and the app then opens what was sealed for it', async () => {
-    const [app, ada] = [await addApp(svc), await signIn(svc, 'ada')]
+  test('a user is linked by a request that the person agrees to, and the app opens what was sealed for it', async () => {
+    const [app, { browser, username }] = [await addApp(svc), await someone()]
     expect(await app.connection('learner/42 ü')).toMatchObject({ status: 200, connectionType: 'external_app' })
     const request = await app.connectRequest('learner/42 ü')
 
-    const shown = await ada.browser.send('GET', `${EXT_APPS}/${request}`)
-    expect(shown.body['data']).toMatchObject({ id: app.id, attributes: { name: app.name, needsKeys: true } })
-    const agreed = await agree(ada.browser, request)
-    expect(agreed).toMatchObject({ status: 200, body: { data: [{ id: app.id }] } })
+    const shown = await browser.send('GET', `${EXT_APPS}/${request}`)
+    expect(shown.body['data']).toMatchObject({
+      id: app.id,
+      attributes: {
+        name: app.name,
+        needsKeys: true,
+        redirectOnConnectionAccepted: 'https://portal.example/back?svc-connect-status=success',
+        redirectOnConnectionDeclined: 'https://portal.example/back?svc-connect-status=declined',
+      },
+    })
+    expect(await agree(browser, request, NARROW), 'without a passkey').toMatchObject({ status: 422 })
+    expect(await agree(browser, request)).toMatchObject({ status: 200, body: { data: [{ id: app.id }] } })
 
-    const linked = await app.connection('learner/42 ü')
-    expect(linked).toMatchObject({ connectionType: 'external_app_authenticated', userinfo: { username: 'ada' } })
+    const found = await app.connection('learner/42 ü')
+    expect(found).toMatchObject({ connectionType: 'external_app_authenticated', userinfo: { username } })
+    expect(Object.keys(found.configs ?? {})).toEqual(['locale', 'security', 'transfer', 'extApp'])
     const { passkey, apiToken, privateKey } = await app.secrets('learner/42 ü')
     expect(passkey).toBe('c2VhbGVk')
-    expect(Buffer.from(String(privateKey).split('|')[0] ?? '', 'base64').toString()).toMatch(
-      /^-----BEGIN PRIVATE KEY-----/,
+    expect(Buffer.from(String(privateKey).split('|')[0] ?? '', 'base64').toString()).toMatch(/^-----BEGIN PRIVATE KEY/)
+    expect(await (await me(apiToken)).json()).toMatchObject({ data: { attributes: { username } } })
+    expect(svc.log.join('')).toContain('an external app read the secrets of a link')
+    expect(svc.log.join('')).not.toContain(apiToken)
+  })
+
+  test('a request is for whoever saw it first, good for one answer, and no text of somebody’s own making', async () => {
+    const [app, ada, bob] = [await someApp(), await someone(), await someone()]
+    const request = await app.connectRequest('learner')
+    expect((await ada.browser.send('GET', `${EXT_APPS}/${request}`)).status).toBe(200)
+
+    const invalid = { status: 400, body: { errors: [{ code: 'connect_request_invalid' }] } }
+    expect(await bob.browser.send('GET', `${EXT_APPS}/${request}`)).toMatchObject(invalid)
+    expect(await agree(bob.browser, request, NARROW)).toMatchObject(invalid)
+    expect(await agree(ada.browser, request, NARROW)).toMatchObject({ status: 200 })
+    expect(await agree(ada.browser, request, NARROW)).toMatchObject(invalid)
+    for (const text of ['abc', request.slice(0, -4), `${request.slice(0, 40)}AAAA${request.slice(44)}`])
+      expect(await ada.browser.send('GET', `${EXT_APPS}/${text}`), text).toMatchObject(invalid)
+  })
+
+  test('a narrow link has no keys and no more abilities than were agreed to', async () => {
+    const [app, ada] = [await someApp({ abilities: ['ai', 'user'] }), await someone()]
+    const request = await app.connectRequest('learner')
+    expect(await agree(ada.browser, request, { abilities: ['write'] })).toMatchObject({ status: 422 })
+
+    expect(await agree(ada.browser, request, { abilities: ['user'] })).toMatchObject({ status: 200 })
+
+    const { passkey, privateKey, apiToken } = await app.secrets('learner')
+    expect({ passkey, privateKey }).toEqual({ passkey: null, privateKey: null })
+    expect((await me(apiToken)).status).toBe(200)
+    const asked = await svc.send('POST', '/api/ai-req', { token: apiToken, body: question() })
+    expect([asked.status, await asked.json()]).toMatchObject([403, { code: 'missing_ability' }])
+  })
+
+  test('an app does nothing with what is another app’s, and a user of it is one person at a time', async () => {
+    const { app: a, person: ada } = await linked()
+    const [b, bob] = [await someApp(), await someone()]
+
+    expect(await b.connection('learner')).toMatchObject({ connectionType: 'external_app' })
+    expect((await svc.send('DELETE', '/api/svc/v1/connections/learner', { token: b.credential })).status).toBe(404)
+    const again = await a.connection('learner')
+    expect(again.connectionType).toBe('external_app_authenticated')
+    const other = svc.services.connectRequests.write(
+      { appId: a.id, version: '1', extAppUserId: 'learner' },
+      { publicKey: a.publicKey, expiresAt: new Date(Date.now() + 60_000) },
     )
-    const me = await svc.send('GET', '/api/svc/v1/users/me', { token: apiToken })
-    expect(await me.json()).toMatchObject({ data: { attributes: { username: 'ada' } } })
+    expect(await agree(bob.browser, other, NARROW)).toMatchObject({ status: 409 })
+    expect(await agree(ada.browser, await b.connectRequest('learner'), NARROW)).toMatchObject({ status: 200 })
+    const own = await ada.browser.send('GET', `${EXT_APPS}/${a.id}/actions/link`)
+    expect(own.body['meta']).toMatchObject({ links: [{ appName: a.name, withKeys: false }] })
+    expect((await bob.browser.send('GET', `${EXT_APPS}/${a.id}/actions/link`)).body['meta']).toEqual({ links: [] })
+    expect((await bob.browser.send('DELETE', `${EXT_APPS}/${a.id}/actions/link`)).status).toBe(404)
+    expect((await bob.browser.send('GET', `${EXT_APPS}/${a.id}`)).status).toBe(404)
+  })
+
+  test('an administrator’s token in the hand of an app administers nothing', async () => {
+    const { person, app } = await linked({ abilities: ['read', 'write'] })
+    await svc.host.admin.setRole({ user: { id: person.id }, role: 'admin' })
+    const { apiToken } = await app.secrets('learner')
+
+    const body = { data: { type: 'users', id: `${person.id}`, attributes: { role: 'user' } } }
+    const changed = await svc.send('PATCH', `/api/svc/v1/users/${person.id}`, { token: apiToken, body })
+    expect(changed.status).toBeGreaterThanOrEqual(400)
+    const removed = await svc.send('DELETE', `${EXT_APPS}/${app.id}`, { token: apiToken })
+    expect([removed.status, errorOf(await removed.json())]).toEqual([403, 'admin_only'])
+  })
+})
+
+type Linked = Awaited<ReturnType<typeof linked>>
+
+const endings: [string, (link: Linked) => Promise<unknown>][] = [
+  [
+    'the person, with the app',
+    ({ app, person }) => person.browser.send('DELETE', `${EXT_APPS}/${app.id}/actions/link`),
+  ],
+  [
+    'the person, among their tokens',
+    ({ person, token }) => svc.host.tokens.revokeFor({ user: { id: person.id }, tokenId: Number(token.split('_')[1]) }),
+  ],
+  ['the app', ({ app }) => svc.send('DELETE', '/api/svc/v1/connections/learner', { token: app.credential })],
+  ['an administrator, who removes the app', ({ app }) => svc.host.extApps.delete({ id: app.id })],
+  ['who erases the person', ({ person }) => svc.host.admin.removeUser({ user: { id: person.id } })],
+]
+
+describe('a link that ends', () => {
+  test.for(endings)('ended by %s ends what the app has under way', async ([, end]) => {
+    const link = await linked()
+    const headers = { accept: 'text/event-stream' }
+    const stream = await svc.send('POST', '/api/ai-req', { token: link.token, headers, body: question() })
+    const reading = stream.text()
+
+    await end(link)
+
+    expect(await reading).toContain('event: delta')
+    expect((await me(link.token)).status).toBe(401)
+    await vi.waitFor(async () => {
+      await svc.services.usageLedger.flush()
+      const records = await svc.rows<{ outcome: string; output: number }>(
+        'select outcome, output_tokens as output from usage_records where request_id = $1',
+        [stream.headers.get('x-request-id')],
+      )
+      expect(records).toMatchObject([{ outcome: 'aborted' }])
+      expect(records[0]?.output).toBeGreaterThan(0)
+    })
+    expect(await svc.rows('select 1 from ext_app_links where app_id = $1', [Number(link.app.id)])).toEqual([])
+  })
+
+  test('a user can be linked again, also to somebody else', async () => {
+    const { app, person } = await linked()
+    await person.browser.send('DELETE', `${EXT_APPS}/${app.id}/actions/link`)
+    const other = await someone()
+
+    expect(await agree(other.browser, await app.connectRequest('learner'), NARROW)).toMatchObject({ status: 200 })
+    expect(await app.connection('learner')).toMatchObject({ userinfo: { username: other.username } })
+  })
+
+  test('a new credential leaves the one before a while, or no time at all', async () => {
+    const app: TestExtApp = await someApp()
+    const { meta: first } = await svc.host.extApps.rotateCredential({ id: app.id })
+    expect((await app.connection('learner')).status).toBe(200)
+
+    await svc.host.extApps.rotateCredential({ id: app.id, overlapMinutes: 0 })
+
+    expect((await app.connection('learner')).status).toBe(401)
+    expect((await svc.send('GET', '/api/svc/v1/connections/x', { token: first.credential })).status).toBe(401)
   })
 })

@@ -27,6 +27,7 @@ const [columns = [], ...lines] = `
                           | guest      | registering     | user         | administrator | token of a user | token of an admin | external app    | host
   anyone or an app        | let in     | let in          | let in       | let in        | let in          | let in            | let in          | let in
   anyone                  | let in     | let in          | let in       | let in        | let in          | let in            | wrong_user_type | let in
+  an external app         | signed_out | wrong_user_type | wrong_user_type | wrong_user_type | wrong_user_type | wrong_user_type | let in          | signed_out
   anyone in a browser     | let in     | let in          | let in       | let in        | session_only    | session_only      | wrong_user_type | session_only
   signed in, in a browser | signed_out | let in          | let in       | let in        | session_only    | session_only      | wrong_user_type | signed_out
   a user in a browser     | signed_out | wrong_user_type | let in       | let in        | session_only    | session_only      | wrong_user_type | signed_out
@@ -48,6 +49,7 @@ const answersTo = (open: string): Record<string, string> => {
 /** Which procedures are open to whom, and by a token with which ability. */
 const table: { open: string; by?: Ability; to: string }[] = [
   { open: 'anyone or an app', to: 'connections.get' },
+  { open: 'an external app', to: 'connections.delete' },
   { open: 'anyone', to: 'configs.list configs.get configs.public health.check health.ready' },
   { open: 'anyone', to: 'announcements.latestPolicy pages.visit sessions.current translationLabels.get' },
   { open: 'anyone in a browser', to: 'sessions.login sessions.beginLogin sessions.finishLogin sessions.logout' },
@@ -60,6 +62,8 @@ const table: { open: string; by?: Ability; to: string }[] = [
   { open: 'a user in a browser', to: 'tokens.create tokens.list tokens.revoke' },
   { open: 'a user', by: 'ai', to: 'ai.ask ai.stream ai.approve ai.complete ai.completeStream ai.models' },
   { open: 'a user in a browser', to: 'extApps.establishConnection extApps.links' },
+  { open: 'a user', by: 'ai', to: 'ai.ask ai.stream ai.complete ai.completeStream' },
+  { open: 'a user in a browser', to: 'extApps.establishConnection extApps.links extApps.endLinks' },
   { open: 'a user', by: 'read', to: 'extApps.list extApps.get' },
   { open: 'a user', by: 'user', to: 'users.me' },
   { open: 'a user', by: 'write', to: 'users.update' },
@@ -110,7 +114,11 @@ const table: { open: string; by?: Ability; to: string }[] = [
   },
   { open: 'a user', by: 'read', to: 'systemModels.list systemModels.get systemModels.related' },
   { open: 'a user', by: 'read', to: 'systemPrompts.list systemPrompts.get systemPrompts.related' },
-  { open: 'an administrator', by: 'write', to: 'extApps.create extApps.update extApps.delete' },
+  {
+    open: 'an administrator',
+    by: 'write',
+    to: 'extApps.create extApps.update extApps.delete extApps.rotateCredential',
+  },
   { open: 'an administrator', by: 'read', to: 'usage.report' },
   { open: 'an administrator', by: 'write', to: 'users.delete' },
   { open: 'an administrator', by: 'write', to: 'aiModels.create aiModels.update aiModels.delete' },

@@ -46,8 +46,11 @@ export async function addApp(svc: TestApp, given: Partial<AppInput> = {}) {
   }
 }
 
+export type TestExtApp = Awaited<ReturnType<typeof addApp>>
+
 interface ConnectionAttributes {
   connectionType: string
+  configs: object
   userinfo: { username: string }
   extAppConnectRequest: string
   extAppSecrets: { passkey: string | null; apiToken: string; privateKey: string | null }

@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { question } from '../kit/ai/provider.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { APPS_ON, addApp, agree } from '../kit/apps/ext-app.ts'
+import { signIn } from '../kit/browser.ts'
+import { allRoutes } from '../kit/json-api/all-routes.ts'
+
+let svc: TestApp
+beforeAll(async () => {
+  svc = await startApp(APPS_ON)
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+
+const statusOf = async (method: string, path: string, token?: string) => {
+  const answer = await svc.send(method, path, { token, ...(['POST', 'PATCH', 'PUT'].includes(method) && { body: {} }) })
+  await answer.body?.cancel()
+  return answer.status
+}
+
+test('by its credential an app reaches the connections of its users, and nothing else that a guest cannot', async () => {
+  const app = await addApp(svc)
+  const reached: string[] = []
+  for (const [method, route] of await allRoutes(svc)) {
+    const path = route.replace(/:[a-zA-Z]+|\*/g, '1')
+    const status = await statusOf(method, path, app.credential)
+    const isOpen = route.startsWith('/api/svc/v1/') ? false : (await statusOf(method, path)) < 400
+    if (status < 400 && !isOpen) reached.push(`${method} ${route}`)
+  }
+  expect(reached.toSorted()).toEqual(['GET /api/svc/v1/connections/:id', 'HEAD /api/svc/v1/connections/:id'])
+})
+
+test('while apps are switched off, neither their credentials nor the tokens that they hold work anywhere', async () => {
+  const [app, { browser, token }] = [await addApp(svc, { name: 'Other', needsKeys: false }), await signIn(svc)]
+  await agree(browser, await app.connectRequest('learner'), {})
+  const { apiToken } = await app.secrets('learner')
+  const { DATABASE_URL = '', DATA_DIR } = svc.env
+  await using off = await startApp({ ...APPS_ON, ALLOW_EXTERNAL_APPS: 'false', DATABASE_URL, DATA_DIR })
+
+  const surfaces = [
+    ['GET', '/api/svc/v1/users/me'],
+    ['GET', '/api/svc/v1/connections/learner'],
+    ['GET', '/api/user'],
+    ['GET', '/trpc/users.me'],
+    ['POST', '/api/ai-req', question()],
+    ['POST', '/api/broadcasting/auth', {}],
+  ] as const
+  for (const [method, path, body] of surfaces) {
+    for (const given of [apiToken, app.credential, `${app.credential.slice(0, -1)}x`]) {
+      const answer = await off.send(method, path, { token: given, ...(body && { body }) })
+      const isForged = given !== apiToken && given !== app.credential
+      expect(answer.status, `${method} ${path} ${given.slice(0, 8)}`).toBe(isForged ? 401 : 403)
+    }
+  }
+  expect((await off.send('GET', '/api/svc/v1/users/me', { token })).status).toBe(200)
+})
