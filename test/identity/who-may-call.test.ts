@@ -143,7 +143,6 @@ const table: { open: string; by?: Ability; to: string }[] = [
     open: 'the host',
     to: 'users.find users.search users.show changeLog.restored realtime.replicas deprecations.callers',
   },
-  { open: 'the host', to: 'users.find users.search users.show changeLog.restored realtime.replicas' },
   { open: 'the host', to: 'announcements.list announcements.publish' },
   { open: 'the host', to: 'attachments.readText attachments.giveUpText' },
   { open: 'the host', to: 'tokens.createFor tokens.listFor tokens.revokeFor' },

@@ -7,6 +7,7 @@ import { viewPattern } from '../../ports/announcement-texts.ts'
 
 const moment = z.iso
   .datetime({ offset: true, error: 'must be a time such as 2026-01-31T08:00:00Z' })
+  .max(40)
   .transform((text) => new Date(text))
 
 export const newAnnouncement = z
@@ -16,7 +17,7 @@ export const newAnnouncement = z
     type: z.enum(announcementTypes).default('info'),
     force: z.boolean().default(false),
     /** By username; for everybody where absent. */
-    users: z.array(z.string().toLowerCase()).min(1).max(10_000).optional(),
+    users: z.array(z.string().max(120).toLowerCase()).min(1).max(10_000).optional(),
     anchor: z
       .string()
       .regex(/^[A-Za-z][A-Za-z0-9]{0,59}$/, 'must be the name of an event')
