@@ -11,7 +11,6 @@ import { Slots } from '../routers/core/slots.ts'
 import { lockKeychain } from '../routers/identity/keychain-lock.ts'
 import { resources } from '../routers/index.ts'
 import type { CredentialWatch } from '../routers/ports/credential-watch.ts'
-import type { KeyValueStore } from '../routers/ports/key-value-store.ts'
 import type { Places } from '../routers/ports/places.ts'
 import type { Vault } from '../routers/ports/vault.ts'
 import { createCatalogue } from '../routers/resource/catalogue.ts'
@@ -39,8 +38,10 @@ import { type Authenticator, createAuthenticator } from './http/credentials.ts'
 import { openLogin } from './login/index.ts'
 import { createToolServers } from './mcp/tool-servers.ts'
 import { createWebReader } from './net/web-reader.ts'
-import { createHealthChecks } from './ops/health-checks.ts'
+import { type CheckedParts, createHealthChecks } from './ops/health-checks.ts'
 import { createHealthTimer } from './ops/health-timer.ts'
+import type { Blobs } from './stores/blobs/blobs.ts'
+import { openBlobs } from './stores/blobs/open-blobs.ts'
 import { createConnectRequests } from './stores/connect-requests.ts'
 import { createFileStore } from './stores/file-store.ts'
 import { createJobQueue, type DatabaseJobQueue } from './stores/job-queue.ts'
@@ -84,7 +85,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
   const { close: closeOutbound, ...outbound } = outboundOf(env, vault, settings)
   const authenticator = createAuthenticator(sql, settings, log)
   const jobQueue = createJobQueue({ pool, log })
-  const texts = openTexts(env, log)
+  const [texts, blobs] = [openTexts(env, log), await openBlobs(env)]
   const usageLedger = createUsageLedger({ sql, log, onReached: tellReached(hooks, log) })
   const services: Services = {
     em,
@@ -101,8 +102,8 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
     jobQueue,
     textExtractor: texts.extractor,
     ...{ vault, connectRequests: createConnectRequests(appKey) },
-    ...storesOf(env, vault),
-    ...healthOf(env, database, keyValue.kv, temporaryDir),
+    ...storesOf(env, vault, blobs),
+    ...healthOf(env, { sql, kv: keyValue.kv, blobs }, temporaryDir),
     extensions: extend(hooks, await loadExtensions(env.EXTENSIONS), log),
     resources: createCatalogue(resources, em.getMetadata()),
     labels: await loadLabels(env.LABELS_DIR),
@@ -112,7 +113,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
     closeChanges()
     await jobQueue.close()
     await Promise.all([usageLedger.close(), authenticator.flush()])
-    await Promise.all([texts.close(), closeOutbound(), closeKeyValue(), changes.changeBus.close()])
+    await Promise.all([texts.close(), closeOutbound(), blobs.close(), closeKeyValue(), changes.changeBus.close()])
   }
   const cookieSecrets = [appKey, ...env.APP_PREVIOUS_KEYS].map(cookieSecret)
   return { services, authenticator, credentials: changes.credentials, places, replica, cookieSecrets, jobQueue, close }
@@ -127,9 +128,9 @@ function outboundOf(env: Env, vault: Vault, settings: Settings) {
   return { models, toolServers, webReader, close }
 }
 
-const storesOf = (env: Env, vault: Vault): Pick<Services, 'storage' | 'files' | 'uploads'> => ({
-  storage: sealedStorage(vault, createStorage(env.DATA_DIR)),
-  files: createFileStore(vault, env.DATA_DIR),
+const storesOf = (env: Env, vault: Vault, blobs: Blobs): Pick<Services, 'storage' | 'files' | 'uploads'> => ({
+  storage: sealedStorage(vault, createStorage(blobs)),
+  files: createFileStore(vault, blobs),
   uploads: new Slots({ perKey: env.UPLOADS_PER_PERSON, inAll: env.UPLOADS_AT_ONCE }),
 })
 
@@ -144,8 +145,8 @@ const openWebReader = ({ BRAND, LINK_PREVIEW_PORTS, LINK_PREVIEW_NETWORKS }: Env
 
 type Health = Pick<Services, 'healthChecks' | 'healthTimer'>
 
-const healthOf = (env: Env, { sql }: Database, kv: KeyValueStore, temporaryDir?: string): Health => ({
-  healthChecks: createHealthChecks(sql, kv, env.DATA_DIR),
+const healthOf = (env: Env, parts: CheckedParts, temporaryDir?: string): Health => ({
+  healthChecks: createHealthChecks(parts, env.DATA_DIR),
   healthTimer: createHealthTimer(env.HEALTH_DEEP_EVERY, temporaryDir),
 })
 

@@ -6,6 +6,7 @@ import { loginRules, loginShape } from './settings/login.ts'
 import { processShape } from './settings/process.ts'
 import { realtimeShape } from './settings/realtime.ts'
 import { roomsShape } from './settings/rooms.ts'
+import { storageRules, storageShape } from './settings/storage.ts'
 import { systemShape } from './settings/system.ts'
 
 /** Every setting, in the order of the table in the README. Its description is the meaning shown there. */
@@ -16,6 +17,7 @@ export const shape = {
   ...aiShape,
   ...roomsShape,
   ...realtimeShape,
+  ...storageShape,
   ...filesShape,
   ...systemShape,
 }
@@ -41,7 +43,12 @@ const inProduction = (name: keyof typeof required) =>
 
 export const settings = z
   .object(shape)
-  .check(...(Object.keys(required) as (keyof typeof required)[]).map(inProduction), ...loginRules, ...filesRules)
+  .check(
+    ...(Object.keys(required) as (keyof typeof required)[]).map(inProduction),
+    ...loginRules,
+    ...filesRules,
+    ...storageRules,
+  )
 
 /** The settings, and all variables of the environment, which configuration files may refer to by `${NAME}`. */
 export type Env = z.output<typeof settings> & { variables: Record<string, string | undefined> }

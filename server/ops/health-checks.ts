@@ -4,10 +4,17 @@ import { join } from 'node:path'
 import { type Sql, statement } from '../../entities/sql/statement.ts'
 import type { HealthChecks } from '../../routers/ports/health.ts'
 import type { KeyValueStore } from '../../routers/ports/key-value-store.ts'
+import type { Blobs } from '../stores/blobs/blobs.ts'
 
 const trivial = statement<{ one: number }>('trivial', 'select 1 as one')
 
-export function createHealthChecks(sql: Sql, kv: KeyValueStore, dataDir: string): HealthChecks {
+export interface CheckedParts {
+  sql: Sql
+  kv: KeyValueStore
+  blobs: Pick<Blobs, 'check'>
+}
+
+export function createHealthChecks({ sql, kv, blobs }: CheckedParts, dataDir: string): HealthChecks {
   const cacheDir = join(dataDir, 'cache')
   // A connection from the pool may be dead already: only an answer proves it.
   const database = async () => void (await sql(trivial))
@@ -27,6 +34,7 @@ export function createHealthChecks(sql: Sql, kv: KeyValueStore, dataDir: string)
       await mkdir(cacheDir, { recursive: true })
       await writeFile(file, '')
       await rm(file)
+      await blobs.check()
     },
   }
 }

@@ -1,33 +1,29 @@
-import { randomBytes } from 'node:crypto'
-import { mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
+import { createHash, createHmac, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { link, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
+import { createServer as createHttpServer, type IncomingMessage } from 'node:http'
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { buffer } from 'node:stream/consumers'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { Problem } from '../../routers/core/problems.ts'
 import type { FileStore, StoredFile } from '../../routers/ports/file-store.ts'
+import { readEnv } from '../../server/config/env.ts'
+import type { Blobs } from '../../server/stores/blobs/blobs.ts'
+import { openBlobs } from '../../server/stores/blobs/open-blobs.ts'
+import { s3Blobs } from '../../server/stores/blobs/s3-blobs.ts'
 import { createFileStore } from '../../server/stores/file-store.ts'
+import { createStorage } from '../../server/stores/storage.ts'
 import { createVault } from '../../server/stores/vault.ts'
+import { startS3 } from '../kit/parts/s3.ts'
 
 const [KEY, OTHER] = ['a key of thirty-two characters, or more', 'another key of thirty-two characters, too']
 const CHUNK = 64 * 1024
 const SEALED = CHUNK + 16
 
-let folder: string
-let store: FileStore
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svc-files-'))
-  store = createFileStore(createVault(KEY), folder)
-})
-afterAll(() => rm(folder, { recursive: true, force: true }))
-
-async function* inParts(bytes: Buffer, size: number) {
+async function* inParts(bytes: Uint8Array, size: number) {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
-}
-
-const write = (bytes: Buffer, size = 10_000) => store.write(inParts(bytes, size))
-
-async function read(file: StoredFile, start?: number, end?: number, from = store): Promise<Buffer> {
-  const range = start === undefined ? undefined : { start, end: end ?? file.bytes - 1 }
-  return Buffer.concat(await allOf(from.read(file, range) as AsyncIterable<Buffer>))
 }
 
 async function allOf<T>(items: AsyncIterable<T>): Promise<T[]> {
@@ -36,119 +32,332 @@ async function allOf<T>(items: AsyncIterable<T>): Promise<T[]> {
   return all
 }
 
-const pathOf = ({ name }: StoredFile) => join(folder, 'files/sealed', name.slice(0, 2), name)
-
-test.for([0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK, 3 * CHUNK + 17])(
-  'a file of %i bytes is read as it was written, in whatever pieces it came',
-  async (size) => {
-    const bytes = randomBytes(size)
-    for (const piece of [1 + Math.floor(size / 7), CHUNK, 10 * CHUNK]) {
-      const file = await write(bytes, piece)
-
-      expect(file.bytes).toBe(size)
-      expect((await read(file)).equals(bytes)).toBe(true)
-      expect((await stat(pathOf(file))).size).toBe(size + 16 * Math.max(1, Math.ceil(size / CHUNK)))
-    }
-  },
-)
-
-test('each part of a file is read by itself', async () => {
-  const bytes = randomBytes(3 * CHUNK + 17)
-  const file = await write(bytes)
-  const edges = [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK, 3 * CHUNK - 1, 3 * CHUNK, bytes.length - 1]
-
-  for (const start of edges)
-    for (const end of edges.filter((edge) => edge >= start))
-      expect([start, end, (await read(file, start, end)).equals(bytes.subarray(start, end + 1))]).toEqual([
-        start,
-        end,
-        true,
-      ])
-})
-
-test('nothing of a file or its key can be read on the disk, and no two files have the same bytes there', async () => {
-  const bytes = Buffer.from('The same words, again and again. '.repeat(5000))
-  const [first, second] = [await write(bytes), await write(bytes)]
-  const [one, other] = await Promise.all([first, second].map((file) => readFile(pathOf(file))))
-
-  expect(one?.includes('The same words')).toBe(false)
-  expect(one?.equals(other as Buffer)).toBe(false)
-  expect(first.sealedKey).toMatch(/^v1\./)
-  expect((await stat(pathOf(first))).mode & 0o777).toBe(0o600)
-})
-
 const chunkOf = (sealed: Buffer, at: number) => sealed.subarray(at * SEALED, (at + 1) * SEALED)
 
-test.for<[string, (sealed: Buffer, other: Buffer) => Buffer]>([
-  ['one bit is another', (sealed) => sealed.with(100_000, (sealed[100_000] ?? 0) ^ 1) as Buffer],
-  [
-    'two chunks changed places',
-    (sealed) => Buffer.concat([chunkOf(sealed, 1), chunkOf(sealed, 0), sealed.subarray(2 * SEALED)]),
-  ],
-  [
-    'a chunk is there twice',
-    (sealed) => Buffer.concat([chunkOf(sealed, 0), chunkOf(sealed, 0), sealed.subarray(2 * SEALED)]),
-  ],
-  ['the last chunk is missing', (sealed) => sealed.subarray(0, 2 * SEALED)],
-  ['the end is missing', (sealed) => sealed.subarray(0, -1)],
-  ['a chunk is missing', (sealed) => Buffer.concat([chunkOf(sealed, 0), sealed.subarray(2 * SEALED)])],
-  ['all is missing', () => Buffer.alloc(0)],
-  ['it is that of another file', (_, other) => other],
-])('a file is not read to its end where %s', async ([, change]) => {
-  const bytes = randomBytes(2 * CHUNK + 100)
-  const [file, other] = [await write(bytes), await write(randomBytes(bytes.length))]
-  await writeFile(pathOf(file), change(await readFile(pathOf(file)), await readFile(pathOf(other))))
+/** A store on a driver of its own, and what lies there under a key. */
+async function openStore(settings: Record<string, string>) {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-files-'))
+  const blobs = await openBlobs(readEnv({ DATA_DIR: folder, ...settings }))
+  const close = async () => {
+    await blobs.close()
+    await rm(folder, { recursive: true, force: true })
+  }
+  return { folder, blobs, close }
+}
 
-  await expect(read(file)).rejects.toThrow()
-})
+const drivers = {
+  'a local folder': async () => ({ settings: {}, [Symbol.asyncDispose]: async () => {} }),
+  'a bucket of an S3 server': startS3,
+}
 
-test('a file that was cut to whole chunks is not taken for a shorter one, even by who changes its size in the database', async () => {
-  const file = await write(randomBytes(3 * CHUNK))
-  await truncate(pathOf(file), SEALED)
+describe.for(Object.entries(drivers))('in %s', ([, start]) => {
+  let server: Awaited<ReturnType<typeof start>>
+  let folder: string
+  let blobs: Blobs
+  let close: () => Promise<void>
+  let store: FileStore
+  beforeAll(async () => {
+    server = await start()
+    ;({ folder, blobs, close } = await openStore(server.settings))
+    store = createFileStore(createVault(KEY), blobs)
+  })
+  afterAll(async () => {
+    await close()
+    await server[Symbol.asyncDispose]()
+  })
 
-  await expect(read({ ...file, bytes: CHUNK })).rejects.toThrow()
-})
+  const write = (bytes: Buffer, size = 10_000) => store.write(inParts(bytes, size))
 
-test('a file is read with an earlier application key as long as that is known', async () => {
-  const bytes = randomBytes(1000)
-  const file = await write(bytes)
-
-  expect(
-    (await read(file, undefined, undefined, createFileStore(createVault(OTHER, [KEY]), folder))).equals(bytes),
-  ).toBe(true)
-  await expect(async () =>
-    read(file, undefined, undefined, createFileStore(createVault(OTHER), folder)),
-  ).rejects.toThrow(/APP_KEY/)
-})
-
-test('a file that breaks off is not kept', async () => {
-  const before = await allOf(store.list())
-  async function* broken() {
-    yield randomBytes(3 * CHUNK)
-    throw new Error('gone')
+  async function read(file: StoredFile, start?: number, end?: number, from = store): Promise<Buffer> {
+    const range = start === undefined ? undefined : { start, end: end ?? file.bytes - 1 }
+    return buffer(from.read(file, range))
   }
 
-  await expect(store.write(broken())).rejects.toThrow('gone')
-  expect(await allOf(store.list())).toHaveLength(before.length)
-})
+  const keyOf = ({ name }: StoredFile) => `sealed/${name.slice(0, 2)}/${name}`
+  const sealedOf = (file: StoredFile) => buffer(blobs.get(keyOf(file)))
 
-test('removed files are gone, and to remove them again does nothing', async () => {
-  const files = await Promise.all(Array.from({ length: 40 }, () => write(randomBytes(10))))
-  const names = files.map(({ name }) => name)
+  /** Puts other bytes in the place of a file. */
+  async function replace(file: StoredFile, bytes: Buffer) {
+    await blobs.remove(keyOf(file))
+    await blobs.put(keyOf(file), inParts(bytes, 100_000))
+  }
 
-  await store.remove(names)
-  await store.remove(names)
+  const namesOf = async () => (await allOf(store.list())).map(({ name }) => name)
 
-  const left = (await allOf(store.list())).map(({ name }) => name)
-  expect(left.filter((name) => names.includes(name))).toEqual([])
-})
+  test.for([0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK, 3 * CHUNK + 17])(
+    'a file of %i bytes is read as it was written, in whatever pieces it came',
+    async (size) => {
+      const bytes = randomBytes(size)
+      for (const piece of [1 + Math.floor(size / 7), CHUNK, 10 * CHUNK]) {
+        const file = await write(bytes, piece)
 
-test('a name that is none leads nowhere', async () => {
-  for (const name of ['../../secret', '', '/etc/passwd', 'a'.repeat(36)]) {
-    await expect(store.remove([name])).rejects.toThrow('no name')
+        expect(file.bytes).toBe(size)
+        expect((await read(file)).equals(bytes)).toBe(true)
+        expect((await sealedOf(file)).length).toBe(size + 16 * Math.max(1, Math.ceil(size / CHUNK)))
+      }
+    },
+  )
+
+  test('each part of a file is read by itself', async () => {
+    const bytes = randomBytes(3 * CHUNK + 17)
+    const file = await write(bytes)
+    const edges = [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK, 3 * CHUNK - 1, 3 * CHUNK, bytes.length - 1]
+
+    for (const start of edges)
+      for (const end of edges.filter((edge) => edge >= start))
+        expect([start, end, (await read(file, start, end)).equals(bytes.subarray(start, end + 1))]).toEqual([
+          start,
+          end,
+          true,
+        ])
+  })
+
+  test('nothing of a file or its key can be read where it lies, and no two files have the same bytes there', async () => {
+    const bytes = Buffer.from('The same words, again and again. '.repeat(5000))
+    const [first, second] = [await write(bytes), await write(bytes)]
+    const [one, other] = await Promise.all([first, second].map(sealedOf))
+
+    expect(one?.includes('The same words')).toBe(false)
+    expect(one?.equals(other as Buffer)).toBe(false)
+    expect(first.sealedKey).toMatch(/^v1\./)
+  })
+
+  test.for<[string, (sealed: Buffer, other: Buffer) => Buffer]>([
+    ['one bit is another', (sealed) => sealed.with(100_000, (sealed[100_000] ?? 0) ^ 1) as Buffer],
+    [
+      'two chunks changed places',
+      (sealed) => Buffer.concat([chunkOf(sealed, 1), chunkOf(sealed, 0), sealed.subarray(2 * SEALED)]),
+    ],
+    [
+      'a chunk is there twice',
+      (sealed) => Buffer.concat([chunkOf(sealed, 0), chunkOf(sealed, 0), sealed.subarray(2 * SEALED)]),
+    ],
+    ['the last chunk is missing', (sealed) => sealed.subarray(0, 2 * SEALED)],
+    ['the end is missing', (sealed) => sealed.subarray(0, -1)],
+    ['a chunk is missing', (sealed) => Buffer.concat([chunkOf(sealed, 0), sealed.subarray(2 * SEALED)])],
+    ['all but a byte is missing', (sealed) => sealed.subarray(0, 1)],
+    ['it is that of another file', (_, other) => other],
+  ])('a file is not read to its end where %s', async ([, change]) => {
+    const bytes = randomBytes(2 * CHUNK + 100)
+    const [file, other] = [await write(bytes), await write(randomBytes(bytes.length))]
+    await replace(file, change(await sealedOf(file), await sealedOf(other)))
+
+    await expect(read(file)).rejects.toThrow()
+  })
+
+  test('a file that was cut to whole chunks is not taken for a shorter one, even by who changes its size in the database', async () => {
+    const file = await write(randomBytes(3 * CHUNK))
+    await replace(file, (await sealedOf(file)).subarray(0, SEALED))
+
+    await expect(read({ ...file, bytes: CHUNK })).rejects.toThrow()
+  })
+
+  test('a file is read with an earlier application key as long as that is known', async () => {
+    const bytes = randomBytes(1000)
+    const file = await write(bytes)
+
+    expect(
+      (await read(file, undefined, undefined, createFileStore(createVault(OTHER, [KEY]), blobs))).equals(bytes),
+    ).toBe(true)
     await expect(async () =>
-      read({ name, bytes: 1, sealedKey: (await write(randomBytes(1))).sealedKey }),
-    ).rejects.toThrow('no name')
-  }
-  expect(await readdir(folder)).toEqual(['files'])
+      read(file, undefined, undefined, createFileStore(createVault(OTHER), blobs)),
+    ).rejects.toThrow(/APP_KEY/)
+  })
+
+  test('a file that breaks off is not kept', async () => {
+    const before = await namesOf()
+    async function* broken() {
+      yield randomBytes(3 * CHUNK)
+      throw new Error('gone')
+    }
+
+    await expect(store.write(broken())).rejects.toThrow('gone')
+    expect(await namesOf()).toEqual(before)
+    expect(await readdir(join(folder, 'cache')).catch(() => [])).toEqual([])
+  })
+
+  test('removed files are gone, and to remove them again does nothing', async () => {
+    const files = await Promise.all(Array.from({ length: 40 }, () => write(randomBytes(10))))
+    const names = files.map(({ name }) => name)
+
+    await store.remove(names)
+    await store.remove(names)
+
+    const left = await namesOf()
+    expect(left.filter((name) => names.includes(name))).toEqual([])
+  })
+
+  test('a name that is none leads nowhere', async () => {
+    for (const name of ['../../secret', '', '/etc/passwd', 'a'.repeat(36)]) {
+      await expect(store.remove([name])).rejects.toThrow('no name')
+      await expect(async () =>
+        read({ name, bytes: 1, sealedKey: (await write(randomBytes(1))).sealedKey }),
+      ).rejects.toThrow('no name')
+    }
+    expect(await readdir(tmpdir())).not.toContain('secret')
+  })
+
+  test('what is there is listed in the order of the names, with the time since when', async () => {
+    const files = await Promise.all(Array.from({ length: 20 }, () => write(randomBytes(10))))
+    await blobs.put('sealed/no-file-of-ours', inParts(Buffer.from('x'), 1))
+    const listed = await allOf(store.list())
+
+    expect(listed.map(({ name }) => name)).toEqual(expect.arrayContaining(files.map(({ name }) => name)))
+    expect(listed.map(({ name }) => name)).toEqual(listed.map(({ name }) => name).sort())
+    for (const { modifiedAt } of listed) expect(Math.abs(Date.now() - modifiedAt.getTime())).toBeLessThan(600_000)
+    expect(await allOf(blobs.list('nothing-here/'))).toEqual([])
+  })
+
+  test('a file that is not there fails for its reader, and for nobody else', async () => {
+    const file = await write(randomBytes(100))
+    await store.remove([file.name])
+
+    const failure = await read(file).catch((error: Error) => error)
+    expect(failure).toBeInstanceOf(Error)
+    expect(failure).not.toBeInstanceOf(Problem)
+    expect((await read(await write(Buffer.from('still here')))).toString()).toBe('still here')
+  })
+
+  test('a part behind the end of a file that was cut fails for its reader alone, too', async () => {
+    const file = await write(randomBytes(3 * CHUNK))
+    await replace(file, (await sealedOf(file)).subarray(0, SEALED))
+
+    const failure = await read(file, 2 * CHUNK).catch((error: Error) => error)
+    expect(failure).toBeInstanceOf(Error)
+    expect(failure).not.toBeInstanceOf(Problem)
+  })
+
+  test('whoever stops reading a file half way lets go of it', async () => {
+    const file = await write(randomBytes(40 * CHUNK))
+    for (let times = 0; times < 20; times++) {
+      const reading = store.read(file)
+      await once(reading, 'readable')
+      reading.destroy()
+    }
+
+    expect((await read(file)).length).toBe(40 * CHUNK)
+  })
+
+  test('pictures lie under their keys, are read whole and go', async () => {
+    const pictures = createStorage(blobs)
+    await pictures.put('avatars/one.webp', Buffer.from('a picture'))
+
+    expect(Buffer.from(await pictures.get('avatars/one.webp')).toString()).toBe('a picture')
+    await pictures.delete('avatars/one.webp')
+    await pictures.delete('avatars/one.webp')
+    await expect(pictures.get('avatars/one.webp')).rejects.toThrow()
+  })
+
+  test('the check says that files can be written, and leaves none', async () => {
+    await blobs.check()
+
+    expect(await allOf(blobs.list('health/'))).toEqual([])
+  })
 })
+
+test('a local file can be read by the service alone', async () => {
+  const { folder, blobs, close } = await openStore({})
+  const { name } = await createFileStore(createVault(KEY), blobs).write(inParts(Buffer.from('x'), 1))
+
+  expect((await stat(join(folder, 'files/sealed', name.slice(0, 2), name))).mode & 0o777).toBe(0o600)
+  await close()
+})
+
+test('a bucket of more files than an answer names is listed to its end', async () => {
+  await using server = await startS3()
+  const { blobs, close } = await openStore(server.settings)
+  await blobs.put('sealed/0', inParts(Buffer.from('x'), 1))
+  const [folder, kinds] = [join(server.directory, 'sealed'), await readdir(join(server.directory, 'sealed'))]
+  const names = Array.from({ length: 1100 }, (_, index) => `${10_000 + index}`)
+  for (const name of names)
+    await Promise.all(kinds.map((kind) => link(join(folder, kind), join(folder, kind.replace('0', name)))))
+
+  expect((await allOf(blobs.list('sealed/'))).map(({ key }) => key)).toEqual(
+    ['0', ...names].map((name) => `sealed/${name}`),
+  )
+  await close()
+})
+
+test('an S3 server that is away, refuses the key or never answers is told as an outage', async () => {
+  const server = await startS3()
+  const { settings } = server
+  const { blobs, close } = await openStore(settings)
+  const wrong = await openStore({ ...settings, S3_ACCESS_KEY: 'another key' })
+  const file = await createFileStore(createVault(KEY), blobs).write(inParts(Buffer.from('x'), 1))
+  const unavailable = { problem: 'unavailable' }
+
+  await expect(wrong.blobs.check()).rejects.toMatchObject(unavailable)
+  await server.stop()
+  const store = createFileStore(createVault(KEY), blobs)
+  await expect(store.write(inParts(Buffer.from('x'), 1))).rejects.toMatchObject(unavailable)
+  await expect(buffer(store.read(file))).rejects.toMatchObject(unavailable)
+  await expect(store.remove([file.name])).rejects.toMatchObject(unavailable)
+  await expect(allOf(store.list())).rejects.toMatchObject(unavailable)
+
+  await using silent = await startSilent()
+  const access = { region: 'us-east-1', accessKeyId: 'id', secretAccessKey: 'secret', byteTimeout: 200 }
+  const hanging = s3Blobs({ ...access, endpoint: silent.endpoint, bucket: 'files', spoolFolder: wrong.folder })
+  await expect(hanging.put('sealed/x', inParts(randomBytes(8 * 1024 * 1024), CHUNK))).rejects.toMatchObject(unavailable)
+  await expect(buffer(hanging.get('sealed/x'))).rejects.toMatchObject(unavailable)
+
+  await Promise.all([hanging.close(), close(), wrong.close()])
+  await server[Symbol.asyncDispose]()
+})
+
+test('each request to a bucket is signed with the secret, its body included', async () => {
+  const seen: { request: IncomingMessage; body: Buffer }[] = []
+  await using server = await listening(
+    createHttpServer(async (request, response) => {
+      seen.push({ request, body: await buffer(request) })
+      response.setHeader('content-type', 'application/xml')
+      response.end(request.url?.includes('list-type') ? '<ListBucketResult></ListBucketResult>' : '')
+    }),
+  )
+  const [folder, secretAccessKey] = [await mkdtemp(join(tmpdir(), 'svc-files-')), 'a secret that nobody sees']
+  const access = { region: 'eu-north-7', accessKeyId: 'AKIDEXAMPLE', secretAccessKey, endpoint: server.endpoint }
+  const blobs = s3Blobs({ ...access, bucket: 'files', spoolFolder: folder })
+  await blobs.put('sealed/ab/one', inParts(randomBytes(300_000), 7000))
+  await allOf(blobs.list('sealed/'))
+  await buffer(blobs.get('sealed/ab/one', { start: 0, end: 9 }))
+  await blobs.remove('sealed/ab/one')
+
+  expect(seen.map(({ request }) => request.method)).toEqual(['PUT', 'GET', 'GET', 'DELETE'])
+  for (const { request, body } of seen) {
+    expect(request.headers['x-amz-content-sha256']).toBe(createHash('sha256').update(body).digest('hex'))
+    expect(request.headers.authorization).toContain(`Signature=${signatureOf(request, secretAccessKey)}`)
+    expect(JSON.stringify(request.rawHeaders)).not.toContain(secretAccessKey)
+  }
+  await blobs.close()
+})
+
+const hmac = (key: string | Buffer, text: string) => createHmac('sha256', key).update(text).digest()
+
+/** Signature version 4, from what came over the wire. */
+function signatureOf({ method, url = '', headers }: IncomingMessage, secret: string): string {
+  const [, scope = '', signed = ''] =
+    /Credential=[^/]+\/([^,]+), ?SignedHeaders=([^,]+)/.exec(headers.authorization ?? '') ?? []
+  const [path = '', query = ''] = url.split('?')
+  const lines = signed.split(';').map((name) => `${name}:${String(headers[name]).trim()}\n`)
+  const sorted = query.split('&').sort().join('&')
+  const canonical = [method, path, sorted, lines.join(''), signed, headers['x-amz-content-sha256']].join('\n')
+  const hash = createHash('sha256').update(canonical).digest('hex')
+  const key = scope.split('/').reduce<string | Buffer>(hmac, `AWS4${secret}`)
+  return hmac(key as Buffer, ['AWS4-HMAC-SHA256', headers['x-amz-date'], scope, hash].join('\n')).toString('hex')
+}
+
+/** A server that takes connections and nothing else. */
+const startSilent = () => listening(createServer((socket) => void socket.pause().on('error', () => {})))
+
+async function listening(server: Server) {
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket: Socket) => sockets.add(socket))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    [Symbol.asyncDispose]: async () => {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+    },
+  }
+}

@@ -1,12 +1,8 @@
 import { z } from 'zod'
 import { timerDuration } from '../../../routers/ports/duration.ts'
-import { count } from './kinds.ts'
+import { count, httpAddress } from './kinds.ts'
 
 const MB = 1024 * 1024
-
-const address = z
-  .url({ protocol: /^https?$/, error: 'must begin with https:// or http://' })
-  .transform((url) => url.replace(/\/+$/, ''))
 
 const key = z.string().min(1).optional()
 
@@ -28,15 +24,15 @@ export const filesShape = {
     .describe(
       'Service that turns files into text; `svc_converter` when absent and its address is set, else the built-in parsers alone, which also stand in for it',
     ),
-  SVC_FILE_CONVERTER_API_URL: address.optional().describe('Address to which `svc_converter` takes files'),
+  SVC_FILE_CONVERTER_API_URL: httpAddress.optional().describe('Address to which `svc_converter` takes files'),
   SVC_FILE_CONVERTER_API_KEY: key.describe('Key of `svc_converter`').meta({ secret: true }),
   SVC_FILE_CONVERTER_TIMEOUT: timerDuration.prefault('60s').describe('How long to wait for `svc_converter`'),
-  GWDG_FILE_CONVERTER_API_URL: address
+  GWDG_FILE_CONVERTER_API_URL: httpAddress
     .optional()
     .describe('Address to which `gwdg_docling` takes files; that of the GWDG when absent'),
   GWDG_API_KEY: key.describe('Key of `gwdg_docling`').meta({ secret: true }),
   GWDG_FILE_CONVERTER_TIMEOUT: timerDuration.prefault('240s').describe('How long to wait for `gwdg_docling`'),
-  KREUZBERG_FILE_CONVERTER_API_URL: address.optional().describe('Address of `kreuzberg`, without `/extract`'),
+  KREUZBERG_FILE_CONVERTER_API_URL: httpAddress.optional().describe('Address of `kreuzberg`, without `/extract`'),
   KREUZBERG_FILE_CONVERTER_TIMEOUT: timerDuration.prefault('60s').describe('How long to wait for `kreuzberg`'),
 }
 

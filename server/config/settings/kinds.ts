@@ -9,6 +9,17 @@ export const secret = z
   .min(32, 'must have at least 32 characters; `openssl rand -base64 48` makes a good one')
   .refine((value) => !placeholder.test(value) && new Set(value).size > 8, 'is a placeholder, not a secret')
 
+/** A key that others issued, whose length they chose. */
+export const notPlaceholder = z
+  .string()
+  .min(3)
+  .refine((value) => !placeholder.test(value), 'is a placeholder')
+
+/** An address of HTTP, without a slash at its end. */
+export const httpAddress = z
+  .url({ protocol: /^https?$/, error: 'must begin with https:// or http://' })
+  .transform((url) => url.replace(/\/+$/, ''))
+
 export const flag = (fallback: boolean) => z.stringbool({ error: 'must be true or false' }).prefault(String(fallback))
 
 export const list = z

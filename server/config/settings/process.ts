@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { timerDuration } from '../../../routers/ports/duration.ts'
-import { count, durationOrNone, list, networks, origins, secret } from './kinds.ts'
+import { count, durationOrNone, httpAddress, list, networks, origins, secret } from './kinds.ts'
 
 /** Settings of the process: its address, its stores, its keys, and how it stops. */
 export const processShape = {
@@ -10,11 +10,7 @@ export const processShape = {
     .describe('`production` refuses placeholders, the embedded database and the demo model'),
   PORT: z.coerce.number().int().min(0).max(65_535).default(3000).describe('Port to listen on; 0 takes a free one'),
   HOST: z.string().default('127.0.0.1').describe('Address to listen on; `0.0.0.0` for all'),
-  BASE_URL: z
-    .url({ protocol: /^https?$/, error: 'must begin with https:// or http://' })
-    .transform((url) => url.replace(/\/+$/, ''))
-    .optional()
-    .describe('Public address of the service; `http://HOST:PORT` when absent'),
+  BASE_URL: httpAddress.optional().describe('Public address of the service; `http://HOST:PORT` when absent'),
   TRUSTED_PROXIES: networks.describe(
     'Addresses or networks of proxies whose X-Forwarded headers are trusted, comma separated',
   ),

@@ -1,0 +1,101 @@
+import {
+  DeleteObjectCommand,
+  GetObjectCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+  S3ServiceException,
+} from '@aws-sdk/client-s3'
+import { Problem } from '../../../routers/core/problems.ts'
+import { assertKey, type BlobEntry, type Blobs } from './blobs.ts'
+import { createS3Client, type S3Access } from './s3-client.ts'
+import { type Spooled, spool } from './spool.ts'
+
+export interface S3Options extends S3Access {
+  bucket: string
+  /** A local folder in which bytes wait until all of them are there. */
+  spoolFolder: string
+}
+
+/** A key that only the check writes. */
+const CHECK = 'health/check'
+
+/**
+ * Objects in a bucket. Bytes go through a nameless file on the disk first: the request that then stores them has their size and
+ * hash, so that nothing of an upload that breaks off ever reaches the bucket, and no memory holds it.
+ */
+export function s3Blobs({ bucket: Bucket, spoolFolder, ...access }: S3Options): Blobs {
+  const { s3, close } = createS3Client(access)
+  const at = (Key: string) => {
+    assertKey(Key)
+    return { Bucket, Key }
+  }
+
+  async function store(key: string, spooled: Spooled): Promise<void> {
+    const command = new PutObjectCommand({ ...at(key), Body: spooled.read(), ContentLength: spooled.size })
+    command.middlewareStack.add(
+      (next) => (args) => {
+        // A stream would not be signed otherwise.
+        Object.assign((args.request as { headers: object }).headers, { 'x-amz-content-sha256': spooled.hash })
+        return next(args)
+      },
+      { step: 'build' },
+    )
+    await s3.send(command).catch(explain)
+  }
+
+  const blobs: Blobs = {
+    async put(key, bytes) {
+      at(key)
+      await using spooled = await spool(spoolFolder, bytes)
+      await store(key, spooled)
+    },
+    async *get(key, range) {
+      const Range = range && `bytes=${range.start}-${range.end}`
+      const { Body } = await s3.send(new GetObjectCommand({ ...at(key), Range })).catch(explain)
+      yield* readAll(Body as AsyncIterable<Buffer>)
+    },
+    async remove(key) {
+      await s3.send(new DeleteObjectCommand(at(key))).catch(explain)
+    },
+    async *list(folder) {
+      let ContinuationToken: string | undefined
+      do {
+        const page = await s3
+          .send(new ListObjectsV2Command({ Bucket, Prefix: folder, ContinuationToken }))
+          .catch(explain)
+        for (const { Key = '', LastModified = new Date() } of page.Contents ?? [])
+          yield { key: Key, modifiedAt: LastModified } satisfies BlobEntry
+        ContinuationToken = page.NextContinuationToken
+      } while (ContinuationToken !== undefined)
+    },
+    async check() {
+      await blobs.put(CHECK, oneByte())
+      await blobs.remove(CHECK)
+    },
+    close,
+  }
+  return blobs
+}
+
+async function* oneByte() {
+  yield Buffer.from('.')
+}
+
+/** A stream that fails half way does so as a request does. */
+async function* readAll(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
+  try {
+    yield* body
+  } catch (error) {
+    explain(error)
+  }
+}
+
+/** What is wrong with the object alone: it is not there, or ends before the part that is asked for. */
+const ofTheObject = ['NoSuchKey', 'InvalidRange']
+
+/** Everything else is the matter of whoever runs the service. */
+function explain(cause: unknown): never {
+  if (cause instanceof S3ServiceException && ofTheObject.includes(cause.name))
+    throw new Error('there is no such file in the bucket, or no such part of it', { cause })
+  throw new Problem('unavailable', { cause })
+}

@@ -1,0 +1,68 @@
+import { randomBytes } from 'node:crypto'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readEnv } from '../../server/config/env.ts'
+import { checkOf, health } from '../kit/health.ts'
+import { type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
+import { type S3Server, startS3 } from '../kit/parts/s3.ts'
+import { download, storedFiles, upload } from '../kit/rooms/attachments.ts'
+
+let server: S3Server
+let svc: JsonApiApp
+beforeAll(async () => {
+  server = await startS3()
+  svc = await startJsonApi({ ...server.settings, HEALTH_DEEP_EVERY: '1' })
+})
+afterAll(async () => {
+  await svc[Symbol.asyncDispose]()
+  await server[Symbol.asyncDispose]()
+})
+
+test('a file that is uploaded lies in the bucket, encrypted, and is downloaded whole and in parts', async () => {
+  const bytes = `Words. ${randomBytes(200_000).toString('hex')}`
+  const { one } = await upload(svc, svc.people.ada.token, bytes)
+  const [name] = await storedFiles(svc)
+
+  expect(one.attributes).toMatchObject({ uuid: name, bytes: bytes.length })
+  expect(await readdir(join(svc.folder, 'files')).catch(() => [])).toEqual([])
+  expect((await download(svc, svc.people.ada.token, one.id)).bytes.toString()).toBe(bytes)
+  const part = await download(svc, svc.people.ada.token, one.id, { range: 'bytes=100000-100009' })
+  expect([part.status, part.bytes.toString()]).toEqual([206, bytes.slice(100_000, 100_010)])
+  expect((await download(svc, svc.people.bob.token, one.id)).status).toBe(404)
+
+  await svc.ada.delete(`/attachments/${one.id}`)
+  expect(await storedFiles(svc)).toEqual([])
+})
+
+test('while the bucket is away uploads and downloads are told so, nothing is left of them, and all goes on afterwards', async () => {
+  const { one } = await upload(svc, svc.people.ada.token, 'kept')
+  expect(checkOf(await health(svc), 'storage')).toMatchObject({ status: 'ok' })
+  await server.stop()
+  const [down, report] = [await upload(svc, svc.people.ada.token, 'lost'), await health(svc)]
+  const unread = await download(svc, svc.people.ada.token, one.id)
+  await server.start()
+
+  expect([down.status, down.errors[0]?.code, unread.status]).toEqual([503, 'unavailable', 503])
+  expect(report.code).toBe(503)
+  expect(checkOf(report, 'storage')).toEqual({ name: 'storage', status: 'error', message: expect.any(String) })
+  expect(JSON.stringify(report)).not.toContain(String(server.port))
+  expect(await svc.rows('select from attachments')).toHaveLength(1)
+  expect(await readdir(join(svc.folder, 'cache'))).toEqual([])
+  expect((await download(svc, svc.people.ada.token, one.id)).bytes.toString()).toBe('kept')
+  expect((await upload(svc, svc.people.ada.token, 'again')).status).toBe(200)
+  expect(checkOf(await health(svc), 'storage')).toMatchObject({ status: 'ok' })
+})
+
+test('a service on a bucket does not start without what it needs for it', () => {
+  const start = (settings: Record<string, string>) => () => readEnv({ STORAGE_DISK: 's3', ...settings })
+
+  expect(start({})).toThrow(/S3_DEFAULT_BUCKET: is required.*S3_ACCESS_KEY: is required.*S3_SECRET_KEY: is required/s)
+  const { settings } = server
+  expect(start({ ...settings, S3_SECRET_KEY: 'changeme' })).toThrow('S3_SECRET_KEY: is a placeholder')
+  expect(start({ ...settings, S3_ENDPOINT: 'storage.example.org' })).toThrow(
+    'S3_ENDPOINT=storage.example.org: must begin',
+  )
+  expect(start({ ...settings, S3_DEFAULT_BUCKET: 'a/b' })).toThrow('must be the name of a bucket')
+  expect(start({ STORAGE_DISK: 'nextcloud' })).toThrow('STORAGE_DISK=nextcloud: must be one of')
+})
