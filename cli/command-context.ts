@@ -28,6 +28,8 @@ export interface CommandContext {
   piped(): Promise<string>
   /** Prints the result, as JSON with --json. */
   print(outcome: Outcome): void
+  /** Set by a command that has printed what is wrong: its exit code is 1. */
+  failed: boolean
   /** Whether --json was given. */
   json: boolean
   /** Writes text that comes piece by piece. */
@@ -42,6 +44,7 @@ export interface CommandContextOptions {
 
 export const createCommandContext = ({ terminal, json, env }: CommandContextOptions): CommandContext => ({
   env,
+  failed: false,
   prompts: createPrompts(terminal),
   piped: async () => {
     // A password typed at a terminal would be visible.

@@ -39,7 +39,7 @@ export async function main(
     // None of its subcommands was named, and citty would take the value of a flag for one.
     const { subCommands: _, ...alone } = command
     await runCommand(alone, { rawArgs: rest })
-    return 0
+    return Number(context.failed)
   } catch (error) {
     const { exitCode, code, message } = exitErrorOf(error)
     if (json) terminal.stdout.write(`${JSON.stringify({ error: { code, message } })}\n`)

@@ -4,6 +4,7 @@ import { announcement, make, publish } from './commands/announcement.ts'
 import { updateAvatar } from './commands/avatar.ts'
 import { completion } from './commands/completion.ts'
 import { deprecations } from './commands/deprecations.ts'
+import { files } from './commands/files.ts'
 import { limits } from './commands/limits.ts'
 import { users } from './commands/list-users.ts'
 import { makeMigration } from './commands/make-migration.ts'
@@ -42,6 +43,7 @@ export const svc: Program = {
     prices: prices(context),
     usage: usage(context),
     limits: limits(context),
+    files: files(context),
     realtime: realtime(context),
     deprecations: deprecations(context),
     settings: settings(context),

@@ -27,6 +27,7 @@ import { userKeychainValuesRouter } from './identity/user-keychain-values.ts'
 import { users, usersRouter } from './identity/users.ts'
 import type { Resource } from './resource/declare.ts'
 import { attachmentsRouter } from './rooms/attachments/attachments-router.ts'
+import { filesRouter } from './rooms/attachments/files-router.ts'
 import { changeLogRouter } from './rooms/change-log.ts'
 import { conversationsRouter } from './rooms/conversations/conversations-router.ts'
 import { realtimeRouter } from './rooms/realtime/realtime.ts'
@@ -58,6 +59,7 @@ export const appRouter = router({
   changeLog: changeLogRouter,
   configs: configsRouter,
   connections: connectionsRouter,
+  files: filesRouter,
   conversations: conversationsRouter,
   deprecations: deprecationsRouter,
   extApps: extAppsRouter,

@@ -34,6 +34,8 @@ export function periodicTasksOf({ env, database: { pool, sql }, host }: TaskPart
     { name: 'connect requests', period: HOUR_MS, run: () => sql(deleteExpiredConnectRequests) },
     { name: 'attachments', period: HOUR_MS, run: () => host.attachments.sweep() },
     { name: 'availability', period: env.AI_STATUS_CHECK_EVERY, run: () => host.models.watch() },
+    { name: 'expired files', period: HOUR_MS, run: () => host.files.deleteExpired() },
+    { name: 'lost texts', period: HOUR_MS, run: () => host.files.planLostTexts() },
     { name: 'usage records', period: HOUR_MS, run: () => host.usage.rollUp() },
   ]
 }

@@ -216,6 +216,8 @@ function settingsOf(env: Env, appKey: string): Settings {
     attachments: {
       perMessage: env.MAX_ATTACHMENT_FILES,
       bytesPerPerson: env.ATTACHMENT_QUOTA,
+      perPerson: env.ATTACHMENT_QUOTA_FILES,
+      retentionMonths: env.RETENTION_FILES_MONTHS,
       uploadTimeout: env.UPLOAD_TIMEOUT,
     },
     peopleSearchesPerMinute: env.PEOPLE_SEARCHES_PER_MINUTE,

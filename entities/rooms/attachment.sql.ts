@@ -22,8 +22,11 @@ const fileWhere = (where: (sql: ParameterBinder) => string) =>
 export const fileById = fileWhere((sql) => `a.id = any(${sql.param('ids')})`)
 export const fileByUuid = fileWhere((sql) => `a.uuid = ${sql.valueOf('uuid')('text')}::uuid`)
 
-/** Values: the person's id. How many bytes they keep, and how many of their files are still to be read. */
-export const sumFilesOf = `select coalesce(sum(bytes), 0)::float8 as bytes,
+/** What a file counts at least, in bytes: a disk gives it a block, and the database a row. */
+export const MIN_COUNTED_BYTES = 4096
+
+/** Values: the person's id. How many files and bytes they keep, and how many of their files are still to be read. */
+export const sumFilesOf = `select coalesce(sum(greatest(bytes, ${MIN_COUNTED_BYTES})), 0)::float8 as bytes, count(*)::int as files,
     count(*) filter (where text_state = 'pending')::int as pending from attachments where uploader_id = ?`
 
 /**

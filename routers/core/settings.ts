@@ -83,6 +83,10 @@ export interface AttachmentQuotas {
   perMessage: number
   /** How many bytes a person may keep. */
   bytesPerPerson: number
+  /** How many a person may keep. */
+  perPerson: number
+  /** After how many months one is deleted; never where absent. */
+  retentionMonths: number | undefined
   /** In milliseconds. */
   uploadTimeout: number
 }

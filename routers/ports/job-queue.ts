@@ -17,6 +17,8 @@ export interface PlannedJob<Name extends JobName> {
 export interface JobQueue {
   /** Plans a job in the transaction of the entity manager: it begins soon after the commit, and never without one. */
   enqueue<Name extends JobName>(em: EntityManager, name: Name, job: PlannedJob<Name>): Promise<void>
+  /** Plans a job for each input that none waits for and none is under way for; returns how many those are. */
+  enqueueLost<Name extends JobName>(em: EntityManager, name: Name, inputs: readonly JobInputs[Name][]): Promise<number>
 }
 
 export interface JobHandler<Input> {

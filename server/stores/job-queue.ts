@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import type { Pool } from 'pg'
 import { type Job, PgBoss } from 'pg-boss'
-import { statement } from '../../entities/sql/statement.ts'
+import { statement, unboundedStatement } from '../../entities/sql/statement.ts'
 import { runNamed } from '../../routers/core/run-named.ts'
 import type { JobHandlers, JobInputs, JobName, JobQueue } from '../../routers/ports/job-queue.ts'
 import type { Log } from '../../routers/ports/log.ts'
@@ -60,21 +60,23 @@ export function createJobQueue({
     )
   }
 
+  const limits = { heartbeatSeconds: heartbeat, retryLimit, retryDelay }
+  const optionsOf = (name: JobName) => ({ ...terms, ...limits, deadLetter: failed(name) })
+
   return {
     prepare,
     async enqueue(em, name, { input, priority = 0 }) {
       await prepare()
-      const options = {
-        ...terms,
-        priority,
-        retryLimit,
-        retryDelay,
-        heartbeatSeconds: heartbeat,
-        deadLetter: failed(name),
-      }
-      await boss.send(name, input, { ...options, db: within(em, name) })
+      await boss.send(name, input, { ...optionsOf(name), priority, db: within(em, `enqueue-${name}`) })
       const worker = workers.get(name)
       if (worker) setTimeout(() => boss.notifyWorker(worker), WAKE_AFTER_MS).unref()
+    },
+    async enqueueLost(em, name, inputs) {
+      await prepare()
+      const lost = await runNamed(em, lostJobs, [[name, failed(name)], JSON.stringify(inputs)])
+      const jobs = lost.map(({ input }) => ({ ...optionsOf(name), data: input }))
+      if (jobs.length > 0) await boss.insert(name, jobs, { db: within(em, '') })
+      return jobs.length
     },
     async work(handlers, concurrency) {
       await prepare()
@@ -130,12 +132,19 @@ const carryOut =
     }
   }
 
-/** Plans a job in the transaction of the caller. */
-const within = (em: EntityManager, name: JobName) => ({
+/** Runs what plans a job in the transaction of the caller. */
+const within = (em: EntityManager, name: string) => ({
   executeSql: async (text: string, values: unknown[] = []) => ({
-    rows: await runNamed(em, statement(`enqueue-${name}`, text), values),
+    rows: await runNamed(em, statement(name, text), values),
   }),
 })
+
+/** Values: the names of queues, and inputs. Those inputs of which no job in the queues is still to end. */
+const lostJobs = unboundedStatement<{ input: object }>(
+  `select input from jsonb_array_elements($2::jsonb) input
+    where not exists (select from ${SCHEMA}.job j
+      where j.name = any($1::text[]) and j.state in ('created', 'retry', 'active') and j.data = input)`,
+)
 
 /** Does it when first asked for, and anew where it failed. */
 function onceDone(work: () => Promise<void>): () => Promise<void> {

@@ -36,6 +36,14 @@ async function replica(url: string, run: JobHandlers['extract-text']['run'] = as
         for (const attachmentId of ids) await queue.enqueue(em, 'extract-text', { input: { attachmentId } })
         end()
       }),
+    enqueueLost: (ids: readonly number[]) =>
+      database.em.fork().transactional((em) =>
+        queue.enqueueLost(
+          em,
+          'extract-text',
+          ids.map((attachmentId) => ({ attachmentId })),
+        ),
+      ),
     async [Symbol.asyncDispose]() {
       await queue.close()
       await database.close()
@@ -63,6 +71,17 @@ test('a job is carried out once, by one of several replicas', async () => {
   await one.enqueue(ids)
   await Promise.all([one.work(), other.work()])
   await expect.poll(() => [...one.done, ...other.done].toSorted((a, b) => a - b), SOON).toEqual(ids)
+})
+
+test('only what no job waits for is planned anew', async () => {
+  await using database = await cloneDatabase()
+  await using worker = await replica(database.url)
+  await worker.enqueue([1, 2])
+  expect(await worker.enqueueLost([1, 2, 3])).toBe(1)
+  expect(await worker.enqueueLost([1, 2, 3])).toBe(0)
+  await worker.work()
+  await expect.poll(() => worker.done.toSorted(), SOON).toEqual([1, 2, 3])
+  await expect.poll(() => worker.enqueueLost([3]), SOON).toBe(1)
 })
 
 test('a job that fails is tried again, and given up at last', async () => {

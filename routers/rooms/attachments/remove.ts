@@ -41,6 +41,10 @@ export async function deleteAttachment(ctx: Context, { id, ifVersion }: Version)
   return { id }
 }
 
+/** Deletes attachments of one uploader, whose row and rooms are locked; returns how many were still there. */
+export const removeEach = (at: Transaction, ids: readonly number[]): Promise<number> =>
+  removeFromMessages(at, removeAttachments, arrayOf(ids))
+
 /** Deletes everything that somebody who is erased has uploaded. */
 export async function letGoOfAttachments({ userId, em, changes, report }: Erasing): Promise<void> {
   const deleted = await removeFromMessages({ em, changes }, removeAttachmentsOfUploader, userId)

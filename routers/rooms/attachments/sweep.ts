@@ -2,7 +2,7 @@ import { deleteUnlinked, findOrphans } from '../../../entities/rooms/attachment.
 import type { Services } from '../../core/services.ts'
 
 /** How long an attachment waits for its message, and a file for its attachment. */
-const GRACE_MS = 60 * 60_000
+export const GRACE_MS = 60 * 60_000
 
 /** As many as one statement looks at. */
 const BATCH = 1000

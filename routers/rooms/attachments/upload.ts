@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
-import { sumFilesOf } from '../../../entities/rooms/attachment.sql.ts'
+import { MIN_COUNTED_BYTES, sumFilesOf } from '../../../entities/rooms/attachment.sql.ts'
 import { Attachment } from '../../../entities/rooms/attachment.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
@@ -100,8 +100,9 @@ function keep(ctx: Context, { person, name, clientEncrypted, file, kind }: Kept)
 }
 
 async function assertWithinQuota({ services }: Context, em: EntityManager, person: number, more: number) {
-  const { bytesPerPerson } = services.settings.attachments
-  const [kept] = await em.execute<[{ bytes: number; pending: number }]>(sumFilesOf, [person])
-  if (kept.bytes + more <= bytesPerPerson) return kept
+  const { bytesPerPerson, perPerson } = services.settings.attachments
+  const [kept] = await em.execute<[{ bytes: number; files: number; pending: number }]>(sumFilesOf, [person])
+  if (kept.files >= perPerson) throw new Problem('invalid', { detail: `A person keeps at most ${perPerson} files.` })
+  if (kept.bytes + Math.max(more, MIN_COUNTED_BYTES) <= bytesPerPerson) return kept
   throw new Problem('invalid', { detail: `A person keeps at most ${bytesPerPerson} bytes of files.` })
 }

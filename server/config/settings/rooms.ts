@@ -31,7 +31,17 @@ export const roomsShape = {
     'The only kinds of files that messages may have, comma separated media types; all that are known when absent',
   ),
   MAX_ATTACHMENT_FILES: count(10, 1, 100).describe('Largest number of files of a message'),
-  ATTACHMENT_QUOTA: count(1024 * MB, 1).describe('How many bytes of files a person may keep'),
+  ATTACHMENT_QUOTA: count(1024 * MB, 1).describe(
+    'How many bytes of files a person may keep; each file counts as 4,096 at least',
+  ),
+  ATTACHMENT_QUOTA_FILES: count(10_000, 1, 1_000_000).describe('How many files a person may keep'),
+  RETENTION_FILES_MONTHS: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(1200)
+    .optional()
+    .describe('After how many months files are deleted, from living messages, too; never when absent'),
   UPLOADS_PER_PERSON: count(5, 1, 1000).describe('How many files a person may upload at the same time'),
   UPLOADS_AT_ONCE: count(50, 1, 10_000).describe('How many files one process takes at the same time'),
   UPLOAD_TIMEOUT: timerDuration.prefault('2m').describe('How long an upload may take'),

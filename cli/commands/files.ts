@@ -1,0 +1,79 @@
+import { defineCommand } from 'citty'
+import { z } from 'zod'
+import { type CommandContext, json } from '../command-context.ts'
+import { parseFlag } from '../prompts.ts'
+import { properties, table } from '../table.ts'
+
+export const files = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'The files of messages, where they are stored' },
+    subCommands: {
+      stats: stats(context),
+      verify: verify(context),
+      rotate: rotate(context),
+      expired: expired(context),
+    },
+  })
+
+const number = z.coerce.number('must be a number')
+
+const stats = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Count files and bytes: in all, by kind, by the state of their text, and by who has most' },
+    args: { json },
+    async run() {
+      const record = await context.open(({ host }) => host.files.stats())
+      const { kinds, textStates, linked, owners, ...all } = record
+      const parts = [kinds, textStates, linked, owners].map((rows) => table(rows, ''))
+      context.print({
+        record,
+        text: all.files === 0 ? 'There are no files.' : [properties(all), ...parts].join('\n\n'),
+      })
+    },
+  })
+
+const verify = (context: CommandContext) =>
+  defineCommand({
+    meta: {
+      description: 'Find files that are missing, belong to nothing, or do not open; exit code 1 where there are any',
+    },
+    args: {
+      sample: { type: 'string', description: 'How many of a hundred files to read to their ends; 100 when absent' },
+      json,
+    },
+    async run({ args: { sample } }) {
+      const input = sample === undefined ? {} : { sample: parseFlag(number, sample, '--sample') }
+      const record = await context.open(({ host }) => host.files.verify(input))
+      const { listed, ...counts } = record
+      const found = counts['no-file'] + counts['no-attachment'] + counts['unknown-key'] + counts.damaged
+      context.print({ record, text: [properties(counts), table(listed, 'Nothing is wrong.')].join('\n\n') })
+      context.failed = found > 0
+    },
+  })
+
+const rotate = (context: CommandContext) =>
+  defineCommand({
+    meta: {
+      description: 'Seal the keys of all files with APP_KEY; exit code 1 where APP_PREVIOUS_KEYS lacks a key',
+    },
+    args: { json },
+    async run() {
+      const record = await context.open(({ host }) => host.files.rotate())
+      context.print({ record, text: properties(record) })
+      context.failed = record.unknown > 0
+    },
+  })
+
+const expired = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Show by room what RETENTION_FILES_MONTHS lets the service delete; deletes nothing' },
+    args: {
+      months: { type: 'string', description: 'Another number of months, to see what it would mean' },
+      json,
+    },
+    async run({ args: { months } }) {
+      const input = months === undefined ? {} : { months: parseFlag(number, months, '--months') }
+      const record = await context.open(({ host }) => host.files.expired(input))
+      context.print({ record, text: table(record, 'No file is that old, or RETENTION_FILES_MONTHS is not set.') })
+    },
+  })

@@ -1,0 +1,210 @@
+import { randomUUID } from 'node:crypto'
+import { mkdir, rm, truncate, utimes, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { FILE_KEY } from '../../routers/ports/vault.ts'
+import { createVault } from '../../server/stores/vault.ts'
+import { run } from '../kit/command-line.ts'
+import { type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
+import { download, sendWith, storedFiles, upload } from '../kit/rooms/attachments.ts'
+import { newPerson, newRoom } from '../kit/rooms/messages.ts'
+
+const [KEY, NEWER, UNKNOWN] = ['first', 'second', 'third'].map(
+  (name) => `the ${name} key of thirty-two characters or more`,
+)
+const SOON = { timeout: 50_000, interval: 50 }
+const MAX_FILES = 5
+
+let svc: JsonApiApp
+beforeAll(async () => {
+  svc = await startJsonApi({ APP_KEY: `${KEY}`, RETENTION_FILES_MONTHS: '6', ATTACHMENT_QUOTA_FILES: `${MAX_FILES}` })
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+
+/** Leaves neither attachments nor files of other tests. */
+async function clear() {
+  await svc.rows('delete from attachments')
+  await svc.services.files.remove(await storedFiles(svc))
+}
+
+/** Runs `svc files` beside the service. */
+async function command(words: string[], settings: Record<string, string> = {}) {
+  const { DATABASE_URL = '', DATA_DIR } = svc.env
+  const env = { DATABASE_URL, DATA_DIR, APP_KEY: `${KEY}`, RETENTION_FILES_MONTHS: '6', ...settings }
+  const { exitCode, stdout, stderr } = await run(['files', ...words, '--json'], { env })
+  return { exitCode, stderr, record: JSON.parse(stdout) }
+}
+
+const pathOf = (name: string) => join(svc.folder, 'files/sealed', name.slice(0, 2), name)
+
+async function uploadFor({ token }: { token: string }, bytes = 'some words') {
+  const { one } = await upload(svc, token, bytes)
+  return { id: one.id, name: String(one.attributes['uuid']) }
+}
+
+async function putOrphan(age: number) {
+  const name = randomUUID()
+  await mkdir(join(pathOf(name), '..'), { recursive: true })
+  await writeFile(pathOf(name), 'left by somebody who was killed')
+  const then = new Date(Date.now() - age)
+  await utimes(pathOf(name), then, then)
+  return name
+}
+
+test('svc files verify says which attachments have no file, which files no attachment, and which do not open', async () => {
+  await clear()
+  const person = await newPerson(svc)
+  const [whole, gone, cut, foreign] = await Promise.all([1, 2, 3, 4].map(() => uploadFor(person)))
+  const fine = await command(['verify'])
+  expect(fine).toMatchObject({ exitCode: 0, record: { attachments: 4, files: 4, read: 4, listed: [] } })
+
+  await rm(pathOf(gone?.name ?? ''))
+  await truncate(pathOf(cut?.name ?? ''), 5)
+  const strange = createVault(`${UNKNOWN}`).seal('a key', FILE_KEY)
+  await svc.rows('update attachments set sealed_key = $2 where id = $1', [foreign?.id, strange])
+  const orphan = await putOrphan(2 * 60 * 60_000)
+  await putOrphan(0)
+  const { exitCode, record } = await command(['verify'])
+
+  expect(exitCode).toBe(1)
+  expect(record).toMatchObject({ attachments: 4, files: 5, read: 1 })
+  expect(record).toMatchObject({ 'no-file': 1, 'no-attachment': 1, 'unknown-key': 1, damaged: 1 })
+  const found = (finding: string, file = '', id = '') => ({ finding, file, attachment: id ? Number(id) : null })
+  expect(record.listed).toHaveLength(4)
+  expect(record.listed).toEqual(
+    expect.arrayContaining([
+      found('no-file', gone?.name, gone?.id),
+      found('damaged', cut?.name, cut?.id),
+      found('unknown-key', foreign?.name, foreign?.id),
+      found('no-attachment', orphan),
+    ]),
+  )
+  const unread = await command(['verify', '--sample', '0'])
+  expect(unread.record).toMatchObject({ read: 0, 'no-file': 1, 'no-attachment': 1, damaged: 0 })
+  expect((await command(['verify', '--sample', 'many'])).exitCode).toBe(2)
+  expect((await command(['verify', '--sample', '101'])).exitCode).toBe(2)
+  expect((await download(svc, person.token, whole?.id ?? '')).bytes.toString()).toBe('some words')
+})
+
+test('svc files rotate seals the keys of files anew, so that the earlier application key can go', async () => {
+  await clear()
+  const person = await newPerson(svc)
+  const [one, other] = [await uploadFor(person), await uploadFor(person)]
+  await expect
+    .poll(async () => (await svc.rows(`select from attachments where text_state = 'pending'`)).length, SOON)
+    .toBe(0)
+  const keys = () => svc.rows<{ sealed_key: string }>('select sealed_key from attachments order by id')
+  const before = await keys()
+
+  expect(await command(['rotate'], { APP_KEY: `${UNKNOWN}` })).toMatchObject({
+    exitCode: 1,
+    record: { attachments: 2, renewed: 0, unknown: 2 },
+  })
+  expect(await keys()).toEqual(before)
+  const both = { APP_KEY: `${NEWER}`, APP_PREVIOUS_KEYS: `${KEY}` }
+  expect(await command(['rotate'], both)).toMatchObject({
+    exitCode: 0,
+    record: { attachments: 2, renewed: 2, unknown: 0 },
+  })
+  expect(await command(['rotate'], both)).toMatchObject({ exitCode: 0, record: { renewed: 0, unknown: 0 } })
+
+  const settings = { DATABASE_URL: svc.env.DATABASE_URL ?? '', DATA_DIR: svc.folder, APP_KEY: `${NEWER}` }
+  expect(await command(['verify'], settings)).toMatchObject({ exitCode: 0, record: { read: 2 } })
+  for (const { id } of [one, other]) expect((await download(svc, person.token, id)).status).toBe(500)
+  await command(['rotate'], { APP_KEY: `${KEY}`, APP_PREVIOUS_KEYS: `${NEWER}` })
+  for (const { id } of [one, other]) {
+    expect((await download(svc, person.token, id)).bytes.toString()).toBe('some words')
+    const text = await svc.send('GET', `/api/svc/v1/attachments/${id}/actions/text`, { token: person.token })
+    expect(await text.text()).toBe('some words')
+  }
+})
+
+test('svc files stats counts files and bytes by kind, state and owner', async () => {
+  await clear()
+  const [few, many] = [await newPerson(svc), await newPerson(svc)]
+  for (const person of [few, many, many]) await uploadFor(person)
+  await expect
+    .poll(async () => (await svc.rows(`select from attachments where text_state = 'pending'`)).length, SOON)
+    .toBe(0)
+
+  const count = (files: number) => ({ files, bytes: files * 'some words'.length })
+  expect((await command(['stats'])).record).toEqual({
+    ...count(3),
+    kinds: [{ kind: 'document', ...count(3) }],
+    textStates: [{ textState: 'ready', ...count(3) }],
+    linked: [{ linked: false, ...count(3) }],
+    owners: [
+      { user: many.id, ...count(2) },
+      { user: few.id, ...count(1) },
+    ],
+  })
+})
+
+test('files older than RETENTION_FILES_MONTHS are deleted as if by their uploaders, and newer ones of other rooms stay', async () => {
+  await clear()
+  const [old, recent] = [await newRoom(svc, ['editor']), await newRoom(svc, ['editor'])]
+  const [first, second] = [await uploadFor(old.editor), await uploadFor(recent.editor)]
+  const message = await sendWith(old.editor, old.id, [first.id])
+  await sendWith(recent.editor, recent.id, [second.id])
+  await expect
+    .poll(async () => (await svc.rows(`select from attachments where text_state = 'pending'`)).length, SOON)
+    .toBe(0)
+  await svc.rows(`update attachments set created_at = now() - interval '7 months' where id = $1`, [first.id])
+  await svc.rows(`update attachments set created_at = now() - interval '5 months' where id = $1`, [second.id])
+  const { position } = await old.changes(old.admin)
+
+  const byRoom = { room: Number(old.id), files: 1, bytes: 'some words'.length, oldest: expect.any(String) }
+  expect((await command(['expired'])).record).toEqual([byRoom])
+  expect((await command(['expired', '--months', '4'])).record).toHaveLength(2)
+  expect((await command(['expired'], { RETENTION_FILES_MONTHS: '' })).record).toEqual([])
+  expect(await storedFiles(svc)).toHaveLength(2)
+  await using without = await startJsonApi()
+  expect(await without.host.files.deleteExpired()).toEqual({ deleted: 0 })
+
+  const both = await Promise.all([svc.host.files.deleteExpired(), svc.host.files.deleteExpired()])
+  expect(both.map(({ deleted }) => deleted).toSorted()).toEqual([0, 1])
+  expect(await storedFiles(svc)).toEqual([second.name])
+  expect((await download(svc, old.editor.token, first.id)).status).toBe(404)
+  expect((await download(svc, recent.admin.token, second.id)).bytes.toString()).toBe('some words')
+  const { changes } = await old.changes(old.admin, position)
+  expect(changes.map(({ kind, subject }) => [kind, subject])).toEqual([
+    ['attachments.deleted', first.id],
+    ['room-messages.updated', message.one.id],
+  ])
+})
+
+test('a person keeps no more files than allowed, however many uploads they begin at once, and others are not concerned', async () => {
+  const person = await newPerson(svc)
+  for (let count = 1; count < MAX_FILES; count++) await uploadFor(person, 'x')
+  const last = await Promise.all([1, 2, 3].map(() => upload(svc, person.token, 'x')))
+
+  expect(last.map(({ status }) => status).toSorted()).toEqual([200, 422, 422])
+  const refused = await upload(svc, person.token, 'x')
+  expect([refused.status, refused.text.includes(`A person keeps at most ${MAX_FILES} files.`)]).toEqual([422, true])
+  expect((await svc.rows('select from attachments where uploader_id = $1', [person.id])).length).toBe(MAX_FILES)
+  expect((await upload(svc, (await newPerson(svc)).token, 'x')).status).toBe(200)
+})
+
+test('many tiny files count for the blocks that they take', async () => {
+  await using small = await startJsonApi({ ATTACHMENT_QUOTA: '10000' })
+  const { token } = small.people.ada
+  const statuses: number[] = []
+  for (let count = 0; count < 3; count++) statuses.push((await upload(small, token, 'x')).status)
+
+  expect(statuses).toEqual([200, 200, 422])
+})
+
+test('a text whose job was lost is read after all, and one that waits for its job is not planned twice', async () => {
+  await clear()
+  const person = await newPerson(svc)
+  const { id } = await uploadFor(person)
+  const state = async () => (await person.get(`/attachments/${id}`)).one.attributes['textState']
+  await expect.poll(state, SOON).toBe('ready')
+  await svc.rows('delete from attachment_texts')
+  await svc.rows(`update attachments set text_state = 'pending'`)
+  await svc.rows('delete from svc_jobs.job')
+
+  expect(await svc.host.files.planLostTexts()).toEqual({ planned: 1 })
+  await expect.poll(state, SOON).toBe('ready')
+  expect(await svc.host.files.planLostTexts()).toEqual({ planned: 0 })
+})
