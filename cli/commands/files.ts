@@ -54,7 +54,7 @@ const verify = (context: CommandContext) =>
 const rotate = (context: CommandContext) =>
   defineCommand({
     meta: {
-      description: 'Seal the keys of all files with APP_KEY; exit code 1 where APP_PREVIOUS_KEYS lacks a key',
+      description: 'Seal the keys of all attachments with APP_KEY; exit code 1 where APP_PREVIOUS_KEYS lacks a key',
     },
     args: { json },
     async run() {

@@ -86,7 +86,7 @@ test('svc files verify says which attachments have no file, which files no attac
   expect((await download(svc, person.token, whole?.id ?? '')).bytes.toString()).toBe('some words')
 })
 
-test('svc files rotate seals the keys of files anew, so that the earlier application key can go', async () => {
+test('svc files rotate seals the keys of files anew, so that they open without the earlier application key', async () => {
   await clear()
   const person = await newPerson(svc)
   const [one, other] = [await uploadFor(person), await uploadFor(person)]
