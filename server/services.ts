@@ -6,7 +6,7 @@ import { endLinksOfOldKeys } from '../routers/apps/end-links.ts'
 import { extend } from '../routers/core/extension.ts'
 import { createHooks, type HookRegistry } from '../routers/core/hooks.ts'
 import type { Services } from '../routers/core/services.ts'
-import type { Settings } from '../routers/core/settings.ts'
+import type { AttachmentQuotas, Settings } from '../routers/core/settings.ts'
 import { Slots } from '../routers/core/slots.ts'
 import { lockKeychain } from '../routers/identity/keychain-lock.ts'
 import { resources } from '../routers/index.ts'
@@ -179,6 +179,14 @@ const tellReached = (hooks: HookRegistry, log: FastifyBaseLogger) => (reached: R
   hooks.emit('usage-limit-reached', reached)
 }
 
+const attachmentQuotasOf = (env: Env): AttachmentQuotas => ({
+  perMessage: env.MAX_ATTACHMENT_FILES,
+  bytesPerPerson: env.ATTACHMENT_QUOTA,
+  perPerson: env.ATTACHMENT_QUOTA_FILES,
+  retentionMonths: env.RETENTION_FILES_MONTHS,
+  uploadTimeout: env.UPLOAD_TIMEOUT,
+})
+
 function settingsOf(env: Env, appKey: string): Settings {
   const baseUrl = env.BASE_URL ?? `http://${env.HOST}:${env.PORT}`
   return {
@@ -213,13 +221,7 @@ function settingsOf(env: Env, appKey: string): Settings {
       messageSize: env.CONVERSATION_MESSAGE_MAX_SIZE,
       bytesPerPerson: env.CONVERSATION_QUOTA,
     },
-    attachments: {
-      perMessage: env.MAX_ATTACHMENT_FILES,
-      bytesPerPerson: env.ATTACHMENT_QUOTA,
-      perPerson: env.ATTACHMENT_QUOTA_FILES,
-      retentionMonths: env.RETENTION_FILES_MONTHS,
-      uploadTimeout: env.UPLOAD_TIMEOUT,
-    },
+    attachments: attachmentQuotasOf(env),
     peopleSearchesPerMinute: env.PEOPLE_SEARCHES_PER_MINUTE,
     profileChangesPerMinute: env.PROFILE_CHANGES_PER_MINUTE,
     linkPreviewsPerMinute: env.LINK_PREVIEWS_PER_MINUTE,
