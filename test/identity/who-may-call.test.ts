@@ -61,8 +61,6 @@ const table: { open: string; by?: Ability; to: string }[] = [
   { open: 'a user in a browser', to: 'password.state password.change' },
   { open: 'a user in a browser', to: 'tokens.create tokens.list tokens.revoke' },
   { open: 'a user', by: 'ai', to: 'ai.ask ai.stream ai.approve ai.complete ai.completeStream ai.models' },
-  { open: 'a user in a browser', to: 'extApps.establishConnection extApps.links' },
-  { open: 'a user', by: 'ai', to: 'ai.ask ai.stream ai.complete ai.completeStream' },
   { open: 'a user in a browser', to: 'extApps.establishConnection extApps.links extApps.endLinks' },
   { open: 'a user', by: 'read', to: 'extApps.list extApps.get' },
   { open: 'a user', by: 'user', to: 'users.me' },

@@ -25,7 +25,8 @@ export const procedures: TestedProcedure[] = declared.map(([name, procedure]) =>
 
 /** Those that are called over the wire with an input. What streams takes what its twin takes that answers at once. */
 export const attackable = procedures.filter(
-  ({ access, inputs, streams }) => access.callers !== 'the host' && inputs.length > 0 && !streams,
+  ({ access, inputs, streams }) =>
+    !['the host', 'external apps'].includes(access.callers) && inputs.length > 0 && !streams,
 )
 
 const relationOf = (from: Resource, { to, ...relation }: Relation) => ({
