@@ -8,6 +8,7 @@ import { Problem } from '../routers/core/problems.ts'
 import { accessOf, assertMayCall, metaOf } from '../routers/core/trpc.ts'
 import { type AppRouter, appRouter } from '../routers/index.ts'
 import { failureOf } from './http/failure.ts'
+import { heldBytesOf, holdBody } from './http/held-body.ts'
 import { excessOf } from './http/json-text.ts'
 import { bodyLimitOf, type FacadeOptions, procedureAt } from './http/procedures.ts'
 
@@ -36,8 +37,12 @@ export async function trpc(app: FastifyInstance, { contextOf, bodyLimits, heartb
     bodyLimit: Math.max(...Object.values(bodyLimits)),
     onRequest: async (request, reply) => {
       reply.header('cache-control', 'no-store')
-      assertMayCallAny(await contextOf(request, reply), namesOf(request))
+      const ctx = await contextOf(request, reply)
+      const names = namesOf(request)
+      assertMayCallAny(ctx, names)
       assertTakesStreams(request)
+      const called = names.flatMap((name) => procedureAt(name) ?? [])
+      holdBody(ctx, request, reply, heldBytesOf(called, bodyLimits))
     },
     preParsing: async (request, reply, body) => {
       const ctx = await contextOf(request, reply)

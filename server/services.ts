@@ -128,10 +128,15 @@ function outboundOf(env: Env, vault: Vault, settings: Settings) {
   return { models, toolServers, webReader, close }
 }
 
-const storesOf = (env: Env, vault: Vault, blobs: Blobs): Pick<Services, 'storage' | 'files' | 'uploads'> => ({
+const storesOf = (
+  env: Env,
+  vault: Vault,
+  blobs: Blobs,
+): Pick<Services, 'storage' | 'files' | 'uploads' | 'aiBytes'> => ({
   storage: sealedStorage(vault, createStorage(blobs)),
   files: createFileStore(vault, blobs),
   uploads: new Slots({ perKey: env.UPLOADS_PER_PERSON, inAll: env.UPLOADS_AT_ONCE }),
+  aiBytes: new Slots({ perKey: env.AI_BYTES_PER_PERSON, inAll: env.AI_BYTES_AT_ONCE }),
 })
 
 /** Our own host is never asked: it would answer to us what it keeps from others. */

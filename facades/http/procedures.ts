@@ -5,6 +5,7 @@ import type { Context } from '../../routers/core/context.ts'
 import { type Access, accessOf, assertMayCall, metaOf } from '../../routers/core/trpc.ts'
 import { appRouter } from '../../routers/index.ts'
 import type { BodyLimits } from './body-limits.ts'
+import { heldBytesOf, holdBody } from './held-body.ts'
 
 /** The schemas that the input of a procedure passes, which are objects. */
 export const inputsOf = ({ _def }: AnyTRPCProcedure) => _def.inputs as unknown as z.ZodObject[]
@@ -42,7 +43,10 @@ export function routeTo(name: string, { contextOf, bodyLimits }: FacadeOptions) 
   if (!procedure) throw new Error(`There is no procedure ${name}.`)
   return {
     bodyLimit: bodyLimitOf(procedure, bodyLimits),
-    onRequest: async (request: FastifyRequest, reply: FastifyReply) =>
-      assertMayCall(await contextOf(request, reply), accessOf(procedure)),
+    onRequest: async (request: FastifyRequest, reply: FastifyReply) => {
+      const ctx = await contextOf(request, reply)
+      assertMayCall(ctx, accessOf(procedure))
+      holdBody(ctx, request, reply, heldBytesOf([procedure], bodyLimits))
+    },
   }
 }

@@ -68,6 +68,8 @@ export interface Services {
   files: FileStore
   /** Counts the uploads of this process. */
   uploads: Slots
+  /** Counts the bytes of AI requests under way in this process, by person. */
+  aiBytes: Slots
   webReader: WebReader
   healthChecks: HealthChecks
   healthTimer: HealthTimer

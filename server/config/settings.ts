@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { aiShape } from './settings/ai.ts'
+import { aiRules, aiShape } from './settings/ai.ts'
 import { filesRules, filesShape } from './settings/files.ts'
 import { identityShape } from './settings/identity.ts'
 import { loginRules, loginShape } from './settings/login.ts'
@@ -46,6 +46,7 @@ export const settings = z
   .check(
     ...(Object.keys(required) as (keyof typeof required)[]).map(inProduction),
     ...loginRules,
+    ...aiRules,
     ...filesRules,
     ...storageRules,
   )

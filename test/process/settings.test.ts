@@ -96,6 +96,7 @@ describe('settings', () => {
     [{ HEALTH_DEEP_EVERY: '0' }, 'HEALTH_DEEP_EVERY=0: must be at least 1'],
     [{ LOG_LEVEL: 'loud' }, 'LOG_LEVEL=loud: must be one of trace, debug, info, warn, error, fatal, silent'],
     [{ BASE_URL: 'svc.example.org' }, 'BASE_URL=svc.example.org: must begin with https:// or http://'],
+    [{ AI_MAX_BODY_WITH_FILES: '100000000' }, 'AI_BYTES_PER_PERSON: must be at least AI_MAX_BODY_WITH_FILES'],
     [{ LDAP_ALLOW_PLAIN: 'perhaps' }, 'LDAP_ALLOW_PLAIN=perhaps: must be true or false'],
     [{ TRUSTED_PROXIES: 'abc' }, 'TRUSTED_PROXIES=abc: must be addresses or networks such as 10.0.0.5 or 10.0.0.0/24'],
     [{ DRAIN_DELAY: 'soon' }, 'DRAIN_DELAY=soon: must be a length of time such as 500ms, 30s or 5m'],

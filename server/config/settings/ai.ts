@@ -9,6 +9,12 @@ export const aiShape = {
   AI_MAX_BODY_WITH_FILES: count(20 * 1024 * 1024, 1024).describe(
     'Largest body of an AI request that may hold images and documents, in bytes',
   ),
+  AI_BYTES_PER_PERSON: count(64 * 1024 * 1024, 1024).describe(
+    'How many bytes the AI requests of a person that are under way may have together; what says no length counts as the largest',
+  ),
+  AI_BYTES_AT_ONCE: count(512 * 1024 * 1024, 1024).describe(
+    'How many bytes the AI requests that one process answers may have together',
+  ),
   AI_HEARTBEAT: timerDuration
     .prefault('15s')
     .describe('Interval of the comment lines that keep a stream open while the model is silent'),
@@ -34,3 +40,16 @@ export const aiShape = {
     'Longest answer in tokens under a usage limit in tokens or money, where the model says nothing less',
   ),
 }
+
+const atLeast = (name: keyof typeof aiShape, other: keyof typeof aiShape) =>
+  z.refine<Record<string, unknown>>((env) => !(Number(env[name]) < Number(env[other])), {
+    path: [name],
+    message: `must be at least ${other}`,
+  })
+
+/** A body of the largest size must fit at least once. */
+export const aiRules = [
+  atLeast('AI_BYTES_PER_PERSON', 'AI_MAX_BODY'),
+  atLeast('AI_BYTES_PER_PERSON', 'AI_MAX_BODY_WITH_FILES'),
+  atLeast('AI_BYTES_AT_ONCE', 'AI_BYTES_PER_PERSON'),
+]
