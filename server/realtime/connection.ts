@@ -49,14 +49,15 @@ export class Connection {
   readonly credentials = new Set<string>()
   /** Known from the first subscription on. */
   person: number | undefined
-  /** Whether the person may have it beside their others. */
-  place: Promise<boolean> | undefined
+  /** Whether the person may have it beside their others: undefined until somebody asks, a promise until that is known. */
+  place: Promise<boolean> | boolean | undefined
   readonly openedAt = performance.now()
   heardAt = this.openedAt
   isPinged = false
   readonly #ws: WebSocket
   readonly #frames: TokenBucket
-  readonly #clientEvents = new TokenBucket(CLIENT_EVENTS_PER_SECOND, CLIENT_EVENTS_PER_SECOND)
+  /** Made by the first event: most clients send none. */
+  #clientEvents: TokenBucket | undefined
 
   constructor(ws: WebSocket, maxChannels: number) {
     this.#ws = ws
@@ -75,6 +76,7 @@ export class Connection {
   }
 
   mayTellOthers(): boolean {
+    this.#clientEvents ??= new TokenBucket(CLIENT_EVENTS_PER_SECOND, CLIENT_EVENTS_PER_SECOND)
     return this.#clientEvents.take()
   }
 

@@ -49,7 +49,7 @@ export class Connections {
   remove(connection: Connection): void {
     const { person, place } = connection
     if (!this.#all.delete(connection) || person === undefined) return
-    void place?.then((isTaken) => isTaken && this.#options.places.giveBack(placeOf(person)))
+    void Promise.resolve(place).then((isTaken) => isTaken && this.#options.places.giveBack(placeOf(person)))
   }
 
   /** Says whose a connection is; whether they may have one more, at all replicas. Asks once for a connection. */
@@ -57,6 +57,7 @@ export class Connections {
     if (!this.#all.has(connection)) return false
     connection.person = person
     connection.place ??= this.#options.places.take(placeOf(person), this.#options.maxPerPerson)
+    connection.place = await connection.place
     return connection.place
   }
 

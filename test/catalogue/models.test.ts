@@ -58,7 +58,11 @@ test.for<[string, string, string[]]>([
     yaml('    models:', '      - {id: a, pricing: {currency: euro, inputPerMillion: 1, outputPerMillion: 1}}'),
     ['line 6, providers.0.models.0.pricing.currency'],
   ],
-  ['a time that is none', yaml('    timeouts: {connect: soon}'), ['line 5, providers.0.timeouts.connect', 'must be a length of time']],
+  [
+    'a time that is none',
+    yaml('    timeouts: {connect: soon}'),
+    ['line 5, providers.0.timeouts.connect', 'must be a length of time'],
+  ],
   [
     'a time limit of more than a day',
     yaml('    timeouts: {total: 25h}'),
