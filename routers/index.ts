@@ -2,6 +2,7 @@ import type { AnyTRPCProcedure } from '@trpc/server'
 import { aiRouter } from './ai/ask.ts'
 import { limitsRouter } from './ai/limits.ts'
 import { usageRouter } from './ai/usage.ts'
+import { consentPageRouter } from './apps/consent-page.ts'
 import { extAppsRouter } from './apps/ext-apps.ts'
 import { aiModelDescriptionsRouter } from './catalogue/ai-model-descriptions.ts'
 import { aiModelFlagsRouter } from './catalogue/ai-model-flags.ts'
@@ -42,6 +43,7 @@ import { deprecationsRouter } from './system/deprecations.ts'
 import { migrationsRouter } from './system/frontend-migrations.ts'
 import { healthRouter } from './system/health.ts'
 import { languageRouter } from './system/language.ts'
+import { appLogosRouter } from './system/link-preview/app-logos.ts'
 import { linkPreviewsRouter } from './system/link-preview/link-previews.ts'
 import { translationLabelsRouter } from './system/translation-labels.ts'
 
@@ -55,10 +57,12 @@ export const appRouter = router({
   aiToolCapabilities: aiToolCapabilitiesRouter,
   aiTools: aiToolsRouter,
   announcements: announcementsRouter,
+  appLogos: appLogosRouter,
   attachments: attachmentsRouter,
   changeLog: changeLogRouter,
   configs: configsRouter,
   connections: connectionsRouter,
+  consentPage: consentPageRouter,
   files: filesRouter,
   conversations: conversationsRouter,
   deprecations: deprecationsRouter,

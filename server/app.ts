@@ -189,7 +189,7 @@ function answerErrors(app: FastifyInstance, env: Env, { labels }: Services): voi
     if (status >= 500) request.log.error({ error: error.cause ?? error }, code)
     if (isNavigation(request)) {
       const locale = localeOf(request) ?? env.APP_LOCALE
-      return sendErrorPage(request, reply, status, { locale, labels: labels[locale] })
+      return sendErrorPage(request, reply, { status, code }, { locale, labels: labels[locale] })
     }
     return reply.code(status).send({ success: false, message, code, requestId: request.id })
   })

@@ -8,6 +8,7 @@ import type { Resource } from '../../routers/resource/declare.ts'
 import { excessOf } from '../http/json-text.ts'
 import { previewPath } from '../http/link-preview.ts'
 import { bodyLimitOf, type FacadeOptions } from '../http/procedures.ts'
+import { appLogos } from './app-logos.ts'
 import type { DocumentContext } from './document.ts'
 import { errorDocument } from './errors.ts'
 import { isServed, routeAccess, type ServedRoute } from './exposed-routes.ts'
@@ -57,6 +58,7 @@ export async function jsonApi(app: FastifyInstance, options: JsonApiOptions) {
     Object.assign(request, { context: ctx })
   })
   handleErrors(app, documentContext)
+  await app.register(appLogos, { contextOf })
   await app.register(linkPreview, { prefix: previewPath, contextOf, baseUrl: documentContext.baseUrl })
 
   for (const route of routes) {

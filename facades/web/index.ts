@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Context } from '../../routers/core/context.ts'
 import { type Api, createCaller } from '../../routers/index.ts'
 import { entityTag, isKnown } from '../http/conditional.ts'
@@ -7,6 +7,7 @@ import type { ContextOf } from '../http/procedures.ts'
 import { sendFile } from '../http/send-file.ts'
 import { type Page, type Translate, translator } from './layout.ts'
 import { announcementBody, announcementList } from './pages/announcements.ts'
+import { connectBody } from './pages/connect.ts'
 import { handshakeBody, unlockBody } from './pages/keys.ts'
 import { profileBody } from './pages/profile.ts'
 import { type Arrival, loginBody, logoutBody, registerBody } from './pages/sign-in.ts'
@@ -26,9 +27,10 @@ export async function web(app: FastifyInstance, { contextOf }: WebOptions) {
       const ctx = await contextOf(request, reply)
       const visit = await createCaller(ctx).pages.visit({ page: page as keyof typeof paths })
       const target = paths[visit.view === 'unlock' ? 'handshake' : visit.view]
-      if (target !== path) return reply.header('cache-control', 'no-store').redirect(target)
+      if (target !== path) return reply.header('cache-control', 'no-store').redirect(target + comingBack(page, request))
       const translate = translator(ctx.services.labels[ctx.locale as keyof typeof ctx.services.labels] ?? {})
-      const shown = await views[visit.view](translate, visit, { ctx, query: request.query as Arrival })
+      const { query, params } = request as FastifyRequest<Asking>
+      const shown = await views[visit.view](translate, visit, { ctx, query, params })
       return sendPage(reply, translate, ctx.locale, { ...shown, signedIn: ctx.callerContext.current.type !== 'guest' })
     })
 }
@@ -39,14 +41,25 @@ const paths = {
   register: '/register',
   handshake: '/handshake',
   profile: '/profile',
+  connect: '/connect/:connectRequest',
   logout: '/logout',
 } as const
+
+/** The page of consent is where an app sent somebody, so they come back to it from the pages that come first. */
+const comingBack = (page: string, { url }: FastifyRequest) =>
+  page === 'connect' ? `?redirectUri=${encodeURIComponent(url)}` : ''
+
+interface Asking {
+  Querystring: Arrival & { redirectUrl?: string }
+  Params: { connectRequest?: string }
+}
 
 type Visit = Awaited<ReturnType<Api['pages']['visit']>>
 type Shown = Omit<Page, 'signedIn'>
 interface Arrived {
   ctx: Context
-  query: Arrival
+  query: Asking['Querystring']
+  params: Asking['Params']
 }
 type Write = (translate: Translate, visit: Visit, arrived: Arrived) => Shown | Promise<Shown>
 
@@ -57,11 +70,11 @@ const views: Record<Visit['view'], Write> = {
     module: 'login',
     body: loginBody(translate, login, query, baseUrl),
   }),
-  async register(translate, _, { ctx }) {
+  async register(translate, _, { ctx, query }) {
     const policy = await latestPolicy(ctx)
     return {
       title: translate('page.register.title'),
-      body: registerBody(translate, policy && announcementBody(policy)),
+      body: registerBody(translate, query, policy && announcementBody(policy)),
     }
   },
   handshake: async (translate, { mayPaste }, { ctx }) => ({
@@ -80,6 +93,14 @@ const views: Record<Visit['view'], Write> = {
     const pending = await pendingTexts(api)
     const body = profileBody(translate, announcementList(translate, pending), { tokens, password, paste, pictureBytes })
     return { title: translate('page.profile.title'), module: 'profile', body, wide: true }
+  },
+  async connect(translate, { mayPaste }, { ctx, query: { redirectUrl }, params: { connectRequest = '' } }) {
+    const asked = await createCaller(ctx).consentPage.asked({ connectRequest, redirectUrl })
+    return {
+      title: translate('page.connect.title').replace(':app', () => asked.name),
+      module: 'connect',
+      body: connectBody(translate, asked, mayPaste),
+    }
   },
   logout: (translate) => ({ title: translate('page.logout.title'), module: 'logout', body: logoutBody(translate) }),
 }

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { AppToConnect } from '../../entities/apps/ext-app.sql.ts'
 import { endLinks, listOwnLinks } from '../../entities/apps/ext-app-link.sql.ts'
 import { takes } from '../core/body-size.ts'
+import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { runNamed } from '../core/run-named.ts'
 import { about, router, sessionUser, userWith } from '../core/trpc.ts'
@@ -18,11 +19,15 @@ import { keptPublicKey, makeKeyPair } from './app-key.ts'
 import { claim, type Deciding, MAX_REQUEST } from './connect-request.ts'
 import { consent, establish } from './establish.ts'
 import { extApps } from './ext-app.ts'
+import { logoPath } from './logo-path.ts'
 
 type ExtAppRecord = RecordOf<typeof extApps>
 
 /** What a person is told, who has no business with the row itself. */
-const recordOf = (app: AppToConnect): ExtAppRecord => ({ ...app, relations: {} })
+const recordOf = (ctx: Context, app: AppToConnect): ExtAppRecord => {
+  const logo = logoPath(ctx, app)
+  return { ...app, ...(logo !== null && { logoProxyUrl: ctx.services.settings.baseUrl + logo }), relations: {} }
+}
 
 export const extAppsRouter = router({
   list: reads(extApps).list,
@@ -31,7 +36,7 @@ export const extAppsRouter = router({
     .meta(exposes(extApps, 'get'))
     .input(z.strictObject({ id: z.string().max(MAX_REQUEST), include: z.array(z.never()).max(1).optional() }))
     .query(async ({ ctx, input: { id } }): Promise<ExtAppRecord> => {
-      if (!resourceId.safeParse(id).success) return recordOf(await claim(inBrowser(ctx, id), id))
+      if (!resourceId.safeParse(id).success) return recordOf(ctx, await claim(inBrowser(ctx, id), id))
       return getRow(ctx, extApps, id)
     }),
 
@@ -69,7 +74,7 @@ export const extAppsRouter = router({
   establishConnection: action(extApps, 'establish-connection', sessionUser)
     .meta(about('Agree to a connect request: links the user of the app to the caller.'))
     .input(consent)
-    .mutation(async ({ ctx, input }) => ({ data: [recordOf(await establish(ctx, input))] })),
+    .mutation(async ({ ctx, input }) => ({ data: [recordOf(ctx, await establish(ctx, input))] })),
 
   links: rowAction(extApps, 'link', sessionUser)
     .meta(about("List the caller's own links with an app."))

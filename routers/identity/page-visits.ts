@@ -3,7 +3,7 @@ import type { UserType } from '../core/caller.ts'
 import type { Context } from '../core/context.ts'
 import { about, anyone, router } from '../core/trpc.ts'
 
-const pages = ['start', 'login', 'register', 'handshake', 'profile', 'logout'] as const
+const pages = ['start', 'login', 'register', 'handshake', 'profile', 'connect', 'logout'] as const
 type Page = (typeof pages)[number]
 
 /** What somebody is shown; `unlock` stands at the address of the handshake. */
@@ -16,6 +16,7 @@ const views: Record<Page, Record<UserType, View>> = {
   register: { guest: 'login', registering: 'register', user: 'profile', 'external-app': 'login' },
   handshake: { guest: 'login', registering: 'handshake', user: 'unlock', 'external-app': 'login' },
   profile: { guest: 'login', registering: 'register', user: 'profile', 'external-app': 'login' },
+  connect: { guest: 'login', registering: 'register', user: 'connect', 'external-app': 'login' },
   logout: { guest: 'login', registering: 'logout', user: 'logout', 'external-app': 'login' },
 }
 

@@ -62,6 +62,7 @@ const table: { open: string; by?: Ability; to: string }[] = [
   { open: 'a user in a browser', to: 'tokens.create tokens.list tokens.revoke' },
   { open: 'a user', by: 'ai', to: 'ai.ask ai.stream ai.approve ai.complete ai.completeStream ai.models' },
   { open: 'a user in a browser', to: 'extApps.establishConnection extApps.links extApps.endLinks' },
+  { open: 'a user in a browser', to: 'consentPage.asked consentPage.links appLogos.read' },
   { open: 'a user', by: 'read', to: 'extApps.list extApps.get' },
   { open: 'a user', by: 'user', to: 'users.me' },
   { open: 'a user', by: 'write', to: 'users.update' },

@@ -41,7 +41,7 @@ test('the labels are there for every key that a page names', async () => {
 
 test('the labels are all named by a page, or made of the word for what went wrong', async () => {
   const text = await sources()
-  const made = /^page\.(error|profile\.ability|notFound|forbidden|unavailable|failed|refused)\b/
+  const made = /^page\.(error|profile\.ability|notFound|outdated|appsOff|forbidden|unavailable|failed|refused)\b/
 
   const unused = Object.keys(english).filter(
     (key) => key.startsWith('page.') && !made.test(key) && !text.includes(`'${key}'`),

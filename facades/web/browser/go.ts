@@ -7,7 +7,8 @@ export function go(path: string): Promise<never> {
 }
 
 /** Goes to the sign-in page, which then leads back to this page. */
-export const signInAgain = () => go(`/login?ended=1&redirectUri=${encodeURIComponent(location.pathname)}`)
+export const signInAgain = () =>
+  go(`/login?ended=1&redirectUri=${encodeURIComponent(location.pathname + location.search)}`)
 
 /** The `redirectUri` of this page's address, if it leads to a page of this service. */
 export function wayOn(): string | undefined {

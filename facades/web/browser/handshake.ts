@@ -3,6 +3,7 @@ import { boot, ownerOf } from './boot.ts'
 import { firstKeys, plainPasskey } from './crypto.ts'
 import { PageError } from './errors.ts'
 import { element, entered, onSubmit } from './form.ts'
+import { wayOn } from './go.ts'
 import { keep } from './keystore.ts'
 import { showSecret } from './secret.ts'
 import { ask, brand, resource } from './server.ts'
@@ -24,7 +25,7 @@ onSubmit(translate, 'handshake', async () => {
   const body = { ...handshake, ...(id && version && { policy: { id: Number(id), version } }) }
   const { redirectUri } = await ask<{ redirectUri: string }>('POST', '/handshake', body)
   await keep(ownerOf(await resource<Connection>(`connections/${brand}`)), key)
-  element<HTMLAnchorElement>('on').href = redirectUri
+  element<HTMLAnchorElement>('on').href = wayOn() ?? redirectUri
   document.querySelector('h1')?.replaceChildren(translate('page.handshake.codeTitle'))
   element('make').hidden = true
   element('kept').hidden = false

@@ -7,6 +7,7 @@ import { go } from './go.ts'
 import { find, forget } from './keystore.ts'
 import { showAbout } from './profile/about.ts'
 import { offerAnnouncements } from './profile/announcements.ts'
+import { showApps } from './profile/apps.ts'
 import { showLimits } from './profile/limits.ts'
 import { offerPasswordChange } from './profile/password.ts'
 import { showSessions } from './profile/sessions.ts'
@@ -55,4 +56,10 @@ onSubmit(translate, 'everywhere', everywhere, () =>
   }),
 )
 
-await Promise.all([showTokens(translate), showLimits(translate), showUsage(translate), showSessions(translate)])
+await Promise.all([
+  showTokens(translate),
+  showLimits(translate),
+  showUsage(translate),
+  showSessions(translate),
+  showApps(translate),
+])

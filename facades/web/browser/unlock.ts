@@ -12,8 +12,8 @@ import { refusePaste } from './typed.ts'
 refusePaste()
 const { connection, translate } = await boot()
 const next = wayOn()
-// Skips the question for the passkey if the keys are still unlocked.
-if (next !== undefined && (await find(ownerOf(connection)))) await go(next)
+// Skips the question for the passkey if the keys are still unlocked, or where the next page asks for it itself.
+if (next !== undefined && (next.startsWith('/connect/') || (await find(ownerOf(connection))))) await go(next)
 
 async function open(passkey: string): Promise<boolean> {
   if (!crypto.subtle) throw new PageError('page.insecure')

@@ -16,6 +16,13 @@ ${announcements}
 <p id="locked" class="notice" hidden>${translate('page.profile.locked')} <a href="/handshake">${translate('page.profile.unlock')}</a></p>
 ${section('about', translate('page.profile.aboutTitle'), aboutForm(translate, allowed.pictureBytes))}
 ${section('tokens', translate('page.profile.tokensTitle'), allowed.tokens ? tokenForms(translate) : html`<p id="tokens-off">${translate('page.profile.tokensOff')}</p>`)}
+${section(
+  'apps',
+  translate('page.profile.appsTitle'),
+  html`<p>${translate('page.profile.appsIntro')}</p>
+<ul id="apps" aria-busy="true"></ul>
+<p id="apps-outcome" class="outcome" role="status"></p>`,
+)}
 ${allowed.password && section('password', translate('page.profile.passwordTitle'), passwordForm(translate))}
 ${section('code', translate('page.profile.codeTitle'), codeForm(translate, allowed.paste))}
 ${section(

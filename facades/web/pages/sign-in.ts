@@ -50,17 +50,19 @@ ${field({ id: 'password', label: translate('page.login.password'), type: 'passwo
 ${outcome}
 </form>`
 
-function elsewhereLink(translate: Translate, { redirectUri }: Arrival): Html {
-  const search = redirectUri === undefined ? '' : `?redirectUri=${encodeURIComponent(redirectUri)}`
-  return html`<p class="actions"><a class="button" href="/req/login${search}">${translate('page.login.oidc')}</a></p>`
-}
+/** Whoever reads it goes on to pages of ours alone. */
+const searchWith = (redirectUri: string | undefined) =>
+  redirectUri === undefined ? '' : `?redirectUri=${encodeURIComponent(redirectUri)}`
+
+const elsewhereLink = (translate: Translate, { redirectUri }: Arrival): Html =>
+  html`<p class="actions"><a class="button" href="/req/login${searchWith(redirectUri)}">${translate('page.login.oidc')}</a></p>`
 
 /** With the newest policy where there is one, else with what is always asked for. */
-export const registerBody = (translate: Translate, policy: Html | undefined): Html => html`
+export const registerBody = (translate: Translate, { redirectUri }: Arrival, policy: Html | undefined): Html => html`
 <p>${translate('page.register.intro')}</p>
 <h2>${translate('page.register.policyTitle')}</h2>
 ${policy ?? html`<p>${translate('page.register.policy')}</p>`}
-<p class="actions"><a class="button" href="/handshake">${translate('page.register.submit')}</a></p>`
+<p class="actions"><a class="button" href="/handshake${searchWith(redirectUri)}">${translate('page.register.submit')}</a></p>`
 
 export const logoutBody = (translate: Translate): Html => html`
 <p>${translate('page.logout.question')}</p>

@@ -1,9 +1,12 @@
 /** Only read, never asked. */
 const here = 'http://here.invalid'
 
+/** The way to a page of consent is that long; what a browser keeps during a sign-in elsewhere may be twice as long. */
+const MAX_CHARACTERS = 2048
+
 /** An address to go on to, as long as it is one of ours; nothing that a browser could take for somebody else's. */
 export function localRedirect(text: string | undefined): string | undefined {
-  if (!text?.startsWith('/') || text.length > 500 || /[\\\p{Cc}]/u.test(text) || !URL.canParse(text, here))
+  if (!text?.startsWith('/') || text.length > MAX_CHARACTERS || /[\\\p{Cc}]/u.test(text) || !URL.canParse(text, here))
     return undefined
   const { origin, pathname, search, hash } = new URL(text, here)
   // What is left of `/..//host` begins with two slashes again.

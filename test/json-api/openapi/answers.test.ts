@@ -136,7 +136,7 @@ async function addressesOf(svc: TestApp, caller: TestUser, path: string): Promis
 }
 
 /** Nobody gets an answer with a token alone, or before they have made keys. */
-const needsBrowser = /^\/(connections|user-keychain-values|migrations)\/|\/actions\/link$/
+const needsBrowser = /^\/(connections|user-keychain-values|migrations)\/|^\/ext-apps\/\{id\}$|\/actions\/link$/
 
 /** Every include path at once. */
 function everythingOf(operation: Operation): string {

@@ -63,7 +63,7 @@ export const agree = (browser: TestBrowser, connectRequest: string, more: object
 const parts = (text: string) => text.split('|').map((part) => Buffer.from(part, 'base64'))
 
 /** Opens a hybrid text as an app does. */
-function openSealed(sealed: string, key = privateKey): string {
+export function openSealed(sealed: string, key = privateKey): string {
   const [wrapped, text] = parts(sealed).map(String) as [string, string]
   const aesKey = privateDecrypt({ key: createPrivateKey(key), oaepHash: 'sha256' }, Buffer.from(wrapped, 'base64'))
   const [iv, tag, ciphertext] = parts(text) as [Buffer, Buffer, Buffer]

@@ -34,16 +34,27 @@ export async function makeKeyPair(): Promise<KeyPair> {
 
 export const importPublicKey = (text: string): Promise<Key> => importHalf('spki', text, 'encrypt')
 
+/** The key of an external app, which has the size that the app chose. */
+export const importAppKey = (text: string): Promise<Key> =>
+  importHalf('spki', text, 'encrypt', { min: 2048, max: 8192 })
+
 export const importPrivateKey = (text: string): Promise<Key> => importHalf('pkcs8', text, 'decrypt')
 
-async function importHalf(format: 'spki' | 'pkcs8', text: string, usage: 'encrypt' | 'decrypt'): Promise<Key> {
+const usualSize = { min: 4096, max: 4096 }
+
+async function importHalf(
+  format: 'spki' | 'pkcs8',
+  text: string,
+  usage: 'encrypt' | 'decrypt',
+  { min, max } = usualSize,
+): Promise<Key> {
   const der = fromBase64(browserHalf(text))
   const key = await crypto.subtle.importKey(format, der, oaep, false, [usage]).catch((cause) => {
     throw new Malformed('This is not such an RSA key.', { cause })
   })
   const { algorithm } = key
-  if (!('modulusLength' in algorithm) || algorithm.modulusLength !== 4096)
-    throw new Malformed('RSA keys have 4096 bits.')
+  const bits = 'modulusLength' in algorithm ? Number(algorithm.modulusLength) : 0
+  if (bits < min || bits > max) throw new Malformed(`RSA keys have ${min === max ? min : `${min} to ${max}`} bits.`)
   return key
 }
 

@@ -1,0 +1,45 @@
+import type { Api } from '../../../routers/index.ts'
+import { type Html, html } from '../html.ts'
+import { field, outcome, type Translate, typedOnly } from '../layout.ts'
+
+type Asked = Awaited<ReturnType<Api['consentPage']['asked']>>
+
+/** Where a person sees which app asks them for what, and agrees or declines. */
+export const connectBody = (translate: Translate, asked: Asked, mayPaste: boolean): Html => html`
+${asked.logo !== null && html`<img id="logo" alt="" width="64" height="64" src="${asked.logo}">`}
+<p>${translate('page.connect.asks')
+  .replace(':app', () => asked.name)
+  .replace(':username', () => asked.username)}</p>
+<p class="hint">${asked.description ?? ''} <span>${translate('page.connect.at')} <code>${asked.url}</code></span></p>
+<form id="connect" data-key="${asked.publicKey}" data-accepted="${asked.acceptedUrl}">
+<fieldset>
+<legend>${translate('page.connect.may')}</legend>
+${asked.abilities.map((ability) => choice({ type: 'checkbox', name: 'ability', value: ability, label: translate(`page.profile.ability.${ability}`), checked: true }))}
+</fieldset>
+${asked.needsKeys ? html`<p class="notice">${translate('page.connect.needsKeys')}</p>` : keyChoice(translate)}
+<fieldset id="keys"${!asked.needsKeys && html` hidden disabled`}>
+${field({ id: 'passkey', label: translate('page.handshake.passkey'), type: 'password', autocomplete: 'current-password', hint: translate('page.connect.passkeyHint'), typed: typedOnly(translate, mayPaste) })}
+</fieldset>
+<p class="hint">${translate('page.connect.days').replace(':days', String(asked.linkDays))}</p>
+<p class="hint">${translate('page.connect.back')} <code id="back">${asked.redirectUrl}</code></p>
+<button disabled>${translate('page.connect.agree')}</button>
+${outcome}
+</form>
+<p class="actions"><a class="button quiet" id="decline" href="${asked.declinedUrl}">${translate('page.connect.decline')}</a></p>`
+
+const keyChoice = (translate: Translate): Html => html`<fieldset>
+<legend>${translate('page.connect.keys')}</legend>
+${choice({ type: 'radio', name: 'keys', value: '', label: translate('page.connect.withoutKeys'), checked: true })}
+${choice({ type: 'radio', name: 'keys', value: 'given', label: translate('page.connect.withKeys'), checked: false })}
+</fieldset>`
+
+interface Choice {
+  type: 'checkbox' | 'radio'
+  name: string
+  value: string
+  label: string
+  checked: boolean
+}
+
+const choice = ({ type, name, value, label, checked }: Choice): Html =>
+  html`<label class="choice"><input type="${type}" name="${name}" value="${value}"${checked && html` checked`}> ${label}</label>`

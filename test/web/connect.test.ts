@@ -1,0 +1,205 @@
+import type { Page } from 'playwright-core'
+import sharp from 'sharp'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { APPS_ON, addApp, agree, EXT_APPS, openSealed } from '../kit/apps/ext-app.ts'
+import { addAccount, signIn as signInBy } from '../kit/browser.ts'
+import { page, startSite } from '../kit/net/site.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
+import { expectAccessible, openPage } from '../kit/web/chromium.ts'
+import { openProfile, signIn } from '../kit/web/pages.ts'
+
+const PASSKEY = 'Correct-Horse-7!'
+const NARROW = { needsKeys: false, abilities: ['ai', 'user'] as ('ai' | 'user')[] }
+
+let svc: TestApp
+let site: Awaited<ReturnType<typeof startSite>>
+beforeAll(async () => {
+  const bytes = await sharp({ create: { width: 96, height: 96, channels: 3, background: '#06c' } })
+    .png()
+    .toBuffer()
+  site = await startSite('127.0.0.2', { '/logo.png': page(bytes, { 'content-type': 'image/png' }) })
+  svc = await startApp({ ...APPS_ON, LINK_PREVIEW_NETWORKS: '127.0.0.2', LINK_PREVIEW_PORTS: String(site.port) })
+})
+afterAll(async () => {
+  await svc[Symbol.asyncDispose]()
+  await site[Symbol.asyncDispose]()
+})
+
+let apps = 0
+/** An app of its own; its addresses answer in the browser that is given. */
+async function appFor(page: Page, given: Parameters<typeof addApp>[1] = {}) {
+  await page.route('https://portal.example/**', (route) => route.fulfill({ body: 'Back at the portal' }))
+  return addApp(svc, { name: `Portal & <b>${++apps}</b>`, ...given })
+}
+
+const ready = (page: Page) => page.locator('#connect button:not([disabled])').waitFor()
+const linksOf = (appId: string) =>
+  svc.rows('select external_id as user, passkey is not null as keys from ext_app_links where app_id = $1', [appId])
+
+describeWith('chromium')('the page of consent', () => {
+  test('somebody new signs in, makes their keys, agrees, and the app opens their passkey with its key', async () => {
+    await addAccount(svc, 'ada', { known: false })
+    await using chromium = await openPage(svc.url)
+    const { page, requests, complaints } = chromium
+    const app = await appFor(page)
+    const request = await app.connectRequest('learner 1')
+
+    await page.goto(`/connect/${request}`)
+    await signIn(page)
+    expect(page.url()).toContain('/register')
+    await page.click('a.button')
+    await page.fill('#passkey', PASSKEY)
+    await page.fill('#repeat', PASSKEY)
+    await page.click('#handshake button')
+    await page.click('#on')
+    await ready(page)
+    expect(new URL(page.url()).pathname).toBe(`/connect/${request}`)
+    expect(await page.textContent('h1')).toBe(`Link “${app.name}”?`)
+    expect(await page.textContent('#back')).toBe('https://portal.example/back')
+    await expectAccessible(page)
+    await page.fill('#passkey', 'Another-Horse-7!')
+    await page.click('#connect button')
+    await page.waitForSelector('#connect .outcome.wrong')
+    expect(await linksOf(app.id)).toEqual([])
+
+    await page.fill('#passkey', PASSKEY)
+    await page.click('#connect button')
+    await page.waitForURL('https://portal.example/back?svc-connect-status=success')
+
+    const { passkey, apiToken } = await app.secrets('learner 1')
+    expect(openSealed(String(passkey))).toBe(PASSKEY)
+    const me = await svc.send('GET', '/api/svc/v1/users/me', { token: apiToken })
+    expect(await me.json()).toMatchObject({ data: { attributes: { username: 'ada' } } })
+    expect(requests.filter(({ url, body }) => `${url} ${body}`.includes(PASSKEY))).toEqual([])
+    expect(complaints).toEqual([])
+  })
+
+  test('who keeps their keys gives an app some of what it asks for, and sees it in their profile until they end it', async () => {
+    await using person = await openProfile(svc, 'grace', { locale: 'de-DE' })
+    const { page, complaints } = person
+    const app = await appFor(page, NARROW)
+    // An address that only an app on this machine could have.
+    await svc.rows('update ext_apps set logo_url = $1 where id = $2', [`${site.url}/logo.png`, Number(app.id)])
+
+    await page.goto(`/connect/${await app.connectRequest('learner 2')}`)
+    await ready(page)
+    const logo = (await page.getAttribute('#logo', 'src')) ?? ''
+    const altered = await Promise.all(
+      [logo.replace(/proxy-logo\/\d+/, 'proxy-logo/999'), logo.replace('expires=', 'expires=9')].map((path) =>
+        page.request.get(path),
+      ),
+    )
+    expect(altered.map((answer) => answer.status())).toEqual([404, 404])
+    expect(await page.evaluate("document.querySelector('#logo').decode().then(() => 'shown')")).toBe('shown')
+    expect(site.asked).toEqual(['/logo.png'])
+    expect(await page.isVisible('#passkey')).toBe(false)
+    await page.check('input[name=keys][value=given]')
+    expect(await page.isVisible('#passkey')).toBe(true)
+    await expectAccessible(page)
+    await page.check('input[name=keys][value=""]')
+    await page.uncheck('input[value=user]')
+    await page.uncheck('input[value=ai]')
+    await page.click('#connect button')
+    await page.waitForSelector('#connect .outcome.wrong')
+    await page.check('input[value=ai]')
+    await page.click('#connect button')
+    await page.waitForURL('https://portal.example/back?svc-connect-status=success')
+
+    const { passkey, privateKey, apiToken } = await app.secrets('learner 2')
+    expect([passkey, privateKey]).toEqual([null, null])
+    expect((await svc.send('GET', '/api/svc/v1/users/me', { token: apiToken })).status).toBe(403)
+    await page.goto('/profile')
+    const line = page.locator('#apps li')
+    await line.waitFor()
+    expect(await line.locator('strong').textContent()).toBe(app.name)
+    expect(await line.textContent()).toContain('Modelle fragen · Hat keine Schlüssel von Ihnen')
+    await expectAccessible(page)
+    await line.locator('button').click()
+    await page.click('dialog .danger')
+    await line.locator('button').waitFor({ state: 'detached' })
+    expect(await linksOf(app.id)).toEqual([])
+    expect((await svc.send('GET', '/api/user', { token: apiToken })).status).toBe(401)
+    expect(complaints).toEqual([])
+  })
+
+  test('who declines comes back to the app, at the one of its addresses that it named', async () => {
+    await using person = await openProfile(svc, 'linus')
+    const { page } = person
+    const redirectUrls = ['https://portal.example/back', 'https://portal.example/course?id=7']
+    const app = await appFor(page, { ...NARROW, redirectUrls })
+    const path = `/connect/${await app.connectRequest('learner 3')}`
+
+    await page.goto(`${path}?redirectUrl=${encodeURIComponent(redirectUrls[1]!)}`)
+    await ready(page)
+    expect(await page.textContent('#back')).toBe(redirectUrls[1])
+    await page.click('#decline')
+    await page.waitForURL('https://portal.example/course?id=7&svc-connect-status=declined')
+
+    expect(await linksOf(app.id)).toEqual([])
+  })
+
+  test('nobody is sent to an address that the app has not registered, letter by letter', async () => {
+    await using person = await openProfile(svc, 'edsger')
+    const app = await appFor(person.page, NARROW)
+    const path = `/connect/${await app.connectRequest('learner 4')}`
+
+    for (const url of ['https://evil.example/', 'https://portal.example/back/', 'https://portal.example/back?x', '']) {
+      const answer = await person.page.goto(`${path}?redirectUrl=${encodeURIComponent(url)}`)
+      expect([url, answer?.status(), await person.page.locator('#connect').count()]).toEqual([url, 400, 0])
+    }
+  })
+
+  test('a request is good for one answer, of the person who opened it, while it is fresh and whole', async () => {
+    await using person = await openProfile(svc, 'barbara')
+    const { page } = person
+    const app = await appFor(page, NARROW)
+    const { browser: other } = await signInBy(svc, 'mallory')
+    const request = await app.connectRequest('learner 5')
+    const shown = async (text: string) => {
+      const answer = await page.goto(`/connect/${text}`)
+      return [answer?.status(), await page.textContent('h1')]
+    }
+    const refused = [400, 'This request is no longer valid']
+
+    await page.goto(`/connect/${request}`)
+    expect((await other.send('GET', `/connect/${request}`)).status, "another person's").toBe(400)
+    expect((await agree(other, request, {})).status).toBe(400)
+    await ready(page)
+    await page.click('#connect button')
+    await page.waitForURL(/success/)
+    expect(await shown(request), 'answered').toEqual(refused)
+    expect(await shown(`${request.slice(0, -12)}AAAAAAAAAAA=`), 'tampered with').toEqual(refused)
+    const late = await app.connectRequest('learner 6')
+    await svc.host.extApps.update({ id: app.id, name: `${app.name} renamed` })
+    expect((await shown(late))[0], 'of an app that has another name by now').toBe(200)
+    await svc.host.extApps.delete({ id: app.id })
+    expect(await shown(late), 'of an app that is gone').toEqual(refused)
+    expect(await linksOf(app.id)).toEqual([])
+  })
+
+  test('a page of another site neither shows this one in a frame nor agrees in its place', async () => {
+    await using person = await openProfile(svc, 'donald')
+    const { page } = person
+    const app = await appFor(page, NARROW)
+    const connectRequest = await app.connectRequest('learner 7')
+    const establish = `${svc.url}${EXT_APPS}/actions/establish-connection`
+    const evil = `<iframe src="${svc.url}/connect/${connectRequest}"></iframe><form method="post" action="${establish}"
+      enctype="text/plain"><input name='{"connectRequest":"${connectRequest}","x":"' value='"}'><button></button></form>`
+    await page.route('https://evil.example/**', (route) => route.fulfill({ contentType: 'text/html', body: evil }))
+
+    await page.goto('https://evil.example/')
+    expect(page.frames().map((frame) => frame.url())).toEqual([
+      'https://evil.example/',
+      'chrome-error://chromewebdata/',
+    ])
+    const [answer] = await Promise.all([page.waitForResponse(establish), page.click('button')])
+    expect(answer.status()).toBeGreaterThanOrEqual(400)
+    // As if the browser had sent the cookie.
+    const { browser } = await signInBy(svc, 'niklaus')
+    const headers = { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }
+    const forged = await browser.send('POST', new URL(establish).pathname, { body: { connectRequest }, headers })
+    expect([forged.status, JSON.stringify(forged.body)]).toEqual([403, expect.stringContaining('csrf')])
+    expect(await linksOf(app.id)).toEqual([])
+  })
+})
