@@ -2,6 +2,7 @@ type Path = readonly (string | number)[]
 
 const chat: Record<string, string> = {
   toolChoice: 'tool_choice',
+  modelTools: 'tools',
   format: 'response_format',
   'parameters.topP': 'top_p',
   'parameters.maxTokens': 'max_tokens',

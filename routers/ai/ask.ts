@@ -3,7 +3,7 @@ import { findCallableModel, listOfferedModels } from '../../entities/catalogue/a
 import { takes } from '../core/body-size.ts'
 import type { Caller } from '../core/caller.ts'
 import type { Context } from '../core/context.ts'
-import { Problem } from '../core/problems.ts'
+import { type Issue, Problem } from '../core/problems.ts'
 import { consumeRateLimit } from '../core/rate-limit.ts'
 import { about, router, userWith } from '../core/trpc.ts'
 import type { Message } from '../ports/messages.ts'
@@ -15,18 +15,25 @@ import { holdFor, maxOutputOf } from './hold.ts'
 import { MeteredCall } from './metered-call.ts'
 import { problemsOf } from './request/checks.ts'
 import { inputTokensOf } from './request/input-tokens.ts'
-import { question, requestOf, withAllProblems } from './request/question.ts'
+import { ofQuestion, question, requestOf, withAllProblems } from './request/question.ts'
+import { selectedTools } from './request/references.ts'
 import { type AiRequest, request } from './request/request.ts'
 import { toolsOf } from './tools.ts'
 
 type Asking = Context & { caller: Extract<Caller, { type: 'user' }> }
 
+interface Telling {
+  approvals: Approvals
+  /** What is wrong, by the names of the caller's own request. */
+  told(issue: Issue): Issue
+}
+
 /** A model the caller may use, asked a question it can take. */
-async function callOf(ctx: Asking, asked: AiRequest, approvals: Approvals): Promise<ModelCall> {
-  const { model: modelId, tools: callerTools, system, ...rest } = asked
+async function callOf(ctx: Asking, asked: AiRequest, { approvals, told }: Telling): Promise<ModelCall> {
+  const { model: modelId, tools: callerTools, modelTools: _, system, ...rest } = asked
   const [model] = await ctx.services.sql(findCallableModel, [modelId, ctx.usage])
   const issues = problemsOf(asked, model)
-  if (!model || issues.length > 0) throw new Problem('invalid', { issues })
+  if (!model || issues.length > 0) throw new Problem('invalid', { issues: issues.map(told) })
   const inputTokens = inputTokensOf(asked)
   const tools = ownTools(ctx, { model, asked, approvals })
   const messages: Message[] = [...(system ? [{ role: 'system' as const, content: system }] : []), ...asked.messages]
@@ -44,9 +51,9 @@ async function consumeAiQuota(ctx: Context): Promise<void> {
 }
 
 /** Holds what the call can take, and begins it; a call that a limit bounds is told to answer within it. */
-async function begin(ctx: Asking, asked: AiRequest): Promise<MeteredCall> {
+async function begin(ctx: Asking, asked: AiRequest, told = (issue: Issue) => issue): Promise<MeteredCall> {
   const approvals = new Approvals(ctx, ctx.caller.person.id)
-  const call = await callOf(ctx, asked, approvals)
+  const call = await callOf(ctx, asked, { approvals, told })
   await consumeAiQuota(ctx)
   const hold = await holdFor(ctx, call)
   const bound = hold.held.tokens !== null && {
@@ -65,9 +72,9 @@ export const aiRouter = router({
     .meta(about('List the models that the caller may ask.', offered))
     .query(({ ctx }) => ctx.services.sql(listOfferedModels, [ctx.usage])),
 
-  ask: asking
-    .meta(about('Ask a model for its whole answer.', textAnswer))
-    .mutation(async ({ ctx, input }) => ({ text: textOf(await (await begin(ctx, requestOf(input))).answer()) })),
+  ask: asking.meta(about('Ask a model for its whole answer.', textAnswer)).mutation(async ({ ctx, input }) => ({
+    text: textOf(await (await begin(ctx, requestOf(input), ofQuestion)).answer()),
+  })),
 
   stream: asking
     .meta({
@@ -76,7 +83,9 @@ export const aiRouter = router({
       ),
       streams: true,
     })
-    .mutation(async ({ ctx, input }) => (await begin(ctx, requestOf(input))).stream(['delta', 'approval', 'usage'])),
+    .mutation(async ({ ctx, input }) =>
+      (await begin(ctx, requestOf(input), ofQuestion)).stream(['delta', 'approval', 'usage']),
+    ),
 
   complete: requesting
     .meta(about('Ask a model with files, tools and parameters for its whole answer.', wholeAnswer))
@@ -103,8 +112,9 @@ interface Offering {
 
 /** What the service runs for the model. Where the caller says which tools the model is to call, these are none of them. */
 function ownTools(ctx: Context, { model, asked, approvals }: Offering) {
-  const { toolChoice = 'auto', tools } = asked
+  const { toolChoice = 'auto', tools, modelTools } = asked
   if (toolChoice !== 'auto') return []
   const taken = new Set(tools.map(({ name }) => name))
-  return toolsOf(ctx, model, approvals).filter(({ name }) => !taken.has(name))
+  const selected = { ...model, tools: selectedTools(model.tools, modelTools) }
+  return toolsOf(ctx, selected, approvals).filter(({ name }) => !taken.has(name))
 }

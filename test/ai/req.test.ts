@@ -65,7 +65,7 @@ describe('POST /api/ai-req', () => {
     await using svc = await startApp({ AI_CONFIG: config.file })
     const { token } = await svc.user()
     const { payload } = question()
-    const body = { version: 'x', payload: { ...payload, stream: true, tools: [{}], params: { temperature: 2 } } }
+    const body = { version: 'x', payload: { ...payload, stream: true, params: { temperature: 2 } } }
 
     expect((await svc.send('POST', '/api/ai-req', { token, body })).status).toBe(200)
 

@@ -16,6 +16,9 @@ const tool = z.strictObject({
   }),
 })
 
+/** Of a tool that the service has for the model, where others say what they run themselves. */
+export const reference = z.string()
+
 const toolChoice = z.union([
   z.enum(['auto', 'required', 'none']),
   z.strictObject({ type: z.literal('function'), function: z.strictObject({ name: z.string() }) }),
@@ -48,7 +51,7 @@ export const chatRequest = z.strictObject({
   seed: z.int().nullish(),
   stop: z.union([z.string(), z.array(z.string())]).nullish(),
   reasoning_effort: z.enum(efforts).nullish(),
-  tools: z.array(tool).nullish(),
+  tools: z.array(z.union([reference, tool])).nullish(),
   tool_choice: toolChoice.nullish(),
   parallel_tool_calls: z.boolean().nullish(),
   response_format: responseFormat.nullish(),
@@ -68,7 +71,8 @@ export function coreRequestOf(asked: ChatRequest): CoreRequest {
   return {
     model,
     messages: messagesOf(messages),
-    tools: (tools ?? []).map(({ function: { name, description, parameters, strict } }) => ({
+    ...referencesAmong(tools),
+    tools: (tools ?? []).filter(isOwn).map(({ function: { name, description, parameters, strict } }) => ({
       name,
       inputSchema: parameters ?? { type: 'object', properties: {} },
       ...set({ description, strict }),
@@ -77,6 +81,13 @@ export function coreRequestOf(asked: ChatRequest): CoreRequest {
     ...(format && format.type !== 'text' && { format: formatOf(format) }),
     parameters: parametersOf(asked),
   }
+}
+
+export const isOwn = <T extends object>(tool: T | string): tool is T => typeof tool !== 'string'
+
+export function referencesAmong(tools: readonly unknown[] | null | undefined): Pick<CoreRequest, 'modelTools'> {
+  const references = (tools ?? []).filter((tool) => typeof tool === 'string')
+  return references.length > 0 ? { modelTools: references } : {}
 }
 
 const choiceOf = (choice: NonNullable<ChatRequest['tool_choice']>): ToolChoice =>

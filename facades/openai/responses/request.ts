@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { efforts, type JsonFormat, type ToolChoice } from '../../../routers/ports/models.ts'
-import type { CoreRequest } from '../chat/request.ts'
+import { type CoreRequest, isOwn, reference, referencesAmong } from '../chat/request.ts'
 import { labels, only, set } from '../parameters.ts'
 import { item, messagesOf } from './items.ts'
 
@@ -41,7 +41,7 @@ export const responseRequest = z.strictObject({
   max_output_tokens: z.int().nullish(),
   reasoning: z.strictObject({ effort: z.enum(efforts).nullish(), summary: z.string().nullish() }).nullish(),
   text: z.strictObject({ format: format.nullish() }).nullish(),
-  tools: z.array(tool).nullish(),
+  tools: z.array(z.union([reference, tool])).nullish(),
   tool_choice: z
     .union([z.enum(['auto', 'required', 'none']), z.strictObject({ type: z.literal('function'), name: z.string() })])
     .nullish(),
@@ -63,7 +63,8 @@ export function coreRequestOf(asked: ResponseRequest): CoreRequest {
     model,
     ...(instructions && { system: [{ type: 'text', text: instructions }] }),
     messages: messagesOf(input),
-    tools: (tools ?? []).map(({ name, description, parameters, strict }) => ({
+    ...referencesAmong(tools),
+    tools: (tools ?? []).filter(isOwn).map(({ name, description, parameters, strict }) => ({
       name,
       inputSchema: parameters ?? { type: 'object', properties: {} },
       ...set({ description, strict }),

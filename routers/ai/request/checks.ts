@@ -4,6 +4,7 @@ import { type Adapter, untaken } from '../../ports/model-config.ts'
 import type { CallableModel } from '../../ports/models.ts'
 import { inputTokensOf } from './input-tokens.ts'
 import { isPlainText } from './parts.ts'
+import { unknownReferences } from './references.ts'
 import type { AiRequest } from './request.ts'
 import { unpairedTools } from './tool-pairs.ts'
 
@@ -36,6 +37,7 @@ function problemsWith(request: AiRequest, model: CallableModel): Issue[] {
   const { maxInputTokens, maxOutputTokens } = model.limits ?? {}
   const { tools, parameters, format } = request
   const issues = [...untakenFiles(request, model), ...untakenParameters(request, model)]
+  issues.push(...unknownReferences(model, request.modelTools))
   if (maxInputTokens && inputTokensOf(request) > maxInputTokens)
     issues.push(issue(['messages'], `is more input than the model takes, which is ${maxInputTokens} tokens`))
   if (maxOutputTokens && (parameters.maxTokens ?? 0) > maxOutputTokens)

@@ -1,9 +1,11 @@
 import { TRPCError } from '@trpc/server'
 import { z } from 'zod'
 import { findCallableModel } from '../../../entities/catalogue/ai-model.sql.ts'
+import type { Issue } from '../../core/problems.ts'
 import { middleware } from '../../core/trpc.ts'
 import { problemsOf } from './checks.ts'
 import { text } from './parts.ts'
+import { toolReferences } from './references.ts'
 import { type AiRequest, MAX_MESSAGES, model } from './request.ts'
 
 const message = z.object({
@@ -21,14 +23,22 @@ export const question = z.object({
     .min(1)
     .max(MAX_MESSAGES, `must have at most ${MAX_MESSAGES} messages`)
     .describe('The conversation so far, which ends with a message of the user.'),
+  tools: toolReferences.optional(),
 })
 type Question = z.output<typeof question>
 
-export const requestOf = ({ model, messages }: Question): AiRequest => ({
+export const requestOf = ({ model, messages, tools }: Question): AiRequest => ({
   model,
   messages: messages.map(({ role, content }) => ({ role, content: [{ type: 'text', text: content.text }] })),
   tools: [],
+  ...(tools && { modelTools: tools }),
   parameters: {},
+})
+
+/** What is wrong with the request that was made of a question, by the names of the question. */
+export const ofQuestion = ({ path: [first, ...rest], ...issue }: Issue): Issue => ({
+  ...issue,
+  path: first === undefined ? [] : [first === 'modelTools' ? 'tools' : first, ...rest],
 })
 
 const noMessage: z.output<typeof message> = { role: 'user', content: { text: '' } }
@@ -40,6 +50,7 @@ const readable = z
   .object({
     model: question.shape.model.catch(''),
     messages: z.array(z.object({ role, content }).catch(noMessage)).min(1).max(MAX_MESSAGES).catch([noMessage]),
+    tools: toolReferences.optional().catch(undefined),
   })
   .catch({ model: '', messages: [noMessage] })
 
@@ -50,6 +61,7 @@ export const withAllProblems = middleware(async ({ ctx, getRawInput, next }) => 
   const asked = readable.parse(await getRawInput())
   const [model] = asked.model === '' ? [] : await ctx.services.sql(findCallableModel, [asked.model, ctx.usage])
   const further = problemsOf(requestOf(asked), model)
+    .map(ofQuestion)
     .filter(({ path }) => path[0] !== 'model' || asked.model !== '')
     .map((issue) => ({ code: 'custom' as const, input: undefined, ...issue, path: [...issue.path] }))
   const cause = new z.ZodRealError([...further, ...result.error.cause.issues])

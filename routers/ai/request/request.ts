@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Message } from '../../ports/messages.ts'
 import { parameters } from './parameters.ts'
 import { assistantPart, inputPart, several, textPart, toolResult } from './parts.ts'
+import { toolReferences } from './references.ts'
 import { callerTools, jsonFormat, toolChoice } from './tools.ts'
 
 /** More than a model is sent in one conversation. */
@@ -30,6 +31,7 @@ export const request = z.strictObject({
     .max(MAX_MESSAGES, `must have at most ${MAX_MESSAGES} messages`)
     .describe('The conversation so far, which ends with a message of the user or with results of tools.'),
   tools: callerTools.default([]).describe('Functions that the caller runs.'),
+  modelTools: toolReferences.optional(),
   toolChoice: toolChoice.optional(),
   parameters: parameters.default({}),
   format: jsonFormat.optional().describe('The answer is to be JSON.'),

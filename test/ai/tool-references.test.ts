@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { configFor, question, startProvider } from '../kit/ai/provider.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
+
+const resources = new AsyncDisposableStack()
+let svc: TestApp
+let upstream: Awaited<ReturnType<typeof startProvider>>
+let token: string
+
+beforeAll(async () => {
+  upstream = resources.use(await startProvider())
+  const model = { tools: ['weather', 'patient'] }
+  const config = resources.use(await configFor(upstream.url, { model }))
+  svc = resources.use(await startApp({ AI_CONFIG: config.file, EXTENSIONS: 'test/fixtures/extension.ts' }))
+  token = (await svc.user()).token
+})
+afterAll(() => resources.disposeAsync())
+beforeEach(() => {
+  upstream.asked.length = 0
+})
+
+const told = () => upstream.asked.at(-1)?.body.tools as { function: { name: string } }[] | undefined
+const names = () => told()?.map(({ function: { name } }) => name)
+
+async function askWith(tools: unknown) {
+  const body = { payload: { ...question().payload, tools } }
+  const response = await svc.send('POST', '/api/ai-req', { token, body })
+  return { status: response.status, body: (await response.json()) as { errors?: Record<string, string[]> } }
+}
+
+test.each([
+  [undefined, ['weather', 'patient']],
+  [[], undefined],
+  [['patient'], ['patient']],
+  [['weather:{}', 'weather'], ['weather']],
+  [['capability:forecast:auto'], ['weather']],
+  [
+    ['capability:forecast:weather:{}', 'patient'],
+    ['weather', 'patient'],
+  ],
+] as const)('a request with the tools %j lets the model call %j', async (tools, expected) => {
+  expect((await askWith(tools)).status).toBe(200)
+  expect(names()).toEqual(expected)
+})
+
+test.each([
+  ['nothing', 'is no tool'],
+  ['example', 'is no tool'],
+  ['capability:web_search:auto', 'is no tool'],
+  ['capability:forecast:patient', 'is no tool'],
+  ['capability:forecast:native', 'is no tool'],
+  ['capability:forecast', 'must be'],
+  ['capability::auto', 'must be'],
+  ['weather:[]', 'has settings'],
+  ['weather:{"days": 3}', 'has settings'],
+  ['weather:{', 'has settings'],
+])('a request with the tool %s is refused by its field before the provider is asked', async (reference, reason) => {
+  const { status, body } = await askWith(['weather', reference])
+  expect([status, body.errors, upstream.asked]).toEqual([
+    422,
+    { 'payload.tools.1': [expect.stringContaining(`The payload.tools.1 field ${reason}`)] },
+    [],
+  ])
+})
+
+test('what is no list of texts is refused along with all else that is wrong', async () => {
+  const { status, body } = await askWith([{}, 7])
+  expect([status, Object.keys(body.errors ?? {})]).toEqual([422, ['payload.tools.0', 'payload.tools.1']])
+})
+
+test("OpenAI's endpoints take references beside the functions that the caller runs", async () => {
+  const fn = { name: 'own', parameters: { type: 'object', properties: {} } }
+  const messages = [{ role: 'user', content: 'Hello' }]
+  const chat = (tools: unknown[]) =>
+    svc.send('POST', '/v1/chat/completions', { token, body: { model: 'mock-1', messages, tools } })
+  const respond = (tools: unknown[]) =>
+    svc.send('POST', '/v1/responses', { token, body: { model: 'mock-1', input: 'Hello', tools } })
+
+  expect((await chat(['capability:forecast:auto', { type: 'function', function: fn }])).status).toBe(200)
+  expect(names()).toEqual(['weather', 'own'])
+  expect((await respond([{ type: 'function', ...fn }, 'patient'])).status).toBe(200)
+  expect(names()).toEqual(['patient', 'own'])
+  const refused = await chat(['nothing'])
+  expect([refused.status, await refused.json()]).toMatchObject([400, { error: { param: 'tools' } }])
+})
