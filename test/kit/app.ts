@@ -82,7 +82,7 @@ export async function startApp(settings: Record<string, string> = {}) {
     log: lines,
     user,
     /** Sends a request; a body that is not text goes as JSON. */
-    send: (method: string, path: string, options: SendOptions = {}) => send(service.url, method, path, options),
+    send: (method: string, path: string, options?: SendOptions) => send(service.url, method, path, options),
     /** Rows of the database, by a statement. */
     rows: async <Row>(text: string, values: unknown[] = []): Promise<Row[]> =>
       service.services.sql<Row>({ name: '', text }, values),
@@ -103,7 +103,9 @@ export interface SendOptions {
   signal?: AbortSignal
 }
 
-async function send(url: string, method: string, path: string, { token, body, headers, signal }: SendOptions) {
+/** Sends a request to a service, wherever it runs. */
+export async function send(url: string, method: string, path: string, options: SendOptions = {}) {
+  const { token, body, headers, signal } = options
   return fetch(url + path, {
     method,
     headers: {

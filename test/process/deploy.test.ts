@@ -1,167 +1,235 @@
-import { execFile } from 'node:child_process'
-import { copyFile, readFile, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
-import { promisify } from 'node:util'
-import { expect, test, vi } from 'vitest'
-import { answers, question, startProvider } from '../kit/ai/provider.ts'
-import { readCompose } from '../kit/compose/file.ts'
-import { startStack } from '../kit/compose/stack.ts'
-import { freePort } from '../kit/free-port.ts'
+import { request } from 'node:https'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { type Asked, answers, beginStream, chunk, endStream, question, startProvider } from '../kit/ai/provider.ts'
+import { send } from '../kit/app.ts'
+import { openBrowser } from '../kit/browser.ts'
+import { type Deployment, startDeployment, TYPED_PASSWORD } from '../kit/compose/deployment.ts'
+import { publicKeyOf } from '../kit/identity/public-key.ts'
+import { base, clientOf } from '../kit/json-api/client.ts'
 import { trust } from '../kit/net/trust.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
-import { dataFolder, root } from '../kit/service-process.ts'
+import { rowsOf } from '../kit/postgres-client.ts'
+import { curlCommands, runCurl } from '../kit/realtime/curl.ts'
+import { openPusher } from '../kit/realtime/pusher.ts'
+import { download, upload } from '../kit/rooms/attachments.ts'
+import { send as sendMessage } from '../kit/rooms/messages.ts'
 
-vi.setConfig({ testTimeout: 240_000 })
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 240_000 })
 
-const run = promisify(execFile)
-const PASSWORD = 'correct horse battery'
-const compose = await readCompose()
+const resources = new AsyncDisposableStack()
+let provider: Awaited<ReturnType<typeof startProvider>>
+let site: Deployment & { ada: string }
 
-/** The lines of the section, one a command; a text that a line writes belongs to it. */
-async function printedCommands(): Promise<string[]> {
-  const readme = await readFile(join(root, 'README.md'), 'utf8')
-  const block = /^## Deploy\n.*?```sh\n(.*?)```/ms.exec(readme)?.[1] ?? ''
-  return [...block.matchAll(/^(?:.*<<'END'.*\n(?:.*\n)*?END$|.+$)/gm)].map(([command]) => command)
+interface Asking {
+  method?: string
+  headers?: Record<string, string>
+  /** An address of this machine. */
+  from?: string
+  body?: string
 }
 
-/** Does what the comments of `.env.example` say: runs the command that makes a value, and types the address. */
-async function fillIn(file: string, baseUrl: string): Promise<void> {
-  let generator = ''
-  const lines: string[] = []
-  for (const line of (await readFile(file, 'utf8')).split('\n')) {
-    if (line.startsWith('#')) generator = /openssl rand [\w -]+\d/.exec(line)?.[0] ?? ''
-    if (line === 'BASE_URL=') lines.push(line + baseUrl)
-    else if (/^\w+=$/.test(line)) lines.push(line + (await run('sh', ['-c', generator])).stdout.trim())
-    else lines.push(line)
-  }
-  await writeFile(file, lines.join('\n'))
-}
-
-/** A machine with Docker, as far as the printed commands see it. */
-function createMachine(resources: AsyncDisposableStack, folder: string, upstream: string) {
-  const machine = { url: '', said: '', logged: () => '', env: {} as Record<string, string> }
-
-  async function up() {
-    const stack = resources.use(await startStack({ folder, settings: { DRAIN_DELAY: '0' } }))
-    resources.use(await trust(stack.caFile))
-    machine.env = stack.env
-    machine.logged = () => stack.parts.map(({ said }) => said.out).join('')
-  }
-
-  async function exec(command: string) {
-    const line = command.replace('docker compose exec svc npx svc', `"${process.execPath}" "${root}cli/svc.ts"`)
-    const env = { ...machine.env, PATH: `${dirname(process.execPath)}:${process.env['PATH']}` }
-    machine.said += await piped(line, { cwd: join(folder, 'container'), env })
-  }
-
-  const shell = (command: string) => run('sh', ['-c', command], { cwd: folder })
-  const doing: Record<string, (command: string) => Promise<unknown>> = {
-    'docker compose up --build --detach': up,
-    'docker compose exec svc npx svc ': exec,
-    'cp ': async (command) => {
-      await shell(command)
-      await fillIn(join(folder, '.env'), machine.url)
-    },
-    'cat ': async (command) => {
-      await shell(command)
-      await nameOwnServer(join(folder, 'ai.yaml'), upstream)
-    },
-  }
-  return Object.assign(machine, {
-    async run(command: string) {
-      const known = Object.entries(doing).find(([start]) => command.startsWith(start))
-      if (!known) throw new Error(`This machine cannot run: ${command}`)
-      await known[1](command)
-    },
+/** The answer with its headers as they stand on the wire. */
+function ask(path: string, { method = 'GET', headers = {}, from = '127.0.0.1', body }: Asking = {}) {
+  return new Promise<{ status: number; raw: string[]; headers: NodeJS.Dict<string | string[]> }>((done, failed) => {
+    request(site.url + path, { method, headers, localAddress: from, family: 4, agent: false }, (answer) => {
+      answer.resume().once('end', () => {
+        done({ status: answer.statusCode ?? 0, raw: answer.rawHeaders, headers: answer.headers })
+      })
+    })
+      .once('error', failed)
+      .end(body)
   })
+}
+
+const page = { accept: 'text/html,*/*;q=0.8' }
+const asAda = () => clientOf({ send: (...given) => send(site.url, ...given) }, site.ada)
+
+async function newRoom() {
+  const { one, text } = await asAda().create('rooms', { name: 'Chess' })
+  if (!one) throw new Error(text)
+  return { id: one.id, channel: `private-Rooms.${one.attributes['slug']}` }
 }
 
 describeWith(
   'postgres',
   'redis',
   'caddy',
-)('the section «Deploy»', () => {
-  test('works as it is printed: people sign in, and their tokens ask the model', async () => {
-    await using stack = new AsyncDisposableStack()
-    const folder = stack.use(await dataFolder())
-    const provider = stack.use(await startProvider(answers('Good day.')))
-    const machine = createMachine(stack, folder.path, provider.url)
-    machine.url = `https://localhost:${await freePort()}`
-    await copyFile(join(root, '.env.example'), join(folder.path, '.env.example'))
+)('the section «Deploy», done as it is printed', () => {
+  beforeAll(async () => {
+    provider = resources.use(await startProvider())
+    const settings = { DRAIN_DELAY: '0', LOGIN_ATTEMPTS_PER_ADDRESS: '3' }
+    const deployed = resources.use(await startDeployment({ models: provider.url, settings }))
+    resources.use(await trust(deployed.stack.caFile))
+    site = Object.assign(deployed, { ada: await deployed.tokenWith('ai,user,read,write') })
+    await rowsOf(deployed.stack.env['DATABASE_URL'], `update users set public_key = '${publicKeyOf('ada')}'`)
+  })
+  afterAll(() => resources.disposeAsync())
 
-    for (const command of await printedCommands()) await machine.run(command)
-    const { url, said } = machine
-    const login = await send(url, '/req/login', { account: 'ada', password: PASSWORD })
-    const [token = ''] = /^svc_\S+$/m.exec(said) ?? []
-    const answer = await send(url, '/api/ai-req', question('Hello', 'llama'), { authorization: `Bearer ${token}` })
-    const ready = await fetch(`${url}/health/ready`)
+  test('lets people sign in, and their tokens ask the model', async () => {
+    provider.behave = answers('Good day.')
+    const browser = openBrowser(site.url)
+    const login = await browser.login('ada', TYPED_PASSWORD)
+    const answer = await send(site.url, 'POST', '/api/ai-req', { token: site.token, body: question('Hello', 'llama') })
+    const logged = site.stack.parts.map(({ said }) => said.out).join('')
 
-    expect(machine.logged()).toContain('Next: npx svc add-user')
-    expect(machine.logged()).not.toContain('"level":40')
-    expect(await login.json()).toMatchObject({ success: true })
+    expect(logged).toContain('Next: npx svc add-user')
+    expect(login.body).toMatchObject({ success: true })
+    expect(login.headers.getSetCookie().filter((cookie) => !cookie.includes('; Secure'))).toEqual([])
     expect(await answer.json()).toEqual({ success: true, content: { text: 'Good day.' } })
-    expect(ready.status).toBe(200)
   })
 
-  test('mounts every file that the settings name, and stops the containers later than the service needs', () => {
-    for (const name of ['svc', 'svc-2'] as const) {
-      const { environment, volumes = [], stop_grace_period: grace = '' } = compose.services[name]
+  test('sends those who come by plain http to the same place by https', async () => {
+    const { status, headers } = await fetch(`${site.stack.httpUrl}/login?from=mail`, { redirect: 'manual' })
 
-      expect(volumes.map((volume) => volume.split(':')[1])).toEqual(
-        expect.arrayContaining([environment['AI_CONFIG'], environment['DATA_DIR']]),
-      )
-      // DRAIN_DELAY and SHUTDOWN_TIMEOUT as they are by default, and some seconds to close the database.
-      expect(Number.parseInt(grace, 10)).toBeGreaterThanOrEqual(40)
+    expect([status, headers.get('location')]).toEqual([308, `${site.url}/login?from=mail`])
+  })
+
+  test('shows pages with each header of the service once, none of the proxy, and no warning of the address', async () => {
+    const { status, raw, headers } = await ask('/login', { headers: page })
+    const names = raw.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase())
+    const logged = site.stack.parts.map(({ said }) => said.out).join('')
+
+    expect(status).toBe(200)
+    expect(names.filter((name, at) => names.indexOf(name) !== at)).toEqual([])
+    expect(headers).toMatchObject({
+      'strict-transport-security': expect.stringContaining('max-age='),
+      'content-security-policy': expect.stringContaining('default-src'),
+      'x-content-type-options': 'nosniff',
+    })
+    expect([headers['server'], headers['alt-svc']]).toEqual([undefined, undefined])
+    expect(logged).not.toContain('"level":40')
+  })
+
+  test('hands on what is not compressed as it is, so that entity tags hold', async () => {
+    const plain = await ask('/api/svc/v1/openapi.json', { headers: { 'accept-encoding': 'identity' } })
+    const unsaid = await ask('/api/svc/v1/openapi.json')
+    const packed = await ask('/api/svc/v1/openapi.json', { headers: { 'accept-encoding': 'gzip' } })
+
+    expect(plain.status).toBe(200)
+    expect(unsaid.headers['etag']).toBe(plain.headers['etag'])
+    expect(unsaid.headers['content-encoding']).toBeUndefined()
+    expect(packed.headers['content-encoding']).toBe('gzip')
+  })
+
+  test('counts failed sign-ins by the address that people come from, whatever they claim to be', async () => {
+    const attempt = async (from: string, claimed: string) => {
+      const headers = {
+        'content-type': 'application/json',
+        'x-forwarded-for': claimed,
+        'sec-fetch-site': 'same-origin',
+      }
+      const body = JSON.stringify({ account: `nobody${claimed}`, password: 'a wrong password' })
+      return (await ask('/req/login', { method: 'POST', headers, from, body })).status
     }
+    const statuses: number[] = []
+    for (let at = 1; at <= 4; at++) statuses.push(await attempt('127.0.0.2', `192.0.2.${at}`))
+
+    expect(statuses).toEqual([401, 401, 401, 429])
+    expect(await attempt('127.0.0.3', '192.0.2.9')).toBe(401)
   })
 
-  test('asks the service how it is as its probe should', () => {
-    const { healthcheck = {} } = compose.services.svc
+  test.each(['/ws/transfer', ''])('carries the sockets of pusher-js below «%s»', async (path) => {
+    const room = await newRoom()
+    using client = openPusher(site.url, { token: site.ada, path })
+    await client.subscribe(room.channel)
 
-    expect(healthcheck).toMatchObject({ interval: '30s', timeout: '10s', retries: 3, start_period: '30s' })
-    expect(String(healthcheck['test'])).toContain('/health')
+    const { one } = await sendMessage(asAda(), room.id)
+    await client.until('change', 1)
+
+    expect(client.dataOf('change')).toMatchObject([{ kind: 'room-messages.created', subject: one.id }])
   })
 
-  test.each(Object.entries(compose.services))(
-    'gives the container %s no more than it needs: an ordinary user, nothing to write to, bounds of all kinds',
-    (name, service) => {
-      expect(service).toMatchObject({
-        read_only: true,
-        cap_drop: ['ALL'],
-        security_opt: ['no-new-privileges:true'],
-        user: expect.not.stringMatching(/^(0|root)/),
-        mem_limit: expect.any(String),
-        cpus: expect.anything(),
-        pids_limit: expect.any(Number),
-        ulimits: { nofile: expect.any(Number) },
+  test('tells browsers where the sockets are', async () => {
+    const { one } = await asAda().get('/configs/transfer')
+    const { hostname, port } = new URL(site.url)
+
+    expect(one.attributes['values']).toMatchObject({
+      baseUrl: site.url,
+      websocket: { host: hostname, port: Number(port), forceTls: true },
+    })
+  })
+
+  test('tells curl of changes as they happen', async () => {
+    const room = await newRoom()
+    const command = `${curlCommands[0]} --cacert ${site.stack.caFile}`
+    await using curl = runCurl(command, { url: site.url, token: site.ada, room: room.id })
+    await expect.poll(() => curl.said.text, { timeout: 20_000 }).toMatch(/^id: \w+:\d+$/m)
+
+    await sendMessage(asAda(), room.id)
+
+    await expect.poll(() => curl.said.text, { timeout: 20_000 }).toContain('room-messages.created')
+  })
+
+  describe('where an answer is streamed', () => {
+    const open = (signal: AbortSignal) =>
+      fetch(`${site.url}/api/ai-req`, {
+        method: 'POST',
+        headers: {
+          accept: 'text/event-stream',
+          authorization: `Bearer ${site.token}`,
+          'content-type': 'application/json',
+        },
+        body: JSON.stringify(question('Hello', 'llama')),
+        signal,
       })
-      expect(Boolean(service.ports)).toBe(name === 'caddy')
-    },
-  )
 
-  test('keeps the stores in a network that leads nowhere else, and the proxy out of it', () => {
-    const { svc, caddy, postgres, valkey } = compose.services
+    test('brings each piece before the next is said', async () => {
+      let heard = ''
+      provider.behave = async (_, response) => {
+        beginStream(response)
+        for (const piece of ['one', 'two', 'three']) {
+          response.write(chunk({ delta: { content: piece } }))
+          await expect.poll(() => heard, { timeout: 20_000 }).toContain(piece)
+        }
+        endStream(response)
+      }
+      const { body } = await open(AbortSignal.timeout(90_000))
+      for await (const piece of (body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream() as never))
+        heard += piece
 
-    expect(compose.networks['back']).toEqual({ internal: true })
-    expect([svc.networks, caddy.networks]).toEqual([['front', 'back'], ['front']])
-    expect([postgres.networks, valkey.networks]).toEqual([['back'], ['back']])
+      expect(heard).toContain('event: done')
+    })
+
+    test('stops asking the model once the reader has gone', async () => {
+      let asked: Asked | undefined
+      provider.behave = async (given, response) => {
+        asked = given
+        beginStream(response)
+        while (!given.abortedAt) {
+          response.write(chunk({ delta: { content: 'more ' } }))
+          await pause(20)
+        }
+      }
+      const reader = new AbortController()
+      const { body } = await open(reader.signal)
+      await body?.getReader().read()
+      reader.abort()
+
+      await expect.poll(() => asked?.abortedAt, { timeout: 20_000 }).toBeTypeOf('number')
+    })
+  })
+
+  test('takes large files, and gives them back whole', async () => {
+    const bytes = Buffer.alloc(9_000_000, 'A line of a large file.\n')
+    const { status, text, one } = await upload(site, site.ada, bytes)
+    const given = await download({ send: (...to) => send(site.url, ...to) }, site.ada, one?.id ?? '')
+
+    expect([status, given.status], text).toEqual([200, 200])
+    expect(given.bytes.equals(bytes)).toBe(true)
+  })
+
+  test('passes an upload on before it has ended: who may not send one is told at its first bytes', async () => {
+    const endless = new ReadableStream({
+      async pull(stream) {
+        stream.enqueue(Buffer.alloc(16_384))
+        await pause(10)
+      },
+    })
+    const headers = { 'content-type': 'multipart/form-data; boundary=x' }
+    const asked = { method: 'POST', headers, body: endless, duplex: 'half', signal: AbortSignal.timeout(60_000) }
+    const { status } = await fetch(`${site.url}${base}/attachments/actions/upload`, asked as RequestInit)
+
+    expect(status).toBe(401)
   })
 })
-
-/** Everything is typed at the terminal; here the password is piped in. */
-async function piped(line: string, options: { cwd: string; env: Record<string, string> }): Promise<string> {
-  const running = run('sh', ['-c', line], options)
-  running.child.stdin?.end(`${PASSWORD}\n`)
-  return (await running).stdout
-}
-
-async function nameOwnServer(file: string, url: string): Promise<void> {
-  await writeFile(file, (await readFile(file, 'utf8')).replace(/apiUrl: .*/, `apiUrl: ${url}`))
-}
-
-const send = (url: string, path: string, body: unknown, headers: Record<string, string> = {}) =>
-  fetch(url + path, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...headers },
-    body: JSON.stringify(body),
-  })

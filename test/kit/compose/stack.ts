@@ -58,7 +58,7 @@ export async function startStack({ folder, program = repository, settings = {} }
     /** The authority of the proxy's certificate, as a PEM file. */
     caFile: caddy.caFile,
     /** What the commands of a container see. */
-    env: replicas[0]?.env ?? {},
+    env: (replicas[0]?.env ?? {}) as Record<string, string>,
     parts,
     /** Stops a replica as Docker does, and starts it again; resolves with the exit code once it serves. */
     async restart(at: 0 | 1) {

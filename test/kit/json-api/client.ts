@@ -32,7 +32,7 @@ interface Answer {
 export type Client = ReturnType<typeof clientOf>
 
 /** Calls the JSON:API as whoever holds the token; without one as a guest. */
-export function clientOf(svc: TestApp, token?: string, root = base) {
+export function clientOf(svc: Pick<TestApp, 'send'>, token?: string, root = base) {
   async function send(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) {
     const response = await svc.send(method, `${root}${path}`, {
       token,

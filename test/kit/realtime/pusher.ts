@@ -25,14 +25,16 @@ interface PusherOptions {
 /** An unmodified pusher-js in this process, as a front end sets it up from the `transfer` block. */
 export function openPusher(url: string, given: PusherOptions = {}) {
   const { key = 'svc', token, headers, path = '/ws/transfer', activityTimeout } = given
-  const { hostname, port } = new URL(url)
+  const { hostname, port, protocol } = new URL(url)
+  const isSecure = protocol === 'https:'
   const options: Options = {
     cluster: '',
     wsHost: hostname,
     wsPort: Number(port),
+    wssPort: Number(port),
     wsPath: path,
-    forceTLS: false,
-    enabledTransports: ['ws'],
+    forceTLS: isSecure,
+    enabledTransports: isSecure ? ['ws', 'wss'] : ['ws'],
     ...(activityTimeout && { activityTimeout, pongTimeout: activityTimeout }),
     channelAuthorization: {
       transport: 'ajax',

@@ -15,7 +15,7 @@ interface Sending {
 
 /** Uploads a file as a browser does. */
 export async function upload(
-  svc: JsonApiApp,
+  svc: Pick<JsonApiApp, 'url'>,
   token: string | undefined,
   bytes: Uint8Array | string,
   { name = 'notes.txt', fields = {}, type = 'text/plain' }: Sending = {},
@@ -27,7 +27,7 @@ export async function upload(
 }
 
 export async function sendForm(
-  { url }: JsonApiApp,
+  { url }: Pick<JsonApiApp, 'url'>,
   token: string | undefined,
   body: FormData | ReadableStream | string,
   headers: Record<string, string> = {},
@@ -45,7 +45,7 @@ export async function sendForm(
 
 /** The bytes of an attachment, as somebody gets them. */
 export async function download(
-  svc: JsonApiApp,
+  svc: Pick<JsonApiApp, 'send'>,
   token: string | undefined,
   id: string,
   headers: Record<string, string> = {},

@@ -1,0 +1,95 @@
+import { execFile } from 'node:child_process'
+import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { freePort } from '../free-port.ts'
+import { startStack } from './stack.ts'
+
+const run = promisify(execFile)
+const root = fileURLToPath(new URL('../../../', import.meta.url))
+
+/** Typed where a command asks for a password. */
+export const TYPED_PASSWORD = 'correct horse battery'
+
+interface DeploymentOptions {
+  /** Address of the models' server. */
+  models: string
+  settings?: Record<string, string>
+  /** Where the service is installed. */
+  program?: string
+}
+
+/** Does what the section «Deploy» prints, on a machine that has all but Docker. */
+export async function startDeployment({ models, settings = {}, program = root }: DeploymentOptions) {
+  await using resources = new AsyncDisposableStack()
+  const folder = await mkdtemp(join(tmpdir(), 'svc-deploy-'))
+  resources.defer(() => rm(folder, { recursive: true, force: true }))
+  await copyFile(join(root, '.env.example'), join(folder, '.env.example'))
+  const url = `https://localhost:${await freePort()}`
+  const shell = (command: string) => run('sh', ['-c', command], { cwd: folder })
+  const printed = await printedCommands()
+  const [up = '', ...later] = printed.splice(printed.findIndex((command) => command.startsWith('docker')))
+  if (up !== 'docker compose up --build --detach') throw new Error(`This machine cannot run: ${up}`)
+  for (const command of printed) await shell(command)
+  await fillIn(join(folder, '.env'), url)
+  await nameModels(join(folder, 'ai.yaml'), models)
+  const stack = resources.use(await startStack({ folder, settings, program }))
+
+  /** Runs a command in the container of the first replica; resolves with what it prints. */
+  async function exec(command: string): Promise<string> {
+    if (!command.startsWith(SVC)) throw new Error(`This machine cannot run: ${command}`)
+    const line = command.replace(SVC, `"${process.execPath}" "${join(program, 'cli/svc.ts')}" `)
+    const env = { ...stack.env, PATH: `${dirname(process.execPath)}:${process.env['PATH']}` }
+    const running = run('sh', ['-c', line], { cwd: join(folder, 'container'), env })
+    running.child.stdin?.end(`${TYPED_PASSWORD}\n`)
+    return (await running).stdout
+  }
+
+  let said = ''
+  for (const command of later) said += await exec(command)
+  const kept = resources.move()
+  return {
+    url,
+    stack,
+    /** What the commands printed. */
+    said,
+    /** The token that the last command made. */
+    token: tokenIn(said),
+    /** Makes another token of the person, with abilities such as `read,write`. */
+    tokenWith: async (abilities: string) =>
+      tokenIn(await exec(`${SVC}token --username ada --name more --abilities ${abilities}`)),
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  }
+}
+
+export type Deployment = Awaited<ReturnType<typeof startDeployment>>
+
+const SVC = 'docker compose exec svc npx svc '
+
+const tokenIn = (text: string) => /^\s*(svc_\S+)$/m.exec(text)?.[1] ?? ''
+
+/** The lines of the section, one a command; a text that a line writes belongs to it. */
+async function printedCommands(): Promise<string[]> {
+  const readme = await readFile(join(root, 'README.md'), 'utf8')
+  const block = /^## Deploy\n.*?```sh\n(.*?)```/ms.exec(readme)?.[1] ?? ''
+  return [...block.matchAll(/^(?:.*<<'END'.*\n(?:.*\n)*?END$|.+$)/gm)].map(([command]) => command)
+}
+
+/** Does what the comments of `.env.example` say: runs the command that makes a value, and types the address. */
+async function fillIn(file: string, baseUrl: string): Promise<void> {
+  let generator = ''
+  const lines: string[] = []
+  for (const line of (await readFile(file, 'utf8')).split('\n')) {
+    if (line.startsWith('#')) generator = /openssl rand [\w -]+\d/.exec(line)?.[0] ?? ''
+    if (line === 'BASE_URL=') lines.push(line + baseUrl)
+    else if (/^\w+=$/.test(line)) lines.push(line + (await run('sh', ['-c', generator])).stdout.trim())
+    else lines.push(line)
+  }
+  await writeFile(file, lines.join('\n'))
+}
+
+async function nameModels(file: string, url: string): Promise<void> {
+  await writeFile(file, (await readFile(file, 'utf8')).replace(/apiUrl: .*/, `apiUrl: ${url}`))
+}
