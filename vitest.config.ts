@@ -12,16 +12,27 @@ const soak = [
   'test/json-api/differential.test.ts',
 ]
 
-/** Files that learn little from another PostgreSQL: pages, packing, parsers of files, and what the soak runs anyway. */
-const elsewhere = process.env['TEST_POSTGRES'] ? [...soak, 'test/{web,client,files,conformance}/**'] : []
+/** What another PostgreSQL or Valkey can break, run on those of Debian: statements, rights, limits, and the process around them. */
+const onDebian = [
+  'test/{identity,catalogue,rooms,apps}/**/*.test.ts',
+  'test/json-api/{,new-type/}*.test.ts',
+  'test/ai/{*limit*,hold-races,settlement,usage}.test.ts',
+  'test/process/{migrations,plans,outage,key-value,store-quotas,day-partitions,deploy,start,stop}.test.ts',
+  'test/realtime/{ghosts,healing,presence,quotas}.test.ts',
+]
+
+/** Of these, what the soak runs anyway, and the conformance suite, which is long. */
+const notOnDebian = [...soak, 'test/json-api/conformance*.test.ts']
+
+const isDebian = Boolean(process.env['TEST_POSTGRES'])
 
 /** A file for what is counted, beside what is printed. */
 const report = process.env['TEST_REPORT']
 
 export default defineConfig(({ mode }) => ({
   test: {
-    include: mode === 'soak' ? soak : ['test/**/*.test.ts'],
-    exclude: [...configDefaults.exclude, ...elsewhere],
+    include: mode === 'soak' ? soak : isDebian ? onDebian : ['test/**/*.test.ts'],
+    exclude: [...configDefaults.exclude, ...(isDebian ? notOnDebian : [])],
     provide: { soak: mode === 'soak' },
     ...(report && { reporters: ['default', 'json'], outputFile: { json: report } }),
     globalSetup: ['test/kit/global-setup.ts'],
