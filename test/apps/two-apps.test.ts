@@ -1,0 +1,110 @@
+import type { Page } from 'playwright-core'
+import { expect, test, vi } from 'vitest'
+import { answers, configFor, neverEnds, startProvider } from '../kit/ai/provider.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { APPS_ON, agree, EXT_APPS } from '../kit/apps/ext-app.ts'
+import { startSampleApp } from '../kit/apps/sample-app.ts'
+import { signIn } from '../kit/browser.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
+import { openProfile } from '../kit/web/pages.ts'
+
+const patient = { timeout: 20_000 }
+
+type SampleApp = Awaited<ReturnType<typeof startSampleApp>>
+
+/** Somebody comes to an app, and agrees when they are asked; returns who they are there, and what they read at the end. */
+async function link(page: Page, app: SampleApp) {
+  await page.goto(app.url)
+  await page.waitForURL(/\/connect\//)
+  await page.locator('#connect button:not([disabled])').click()
+  await page.waitForURL(`${app.url}/back?svc-connect-status=success`)
+  const cookies = await page.context().cookies(app.url)
+  return { user: cookies.find(({ name }) => name === app.cookie)?.value ?? '', read: await page.textContent('body') }
+}
+
+/** What a user of an app reads of an endless answer, until it ends. */
+function readEndless(app: SampleApp, user: string) {
+  const read = { text: '', ended: false }
+  const done = (async () => {
+    const answer = await fetch(`${app.url}/?question=endless`, { headers: { cookie: `${app.cookie}=${user}` } })
+    for await (const part of answer.body ?? []) read.text += Buffer.from(part).toString()
+    read.ended = true
+  })()
+  return { read, done }
+}
+
+const recordsOf = async (svc: TestApp, userId: number) => {
+  await svc.services.usageLedger.flush()
+  return svc.rows<{ outcome: string; output: number }>(
+    'select outcome, output_tokens as output from usage_records where user_id = $1 order by id desc',
+    [userId],
+  )
+}
+
+describeWith('chromium')('two apps and two people', () => {
+  test('each app asks models for its own people alone, and what one ends stops in the middle of an answer', async () => {
+    const endless: typeof neverEnds = (asked, response) =>
+      (JSON.stringify(asked.body).includes('endless') ? neverEnds : answers('Good day to you'))(asked, response)
+    await using upstream = await startProvider(endless)
+    await using config = await configFor(upstream.url)
+    await using svc = await startApp({ ...APPS_ON, AI_CONFIG: config.file })
+    const { token: adminToken } = await svc.user({ role: 'admin', abilities: ['write'] })
+    await using a = await startSampleApp({ url: svc.url, adminToken }, 'Learning platform')
+    await using b = await startSampleApp({ url: svc.url, adminToken }, 'Library portal')
+    await using ada = await openProfile(svc, 'ada')
+    await using bob = await openProfile(svc, 'bob')
+
+    const [adaAtA, adaAtB, bobAtB] = [await link(ada.page, a), await link(ada.page, b), await link(bob.page, b)]
+    for (const { read } of [adaAtA, adaAtB, bobAtB]) expect(read).toContain('Good')
+
+    // B has nothing of what is A's: neither its users, nor its requests, nor its secrets, nor its row.
+    expect(await b.connection(adaAtA.user)).toMatchObject({ connectionType: 'external_app' })
+    expect(await b.tokenFor(adaAtA.user)).toBeUndefined()
+    const { extAppSecrets } = (await a.connection(adaAtA.user)) as unknown as { extAppSecrets: { apiToken: string } }
+    expect(() => b.open(extAppSecrets.apiToken)).toThrow()
+    for (const [method, path] of [
+      ['GET', `${EXT_APPS}/${a.id}`],
+      ['DELETE', `${EXT_APPS}/${a.id}`],
+      ['DELETE', `${EXT_APPS}/${a.id}/actions/link`],
+      ['POST', `${EXT_APPS}/${a.id}/actions/rotate-credential`],
+      ['DELETE', `/api/svc/v1/connections/${adaAtA.user}`],
+    ] as const)
+      for (const token of [b.credential, await b.tokenFor(adaAtB.user)])
+        expect([method, path, (await svc.send(method, path, { token })).status]).toEqual([
+          method,
+          path,
+          expect.toSatisfy((status: number) => status === 403 || status === 404),
+        ])
+    const { browser: eve } = await signIn(svc, 'eve')
+    const stolen = String((await a.connection('nobody yet'))['extAppConnectRequest'])
+    const forB = await agree(eve, stolen, {})
+    expect(forB.body['data']).toMatchObject([{ id: a.id }])
+    expect(await b.tokenFor('nobody yet')).toBeUndefined()
+
+    // The person ends the link with A while A reads an answer for them; B goes on.
+    const [atA, atB] = [readEndless(a, adaAtA.user), readEndless(b, adaAtB.user)]
+    await vi.waitFor(
+      () => expect([atA, atB].map(({ read }) => read.text.includes('more'))).toEqual([true, true]),
+      patient,
+    )
+    await ada.page.goto('/profile')
+    await ada.page.getByRole('button', { name: 'End link: Learning platform' }).click()
+    await ada.page.click('dialog .danger')
+    await atA.done
+    expect(atA.read.ended).toBe(true)
+    const heard = atB.read.text.length
+    await vi.waitFor(() => expect(atB.read.text.length).toBeGreaterThan(heard), patient)
+    expect(atB.read.ended).toBe(false)
+    await vi.waitFor(async () => {
+      const [record] = await recordsOf(svc, ada.id)
+      expect(record).toMatchObject({ outcome: 'aborted' })
+      expect(record?.output).toBeGreaterThan(0)
+    }, patient)
+    expect(await a.connection(adaAtA.user)).toMatchObject({ connectionType: 'external_app' })
+
+    // B ends its own from its side.
+    await svc.send('DELETE', `/api/svc/v1/connections/${adaAtB.user}`, { token: b.credential })
+    await atB.done
+    expect(await b.tokenFor(bobAtB.user), 'that of somebody else stays').toBeDefined()
+  }, 120_000)
+})
