@@ -67,7 +67,7 @@ const errorKinds = {
   too_many_requests: ['TOO_MANY_REQUESTS', 'Too many requests. Try again later.'],
   limit_reached: ['TOO_MANY_REQUESTS', 'A usage limit is reached.'],
   limit_held: ['TOO_MANY_REQUESTS', 'Calls under way hold what is left of a usage limit. Try again in a moment.'],
-  announcement_pending: ['FORBIDDEN', 'Read and accept the announcement first that `meta.announcement` names.'],
+  announcement_pending: ['FORBIDDEN', 'An announcement must be accepted first.'],
   provider_failed: ['INTERNAL_SERVER_ERROR', 'The AI provider did not answer. Try again later.'],
   client_gone: ['CLIENT_CLOSED_REQUEST', 'The client went away.'],
   busy: ['SERVICE_UNAVAILABLE', 'The service is busy. Try again in a moment.'],

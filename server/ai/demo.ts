@@ -73,7 +73,8 @@ function sayingOf({ prompt, responseFormat }: LanguageModelV4CallOptions): strin
   if (responseFormat?.type === 'json')
     return JSON.stringify(responseFormat.schema ? sampleValue(responseFormat.schema) : { said })
   const results = prompt.at(-1)?.role === 'tool' ? ` A tool answered: ${textOf(prompt.slice(-1))}` : ''
-  return `${label} You wrote ${words(said)} words: ${said}${results}`
+  const count = words(said)
+  return `${label} You wrote ${count} ${count === 1 ? 'word' : 'words'}: ${said}${results}`
 }
 
 /** Keeps to where the answer is to stop, and to its longest in words. */

@@ -19,10 +19,16 @@ export function requireAcceptance(): Listener<Hooks['user-acting']> {
     const all = await forced(sql)
     if (all === '' || accepted.get(userId) === all) return
     const [next] = await sql(findUnacceptedAnnouncement, [userId])
-    if (next) throw new Problem('announcement_pending', { meta: { announcement: String(next.id) } })
+    if (next) throw pending(next.id)
     accepted.set(userId, all)
   }
 }
+
+const pending = (id: number) =>
+  new Problem('announcement_pending', {
+    detail: `Read the announcement ${id} on your profile page, and accept it first.`,
+    meta: { announcement: String(id) },
+  })
 
 /** The ids of all forced announcements, read again when they are no longer fresh. */
 function recentlyForced(): (sql: Sql) => Promise<string> {
