@@ -7,6 +7,7 @@ import fastify, {
   type FastifyRequest,
   LogController,
 } from 'fastify'
+import { anthropic } from '../facades/anthropic/index.ts'
 import { docs } from '../facades/docs/index.ts'
 import { health } from '../facades/health.ts'
 import { type BodyLimits, bodyLimitsOf } from '../facades/http/body-limits.ts'
@@ -124,6 +125,7 @@ async function signSubscriptions(
 async function serveScripts(app: FastifyInstance, options: FacadeOptions & { heartbeat: number }): Promise<void> {
   await app.register(legacy, options)
   await app.register(openAi, options)
+  await app.register(anthropic, options)
 }
 
 const cookiesOf = ({ NODE_ENV }: Env, { settings }: Services): CookieOptions => ({

@@ -7,6 +7,8 @@ export interface Frames<Part> {
   /** After the last part. */
   done(): string
   failed(thrown: unknown): string
+  /** Sent where there is nothing to say for a while; a comment where the face has no frame of its own. */
+  silence?: string
 }
 
 interface EventStreamOptions<Part> {
@@ -32,7 +34,10 @@ export async function eventStream<Part>(
     'x-accel-buffering': 'no',
   })
   const out = bufferedWriter(raw)
-  const heartbeatTimer = setInterval(() => raw.writableNeedDrain || raw.write(': still here\n\n'), heartbeat)
+  const heartbeatTimer = setInterval(
+    () => raw.writableNeedDrain || raw.write(frames.silence ?? ': still here\n\n'),
+    heartbeat,
+  )
   const closed = closing(reply)
   try {
     for (let step = first; !step.done; step = await parts.next()) {

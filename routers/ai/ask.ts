@@ -65,7 +65,7 @@ async function begin(ctx: Asking, asked: AiRequest, told = (issue: Issue) => iss
 const asking = userWith('ai').meta(takes('AI request')).use(withAllProblems).input(question)
 const requesting = userWith('ai').meta(takes('AI request with files')).input(request)
 
-const offered = z.array(z.object({ modelId: z.string(), provider: z.string(), created: z.int() }))
+const offered = z.array(z.object({ modelId: z.string(), label: z.string(), provider: z.string(), created: z.int() }))
 
 export const aiRouter = router({
   models: userWith('ai')

@@ -3,14 +3,14 @@ import type { FastifyInstance } from 'fastify'
 
 /** The headers of an answer that scripts of other origins can read. */
 const exposedHeaders = [
-  ...['etag', 'location', 'x-request-id', 'retry-after', 'www-authenticate'],
+  ...['etag', 'location', 'x-request-id', 'request-id', 'retry-after', 'www-authenticate'],
   ...['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset', 'deprecation', 'link'],
   ...['ratelimit', 'ratelimit-policy', 'x-should-retry'],
 ]
 
 const PREFLIGHT_SECONDS = 600
 
-const isForPrograms = (url: string) => /^\/(api|trpc|health)\b/.test(url)
+const isForPrograms = (url: string) => /^\/(api|trpc|health|v1)\b/.test(url)
 
 /** Lets pages of these origins call with a token. Credentials are off: cookies of sessions are for our own pages only. */
 export async function allowOrigins(app: FastifyInstance, origins: readonly string[]): Promise<void> {

@@ -1,11 +1,8 @@
-import type { Api } from '../../../routers/index.ts'
+import type { StreamPart } from '../../ai/types.ts'
 import type { Frames } from '../../http/event-stream.ts'
 import { failureOf } from '../../http/failure.ts'
 import { errorOf } from '../errors.ts'
 import { citationOf, finishReasons, type Heading, toolCallOf, usageOf } from './completion.ts'
-
-export type StreamPart =
-  Awaited<ReturnType<Api['ai']['completeStream']>> extends AsyncGenerator<infer Part> ? Part : never
 
 /** An answer as chunks of a chat completion, the last of which has its usage where that is wanted. */
 export function chunksOf(heading: Heading, withUsage: boolean): Frames<StreamPart> {

@@ -1,9 +1,6 @@
-import type { Api } from '../../../routers/index.ts'
 import type { Source, ToolCall } from '../../../routers/ports/messages.ts'
 import type { FinishReason } from '../../../routers/ports/models.ts'
-
-export type WholeAnswer = Awaited<ReturnType<Api['ai']['complete']>>
-export type Usage = WholeAnswer['usage']
+import type { Usage, WholeAnswer } from '../../ai/types.ts'
 
 /** What each chunk of an answer, or the whole of it, says of itself. */
 export interface Heading {

@@ -1,10 +1,8 @@
 import { z } from 'zod'
-import type { Api } from '../../../routers/index.ts'
 import { type CallParameters, efforts, type JsonFormat, type ToolChoice } from '../../../routers/ports/models.ts'
-import { labels, only, set } from '../parameters.ts'
+import { labels, only, set } from '../../ai/parameters.ts'
+import type { CoreRequest } from '../../ai/types.ts'
 import { message, messagesOf } from './messages.ts'
-
-export type CoreRequest = Parameters<Api['ai']['complete']>[0]
 
 const tool = z.strictObject({
   type: z.literal('function'),

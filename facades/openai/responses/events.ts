@@ -1,7 +1,7 @@
 import type { FinishReason } from '../../../routers/ports/models.ts'
+import type { StreamPart } from '../../ai/types.ts'
 import type { Frames } from '../../http/event-stream.ts'
 import { failureOf } from '../../http/failure.ts'
-import type { StreamPart } from '../chat/chunks.ts'
 import { errorOf } from '../errors.ts'
 import { annotationOf, callItem, ended, Ids, messageItem, type Response, reasoningItem } from './response.ts'
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { AssistantPart, InputPart, Message } from '../../../routers/ports/messages.ts'
+import { only } from '../../ai/parameters.ts'
 import { fileOf, imageOf } from '../files.ts'
-import { only } from '../parameters.ts'
 
 /** What a client sends back of an item that it was answered with, and which says nothing to the model. */
 const known = { id: z.string().nullish(), status: z.string().nullish() }

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { efforts, type JsonFormat, type ToolChoice } from '../../../routers/ports/models.ts'
-import { type CoreRequest, isOwn, reference, referencesAmong } from '../chat/request.ts'
-import { labels, only, set } from '../parameters.ts'
+import { labels, only, set } from '../../ai/parameters.ts'
+import type { CoreRequest } from '../../ai/types.ts'
+import { isOwn, reference, referencesAmong } from '../chat/request.ts'
 import { item, messagesOf } from './items.ts'
 
 const schema = z.record(z.string(), z.unknown())

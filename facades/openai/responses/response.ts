@@ -1,7 +1,7 @@
 import type { Reasoning, Source, ToolCall } from '../../../routers/ports/messages.ts'
 import type { FinishReason } from '../../../routers/ports/models.ts'
-import type { Usage, WholeAnswer } from '../chat/completion.ts'
-import { set } from '../parameters.ts'
+import { set } from '../../ai/parameters.ts'
+import type { Usage, WholeAnswer } from '../../ai/types.ts'
 import type { ResponseRequest } from './request.ts'
 
 /** What a response says of what was not asked for, or is never so. */

@@ -4,9 +4,7 @@ import { eventStream, type Frames } from '../http/event-stream.ts'
 import { limitHeaders } from '../http/limit-headers.ts'
 import type { ContextOf } from '../http/procedures.ts'
 import { setRateLimitHeaders } from '../http/rate-limit-headers.ts'
-import type { StreamPart } from './chat/chunks.ts'
-import type { WholeAnswer } from './chat/completion.ts'
-import type { CoreRequest } from './chat/request.ts'
+import type { CoreRequest, StreamPart, WholeAnswer } from './types.ts'
 
 interface Answering {
   contextOf: ContextOf

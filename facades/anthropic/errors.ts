@@ -1,0 +1,45 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { fewIssues, issuesOf } from '../../routers/core/issues.ts'
+import { Problem } from '../../routers/core/problems.ts'
+import { type Failure, failureOf } from '../http/failure.ts'
+import { phraseOf } from '../http/validation-messages.ts'
+import { parameterAt } from './parameter-names.ts'
+
+/** What Anthropic's clients call an error of a status; others are of the request, or of the service. */
+const types: Partial<Record<number, string>> = {
+  401: 'authentication_error',
+  403: 'permission_error',
+  404: 'not_found_error',
+  413: 'request_too_large',
+  429: 'rate_limit_error',
+  503: 'overloaded_error',
+}
+
+const usualType = (status: number) => (status >= 500 ? 'api_error' : 'invalid_request_error')
+
+/** Clients expect 400 for what other faces answer with 422, and 404 for a model. */
+function statusOf(failure: Failure): number {
+  const { status, error } = failure
+  if (status !== 422) return status
+  return error instanceof Problem && error.issues[0]?.path[0] === 'model' ? 404 : 400
+}
+
+export function errorBody(failure: Failure, requestId: string) {
+  const status = statusOf(failure)
+  const error = { type: types[status] ?? usualType(status), message: messageOf(failure) }
+  return { type: 'error', error, request_id: requestId }
+}
+
+/** Where something is wrong with the input, the parameters and what is wrong with each. */
+function messageOf({ error, message }: Failure): string {
+  const told = fewIssues(issuesOf(error)).map((issue) =>
+    [parameterAt(issue.path), phraseOf(issue)].filter(Boolean).join(': '),
+  )
+  return told.join('; ') || message
+}
+
+export function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply) {
+  const failure = failureOf(thrown)
+  if (failure.status >= 500) request.log.error({ error: failure.error.cause ?? failure.error }, failure.code)
+  return reply.code(statusOf(failure)).send(errorBody(failure, request.id))
+}

@@ -1,0 +1,85 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { issuesOf } from '../../routers/core/issues.ts'
+import { Problem } from '../../routers/core/problems.ts'
+import { createCaller } from '../../routers/index.ts'
+import { answer } from '../ai/answer.ts'
+import { read } from '../ai/body.ts'
+import { type FacadeOptions, routeTo } from '../http/procedures.ts'
+import { sendError } from './errors.ts'
+import { MessageEvents } from './messages/events.ts'
+import { messageOf } from './messages/message.ts'
+import { messageRequest, type Translated, translated } from './messages/request.ts'
+import { modelOf, pageOf, pageQuery } from './models.ts'
+
+interface AnthropicOptions extends FacadeOptions {
+  /** Pause between the pings of a silent stream, in milliseconds. */
+  heartbeat: number
+}
+
+/** What programs written for Anthropic's API call. */
+export async function anthropic(app: FastifyInstance, { contextOf, bodyLimits, heartbeat }: AnthropicOptions) {
+  app.addHook('onRequest', async (request, reply) => {
+    reply.headers({ 'cache-control': 'no-store', 'request-id': request.id })
+    takeApiKey(request)
+    // Who calls is settled before a byte of the body is read.
+    await contextOf(request, reply)
+  })
+  app.removeContentTypeParser('text/plain')
+  app.setErrorHandler(sendError)
+  // OpenAI's clients, which ask for models at the same address, do not send it.
+  app.addConstraintStrategy(versioned)
+  const constraints = { anthropicVersion: 'sent' }
+
+  app.get('/v1/models', { constraints }, async (request, reply) => {
+    const page = read(pageQuery, request.query)
+    return pageOf(await createCaller(await contextOf(request, reply)).ai.models(), page)
+  })
+  app.get<{ Params: { '*': string } }>('/v1/models/*', { constraints }, async (request, reply) => {
+    const models = await createCaller(await contextOf(request, reply)).ai.models()
+    const found = models.find(({ modelId }) => modelId === request.params['*'])
+    if (!found)
+      throw new Problem('invalid', { issues: [{ path: ['model'], message: 'is not a model that you may use' }] })
+    return modelOf(found)
+  })
+
+  app.post('/v1/messages', routeTo('ai.complete', { contextOf, bodyLimits }), async (request, reply) => {
+    const asked = read(messageRequest, request.body)
+    const heading = { id: `msg_${request.id}`, model: asked.model }
+    const { input, placeOf } = translated(asked)
+    const answering = {
+      ...{ contextOf, heartbeat, input },
+      whole: messageOf.bind(undefined, heading),
+      frames: asked.stream ? new MessageEvents(heading, request.id) : undefined,
+    }
+    return answer(request, reply, answering).catch((error: unknown) => {
+      throw placed(error, placeOf)
+    })
+  })
+}
+
+/** A token goes where Anthropic's clients have their key, too. */
+function takeApiKey({ headers }: FastifyRequest): void {
+  const key = headers['x-api-key']
+  if (headers.authorization === undefined && typeof key === 'string') headers.authorization = `Bearer ${key}`
+}
+
+/** An error about messages of the service as one about those on the wire. */
+function placed(error: unknown, placeOf: Translated['placeOf']): unknown {
+  const issues = issuesOf(error).map((issue) => ({ ...issue, path: placeOf(issue.path) }))
+  return issues.length > 0 ? new Problem('invalid', { issues, cause: error }) : error
+}
+
+/** Tells routes apart by whether a request says which version of Anthropic's API it means. */
+const versioned = {
+  name: 'anthropicVersion',
+  storage() {
+    const handlers = new Map<unknown, never>()
+    return {
+      get: (key: unknown) => handlers.get(key) ?? null,
+      set: (key: unknown, handler: never) => void handlers.set(key, handler),
+    }
+  },
+  validate: () => undefined,
+  deriveConstraint: ({ headers }: { headers: FastifyRequest['headers'] }) =>
+    headers['anthropic-version'] === undefined ? undefined : 'sent',
+}

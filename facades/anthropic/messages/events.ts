@@ -1,0 +1,107 @@
+import type { Reasoning, ToolCall } from '../../../routers/ports/messages.ts'
+import type { FinishReason } from '../../../routers/ports/models.ts'
+import type { StreamPart } from '../../ai/types.ts'
+import type { Frames } from '../../http/event-stream.ts'
+import { failureOf } from '../../http/failure.ts'
+import { errorBody } from '../errors.ts'
+import { callOf, citationOf, emptyMessage, endOf, type Heading, proofOf, usageOf } from './message.ts'
+
+const none = { inputTokens: 0, outputTokens: 0, cachedTokens: 0, reasoningTokens: 0 }
+
+/** An answer as the events of Anthropic's API: blocks that begin, grow and end, one after the other. */
+export class MessageEvents implements Frames<StreamPart> {
+  readonly silence = eventOf('ping', {})
+  readonly #heading: Heading
+  readonly #requestId: string
+  #isBegun = false
+  /** Of the block that is being said, or comes next. */
+  #index = 0
+  #open: 'text' | 'thinking' | undefined
+  #finish: FinishReason = 'stop'
+
+  constructor(heading: Heading, requestId: string) {
+    this.#heading = heading
+    this.#requestId = requestId
+  }
+
+  part(part: StreamPart): string {
+    return this.#begin() + this.#said(part)
+  }
+
+  done(): string {
+    return eventOf('message_stop', {})
+  }
+
+  failed(thrown: unknown): string {
+    return `event: error\ndata: ${JSON.stringify(errorBody(failureOf(thrown), this.#requestId))}\n\n`
+  }
+
+  #said(part: StreamPart): string {
+    switch (part.type) {
+      case 'delta':
+        return this.#in('text') + this.#delta({ type: 'text_delta', text: part.text })
+      case 'reasoning':
+        return this.#thought(part)
+      case 'tool-call':
+        return (
+          this.#close() +
+          proofOf(part)
+            .map((proof) => this.#whole(proof))
+            .join('') +
+          this.#call(part)
+        )
+      case 'source':
+        return this.#in('text') + this.#delta({ type: 'citations_delta', citation: citationOf(part) })
+      case 'finish':
+        this.#finish = part.reason
+        return this.#close()
+      case 'usage':
+        return this.#close() + eventOf('message_delta', { delta: endOf(this.#finish), usage: usageOf(part) })
+    }
+  }
+
+  /** How much was read is known at the end only. */
+  #begin(): string {
+    if (this.#isBegun) return ''
+    this.#isBegun = true
+    return eventOf('message_start', { message: { ...emptyMessage(this.#heading), usage: usageOf(none) } })
+  }
+
+  #thought({ text, signature }: Reasoning): string {
+    const opened = this.#in('thinking')
+    const said = text ? this.#delta({ type: 'thinking_delta', thinking: text }) : ''
+    if (!signature) return opened + said
+    return opened + said + this.#delta({ type: 'signature_delta', signature }) + this.#close()
+  }
+
+  #call(call: ToolCall): string {
+    const begun = this.#start(callOf(call))
+    return begun + this.#delta({ type: 'input_json_delta', partial_json: call.input }) + this.#stop()
+  }
+
+  #whole = (block: object): string => this.#start(block) + this.#stop()
+
+  #in(type: 'text' | 'thinking'): string {
+    if (this.#open === type) return ''
+    const closed = this.#close()
+    this.#open = type
+    const empty = type === 'text' ? { type, text: '' } : { type, thinking: '', signature: '' }
+    return closed + this.#start(empty)
+  }
+
+  #close(): string {
+    if (!this.#open) return ''
+    this.#open = undefined
+    return this.#stop()
+  }
+
+  #start = (block: object) => eventOf('content_block_start', { index: this.#index, content_block: block })
+
+  #delta = (delta: object) => eventOf('content_block_delta', { index: this.#index, delta })
+
+  #stop = () => eventOf('content_block_stop', { index: this.#index++ })
+}
+
+function eventOf(type: string, data: object): string {
+  return `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`
+}

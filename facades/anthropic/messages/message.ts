@@ -1,0 +1,70 @@
+import type { Source, ToolCall } from '../../../routers/ports/messages.ts'
+import type { FinishReason } from '../../../routers/ports/models.ts'
+import type { Usage, WholeAnswer } from '../../ai/types.ts'
+import { parsedObject } from './tool-input.ts'
+
+/** What an answer says of itself from its beginning. */
+export interface Heading {
+  id: string
+  model: string
+}
+
+/** An answer as a message of Anthropic's API. */
+export function messageOf(heading: Heading, { content, finish, usage }: WholeAnswer) {
+  const cited = content.filter((part) => part.type === 'source').map(citationOf)
+  const blocks = content.flatMap(blocksOf)
+  const text = blocks.find(({ type }) => type === 'text')
+  if (text && cited.length > 0) Object.assign(text, { citations: cited })
+  return { ...emptyMessage(heading), content: blocks, ...endOf(finish), usage: usageOf(usage) }
+}
+
+function blocksOf(part: WholeAnswer['content'][number]): { type: string }[] {
+  if (part.type === 'source') return []
+  if (part.type === 'text') return [{ ...part, ...{ citations: null } }]
+  if (part.type === 'tool-call') return [...proofOf(part), { ...callOf(part), ...{ input: parsedObject(part.input) } }]
+  const { text: thinking, signature = '' } = part
+  return [{ type: 'thinking', ...{ thinking, signature } }]
+}
+
+/** A message before anything is said. */
+export const emptyMessage = ({ id, model }: Heading) => ({
+  id,
+  type: 'message',
+  role: 'assistant',
+  model,
+  content: [] as object[],
+  stop_reason: null,
+  stop_sequence: null,
+})
+
+/** What the provider wants back with a call goes before it, in a block that clients send back as it is. */
+export const proofOf = ({ signature }: ToolCall) => (signature ? [{ type: 'redacted_thinking', data: signature }] : [])
+
+export const callOf = ({ id, name }: ToolCall) => ({ type: 'tool_use', id, name, input: {} })
+
+/** Which words cite a page, providers of other kinds do not say. */
+export const citationOf = ({ url, title = '' }: Source) => ({
+  type: 'web_search_result_location',
+  url,
+  title,
+  cited_text: '',
+  encrypted_index: '',
+})
+
+const stopReasons: Record<FinishReason, string> = {
+  stop: 'end_turn',
+  length: 'max_tokens',
+  'tool-calls': 'tool_use',
+  'content-filter': 'refusal',
+}
+
+/** Which of the stop sequences ended an answer, providers of other kinds do not say. */
+export const endOf = (finish: FinishReason) => ({ stop_reason: stopReasons[finish], stop_sequence: null })
+
+/** Anthropic counts what was cached beside the rest of the input. */
+export const usageOf = ({ inputTokens, outputTokens, cachedTokens }: Usage) => ({
+  input_tokens: Math.max(0, inputTokens - cachedTokens),
+  cache_creation_input_tokens: 0,
+  cache_read_input_tokens: cachedTokens,
+  output_tokens: outputTokens,
+})

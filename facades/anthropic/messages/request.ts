@@ -1,0 +1,94 @@
+import { z } from 'zod'
+import type { CallParameters, Effort, ToolChoice } from '../../../routers/ports/models.ts'
+import { only, set } from '../../ai/parameters.ts'
+import type { CoreRequest } from '../../ai/types.ts'
+import { message, texts, tool } from './blocks.ts'
+import { Conversation } from './conversation.ts'
+
+const oneByOne = { disable_parallel_tool_use: z.boolean().nullish() }
+
+const toolChoice = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.enum(['auto', 'any']), ...oneByOne }),
+  z.strictObject({ type: z.literal('tool'), name: z.string(), ...oneByOne }),
+  z.strictObject({ type: z.literal('none') }),
+])
+
+const display = { display: z.enum(['summarized', 'omitted']).nullish() }
+
+/** Where nothing is said of thoughts, the model's own settings decide. */
+const thinking = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('enabled'), budget_tokens: z.int(), ...display }),
+  z.strictObject({ type: z.enum(['adaptive', 'disabled']), ...display }),
+])
+
+const outputConfig = z.strictObject({
+  effort: z.enum(['low', 'medium', 'high', 'xhigh', 'max']).nullish(),
+  format: z.strictObject({ type: z.literal('json_schema'), schema: z.record(z.string(), z.unknown()) }).nullish(),
+})
+
+/** A request for a message. What is not known here is refused, as it would else be passed over in silence. */
+export const messageRequest = z.strictObject({
+  model: z.string(),
+  messages: z.array(message),
+  system: texts.nullish(),
+  tools: z.array(tool).nullish(),
+  tool_choice: toolChoice.nullish(),
+  thinking: thinking.nullish(),
+  output_config: outputConfig.nullish(),
+  max_tokens: z.int(),
+  stream: z.boolean().nullish(),
+  temperature: z.number().nullish(),
+  top_p: z.number().nullish(),
+  stop_sequences: z.array(z.string()).nullish(),
+  // Words of the caller about a request, which change nothing of its answer.
+  metadata: z.strictObject({ user_id: z.string().nullish() }).nullish(),
+  service_tier: z.enum(['auto', 'standard_only']).nullish(),
+  top_k: z.null().optional(),
+  container: z.null().optional(),
+  inference_geo: only('global'),
+})
+type MessageRequest = z.output<typeof messageRequest>
+
+/** A request in the terms of the service, and where its messages come from. */
+export interface Translated {
+  input: CoreRequest
+  placeOf: Conversation['placeOf']
+}
+
+export function translated(asked: MessageRequest): Translated {
+  const { model, system, tools, tool_choice: choice } = asked
+  const format = asked.output_config?.format
+  const { messages, placeOf } = new Conversation(asked.messages)
+  const input: CoreRequest = {
+    model,
+    messages,
+    ...(system?.length && { system: system.map(({ text }) => ({ type: 'text', text })) }),
+    tools: (tools ?? []).map(({ name, description, input_schema: inputSchema, strict }) => ({
+      name,
+      inputSchema,
+      ...set({ description, strict }),
+    })),
+    ...(choice && { toolChoice: choiceOf(choice) }),
+    ...(format && { format: { schema: format.schema, strict: true } }),
+    parameters: parametersOf(asked),
+  }
+  return { input, placeOf }
+}
+
+function choiceOf(choice: z.output<typeof toolChoice>): ToolChoice {
+  if (choice.type === 'tool') return { name: choice.name }
+  return choice.type === 'any' ? 'required' : choice.type
+}
+
+function parametersOf(asked: MessageRequest): CallParameters {
+  const { temperature, top_p: topP, max_tokens: maxTokens, thinking, tool_choice: choice } = asked
+  const stop = asked.stop_sequences?.length ? asked.stop_sequences : undefined
+  const maxThinkingTokens = thinking?.type === 'enabled' ? thinking.budget_tokens : undefined
+  const isOneByOne = choice && 'disable_parallel_tool_use' in choice ? choice.disable_parallel_tool_use : undefined
+  const effort = effortOf(asked.output_config?.effort)
+  const parallelTools = isOneByOne ? false : undefined
+  return set({ temperature, topP, maxTokens, stop, maxThinkingTokens, effort, parallelTools })
+}
+
+const effortOf = (effort: 'low' | 'medium' | 'high' | 'xhigh' | 'max' | null | undefined): Effort | undefined =>
+  effort === 'max' ? 'xhigh' : (effort ?? undefined)

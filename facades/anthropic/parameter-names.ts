@@ -1,0 +1,17 @@
+/** What Anthropic calls the members of our requests. */
+const names: Record<string, string> = {
+  toolChoice: 'tool_choice',
+  format: 'output_config.format',
+  'parameters.topP': 'top_p',
+  'parameters.maxTokens': 'max_tokens',
+  'parameters.maxThinkingTokens': 'thinking.budget_tokens',
+  'parameters.stop': 'stop_sequences',
+  'parameters.parallelTools': 'tool_choice.disable_parallel_tool_use',
+  'parameters.effort': 'output_config.effort',
+}
+
+/** A parameter in Anthropic's way of writing, such as `messages.0.content`; empty for the body as a whole. */
+export function parameterAt(path: readonly (string | number)[]): string {
+  const known = [path.slice(0, 2).join('.'), String(path[0])].find((name) => Object.hasOwn(names, name))
+  return (known && names[known]) ?? (path[0] === 'parameters' ? path.slice(1) : path).join('.')
+}

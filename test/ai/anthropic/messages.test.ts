@@ -1,0 +1,211 @@
+import Anthropic from '@anthropic-ai/sdk'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { recordsOf, startWith } from '../../kit/ai/asked-provider.ts'
+import { answers, beginStream, breaksOff, canary, chunk, endStream, neverEnds, refuses } from '../../kit/ai/provider.ts'
+
+type App = Awaited<ReturnType<typeof startWith>>
+let app: App
+let client: Anthropic
+
+beforeAll(async () => {
+  app = await startWith(answers('Good day to you.'))
+  await app.svc.rows(`update ai_models set input = '{text,image}'`)
+  client = new Anthropic({ apiKey: app.token, baseURL: app.svc.url })
+})
+afterAll(() => app[Symbol.asyncDispose]())
+beforeEach(() => {
+  app.upstream.asked.length = 0
+  app.upstream.behave = answers('Good day to you.')
+})
+
+const messages: Anthropic.MessageParam[] = [{ role: 'user', content: 'How do you do?' }]
+const question = { model: 'mock-1', max_tokens: 100, messages }
+const create = (more: object = {}) => client.messages.create({ ...question, ...more, stream: false })
+const bodies = () => app.upstream.asked.map(({ body }) => body)
+const refusedBy = (work: PromiseLike<unknown>) =>
+  work.then(
+    () => undefined,
+    (error) => error,
+  )
+
+test('the client of Anthropic reads a whole message with its usage', async () => {
+  const { data, response } = await client.messages.create({ ...question, system: 'Be kind.' }).withResponse()
+
+  expect(data).toMatchObject({
+    id: `msg_${response.headers.get('request-id')}`,
+    type: 'message',
+    role: 'assistant',
+    model: 'mock-1',
+    content: [{ type: 'text', text: 'Good day to you.' }],
+    stop_reason: 'end_turn',
+    usage: { input_tokens: 7, output_tokens: 3, cache_read_input_tokens: 0 },
+  })
+  expect(bodies()).toMatchObject([
+    {
+      model: 'mock-1',
+      max_tokens: 100,
+      messages: [
+        { role: 'system', content: 'Be kind.' },
+        { role: 'user', content: 'How do you do?' },
+      ],
+    },
+  ])
+})
+
+test('the events of a message begin, grow and end each block, and end with the usage', async () => {
+  const stream = client.messages.stream(question)
+  const events: Anthropic.MessageStreamEvent[] = []
+  for await (const event of stream) events.push(event)
+
+  expect(events.map(({ type }) => type)).toEqual([
+    'message_start',
+    'content_block_start',
+    ...['Good ', 'day ', 'to ', 'you.'].map(() => 'content_block_delta'),
+    'content_block_stop',
+    'message_delta',
+    'message_stop',
+  ])
+  expect(await stream.finalText()).toBe('Good day to you.')
+  expect(await stream.finalMessage()).toMatchObject({
+    stop_reason: 'end_turn',
+    usage: { input_tokens: 7, output_tokens: 3 },
+  })
+})
+
+test('what a model thinks comes in a block of its own, whole and as it comes', async () => {
+  app.upstream.behave = (_, response) => {
+    beginStream(response)
+    response.write(chunk({ delta: { reasoning_content: 'Hm, ' } }))
+    response.write(chunk({ delta: { reasoning_content: 'well.' } }))
+    response.write(chunk({ delta: { content: 'Fine.' } }))
+    endStream(response)
+  }
+  const message = await client.messages.stream(question).finalMessage()
+
+  expect(message.content).toMatchObject([
+    { type: 'thinking', thinking: 'Hm, well.', signature: '' },
+    { type: 'text', text: 'Fine.' },
+  ])
+  app.upstream.behave = answers('Good.')
+  await create({ messages: [...messages, { role: 'assistant', content: message.content }, ...messages] })
+  expect(bodies().at(-1)?.messages).toMatchObject([{ role: 'user' }, { role: 'assistant' }, { role: 'user' }])
+})
+
+test('parameters reach the provider in its own terms, and what changes nothing goes no further', async () => {
+  const cached = { cache_control: { type: 'ephemeral' as const } }
+  await create({
+    ...{ temperature: 0.5, top_p: 0.9, stop_sequences: ['END'], metadata: { user_id: 'me' } },
+    system: [{ type: 'text', text: 'Be kind.', ...cached }],
+    messages: [{ role: 'user', content: [{ type: 'text', text: 'Well?', ...cached }] }],
+  })
+
+  expect(bodies()).toMatchObject([{ temperature: 0.5, top_p: 0.9, stop: ['END'], max_tokens: 100 }])
+  expect(JSON.stringify(bodies())).not.toMatch(/cache_control|user_id/)
+})
+
+const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+
+test('images and documents of text go to the provider as bytes', async () => {
+  const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: png } }
+  const document = { type: 'document', title: 'a.txt', source: { type: 'text', media_type: 'text/plain', data: 'Ho.' } }
+  await create({ messages: [{ role: 'user', content: [{ type: 'text', text: 'See.' }, image, document] }] })
+
+  expect(JSON.stringify(bodies()[0])).toContain(`data:image/png;base64,${png}`)
+  expect(JSON.stringify(bodies()[0])).toContain('```a.txt\\nHo.\\n```')
+})
+
+const fetched = { type: 'image', source: { type: 'url', url: 'https://example.org/a.png' } }
+const result = { type: 'tool_result', tool_use_id: 'x', content: '1' }
+
+test.for<[name: string, body: object, status: number, type: string, message: string]>([
+  ['an unknown model', { model: 'none' }, 404, 'not_found_error', 'model: '],
+  ['no word of the longest answer', { max_tokens: undefined }, 400, 'invalid_request_error', 'max_tokens: is required'],
+  ['an unknown parameter', { top_k: 4 }, 400, 'invalid_request_error', 'top_k: '],
+  ['another unknown parameter', { mcp_servers: [] }, 400, 'invalid_request_error', 'mcp_servers: is not known here'],
+  ['too warm a temperature', { temperature: 3 }, 400, 'invalid_request_error', 'temperature: '],
+  ['no messages', { messages: [] }, 400, 'invalid_request_error', 'messages: '],
+  [
+    'a budget of thoughts that the provider has no word for',
+    { thinking: { type: 'enabled', budget_tokens: 2000 } },
+    ...[400, 'invalid_request_error', 'thinking.budget_tokens: is nothing that this model takes'],
+  ] as never,
+  [
+    'a tool of the provider',
+    { tools: [{ type: 'web_search_20250305', name: 'a' }] },
+    400,
+    'invalid_request_error',
+    'tools.0.type: ',
+  ],
+  [
+    'an image that is to be fetched',
+    { messages: [{ role: 'user', content: [fetched] }] },
+    ...[400, 'invalid_request_error', 'messages.0.content.0.source.type: is taken as base64 only'],
+  ] as never,
+  [
+    'a result without a call, behind other words',
+    { messages: [...messages, { role: 'user', content: [{ type: 'text', text: 'So:' }, result] }] },
+    ...[400, 'invalid_request_error', 'messages.1.content.1.id: answers no call before it'],
+  ] as never,
+])('%s is refused by the name of the parameter, and asks nobody', async ([, body, status, type, message]) => {
+  const error = await refusedBy(create(body))
+
+  expect(error).toBeInstanceOf(Anthropic.APIError)
+  expect(error).toMatchObject({ status, requestID: expect.any(String) })
+  expect(error.error).toMatchObject({ type: 'error', error: { type, message: expect.stringContaining(message) } })
+  expect(app.upstream.asked).toEqual([])
+})
+
+test('who has no good token is told so in the words of Anthropic, whichever header it is in', async () => {
+  const baseURL = app.svc.url
+  const stranger = new Anthropic({ apiKey: 'svc_1_wrong', baseURL })
+  const byBearer = new Anthropic({ apiKey: null, authToken: app.token, baseURL })
+  const { token } = await app.svc.user({ abilities: ['read'] })
+  const unable = new Anthropic({ apiKey: token, baseURL })
+
+  expect(await refusedBy(stranger.messages.create(question))).toBeInstanceOf(Anthropic.AuthenticationError)
+  expect(await refusedBy(unable.messages.create(question))).toMatchObject({ status: 403, type: 'permission_error' })
+  expect(await byBearer.messages.create(question)).toMatchObject({ stop_reason: 'end_turn' })
+})
+
+test('a call by this face leaves the same record as one by any other', async () => {
+  const before = (await recordsOf(app.svc)).length
+  await create()
+
+  expect((await recordsOf(app.svc)).slice(before)).toEqual([{ outcome: 'completed', input: 7, output: 3 }])
+})
+
+test('the client of Anthropic lists the models that its user may ask, at the address where others list them, too', async () => {
+  const page = await client.models.list({ limit: 1 })
+
+  expect(page.data).toMatchObject([{ type: 'model', id: 'mock-1', display_name: 'Mock 1' }])
+  expect(page.has_more).toBe(false)
+  expect((await client.models.list({ after_id: 'mock-1' })).data).toEqual([])
+  expect(await client.models.retrieve('mock-1')).toMatchObject({ id: 'mock-1' })
+  expect(await refusedBy(client.models.retrieve('other'))).toMatchObject({ status: 404, type: 'not_found_error' })
+})
+
+describe('a provider that fails', () => {
+  test('a provider that fails is asked three times, and not again by the client', async () => {
+    app.upstream.behave = refuses(500)
+    const error = await refusedBy(create())
+
+    expect(error).toMatchObject({ status: 500, type: 'api_error' })
+    expect(String(error)).not.toContain(canary)
+    expect(app.upstream.asked).toHaveLength(3)
+  })
+
+  test('a stream that breaks off is an error of the client, and is not begun again', async () => {
+    app.upstream.behave = breaksOff('reset')
+
+    expect(await refusedBy(client.messages.stream(question).finalMessage())).toMatchObject({ type: 'api_error' })
+    expect(app.upstream.asked).toHaveLength(1)
+  })
+})
+
+test('a client that goes away ends the call of the provider', async () => {
+  app.upstream.behave = neverEnds
+  const stream = client.messages.stream(question)
+  for await (const { type } of stream) if (type === 'content_block_delta') break
+  stream.abort()
+  await expect.poll(() => app.upstream.asked[0]?.abortedAt).toBeDefined()
+})
