@@ -1,6 +1,7 @@
 import { defineCommand, type SubCommandsDef } from 'citty'
 import type { CommandContext } from './command-context.ts'
 import { announcement, make, publish } from './commands/announcement.ts'
+import { app, createApp, listApps, removeApp } from './commands/apps.ts'
 import { updateAvatar } from './commands/avatar.ts'
 import { completion } from './commands/completion.ts'
 import { deprecations } from './commands/deprecations.ts'
@@ -40,6 +41,7 @@ export const svc: Program = {
     'update-avatar': updateAvatar(context),
     models: models(context),
     mcp: mcp(context),
+    app: app(context),
     prices: prices(context),
     usage: usage(context),
     limits: limits(context),
@@ -63,6 +65,9 @@ export const svcConsole: Program = {
     'app:token': token(context),
     'app:removeuser': removeUser(context),
     'hawki:update-avatar': updateAvatar(context),
+    'ext-app:create': createApp(context),
+    'ext-app:list': listApps(context),
+    'ext-app:remove': removeApp(context),
     'announcement:make': make(context),
     'announcement:publish': publish(context),
     completion: completion(context, 'svc-console', () => svcConsole.commands(context)),

@@ -65,11 +65,13 @@ export const extApps = resource({
     publicKey: attribute(
       z.string().describe('`b64(PEM)|b64(body)` of its RSA key, for which the secrets of links are sealed.'),
       {
-        write: 'create',
+        write: true,
         default: null,
         input: givenPublicKey
           .nullable()
-          .describe('An RSA key of at least 2048 bits, as SPKI in PEM or base64; null to have a pair made.'),
+          .describe(
+            'An RSA key of at least 2048 bits, as SPKI in PEM or base64; null to have a pair made. Another one ends all links.',
+          ),
       },
     ),
     abilities: attribute(abilitiesOfApps.describe('What it may ask people for.'), {

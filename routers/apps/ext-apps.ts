@@ -1,27 +1,26 @@
 import { z } from 'zod'
 import type { AppToConnect } from '../../entities/apps/ext-app.sql.ts'
 import { endLinks, listOwnLinks } from '../../entities/apps/ext-app-link.sql.ts'
+import { listApps, listCredentials, showApp } from '../../entities/apps/ext-app-overview.sql.ts'
 import { takes } from '../core/body-size.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { runNamed } from '../core/run-named.ts'
-import { about, router, sessionUser, userWith } from '../core/trpc.ts'
+import { about, host, router, sessionUser, userWith } from '../core/trpc.ts'
 import { exposes } from '../resource/exposure.ts'
 import { resourceId } from '../resource/ids.ts'
-import type { RecordOf } from '../resource/record.ts'
 import { action, rowAction, rowActionEnd } from '../verbs/action.ts'
 import { notFound } from '../verbs/lock.ts'
 import { getRow, reads } from '../verbs/read.ts'
-import { administrator, createRow, deleteRow, writes } from '../verbs/write.ts'
-import { createInput, ifVersion } from '../verbs/write-inputs.ts'
-import { addCredential, overlapMinutes, rotateCredential } from './app-credential.ts'
-import { keptPublicKey, makeKeyPair } from './app-key.ts'
+import { withoutUnchanged } from '../verbs/unchanged.ts'
+import { administrator, deleteRow } from '../verbs/write.ts'
+import { createInput, ifVersion, updateInput } from '../verbs/write-inputs.ts'
+import { overlapMinutes, rotateCredential } from './app-credential.ts'
+import { createApp, type ExtAppRecord, updateApp } from './change-app.ts'
 import { claim, type Deciding, MAX_REQUEST } from './connect-request.ts'
 import { consent, establish } from './establish.ts'
 import { extApps } from './ext-app.ts'
 import { logoPath } from './logo-path.ts'
-
-type ExtAppRecord = RecordOf<typeof extApps>
 
 /** What a person is told, who has no business with the row itself. */
 const recordOf = (ctx: Context, app: AppToConnect): ExtAppRecord => {
@@ -43,24 +42,13 @@ export const extAppsRouter = router({
   create: administrator
     .meta({ ...exposes(extApps, 'create'), ...takes('record') })
     .input(createInput(extApps))
-    .mutation(async ({ ctx, input }): Promise<ExtAppRecord> => {
-      const { publicKey: given } = input
-      const pair = given === null ? await makeKeyPair() : { publicKey: keptPublicKey(String(given)) }
-      let credential = ''
-      const record = await createRow(
-        ctx,
-        extApps,
-        { ...input, publicKey: pair.publicKey },
-        {
-          afterFlush: async ({ em, row }) => {
-            credential = await addCredential(em, row.id, null)
-          },
-        },
-      )
-      return { ...record, credential, ...('privateKey' in pair && { privateKey: pair.privateKey }) }
-    }),
+    .mutation(({ ctx, input }) => createApp(ctx, input)),
 
-  update: writes(extApps).update,
+  update: administrator
+    .meta({ ...exposes(extApps, 'update'), ...takes('record') })
+    .use(withoutUnchanged(extApps))
+    .input(updateInput(extApps))
+    .mutation(({ ctx, input }) => updateApp(ctx, input)),
 
   delete: administrator
     .meta(exposes(extApps, 'delete'))
@@ -98,6 +86,15 @@ export const extAppsRouter = router({
     .mutation(async ({ ctx, input: { id, overlapMinutes } }) => ({
       meta: { credential: await rotateCredential(ctx, id, overlapMinutes) },
     })),
+
+  overview: host.query(({ ctx }) => ctx.services.sql(listApps)),
+
+  /** An app with its credentials, without what would be one. */
+  show: host.input(z.strictObject({ id: resourceId })).query(async ({ ctx: { services }, input }) => {
+    const [app] = await services.sql(showApp, [Number(input.id)])
+    if (!app) throw new Problem('not_found', { detail: `There is no app with the id ${input.id}.` })
+    return { ...app, credentials: await services.sql(listCredentials, [app.id]) }
+  }),
 })
 
 /** Whom a connect request is shown to: for a token, which can agree to none, there is none. */

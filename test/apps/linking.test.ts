@@ -1,7 +1,8 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { configFor, neverEnds, question, startProvider } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { APPS_ON, addApp, agree, EXT_APPS, type TestExtApp } from '../kit/apps/ext-app.ts'
+import { APPS_ON, addApp, agree, appPublicKey, EXT_APPS, type TestExtApp } from '../kit/apps/ext-app.ts'
 import { signIn } from '../kit/browser.ts'
 
 const resources = new AsyncDisposableStack()
@@ -12,6 +13,9 @@ beforeAll(async () => {
   svc = resources.use(await startApp({ ...APPS_ON, AI_CONFIG: config.file, APP_CONNECTIONS_PER_MINUTE: '1000' }))
 })
 afterAll(() => resources.disposeAsync())
+
+const otherPublicKey = () =>
+  generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ type: 'spki', format: 'pem' }).toString()
 
 let counter = 0
 const someone = () => signIn(svc, `person${++counter}`)
@@ -157,6 +161,52 @@ describe('a link that ends', () => {
       expect(records[0]?.output).toBeGreaterThan(0)
     })
     expect(await svc.rows('select 1 from ext_app_links where app_id = $1', [Number(link.app.id)])).toEqual([])
+  })
+
+  test('another key of the app ends all its links and what was sealed before, and the same key in other words none', async () => {
+    const { app, person, token } = await linked()
+    const { person: other, app: untouched } = await linked()
+    await svc.host.extApps.update({ id: app.id, publicKey: appPublicKey })
+    expect((await me(token)).status).toBe(200)
+
+    const changed = await svc.host.extApps.update({ id: app.id, publicKey: otherPublicKey() })
+
+    expect('privateKey' in changed).toBe(false)
+    expect((await me(token)).status).toBe(401)
+    expect(await svc.rows('select 1 from ext_app_links where app_id = $1', [Number(app.id)])).toEqual([])
+    expect(await app.connection('learner')).toMatchObject({ connectionType: 'external_app' })
+    expect(await untouched.connection('learner')).toMatchObject({ userinfo: { username: other.username } })
+    expect(await agree(person.browser, await app.connectRequest('learner'), NARROW)).toMatchObject({ status: 200 })
+    await expect(app.secrets('learner'), 'sealed for the other key').rejects.toThrow()
+  })
+
+  test('a link whose time is over is none, and the credential of an app tells when it was used', async () => {
+    const { app, token } = await linked()
+    await svc.rows(`update access_tokens set expires_at = now() - interval '1 second' where id = $1`, [
+      Number(token.split('_')[1]),
+    ])
+
+    expect(await app.connection('learner')).toMatchObject({ connectionType: 'external_app' })
+    const other = await someone()
+    expect(await agree(other.browser, await app.connectRequest('learner'), NARROW)).toMatchObject({ status: 200 })
+    expect(await app.connection('learner')).toMatchObject({ userinfo: { username: other.username } })
+    await vi.waitFor(async () => {
+      const { credentials } = await svc.host.extApps.show({ id: app.id })
+      expect(credentials).toMatchObject([{ lastUsedAt: expect.stringMatching(/Z$/), expiresAt: null }])
+    })
+  })
+
+  test('a person who makes other keys ends links with keys, and those without stay', async () => {
+    const { app: narrow, person, token } = await linked()
+    const keyed = await someApp()
+    expect(await agree(person.browser, await keyed.connectRequest('learner'))).toMatchObject({ status: 200 })
+
+    const reset = await person.browser.send('POST', '/trpc/passkey.reset', {})
+
+    expect(reset.status).toBe(200)
+    expect(await keyed.connection('learner')).toMatchObject({ connectionType: 'external_app' })
+    expect(await narrow.connection('learner')).toMatchObject({ connectionType: 'external_app_authenticated' })
+    expect((await me(token)).status).toBe(200)
   })
 
   test('a user can be linked again, also to somebody else', async () => {

@@ -1,0 +1,52 @@
+import type { EntityManager } from '@mikro-orm/postgresql'
+import { endLinks } from '../../entities/apps/ext-app-link.sql.ts'
+import type { Context } from '../core/context.ts'
+import { runNamed } from '../core/run-named.ts'
+import type { RecordOf } from '../resource/record.ts'
+import { createRow, updateRow } from '../verbs/write.ts'
+import type { RowChange } from '../verbs/write-inputs.ts'
+import { addCredential } from './app-credential.ts'
+import { type KeyPair, keptPublicKey, makeKeyPair } from './app-key.ts'
+import { extApps } from './ext-app.ts'
+
+export type ExtAppRecord = RecordOf<typeof extApps>
+
+type GivenApp = Record<string, unknown>
+
+/** Makes an app with its first credential, and with a pair of keys where it brings none. */
+export async function createApp(ctx: Context, given: GivenApp): Promise<ExtAppRecord> {
+  const { publicKey, ...made } = await keysFor(given['publicKey'])
+  let credential = ''
+  const record = await createRow(
+    ctx,
+    extApps,
+    { ...given, publicKey },
+    {
+      afterFlush: async ({ em, row }) => {
+        credential = await addCredential(em, row.id, null)
+      },
+    },
+  )
+  return { ...record, credential, ...made }
+}
+
+/** Changes an app. With another key its links end: it can open nothing that was sealed for the one before. */
+export async function updateApp(ctx: Context, change: RowChange): Promise<ExtAppRecord> {
+  if (change['publicKey'] === undefined) return updateRow(ctx, extApps, change)
+  const { publicKey, ...made } = await keysFor(change['publicKey'])
+  const record = await updateRow(
+    ctx,
+    extApps,
+    { ...change, publicKey },
+    { beforehand: (em) => endLinksOfOtherKey(em, Number(change.id), publicKey) },
+  )
+  return { ...record, ...made }
+}
+
+const keysFor = async (given: unknown): Promise<Pick<KeyPair, 'publicKey'> & Partial<KeyPair>> =>
+  given === null ? makeKeyPair() : { publicKey: keptPublicKey(String(given)) }
+
+async function endLinksOfOtherKey(em: EntityManager, id: number, publicKey: string): Promise<void> {
+  const other = await em.execute('select 1 from ext_apps where id = ? and public_key <> ? for update', [id, publicKey])
+  if (other.length > 0) await runNamed(em, endLinks, [id, null, null])
+}

@@ -1,0 +1,84 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { svcConsole } from '../../cli/programs.ts'
+import { host, run, unreachable } from '../kit/command-line.ts'
+
+const portal = ['--name', 'Portal', '--url', 'https://portal.example']
+
+test('a command makes an external app, and tells its credential and its private key that once', async () => {
+  await using machine = await host()
+
+  const made = await machine.json('app', 'create', ...portal)
+
+  expect(made).toEqual({
+    ...{ id: expect.any(String), name: 'Portal' },
+    credential: expect.stringMatching(/^svc_app_1_[0-9A-Za-z]+$/),
+    privateKey: expect.stringMatching(/^[0-9A-Za-z+/=]+\|[0-9A-Za-z+/=]+$/),
+  })
+  const shown = await machine.run(['app', 'show', made.id, '--json'])
+  const listed = await machine.run(['ext-app:list', '--json'], { program: svcConsole })
+  expect(JSON.parse(listed.stdout)).toMatchObject([{ name: 'Portal', links: 0, lastUsedAt: null }])
+  expect(JSON.parse(shown.stdout)).toMatchObject({
+    redirectUrls: ['https://portal.example'],
+    abilities: ['ai', 'user'],
+    credentials: [{ expiresAt: null, lastUsedAt: null }],
+  })
+  for (const { stdout } of [shown, listed]) {
+    expect(stdout).not.toContain(made.credential.slice(10))
+    expect(stdout).not.toContain(made.privateKey.slice(0, 40))
+  }
+})
+
+const key = () => {
+  const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  return publicKey.export({ type: 'spki', format: 'der' }).toString('base64')
+}
+
+test('a command gives an external app another credential or another key, and removes it', async () => {
+  await using machine = await host()
+  const { id } = await machine.json('app', 'create', ...portal, '--public-key', key(), '--abilities', 'ai')
+  const keys = () => machine.rows('select public_key, abilities from ext_apps')
+  const [before] = await keys()
+
+  const rotated = await machine.json('app', 'rotate', id, '--overlap', '0')
+  const rekeyed = await machine.run(['app', 'rotate', id, '--key', key(), '--yes'])
+
+  expect(rotated).toEqual({ credential: expect.stringMatching(/^svc_app_2_/) })
+  expect(await machine.rows('select expires_at <= now() as ended from ext_app_credentials order by id')).toEqual([
+    { ended: true },
+    { ended: null },
+  ])
+  expect(rekeyed).toMatchObject({ exitCode: 0, stdout: `App ${id} has another key, and no links.\n` })
+  const [after] = await keys()
+  expect(before).toMatchObject({ abilities: ['ai'] })
+  expect(after?.['public_key']).not.toBe(before?.['public_key'])
+  const removed = await machine.run(['ext-app:remove', id, '--yes'], { program: svcConsole })
+  expect(removed).toMatchObject({ exitCode: 0, stdout: `App ${id} is removed.\n` })
+  expect(await keys()).toEqual([])
+})
+
+test('a wrong external app is not made, and one that is not there is not found', async () => {
+  await using machine = await host()
+
+  const wrong = await machine.run(['app', 'create', ...portal, '--redirect', 'http://portal.example'])
+  expect(wrong).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining('must begin with https://') })
+  expect(await machine.rows('select 1 from ext_apps')).toEqual([])
+  for (const argv of [
+    ['show', '7'],
+    ['rotate', '7', '--key', key(), '--yes'],
+  ])
+    expect(await machine.run(['app', ...argv])).toMatchObject({ exitCode: 1, stdout: '' })
+})
+
+test.for([
+  ['--name is missing.', 'create'],
+  ['--abilities', 'create', ...portal, '--abilities', 'keychain'],
+  ['--days must be', 'create', ...portal, '--days', 'soon'],
+  ['--overlap must be', 'rotate', '7', '--overlap', 'long'],
+  ['--overlap does not go with --key.', 'rotate', '7', '--overlap', '5', '--key', 'new'],
+  ['--yes is missing.', 'rotate', '7', '--key', 'new'],
+  ['--yes is missing.', 'remove', '7'],
+])('a wrong command for apps exits with 2 and opens no database: %s', async ([says = '', ...argv]) => {
+  const ended = await run(['app', ...argv], { env: unreachable })
+  expect(ended).toMatchObject({ exitCode: 2, stderr: expect.stringContaining(says) })
+})
