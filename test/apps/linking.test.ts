@@ -137,6 +137,14 @@ const endings: [string, (link: Linked) => Promise<unknown>][] = [
   ],
   ['the app', ({ app }) => svc.send('DELETE', '/api/svc/v1/connections/learner', { token: app.credential })],
   ['an administrator, who removes the app', ({ app }) => svc.host.extApps.delete({ id: app.id })],
+  [
+    'an administrator on another replica, who changes its key',
+    async ({ app }) => {
+      const { DATABASE_URL = '', DATA_DIR = '', AI_CONFIG = '' } = svc.env
+      await using other = await startApp({ ...APPS_ON, DATABASE_URL, DATA_DIR, AI_CONFIG })
+      await other.host.extApps.update({ id: app.id, publicKey: otherPublicKey() })
+    },
+  ],
   ['who erases the person', ({ person }) => svc.host.admin.removeUser({ user: { id: person.id } })],
 ]
 
@@ -201,7 +209,7 @@ describe('a link that ends', () => {
     const keyed = await someApp()
     expect(await agree(person.browser, await keyed.connectRequest('learner'))).toMatchObject({ status: 200 })
 
-    const reset = await person.browser.send('POST', '/trpc/passkey.reset', {})
+    const reset = await person.browser.send('POST', '/req/profile/reset', { body: {} })
 
     expect(reset.status).toBe(200)
     expect(await keyed.connection('learner')).toMatchObject({ connectionType: 'external_app' })
