@@ -33,7 +33,7 @@ export function watchStatements() {
 /** Statements that a service runs every few seconds, whatever it is asked. */
 const periodic = ['touch-tokens', 'list-expired-holds', 'remove-old-usage-counters']
 
-/** Replicas ask now and then for jobs, in a schema that no request reads. */
-const JOBS = 'svc_jobs.'
+/** Replicas ask now and then for jobs, and for the size of their indexes: in a schema that no request reads, or by its name. */
+const JOBS = 'svc_jobs'
 
 const isOfTheRequest = ({ name = '', text }: Seen) => !periodic.includes(name) && !text.includes(JOBS)
