@@ -10,6 +10,7 @@ const soak = [
   'test/json-api/fuzz.test.ts',
   'test/json-api/conformance.test.ts',
   'test/json-api/differential.test.ts',
+  'test/json-api/openapi/answers.test.ts',
 ]
 
 /** What another PostgreSQL or Valkey can break, run on those of Debian: statements, rights, limits, and the process around them. */

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { routesOf } from '../../facades/json-api/routes.ts'
 import { appRouter } from '../../routers/index.ts'
+import { appPublicKey } from '../kit/apps/ext-app.ts'
 import { addCatalogue, type Client, type JsonApiApp, pointersOf, startJsonApi, to } from '../kit/json-api/client.ts'
 
 const writable = routesOf(appRouter)
@@ -15,6 +16,10 @@ beforeAll(async () => {
   await svc.admin.create('ai-model-descriptions', { locale: 'en_US', description: 'A model.' }, related)
   await svc.admin.create('system-models', { modelType: 'summary', usageType: 'external' }, related)
   await svc.admin.create('system-prompts', { promptType: 'greeting', locale: 'en_US', prompt: 'Be kind.' })
+  await svc.admin.create('ext-apps', {
+    ...{ name: 'Portal', url: 'https://portal.example', redirectUrls: ['https://portal.example/back'] },
+    publicKey: appPublicKey,
+  })
   const room = to('rooms', (await svc.admin.create('rooms', { name: 'Chess' })).one.id)
   await svc.admin.create('room-messages', { content: 'aXY=|dGFn|Y2lwaGVy' }, { room })
 })
