@@ -32,6 +32,7 @@ import { ChangeEpoch, ChangeLogEntry, ChangeStream } from './rooms/change-log.ts
 import { Conversation } from './rooms/conversation.ts'
 import { ConversationMessage } from './rooms/conversation-message.ts'
 import { Room } from './rooms/room.ts'
+import { RoomDisclosure } from './rooms/room-disclosure.ts'
 import { RoomKey, RoomKeyEpoch } from './rooms/room-key.ts'
 import { RoomMember } from './rooms/room-member.ts'
 import { RoomMessage } from './rooms/room-message.ts'
@@ -76,6 +77,7 @@ export const entities = [
   Attachment,
   AttachmentText,
   RoomReadMark,
+  RoomDisclosure,
   RoomKey,
   RoomKeyEpoch,
   DeprecatedCall,

@@ -16,7 +16,7 @@ import { mcpServersRouter } from './catalogue/mcp-servers.ts'
 import { pricesRouter } from './catalogue/prices.ts'
 import { systemModelsRouter } from './catalogue/system-models.ts'
 import { systemPromptsRouter } from './catalogue/system-prompts.ts'
-import { createCallerFactory, metaOf, router } from './core/trpc.ts'
+import { createCallerFactory, mergeRouters, metaOf, router } from './core/trpc.ts'
 import { pagesRouter } from './identity/page-visits.ts'
 import { passkeyRouter } from './identity/passkey.ts'
 import { passwordRouter } from './identity/password.ts'
@@ -27,6 +27,7 @@ import { adminRouter } from './identity/user-admin.ts'
 import { userKeychainValuesRouter } from './identity/user-keychain-values.ts'
 import { users, usersRouter } from './identity/users.ts'
 import type { Resource } from './resource/declare.ts'
+import { roomAiRouter } from './rooms/ai/room-ai.ts'
 import { attachmentsRouter } from './rooms/attachments/attachments-router.ts'
 import { filesRouter } from './rooms/attachments/files-router.ts'
 import { changeLogRouter } from './rooms/change-log.ts'
@@ -84,7 +85,7 @@ export const appRouter = router({
   roomKeys: roomKeysRouter,
   roomMembers: roomMembersRouter,
   roomMessages: roomMessagesRouter,
-  rooms: roomsRouter,
+  rooms: mergeRouters(roomsRouter, roomAiRouter),
   sessions: sessionsRouter,
   systemModels: systemModelsRouter,
   systemPrompts: systemPromptsRouter,

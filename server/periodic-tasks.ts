@@ -30,6 +30,7 @@ export function periodicTasksOf({ env, database: { pool, sql }, host }: TaskPart
       period: HOUR_MS,
       run: () => keepDayPartitions(pool, { table: 'change_log', column: 'at', keptDays }, new Date()),
     },
+    { name: 'lost answers', period: 10_000, run: () => host.rooms.endLostAnswers() },
     { name: 'ended streams', period: HOUR_MS, run: () => sql(deleteEndedStreams) },
     { name: 'connect requests', period: HOUR_MS, run: () => sql(deleteExpiredConnectRequests) },
     { name: 'attachments', period: HOUR_MS, run: () => host.attachments.sweep() },

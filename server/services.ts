@@ -10,6 +10,7 @@ import type { AttachmentQuotas, Settings } from '../routers/core/settings.ts'
 import { Slots } from '../routers/core/slots.ts'
 import { lockKeychain } from '../routers/identity/keychain-lock.ts'
 import { resources } from '../routers/index.ts'
+import type { ChangeBus } from '../routers/ports/change-bus.ts'
 import type { CredentialWatch } from '../routers/ports/credential-watch.ts'
 import type { Places } from '../routers/ports/places.ts'
 import type { Vault } from '../routers/ports/vault.ts'
@@ -21,6 +22,7 @@ import { askForNewKeysOf } from '../routers/rooms/require-rekey.ts'
 import { acceptPolicy } from '../routers/system/announcements/accept-policy.ts'
 import { requireAcceptance } from '../routers/system/announcements/require-acceptance.ts'
 import { createGateway } from './ai/gateway.ts'
+import { ProcessRoomAnswers } from './ai/room-answers.ts'
 import { followChanges } from './changes.ts'
 import { readModelConfig } from './config/ai-config.ts'
 import { announcementTexts } from './config/announcement-texts.ts'
@@ -86,11 +88,9 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
   const authenticator = createAuthenticator(sql, settings, log)
   const jobQueue = createJobQueue({ pool, log })
   const [texts, blobs] = [openTexts(env, log), await openBlobs(env)]
-  const usageLedger = createUsageLedger({ sql, log, onReached: tellReached(hooks, log) })
+  const answering = answeringOf({ sql, hooks, log, bus: changes.changeBus })
   const services: Services = {
-    em,
-    sql,
-    readInBatches,
+    ...{ em, sql, readInBatches },
     hooks,
     settings,
     ...keyValue,
@@ -98,7 +98,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
     ...openLogin(env, keyValue.limiter, log),
     ...outbound,
     ...filesOf(env),
-    usageLedger,
+    ...answering,
     jobQueue,
     textExtractor: texts.extractor,
     ...{ vault, connectRequests: createConnectRequests(appKey) },
@@ -110,14 +110,27 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
     log,
   }
   const close = async () => {
+    await answering.roomAnswers.close()
     closeChanges()
     await jobQueue.close()
-    await Promise.all([usageLedger.close(), authenticator.flush()])
+    await Promise.all([answering.usageLedger.close(), authenticator.flush()])
     await Promise.all([texts.close(), closeOutbound(), blobs.close(), closeKeyValue(), changes.changeBus.close()])
   }
   const cookieSecrets = [appKey, ...env.APP_PREVIOUS_KEYS].map(cookieSecret)
   return { services, authenticator, credentials: changes.credentials, places, replica, cookieSecrets, jobQueue, close }
 }
+
+interface AnsweringParts extends Pick<ServiceParts, 'log'> {
+  sql: Database['sql']
+  hooks: HookRegistry
+  bus: ChangeBus
+}
+
+/** What keeps the account of answers, and makes those in rooms. */
+const answeringOf = ({ sql, hooks, log, bus }: AnsweringParts) => ({
+  usageLedger: createUsageLedger({ sql, log, onReached: tellReached(hooks, log) }),
+  roomAnswers: new ProcessRoomAnswers({ sql, bus, log }),
+})
 
 /** What speaks to models, to the tools that they may call, and to sites that people link to. */
 function outboundOf(env: Env, vault: Vault, settings: Settings) {
@@ -192,6 +205,12 @@ const attachmentQuotasOf = (env: Env): AttachmentQuotas => ({
   uploadTimeout: env.UPLOAD_TIMEOUT,
 })
 
+const aiInRoomsOf = (env: Env): Pick<Settings, 'aiHandle' | 'aiUser' | 'allowProgramsInRooms'> => ({
+  aiHandle: `@${env.AI_MENTION_HANDLE ?? env.BRAND}`,
+  aiUser: { name: env.SVC_NAME, username: env.SVC_USERNAME },
+  allowProgramsInRooms: env.ALLOW_EXTERNAL_APPS_GROUPS_AI,
+})
+
 function settingsOf(env: Env, appKey: string): Settings {
   const baseUrl = env.BASE_URL ?? `http://${env.HOST}:${env.PORT}`
   return {
@@ -230,7 +249,7 @@ function settingsOf(env: Env, appKey: string): Settings {
     peopleSearchesPerMinute: env.PEOPLE_SEARCHES_PER_MINUTE,
     profileChangesPerMinute: env.PROFILE_CHANGES_PER_MINUTE,
     linkPreviewsPerMinute: env.LINK_PREVIEWS_PER_MINUTE,
-    aiUser: { name: env.SVC_NAME, username: env.SVC_USERNAME },
+    ...aiInRoomsOf(env),
     realtime: { key: env.REVERB_APP_KEY ?? env.BRAND, secret: env.REVERB_APP_SECRET ?? realtimeSecret(appKey) },
   }
 }

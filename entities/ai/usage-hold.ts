@@ -19,6 +19,7 @@ export const UsageHold = defineEntity({
     leaseUntil: moment(),
     userId: p.integer().nullable(),
     tokenId: p.integer().nullable(),
+    roomId: p.integer().nullable(),
     context: p.enum(usageContexts),
     provider: p.string().length(120),
     model: p.string().length(200),

@@ -18,6 +18,8 @@ export const UsageRecord = defineEntity({
     createdAt: moment().defaultRaw('now()').index(),
     user: () => p.manyToOne(User).deleteRule('set null').nullable().ref(),
     token: () => p.manyToOne(AccessToken).deleteRule('set null').nullable().index().ref(),
+    /** Where it was asked for, if in a room, which may be gone. */
+    roomId: p.integer().nullable(),
     context: p.enum(usageContexts),
     provider: p.string().length(120),
     model: p.string().length(200),

@@ -14,6 +14,7 @@ export const UsageRollup = defineEntity({
     /** In UTC. */
     day: p.date().index(),
     user: () => p.manyToOne(User).deleteRule('set null').nullable().ref(),
+    roomId: p.integer().nullable(),
     context: p.enum(usageContexts),
     provider: p.string().length(120),
     model: p.string().length(200),

@@ -11,6 +11,15 @@ export interface LoggedChange {
   at: string
   /** Of a message, the number by which older front ends ask for it. */
   number: string | null
+  /** Of an answer that a model gives in a room, whether it is under way. */
+  status: AnswerStatus | null
+}
+
+interface AnswerStatus {
+  model: string
+  isGenerating: boolean
+  /** The code of what went wrong. */
+  error: string | null
 }
 
 /**
@@ -25,8 +34,13 @@ const epoch = `(select left(md5(concat_ws(':', c.system_identifier, left(pg_walf
 const numberIn = (row: string) => `case when ${row}.kind like 'room-messages.%'
     then (select ${messageNumber('x')} from room_messages x where x.id = ${row}.subject::int) end`
 
+/** How the answer stands that the row of the log is about. */
+const statusIn = (row: string) => `case when ${row}.kind like 'room-disclosures.%'
+    then (select json_build_object('model', d.model, 'isGenerating', d.state = 'answering', 'error', d.error)
+            from room_disclosures d where d.id = ${row}.subject::int) end`
+
 /**
- * Writes the changes in the expression `given` (n, stream, kind, subject, number) to the log, and selects them as they are logged.
+ * Writes the changes in the expression `given` (n, stream, kind, subject, number, status) to the log, and selects them as they are logged.
  * Locks the row of each stream, in the order of their names, so that two transactions with several streams in common wait
  * for each other only once.
  */
@@ -42,14 +56,15 @@ export const recording = (given: string) => `counted as (
     returning stream, seq, kind, subject, at
   )
   select stream, ${epoch} as epoch, seq::float8 as seq, kind, subject, ${isoTime('at')} as at,
-         (select g.number from ${given} g where g.kind = logged.kind and g.subject = logged.subject limit 1) as number
+         (select g.number from ${given} g where g.kind = logged.kind and g.subject = logged.subject limit 1) as number,
+         (select g.status from ${given} g where g.kind = logged.kind and g.subject = logged.subject limit 1) as status
     from logged order by stream, seq`
 
 /** Values: the changes as JSON, numbered by `n`. */
 export const recordChanges = statement<LoggedChange>(
   'record-changes',
   `with given as (
-    select g.*, ${numberIn('g')} as number
+    select g.*, ${numberIn('g')} as number, ${statusIn('g')} as status
       from jsonb_to_recordset($1::jsonb) as g (n int, stream text, kind text, subject text)
   ), ${recording('given')}`,
 )
@@ -93,7 +108,7 @@ export interface ChangesOfStream {
 export const findChangesOfStreams = unboundedStatement<ChangesOfStream>(
   `select g.stream, ${epoch} as epoch, coalesce(s.seq, 0)::float8 as seq,
           coalesce((select json_agg(c) from (
-            select l.seq, l.kind, l.subject, ${isoTime('l.at')} as at, ${numberIn('l')} as number from change_log l
+            select l.seq, l.kind, l.subject, ${isoTime('l.at')} as at, ${numberIn('l')} as number, ${statusIn('l')} as status from change_log l
              where l.stream = g.stream and l.seq > g.seq order by l.seq limit $3) c), '[]') as changes
      from unnest($1::text[], $2::bigint[]) as g (stream, seq) left join change_streams s on s.stream = g.stream`,
 )

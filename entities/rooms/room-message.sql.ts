@@ -21,7 +21,8 @@ export const lockRoomForWriter = statement<Writer>(
 )
 
 /**
- * Values: the room's id, the member's, content, key epoch, client id and the id of the message replied to. Writes the message
+ * Values: the room's id, the member's, content, key epoch, client id, the id of the message replied to, the model that wrote it
+ * and metadata as JSON. Writes the message
  * and what changed by it to the log, in one statement since others wait for the lock; selects the changes, that of the message
  * first. Writes nothing where the member has sent that client id before, or where there is nothing to reply to.
  */
@@ -31,23 +32,23 @@ export const insertMessage = statement<LoggedChange>(
     select coalesce((select seq from room_messages where room_id = $1 order by seq desc limit 1), 0) as seq,
            coalesce((select ordinal from room_messages where room_id = $1 order by id desc limit 1), 0) as ordinal
   ), written as (
-    insert into room_messages (room_id, member_id, content, key_epoch, client_id, thread_id, seq, sub_seq, ordinal)
-    select g.room_id, g.member_id, g.content, g.key_epoch, g.client_id, p.id, coalesce(p.seq, last.seq + 1),
+    insert into room_messages (room_id, member_id, content, key_epoch, client_id, model, metadata, thread_id, seq, sub_seq, ordinal)
+    select g.room_id, g.member_id, g.content, g.key_epoch, g.client_id, g.model, g.metadata, p.id, coalesce(p.seq, last.seq + 1),
            case when p.id is null then 0 else 1 + (
              select sub_seq from room_messages r where r.room_id = p.room_id and r.seq = p.seq order by sub_seq desc limit 1
            ) end, last.ordinal + 1
-      from (values ($1::int, $2::int, $3::text, $4::int, $5::text, $6::int))
-             as g (room_id, member_id, content, key_epoch, client_id, thread_id)
+      from (values ($1::int, $2::int, $3::text, $4::int, $5::text, $6::int, $7::text, $8::jsonb))
+             as g (room_id, member_id, content, key_epoch, client_id, thread_id, model, metadata)
      cross join last
       left join room_messages p on p.id = g.thread_id and p.room_id = g.room_id and p.sub_seq = 0
      where g.thread_id is null or p.id is not null
     on conflict (member_id, client_id) do nothing returning room_id, id, thread_id, seq, sub_seq
   ), changed as (
     select 1 as n, 'room:' || room_id as stream, 'room-messages.created' as kind, id::text as subject,
-           ${messageNumber('written')} as number from written
+           ${messageNumber('written')} as number, null::json as status from written
      union all
     -- Its count of replies is another.
-    select 2, 'room:' || room_id, 'room-messages.updated', thread_id::text, seq || '.000' from written where thread_id is not null
+    select 2, 'room:' || room_id, 'room-messages.updated', thread_id::text, seq || '.000', null from written where thread_id is not null
   ), ${recording('changed')}`,
 )
 

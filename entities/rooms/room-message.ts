@@ -2,6 +2,7 @@ import { defineEntity, p } from '@mikro-orm/core'
 import { id, moment, timestamps } from '../sql/columns.ts'
 import type { ParameterBinder, SqlPredicate } from '../sql/scope.ts'
 import { Attachment } from './attachment.ts'
+import type { MessageMetadata } from './conversation-message.sql.ts'
 import { Room } from './room.ts'
 import { RoomMember, roomsOfViewer } from './room-member.ts'
 
@@ -35,6 +36,10 @@ export const RoomMessage = defineEntity({
     /** The number of the key that opens the content. */
     keyEpoch: p.integer(),
     clientId: p.string().length(64).nullable(),
+    /** Which model wrote it; nothing where a person did. */
+    model: p.string().length(200).nullable(),
+    /** The tools and parameters of an answer. Not encrypted. */
+    metadata: p.json().$type<MessageMetadata>().nullable(),
     editedAt: moment()
       .nullable()
       .onUpdate(() => new Date()),

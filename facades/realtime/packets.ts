@@ -1,3 +1,5 @@
+import { type ErrorCode, errorKind } from '../../routers/core/problems.ts'
+
 /** A row of the change log, as far as clients see it. */
 interface Change {
   epoch: string
@@ -6,6 +8,7 @@ interface Change {
   subject: string
   at: string
   number: string | null
+  status: { model: string; isGenerating: boolean; error: string | null } | null
 }
 
 /** The event that older front ends listen for. */
@@ -24,12 +27,22 @@ export function packetsOf(channel: string, change: Change): string[] {
   return older ? [older, own] : [own]
 }
 
-function olderPacket(channel: string, { seq, kind, number }: Change): string | undefined {
+function olderPacket(channel: string, { seq, kind, number, status }: Change): string | undefined {
   const [, slug] = /^private-Rooms\.(.+)$/.exec(channel) ?? []
+  if (!slug) return undefined
+  if (status) return packet(OLDER_EVENT, channel, { data: { type: 'status', data: statusData(slug, status) }, seq })
   const type = olderTypes[kind]
-  if (!type || !slug || number === null) return undefined
+  if (!type || number === null) return undefined
   return packet(OLDER_EVENT, channel, { data: { type, data: { slug, message_id: number } }, seq })
 }
+
+/** That a model is giving an answer, or that it has ended. */
+const statusData = (slug: string, { model, isGenerating, error }: NonNullable<Change['status']>) => ({
+  slug,
+  isGenerating,
+  model,
+  ...(error !== null && { error: errorKind(error as ErrorCode).title }),
+})
 
 const packet = (event: string, channel: string, data: object) =>
   JSON.stringify({ event, data: JSON.stringify(data), channel })

@@ -20,7 +20,7 @@ import { selectedTools } from './request/references.ts'
 import { type AiRequest, request } from './request/request.ts'
 import { toolsOf } from './tools.ts'
 
-type Asking = Context & { caller: Extract<Caller, { type: 'user' }> }
+export type Asking = Context & { caller: Extract<Caller, { type: 'user' }> }
 
 interface Telling {
   approvals: Approvals
@@ -50,12 +50,22 @@ async function consumeAiQuota(ctx: Context): Promise<void> {
   await consumeRateLimit(ctx, [`ai:user:${person.id}`, ...(token ? [`ai:token:${token.id}`] : [])], limit)
 }
 
+interface BeginOptions {
+  told?: Telling['told']
+  /** Where the answer goes to a room, whose limits hold, too. */
+  room?: number
+}
+
 /** Holds what the call can take, and begins it; a call that a limit bounds is told to answer within it. */
-async function begin(ctx: Asking, asked: AiRequest, told = (issue: Issue) => issue): Promise<MeteredCall> {
+export async function begin(
+  ctx: Asking,
+  asked: AiRequest,
+  { told = (issue) => issue, room }: BeginOptions = {},
+): Promise<MeteredCall> {
   const approvals = new Approvals(ctx, ctx.caller.person.id)
   const call = await callOf(ctx, asked, { approvals, told })
   await consumeAiQuota(ctx)
-  const hold = await holdFor(ctx, call)
+  const hold = await holdFor(ctx, call, room)
   const bound = hold.held.tokens !== null && {
     maxOutputTokens: maxOutputOf(call, ctx.services.settings.maxOutputTokens),
   }
@@ -73,7 +83,7 @@ export const aiRouter = router({
     .query(({ ctx }) => ctx.services.sql(listOfferedModels, [ctx.usage])),
 
   ask: asking.meta(about('Ask a model for its whole answer.', textAnswer)).mutation(async ({ ctx, input }) => ({
-    text: textOf(await (await begin(ctx, requestOf(input), ofQuestion)).answer()),
+    text: textOf(await (await begin(ctx, requestOf(input), { told: ofQuestion })).answer()),
   })),
 
   stream: asking
@@ -84,7 +94,7 @@ export const aiRouter = router({
       streams: true,
     })
     .mutation(async ({ ctx, input }) =>
-      (await begin(ctx, requestOf(input), ofQuestion)).stream(['delta', 'approval', 'usage']),
+      (await begin(ctx, requestOf(input), { told: ofQuestion })).stream(['delta', 'approval', 'usage']),
     ),
 
   complete: requesting

@@ -12,7 +12,7 @@ type Asking = Context & { caller: Extract<Caller, { type: 'user' }> }
 const RETRY_SOON_SECONDS = 2
 
 /** Holds the most that a call can take of every limit that applies; refuses what does not fit. */
-export async function holdFor(ctx: Asking, asked: ModelCall): Promise<Hold> {
+export async function holdFor(ctx: Asking, asked: ModelCall, room?: number): Promise<Hold> {
   const { person, token } = ctx.caller
   const { model } = asked
   const input = Math.ceil(asked.inputTokens)
@@ -20,7 +20,8 @@ export async function holdFor(ctx: Asking, asked: ModelCall): Promise<Hold> {
   const call: UsageCall = {
     userId: person.id,
     tokenId: token?.id ?? null,
-    context: 'api',
+    roomId: room ?? null,
+    context: room === undefined ? 'api' : 'group',
     provider: model.providerId,
     model: model.modelId,
     requestId: ctx.requestId,
@@ -30,7 +31,7 @@ export async function holdFor(ctx: Asking, asked: ModelCall): Promise<Hold> {
   }
   const held = await ctx.services.usageLedger.hold({
     call,
-    subjects: [...callerSubjects(ctx.caller), ['provider', model.providerId], ['model', model.modelId]],
+    subjects: [...callerSubjects(ctx.caller, room), ['provider', model.providerId], ['model', model.modelId]],
     tokens: input + output,
     ...mostCostOf(model.pricing, { input, output: 0, reasoning: 0 }, output),
   })
@@ -39,11 +40,12 @@ export async function holdFor(ctx: Asking, asked: ModelCall): Promise<Hold> {
   return held
 }
 
-/** The subjects of limits that a caller is, whichever model they ask. */
-export const callerSubjects = ({ person, token }: Asking['caller']): SubjectId[] => [
+/** The subjects of limits that a caller is, whichever model they ask, and the room where they ask. */
+export const callerSubjects = ({ person, token }: Asking['caller'], room?: number): SubjectId[] => [
   ['installation', ''],
   ['role', person.role],
   ...person.groups.map((group) => ['group', group] as const),
+  ...(room === undefined ? [] : [['room', `${room}`] as const]),
   ['user', `${person.id}`],
   ...(token ? ([['token', `${token.id}`]] as const) : []),
 ]

@@ -47,6 +47,15 @@ export class MeteredCall {
     })
   }
 
+  get provider(): string {
+    return this.#call.model.providerId
+  }
+
+  /** Ends it before anything was asked. */
+  abandon(): void {
+    this.#record('aborted')
+  }
+
   async answer(): Promise<WholeAnswer> {
     this.#assertCaller()
     using time = this.#timeLimit()

@@ -27,6 +27,7 @@ const errorKinds = {
   missing_ability: ['FORBIDDEN', 'The access token lacks the ability for this.'],
   external_communication_off: ['FORBIDDEN', 'External API access is disabled.'],
   external_apps_off: ['FORBIDDEN', 'External apps are disabled.'],
+  ai_in_rooms_off: ['FORBIDDEN', 'Programs may not ask models in rooms.'],
   connect_request_invalid: ['BAD_REQUEST', 'The connect request is invalid or has expired.'],
   token_creation_off: [
     'FORBIDDEN',

@@ -18,6 +18,7 @@ import type { LoginSources, LoginThrottle } from '../ports/login.ts'
 import type { ModelConfig } from '../ports/model-config.ts'
 import type { ModelGateway } from '../ports/models.ts'
 import type { RateLimiter } from '../ports/rate-limiter.ts'
+import type { RoomAnswers } from '../ports/room-answers.ts'
 import type { RoomDirectory } from '../ports/room-directory.ts'
 import type { Storage } from '../ports/storage.ts'
 import type { Subscriptions } from '../ports/subscriptions.ts'
@@ -47,6 +48,7 @@ export interface Services {
   changeStreams: ChangeStreams
   credentials: CredentialWatch
   roomDirectory: RoomDirectory
+  roomAnswers: RoomAnswers
   subscriptions: Subscriptions
   limiter: RateLimiter
   /** Opened when first needed, which is before the first request. */

@@ -8,6 +8,10 @@ export interface Settings {
   allowExternalCommunication: boolean
   allowExternalApps: boolean
   allowUserTokenCreation: boolean
+  /** Whether programs may have a model answer in rooms. */
+  allowProgramsInRooms: boolean
+  /** What calls the AI user in a text, with its `@`. */
+  aiHandle: string
   aiRequestsPerMinute: number
   tools: ToolTimes
   /** For how many whole months calls are kept one by one; for ever where absent. */

@@ -51,7 +51,7 @@ const t = initTRPC
     errorFormatter: ({ shape, error, ctx }) => errorShape(shape, error, ctx),
   })
 
-export const { router, createCallerFactory, middleware } = t
+export const { router, createCallerFactory, mergeRouters, middleware } = t
 
 type CallerOf<T extends Caller['type']> = Extract<Caller, { type: T }>
 

@@ -6,6 +6,8 @@ import type { Settlement } from '../../entities/ai/usage-settlement.sql.ts'
 export interface UsageCall {
   userId: number
   tokenId: number | null
+  /** Where it is asked for, if in a room. */
+  roomId: number | null
   context: 'api' | 'private' | 'group'
   provider: string
   model: string

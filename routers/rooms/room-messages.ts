@@ -66,6 +66,13 @@ export const roomMessages = resource({
     ),
     keyEpoch: attribute(keyEpoch, { write: true, default: 0 }),
     clientId: attribute(clientId, { write: 'create', default: null }),
+    model: attribute(z.string().nullable().describe('Which model wrote it; null where a person did.')),
+    metadata: attribute(
+      z
+        .record(z.string(), z.json())
+        .nullable()
+        .describe('The `tools` and `params` of an answer of a model. Not encrypted.'),
+    ),
     replyCount: attribute(z.int().describe('How many replies it has.'), { sql: replyCount }),
     editedAt: attribute(time.nullable().describe('When its content was last changed.')),
     deletedAt: attribute(time.nullable().describe('When it was deleted: its place stays.')),

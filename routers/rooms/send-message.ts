@@ -46,7 +46,7 @@ export async function sendMessage(ctx: Context, sending: Sending): Promise<numbe
 }
 
 /** Locks the room for a member who may write; a room that they do not see is not there. */
-async function lockForWriter(ctx: Context, em: EntityManager, room: number): Promise<Writer> {
+export async function lockForWriter(ctx: Context, em: EntityManager, room: number): Promise<Writer> {
   const [writer] = await runNamed(em, lockRoomForWriter, [room, viewerOf(ctx).viewer])
   if (!writer) throw new Problem('not_found', { issues: [unknown('rooms', ['room'])] })
   if (!['admin', 'editor'].includes(writer.role)) throw new Problem('not_permitted')
@@ -55,7 +55,8 @@ async function lockForWriter(ctx: Context, em: EntityManager, room: number): Pro
 
 function insert(em: EntityManager, { member }: Writer, sending: Sending): Promise<LoggedChange[]> {
   const { room, content, keyEpoch, clientId, thread } = sending
-  const values = [Number(room), member, content, keyEpoch, clientId, thread === null ? null : Number(thread)]
+  const reply = thread === null ? null : Number(thread)
+  const values = [Number(room), member, content, keyEpoch, clientId, reply, null, null]
   return runNamed(em, insertMessage, values)
 }
 

@@ -56,8 +56,7 @@ export const builtInBlocks: readonly ConfigBlock[] = [
       const { brand } = ctx.settings
       const [aiUser] = await ctx.sql(findAiUser)
       return {
-        // What calls the AI user in a text.
-        handle: `@${brand}`,
+        handle: ctx.settings.aiHandle,
         [`${brand}UserDisplayName`]: aiUser?.name,
         [`${brand}UserUsername`]: aiUser?.username,
         [`${brand}UserAvatar`]: aiUser?.avatar,
@@ -73,8 +72,7 @@ export const builtInBlocks: readonly ConfigBlock[] = [
         ? {
             externalAccess: ctx.settings.allowExternalCommunication,
             externalApps: ctx.settings.allowExternalApps,
-            // Models are asked in no room.
-            ...(isUser(ctx) && { aiInGroups: false }),
+            ...(isUser(ctx) && { aiInGroups: ctx.settings.allowProgramsInRooms }),
           }
         : undefined,
   },

@@ -48,6 +48,7 @@ async function open(slug: string, stack: DisposableStack) {
     subject: 'x'.repeat(1000),
     at: new Date().toISOString(),
     number: null,
+    status: null,
   }
   let seq = 0
   const publish = async () => {

@@ -34,6 +34,7 @@ const changeOf = (stream: string, seq: number): LoggedChange => ({
   subject: '1',
   at: '2026-11-22T00:00:00.000Z',
   number: null,
+  status: null,
 })
 
 const newStream = () => `room:${crypto.randomUUID()}`

@@ -95,6 +95,7 @@ describe('the change log', () => {
         kind: 'things.created',
         subject: '1',
         number: null,
+        status: null,
         epoch: expect.stringMatching(/^[0-9a-f]{12}$/),
         at: expect.stringMatching(/^\d{4}-.*Z$/),
       },

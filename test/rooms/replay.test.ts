@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { metaOf } from '../../routers/core/trpc.ts'
 import { appRouter } from '../../routers/index.ts'
 import { publicKeyOf } from '../kit/identity/public-key.ts'
-import { clientOf } from '../kit/json-api/client.ts'
+import { clientOf, to } from '../kit/json-api/client.ts'
+import { ask, ended } from '../kit/rooms/ai.ts'
 import { sendWith, upload } from '../kit/rooms/attachments.ts'
 import { follow, type Sight, sightOf } from '../kit/rooms/follower.ts'
 import { rekey } from '../kit/rooms/keys.ts'
@@ -23,7 +24,7 @@ import {
 
 let svc: RoomsApp
 beforeAll(async () => {
-  svc = await startRooms({ ROOMS_PER_PERSON: '1000' })
+  svc = await startRooms({ ROOMS_PER_PERSON: '1000', ALLOW_EXTERNAL_APPS_GROUPS_AI: 'true' })
 })
 afterAll(() => svc[Symbol.asyncDispose]())
 
@@ -44,6 +45,21 @@ async function makeWorld() {
 type World = Awaited<ReturnType<typeof makeWorld>>
 type Answered = Promise<{ status: number; text: string }>
 
+/** Has the demo model answer in a room, and waits for the end. */
+async function answered(room: string) {
+  const modelId = randomUUID()
+  const { one: provider } = await svc.admin.create('ai-providers', {
+    providerId: modelId,
+    name: 'Demo',
+    adapter: 'demo',
+  })
+  const values = { modelId, label: 'Demo', usageTypes: ['main', 'external'] }
+  await svc.admin.create('ai-models', values, { provider: to('ai-providers', provider.id) })
+  const asked = await ask(svc.ada, room, 'Hello', { model: modelId })
+  await ended(svc.ada, room)
+  return asked
+}
+
 /** Every way in which a procedure changes rooms, members, invitations, messages or read marks. */
 const table: Record<string, Record<string, (world: World) => Answered>> = {
   'rooms.create': { 'a room is made': () => svc.bob.create('rooms', { name: 'Go' }) },
@@ -54,6 +70,13 @@ const table: Record<string, Record<string, (world: World) => Answered>> = {
   },
   'rooms.markRead': {
     'a viewer reads': ({ room, first }) => svc.cyd.post(`/rooms/${room}/actions/mark-read`, { upTo: first }),
+  },
+  'rooms.ask': { 'a model answers': ({ room }) => answered(room) },
+  'rooms.cancelAnswer': {
+    'an answer is cancelled': async ({ room }) => {
+      const { meta } = await answered(room)
+      return svc.ada.post(`/rooms/${room}/actions/cancel-answer`, meta)
+    },
   },
   'roomMembers.create': {
     'somebody is invited': ({ room }) => invite(svc.ada, room, svc.people.eve.id, 'editor'),

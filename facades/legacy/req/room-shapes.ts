@@ -68,9 +68,9 @@ export function olderMessage(message: Message, reader: Member | undefined) {
     message_id: message.number,
     read_status: author.id === reader?.id || Number(message.id) <= Number(reader?.readUpTo ?? 0),
     author: { username, name, isRemoved: !isMember(author), avatar_url: avatarOf(userIn(author)) },
-    model: null,
+    model: message.model,
     content: olderContent(message.content, 'group', (message.relations?.['attachments'] ?? []) as File[]),
-    metadata: { tools: null, params: null },
+    metadata: { tools: null, params: null, ...message.metadata },
     created_at: olderTime(message.createdAt),
     updated_at: olderTime(message.updatedAt),
   }

@@ -5,6 +5,7 @@ import { type FacadeOptions, routeTo } from '../../http/procedures.ts'
 import { attachmentRoutes } from './attachments.ts'
 import { bodyIn, errorHandler } from './errors.ts'
 import { type InRoom, memberNamed, membersOf, messagesOf, ownMembership, roomOf } from './find.ts'
+import { roomAnswers } from './room-answers.ts'
 import { roomMessages } from './room-messages.ts'
 import { roomPictures } from './room-pictures.ts'
 import { olderRoom, roomRow, userIn } from './room-shapes.ts'
@@ -31,6 +32,7 @@ export async function rooms(app: FastifyInstance, options: FacadeOptions) {
   app.setErrorHandler(errorHandler(words, forbidden))
   attachmentRoutes(app, options, '/req/room/attachment', '/upload/:slug')
   roomMessages(app, options)
+  roomAnswers(app, options)
   roomPictures(app, options)
   await app.register(async (creating) => createRoom(creating, options))
   memberRoutes(app, options)

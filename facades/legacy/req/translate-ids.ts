@@ -13,12 +13,14 @@ interface Fields {
 }
 
 const ofRooms: Fields = { message: 'message_id', thread: 'threadId' }
+const ofAnswers: Fields = { message: 'messageId', thread: 'threadIndex' }
 
 /** Routes that may name messages by id, by their paths. */
 const translated = new Map<string | undefined, Fields>([
   ['/req/room/sendMessage/:slug', ofRooms],
   ['/req/room/updateMessage/:slug', ofRooms],
   ['/req/room/readstat/:slug', ofRooms],
+  ['/req/room/streamAI/:slug', ofAnswers],
 ])
 
 type Body = Record<string, unknown>

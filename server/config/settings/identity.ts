@@ -21,6 +21,9 @@ export const identityShape = {
   ALLOW_EXTERNAL_APPS: flag(false).describe(
     'Whether external apps work: their own credentials, and the tokens that they hold for people',
   ),
+  ALLOW_EXTERNAL_APPS_GROUPS_AI: flag(false).describe(
+    'Whether programs with access tokens may have a model answer in the rooms of their people',
+  ),
   ALLOW_EXTERNAL_APPS_CONNECT_REQUEST_TIMEOUT: count(900, 30, 86_400).describe(
     'How many seconds a person has to answer the connect request of an external app',
   ),

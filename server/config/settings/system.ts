@@ -22,6 +22,12 @@ export const systemShape = {
     .toLowerCase()
     .default('svc')
     .describe('Username of the AI user, fixed when the database is made'),
+  AI_MENTION_HANDLE: z
+    .string()
+    .regex(/^@?[\p{L}\p{N}_-]{1,40}$/u, 'must be one word, such as @svc')
+    .transform((handle) => handle.replace(/^@/, ''))
+    .optional()
+    .describe('What calls the AI user in a room, with or without its `@`; the brand word when absent'),
   SVC_AVATAR: z
     .string()
     .optional()

@@ -1,0 +1,90 @@
+import { isoTime, statement, unboundedStatement } from '../sql/statement.ts'
+import type { DisclosedPart, DisclosureState } from './room-disclosure.ts'
+
+export interface AnswerPlace {
+  role: string
+  /** The membership of the AI user; null where it is no member. */
+  assistant: number | null
+  /** Whether there is a message to reply to, or none was named. */
+  hasThread: boolean
+  /** The answer that is to be replaced; null where there is no such answer. */
+  replaced: number | null
+  /** Who asked for it first; null where nobody knows any more. */
+  askedBy: number | null
+  /** Of the messages that are disclosed, those of this room. */
+  known: number[]
+}
+
+/**
+ * Values: the room's and the asker's id, the AI user's, the message that is replied to, the answer that is replaced, and the
+ * messages that are disclosed. Nothing where the asker is no member.
+ */
+export const findAnswerPlace = statement<AnswerPlace>(
+  'find-answer-place',
+  `select m.role, a.id as assistant,
+          $4::int is null or exists (select from room_messages t where t.id = $4::int and t.room_id = m.room_id
+             and t.sub_seq = 0) as "hasThread",
+          x.id as replaced,
+          (select d.user_id from room_disclosures d where d.answer_id = x.id order by d.id limit 1) as "askedBy",
+          coalesce((select json_agg(k.id) from room_messages k where k.room_id = m.room_id and k.id = any($6::int[])), '[]') as known
+     from room_members m
+     left join room_members a on a.room_id = m.room_id and a.user_id = $3::int and a.state = 'member'
+     left join room_messages x on x.id = $5::int and x.room_id = m.room_id and x.member_id = a.id and x.deleted_at is null
+    where m.room_id = $1::int and m.user_id = $2::int and m.state = 'member'`,
+)
+
+/** Values: room, asker, provider, model, parts as JSON, lease in milliseconds. */
+export const beginDisclosure = statement<{ id: number }>(
+  'begin-disclosure',
+  `insert into room_disclosures (room_id, user_id, provider, model, parts, state, lease_until)
+   values ($1, $2, $3, $4, $5::jsonb, 'answering', now() + $6::int * interval '1 ms') returning id`,
+)
+
+/** Values: its id, state, error and the id of the answer. Nothing where it has ended before. */
+export const endDisclosure = statement<{ room: number }>(
+  'end-disclosure',
+  `update room_disclosures set state = $2, error = $3, answer_id = $4, ended_at = now(), lease_until = null
+    where id = $1::int and state = 'answering' returning room_id as room`,
+)
+
+/** Values: ids, lease in milliseconds. Those that have not ended. */
+export const renewDisclosures = statement<{ id: number }>(
+  'renew-disclosures',
+  `update room_disclosures set lease_until = now() + $2::int * interval '1 ms'
+    where id = any($1::int[]) and state = 'answering' returning id`,
+)
+
+/** Ends those whose process is gone. */
+export const endLostDisclosures = `update room_disclosures set state = 'lost', error = 'unavailable', ended_at = now(), lease_until = null
+    where lease_until < now() returning id, room_id as room`
+
+/** Values: its id and the room's. */
+export const findDisclosure = 'select user_id as "user" from room_disclosures where id = ? and room_id = ?'
+
+/** Values: content, key epoch, model, metadata as JSON, the message's id. Nothing where it was deleted. */
+export const replaceAnswer = `update room_messages
+    set content = ?, key_epoch = ?, model = ?, metadata = ?::jsonb, edited_at = now(), updated_at = now()
+  where id = ? and deleted_at is null returning id`
+
+export interface ListedDisclosure {
+  id: string
+  user: string | null
+  provider: string
+  model: string
+  state: DisclosureState
+  error: string | null
+  createdAt: string
+  endedAt: string | null
+  /** The id of the answer in the room. */
+  answer: string | null
+  parts: DisclosedPart[]
+}
+
+/** Values: the room's id, the viewer's, the id before which to begin, how many at most. Nothing where they are no member. */
+export const listDisclosures = unboundedStatement<{ disclosures: ListedDisclosure[] }>(
+  `select coalesce((select json_agg(d order by d.n desc) from (
+      select id as n, id::text, user_id::text as user, provider, model, state, error, ${isoTime('created_at')} as "createdAt",
+             ${isoTime('ended_at')} as "endedAt", answer_id::text as answer, parts
+        from room_disclosures where room_id = m.room_id and id < $3::int order by id desc limit $4) d), '[]') as disclosures
+     from room_members m where m.room_id = $1 and m.user_id = $2 and m.state = 'member'`,
+)

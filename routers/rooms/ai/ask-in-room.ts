@@ -1,0 +1,46 @@
+import { beginDisclosure } from '../../../entities/rooms/room-disclosure.sql.ts'
+import { type Asking, begin } from '../../ai/ask.ts'
+import { changing } from '../../core/changes.ts'
+import { Problem } from '../../core/problems.ts'
+import { runNamed } from '../../core/run-named.ts'
+import { ANSWER_LEASE_MS } from '../../ports/room-answers.ts'
+import { assertKeyInUse } from '../key-epoch.ts'
+import { lockForWriter } from '../send-message.ts'
+import { findPlace } from './answer-place.ts'
+import { disclosedParts } from './disclosed-parts.ts'
+import { type RoomQuestion, requestOf } from './question.ts'
+import { writeAnswer } from './write-answer.ts'
+
+/**
+ * Has a model answer in a room. Everybody there is told what is disclosed to it before it is; the answer is made behind this
+ * call, and its end is told to the room as well. Returns the id of the disclosure.
+ */
+export async function askInRoom(ctx: Asking, asked: RoomQuestion): Promise<{ meta: { disclosure: string } }> {
+  if (ctx.caller.token && !ctx.services.settings.allowProgramsInRooms) throw new Problem('ai_in_rooms_off')
+  const author = await findPlace(ctx, asked)
+  using running = ctx.services.roomAnswers.open(ctx.caller.person.id)
+  const { signal } = running
+  const call = await begin({ ...ctx, signal }, requestOf(asked), { room: Number(asked.id) })
+  const key = Buffer.from(asked.key, 'base64')
+  const id = await disclose(ctx, asked, { key, provider: call.provider }).catch((error: unknown) => {
+    call.abandon()
+    throw error
+  })
+  // Nothing of what was disclosed is kept while the answer is waited for, but by the call itself.
+  const { messages: _, key: __, id: room, ...where } = asked
+  running.run(id, () => writeAnswer(ctx, { ...where, id, room: Number(room), author }, { key, call }))
+  return { meta: { disclosure: `${id}` } }
+}
+
+/** Writes down what a model is given, where the asker may write and has the key that is in use. */
+const disclose = (ctx: Asking, asked: RoomQuestion, { key, provider }: { key: Buffer; provider: string }) =>
+  changing(ctx, async (em, changes) => {
+    const room = Number(asked.id)
+    assertKeyInUse(ctx, asked.keyEpoch, await lockForWriter(ctx, em, room))
+    const parts = JSON.stringify(disclosedParts(key, asked.messages))
+    const values = [room, ctx.caller.person.id, provider, asked.model, parts, ANSWER_LEASE_MS]
+    const [begun] = await runNamed(em, beginDisclosure, values)
+    const { id } = begun as { id: number }
+    changes.add([`room:${room}`], 'created', 'room-disclosures', id)
+    return id
+  })

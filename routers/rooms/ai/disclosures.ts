@@ -1,0 +1,62 @@
+import { z } from 'zod'
+import {
+  endDisclosure,
+  endLostDisclosures,
+  findDisclosure,
+  listDisclosures,
+} from '../../../entities/rooms/room-disclosure.sql.ts'
+import type { Asking } from '../../ai/ask.ts'
+import { changing } from '../../core/changes.ts'
+import type { Context } from '../../core/context.ts'
+import { Problem } from '../../core/problems.ts'
+import { runNamed } from '../../core/run-named.ts'
+import { resourceId } from '../../resource/ids.ts'
+import { enterRoom, noSuchRoom } from '../room-access.ts'
+
+const PAGE = 50
+const FIRST = 2_147_483_647
+
+export const disclosuresInput = z.strictObject({
+  id: resourceId,
+  page: z
+    .strictObject({ before: resourceId.optional().describe('The id of a disclosure: only earlier ones are listed.') })
+    .optional(),
+})
+
+/** What was disclosed to models in a room, the last first, as its members see it. */
+export async function disclosuresOf(ctx: Asking, { id, page }: z.output<typeof disclosuresInput>) {
+  const before = Number(page?.before ?? FIRST)
+  const values = [Number(id), ctx.caller.person.id, before, PAGE + 1]
+  const [found] = await ctx.services.sql(listDisclosures, values)
+  if (!found) throw noSuchRoom(Number(id))
+  const { disclosures } = found
+  return { meta: { disclosures: disclosures.slice(0, PAGE), hasMore: disclosures.length > PAGE } }
+}
+
+export const disclosureChoice = z.strictObject({
+  id: resourceId,
+  disclosure: resourceId.describe('As the request for the answer was told.'),
+})
+
+/** Ends an answer under way, for who asked for it and who administers the room. One that has ended stays as it is. */
+export async function cancelAnswer(ctx: Asking, { id, disclosure }: z.output<typeof disclosureChoice>) {
+  const [room, key] = [Number(id), Number(disclosure)]
+  await changing(ctx, async (em, changes) => {
+    const { member } = await enterRoom(ctx, em, room, ['admin', 'editor', 'viewer'])
+    const [found] = await em.execute<{ user: number | null }[]>(findDisclosure, [key, room])
+    if (!found) throw new Problem('not_found')
+    if (found.user !== ctx.caller.person.id && member.role !== 'admin') throw new Problem('not_permitted')
+    const [ended] = await runNamed(em, endDisclosure, [key, 'cancelled', null, null])
+    if (ended) changes.add([`room:${room}`], 'updated', 'room-disclosures', key)
+  })
+  ctx.services.roomAnswers.cancel(key)
+  return { meta: {} }
+}
+
+/** Ends the answers whose process is gone, and tells their rooms. Several replicas may do so at once. */
+export const endLostAnswers = (ctx: Context) =>
+  changing(ctx, async (em, changes) => {
+    const ended = await em.execute<{ id: number; room: number }[]>(endLostDisclosures)
+    for (const { id, room } of ended) changes.add([`room:${room}`], 'updated', 'room-disclosures', id)
+    return { ended: ended.length }
+  })

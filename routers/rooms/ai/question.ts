@@ -1,0 +1,54 @@
+import { z } from 'zod'
+import { inputPart, several, textPart } from '../../ai/request/parts.ts'
+import { type AiRequest, request } from '../../ai/request/request.ts'
+import { resourceId } from '../../resource/ids.ts'
+import { keyEpoch } from '../message-content.ts'
+
+/** More than a front end discloses of a room at once; texts and files together. */
+const MAX_MESSAGES = 200
+const MAX_PARTS = 500
+
+const source = resourceId.nullable().default(null).describe('The message in the room that this is of, if it is of one.')
+
+const message = z.discriminatedUnion('role', [
+  z.strictObject({ role: z.literal('system'), source, content: several(textPart) }),
+  z.strictObject({ role: z.literal('user'), source, content: several(inputPart) }),
+  z.strictObject({ role: z.literal('assistant'), source, content: several(textPart) }),
+])
+
+/** What a browser sends that wants an answer of a model in a room: what it discloses, and the key for the answer. */
+export const roomQuestion = z
+  .strictObject({
+    id: resourceId,
+    model: request.shape.model,
+    messages: z
+      .array(message)
+      .min(1)
+      .max(MAX_MESSAGES, `must have at most ${MAX_MESSAGES} messages`)
+      .refine((messages) => messages.reduce((sum, { content }) => sum + content.length, 0) <= MAX_PARTS, {
+        error: `must have at most ${MAX_PARTS} parts`,
+      })
+      .describe('What the model is given in clear, which ends with a message of a user.'),
+    modelTools: request.shape.modelTools,
+    parameters: request.shape.parameters,
+    key: z
+      .string()
+      .regex(/^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/, { error: 'must be 32 bytes in base64' })
+      .describe('The AI key of the room. It is forgotten with the request, and stored nowhere.'),
+    keyEpoch: keyEpoch.default(0),
+    thread: resourceId.nullable().default(null).describe('The message that the answer replies to.'),
+    replaces: resourceId.nullable().default(null).describe('An earlier answer in the room, whose place it takes.'),
+  })
+  .refine(({ thread, replaces }) => thread === null || replaces === null, {
+    path: ['thread'],
+    error: 'is that of the answer which is replaced',
+  })
+export type RoomQuestion = z.output<typeof roomQuestion>
+
+export const requestOf = ({ model, messages, modelTools, parameters }: RoomQuestion): AiRequest => ({
+  model,
+  messages: messages.map(({ source: _, ...said }) => said),
+  tools: [],
+  ...(modelTools && { modelTools }),
+  parameters,
+})

@@ -1,0 +1,99 @@
+import type { EntityManager } from '@mikro-orm/postgresql'
+import { endDisclosure, replaceAnswer } from '../../../entities/rooms/room-disclosure.sql.ts'
+import type { DisclosureState } from '../../../entities/rooms/room-disclosure.ts'
+import { insertMessage } from '../../../entities/rooms/room-message.sql.ts'
+import type { Asking } from '../../ai/ask.ts'
+import type { MeteredCall } from '../../ai/metered-call.ts'
+import type { ChangeRecorder } from '../../core/change-recorder.ts'
+import { changing } from '../../core/changes.ts'
+import { type ErrorCode, Problem } from '../../core/problems.ts'
+import { runNamed } from '../../core/run-named.ts'
+import { unknown } from '../../verbs/lock.ts'
+import { assertKeyInUse } from '../key-epoch.ts'
+import { lockForWriter } from '../send-message.ts'
+import type { RoomQuestion } from './question.ts'
+import { sealAnswer } from './seal-answer.ts'
+
+/** Where an answer goes, and under which disclosure it is made. */
+interface AnswerTarget extends Omit<RoomQuestion, 'id' | 'key' | 'messages'> {
+  id: number
+  room: number
+  author: number
+}
+
+interface Making {
+  key: Buffer
+  call: MeteredCall
+}
+
+/** Waits for the answer and keeps it, encrypted; tells the room of its end in either case. Never throws. */
+export async function writeAnswer(ctx: Asking, target: AnswerTarget, { key, call }: Making): Promise<void> {
+  try {
+    const content = sealAnswer(key, await call.answer())
+    await changing(ctx, (em, changes) => keep(ctx, target, { em, changes, content }))
+  } catch (error) {
+    await fail(ctx, target, error).catch(() => {})
+  } finally {
+    key.fill(0)
+  }
+}
+
+interface Keeping {
+  em: EntityManager
+  changes: ChangeRecorder
+  content: string
+}
+
+/** The asker must still be one who may write, and the key one that may be used. */
+async function keep(ctx: Asking, target: AnswerTarget, { em, changes, content }: Keeping): Promise<void> {
+  const { id, room, keyEpoch, replaces } = target
+  assertKeyInUse(ctx, keyEpoch, await lockForWriter(ctx, em, room))
+  const at = { em, changes, content }
+  const message = replaces === null ? await insert(target, at) : await replace(target, Number(replaces), at)
+  const [ended] = await runNamed(em, endDisclosure, [id, 'completed', null, message])
+  if (!ended) throw new Problem('client_gone')
+  changes.add([`room:${room}`], 'updated', 'room-disclosures', id)
+}
+
+async function insert(target: AnswerTarget, { em, changes, content }: Keeping): Promise<number> {
+  const { room, author, keyEpoch, thread, model } = target
+  const reply = thread === null ? null : Number(thread)
+  const values = [room, author, content, keyEpoch, null, reply, model, metadataOf(target)]
+  const logged = await runNamed(em, insertMessage, values)
+  const [created] = logged
+  if (!created) throw new Problem('not_found', { issues: [unknown('room-messages', ['thread'])] })
+  changes.addLogged(logged)
+  return Number(created.subject)
+}
+
+async function replace(target: AnswerTarget, message: number, { em, changes, content }: Keeping): Promise<number> {
+  const { room, keyEpoch, model } = target
+  const [replaced] = await em.execute<{ id: number }[]>(replaceAnswer, [
+    content,
+    keyEpoch,
+    model,
+    metadataOf(target),
+    message,
+  ])
+  if (!replaced) throw new Problem('not_found', { issues: [unknown('room-messages', ['replaces'])] })
+  changes.add([`room:${room}`], 'updated', 'room-messages', message)
+  return message
+}
+
+const metadataOf = ({ modelTools, parameters }: AnswerTarget) =>
+  JSON.stringify({ tools: modelTools ?? null, params: parameters })
+
+/** One that was cancelled has ended already; what else ends the signal is the end of this process, or of the room. */
+async function fail(ctx: Asking, { id, room }: AnswerTarget, error: unknown): Promise<void> {
+  const code: ErrorCode = error instanceof Problem ? error.problem : 'internal'
+  const [state, told]: [DisclosureState, ErrorCode] =
+    code === 'client_gone' ? ['lost', 'unavailable'] : ['failed', code]
+  if (code === 'internal') {
+    const kind = error instanceof Error ? error.name : typeof error
+    ctx.services.log.error({ requestId: ctx.requestId, error: kind }, 'an answer in a room was not kept')
+  }
+  await changing(ctx, async (em, changes) => {
+    const [ended] = await runNamed(em, endDisclosure, [id, state, told, null])
+    if (ended) changes.add([`room:${room}`], 'updated', 'room-disclosures', id)
+  })
+}

@@ -1,0 +1,233 @@
+import { createHmac } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { answers, breaksOff, canary, neverEnds, refuses, stalls } from '../../kit/ai/provider.ts'
+import { clientOf } from '../../kit/json-api/client.ts'
+import {
+  ask,
+  disclosures,
+  ended,
+  KEY,
+  opened,
+  type RoomAiApp,
+  roomWithAi,
+  said,
+  startRoomAi,
+} from '../../kit/rooms/ai.ts'
+import { newPerson } from '../../kit/rooms/messages.ts'
+
+let app: RoomAiApp
+
+beforeAll(async () => {
+  app = await startRoomAi()
+})
+afterAll(() => app[Symbol.asyncDispose]())
+
+const room = async (...roles: ('admin' | 'editor' | 'viewer')[]) => {
+  app.provider.behave = answers('Good day.')
+  return roomWithAi(app, roles)
+}
+
+const usageOf = (room: string) =>
+  app.svc.rows('select context, outcome, model from usage_records where room_id = $1 order by id', [room])
+
+const messagesIn = async (by: ReturnType<typeof clientOf>, id: string) =>
+  (await by.get(`/rooms/${id}/messages?include=member`)).list
+
+describe('an answer in a room', () => {
+  test('is the AI user’s message, encrypted for the room, and another member opens it', async () => {
+    const { id, admin, viewer, send } = await room('editor', 'viewer')
+    const { one: message } = await send()
+    const text = 'Which opening is this?'
+
+    const { status, meta } = await ask(admin, id, '', {
+      messages: [
+        { role: 'system', content: [{ type: 'text', text: 'Be brief.' }] },
+        said(text, { source: message.id }),
+      ],
+      parameters: { temperature: 0.5 },
+    })
+
+    expect(status).toBe(200)
+    const disclosure = await ended(viewer, id)
+    expect(disclosure).toMatchObject({ id: meta['disclosure'], user: `${admin.id}`, state: 'completed', error: null })
+    const answer = (await viewer.get(`/room-messages/${disclosure.answer}?include=member`)).one
+    expect(answer.attributes).toMatchObject({
+      ...{ number: '2.000', model: 'mock-1', keyEpoch: 0 },
+      metadata: { tools: null, params: { temperature: 0.5 } },
+    })
+    expect(await opened(answer.attributes['content'])).toEqual({ text: 'Good day.' })
+    expect(app.provider.asked.at(-1)?.body.messages.map(({ content }) => content)).toEqual(['Be brief.', text])
+    const hash = createHmac('sha256', Buffer.from(KEY, 'base64')).update(text).digest('base64url')
+    expect(disclosure.parts).toEqual([
+      { role: 'system', message: null, kind: 'text', bytes: 9, hash: expect.stringMatching(/^[\w-]{43}$/) },
+      { role: 'user', message: message.id, kind: 'text', bytes: text.length, hash },
+    ])
+    await app.svc.services.usageLedger.flush()
+    expect(await usageOf(id)).toEqual([{ context: 'group', outcome: 'completed', model: 'mock-1' }])
+  })
+
+  test('comes in the thread that it replies to, and is told with its beginning and its end', async () => {
+    const { id, editor, send, changes } = await room('editor')
+    const { one: parent } = await send()
+    const { position } = await changes(editor)
+
+    await ask(editor, id, 'And now?', { thread: parent.id })
+
+    const { answer } = await ended(editor, id)
+    const { attributes } = (await editor.get(`/room-messages/${answer}`)).one
+    expect(attributes).toMatchObject({ number: '1.001' })
+    expect((await changes(editor, position)).changes.map(({ kind }) => kind)).toEqual([
+      'room-disclosures.created',
+      'room-messages.created',
+      'room-messages.updated',
+      'room-disclosures.updated',
+    ])
+  })
+
+  test('takes the place of an earlier one for who asked for that and for an administrator, and for nobody else', async () => {
+    const { id, admin, editor, send } = await room('editor')
+    await ask(admin, id, 'First')
+    const { answer } = await ended(admin, id)
+    const { one: own } = await send(editor)
+    app.provider.behave = answers('Better.')
+
+    expect((await ask(editor, id, 'Again', { replaces: answer })).status).toBe(403)
+    expect((await ask(editor, id, 'Again', { replaces: own.id })).status).toBe(404)
+    expect((await ask(admin, id, 'Again', { replaces: answer, thread: answer })).status).toBe(422)
+    expect((await ask(admin, id, 'Again', { replaces: answer })).status).toBe(200)
+
+    expect(await ended(admin, id)).toMatchObject({ state: 'completed', answer })
+    const { attributes } = (await admin.get(`/room-messages/${answer}`)).one
+    expect(await opened(attributes['content'])).toEqual({ text: 'Better.' })
+    expect(attributes['editedAt']).not.toBeNull()
+    expect(await messagesIn(admin, id)).toHaveLength(2)
+  })
+})
+
+describe('nobody asks in a room', () => {
+  test('as a viewer, a stranger or a guest; and nothing is asked, told or written down', async () => {
+    const { id, admin, viewer } = await room('viewer')
+    const stranger = await newPerson(app.svc as never)
+    await app.svc.rows("update access_tokens set abilities = abilities || '{ai}' where user_id = $1", [stranger.id])
+    const before = app.provider.asked.length
+
+    expect((await ask(viewer, id, 'Hello')).status).toBe(403)
+    expect((await ask(stranger, id, 'Hello')).status).toBe(404)
+    expect((await ask(clientOf(app.svc), id, 'Hello')).status).toBe(401)
+
+    expect((await stranger.get(`/rooms/${id}/actions/disclosures`)).status).toBe(404)
+    expect((await clientOf(app.svc).get(`/rooms/${id}/actions/disclosures`)).status).toBe(401)
+    expect(await disclosures(admin, id)).toEqual([])
+    expect(app.provider.asked).toHaveLength(before)
+  })
+
+  test.each([
+    ['a key that is too short', { key: Buffer.alloc(31).toString('base64') }, 422, '/key'],
+    ['a key that the room will get', { keyEpoch: 1 }, 422, '/keyEpoch'],
+    ['a model that is not there', { model: 'none' }, 422, '/model'],
+    ['a message to reply to that is not there', { thread: '999999' }, 404, '/thread'],
+    ['a message that is not there', { messages: [said('Hello', { source: '999999' })] }, 404, '/messages/0/source'],
+  ])('with %s', async (_, more, status, pointer) => {
+    const { id, admin } = await room()
+
+    const answer = await ask(admin, id, 'Hello', more)
+
+    expect([answer.status, answer.errors.map(({ source }) => source?.['pointer'])]).toEqual([status, [pointer]])
+    expect(await disclosures(admin, id)).toEqual([])
+  })
+
+  test('with a message of another room, or where the AI user is no member', async () => {
+    const [{ id, admin }, other] = [await room(), await room()]
+    const { one } = await other.send()
+
+    expect((await ask(admin, id, '', { messages: [said('Hello', { source: one.id })] })).status).toBe(404)
+    await app.svc.rows("update room_members set state = 'removed' where room_id = $1 and user_id = 1", [id])
+    expect((await ask(admin, id, 'Hello')).status).toBe(409)
+  })
+
+  test('by a program, unless the settings allow it', async () => {
+    await using closed = await startRoomAi({ ALLOW_EXTERNAL_APPS_GROUPS_AI: 'false' })
+    const { id, admin } = await roomWithAi(closed)
+
+    const answer = await ask(admin, id, 'Hello')
+
+    expect([answer.status, answer.errors[0]?.code]).toEqual([403, 'ai_in_rooms_off'])
+  })
+})
+
+describe('an answer that fails', () => {
+  test.each([
+    ['because the provider refuses', refuses(400)],
+    ['in its middle', breaksOff('reset')],
+  ])('%s is told as ended, kept nowhere and recorded once', async (_, behave) => {
+    const { id, admin } = await room()
+    app.provider.behave = behave
+
+    expect((await ask(admin, id, 'Hello')).status).toBe(200)
+
+    expect(await ended(admin, id)).toMatchObject({ state: 'failed', error: 'provider_failed', answer: null })
+    expect(await messagesIn(admin, id)).toEqual([])
+    await app.svc.services.usageLedger.flush()
+    expect(await usageOf(id)).toEqual([{ context: 'group', outcome: 'failed', model: 'mock-1' }])
+    expect(app.svc.log.join('')).not.toContain(canary)
+  })
+
+  test('because its asker may not write any more is not kept', async () => {
+    const { id, admin, editor } = await room('editor')
+    app.provider.behave = async (asked, response) => {
+      await app.svc.rows("update room_members set role = 'viewer' where room_id = $1 and user_id = $2", [id, editor.id])
+      await answers('Good day.')(asked, response)
+    }
+
+    await ask(editor, id, 'Hello')
+
+    expect(await ended(admin, id)).toMatchObject({ state: 'failed', error: 'not_permitted', answer: null })
+  })
+})
+
+describe('an answer under way', () => {
+  test.each([
+    ['who asked for it', 'editor', neverEnds],
+    ['who administers the room', 'admin', stalls],
+  ] as const)('is cancelled by %s', async (_, who, behave) => {
+    const there = await room('editor')
+    app.provider.behave = behave
+    const { meta } = await ask(there.editor, there.id, 'Hello')
+    const asked = app.provider.asked.length
+    await expect.poll(() => app.provider.asked.length).toBeGreaterThanOrEqual(asked)
+
+    const body = { disclosure: meta['disclosure'] }
+    expect((await there[who].post(`${there.path}/cancel-answer`, body)).status).toBe(200)
+
+    expect(await ended(there.admin, there.id)).toMatchObject({ state: 'cancelled', error: null, answer: null })
+    await expect.poll(() => usageOf(there.id)).toEqual([{ context: 'group', outcome: 'aborted', model: 'mock-1' }])
+    expect((await there[who].post(`${there.path}/cancel-answer`, body)).status).toBe(200)
+  })
+
+  test('is cancelled by nobody else, and ends with its room', async () => {
+    const { id, path, admin, editor, viewer } = await room('editor', 'viewer')
+    app.provider.behave = stalls
+    const { meta } = await ask(editor, id, 'Hello')
+    const stranger = await newPerson(app.svc as never)
+    await app.svc.rows("update access_tokens set abilities = '{ai,read,write}' where user_id = $1", [stranger.id])
+
+    expect((await viewer.post(`${path}/cancel-answer`, { disclosure: meta['disclosure'] })).status).toBe(403)
+    expect((await stranger.post(`${path}/cancel-answer`, { disclosure: meta['disclosure'] })).status).toBe(404)
+    expect((await admin.post(`${path}/cancel-answer`, { disclosure: '999999' })).status).toBe(404)
+    expect((await disclosures(admin, id))[0]?.state).toBe('answering')
+
+    expect((await admin.delete(`/rooms/${id}`)).status).toBe(200)
+    expect(await app.svc.rows('select from room_disclosures where room_id = $1', [id])).toEqual([])
+  })
+
+  test('counts for a person: a fifth at the same time is refused', async () => {
+    const { id, admin, path } = await room()
+    app.provider.behave = stalls
+    const asked = []
+    for (let n = 0; n < 5; n++) asked.push(await ask(admin, id, 'Hello'))
+
+    expect(asked.map(({ status }) => status)).toEqual([200, 200, 200, 200, 429])
+    for (const { meta } of asked.slice(0, 4))
+      await admin.post(`${path}/cancel-answer`, { disclosure: meta['disclosure'] })
+  })
+})
