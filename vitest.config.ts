@@ -13,6 +13,9 @@ const soak = [
   'test/json-api/openapi/answers.test.ts',
 ]
 
+/** Tests that are too long for `npm test`, and run in the soak alone. */
+const soakOnly = ['test/process/image.test.ts']
+
 /** What another PostgreSQL or Valkey can break, run on those of Debian: statements, rights, limits, and the process around them. */
 const onDebian = [
   'test/{identity,catalogue,rooms,apps}/**/*.test.ts',
@@ -32,8 +35,8 @@ const report = process.env['TEST_REPORT']
 
 export default defineConfig(({ mode }) => ({
   test: {
-    include: mode === 'soak' ? soak : isDebian ? onDebian : ['test/**/*.test.ts'],
-    exclude: [...configDefaults.exclude, ...(isDebian ? notOnDebian : [])],
+    include: mode === 'soak' ? [...soak, ...soakOnly] : isDebian ? onDebian : ['test/**/*.test.ts'],
+    exclude: [...configDefaults.exclude, ...(isDebian ? notOnDebian : []), ...(mode === 'soak' ? [] : soakOnly)],
     provide: { soak: mode === 'soak' },
     ...(report && { reporters: ['default', 'json'], outputFile: { json: report } }),
     globalSetup: ['test/kit/global-setup.ts'],
