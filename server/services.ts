@@ -15,6 +15,7 @@ import type { CredentialWatch } from '../routers/ports/credential-watch.ts'
 import type { Places } from '../routers/ports/places.ts'
 import type { Vault } from '../routers/ports/vault.ts'
 import { createCatalogue } from '../routers/resource/catalogue.ts'
+import { promptFiles } from '../routers/rooms/attachments/prompt-files.ts'
 import { letGoOfAttachments } from '../routers/rooms/attachments/remove.ts'
 import { letGoOfRooms } from '../routers/rooms/erase-member.ts'
 import { noteProfile } from '../routers/rooms/note-profile.ts'
@@ -102,7 +103,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
     jobQueue,
     textExtractor: texts.extractor,
     ...{ vault, connectRequests: createConnectRequests(appKey) },
-    ...storesOf(env, vault, blobs),
+    ...storesOf(env, { sql, vault, blobs }),
     ...healthOf(env, { sql, kv: keyValue.kv, blobs }, temporaryDir),
     extensions: extend(hooks, await loadExtensions(env.EXTENSIONS), log),
     resources: createCatalogue(resources, em.getMetadata()),
@@ -141,16 +142,19 @@ function outboundOf(env: Env, vault: Vault, settings: Settings) {
   return { models, toolServers, webReader, close }
 }
 
-const storesOf = (
-  env: Env,
-  vault: Vault,
-  blobs: Blobs,
-): Pick<Services, 'storage' | 'files' | 'uploads' | 'aiBytes'> => ({
-  storage: sealedStorage(vault, createStorage(blobs)),
-  files: createFileStore(vault, blobs),
-  uploads: new Slots({ perKey: env.UPLOADS_PER_PERSON, inAll: env.UPLOADS_AT_ONCE }),
-  aiBytes: new Slots({ perKey: env.AI_BYTES_PER_PERSON, inAll: env.AI_BYTES_AT_ONCE }),
-})
+type StoreParts = Pick<Services, 'sql' | 'vault'> & { blobs: Blobs }
+type Stores = Pick<Services, 'storage' | 'files' | 'promptFiles' | 'uploads' | 'aiBytes'>
+
+function storesOf(env: Env, { sql, vault, blobs }: StoreParts): Stores {
+  const files = createFileStore(vault, blobs)
+  return {
+    storage: sealedStorage(vault, createStorage(blobs)),
+    files,
+    promptFiles: promptFiles({ sql, vault, files }),
+    uploads: new Slots({ perKey: env.UPLOADS_PER_PERSON, inAll: env.UPLOADS_AT_ONCE }),
+    aiBytes: new Slots({ perKey: env.AI_BYTES_PER_PERSON, inAll: env.AI_BYTES_AT_ONCE }),
+  }
+}
 
 /** Our own host is never asked: it would answer to us what it keeps from others. */
 const openWebReader = ({ BRAND, LINK_PREVIEW_PORTS, LINK_PREVIEW_NETWORKS }: Env, { baseUrl, version }: Settings) =>
@@ -228,6 +232,7 @@ function settingsOf(env: Env, appKey: string): Settings {
     tools: { approvalTimeout: env.AI_TOOL_APPROVAL_TIMEOUT, statusCheckEvery: env.AI_STATUS_CHECK_EVERY },
     sessionLifetime: env.SESSION_LIFETIME,
     maxOutputTokens: env.LIMITS_MAX_OUTPUT_TOKENS,
+    maxPromptFiles: env.AI_MAX_FILES,
     defaultLocale: env.APP_LOCALE,
     syncLog: env.SYNC_LOG,
     messageSize: env.ROOM_MESSAGE_MAX_SIZE,

@@ -1,6 +1,6 @@
 import { compile, type ParameterBinder } from '../sql/scope.ts'
 import { statement } from '../sql/statement.ts'
-import { attachmentIdentifier, visibleAttachments } from './attachment.ts'
+import { attachmentIdentifier, type TextFailure, type textStates, visibleAttachments } from './attachment.ts'
 
 /** What is needed to send the bytes of a file. */
 export interface FileOfAttachment {
@@ -28,6 +28,23 @@ export const MIN_COUNTED_BYTES = 4096
 /** Values: the person's id. How many files and bytes they keep, and how many of their files are still to be read. */
 export const sumFilesOf = `select coalesce(sum(greatest(bytes, ${MIN_COUNTED_BYTES})), 0)::float8 as bytes, count(*)::int as files,
     count(*) filter (where text_state = 'pending')::int as pending from attachments where uploader_id = ?`
+
+/** What the prompt of a model needs to know of a file. */
+export interface FileForPrompt extends FileOfAttachment {
+  id: number
+  clientEncrypted: boolean
+  textState: (typeof textStates)[number]
+  textFailure: TextFailure | null
+}
+
+/** Files of attachments that the viewer sees, by their ids and their names in the file store. */
+export const filesForPrompt = compile<FileForPrompt>(
+  { unrestricted: false, plannedOnce: true },
+  (sql) => `select a.id, a.uuid, a.name, a.mime, a.bytes, a.sealed_key as "sealedKey",
+      a.client_encrypted as "clientEncrypted", a.text_state as "textState", a.text_failure as "textFailure"
+    from attachments a where ${visibleAttachments('a', sql)}
+      and (a.id = any(${sql.param('ids')}) or a.uuid = any(${sql.valueOf('uuids')('text[]')}::uuid[]))`,
+)
 
 /**
  * Values: the message's id, its room's, the uploader's, and the ids of attachments. Of those, only the uploader's own that

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { fewIssues, issuesOf } from '../../routers/core/issues.ts'
-import { type ErrorCode, Problem } from '../../routers/core/problems.ts'
+import { type ErrorCode, type Issue, Problem } from '../../routers/core/problems.ts'
 import { type Failure, failureOf } from '../http/failure.ts'
 import { phraseOf } from '../http/validation-messages.ts'
 import { type ParameterNames, parameterAt } from './parameter-names.ts'
@@ -41,12 +41,14 @@ function invalid({ error, message }: Failure, names: ParameterNames): OpenAiErro
     message: told.join(' ') || message,
     type: 'invalid_request_error',
     param: first?.param ?? null,
-    code: first ? codeOf(first.issue.path, error) : null,
+    code: first ? codeOf(first.issue, error) : null,
   }
 }
 
-const codeOf = (path: readonly (string | number)[], error: unknown): string =>
-  error instanceof Problem && path[0] === 'model' ? 'model_not_found' : 'invalid_value'
+function codeOf({ path, reason }: Issue, error: unknown): string {
+  if (reason === 'too_long') return 'context_length_exceeded'
+  return error instanceof Problem && path[0] === 'model' ? 'model_not_found' : 'invalid_value'
+}
 
 /** Clients expect 400 for what the other faces answer with 422, and 404 for a model. */
 const statusOf = ({ status }: Failure, { code }: OpenAiError) =>

@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { Problem } from '../../routers/core/problems.ts'
 import type { FilePart } from '../../routers/ports/messages.ts'
 
@@ -9,7 +10,7 @@ const DATA_URL = 'must be a data: URL with base64, as nothing is fetched from el
 export const imageOf = (url: string, path: Path): FilePart => filePart(url, path)
 
 /** A document as bytes. */
-export const fileOf = (data: string, name: string | null | undefined, path: Path): FilePart => ({
+const fileOf = (data: string, name: string | null | undefined, path: Path): FilePart => ({
   ...filePart(data, path),
   ...(name && { name }),
 })
@@ -19,4 +20,39 @@ function filePart(url: string, path: Path): FilePart {
   const [head, mime] = /^data:([\w.+-]+\/[\w.+-]+)(?:;[\w=.-]+)*;base64,/i.exec(url.slice(0, 300)) ?? []
   if (!head || !mime) throw new Problem('invalid', { issues: [{ path, message: DATA_URL }] })
   return { type: 'file', mime: mime.toLowerCase(), data: url.slice(head.length) }
+}
+
+/** A file that the caller has uploaded before, by the id or uuid of its attachment. */
+const attachmentOf = (id: string) => ({ type: 'attachment' as const, id })
+
+/** What a request has of a file. */
+export const sentFile = {
+  file_data: z.string().nullish(),
+  file_id: z.string().nullish(),
+  filename: z.string().nullish(),
+}
+
+interface SentFile {
+  file_data?: string | null | undefined
+  file_id?: string | null | undefined
+  filename?: string | null | undefined
+}
+
+interface SentImage {
+  image_url?: string | null | undefined
+  file_id?: string | null | undefined
+}
+
+/** A file by its bytes or its id, of which there must be one. */
+export function fileOrAttachment({ file_data: data, file_id: id, filename }: SentFile, path: Path) {
+  if (data != null && id == null) return fileOf(data, filename, [...path, 'file_data'])
+  if (id != null && data == null) return attachmentOf(id)
+  throw new Problem('invalid', { issues: [{ path, message: 'must have either file_data or file_id' }] })
+}
+
+/** An image by its bytes or its id. */
+export function imageOrAttachment({ image_url: url, file_id: id }: SentImage, path: Path) {
+  if (url != null && id == null) return imageOf(url, [...path, 'image_url'])
+  if (id != null && url == null) return attachmentOf(id)
+  throw new Problem('invalid', { issues: [{ path, message: 'must have either image_url or file_id' }] })
 }

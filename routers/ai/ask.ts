@@ -8,12 +8,14 @@ import { consumeRateLimit } from '../core/rate-limit.ts'
 import { about, router, userWith } from '../core/trpc.ts'
 import type { Message } from '../ports/messages.ts'
 import type { CallableModel, ModelCall } from '../ports/models.ts'
+import { viewerOf } from '../verbs/viewer.ts'
 import { streamParts, textAnswer, textOf, wholeAnswer } from './answer.ts'
 import { Approvals, answerApproval, approvalAnswer } from './approvals.ts'
 import { callSignal } from './call-signal.ts'
 import { holdFor, maxOutputOf } from './hold.ts'
 import { MeteredCall } from './metered-call.ts'
-import { problemsOf } from './request/checks.ts'
+import { Attachments } from './request/attached.ts'
+import { problemsOf, tooMuchInput } from './request/checks.ts'
 import { inputTokensOf } from './request/input-tokens.ts'
 import { ofQuestion, question, requestOf, withAllProblems } from './request/question.ts'
 import { selectedTools } from './request/references.ts'
@@ -22,23 +24,45 @@ import { toolsOf } from './tools.ts'
 
 export type Asking = Context & { caller: Extract<Caller, { type: 'user' }> }
 
-interface Telling {
-  approvals: Approvals
+type Told = (issue: Issue) => Issue
+
+interface Asked {
+  asked: AiRequest
+  model: CallableModel
+  attachments: Attachments
   /** What is wrong, by the names of the caller's own request. */
-  told(issue: Issue): Issue
+  told: Told
 }
 
 /** A model the caller may use, asked a question it can take. */
-async function callOf(ctx: Asking, asked: AiRequest, { approvals, told }: Telling): Promise<ModelCall> {
-  const { model: modelId, tools: callerTools, modelTools: _, system, ...rest } = asked
-  const [model] = await ctx.services.sql(findCallableModel, [modelId, ctx.usage])
-  const issues = problemsOf(asked, model)
+async function checked(ctx: Asking, asked: AiRequest, told: Told): Promise<Asked> {
+  const { promptFiles: files, settings, sql } = ctx.services
+  const [model] = await sql(findCallableModel, [asked.model, ctx.usage])
+  const attachments = new Attachments(
+    { files, viewer: viewerOf(ctx), maxBytes: settings.maxPromptFiles },
+    asked.messages,
+  )
+  const issues = [...problemsOf(asked, model), ...(model ? await attachments.find(model) : [])]
   if (!model || issues.length > 0) throw new Problem('invalid', { issues: issues.map(told) })
-  const inputTokens = inputTokensOf(asked)
+  return { asked, model, attachments, told }
+}
+
+/** The call with what is in the attachments, which `held` counts as long as it lasts. */
+async function callOf(
+  ctx: Asking,
+  { asked, model, attachments, told }: Asked,
+  approvals: Approvals,
+  held: DisposableStack,
+): Promise<ModelCall> {
+  const { model: _, tools: callerTools, modelTools: __, system, ...rest } = asked
+  const { person } = ctx.caller
+  const said = await attachments.read((bytes) => held.use(ctx.services.aiBytes.take(`${person.id}`, bytes)))
+  const inputTokens = inputTokensOf({ ...asked, messages: said })
+  const issues = tooMuchInput(inputTokens, model)
+  if (issues.length > 0) throw new Problem('invalid', { issues: issues.map(told) })
   const tools = ownTools(ctx, { model, asked, approvals })
-  const messages: Message[] = [...(system ? [{ role: 'system' as const, content: system }] : []), ...asked.messages]
-  const by = { userId: ctx.caller.person.id, signal: callSignal(ctx) }
-  return { ...rest, ...by, model, messages, inputTokens, tools, callerTools }
+  const messages: Message[] = [...(system ? [{ role: 'system' as const, content: system }] : []), ...said]
+  return { ...rest, userId: person.id, signal: callSignal(ctx), model, messages, inputTokens, tools, callerTools }
 }
 
 /** Each token and each person has an allowance a minute. */
@@ -51,7 +75,7 @@ async function consumeAiQuota(ctx: Context): Promise<void> {
 }
 
 interface BeginOptions {
-  told?: Telling['told']
+  told?: Told
   /** Where the answer goes to a room, whose limits hold, too. */
   room?: number
 }
@@ -63,13 +87,15 @@ export async function begin(
   { told = (issue) => issue, room }: BeginOptions = {},
 ): Promise<MeteredCall> {
   const approvals = new Approvals(ctx, ctx.caller.person.id)
-  const call = await callOf(ctx, asked, { approvals, told })
+  const question = await checked(ctx, asked, told)
   await consumeAiQuota(ctx)
+  using held = new DisposableStack()
+  const call = await callOf(ctx, question, approvals, held)
   const hold = await holdFor(ctx, call, room)
   const bound = hold.held.tokens !== null && {
     maxOutputTokens: maxOutputOf(call, ctx.services.settings.maxOutputTokens),
   }
-  return new MeteredCall(ctx, { hold, call: { ...call, ...bound }, approvals })
+  return new MeteredCall(ctx, { hold, call: { ...call, ...bound }, approvals, held: held.move() })
 }
 
 const asking = userWith('ai').meta(takes('AI request')).use(withAllProblems).input(question)

@@ -20,12 +20,21 @@ const TOTAL_MS = 300_000
 /** How long after the end of its time a call waits for a reader who has not taken what was sent. */
 const HANG_UP_AFTER_MS = 1000
 
+interface MeteredCallOptions {
+  hold: Hold
+  call: ModelCall
+  approvals: Approvals
+  /** Let go of when the call is over. */
+  held: Disposable
+}
+
 /** One call of a model, which leaves exactly one usage record, however it ends. */
 export class MeteredCall {
   readonly #ctx: MeteredContext
   readonly #hold: Hold
   readonly #call: ModelCall
   readonly #approvals: Approvals
+  readonly #held: Disposable
   readonly #started = performance.now()
   readonly #meter: HeldMeter
   /** Whether a part was handed out and the next one not asked for. */
@@ -33,11 +42,12 @@ export class MeteredCall {
   #isCut = false
   #isRecorded = false
 
-  constructor(ctx: MeteredContext, { hold, call, approvals }: { hold: Hold; call: ModelCall; approvals: Approvals }) {
+  constructor(ctx: MeteredContext, { hold, call, approvals, held }: MeteredCallOptions) {
     this.#ctx = ctx
     this.#hold = hold
     this.#call = call
     this.#approvals = approvals
+    this.#held = held
     const { services } = ctx
     this.#meter = new HeldMeter({
       hold,
@@ -175,6 +185,7 @@ export class MeteredCall {
   #record(outcome: Outcome): void {
     if (this.#isRecorded) return
     this.#isRecorded = true
+    this.#held[Symbol.dispose]()
     const { tokens, cost } = this.#meter
     this.#ctx.services.usageLedger.settle(this.#hold, {
       inputTokens: tokens.input,

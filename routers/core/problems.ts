@@ -69,6 +69,7 @@ const errorKinds = {
   limit_reached: ['TOO_MANY_REQUESTS', 'A usage limit is reached.'],
   limit_held: ['TOO_MANY_REQUESTS', 'Calls under way hold what is left of a usage limit. Try again in a moment.'],
   announcement_pending: ['FORBIDDEN', 'An announcement must be accepted first.'],
+  attachment_pending: ['CONFLICT', 'The text of an attachment is still being read. Try again in a moment.'],
   provider_failed: ['INTERNAL_SERVER_ERROR', 'The AI provider did not answer. Try again later.'],
   client_gone: ['CLIENT_CLOSED_REQUEST', 'The client went away.'],
   busy: ['SERVICE_UNAVAILABLE', 'The service is busy. Try again in a moment.'],
@@ -101,6 +102,8 @@ export const MAX_ISSUES = 20
 export interface Issue {
   path: readonly (string | number)[]
   message: string
+  /** What is wrong in a word, where programs act on it. */
+  reason?: 'too_long'
 }
 
 interface ProblemOptions {

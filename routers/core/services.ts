@@ -17,6 +17,7 @@ import type { Log } from '../ports/log.ts'
 import type { LoginSources, LoginThrottle } from '../ports/login.ts'
 import type { ModelConfig } from '../ports/model-config.ts'
 import type { ModelGateway } from '../ports/models.ts'
+import type { PromptFiles } from '../ports/prompt-files.ts'
 import type { RateLimiter } from '../ports/rate-limiter.ts'
 import type { RoomAnswers } from '../ports/room-answers.ts'
 import type { RoomDirectory } from '../ports/room-directory.ts'
@@ -68,6 +69,7 @@ export interface Services {
   connectRequests: ConnectRequests
   storage: Storage
   files: FileStore
+  promptFiles: PromptFiles
   /** Counts the uploads of this process. */
   uploads: Slots
   /** Counts the bytes of AI requests under way in this process, by person. */

@@ -20,6 +20,8 @@ export interface Settings {
   sessionLifetime: number
   /** What an answer is held for at most, in tokens, where its model says nothing less. */
   maxOutputTokens: number
+  /** Of all files of an AI request together, in bytes. */
+  maxPromptFiles: number
   defaultLocale: string
   /** Whether the answer of a mutation tells the positions that it wrote to the change log. */
   syncLog: boolean

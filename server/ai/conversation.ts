@@ -9,6 +9,7 @@ import type {
 import { z } from 'zod'
 import { BYTES_A_TOKEN } from '../../routers/catalogue/pricing.ts'
 import type { CallerTool, FunctionTool, ModelCall, ToolChoice } from '../../routers/ports/models.ts'
+import { withoutMarks } from './meta-blocks.ts'
 import { type CallOptions, callOptions } from './parameters.ts'
 import { parsed, promptOf } from './prompt.ts'
 import type { Said } from './said.ts'
@@ -78,7 +79,7 @@ export class Conversation {
     const given = tool.input.safeParse(parsed(input))
     if (!given.success) return result({ type: 'error-text', value: z.prettifyError(given.error) })
     try {
-      return result({ type: 'json', value: JSON.parse(JSON.stringify((await tool.run(given.data, signal)) ?? null)) })
+      return result({ type: 'json', value: jsonOf(await tool.run(given.data, signal)) })
     } catch {
       return result({ type: 'error-text', value: 'The tool failed.' })
     }
@@ -91,6 +92,9 @@ const unlessEnded = <T>(work: Promise<T>, signal: AbortSignal): Promise<T> =>
     signal.addEventListener('abort', () => reject(signal.reason), { once: true })
     work.then(resolve, reject)
   })
+
+/** What a tool returned, which may quote anybody. */
+const jsonOf = (result: unknown) => JSON.parse(withoutMarks(JSON.stringify(result ?? null)))
 
 type Schema = LanguageModelV4FunctionTool['inputSchema']
 

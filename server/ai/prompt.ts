@@ -1,5 +1,6 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt, LanguageModelV4ToolResultPart } from '@ai-sdk/provider'
-import type { AssistantPart, FilePart, InputPart, Message, ToolResult } from '../../routers/ports/messages.ts'
+import type { AssistantPart, FilePart, InputPart, Message, TextPart, ToolResult } from '../../routers/ports/messages.ts'
+import { inlined, preamble, withoutMarks } from './meta-blocks.ts'
 import { optionsOf } from './signatures.ts'
 
 /** A conversation in the terms of the AI SDK: instructions first, and no role twice in a row, as some providers have it. */
@@ -11,7 +12,14 @@ export function promptOf(messages: readonly Message[]): LanguageModelV4Prompt {
     if (last?.role === message.role) turns[turns.length - 1] = merged(last, message)
     else turns.push(message)
   }
-  return turns.map(asPrompt)
+  const prompt = turns.map(asPrompt)
+  return hasBlocks(messages) ? explained(prompt) : prompt
+}
+
+/** The prompt with a word about blocks before everything else. */
+function explained([first, ...rest]: LanguageModelV4Prompt): LanguageModelV4Prompt {
+  if (first?.role === 'system') return [{ ...first, content: `${preamble}\n\n${first.content}` }, ...rest]
+  return [{ role: 'system', content: preamble }, ...(first ? [first] : []), ...rest]
 }
 
 type Part = Message['content'][number]
@@ -29,7 +37,7 @@ function merged({ role, content }: Message, { content: more }: Message): Message
 function asPrompt(message: Message): LanguageModelV4Message {
   switch (message.role) {
     case 'system':
-      return { role: 'system', content: message.content.map(({ text }) => text).join('\n\n') }
+      return { role: 'system', content: withoutMarks(message.content.map(({ text }) => text).join('\n\n')) }
     case 'user':
       return { role: 'user', content: message.content.map(asInput) }
     case 'assistant':
@@ -39,12 +47,24 @@ function asPrompt(message: Message): LanguageModelV4Message {
   }
 }
 
-const asInput = (part: InputPart) => (part.type === 'text' ? part : asFile(part))
+const asInput = (part: InputPart) => (part.type === 'text' ? unmarked(part) : asFile(part))
+
+const unmarked = ({ text }: TextPart) => ({ type: 'text' as const, text: withoutMarks(text) })
+
+const isInlined = (mime: string) => !mime.startsWith('image/') && mime !== 'application/pdf'
+
+/** Whether the text of a file is written into a message. */
+const hasBlocks = (messages: readonly Message[]): boolean =>
+  messages.some(({ content }) =>
+    content
+      .flatMap((part: Part): readonly Part[] => (part.type === 'tool-result' ? part.content : [part]))
+      .some((part) => part.type === 'file' && isInlined(part.mime)),
+  )
 
 /** A document that is text is read as such by every model. */
 function asFile({ mime, data, name }: FilePart) {
-  if (!mime.startsWith('image/') && mime !== 'application/pdf')
-    return { type: 'text' as const, text: fenced(data, name) }
+  if (isInlined(mime))
+    return { type: 'text' as const, text: inlined(Buffer.from(data, 'base64').toString(), mime, name) }
   return {
     type: 'file' as const,
     mediaType: mime,
@@ -53,16 +73,8 @@ function asFile({ mime, data, name }: FilePart) {
   }
 }
 
-/** The fence is longer than any in the text, so that the text cannot end it. */
-function fenced(data: string, name = ''): string {
-  const text = Buffer.from(data, 'base64').toString()
-  const longest = Math.max(2, ...(text.match(/`{3,}/g) ?? []).map(({ length }) => length))
-  const fence = '`'.repeat(longest + 1)
-  return `${fence}${name.replaceAll(/[`\s]+/g, ' ').trim()}\n${text}\n${fence}`
-}
-
 function asSaid(part: AssistantPart) {
-  if (part.type === 'text') return part
+  if (part.type === 'text') return unmarked(part)
   const providerOptions = optionsOf(part.signature)
   if (part.type === 'reasoning') return { type: 'reasoning' as const, text: part.text, providerOptions }
   const { id: toolCallId, name: toolName, input } = part
@@ -70,7 +82,7 @@ function asSaid(part: AssistantPart) {
 }
 
 function asResult({ id, name, content, isError }: ToolResult): LanguageModelV4ToolResultPart {
-  const texts = content.flatMap((part) => (part.type === 'text' ? part.text : []))
+  const texts = content.flatMap((part) => (part.type === 'text' ? withoutMarks(part.text) : []))
   const output: LanguageModelV4ToolResultPart['output'] =
     texts.length < content.length
       ? { type: 'content', value: content.map(asInput) }

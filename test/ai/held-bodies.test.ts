@@ -8,7 +8,7 @@ const MAX = 40_000
 type App = Awaited<ReturnType<typeof startWith>>
 let app: App
 beforeAll(async () => {
-  const bounds = { AI_BYTES_PER_PERSON: `${2 * MAX}`, AI_BYTES_AT_ONCE: `${3 * MAX}` }
+  const bounds = { AI_MAX_FILES: `${MAX}`, AI_BYTES_PER_PERSON: `${2 * MAX}`, AI_BYTES_AT_ONCE: `${3 * MAX}` }
   app = await startWith(answers('Good.'), {}, { AI_MAX_BODY: `${MAX}`, AI_MAX_BODY_WITH_FILES: `${MAX}`, ...bounds })
 })
 afterAll(() => app[Symbol.asyncDispose]())

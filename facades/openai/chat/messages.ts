@@ -1,6 +1,10 @@
 import { z } from 'zod'
-import type { AssistantPart, InputPart, Message, ToolCall } from '../../../routers/ports/messages.ts'
-import { fileOf, imageOf } from '../files.ts'
+import type { Api } from '../../../routers/index.ts'
+import type { AssistantPart, ToolCall } from '../../../routers/ports/messages.ts'
+import { fileOrAttachment, imageOf, sentFile } from '../files.ts'
+
+export type AskedMessage = Parameters<Api['ai']['complete']>[0]['messages'][number]
+export type AskedPart = Extract<AskedMessage, { role: 'user' }>['content'][number]
 
 const nothing = z.null().optional()
 
@@ -20,7 +24,7 @@ const inputPart = z.discriminatedUnion('type', [
   }),
   z.strictObject({
     type: z.literal('file'),
-    file: z.strictObject({ file_data: z.string(), filename: z.string().nullish() }),
+    file: z.strictObject(sentFile),
   }),
 ])
 type InputPartOnWire = z.output<typeof inputPart>
@@ -54,13 +58,13 @@ export const message = z.discriminatedUnion('role', [
 type MessageOnWire = z.output<typeof message>
 
 /** The conversation in the terms of the service: a message of each stays one, so that problems name the right one. */
-export function messagesOf(messages: readonly MessageOnWire[]): Message[] {
+export function messagesOf(messages: readonly MessageOnWire[]): AskedMessage[] {
   const calls = messages.flatMap((message) => (message.role === 'assistant' ? (message.tool_calls ?? []) : []))
   const names = new Map(calls.map(({ id, function: { name } }) => [id, name]))
   return messages.map((message, at) => messageOf(message, at, names))
 }
 
-function messageOf(message: MessageOnWire, at: number, names: ReadonlyMap<string, string>): Message {
+function messageOf(message: MessageOnWire, at: number, names: ReadonlyMap<string, string>): AskedMessage {
   switch (message.role) {
     case 'user':
       return { role: 'user', content: inputOf(message.content, at) }
@@ -76,12 +80,12 @@ function messageOf(message: MessageOnWire, at: number, names: ReadonlyMap<string
   }
 }
 
-const inputOf = (content: InputPartOnWire[], at: number): InputPart[] =>
+const inputOf = (content: InputPartOnWire[], at: number): AskedPart[] =>
   content.map((part, index) => {
     const path = ['messages', at, 'content', index]
     if (part.type === 'text') return part
     if (part.type === 'image_url') return imageOf(part.image_url.url, [...path, 'image_url', 'url'])
-    return fileOf(part.file.file_data, part.file.filename, [...path, 'file', 'file_data'])
+    return fileOrAttachment(part.file, [...path, 'file'])
   })
 
 function saidIn(message: Extract<MessageOnWire, { role: 'assistant' }>): AssistantPart[] {

@@ -1,15 +1,21 @@
 import { z } from 'zod'
-import type { AssistantPart, InputPart, Message } from '../../../routers/ports/messages.ts'
+import type { AssistantPart } from '../../../routers/ports/messages.ts'
+import type { AskedMessage, AskedPart } from '../chat/messages.ts'
+import { fileOrAttachment, imageOrAttachment, sentFile } from '../files.ts'
 import { only } from '../../ai/parameters.ts'
-import { fileOf, imageOf } from '../files.ts'
 
 /** What a client sends back of an item that it was answered with, and which says nothing to the model. */
 const known = { id: z.string().nullish(), status: z.string().nullish() }
 
 const part = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('input_text'), text: z.string() }),
-  z.strictObject({ type: z.literal('input_image'), image_url: z.string(), detail: only('auto') }),
-  z.strictObject({ type: z.literal('input_file'), file_data: z.string(), filename: z.string().nullish() }),
+  z.strictObject({
+    type: z.literal('input_image'),
+    image_url: z.string().nullish(),
+    file_id: z.string().nullish(),
+    detail: only('auto'),
+  }),
+  z.strictObject({ type: z.literal('input_file'), ...sentFile }),
   z.strictObject({
     type: z.literal('output_text'),
     text: z.string(),
@@ -60,12 +66,12 @@ export const item = z.preprocess(
 )
 
 /** Each item is one message, so that problems name the right one. */
-export function messagesOf(input: readonly Item[]): Message[] {
+export function messagesOf(input: readonly Item[]): AskedMessage[] {
   const names = new Map(input.flatMap((one) => (one.type === 'function_call' ? [[one.call_id, one.name]] : [])))
   return input.map((one, at) => messageOf(one, at, names))
 }
 
-function messageOf(one: Item, at: number, names: ReadonlyMap<string, string>): Message {
+function messageOf(one: Item, at: number, names: ReadonlyMap<string, string>): AskedMessage {
   switch (one.type) {
     case 'message':
       return saidIn(one, at)
@@ -78,13 +84,14 @@ function messageOf(one: Item, at: number, names: ReadonlyMap<string, string>): M
       }
     case 'function_call_output': {
       const content = inputOf(one.output, ['input', at, 'output'])
+      // An attachment in a result is refused further in.
       const name = names.get(one.call_id) ?? 'unknown'
-      return { role: 'tool', content: [{ type: 'tool-result', id: one.call_id, name, content }] }
+      return { role: 'tool', content: [{ type: 'tool-result', id: one.call_id, name, content: content as never }] }
     }
   }
 }
 
-function saidIn({ role, content }: Extract<Item, { type: 'message' }>, at: number): Message {
+function saidIn({ role, content }: Extract<Item, { type: 'message' }>, at: number): AskedMessage {
   const input = inputOf(content, ['input', at, 'content'])
   // A file of anybody but the user is refused further in.
   if (role === 'user') return { role, content: input }
@@ -97,9 +104,9 @@ const thoughtIn = ({ summary, encrypted_content: signature }: Extract<Item, { ty
   ...(signature && { signature }),
 })
 
-const inputOf = (content: readonly Part[], path: readonly (string | number)[]): InputPart[] =>
+const inputOf = (content: readonly Part[], path: readonly (string | number)[]): AskedPart[] =>
   content.map((one, index) => {
-    if (one.type === 'input_image') return imageOf(one.image_url, [...path, index, 'image_url'])
-    if (one.type === 'input_file') return fileOf(one.file_data, one.filename, [...path, index, 'file_data'])
+    if (one.type === 'input_image') return imageOrAttachment(one, [...path, index])
+    if (one.type === 'input_file') return fileOrAttachment(one, [...path, index])
     return { type: 'text', text: one.text }
   })

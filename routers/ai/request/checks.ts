@@ -1,11 +1,11 @@
 import type { Issue } from '../../core/problems.ts'
-import type { FilePart, Message, ToolResult } from '../../ports/messages.ts'
+import type { ToolResult } from '../../ports/messages.ts'
 import { type Adapter, untaken } from '../../ports/model-config.ts'
 import type { CallableModel } from '../../ports/models.ts'
 import { inputTokensOf } from './input-tokens.ts'
 import { isPlainText } from './parts.ts'
 import { unknownReferences } from './references.ts'
-import type { AiRequest } from './request.ts'
+import type { AiRequest, AskedMessage } from './request.ts'
 import { unpairedTools } from './tool-pairs.ts'
 
 /** What is wrong with a request that its schema cannot know. */
@@ -24,7 +24,7 @@ type Path = Issue['path']
 
 const issue = (path: Path, message: string): Issue => ({ path, message })
 
-const endsWell = (messages: readonly Message[]) => ['user', 'tool'].includes(messages.at(-1)?.role ?? '')
+const endsWell = (messages: readonly AskedMessage[]) => ['user', 'tool'].includes(messages.at(-1)?.role ?? '')
 
 function unknownChoice({ tools, toolChoice }: AiRequest): Issue[] {
   if (toolChoice === 'required' && tools.length === 0) return [issue(['toolChoice'], 'needs tools')]
@@ -34,12 +34,11 @@ function unknownChoice({ tools, toolChoice }: AiRequest): Issue[] {
 
 /** What this model does not take. */
 function problemsWith(request: AiRequest, model: CallableModel): Issue[] {
-  const { maxInputTokens, maxOutputTokens } = model.limits ?? {}
+  const { maxOutputTokens } = model.limits ?? {}
   const { tools, parameters, format } = request
   const issues = [...untakenFiles(request, model), ...untakenParameters(request, model)]
   issues.push(...unknownReferences(model, request.modelTools))
-  if (maxInputTokens && inputTokensOf(request) > maxInputTokens)
-    issues.push(issue(['messages'], `is more input than the model takes, which is ${maxInputTokens} tokens`))
+  issues.push(...tooMuchInput(inputTokensOf(request), model))
   if (maxOutputTokens && (parameters.maxTokens ?? 0) > maxOutputTokens)
     issues.push(issue(['parameters', 'maxTokens'], `is more than the model answers with, which is ${maxOutputTokens}`))
   if (tools.length > 0 && model.settings?.toolCalling === false)
@@ -47,6 +46,13 @@ function problemsWith(request: AiRequest, model: CallableModel): Issue[] {
   if (format && !format.schema && untakenOf(model).includes('JSON without a schema'))
     issues.push(issue(['format', 'schema'], 'is required by this model'))
   return issues
+}
+
+export function tooMuchInput(tokens: number, { limits }: CallableModel): Issue[] {
+  const most = limits?.maxInputTokens
+  if (!most || tokens <= most) return []
+  const message = `is more input than the model takes, which is ${most} tokens`
+  return [{ path: ['messages'], message, reason: 'too_long' }]
 }
 
 const untakenOf = ({ adapter }: CallableModel) => untaken[adapter as Adapter]
@@ -74,7 +80,7 @@ function untakenInResult({ content }: ToolResult, model: CallableModel, path: Pa
   })
 }
 
-function untakenFile({ mime }: FilePart, model: CallableModel, path: Path): Issue[] {
+export function untakenFile({ mime }: { mime: string }, model: CallableModel, path: Path): Issue[] {
   if (isPlainText(mime)) return []
   if (mime.startsWith('image/'))
     return model.input.includes('image') ? [] : [issue(path, 'is an image, which this model does not take')]

@@ -53,6 +53,19 @@ function isBase64(data: string): boolean {
 
 export const inputPart = z.discriminatedUnion('type', [textPart, filePart])
 
+/** An attachment of the caller's, or in one of their rooms, by its id or its uuid. */
+export interface AttachmentPart {
+  type: 'attachment'
+  id: string
+}
+
+export const attachmentPart = z.strictObject({
+  type: z.literal('attachment'),
+  id: z
+    .string()
+    .regex(/^(\d{1,10}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i, 'must be the id or uuid of an attachment'),
+}) satisfies z.ZodType<AttachmentPart>
+
 const id = z.string().min(1).max(MAX_ID)
 export const toolName = z.string().regex(/^[\w-]{1,128}$/, 'must have 1 to 128 letters, digits, _ and -')
 const signature = z.string().min(1).max(MAX_SIGNATURE).optional()

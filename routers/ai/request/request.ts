@@ -1,7 +1,15 @@
 import { z } from 'zod'
-import type { Message } from '../../ports/messages.ts'
+import type { InputPart, Message } from '../../ports/messages.ts'
 import { parameters } from './parameters.ts'
-import { assistantPart, inputPart, several, textPart, toolResult } from './parts.ts'
+import {
+  type AttachmentPart,
+  assistantPart,
+  attachmentPart,
+  inputPart,
+  several,
+  textPart,
+  toolResult,
+} from './parts.ts'
 import { toolReferences } from './references.ts'
 import { callerTools, jsonFormat, toolChoice } from './tools.ts'
 
@@ -14,9 +22,16 @@ export const model = z
   .max(200, 'is not a model that you may use')
   .describe('The `modelId` of one of the `ai-models`.')
 
-const message: z.ZodType<Message, Message> = z.discriminatedUnion('role', [
+const userPart = z.discriminatedUnion('type', [...inputPart.options, attachmentPart])
+
+/** A message as it is asked: what a user says may name attachments. */
+export type AskedMessage =
+  | Exclude<Message, { role: 'user' }>
+  | { role: 'user'; content: readonly (InputPart | AttachmentPart)[] }
+
+const message: z.ZodType<AskedMessage, AskedMessage> = z.discriminatedUnion('role', [
   z.strictObject({ role: z.literal('system'), content: several(textPart) }),
-  z.strictObject({ role: z.literal('user'), content: several(inputPart) }),
+  z.strictObject({ role: z.literal('user'), content: several(userPart) }),
   z.strictObject({ role: z.literal('assistant'), content: several(assistantPart) }),
   z.strictObject({ role: z.literal('tool'), content: several(toolResult) }),
 ])

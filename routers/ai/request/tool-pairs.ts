@@ -1,10 +1,10 @@
 import type { Issue } from '../../core/problems.ts'
-import type { Message } from '../../ports/messages.ts'
+import type { AskedMessage } from './request.ts'
 
 type Path = Issue['path']
 
 /** Calls of tools without a result, and results without a call: no provider takes either. */
-export function unpairedTools(messages: readonly Message[]): Issue[] {
+export function unpairedTools(messages: readonly AskedMessage[]): Issue[] {
   const open = new Map<string, Path>()
   const stray: Path[] = []
   for (const { part, talk, path } of partsOf(messages)) {
@@ -18,7 +18,7 @@ export function unpairedTools(messages: readonly Message[]): Issue[] {
 }
 
 /** All parts with their paths, and which turn they belong to: results belong to what the assistant said before them. */
-function* partsOf(messages: readonly Message[]) {
+function* partsOf(messages: readonly AskedMessage[]) {
   let talk = -1
   for (const [at, { role, content }] of messages.entries()) {
     const goesOn = role === 'assistant' && messages[at - 1]?.role === 'assistant'

@@ -9,6 +9,9 @@ export const aiShape = {
   AI_MAX_BODY_WITH_FILES: count(20 * 1024 * 1024, 1024).describe(
     'Largest body of an AI request that may hold images and documents, in bytes',
   ),
+  AI_MAX_FILES: count(20 * 1024 * 1024, 1024).describe(
+    'How many bytes the files of an AI request may have together, with the texts of attachments that it names',
+  ),
   AI_BYTES_PER_PERSON: count(64 * 1024 * 1024, 1024).describe(
     'How many bytes the AI requests of a person that are under way may have together; what says no length counts as the largest',
   ),
@@ -51,5 +54,6 @@ const atLeast = (name: keyof typeof aiShape, other: keyof typeof aiShape) =>
 export const aiRules = [
   atLeast('AI_BYTES_PER_PERSON', 'AI_MAX_BODY'),
   atLeast('AI_BYTES_PER_PERSON', 'AI_MAX_BODY_WITH_FILES'),
+  atLeast('AI_BYTES_PER_PERSON', 'AI_MAX_FILES'),
   atLeast('AI_BYTES_AT_ONCE', 'AI_BYTES_PER_PERSON'),
 ]
