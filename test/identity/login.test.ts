@@ -269,7 +269,7 @@ const wishes = [
   ['javascript:alert(1)', undefined],
   ['evil.example', undefined],
   ['/profile\r\nset-cookie: a=b', undefined],
-  [`/${'x'.repeat(600)}`, undefined],
+  [`/${'x'.repeat(2048)}`, undefined],
   ['', undefined],
 ] as const
 

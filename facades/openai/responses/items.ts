@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import type { AssistantPart } from '../../../routers/ports/messages.ts'
+import { only } from '../../ai/parameters.ts'
 import type { AskedMessage, AskedPart } from '../chat/messages.ts'
 import { fileOrAttachment, imageOrAttachment, sentFile } from '../files.ts'
-import { only } from '../../ai/parameters.ts'
 
 /** What a client sends back of an item that it was answered with, and which says nothing to the model. */
 const known = { id: z.string().nullish(), status: z.string().nullish() }
