@@ -45,6 +45,7 @@ describe('a usage record', () => {
         created_at: expect.anything(),
         user_id: id,
         token_id: Number(token.split('_')[1]),
+        room_id: null,
         context: 'api',
         provider: 'local',
         model: 'mock-1',

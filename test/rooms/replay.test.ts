@@ -75,7 +75,7 @@ const table: Record<string, Record<string, (world: World) => Answered>> = {
   'rooms.cancelAnswer': {
     'an answer is cancelled': async ({ room }) => {
       const { meta } = await answered(room)
-      return svc.ada.post(`/rooms/${room}/actions/cancel-answer`, meta)
+      return svc.ada.post(`/rooms/${room}/actions/cancel-answer`, { disclosure: meta['disclosure'] })
     },
   },
   'roomMembers.create': {

@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { answers, stalls } from '../../kit/ai/provider.ts'
+import { openBrowser, signIn } from '../../kit/browser.ts'
+import { openSocket, subscribe } from '../../kit/realtime/socket.ts'
+import { ask, disclosures, ended, KEY, opened, type RoomAiApp, roomWithAi, startRoomAi } from '../../kit/rooms/ai.ts'
+
+let app: RoomAiApp
+
+beforeAll(async () => {
+  app = await startRoomAi({ AI_MENTION_HANDLE: '@helper' })
+})
+afterAll(() => app[Symbol.asyncDispose]())
+
+const PROMPT = 'CANARY-PROMPT'
+const ANSWER = 'CANARY-ANSWER'
+
+/** Every row of every table, as text. */
+async function dump(): Promise<string> {
+  const { svc } = app
+  const tables = await svc.rows<{ name: string }>(
+    `select format('%I.%I', schemaname, tablename) as name from pg_tables where schemaname not in ('pg_catalog', 'information_schema')`,
+  )
+  const rows = await Promise.all(tables.map(({ name }) => svc.rows(`select t::text from ${name} t`)))
+  return JSON.stringify(rows)
+}
+
+test('neither what was disclosed nor the key or the answer is in the database or the log', async () => {
+  app.provider.behave = answers(ANSWER)
+  const { id, admin } = await roomWithAi(app)
+  const key = Buffer.from('CANARY-KEY-CANARY-KEY-CANARY-KEY').toString('base64')
+
+  await ask(admin, id, PROMPT, { key })
+  const { answer } = await ended(admin, id)
+  expect((await ask(admin, id, PROMPT, { key, thread: '999999' })).text).not.toMatch(PROMPT)
+  expect((await ask(admin, id, PROMPT, { key: `${key}${PROMPT}` })).text).not.toContain(key)
+  await app.svc.services.usageLedger.flush()
+
+  const { attributes } = (await admin.get(`/room-messages/${answer}`)).one
+  expect(await opened(attributes['content'], key)).toEqual({ text: ANSWER })
+  const kept = (await dump()) + app.svc.log.join('')
+  expect(kept.includes(String(attributes['content']))).toBe(true)
+  for (const word of [PROMPT, ANSWER, 'CANARY-KEY', key]) expect(kept.includes(word)).toBe(false)
+})
+
+test('the channel of the room is told when an answer begins and ends, also where its process was lost', async () => {
+  const { id, admin } = await roomWithAi(app)
+  const { slug } = (await admin.get(`/rooms/${id}`)).one.attributes as { slug: string }
+  using socket = await openSocket(app.svc.url)
+  await subscribe(app.svc.url, socket, admin.token, `private-Rooms.${slug}`)
+  const told = () =>
+    socket.frames
+      .filter(({ event }) => event === 'App\\Events\\RoomMessageEvent')
+      .map(({ data }) => (data as { data: object }).data)
+  const status = (more: object) => ({ type: 'status', data: { slug, model: 'mock-1', ...more } })
+
+  app.provider.behave = answers('Good day.')
+  await ask(admin, id, 'Hello')
+  const message = { type: 'message', data: { slug, message_id: '1.000' } }
+  const first = [status({ isGenerating: true }), message, status({ isGenerating: false })]
+  await expect.poll(told).toEqual(first)
+
+  app.provider.behave = stalls
+  await ask(admin, id, 'Hello')
+  await app.svc.rows(
+    `update room_disclosures set lease_until = now() - interval '1 second' where lease_until is not null`,
+  )
+  await Promise.all([app.svc.host.rooms.endLostAnswers(), app.svc.host.rooms.endLostAnswers()])
+  const error = 'The service is not available. Try again later.'
+  await expect.poll(told).toEqual([...first, status({ isGenerating: true }), status({ isGenerating: false, error })])
+  expect((await disclosures(admin, id))[0]).toMatchObject({ state: 'lost', answer: null })
+})
+
+test('limits hold for a room, and usage is summed up by room', async () => {
+  app.provider.behave = answers('Good day.')
+  const [{ id, admin }, other] = [await roomWithAi(app), await roomWithAi(app)]
+  await app.svc.host.limits.set({ name: 'rooms', for: 'room', cap: 1, unit: 'requests', per: 'month', mode: 'enforce' })
+
+  expect((await ask(admin, id, 'Hello')).status).toBe(200)
+  await ended(admin, id)
+  const refused = await ask(admin, id, 'Hello')
+  expect([refused.status, refused.errors[0]?.code]).toEqual([429, 'limit_reached'])
+  expect(await disclosures(admin, id)).toHaveLength(1)
+  expect((await ask(other.admin, other.id, 'Hello')).status).toBe(200)
+  await ended(other.admin, other.id)
+  await app.svc.host.limits.remove({ name: 'rooms' })
+
+  await app.svc.services.usageLedger.flush()
+  const rows = []
+  for await (const some of await app.svc.host.usage.by({ by: 'room' })) rows.push(...some)
+  const { slug } = (await admin.get(`/rooms/${id}`)).one.attributes
+  expect(rows).toContainEqual(expect.objectContaining({ room: `${id} ${slug}`, requests: 1, inputTokens: 7 }))
+})
+
+test('older front ends ask by slug, in a thread and anew, and see the model and what it was told', async () => {
+  app.provider.behave = answers('Good day.')
+  const { browser } = await signIn(app.svc, 'olga')
+  const { body } = await browser.send('POST', '/req/room/createRoom', { body: { room_name: 'Chess' } })
+  const { id, slug } = body['roomData'] as { id: number; slug: string }
+  const path = `/req/room/streamAI/${slug}`
+  const request = {
+    payload: {
+      model: 'mock-1',
+      stream: false,
+      messages: [{ role: 'user', content: { text: 'Hello' } }],
+      params: { temp: 0.5 },
+    },
+    ...{ broadcast: true, slug, key: KEY, threadIndex: 0 },
+  }
+  const last = async () => {
+    const [found] = await app.svc.rows<{ state: string }>(
+      'select state from room_disclosures where room_id = $1 order by id desc limit 1',
+      [id],
+    )
+    return found?.state
+  }
+
+  expect((await browser.send('POST', path, { body: request })).body).toEqual({ success: true })
+  await expect.poll(last).toBe('completed')
+  const shown = (await browser.send('GET', `/req/room/message/get/${slug}/1.000`)).body
+  expect(shown).toMatchObject({
+    ...{ message_role: 'assistant', model: 'mock-1', metadata: { tools: null, params: { temperature: 0.5 } } },
+  })
+  const { iv, tag, ciphertext } = (shown['content'] as { text: Record<string, string> }).text
+  expect(await opened(`${iv}|${tag}|${ciphertext}`)).toEqual({ text: 'Good day.' })
+
+  app.provider.behave = answers('Better.')
+  await browser.send('POST', path, { body: { ...request, isUpdate: true, messageId: '1.000' } })
+  await expect
+    .poll(async () => {
+      const { text } = (await browser.send('GET', `/req/room/message/get/${slug}/1.000`)).body['content'] as {
+        text: Record<string, string>
+      }
+      return opened(`${text['iv']}|${text['tag']}|${text['ciphertext']}`)
+    })
+    .toEqual({ text: 'Better.' })
+
+  const other = await browser.send('POST', path, { body: { ...request, slug: 'another' } })
+  expect(other.status).toBe(404)
+  expect((await openBrowser(app.svc.url).send('POST', path, { body: request })).status).toBe(401)
+})
+
+test('the handle of the AI user is what the settings say', async () => {
+  const { admin } = await roomWithAi(app)
+
+  expect((await admin.get('/configs/ai')).text).toContain('"handle":"@helper"')
+  expect((await admin.get('/configs/extApp')).text).toContain('"aiInGroups":true')
+})
