@@ -88,7 +88,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     const { contextOf, peekContextOf } = contexts
     await keepSessions(inBrowser, sessionsOf(options))
     await inBrowser.register(req, { contextOf, peekContextOf, bodyLimits })
-    await inBrowser.register(olderRequests, { contextOf, bodyLimits })
+    await inBrowser.register(olderRequests, { contextOf, bodyLimits, heartbeat: env.AI_HEARTBEAT })
     await inBrowser.register(web, { contextOf })
     await inBrowser.register(trpc, { contextOf, bodyLimits, heartbeat: env.SUBSCRIPTIONS_HEARTBEAT })
     const api = { ...surface, contextOf, bodyLimits }

@@ -6,13 +6,20 @@ import { announcements } from './announcements.ts'
 import { conversations } from './conversations.ts'
 import { invitations } from './invitations.ts'
 import { rooms } from './rooms.ts'
+import { streamAi } from './stream-ai.ts'
 import { translateIds } from './translate-ids.ts'
 
+interface OlderOptions extends FacadeOptions {
+  /** Pause between the empty lines of a silent answer of a model, in milliseconds. */
+  heartbeat: number
+}
+
 /** The requests of front ends that exist, with a session: each calls the procedures that JSON:API and programs call. */
-export async function olderRequests(app: FastifyInstance, options: FacadeOptions) {
+export async function olderRequests(app: FastifyInstance, { heartbeat, ...options }: OlderOptions) {
   app.addHook('onRequest', async (_, reply) => void reply.header('cache-control', 'no-store'))
   readOlderBodies(app)
   app.addHook('preHandler', translateIds(options.contextOf))
   await app.register(multipart)
   for (const part of [announcements, conversations, rooms, invitations]) await app.register(part, options)
+  await app.register(streamAi, { ...options, heartbeat })
 }

@@ -1,0 +1,65 @@
+import type { FastifyInstance } from 'fastify'
+import { issuesOf } from '../../../routers/core/issues.ts'
+import { Problem } from '../../../routers/core/problems.ts'
+import { type Api, createCaller } from '../../../routers/index.ts'
+import { answer } from '../../ai/answer.ts'
+import type { WholeAnswer } from '../../ai/types.ts'
+import { failureOf } from '../../http/failure.ts'
+import { type FacadeOptions, routeTo } from '../../http/procedures.ts'
+import { answerErrors } from '../errors.ts'
+import { AiLines } from './ai-lines.ts'
+import { aiRequest, coreRequestOf, fieldAt } from './ai-request.ts'
+import { bodyIn } from './errors.ts'
+import { pictureAddress } from './shapes.ts'
+
+interface StreamAiOptions extends FacadeOptions {
+  /** Pause between the empty lines of a silent stream, in milliseconds. */
+  heartbeat: number
+}
+
+/** Asks a model for front ends that exist, which read lines of JSON. */
+export async function streamAi(app: FastifyInstance, { heartbeat, ...options }: StreamAiOptions) {
+  const { contextOf } = options
+  answerErrors(app)
+
+  app.post('/req/streamAI', routeTo('ai.complete', options), async (request, reply) => {
+    const { payload } = bodyIn(aiRequest, request)
+    const { model, stream, tools } = payload
+    const author = await authorOf(createCaller(await contextOf(request, reply)))
+    const lines = new AiLines({ author, model, tools: tools ?? [] }, request.id)
+    const input = coreRequestOf(payload)
+    const frames = stream ? lines : undefined
+    try {
+      return await answer(request, reply, { contextOf, heartbeat, input, whole, frames })
+    } catch (error) {
+      if (failureOf(error).code !== 'provider_failed') throw placed(error)
+      return stream ? reply.type('text/event-stream; charset=utf-8').send(lines.failed(error)) : failed(error, request.id)
+    }
+  })
+}
+
+/** These front ends read what a provider did wrong from an answer with 200. */
+function failed(thrown: unknown, requestId: string) {
+  const { code, message } = failureOf(thrown)
+  return { success: false, error: message, code, requestId }
+}
+
+/** The AI user, whose message the answer becomes. */
+async function authorOf(api: Api) {
+  const { id, username, displayName: name } = await api.users.get({ id: AI_USER })
+  return { username, name, avatar_url: pictureAddress(id) }
+}
+
+/** JSON within JSON, as these front ends expect it. */
+function whole({ content }: WholeAnswer) {
+  const text = content.map((part) => (part.type === 'text' ? part.text : '')).join('')
+  return { success: true, content: JSON.stringify({ text }) }
+}
+
+/** An error about our request as one about theirs. */
+function placed(error: unknown): unknown {
+  const issues = issuesOf(error).map((issue) => ({ ...issue, path: fieldAt(issue.path) }))
+  return issues.length > 0 ? new Problem('invalid', { issues, cause: error }) : error
+}
+
+const AI_USER = '1'

@@ -1,0 +1,145 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { recordsOf, startWith } from '../kit/ai/asked-provider.ts'
+import { answers, beginStream, breaksOff, canary, chunk, endStream, neverEnds, refuses } from '../kit/ai/provider.ts'
+import { openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
+
+type App = Awaited<ReturnType<typeof startWith>>
+let app: App
+let ada: TestBrowser
+
+beforeAll(async () => {
+  app = await startWith(answers('Good day to you.'))
+  ada = (await signIn(app.svc, 'ada')).browser
+})
+afterAll(() => app[Symbol.asyncDispose]())
+beforeEach(() => {
+  app.upstream.asked.length = 0
+  app.upstream.behave = answers('Good day to you.')
+})
+
+const saying = (text: string | null, role = 'user') => ({ role, content: { text } })
+const asking = (payload: object = {}, more: object = {}) => ({
+  payload: { model: 'mock-1', stream: true, messages: [saying('Be kind.', 'system'), saying('Well?')], ...payload },
+  broadcast: false,
+  ...more,
+})
+const send = (body: object, by = ada) => by.send('POST', '/req/streamAI', { body })
+const linesOf = (text: string) =>
+  text
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line))
+
+test('an answer comes as lines: who answers, the pieces of its text, and last the whole text', async () => {
+  const { status, headers, text } = await send(asking())
+  const plain = { isDone: false, status: null }
+
+  expect(status).toBe(200)
+  expect(headers.get('content-type')).toContain('text/event-stream')
+  expect(headers.get('access-control-allow-origin')).toBeNull()
+  expect(linesOf(text)).toEqual([
+    {
+      ...{ type: 'header', content: '', ...plain, model: 'mock-1', tools: [] },
+      author: { username: expect.any(String), name: expect.any(String), avatar_url: '/req/profile/picture/1' },
+    },
+    ...['Good ', 'day ', 'to ', 'you.', ''].map((content) => ({ type: 'message', content, ...plain })),
+    { type: 'completion', content: 'Good day to you.', isDone: true, status: null },
+  ])
+})
+
+test('what a model thinks comes in lines about the status', async () => {
+  app.upstream.behave = (_, response) => {
+    beginStream(response)
+    for (const reasoning_content of ['Hm, ', 'well.']) response.write(chunk({ delta: { reasoning_content } }))
+    response.write(chunk({ delta: { content: 'Fine.' } }))
+    endStream(response)
+  }
+  const lines = linesOf((await send(asking())).text)
+
+  expect(lines.flatMap(({ type, status }) => (type === 'status' ? [status] : []))).toEqual([
+    { key: 'reasoning', value: '' },
+    { key: 'reasoning_delta', value: 'Hm, ' },
+    { key: 'reasoning_delta', value: 'well.' },
+  ])
+  expect(lines.at(-1)).toMatchObject({ type: 'completion', content: 'Fine.' })
+})
+
+test('a whole answer is JSON within JSON, and its parameters reach the provider', async () => {
+  const params = { temp: 0.5, top_p: 0.9, max_tokens: 50, max_thinking_tokens: null }
+  const { body } = await send(asking({ stream: false, params }))
+
+  expect(body).toEqual({ success: true, content: '{"text":"Good day to you."}' })
+  expect(app.upstream.asked[0]?.body).toMatchObject({ temperature: 0.5, top_p: 0.9, max_tokens: 50 })
+})
+
+test('a call by this face leaves the same record as one by any other', async () => {
+  const before = (await recordsOf(app.svc)).length
+  await send(asking({ stream: false }))
+
+  expect((await recordsOf(app.svc)).slice(before)).toEqual([{ outcome: 'completed', input: 7, output: 3 }])
+})
+
+test.for<[string, object, string]>([
+  ['an unknown model', asking({ model: 'none' }), 'payload.model'],
+  ['no messages', asking({ messages: [] }), 'payload.messages'],
+  ['a message without text', asking({ messages: [saying(null)] }), 'payload.messages.0.content.text'],
+  ['too warm a temperature', asking({ params: { temp: 3 } }), 'payload.params.temp'],
+  ['an unknown tool', asking({ tools: ['none'] }), 'payload.tools.0'],
+  [
+    'a file',
+    asking({ messages: [{ role: 'user', content: { text: 'See.', attachments: ['x'] } }] }),
+    'payload.messages.0.content.attachments.0',
+  ],
+  ['a question of a room', asking({}, { broadcast: true }), 'broadcast'],
+  ['no word of streaming', asking({ stream: undefined }), 'payload.stream'],
+])('%s is refused by the name of the field, and asks nobody', async ([, asked, field]) => {
+  const { status, body } = await send(asked)
+
+  expect(status).toBe(422)
+  expect(body).toMatchObject({
+    success: false,
+    message: 'Validation Error',
+    code: 'invalid',
+    requestId: expect.any(String),
+  })
+  expect(Object.keys(body['errors'] as object)).toContain(field)
+  expect(app.upstream.asked).toEqual([])
+})
+
+test('a provider that fails is told in a last line, or in an answer with 200, with a code and without its words', async () => {
+  app.upstream.behave = refuses(400)
+  const streamed = await send(asking())
+  const whole = await send(asking({ stream: false }))
+  app.upstream.behave = breaksOff('error')
+  const broken = await send(asking())
+  const failed = { code: 'provider_failed', requestId: expect.any(String) }
+
+  expect(linesOf(streamed.text)).toMatchObject([{ type: 'header' }, { type: 'error', isDone: true, ...failed }])
+  expect(whole.body).toMatchObject({ success: false, error: expect.any(String), ...failed })
+  expect(linesOf(broken.text).map(({ type }) => type)).toEqual(['header', 'message', 'error'])
+  expect(streamed.text + whole.text + broken.text).not.toContain(canary)
+  expect(app.upstream.asked).toHaveLength(3)
+})
+
+test('only who has signed in is answered, and only for pages of the service', async () => {
+  const stranger = await send(asking(), openBrowser(app.svc.url))
+  const foreign = await ada.send('POST', '/req/streamAI', {
+    body: asking(),
+    headers: { origin: 'https://evil.example' },
+  })
+
+  expect([stranger.status, foreign.status]).toEqual([401, 403])
+  expect(app.upstream.asked).toEqual([])
+})
+
+test('a page that goes away ends the call of the provider', async () => {
+  app.upstream.behave = neverEnds
+  const gone = new AbortController()
+  const cookie = [...ada.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+  const headers = { cookie, 'sec-fetch-site': 'same-origin' }
+  const answer = await app.svc.send('POST', '/req/streamAI', { body: asking(), headers, signal: gone.signal })
+  await answer.body?.getReader().read()
+  gone.abort()
+
+  await expect.poll(() => app.upstream.asked[0]?.abortedAt).toBeDefined()
+})
