@@ -33,7 +33,9 @@ export async function streamAi(app: FastifyInstance, { heartbeat, ...options }: 
       return await answer(request, reply, { contextOf, heartbeat, input, whole, frames })
     } catch (error) {
       if (failureOf(error).code !== 'provider_failed') throw placed(error)
-      return stream ? reply.type('text/event-stream; charset=utf-8').send(lines.failed(error)) : failed(error, request.id)
+      return stream
+        ? reply.type('text/event-stream; charset=utf-8').send(lines.failed(error))
+        : failed(error, request.id)
     }
   })
 }
