@@ -27,15 +27,15 @@ export async function streamAi(app: FastifyInstance, { heartbeat, ...options }: 
     const { model, stream, tools } = payload
     const author = await authorOf(createCaller(await contextOf(request, reply)))
     const lines = new AiLines({ author, model, tools: tools ?? [] }, request.id)
+    const inTheirWords = (error: unknown) =>
+      stream ? reply.type('text/event-stream; charset=utf-8').send(lines.failed(error)) : failed(error, request.id)
     const input = coreRequestOf(payload)
     const frames = stream ? lines : undefined
     try {
       return await answer(request, reply, { contextOf, heartbeat, input, whole, frames })
     } catch (error) {
       if (failureOf(error).code !== 'provider_failed') throw placed(error)
-      return stream
-        ? reply.type('text/event-stream; charset=utf-8').send(lines.failed(error))
-        : failed(error, request.id)
+      return inTheirWords(error)
     }
   })
 }

@@ -15,7 +15,16 @@ const tool = z.strictObject({
 })
 
 /** Of a tool that the service has for the model, where others say what they run themselves. */
-export const reference = z.string()
+const reference = z.string()
+
+/** A text is a reference, anything else a tool, so that what is wrong with a tool is told of its own members. */
+export const toolOrReference = <Tool extends z.ZodType>(tool: Tool) =>
+  z.unknown().transform((given, ctx): z.output<Tool> | string => {
+    const parsed = (typeof given === 'string' ? reference : tool).safeParse(given)
+    if (parsed.success) return parsed.data as z.output<Tool> | string
+    ctx.issues.push(...(parsed.error.issues.map((issue) => ({ ...issue, input: given })) as typeof ctx.issues))
+    return z.NEVER
+  })
 
 const toolChoice = z.union([
   z.enum(['auto', 'required', 'none']),
@@ -49,7 +58,7 @@ export const chatRequest = z.strictObject({
   seed: z.int().nullish(),
   stop: z.union([z.string(), z.array(z.string())]).nullish(),
   reasoning_effort: z.enum(efforts).nullish(),
-  tools: z.array(z.union([reference, tool])).nullish(),
+  tools: z.array(toolOrReference(tool)).nullish(),
   tool_choice: toolChoice.nullish(),
   parallel_tool_calls: z.boolean().nullish(),
   response_format: responseFormat.nullish(),

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { efforts, type JsonFormat, type ToolChoice } from '../../../routers/ports/models.ts'
 import { labels, only, set } from '../../ai/parameters.ts'
 import type { CoreRequest } from '../../ai/types.ts'
-import { isOwn, reference, referencesAmong } from '../chat/request.ts'
+import { isOwn, referencesAmong, toolOrReference } from '../chat/request.ts'
 import { item, messagesOf } from './items.ts'
 
 const schema = z.record(z.string(), z.unknown())
@@ -42,7 +42,7 @@ export const responseRequest = z.strictObject({
   max_output_tokens: z.int().nullish(),
   reasoning: z.strictObject({ effort: z.enum(efforts).nullish(), summary: z.string().nullish() }).nullish(),
   text: z.strictObject({ format: format.nullish() }).nullish(),
-  tools: z.array(z.union([reference, tool])).nullish(),
+  tools: z.array(toolOrReference(tool)).nullish(),
   tool_choice: z
     .union([z.enum(['auto', 'required', 'none']), z.strictObject({ type: z.literal('function'), name: z.string() })])
     .nullish(),
