@@ -136,7 +136,12 @@ const answeringOf = ({ sql, hooks, log, bus }: AnsweringParts) => ({
 /** What speaks to models, to the tools that they may call, and to sites that people link to. */
 function outboundOf(env: Env, vault: Vault, settings: Settings) {
   const models = createGateway(vault)
-  const toolServers = createToolServers({ vault, maxResult: env.AI_TOOL_RESULT_MAX })
+  const configured = async () => (await filesOf(env).modelConfig()).mcpServers
+  const toolServers = createToolServers({
+    ...{ vault, configured },
+    path: env.variables['PATH'],
+    maxResult: env.AI_TOOL_RESULT_MAX,
+  })
   const webReader = openWebReader(env, settings)
   const close = () => Promise.all([models.close(), toolServers.close(), webReader.close()])
   return { models, toolServers, webReader, close }

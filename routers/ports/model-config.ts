@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { serverApprovals } from '../../entities/catalogue/mcp-server.ts'
+import { mcpTransports, serverApprovals } from '../../entities/catalogue/mcp-server.ts'
 import { systemModelTypes } from '../../entities/catalogue/system-model.ts'
 import { timeLimit } from './duration.ts'
 import { price } from './price-list.ts'
@@ -40,6 +40,9 @@ export const modalities = ['text', 'image', 'audio', 'video'] as const
 const identifier = z.string().trim().min(1).max(200)
 const providerId = identifier.max(120)
 const tokens = z.number().int().positive()
+
+/** How its row in the database calls a program, which is unique. */
+const MAX_COMMAND = 2048
 
 const rounds = z.number().int().min(0).max(100)
 
@@ -130,16 +133,32 @@ const times = z.strictObject({
   sseIdle: timeLimit.optional(),
 })
 
-/** A server that is spoken to over HTTP. */
-const mcpServer = z.strictObject({
+/** A server that is spoken to over HTTP, or a program of this host. */
+const anyServer = z.strictObject({
   label: z.string().trim().min(1).max(120),
   description: z.string().max(4000).nullable().default(null),
   timeouts: times.default({}),
   requireApproval: z.enum(serverApprovals).default('never'),
-  transport: z.enum(['http', 'sse']).default('http'),
-  url: z.url({ protocol: /^https?$/ }).max(2048),
+  transport: z.enum(mcpTransports).default('http'),
+  url: z
+    .url({ protocol: /^https?$/ })
+    .max(2048)
+    .optional(),
   apiKey: z.string().min(1).optional(),
   headers: z.record(z.string().max(80), z.string().max(4096)).default({}),
+  command: z.string().min(1).max(1024).optional(),
+  args: z.array(z.string().max(1024)).max(100).default([]),
+  env: z.record(z.string().regex(/^[A-Za-z_]\w*$/), z.string().max(4096)).default({}),
+})
+
+const mcpServer = anyServer.transform(({ transport, url, command, args, env, ...server }, ctx) => {
+  if (transport === 'stdio' && command !== undefined && url === undefined && server.apiKey === undefined) {
+    const told = [command, ...args].join(' ').slice(0, MAX_COMMAND)
+    return { ...server, transport, url: told, program: { command, args, env } }
+  }
+  if (transport !== 'stdio' && url !== undefined && command === undefined) return { ...server, transport, url }
+  ctx.addIssue({ code: 'custom', message: 'must have a url, or with the transport stdio a command, args and env' })
+  return z.NEVER
 })
 
 const unique = (what: string, idsOf: (config: { providers: z.output<typeof provider>[] }) => string[]) =>
@@ -177,5 +196,12 @@ export const modelConfig = z
 
 export type ModelConfig = z.output<typeof modelConfig>
 export type ServerConfig = ModelConfig['mcpServers'][number]
+
+/** A program that is started as a tool server. */
+export interface ProgramConfig {
+  command: string
+  args: readonly string[]
+  env: Readonly<Record<string, string>>
+}
 export type ProviderConfig = ModelConfig['providers'][number]
 export type ModelEntry = ProviderConfig['models'][number]

@@ -1,4 +1,4 @@
-import { createMCPClient, type MCPClient, type MCPClientConfig, MCPClientError } from '@ai-sdk/mcp'
+import { createMCPClient, type MCPClient, type MCPClientConfig, MCPClientError, type MCPTransport } from '@ai-sdk/mcp'
 import type { ToolServer } from '../../routers/ports/tool-servers.ts'
 import { Wire } from './wire.ts'
 
@@ -15,6 +15,8 @@ export interface SessionSource {
   server: Pick<ToolServer, 'url' | 'transport' | 'protocolVersion'>
   headers: Record<string, string>
   fetch: typeof globalThis.fetch
+  /** Where it is a program of this host; who started it ends it. */
+  program?: MCPTransport
 }
 
 /** The one revision without sessions, which is looked for first where nothing is known of a server. */
@@ -56,8 +58,8 @@ interface Parts {
   broken: AbortController
 }
 
-const configOf = ({ server, headers }: SessionSource, { wire, signal, broken }: Parts): Config => ({
-  transport: {
+const configOf = ({ server, headers, program }: SessionSource, { wire, signal, broken }: Parts): Config => ({
+  transport: program ?? {
     type: server.transport === 'sse' ? 'sse' : 'http',
     url: server.url,
     headers,

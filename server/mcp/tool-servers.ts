@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type MCPClient, MCPClientError } from '@ai-sdk/mcp'
+import type { ServerConfig } from '../../routers/ports/model-config.ts'
 import {
   type ToolCall,
   type ToolOffer,
@@ -11,6 +12,7 @@ import { SERVER_CONFIG, SERVER_KEY, type Vault } from '../../routers/ports/vault
 import { createHttpClient, type HttpClient } from '../net/http-client.ts'
 import { phaseOf } from '../net/response-stream.ts'
 import { listTools } from './definitions.ts'
+import { Programs } from './programs.ts'
 import { toldToModel } from './results.ts'
 import { withSession } from './session.ts'
 
@@ -23,13 +25,23 @@ const LISTING_MS = 20_000
 
 interface ToolServerOptions {
   vault: Vault
+  /** The tool servers of the configuration file. */
+  configured(): Promise<readonly ServerConfig[]>
+  /** The variable PATH for those that are programs. */
+  path: string | undefined
   /** The largest result that a model is told, in bytes. */
   maxResult: number
 }
 
 /** Speaks to tool servers by the client of the AI SDK, on connections of their own. */
-export function createToolServers({ vault, maxResult }: ToolServerOptions): ToolServers & { close(): Promise<void> } {
+export function createToolServers({
+  vault,
+  configured,
+  path,
+  maxResult,
+}: ToolServerOptions): ToolServers & { close(): Promise<void> } {
   const clients = new Map<number, { of: object; http: HttpClient }>()
+  const programs = new Programs(configured, { maxBytes: maxAnswer(maxResult), path })
 
   function httpFor({ id, url, transport, timeouts }: ToolServer): HttpClient {
     const of = { url, transport, timeouts }
@@ -38,8 +50,7 @@ export function createToolServers({ vault, maxResult }: ToolServerOptions): Tool
     const http = createHttpClient({
       connectTimeout: timeouts.connect ?? CONNECT_MS,
       byteTimeout: transport === 'sse' ? (timeouts.sseIdle ?? SSE_IDLE_MS) : (timeouts.read ?? READ_MS),
-      // Quotes and what stands around a result take room, too.
-      maxBytes: 2 * maxResult + 64 * 1024,
+      maxBytes: maxAnswer(maxResult),
       networkPolicy: 'configured',
     })
     clients.set(id, { of, http })
@@ -48,9 +59,20 @@ export function createToolServers({ vault, maxResult }: ToolServerOptions): Tool
   }
 
   function speak<T>(server: ToolServer, times: Times, use: (client: MCPClient, signal: AbortSignal) => Promise<T>) {
+    const run = server.transport === 'stdio' ? speakToProgram : speakOverHttp
+    return run(server, times, use).catch((error) => explain(error, times.signal))
+  }
+
+  const speakToProgram: Speak = (server, { total, signal }, use) =>
+    programs.with(server.url, (program) => {
+      const times = { total: Math.min(total, server.timeouts.read ?? total), signal }
+      return withSession({ server, headers: {}, fetch: noFetch, program }, times, use)
+    })
+
+  const speakOverHttp: Speak = async (server, times, use) => {
     const headers = headersOf(vault, server)
     const { fetch } = httpFor(server)
-    return withSession({ server, headers, fetch }, times, use).catch((error) => explain(error, times.signal))
+    return withSession({ server, headers, fetch }, times, use)
   }
 
   return {
@@ -60,9 +82,23 @@ export function createToolServers({ vault, maxResult }: ToolServerOptions): Tool
       speak(server, { total: server.timeouts.read ?? READ_MS, signal }, async (client, signal) =>
         toldToModel(await client.callTool({ name, arguments: input, options: { signal } }), maxResult),
       ),
-    close: async () => void (await Promise.all([...clients.values()].map(({ http }) => http.close()))),
+    close: async () => {
+      programs.close()
+      await Promise.all([...clients.values()].map(({ http }) => http.close()))
+    },
   }
 }
+
+type Speak = <T>(
+  server: ToolServer,
+  times: Times,
+  use: (client: MCPClient, signal: AbortSignal) => Promise<T>,
+) => Promise<T>
+
+/** Quotes and what stands around a result take room, too. */
+const maxAnswer = (maxResult: number) => 2 * maxResult + 64 * 1024
+
+const noFetch = () => Promise.reject(new TypeError('a program is not fetched'))
 
 interface Times {
   total: number

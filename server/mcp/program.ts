@@ -1,0 +1,109 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { tmpdir } from 'node:os'
+import type { Readable, Writable } from 'node:stream'
+import type { JSONRPCMessage, MCPTransport } from '@ai-sdk/mcp'
+import type { ProgramConfig } from '../../routers/ports/model-config.ts'
+import { ToolServerError } from '../../routers/ports/tool-servers.ts'
+
+export interface ProgramBounds {
+  /** Of all that it says in a session. */
+  maxBytes: number
+  /** Where programs are looked for: the variable PATH. */
+  path: string | undefined
+}
+
+/** A tool server that is a program of this host, for one session. It sees the variables that the file gives it, and PATH. */
+export class Program implements MCPTransport {
+  readonly #config: ProgramConfig
+  readonly #bounds: ProgramBounds
+  #child: ChildProcessByStdio<Writable, Readable, null> | undefined
+  #line: Buffer[] = []
+  #bytes = 0
+  #isClosed = false
+  /** Whether it could not be started, or ended by itself. */
+  hasFailed = false
+  onclose?: () => void
+  onerror?: (error: Error) => void
+  onmessage?: (message: JSONRPCMessage) => void
+
+  constructor(config: ProgramConfig, bounds: ProgramBounds) {
+    this.#config = config
+    this.#bounds = bounds
+  }
+
+  async start(): Promise<void> {
+    const { command, args, env } = this.#config
+    const child = spawn(command, args, {
+      env: { PATH: this.#bounds.path, ...env },
+      cwd: tmpdir(),
+      stdio: ['pipe', 'pipe', 'ignore'],
+      // A group of its own, so that what it starts ends with it.
+      detached: true,
+    })
+    this.#child = child
+    child.stdin.on('error', () => {})
+    child.stdout.on('data', (chunk: Buffer) => this.#read(chunk))
+    child.once('exit', (code, signal) => this.#fail(`its program ended with ${signal ?? code}`))
+    try {
+      await once(child, 'spawn')
+    } catch (cause) {
+      this.hasFailed = true
+      throw new ToolServerError('its program cannot be started', { cause })
+    }
+  }
+
+  async send(message: JSONRPCMessage): Promise<void> {
+    this.#child?.stdin.write(`${JSON.stringify(message)}\n`)
+  }
+
+  /** Kills it with all that it started. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    const pid = this.#child?.pid
+    if (pid !== undefined) killGroup(pid)
+    this.onclose?.()
+  }
+
+  #fail(reason: string): void {
+    if (this.#isClosed) return
+    this.hasFailed = true
+    this.onerror?.(new ToolServerError(reason))
+    void this.close()
+  }
+
+  #read(chunk: Buffer): void {
+    if (this.#isClosed) return
+    this.#bytes += chunk.length
+    if (this.#bytes > this.#bounds.maxBytes) {
+      this.#fail('its answer is too large')
+      return
+    }
+    let rest = chunk
+    for (let end = rest.indexOf(10); end >= 0; end = rest.indexOf(10)) {
+      this.#hear(Buffer.concat([...this.#line, rest.subarray(0, end)]))
+      this.#line = []
+      rest = rest.subarray(end + 1)
+    }
+    if (rest.length > 0) this.#line.push(rest)
+  }
+
+  /** Programs also print lines that are meant for people. */
+  #hear(line: Buffer): void {
+    if (line[0] !== '{'.charCodeAt(0)) return
+    try {
+      this.onmessage?.(JSON.parse(line.toString()))
+    } catch {
+      this.#fail('it does not speak the protocol as it should')
+    }
+  }
+}
+
+function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL')
+  } catch {
+    // All of them have ended.
+  }
+}
