@@ -15,6 +15,9 @@ const silent = `
   writeFileSync(process.env.PIDS, JSON.stringify([process.pid, child.pid]))
   setInterval(() => {}, 1000)`
 
+/** Never ends to speak, and says nothing. */
+const loud = `setInterval(() => process.stdout.write('x'.repeat(1e6)), 1)`
+
 const resources = new AsyncDisposableStack()
 let svc: TestApp
 let token: string
@@ -30,6 +33,7 @@ beforeAll(async () => {
     { label: 'Everything', command, args, env: { SHOWN: 'to the program' } },
     { label: 'Silent', command, args: ['-e', silent], env: { PIDS: pids }, timeouts: { read: '1s' } },
     { label: 'Ending', command, args: ['-e', 'process.exit(3)'] },
+    { label: 'Loud', command, args: ['-e', loud] },
     { label: 'Missing', command: '/nowhere/at-all' },
   ]
   const [provider] = config.config.providers
@@ -60,8 +64,13 @@ test('a model calls a tool of a program, which sees the variables of the file an
   expect(reports.slice(1).map(({ server, status, reason }) => ({ server, status, reason }))).toEqual([
     { server: 'Silent', status: 'offline', reason: 'it did not answer in time' },
     { server: 'Ending', status: 'offline', reason: 'its program ended with 3' },
+    { server: 'Loud', status: 'offline', reason: 'its answer is too large' },
     { server: 'Missing', status: 'offline', reason: 'its program cannot be started' },
   ])
+  const again = await svc.host.mcp.check()
+  expect(again.find(({ server }) => server === 'Ending')?.reason).toBe(
+    'its program failed, and is not started again so soon',
+  )
 
   const tool = (await svc.host.mcp.tools()).find(({ name }) => name === 'everything_get-env')
   await svc.host.mcp.approve({ name: 'everything_get-env', hash: tool?.hash ?? '' })
@@ -74,7 +83,7 @@ test('a model calls a tool of a program, which sees the variables of the file an
 
 test('a program that does not answer is killed with all that it started', async () => {
   const started = JSON.parse(await readFile(pids, 'utf8')) as number[]
-  await expect.poll(() => started.map(isGone)).toEqual([true, true])
+  await expect.poll(() => started.map(isGone), { timeout: 20_000 }).toEqual([true, true])
 })
 
 test('a row that names a program which the configuration file does not starts none', async () => {
