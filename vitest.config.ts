@@ -6,7 +6,7 @@ const soak = [
   'test/process/rolling-stop.test.ts',
   'test/process/lost-connection.test.ts',
   'test/realtime/chaos.test.ts',
-  'test/ai/limit-history.test.ts',
+  'test/ai/limits/limit-history.test.ts',
   'test/json-api/fuzz.test.ts',
   'test/json-api/conformance.test.ts',
   'test/json-api/differential.test.ts',
@@ -20,7 +20,7 @@ const soakOnly = ['test/process/image.test.ts']
 const onDebian = [
   'test/{identity,catalogue,rooms,apps}/**/*.test.ts',
   'test/json-api/{,new-type/}*.test.ts',
-  'test/ai/{*limit*,hold-races,settlement,usage}.test.ts',
+  'test/ai/{limits/*,usage}.test.ts',
   'test/process/{migrations,plans,outage,key-value,store-quotas,day-partitions,deploy,start,stop}.test.ts',
   'test/realtime/{ghosts,healing,presence,quotas}.test.ts',
 ]

@@ -1,6 +1,6 @@
 import { defineCommand } from 'citty'
 import { z } from 'zod'
-import type { limitEntry } from '../../routers/ports/limits-config.ts'
+import type { limitEntry } from '../../routers/ports/ai/limits-config.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { parseFlag } from '../prompts.ts'
 import { table } from '../table.ts'

@@ -1,6 +1,6 @@
 import { defineCommand } from 'citty'
 import { z } from 'zod'
-import { priceList } from '../../routers/ports/price-list.ts'
+import { priceList } from '../../routers/ports/ai/price-list.ts'
 import { readConfigFile } from '../../server/config/config-file.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { parseFlag } from '../prompts.ts'

@@ -1,5 +1,5 @@
 import { defineCommand } from 'citty'
-import { limitsConfig } from '../../routers/ports/limits-config.ts'
+import { limitsConfig } from '../../routers/ports/ai/limits-config.ts'
 import { readConfigFile } from '../../server/config/config-file.ts'
 import { readEnv } from '../../server/config/env.ts'
 import type { CoreService } from '../../server/service.ts'

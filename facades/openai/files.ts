@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Problem } from '../../routers/core/problems.ts'
-import type { FilePart } from '../../routers/ports/messages.ts'
+import type { FilePart } from '../../routers/ports/ai/messages.ts'
 
 type Path = readonly (string | number)[]
 

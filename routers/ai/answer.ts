@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type AnswerPart, finishReasons } from '../ports/models.ts'
+import { type AnswerPart, finishReasons } from '../ports/ai/models.ts'
 import type { ApprovalPart } from './approvals.ts'
 
 /** The answer of a model as a text. */

@@ -1,7 +1,7 @@
 import type { Pricing } from '../../entities/catalogue/ai-model.ts'
 import type { DeepReadonly } from '../../entities/sql/read-only.ts'
 import { type Cost, costOf, type KnownTokens, mostCostOf, sumOfCosts, tokensOf } from '../catalogue/pricing.ts'
-import type { ReportedTokens, UsageMeter } from '../ports/models.ts'
+import type { ReportedTokens, UsageMeter } from '../ports/ai/models.ts'
 
 /** What a call took. Cached and cache-written tokens are part of the input, reasoning is part of the output. */
 export interface TokenCounts {

@@ -1,7 +1,7 @@
 import type { Pricing } from '../../entities/catalogue/ai-model.ts'
 import type { DeepReadonly } from '../../entities/sql/read-only.ts'
 import { mostCostOf } from '../catalogue/pricing.ts'
-import type { CallProgress, HeldAmounts, Hold, HoldRefusal, UsageLedger } from '../ports/usage-ledger.ts'
+import type { CallProgress, HeldAmounts, Hold, HoldRefusal, UsageLedger } from '../ports/ai/usage-ledger.ts'
 import { CallMeter } from './call-meter.ts'
 
 /** Ends a call of which a limit has no room for a further round. */

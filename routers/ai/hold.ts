@@ -3,8 +3,8 @@ import { costOf, mostCostOf } from '../catalogue/pricing.ts'
 import type { Caller } from '../core/caller.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import type { ModelCall } from '../ports/models.ts'
-import type { Hold, HoldRefusal, LimitLeft, SubjectId, UsageCall } from '../ports/usage-ledger.ts'
+import type { ModelCall } from '../ports/ai/models.ts'
+import type { Hold, HoldRefusal, LimitLeft, SubjectId, UsageCall } from '../ports/ai/usage-ledger.ts'
 
 type Asking = Context & { caller: Extract<Caller, { type: 'user' }> }
 

@@ -17,7 +17,13 @@ import { locks } from '../../entities/sql/locks.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { host, router } from '../core/trpc.ts'
-import { type LimitEntry, type LimitsConfig, limitColumns, limitEntry, limitsConfig } from '../ports/limits-config.ts'
+import {
+  type LimitEntry,
+  type LimitsConfig,
+  limitColumns,
+  limitEntry,
+  limitsConfig,
+} from '../ports/ai/limits-config.ts'
 import { LimitSimulation, periodsOf } from './limit-simulation.ts'
 import { days, inOrder, notInOrder } from './usage.ts'
 

@@ -1,6 +1,6 @@
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import type { CallableModel } from '../ports/models.ts'
+import type { CallableModel } from '../ports/ai/models.ts'
 
 /** What the provider said goes to the log by its kind only: it may quote the question. */
 export function providerFailure(

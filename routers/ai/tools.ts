@@ -1,7 +1,7 @@
 import type { Context } from '../core/context.ts'
-import { objectOf } from '../ports/json-schema.ts'
-import type { CallableModel, FunctionTool } from '../ports/models.ts'
-import { ToolServerError } from '../ports/tool-servers.ts'
+import { objectOf } from '../ports/ai/json-schema.ts'
+import type { CallableModel, FunctionTool } from '../ports/ai/models.ts'
+import { ToolServerError } from '../ports/ai/tool-servers.ts'
 import type { Approvals } from './approvals.ts'
 
 type CallableTool = CallableModel['tools'][number]

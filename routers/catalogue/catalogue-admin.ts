@@ -2,7 +2,7 @@ import { analyse, listModels } from '../../entities/catalogue/ai-model.sql.ts'
 import { host, router } from '../core/trpc.ts'
 import { checkModels } from './model-checks.ts'
 import { syncModels } from './sync.ts'
-import { syncToolServers } from './tool-discovery.ts'
+import { syncToolServers } from './tools/tool-discovery.ts'
 
 export const modelsRouter = router({
   list: host.query(({ ctx }) => ctx.services.sql(listModels)),

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Pricing } from '../../entities/catalogue/ai-model.ts'
 import { confirmPrices, listCurrentPrices, setPrices } from '../../entities/catalogue/model-price.sql.ts'
 import { host, router } from '../core/trpc.ts'
-import { type PriceList, priceList } from '../ports/price-list.ts'
+import { type PriceList, priceList } from '../ports/ai/price-list.ts'
 import { pricingOf } from './pricing.ts'
 
 const DAY_MS = 86_400_000

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { PriceRange, Pricing } from '../../entities/catalogue/ai-model.ts'
 import type { DeepReadonly } from '../../entities/sql/read-only.ts'
-import { currencyCode, type Price } from '../ports/price-list.ts'
+import { currencyCode, type Price } from '../ports/ai/price-list.ts'
 
 /** As much as a price list may say of a million tokens. */
 const cost = z.number().min(0).max(1)

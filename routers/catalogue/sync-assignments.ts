@@ -4,7 +4,7 @@ import { AiModel } from '../../entities/catalogue/ai-model.ts'
 import { AiModelUsageRule } from '../../entities/catalogue/ai-model-usage-rule.ts'
 import { SystemModel } from '../../entities/catalogue/system-model.ts'
 import { type UsageType, usageTypes } from '../../entities/sql/columns.ts'
-import type { ModelConfig } from '../ports/model-config.ts'
+import type { ModelConfig } from '../ports/ai/model-config.ts'
 import { keepIfEqual } from './sync-merge.ts'
 
 /** The front end may use every model; programs only those that say so. */

@@ -6,15 +6,15 @@ import { AiProvider } from '../../entities/catalogue/ai-provider.ts'
 import { AiTool } from '../../entities/catalogue/ai-tool.ts'
 import { locks } from '../../entities/sql/locks.ts'
 import type { Context } from '../core/context.ts'
-import type { ModelEntry } from '../ports/model-config.ts'
-import type { FunctionTool } from '../ports/models.ts'
+import type { ModelEntry } from '../ports/ai/model-config.ts'
+import type { FunctionTool } from '../ports/ai/models.ts'
 import { addPrompts } from './default-prompts.ts'
 import { pricingOf } from './pricing.ts'
 import { renewSecrets } from './renew-secrets.ts'
 import { syncSystemModels, syncUsageRules } from './sync-assignments.ts'
 import { keepIfEqual, mergeUntouched, toJson } from './sync-merge.ts'
 import { writeProvider } from './sync-provider.ts'
-import { syncServers } from './sync-servers.ts'
+import { syncServers } from './tools/sync-servers.ts'
 
 export interface SyncReport {
   providers: number

@@ -1,9 +1,9 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import type { ReachedLimit } from '../../entities/ai/usage-notice.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
+import type { LimitLeft } from '../ports/ai/usage-ledger.ts'
 import type { HealthResult } from '../ports/health.ts'
 import type { RateLimitStatus } from '../ports/rate-limiter.ts'
-import type { LimitLeft } from '../ports/usage-ledger.ts'
 import type { UserType } from './caller.ts'
 import type { ChangeRecorder } from './change-recorder.ts'
 

@@ -2,7 +2,7 @@ import { findMembership } from '../../entities/rooms/room-member.sql.ts'
 import type { Caller } from '../core/caller.ts'
 import type { Context } from '../core/context.ts'
 import { followChanges } from '../verbs/follow-changes.ts'
-import { roomMembers } from './members.ts'
+import { roomMembers } from './members/members.ts'
 import { noSuchRoom } from './room-access.ts'
 
 type Following = Context & { caller: Extract<Caller, { type: 'user' }> }

@@ -8,7 +8,7 @@ import type {
 } from '@ai-sdk/provider'
 import { z } from 'zod'
 import { BYTES_A_TOKEN } from '../../routers/catalogue/pricing.ts'
-import type { CallerTool, FunctionTool, ModelCall, ToolChoice } from '../../routers/ports/models.ts'
+import type { CallerTool, FunctionTool, ModelCall, ToolChoice } from '../../routers/ports/ai/models.ts'
 import { withoutMarks } from './meta-blocks.ts'
 import { type CallOptions, callOptions } from './parameters.ts'
 import { parsed, promptOf } from './prompt.ts'

@@ -8,7 +8,7 @@ import type {
   ModelCall,
   ModelGateway,
   UsageMeter,
-} from '../../routers/ports/models.ts'
+} from '../../routers/ports/ai/models.ts'
 import { API_KEY, type Vault } from '../../routers/ports/vault.ts'
 import { isTimeout } from './circuit.ts'
 import { Conversation } from './conversation.ts'

@@ -1,6 +1,6 @@
 import type { LanguageModelV4CallOptions, SharedV4ProviderOptions } from '@ai-sdk/provider'
-import type { Message } from '../../routers/ports/messages.ts'
-import type { CallableModel, JsonFormat, ModelCall } from '../../routers/ports/models.ts'
+import type { Message } from '../../routers/ports/ai/messages.ts'
+import type { CallableModel, JsonFormat, ModelCall } from '../../routers/ports/ai/models.ts'
 
 export type CallOptions = Omit<LanguageModelV4CallOptions, 'prompt' | 'abortSignal' | 'tools' | 'toolChoice'>
 

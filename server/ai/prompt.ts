@@ -1,5 +1,12 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt, LanguageModelV4ToolResultPart } from '@ai-sdk/provider'
-import type { AssistantPart, FilePart, InputPart, Message, TextPart, ToolResult } from '../../routers/ports/messages.ts'
+import type {
+  AssistantPart,
+  FilePart,
+  InputPart,
+  Message,
+  TextPart,
+  ToolResult,
+} from '../../routers/ports/ai/messages.ts'
 import { inlined, preamble, withoutMarks } from './meta-blocks.ts'
 import { optionsOf } from './signatures.ts'
 

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
-import type { Adapter } from '../../routers/ports/model-config.ts'
-import type { CallableModel } from '../../routers/ports/models.ts'
+import type { Adapter } from '../../routers/ports/ai/model-config.ts'
+import type { CallableModel } from '../../routers/ports/ai/models.ts'
 import { createHttpClient, type HttpClient } from '../net/http-client.ts'
 import { adapterDrivers } from './adapters.ts'
 import type { ChatModel, Connection, ModelConnection } from './chat-model.ts'

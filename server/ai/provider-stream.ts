@@ -1,5 +1,5 @@
 import type { LanguageModelV4Content, LanguageModelV4StreamPart } from '@ai-sdk/provider'
-import type { AnswerPart, ReportedTokens, UsageMeter } from '../../routers/ports/models.ts'
+import type { AnswerPart, ReportedTokens, UsageMeter } from '../../routers/ports/ai/models.ts'
 import { sdkUsage } from './reported-usage.ts'
 import { Said } from './said.ts'
 

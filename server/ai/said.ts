@@ -6,8 +6,8 @@ import type {
   LanguageModelV4ToolCall,
   SharedV4ProviderMetadata,
 } from '@ai-sdk/provider'
-import type { AssistantPart, Source, TextPart, ToolCall } from '../../routers/ports/messages.ts'
-import type { AnswerPart } from '../../routers/ports/models.ts'
+import type { AssistantPart, Source, TextPart, ToolCall } from '../../routers/ports/ai/messages.ts'
+import type { AnswerPart } from '../../routers/ports/ai/models.ts'
 import { parsed } from './prompt.ts'
 import { signatureOf } from './signatures.ts'
 

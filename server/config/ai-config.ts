@@ -1,4 +1,4 @@
-import { type ModelConfig, modelConfig } from '../../routers/ports/model-config.ts'
+import { type ModelConfig, modelConfig } from '../../routers/ports/ai/model-config.ts'
 import { readConfigFile } from './config-file.ts'
 
 /** The configuration in force when AI_CONFIG is not set: the demo model. */

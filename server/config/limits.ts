@@ -1,4 +1,4 @@
-import { type LimitsConfig, limitsConfig } from '../../routers/ports/limits-config.ts'
+import { type LimitsConfig, limitsConfig } from '../../routers/ports/ai/limits-config.ts'
 import { readConfigFile } from './config-file.ts'
 
 /** Reads the file of usage limits; without one there are only those of administrators. */

@@ -1,6 +1,6 @@
 import type { ListToolsResult, MCPClient } from '@ai-sdk/mcp'
-import { objectOf } from '../../routers/ports/json-schema.ts'
-import { type OfferedTool, type ToolOffer, ToolServerError } from '../../routers/ports/tool-servers.ts'
+import { objectOf } from '../../routers/ports/ai/json-schema.ts'
+import { type OfferedTool, type ToolOffer, ToolServerError } from '../../routers/ports/ai/tool-servers.ts'
 
 /** Of one server. */
 const MAX_TOOLS = 200

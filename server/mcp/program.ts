@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import type { Readable, Writable } from 'node:stream'
 import type { JSONRPCMessage, MCPTransport } from '@ai-sdk/mcp'
-import type { ProgramConfig } from '../../routers/ports/model-config.ts'
-import { ToolServerError } from '../../routers/ports/tool-servers.ts'
+import type { ProgramConfig } from '../../routers/ports/ai/model-config.ts'
+import { ToolServerError } from '../../routers/ports/ai/tool-servers.ts'
 
 export interface ProgramBounds {
   /** Of all that it says in a session. */

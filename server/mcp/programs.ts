@@ -1,5 +1,5 @@
-import type { ServerConfig } from '../../routers/ports/model-config.ts'
-import { ToolServerError } from '../../routers/ports/tool-servers.ts'
+import type { ServerConfig } from '../../routers/ports/ai/model-config.ts'
+import { ToolServerError } from '../../routers/ports/ai/tool-servers.ts'
 import { Program, type ProgramBounds } from './program.ts'
 
 /** Of all servers together. */

@@ -1,5 +1,5 @@
 import type { CallToolResult } from '@ai-sdk/mcp'
-import { ToolServerError } from '../../routers/ports/tool-servers.ts'
+import { ToolServerError } from '../../routers/ports/ai/tool-servers.ts'
 
 interface Part {
   type: string

@@ -1,5 +1,5 @@
 import { createMCPClient, type MCPClient, type MCPClientConfig, MCPClientError, type MCPTransport } from '@ai-sdk/mcp'
-import type { ToolServer } from '../../routers/ports/tool-servers.ts'
+import type { ToolServer } from '../../routers/ports/ai/tool-servers.ts'
 import { Wire } from './wire.ts'
 
 /** How long a session may take to say good-bye. */

@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type MCPClient, MCPClientError } from '@ai-sdk/mcp'
-import type { ServerConfig } from '../../routers/ports/model-config.ts'
+import type { ServerConfig } from '../../routers/ports/ai/model-config.ts'
 import {
   type ToolCall,
   type ToolOffer,
   type ToolServer,
   ToolServerError,
   type ToolServers,
-} from '../../routers/ports/tool-servers.ts'
+} from '../../routers/ports/ai/tool-servers.ts'
 import { SERVER_CONFIG, SERVER_KEY, type Vault } from '../../routers/ports/vault.ts'
 import { createHttpClient, type HttpClient } from '../net/http-client.ts'
 import { phaseOf } from '../net/response-stream.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { ToolServer } from '../../routers/ports/tool-servers.ts'
+import type { ToolServer } from '../../routers/ports/ai/tool-servers.ts'
 
 interface SentCall {
   url: string

@@ -1,4 +1,4 @@
-import type { AssistantPart, FilePart, InputPart, Message, ToolResult } from '../../../routers/ports/messages.ts'
+import type { AssistantPart, FilePart, InputPart, Message, ToolResult } from '../../../routers/ports/ai/messages.ts'
 import type { AssistantBlock, InputBlock, MessageOnWire, ToolResultBlock } from './blocks.ts'
 
 /** A part of a message, and which block of its content on the wire it comes from. */

@@ -1,5 +1,5 @@
-import type { Reasoning, ToolCall } from '../../../routers/ports/messages.ts'
-import type { FinishReason } from '../../../routers/ports/models.ts'
+import type { Reasoning, ToolCall } from '../../../routers/ports/ai/messages.ts'
+import type { FinishReason } from '../../../routers/ports/ai/models.ts'
 import type { StreamPart } from '../../ai/types.ts'
 import type { Frames } from '../../http/event-stream.ts'
 import { failureOf } from '../../http/failure.ts'

@@ -1,5 +1,5 @@
-import type { Source, ToolCall } from '../../../routers/ports/messages.ts'
-import type { FinishReason } from '../../../routers/ports/models.ts'
+import type { Source, ToolCall } from '../../../routers/ports/ai/messages.ts'
+import type { FinishReason } from '../../../routers/ports/ai/models.ts'
 import type { Usage, WholeAnswer } from '../../ai/types.ts'
 import { parsedObject } from './tool-input.ts'
 

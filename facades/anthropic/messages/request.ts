@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { CallParameters, Effort, ToolChoice } from '../../../routers/ports/models.ts'
+import type { CallParameters, Effort, ToolChoice } from '../../../routers/ports/ai/models.ts'
 import { only, set } from '../../ai/parameters.ts'
 import type { CoreRequest } from '../../ai/types.ts'
 import { message, texts, tool } from './blocks.ts'

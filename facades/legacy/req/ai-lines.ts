@@ -1,4 +1,4 @@
-import type { Source } from '../../../routers/ports/messages.ts'
+import type { Source } from '../../../routers/ports/ai/messages.ts'
 import type { StreamPart } from '../../ai/types.ts'
 import type { Frames } from '../../http/event-stream.ts'
 import { failureOf } from '../../http/failure.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Api } from '../../../routers/index.ts'
-import type { AssistantPart, ToolCall } from '../../../routers/ports/messages.ts'
+import type { AssistantPart, ToolCall } from '../../../routers/ports/ai/messages.ts'
 import { fileOrAttachment, imageOf, sentFile } from '../files.ts'
 
 export type AskedMessage = Parameters<Api['ai']['complete']>[0]['messages'][number]

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type CallParameters, efforts, type JsonFormat, type ToolChoice } from '../../../routers/ports/models.ts'
+import { type CallParameters, efforts, type JsonFormat, type ToolChoice } from '../../../routers/ports/ai/models.ts'
 import { labels, only, set } from '../../ai/parameters.ts'
 import type { CoreRequest } from '../../ai/types.ts'
 import { message, messagesOf } from './messages.ts'

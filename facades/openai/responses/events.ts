@@ -1,4 +1,4 @@
-import type { FinishReason } from '../../../routers/ports/models.ts'
+import type { FinishReason } from '../../../routers/ports/ai/models.ts'
 import type { StreamPart } from '../../ai/types.ts'
 import type { Frames } from '../../http/event-stream.ts'
 import { failureOf } from '../../http/failure.ts'

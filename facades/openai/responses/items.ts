@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { AssistantPart } from '../../../routers/ports/messages.ts'
+import type { AssistantPart } from '../../../routers/ports/ai/messages.ts'
 import { only } from '../../ai/parameters.ts'
 import type { AskedMessage, AskedPart } from '../chat/messages.ts'
 import { fileOrAttachment, imageOrAttachment, sentFile } from '../files.ts'

@@ -1,5 +1,5 @@
 import { BYTES_A_TOKEN, estimateTokens, tokensOf } from '../../catalogue/pricing.ts'
-import type { FilePart } from '../../ports/messages.ts'
+import type { FilePart } from '../../ports/ai/messages.ts'
 import type { AiRequest, AskedMessage } from './request.ts'
 
 /** What most models count for an image at most. */

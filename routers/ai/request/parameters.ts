@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type CallParameters, efforts } from '../../ports/models.ts'
+import { type CallParameters, efforts } from '../../ports/ai/models.ts'
 
 /** More than any model answers with. */
 const MAX_TOKENS = 10_000_000

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { AssistantPart, FilePart, TextPart, ToolResult } from '../../ports/messages.ts'
+import type { AssistantPart, FilePart, TextPart, ToolResult } from '../../ports/ai/messages.ts'
 
 /** Beyond what a body may be set to. */
 const MAX_TEXT = 100_000_000

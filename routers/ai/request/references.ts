@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Issue } from '../../core/problems.ts'
-import type { CallableModel } from '../../ports/models.ts'
+import type { CallableModel } from '../../ports/ai/models.ts'
 
 type Tool = CallableModel['tools'][number]
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { InputPart, Message } from '../../ports/messages.ts'
+import type { InputPart, Message } from '../../ports/ai/messages.ts'
 import { parameters } from './parameters.ts'
 import {
   type AttachmentPart,

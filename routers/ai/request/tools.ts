@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { CallerTool, JsonFormat, JsonSchema, ToolChoice } from '../../ports/models.ts'
+import type { CallerTool, JsonFormat, JsonSchema, ToolChoice } from '../../ports/ai/models.ts'
 import { toolName } from './parts.ts'
 
 const MAX_TOOLS = 256

@@ -4,7 +4,7 @@ import { textById } from '../../../entities/rooms/attachment-text.sql.ts'
 import type { Viewer } from '../../../entities/sql/scope.ts'
 import { Problem } from '../../core/problems.ts'
 import type { Services } from '../../core/services.ts'
-import type { PromptFiles, WantedFile } from '../../ports/prompt-files.ts'
+import type { PromptFiles, WantedFile } from '../../ports/ai/prompt-files.ts'
 import { openText } from './sealed-text.ts'
 
 type Stores = Pick<Services, 'sql' | 'files' | 'vault'>

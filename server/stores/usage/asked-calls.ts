@@ -1,5 +1,5 @@
 import type { CounterRow } from '../../../entities/ai/usage-counter.sql.ts'
-import type { HoldRequest } from '../../../routers/ports/usage-ledger.ts'
+import type { HoldRequest } from '../../../routers/ports/ai/usage-ledger.ts'
 import type { Claim } from './limit-book.ts'
 
 export interface ClaimedCounter extends Claim {

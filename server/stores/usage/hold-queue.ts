@@ -1,7 +1,7 @@
 import DataLoader from 'dataloader'
 import { type HoldResult, holdExactly, holdTogether, holdUnlimited } from '../../../entities/ai/usage-hold.sql.ts'
 import type { Sql } from '../../../entities/sql/statement.ts'
-import type { CallProgress, Hold, HoldRefusal, HoldRequest } from '../../../routers/ports/usage-ledger.ts'
+import type { CallProgress, Hold, HoldRefusal, HoldRequest } from '../../../routers/ports/ai/usage-ledger.ts'
 import { type AskedCall, callOf, sumsOf, valuesOf } from './asked-calls.ts'
 import { type Claim, LimitBook } from './limit-book.ts'
 import { LimitsLeft, roomOf } from './limits-left.ts'

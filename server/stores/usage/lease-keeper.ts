@@ -1,6 +1,6 @@
 import { renewLeases } from '../../../entities/ai/usage-lease.sql.ts'
 import type { Sql } from '../../../entities/sql/statement.ts'
-import type { CallProgress, Hold } from '../../../routers/ports/usage-ledger.ts'
+import type { CallProgress, Hold } from '../../../routers/ports/ai/usage-ledger.ts'
 
 /** How long a hold stands for which its process says nothing, in milliseconds. */
 export const LEASE_MS = 30_000

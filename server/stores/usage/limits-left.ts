@@ -1,7 +1,7 @@
 import type { CounterRow } from '../../../entities/ai/usage-counter.sql.ts'
 import type { AskedLimit } from '../../../entities/ai/usage-hold.sql.ts'
 import type { ActiveLimit } from '../../../entities/ai/usage-limit.sql.ts'
-import type { LimitLeft } from '../../../routers/ports/usage-ledger.ts'
+import type { LimitLeft } from '../../../routers/ports/ai/usage-ledger.ts'
 
 /** How long what is left of all stripes of a limit is taken for what it was, less what was asked since, in milliseconds. */
 const FRESH_MS = 1000

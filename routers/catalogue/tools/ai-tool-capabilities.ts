@@ -1,0 +1,41 @@
+import { z } from 'zod'
+import type { Context } from '../../core/context.ts'
+import type { ToolCapability } from '../../core/extension.ts'
+import { router } from '../../core/trpc.ts'
+import { attribute, resource } from '../../resource/declare.ts'
+import type { RecordOf } from '../../resource/record.ts'
+import { virtualReads } from '../../verbs/computed.ts'
+import { camelCase } from '../ai-model-flags.ts'
+
+export const aiToolCapabilities = resource({
+  type: 'ai-tool-capabilities',
+  about: 'What a tool may be good for, with the labels and the icon to show for it.',
+  attributes: {
+    titleLabel: attribute(z.string().nullable().describe('Key of its name in `translation-labels`.')),
+    descriptionLabel: attribute(z.string().nullable().describe('Key of its explanation in `translation-labels`.')),
+    iconPath: attribute(z.string().nullable().describe('Its icon as a data URL.')),
+  },
+})
+
+/** The lines of an icon of 24 by 24. */
+const icons: Record<string, string> = {
+  web_search: 'M11 4a7 7 0 1 0 0 14a7 7 0 0 0 0-14M16 16l5 5',
+  web_fetch: 'M12 3v12M7 10l5 5l5-5M4 20h16',
+  knowledge_base: 'M5 4h11a3 3 0 0 1 3 3v13H8a3 3 0 0 1-3-3zM5 17a3 3 0 0 1 3-3h11',
+}
+
+const builtIn = Object.entries(icons).map(([key, lines]): ToolCapability => {
+  const label = `chat.composer.toolMenu.tools.${camelCase(key)}`
+  return { key, titleLabel: label, descriptionLabel: `${label}Description`, iconPath: iconOf(lines) }
+})
+
+function iconOf(lines: string): string {
+  const drawing = `<path d="${lines}" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round"/>`
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24">${drawing}</svg>`
+  return `data:image/svg+xml;base64,${Buffer.from(svg).toString('base64')}`
+}
+
+const all = ({ services: { extensions } }: Context): RecordOf<typeof aiToolCapabilities>[] =>
+  [...builtIn, ...extensions.toolCapabilities].map(({ key, ...capability }) => ({ id: key, ...capability }))
+
+export const aiToolCapabilitiesRouter = router(virtualReads(aiToolCapabilities, all))

@@ -1,0 +1,131 @@
+import { z } from 'zod'
+import { visibleModels } from '../../../entities/catalogue/ai-model.ts'
+import { AiTool, toolTypes, visibleTools } from '../../../entities/catalogue/ai-tool.ts'
+import { availabilities } from '../../../entities/sql/columns.ts'
+import type { ParameterBinder, SqlPredicate } from '../../../entities/sql/scope.ts'
+import { takes } from '../../core/body-size.ts'
+import { router } from '../../core/trpc.ts'
+import { attribute, cataloguePage, many, one, resource, sortedTimestamps } from '../../resource/declare.ts'
+import { exposes } from '../../resource/exposure.ts'
+import { choice, filterByVariant } from '../../resource/filter.ts'
+import { reads } from '../../verbs/read.ts'
+import { relationshipWrites } from '../../verbs/relationship.ts'
+import { withoutUnchanged } from '../../verbs/unchanged.ts'
+import { administrator, updateRow, type WrittenRow } from '../../verbs/write.ts'
+import { updateInput } from '../../verbs/write-inputs.ts'
+
+const capability = z.string().trim().min(1).max(80).nullable()
+
+const aboutActive =
+  'Whether models may call it. A tool of a tool server is switched off when it is new, and when it describes itself anew: ' +
+  'switching it on approves `mcpConfig` as it is then. Send `If-Match`, so that it is what you saw.'
+
+const definition = z
+  .object({ description: z.string(), inputSchema: z.record(z.string(), z.json()), capability: z.string().nullable() })
+  .partial()
+  .nullable()
+
+const assigned = z
+  .string()
+  .regex(/^(true|false|[1-9]\d{0,8})$/, "must be a model's id, `true` for any model, or `false` for none")
+  .describe("A model's id: tools that are assigned to it; `true`: to any model; `false`: to none.")
+
+const reachability: SqlPredicate = (tool, sql) => {
+  const server = sql.alias()
+  return `case when ${tool}.tool_type = 'function' then 'online'
+        else coalesce((select ${server}.status from mcp_servers ${server} where ${server}.id = ${tool}.server_id), 'unknown') end`
+}
+
+/** Assigned to a model that the caller may see, and of which this is true. */
+const assignedTo = (tool: string, sql: ParameterBinder, which = (_model: string) => 'true') =>
+  sql.exists('ai_model_tools', (link) => {
+    const isMeant = (m: string) => `${m}.id = ${link}.model_id and ${which(m)} and ${visibleModels(m, sql)}`
+    return `${link}.tool_id = ${tool}.id and ${sql.exists('ai_models', isMeant)}`
+  })
+
+const isReachable =
+  (word: (typeof availabilities)[number]): SqlPredicate =>
+  (tool, sql) =>
+    `(${reachability(tool, sql)}) = '${word}'`
+
+export const aiTools = resource({
+  type: 'ai-tools',
+  about: 'Functions that models may call.',
+  entity: AiTool,
+  coalesced: true,
+  scope: visibleTools,
+  attributes: {
+    name: attribute(z.string().describe('Unique.'), { sort: true }),
+    description: attribute(z.string().describe('What it does, in words for a model.')),
+    capabilityKey: attribute(capability.describe('What it is good for, a key of `ai-tool-capabilities`.'), {
+      sql: (tool) => `coalesce(${tool}.mapped_capability, ${tool}.capability)`,
+    }),
+    status: attribute(z.enum(availabilities).describe('Whether it can be reached.'), { sql: reachability }),
+    active: attribute(z.boolean().describe(aboutActive), { write: 'update', only: 'admin' }),
+    mcpName: attribute(z.string().nullable().describe('The name by which its tool server knows it.'), {
+      only: 'admin',
+    }),
+    mcpConfig: attribute(definition.describe('How its tool server describes it now.'), { only: 'admin' }),
+    approvedConfig: attribute(definition.describe('How it was described when it was last approved.'), {
+      only: 'admin',
+      property: 'approved',
+    }),
+    toolType: attribute(z.enum(toolTypes).describe('A function of this service, or one of a tool server.'), {
+      only: 'admin',
+    }),
+    serverCapabilityKey: attribute(capability.describe('What it says of itself.'), {
+      only: 'admin',
+      property: 'capability',
+    }),
+    mappedCapabilityKey: attribute(
+      capability.describe("An administrator's word on what it is good for, over the declared one."),
+      { write: 'update', only: 'admin', property: 'mappedCapability' },
+    ),
+    ...sortedTimestamps,
+  },
+  relations: { server: one('mcp-servers', { alwaysVisible: true }), models: many('ai-models') },
+  includes: ['server', 'models', 'models.provider'],
+  filters: {
+    assigned: filterByVariant(
+      assigned,
+      {
+        any: (tool, sql) => assignedTo(tool, sql),
+        none: (tool, sql) => `not ${assignedTo(tool, sql)}`,
+        one: (tool, sql, value) => assignedTo(tool, sql, (model) => `${model}.id = ${value('int')}`),
+      },
+      (value) => (value === 'true' ? 'any' : value === 'false' ? 'none' : 'one'),
+    ),
+    status: choice('Switched on or off, or how it can be reached.', {
+      active: (tool) => `${tool}.active`,
+      inactive: (tool) => `not ${tool}.active`,
+      online: isReachable('online'),
+      offline: isReachable('offline'),
+      unknown: isReachable('unknown'),
+    }),
+  },
+  page: cataloguePage,
+})
+
+/** Who switches a tool on has seen how it describes itself now, and means that. */
+async function approve({ em, row, given }: WrittenRow): Promise<void> {
+  if (given['active'] !== true) return
+  const tool = row as AiTool
+  tool.approved = tool.mcpConfig ?? null
+  await em.flush()
+}
+
+const models = relationshipWrites(aiTools, 'models')
+
+export const aiToolsRouter = router({
+  ...reads(aiTools),
+
+  update: administrator
+    .meta({ ...exposes(aiTools, 'update'), ...takes('record') })
+    .use(withoutUnchanged(aiTools))
+    .input(updateInput(aiTools))
+    .mutation(({ ctx, input }) => updateRow(ctx, aiTools, input, { afterFlush: approve })),
+
+  addModels: models.add,
+  replaceModels: models.replace,
+  removeModels: models.remove,
+})

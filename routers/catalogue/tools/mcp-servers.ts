@@ -1,0 +1,75 @@
+import { z } from 'zod'
+import { McpServer, mcpTransports, serverApprovals } from '../../../entities/catalogue/mcp-server.ts'
+import { availabilities } from '../../../entities/sql/columns.ts'
+import { everyRow } from '../../../entities/sql/scope.ts'
+import { router } from '../../core/trpc.ts'
+import { timeLimitMs } from '../../ports/duration.ts'
+import { SERVER_CONFIG, SERVER_KEY } from '../../ports/vault.ts'
+import { attribute, cataloguePage, many, resource, sortedTimestamps } from '../../resource/declare.ts'
+import { reads } from '../../verbs/read.ts'
+import { writes } from '../../verbs/write.ts'
+import { text } from '../schemas.ts'
+import { secret, secretText } from '../secret.ts'
+import { secretsStay } from '../secret-address.ts'
+
+// What is unique stands in an index, whose entries have an end.
+const url = text(2048)
+  .refine((address) => Buffer.byteLength(address) <= 2048, 'must not be longer than 2048 bytes')
+  .describe('Its address, or the command of a `stdio` server; unique. Another server needs the secrets again.')
+const approval = z
+  .enum(serverApprovals)
+  .describe('Whether the person who asks must allow each call; where they cannot be asked, it is refused.')
+const timeouts = z
+  .strictObject({ connect: timeLimitMs.optional(), read: timeLimitMs.optional(), sseIdle: timeLimitMs.optional() })
+  .describe('Time limits in milliseconds, of a day at most.')
+const config = z.record(z.string().max(80), z.json()).nullable()
+
+export const mcpServers = resource({
+  type: 'mcp-servers',
+  about: 'Servers that offer tools over the Model Context Protocol.',
+  entity: McpServer,
+  coalesced: true,
+  scope: everyRow,
+  attributes: {
+    serverLabel: attribute(text(120).describe('The name that people see.'), { write: true, sort: true }),
+    description: attribute(z.string().max(4000).nullable().describe('What it offers.'), { write: true, default: null }),
+    status: attribute(z.enum(availabilities).describe('Whether it answered when it was last asked.')),
+    version: attribute(z.string().nullable().describe('Of its program, as it says.'), { only: 'admin' }),
+    protocolVersion: attribute(z.string().nullable().describe('The revision of the protocol that it speaks.'), {
+      only: 'admin',
+    }),
+    requireApproval: attribute(approval, { write: true, default: 'never' }),
+    transport: attribute(z.enum(mcpTransports).describe('How it is spoken to.'), {
+      write: true,
+      default: 'http',
+      only: 'admin',
+      // A program that is started on this host is not for anybody to name who can write over the network.
+      input: z.enum(['sse', 'http']),
+    }),
+    url: attribute(url, { write: true, only: 'admin' }),
+    timeouts: attribute(timeouts, { write: true, default: {}, only: 'admin' }),
+    apiKey: secret(
+      SERVER_KEY,
+      secretText,
+      'Sent as a bearer token. Nobody gets it back: where there is one, stars stand for it.',
+    ),
+    additionalConfig: secret(
+      SERVER_CONFIG,
+      config,
+      'Headers, arguments and the like. Nobody gets it back: where there is some, stars stand for it.',
+    ),
+    ...sortedTimestamps,
+  },
+  relations: { tools: many('ai-tools') },
+  includes: ['tools', 'tools.models'],
+  page: cataloguePage,
+})
+
+export const mcpServersRouter = router({
+  ...reads(mcpServers),
+  ...writes(mcpServers, {
+    validate: secretsStay(mcpServers, ({ url, transport }) => ({
+      url: transport === 'stdio' ? `command ${url}` : String(url),
+    })),
+  }),
+})

@@ -1,0 +1,147 @@
+import { isDeepStrictEqual } from 'node:util'
+import { ref } from '@mikro-orm/core'
+import type { EntityManager } from '@mikro-orm/postgresql'
+import { AiTool, type ToolDefinition } from '../../../entities/catalogue/ai-tool.ts'
+import { type CallableServerRow, listToolServers } from '../../../entities/catalogue/mcp-server.sql.ts'
+import { McpServer } from '../../../entities/catalogue/mcp-server.ts'
+import { locks } from '../../../entities/sql/locks.ts'
+import type { ChangeRecorder } from '../../core/change-recorder.ts'
+import { changing } from '../../core/changes.ts'
+import type { Context } from '../../core/context.ts'
+import { type OfferedTool, type ToolOffer, ToolServerError } from '../../ports/ai/tool-servers.ts'
+import { syncModels } from '../sync.ts'
+import { nameFor } from './tool-names.ts'
+
+export interface ServerReport {
+  server: string
+  status: 'online' | 'offline'
+  /** Why it is offline, in our words. */
+  reason: string | null
+  /** Names of tools: all wait for an administrator's approval but those that are removed. */
+  added: string[]
+  changed: string[]
+  removed: string[]
+  /** Tools that are not taken, by the server's name for them. */
+  refused: ToolOffer['refused']
+}
+
+interface Asked {
+  server: CallableServerRow
+  offer?: ToolOffer
+  reason?: string
+}
+
+/** How many servers are asked at the same time. */
+const AT_ONCE = 4
+
+/**
+ * Asks every tool server what it offers, and writes it down. A tool that is new, or that its server describes in other words
+ * or with another schema, is switched off until an administrator has seen it. A server that does not answer loses nothing.
+ */
+async function discoverTools(ctx: Context): Promise<ServerReport[]> {
+  return writeAll(ctx, await askAll(ctx))
+}
+
+/** A tool that is new may be one that the file assigns to models. */
+export async function syncToolServers(ctx: Context): Promise<ServerReport[]> {
+  const reports = await discoverTools(ctx)
+  if (reports.some(({ added }) => added.length > 0)) await syncModels(ctx)
+  return reports
+}
+
+/** Asks every tool server whether it answers, and leaves its tools as they are. */
+export async function checkServers(ctx: Context): Promise<ServerReport[]> {
+  const asked = await askAll(ctx)
+  return writeAll(ctx, asked, { withTools: false })
+}
+
+async function askAll(ctx: Context): Promise<Asked[]> {
+  const servers = await ctx.services.sql(listToolServers)
+  const asked: Asked[] = []
+  for (let first = 0; first < servers.length; first += AT_ONCE) {
+    const some = servers.slice(first, first + AT_ONCE)
+    asked.push(...(await Promise.all(some.map(({ server }) => ask(ctx, server)))))
+  }
+  return asked
+}
+
+const writeAll = (ctx: Context, asked: readonly Asked[], { withTools = true } = {}): Promise<ServerReport[]> =>
+  changing(ctx, async (em, changes) => {
+    // Replicas that do this at once take turns.
+    await em.execute('select pg_advisory_xact_lock(?)', [locks.syncTools])
+    const reports: ServerReport[] = []
+    for (const one of asked) reports.push(...(await write({ em, changes }, one, withTools)))
+    return reports
+  })
+
+async function ask({ services: { toolServers, log }, signal }: Context, server: CallableServerRow): Promise<Asked> {
+  try {
+    return { server, offer: await toolServers.offer(server, signal) }
+  } catch (error) {
+    const reason = error instanceof ToolServerError ? error.message : 'it cannot be asked'
+    log.warn({ server: server.id, reason, error: (error as Error).name }, 'a tool server did not answer as it should')
+    return { server, reason }
+  }
+}
+
+/** The transaction, and what everybody is told of it. */
+interface Writing {
+  em: EntityManager
+  changes: ChangeRecorder
+}
+
+async function write(writing: Writing, { server, offer, reason }: Asked, withTools: boolean): Promise<ServerReport[]> {
+  const { em, changes } = writing
+  const row = await em.findOne(McpServer, { id: server.id }, { populate: ['tools'] })
+  // Deleted, or led elsewhere while it was asked.
+  if (!row || row.url !== server.url) return []
+  const status = offer ? 'online' : 'offline'
+  const { version, protocolVersion } = offer ?? row
+  if (row.status !== status || row.version !== version) changes.add(['all'], 'updated', 'mcp-servers', row.id)
+  em.assign(row, { status, version, protocolVersion } as Partial<McpServer>)
+  const report = { server: row.serverLabel, status, reason: reason ?? null } as const
+  if (!offer || !withTools) return [{ ...report, added: [], changed: [], removed: [], refused: offer?.refused ?? [] }]
+  return [{ ...report, ...(await writeTools(writing, row, offer.tools)), refused: offer.refused }]
+}
+
+async function writeTools({ em, changes }: Writing, server: McpServer, offered: readonly OfferedTool[]) {
+  const known = new Map(server.tools.getItems().map((tool) => [tool.mcpName, tool]))
+  const added: string[] = []
+  const changed: string[] = []
+  for (const { name: mcpName, ...definition } of offered) {
+    const tool = known.get(mcpName)
+    known.delete(mcpName)
+    if (!tool) added.push(await addTool(em, server, mcpName, definition))
+    else if (redefine(tool, definition)) {
+      changed.push(tool.name)
+      changes.add(['all'], 'updated', 'ai-tools', tool.id)
+    }
+  }
+  const removed = [...known.values()].map((tool) => {
+    em.remove(tool)
+    changes.add(['all'], 'deleted', 'ai-tools', tool.id)
+    return tool.name
+  })
+  await em.flush()
+  return { added, changed, removed }
+}
+
+async function addTool(em: EntityManager, server: McpServer, mcpName: string, definition: ToolDefinition) {
+  const taken = new Set((await em.find(AiTool, {}, { fields: ['name'] })).map(({ name }) => name))
+  const name = nameFor({ label: server.serverLabel, tool: mcpName }, taken)
+  const { description, capability } = definition
+  em.create(AiTool, {
+    ...{ name, mcpName, description, capability, mcpConfig: definition, toolType: 'mcp', active: false },
+    server: ref(server),
+  })
+  await em.flush()
+  return name
+}
+
+/** Whether it says something else of itself than before. */
+function redefine(tool: AiTool, definition: ToolDefinition): boolean {
+  if (isDeepStrictEqual(tool.mcpConfig, definition)) return false
+  const { description, capability } = definition
+  Object.assign(tool, { mcpConfig: definition, description, capability, active: false })
+  return true
+}

@@ -1,0 +1,207 @@
+import { z } from 'zod'
+import { mcpTransports, serverApprovals } from '../../../entities/catalogue/mcp-server.ts'
+import { systemModelTypes } from '../../../entities/catalogue/system-model.ts'
+import { timeLimit } from '../duration.ts'
+import { price } from './price-list.ts'
+
+export const adapters = ['openai-compatible', 'openai', 'anthropic', 'google', 'mistral', 'demo'] as const
+export type Adapter = (typeof adapters)[number]
+
+/** Where the API of a provider is that has an address of its own. */
+export const usualAddresses: Record<Adapter, string | undefined> = {
+  'openai-compatible': undefined,
+  openai: 'https://api.openai.com/v1',
+  anthropic: 'https://api.anthropic.com/v1',
+  google: 'https://generativelanguage.googleapis.com/v1beta',
+  mistral: 'https://api.mistral.ai/v1',
+  demo: undefined,
+}
+
+type Untaken =
+  | 'seed'
+  | 'maxThinkingTokens'
+  | 'parallelTools'
+  | 'documents'
+  | 'files in results'
+  | 'JSON without a schema'
+
+/** What the API of a provider has no word for, or none that every server of the kind knows. */
+export const untaken: Record<Adapter, readonly Untaken[]> = {
+  'openai-compatible': ['documents', 'maxThinkingTokens', 'files in results'],
+  openai: ['maxThinkingTokens'],
+  anthropic: ['seed', 'JSON without a schema'],
+  google: ['parallelTools'],
+  mistral: ['maxThinkingTokens', 'files in results'],
+  demo: ['documents', 'maxThinkingTokens'],
+}
+
+export const modalities = ['text', 'image', 'audio', 'video'] as const
+
+const identifier = z.string().trim().min(1).max(200)
+const providerId = identifier.max(120)
+const tokens = z.number().int().positive()
+
+/** How its row in the database calls a program, which is unique. */
+const MAX_COMMAND = 2048
+
+const rounds = z.number().int().min(0).max(100)
+
+/** Members of a request that the service writes itself, and what it calls those that can be set. */
+const ownNames: Record<string, string | undefined> = {
+  ...{ top_p: 'topP', max_tokens: 'maxTokens', max_completion_tokens: 'maxTokens', max_output_tokens: 'maxTokens' },
+  ...{ model: undefined, messages: undefined, input: undefined, contents: undefined, prompt: undefined },
+  ...{ system: undefined, instructions: undefined, systemInstruction: undefined, n: undefined, stream: undefined },
+  ...{ stream_options: undefined, tools: undefined, tool_choice: undefined, toolConfig: undefined },
+  ...{ background: undefined, conversation: undefined, previous_response_id: undefined },
+}
+
+/** A member that is not named here goes into the body of each request as it is, so it is spelled as the provider's API spells it. */
+export const modelParameters = z
+  .object({
+    temperature: z.number().min(0).max(2).optional(),
+    topP: z.number().min(0).max(1).optional(),
+    maxTokens: tokens.optional(),
+    maxThinkingTokens: tokens.optional(),
+  })
+  .catchall(z.json())
+  .superRefine((parameters, ctx) => {
+    for (const name of Object.keys(parameters).filter((name) => Object.hasOwn(ownNames, name))) {
+      const ours = ownNames[name]
+      const message = ours ? `is called ${ours} here` : 'is written by the service itself'
+      ctx.addIssue({ code: 'custom', path: [name], message })
+    }
+  })
+
+/** Front ends go by `fileUpload` and `nativeCapabilities`; without `toolCalling` they offer no tools either. */
+export const modelSettings = z.strictObject({
+  toolCalling: z.boolean().optional(),
+  fileUpload: z.boolean().optional(),
+  nativeCapabilities: z.boolean().optional(),
+  maxToolCallingRounds: rounds.optional(),
+  maxToolCallingRoundsStreaming: rounds.optional(),
+})
+
+const model = z.strictObject({
+  id: identifier,
+  upstreamId: identifier.optional(),
+  label: z.string().max(200).optional(),
+  active: z.boolean().default(true),
+  modelType: z.enum(['chat', 'image_generation', 'video_generation']).default('chat'),
+  input: z.array(z.enum(modalities)).default(['text']),
+  output: z.array(z.enum([...modalities, 'thought'])).default(['text']),
+  external: z.boolean().default(false),
+  limits: z.strictObject({ maxInputTokens: tokens.optional(), maxOutputTokens: tokens.optional() }).optional(),
+  pricing: price.optional(),
+  parameters: modelParameters.optional(),
+  settings: modelSettings.optional(),
+  nativeCapabilities: z.array(z.string().toLowerCase()).default([]),
+  flags: z.array(z.string().toLowerCase()).default([]),
+  tools: z.array(identifier).default([]),
+  documentationUrl: z.url().optional(),
+  descriptions: z.record(z.string().regex(/^[a-z]{2}_[A-Z]{2}$/), z.string()).default({}),
+})
+
+const provider = z
+  .strictObject({
+    id: providerId,
+    adapter: z.enum(adapters),
+    name: z.string().max(120).optional(),
+    active: z.boolean().default(true),
+    apiUrl: z
+      .url({ protocol: /^https?$/ })
+      // Addresses are often copied together with the path of the one call.
+      .transform((url) => url.replace(/\/+$/, '').replace(/(\/chat)?\/completions$/, ''))
+      .optional(),
+    apiKey: z.string().min(1).optional(),
+    timeouts: z
+      .strictObject({ connect: timeLimit.optional(), firstByte: timeLimit.optional(), total: timeLimit.optional() })
+      .default({}),
+    circuit: z
+      .strictObject({ failures: z.number().int().positive().optional(), openFor: timeLimit.optional() })
+      .optional(),
+    continuousUsage: z.boolean().optional(),
+    models: z.array(model).default([]),
+  })
+  .refine(({ adapter, apiUrl }) => adapter !== 'openai-compatible' || apiUrl, {
+    path: ['apiUrl'],
+    message: 'an openai-compatible provider needs its address',
+  })
+
+const times = z.strictObject({
+  connect: timeLimit.optional(),
+  read: timeLimit.optional(),
+  sseIdle: timeLimit.optional(),
+})
+
+/** A server that is spoken to over HTTP, or a program of this host. */
+const anyServer = z.strictObject({
+  label: z.string().trim().min(1).max(120),
+  description: z.string().max(4000).nullable().default(null),
+  timeouts: times.default({}),
+  requireApproval: z.enum(serverApprovals).default('never'),
+  transport: z.enum(mcpTransports).default('http'),
+  url: z
+    .url({ protocol: /^https?$/ })
+    .max(2048)
+    .optional(),
+  apiKey: z.string().min(1).optional(),
+  headers: z.record(z.string().max(80), z.string().max(4096)).default({}),
+  command: z.string().min(1).max(1024).optional(),
+  args: z.array(z.string().max(1024)).max(100).default([]),
+  env: z.record(z.string().regex(/^[A-Za-z_]\w*$/), z.string().max(4096)).default({}),
+})
+
+const mcpServer = anyServer.transform(({ transport, url, command, args, env, ...server }, ctx) => {
+  if (transport === 'stdio' && command !== undefined && url === undefined && server.apiKey === undefined) {
+    const told = [command, ...args].join(' ').slice(0, MAX_COMMAND)
+    return { ...server, transport, url: told, program: { command, args, env } }
+  }
+  if (transport !== 'stdio' && url !== undefined && command === undefined) return { ...server, transport, url }
+  ctx.addIssue({ code: 'custom', message: 'must have a url, or with the transport stdio a command, args and env' })
+  return z.NEVER
+})
+
+const unique = (what: string, idsOf: (config: { providers: z.output<typeof provider>[] }) => string[]) =>
+  z.superRefine<{ providers: z.output<typeof provider>[] }>((config, ctx) => {
+    const ids = idsOf(config)
+    const duplicate = ids.find((id, index) => ids.indexOf(id) !== index)
+    if (duplicate)
+      ctx.addIssue({ code: 'custom', path: ['providers'], message: `there are two ${what} with the id ${duplicate}` })
+  })
+
+const assignments = z.partialRecord(z.enum(systemModelTypes), identifier).default({})
+
+/** The file that AI_CONFIG names. */
+export const modelConfig = z
+  .strictObject({
+    providers: z.array(provider),
+    mcpServers: z.array(mcpServer).max(100).default([]),
+    /** Which model does which task; `external` overrides it for programs. */
+    systemModels: assignments,
+    systemModelsExternal: assignments,
+  })
+  .check(
+    unique('providers', ({ providers }) => providers.map(({ id }) => id)),
+    unique('models', ({ providers }) => providers.flatMap(({ models }) => models.map(({ id }) => id))),
+    z.superRefine((config, ctx) => {
+      const known = new Set(config.providers.flatMap(({ models }) => models.map(({ id }) => id)))
+      for (const family of ['systemModels', 'systemModelsExternal'] as const) {
+        for (const [type, id] of Object.entries(config[family])) {
+          if (known.has(id)) continue
+          ctx.addIssue({ code: 'custom', path: [family, type], message: `there is no model with the id ${id}` })
+        }
+      }
+    }),
+  )
+
+export type ModelConfig = z.output<typeof modelConfig>
+export type ServerConfig = ModelConfig['mcpServers'][number]
+
+/** A program that is started as a tool server. */
+export interface ProgramConfig {
+  command: string
+  args: readonly string[]
+  env: Readonly<Record<string, string>>
+}
+export type ProviderConfig = ModelConfig['providers'][number]
+export type ModelEntry = ProviderConfig['models'][number]

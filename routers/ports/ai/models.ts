@@ -1,0 +1,134 @@
+import type { z } from 'zod'
+import type { CallableModelRow } from '../../../entities/catalogue/ai-model.sql.ts'
+import type { DeepReadonly } from '../../../entities/sql/read-only.ts'
+import type { AssistantPart, Message, Reasoning, Source, ToolCall } from './messages.ts'
+
+/** A function that models may call. Its result goes back to the model as JSON. */
+export interface FunctionTool<Input extends z.ZodType = z.ZodType> {
+  name: string
+  description: string
+  /** The arguments; what a model sends is parsed with it before `run` sees it. */
+  input: Input
+  /** The arguments as a model is told them, where that is not made from `input`: a JSON schema. */
+  schema?: Record<string, unknown>
+  capability?: string
+  run(input: z.output<Input>, signal: AbortSignal): unknown
+}
+
+/** A function that the caller runs: the model's call of it is handed out, and ends the answer. */
+export interface CallerTool {
+  name: string
+  description?: string | undefined
+  /** The JSON schema of its arguments. */
+  inputSchema: JsonSchema
+  /** Whether the provider is to hold the model to the schema. */
+  strict?: boolean | undefined
+}
+
+export type JsonSchema = Readonly<Record<string, unknown>>
+
+/** Whether the model may, must or must not call a tool, or which one it must call. */
+export type ToolChoice = 'auto' | 'required' | 'none' | { name: string }
+
+/** What the caller sets for one call; the model's own parameters hold for the rest. */
+export interface CallParameters {
+  temperature?: number | undefined
+  topP?: number | undefined
+  /** The longest answer in tokens. */
+  maxTokens?: number | undefined
+  maxThinkingTokens?: number | undefined
+  /** How hard a model that reasons is to think. */
+  effort?: Effort | undefined
+  seed?: number | undefined
+  stop?: readonly string[] | undefined
+  /** Whether the model may call several tools at once. */
+  parallelTools?: boolean | undefined
+}
+
+export const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh'] as const
+export type Effort = (typeof efforts)[number]
+
+/** The answer is to be JSON, of a schema where there is one. */
+export interface JsonFormat {
+  name?: string | undefined
+  description?: string | undefined
+  schema?: JsonSchema | undefined
+  /** Whether the provider is to hold the model to the schema. */
+  strict?: boolean | undefined
+}
+
+/** A model as a call needs it, in one row. */
+export type CallableModel = DeepReadonly<CallableModelRow>
+
+export interface ModelCall {
+  model: CallableModel
+  messages: readonly Message[]
+  /** Our estimate of what messages and tools take, in tokens and parts of one. */
+  inputTokens: number
+  /** Run by the service. */
+  tools: readonly FunctionTool[]
+  /** Run by the caller. */
+  callerTools: readonly CallerTool[]
+  toolChoice?: ToolChoice | undefined
+  parameters: CallParameters
+  /** Text where it is not set. */
+  format?: JsonFormat | undefined
+  /** The provider is told to answer with no more; where none is set, what the model itself says holds. */
+  maxOutputTokens?: number | undefined
+  /** Who asks. */
+  userId: number
+  /** Ends when the caller goes away, or the time for the whole call is up. */
+  signal: AbortSignal
+}
+
+/** Tokens of one request as the provider counts them; undefined where it does not. */
+export interface ReportedTokens {
+  /** With the cached ones. */
+  input?: number | undefined
+  /** With reasoning. */
+  output?: number | undefined
+  cached?: number | undefined
+  cacheWrite?: number | undefined
+  reasoning?: number | undefined
+}
+
+/** Hears what a call takes while it runs, so that it is counted however it ends. */
+export interface UsageMeter {
+  /**
+   * A request goes to the provider, or must not where this throws. Our estimate of what it holds counts where the provider
+   * does not say.
+   */
+  begin(inputTokens: number): Promise<void>
+  /** The request failed at the provider: where nothing came of it, it took nothing. */
+  fail(): void
+  /** What the request has taken so far, up to and with the piece that comes next; nothing where the piece says nothing. */
+  report(tokens: ReportedTokens | undefined): void
+  /** A piece of what the provider sent. */
+  receive(text: string, kind: 'answer' | 'reasoning'): void
+}
+
+/** Why an answer ended: by itself, at its longest, for tools of the caller, or because the provider would not say it. */
+export const finishReasons = ['stop', 'length', 'tool-calls', 'content-filter'] as const
+export type FinishReason = (typeof finishReasons)[number]
+
+export interface ModelAnswer {
+  content: readonly (AssistantPart | Source)[]
+  finish: FinishReason
+}
+
+/** A piece of an answer as it comes; a call of a tool comes as a whole. */
+export type AnswerPart =
+  | { type: 'delta'; text: string }
+  | Reasoning
+  | ToolCall
+  | Source
+  | { type: 'finish'; reason: FinishReason }
+
+/** The AI providers behind one small interface. Failures are thrown as they came; nobody outside may see them. */
+export interface ModelGateway {
+  generate(call: ModelCall, meter: UsageMeter): Promise<ModelAnswer>
+  /** The answer in pieces, as they come; those that came at once together. */
+  stream(call: ModelCall, meter: UsageMeter): AsyncIterable<readonly AnswerPart[]>
+  /** The names of the models that the provider offers now; undefined where it has no list. Throws where it does not answer. */
+  offered(model: CallableModel): Promise<ReadonlySet<string> | undefined>
+}

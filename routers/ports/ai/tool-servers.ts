@@ -1,0 +1,37 @@
+import type { ToolDefinition } from '../../../entities/catalogue/ai-tool.ts'
+import type { CallableServerRow } from '../../../entities/catalogue/mcp-server.sql.ts'
+import type { DeepReadonly } from '../../../entities/sql/read-only.ts'
+
+export type ToolServer = DeepReadonly<CallableServerRow>
+
+export interface OfferedTool extends ToolDefinition {
+  /** As the server calls it. */
+  name: string
+}
+
+/** What a server says of itself. */
+export interface ToolOffer {
+  version: string | null
+  protocolVersion: string
+  tools: OfferedTool[]
+  /** Tools that are not taken, with the reason in our words. */
+  refused: { name: string; reason: string }[]
+}
+
+export interface ToolCall {
+  /** As the server calls it. */
+  name: string
+  input: Record<string, unknown>
+}
+
+/** Servers of the Model Context Protocol. What they send is bounded; failures are told in our words, without theirs. */
+export interface ToolServers {
+  /** Throws `ToolServerError`. */
+  offer(server: ToolServer, signal?: AbortSignal): Promise<ToolOffer>
+  /** The result as a model is told it. Throws `ToolServerError`; a signal that ends is told to the server. */
+  call(server: ToolServer, call: ToolCall, signal: AbortSignal): Promise<unknown>
+}
+
+export class ToolServerError extends Error {
+  override name = 'ToolServerError'
+}

@@ -1,0 +1,98 @@
+import type { AskedLimit } from '../../../entities/ai/usage-hold.sql.ts'
+import type { LimitSubject, LimitUnit } from '../../../entities/ai/usage-limit.ts'
+import type { Settlement } from '../../../entities/ai/usage-settlement.sql.ts'
+
+/** What is known of a call of a model before it is made. */
+export interface UsageCall {
+  userId: number
+  tokenId: number | null
+  /** Where it is asked for, if in a room. */
+  roomId: number | null
+  context: 'api' | 'private' | 'group'
+  provider: string
+  model: string
+  requestId: string
+  inputTokens: number
+  /** What the input costs, in millionths of the currency; null where no price is known. */
+  costMicros: number | null
+  currency: string | null
+  /** The version of the price. */
+  priceId: number | null
+}
+
+/** One of those whose limits a call counts for: its kind, and its id or name. */
+export type SubjectId = readonly [subject: LimitSubject, id: string]
+
+/** A call, whose limits it counts for, and the most that it can take. */
+export interface HoldRequest {
+  call: UsageCall
+  subjects: readonly SubjectId[]
+  tokens: number
+  /** Millionths of the currency; null where no price is known. */
+  costMicros: number | null
+  currency: string | null
+}
+
+/** A call under way, of which the database knows. */
+export interface Hold {
+  readonly id: number
+  /** The counters that it holds a part of. */
+  readonly counters: readonly number[]
+  /** How much is held of limits in tokens and in money: where it ends, the answer must. */
+  held: HeldAmounts
+  /** What is left of the limits that only this caller's calls count for, where that was looked up. */
+  readonly limits: readonly LimitLeft[]
+  /** As whoever makes the call counts it. */
+  progress: () => CallProgress
+}
+
+export interface HeldAmounts {
+  /** Null where no limit in tokens or money applies. */
+  tokens: number | null
+  /** Millionths of the currency; null where no limit in money counts the call by its cost. */
+  costMicros: number | null
+}
+
+/** What a call took so far, which is the bill if this process dies, and the most that it can take in the end. */
+export interface CallProgress {
+  inputTokens: number
+  outputTokens: number
+  cachedTokens: number
+  cacheWriteTokens: number
+  reasoningTokens: number
+  costMicros: number | null
+  currency: string | null
+  most: HeldAmounts
+}
+
+/** What is left of a limit in the running period. */
+export interface LimitLeft {
+  name: string
+  unit: LimitUnit
+  currency: string | null
+  /** In requests, tokens or millionths of the currency. */
+  cap: number
+  left: number
+  windowSeconds: number
+  /** In milliseconds since 1970. */
+  resetsAt: number
+}
+
+export interface HoldRefusal {
+  /** Each limit that applies, with those that don't fit. */
+  limits: readonly AskedLimit[]
+}
+
+/**
+ * The account of what calls of models take. What a call can take at most is held in the database before it is made, and
+ * settled when it has ended; a call whose process is gone is settled by another one.
+ */
+export interface UsageLedger {
+  hold(request: HoldRequest): Promise<Hold | HoldRefusal>
+  /** Holds as much in all as a further round can take; null where it does not fit, or an error where the hold is gone. */
+  extend(hold: Hold, amounts: HeldAmounts): Promise<HoldRefusal | undefined>
+  /** Settles behind the answer, many calls in one statement. */
+  settle(hold: Hold, settlement: Omit<Settlement, 'id' | 'expiredOnly'>): void
+  /** Waits until all that ended is in the database. */
+  flush(): Promise<void>
+}

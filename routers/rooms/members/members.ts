@@ -1,0 +1,133 @@
+import { z } from 'zod'
+import {
+  changeableMembers,
+  isNotRemoved,
+  memberRoles,
+  memberStates,
+  RoomMember,
+  readUpTo,
+  removableMembers,
+  visibleMembers,
+} from '../../../entities/rooms/room-member.ts'
+import type { ParameterBinder, SqlPredicate } from '../../../entities/sql/scope.ts'
+import { isoTime } from '../../../entities/sql/statement.ts'
+import { attribute, one, resource, timestamps } from '../../resource/declare.ts'
+import { type IdFormat, resourceId } from '../../resource/ids.ts'
+import type { RecordOf } from '../../resource/record.ts'
+
+/** The roles that people have. */
+export const personRole = z.enum(['admin', 'editor', 'viewer'])
+
+/** A membership has the number of its row, an invitation a word in front of it. */
+const memberIds: IdFormat = {
+  schema: z
+    .string()
+    .regex(/^(invitation-)?[1-9]\d{0,9}$/, { abort: true })
+    .refine((id) => resourceId.safeParse(id.replace('invitation-', '')).success),
+  keyOf: (id) => Number(id.replace('invitation-', '')),
+  sql: (row) => `case when ${row}.state = 'invited' then 'invitation-' else '' end || ${row}.id`,
+}
+
+export const invitationId = (key: number): string => `invitation-${key}`
+export const isInvitation = (id: string): boolean => id.startsWith('invitation-')
+
+const userColumn =
+  (column: string, key: 'user_id' | 'inviter_id' = 'user_id'): SqlPredicate =>
+  (member, sql) =>
+    sql.look('users', column, (user) => `${user}.id = ${member}.${key}`)
+
+/** Of an invitation, what nobody gets of a membership. */
+const ofInvitation =
+  (value: SqlPredicate): SqlPredicate =>
+  (member, sql) =>
+    `case when ${member}.state = 'invited' then ${value(member, sql)} end`
+
+const ofRoom = (column: string) =>
+  ofInvitation((member, sql) => sql.look('rooms', column, (room) => `${room}.id = ${member}.room_id`))
+
+/** For the invited person alone. */
+const forInvited = (column: string) =>
+  ofInvitation((member, sql) => `case when ${isOwn(member, sql)} then ${member}.${column} end`)
+
+const isOwn = (member: string, sql: ParameterBinder) => `${member}.user_id = ${sql.param('viewer')}`
+
+const wrappedKey = z
+  .string()
+  .regex(/^[A-Za-z0-9+/=|]+$/, 'must be base64, its parts separated by |')
+  .max(4096)
+const sha256 = z.string().regex(/^[A-Za-z0-9_-]{43}$/, 'must be a SHA-256 in base64url without padding')
+
+export const roomMembers = resource({
+  type: 'room-members',
+  about:
+    "The members of the caller's rooms, and invitations: those of the caller, and those to rooms that they administer.",
+  entity: RoomMember,
+  scope: visibleMembers,
+  listed: isNotRemoved,
+  mayUpdate: changeableMembers,
+  mayDelete: removableMembers,
+  ids: memberIds,
+  attributes: {
+    state: attribute(
+      z
+        .enum(memberStates)
+        .describe('Who was `removed` or has left stands in no list, but what they wrote leads to them.'),
+    ),
+    role: attribute(z.enum(memberRoles).describe('What they may do; `assistant` is the AI user alone.'), {
+      write: true,
+      input: personRole.describe('What they may do.'),
+    }),
+    displayName: attribute(z.string().nullable().describe('Null for who was erased, and for whoever has the link.'), {
+      sql: userColumn('name'),
+    }),
+    username: attribute(z.string().nullable().describe('Null like the name.'), { sql: userColumn('username') }),
+    readUpTo: attribute(
+      z.string().nullable().describe('The id of the last message that they have read; null before they read one.'),
+      { sql: readUpTo },
+    ),
+    inviterName: attribute(z.string().describe('Of an invitation: who invites.'), {
+      sql: ofInvitation(userColumn('name', 'inviter_id')),
+      sparse: true,
+    }),
+    roomName: attribute(z.string().describe('Of an invitation, whose room the invited person does not see yet.'), {
+      sql: ofRoom('name'),
+      sparse: true,
+    }),
+    roomSlug: attribute(z.string().describe('Of an invitation.'), { sql: ofRoom('slug'), sparse: true }),
+    expiresAt: attribute(z.iso.datetime().describe('Of an invitation.'), {
+      sql: (member) => isoTime(`${member}.expires_at`),
+      sparse: true,
+    }),
+    wrappedKey: attribute(
+      wrappedKey.describe(
+        'The key of the room, encrypted for the invited person, who alone reads it: with their public key, or with the secret of the link.',
+      ),
+      { write: 'create', sql: forInvited('wrapped_key'), sparse: true },
+    ),
+    keyEpoch: attribute(z.int().min(0).describe('The number of the wrapped key, which must be the one in use.'), {
+      write: 'create',
+      sql: forInvited('key_epoch'),
+      sparse: true,
+    }),
+    proofHash: attribute(
+      sha256
+        .nullable()
+        .describe(
+          'For a link: SHA-256 of the proof that whoever accepts has to give. The secret of the link stays in its fragment. Never sent.',
+        ),
+      { write: 'create', default: null, sql: () => 'null::text', sparse: true },
+    ),
+    ...timestamps,
+  },
+  relations: {
+    room: one('rooms', { write: 'create', about: 'The room.' }),
+    user: one('users', {
+      write: 'create',
+      default: null,
+      about: 'Who is invited. Nobody where whoever has the link may accept.',
+    }),
+  },
+  page: { size: 100, max: 500 },
+})
+
+export type MemberRecord = RecordOf<typeof roomMembers>

@@ -1,0 +1,32 @@
+import type { EntityManager } from '@mikro-orm/postgresql'
+import { listInvitations, type Withdrawn } from '../../../entities/rooms/room-member.sql.ts'
+import type { ChangeRecorder, Stream } from '../../core/change-recorder.ts'
+import { invitationId, roomMembers } from './members.ts'
+
+/** Notes that invitations are gone, for the room and for who was invited. */
+export function noteWithdrawn(changes: ChangeRecorder, room: number, invitations: readonly Withdrawn[]): void {
+  for (const { id, userId } of invitations)
+    changes.add(concernedBy(room, userId), 'deleted', roomMembers.type, invitationId(id))
+}
+
+/** The streams of a room and, where there is one, of a person. */
+export const concernedBy = (room: number, person: number | null): Stream[] =>
+  person === null ? [`room:${room}`] : [`room:${room}`, `user:${person}`]
+
+/** A transaction that changes something of a room that its invitations show. */
+interface InRoom {
+  em: EntityManager
+  changes: ChangeRecorder
+  room: number
+}
+
+/**
+ * Notes that all invitations to a room look different, for the room and for who was invited; or, where a person is named, that
+ * they see them from now on, or no longer.
+ */
+export async function noteInvitations({ em, changes, room }: InRoom, seenBy?: number): Promise<void> {
+  for (const { id, userId } of await em.execute<Withdrawn[]>(listInvitations, [room])) {
+    const streams = seenBy === undefined ? concernedBy(room, userId) : ([`user:${seenBy}`] as const)
+    changes.add(streams, 'updated', roomMembers.type, invitationId(id))
+  }
+}

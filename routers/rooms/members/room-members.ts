@@ -1,0 +1,138 @@
+import type { EntityManager } from '@mikro-orm/postgresql'
+import { z } from 'zod'
+import { findInvitationsOf } from '../../../entities/rooms/room.sql.ts'
+import { RoomMember } from '../../../entities/rooms/room-member.ts'
+import { takes } from '../../core/body-size.ts'
+import { changing } from '../../core/changes.ts'
+import type { Context } from '../../core/context.ts'
+import { Problem } from '../../core/problems.ts'
+import { about, router, userWith } from '../../core/trpc.ts'
+import { exposes } from '../../resource/exposure.ts'
+import type { UpdateInput } from '../../resource/record.ts'
+import { rowAction } from '../../verbs/action.ts'
+import { lockRow, notFound } from '../../verbs/lock.ts'
+import { getRow, reads } from '../../verbs/read.ts'
+import { withoutUnchanged } from '../../verbs/unchanged.ts'
+import { createInput, ifVersion, updateInput } from '../../verbs/write-inputs.ts'
+import { deleteFiles } from '../delete-files.ts'
+import { lockRoomById } from '../room-access.ts'
+import { accept, preview } from './accept.ts'
+import { type InRoom, removeMember, settleRoom, withdrawInvitationsBy } from './end-membership.ts'
+import { type InvitationInput, invite } from './invite.ts'
+import { invitationsByName, inviteByName } from './invite-by-name.ts'
+import { invitationId, type MemberRecord, roomMembers } from './members.ts'
+import { noteInvitations, noteWithdrawn } from './note-invitations.ts'
+
+type RoleChange = UpdateInput<typeof roomMembers>
+type Removal = Pick<RoleChange, 'id' | 'ifVersion'>
+
+const id = roomMembers.ids.schema
+/** As many as one answer lists. */
+const MAX_INVITATIONS = 200
+const invitationAndProof = z.strictObject({ id, proof: z.string().min(1).max(200).optional() })
+
+export const roomMembersRouter = router({
+  ...reads(roomMembers),
+
+  create: userWith('write')
+    .meta({ ...exposes(roomMembers, 'create'), ...about('Invite somebody to a room.'), ...takes('record') })
+    .input(createInput(roomMembers))
+    .mutation(({ ctx, input }) => invite(ctx, ctx.caller.person.id, input as InvitationInput)),
+
+  inviteByName: userWith('write')
+    .meta({ ...about('Invite people to a room by their usernames: all of them, or nobody.'), ...takes('room keys') })
+    .input(invitationsByName)
+    .mutation(({ ctx, input }) => inviteByName(ctx, ctx.caller.person.id, input)),
+
+  invitations: userWith('read')
+    .meta(about('List the invitations that the caller can accept.'))
+    .query(async ({ ctx }): Promise<MemberRecord[]> => {
+      const found = await ctx.services.sql(findInvitationsOf, [ctx.caller.person.id, MAX_INVITATIONS])
+      return Promise.all(found.map(({ id }) => getRow(ctx, roomMembers, invitationId(id))))
+    }),
+
+  /** By POST, so that the proof stands in no address and no log. */
+  preview: rowAction(roomMembers, 'preview', userWith('read'))
+    .meta(
+      about('Look at an invitation before it is accepted: `meta` has the role, the name of the room and who invites.'),
+    )
+    .input(invitationAndProof)
+    .mutation(({ ctx, input }) => preview(ctx, ctx.caller.person.id, input)),
+
+  accept: rowAction(roomMembers, 'accept', userWith('write'))
+    .meta(about('Accept an invitation, which becomes a membership; `meta` has the key of the room.'))
+    .input(invitationAndProof)
+    .mutation(({ ctx, input }) => accept(ctx, ctx.caller.person.id, input)),
+
+  update: userWith('write')
+    .meta({ ...exposes(roomMembers, 'update'), ...takes('record') })
+    .use(withoutUnchanged(roomMembers))
+    .input(updateInput(roomMembers))
+    .mutation(({ ctx, input }) => changeRole(ctx, input as RoleChange)),
+
+  delete: userWith('write')
+    .meta({
+      ...exposes(roomMembers, 'delete'),
+      ...about('Leave a room, remove a member, or decline or withdraw an invitation.'),
+    })
+    .input(z.strictObject({ id, ifVersion }))
+    .mutation(({ ctx, input }) => remove(ctx, input)),
+})
+
+type LockedMember = InRoom & { row: { id: number; user: number | null } }
+
+/** Carries out a change of a membership or an invitation; whoever changes something else in the room waits. */
+function changingMember<T>(
+  ctx: Context,
+  verb: 'update' | 'delete',
+  { id, ifVersion }: Removal,
+  work: (member: LockedMember) => Promise<T>,
+): Promise<T> {
+  return changing(ctx, async (em, changes) => {
+    const room = await roomOf(em, id)
+    await lockRoomById(em, room)
+    await lockRow(ctx, em, roomMembers, { id, ifVersion, verb })
+    const { id: key, user } = await em.findOneOrFail(RoomMember, roomMembers.ids.keyOf(id))
+    return work({ em, changes, room, row: { id: key, user: user?.id ?? null } })
+  })
+}
+
+async function roomOf(em: EntityManager, id: string): Promise<number> {
+  const [found] = await em.execute<{ room: number }[]>('select room_id as room from room_members where id = ?', [
+    roomMembers.ids.keyOf(id),
+  ])
+  if (!found) throw notFound(roomMembers, id)
+  return found.room
+}
+
+async function changeRole(ctx: Context, { role, ...version }: RoleChange): Promise<MemberRecord> {
+  await changingMember(ctx, 'update', version, async ({ row, ...at }) => {
+    if (role === undefined || row.user === null) return
+    const { em, changes, room } = at
+    await em.nativeUpdate(RoomMember, { id: row.id }, { role, updatedAt: new Date() })
+    if (role !== 'admin') await withdrawInvitationsBy(at, row.user)
+    await settleRoom(at)
+    changes.add([`room:${room}`], 'updated', roomMembers.type, row.id)
+    changes.add([`user:${row.user}`], 'updated', 'rooms', room)
+    // Whoever administers a room sees its invitations.
+    await noteInvitations(at, row.user)
+  })
+  return getRow(ctx, roomMembers, version.id)
+}
+
+async function remove(ctx: Context, version: Removal): Promise<{ id: string }> {
+  const files = await changingMember(ctx, 'delete', version, async ({ row, ...at }) => {
+    if (version.id === invitationId(row.id)) return withdraw(at, row)
+    if (row.user === null) throw new Problem('not_permitted')
+    await removeMember(at, { id: row.id, user: row.user })
+    return settleRoom(at)
+  })
+  await deleteFiles(ctx.services, files)
+  return { id: version.id }
+}
+
+async function withdraw({ em, changes, room }: InRoom, { id, user }: LockedMember['row']): Promise<string[]> {
+  await em.nativeDelete(RoomMember, { id })
+  noteWithdrawn(changes, room, [{ id, userId: user }])
+  return []
+}

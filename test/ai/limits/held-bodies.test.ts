@@ -1,0 +1,64 @@
+import { request } from 'node:http'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startWith } from '../../kit/ai/asked-provider.ts'
+import { answers, neverEnds } from '../../kit/ai/provider.ts'
+
+const MAX = 40_000
+
+type App = Awaited<ReturnType<typeof startWith>>
+let app: App
+beforeAll(async () => {
+  const bounds = { AI_MAX_FILES: `${MAX}`, AI_BYTES_PER_PERSON: `${2 * MAX}`, AI_BYTES_AT_ONCE: `${3 * MAX}` }
+  app = await startWith(answers('Good.'), {}, { AI_MAX_BODY: `${MAX}`, AI_MAX_BODY_WITH_FILES: `${MAX}`, ...bounds })
+})
+afterAll(() => app[Symbol.asyncDispose]())
+
+/** Announces a body of so many bytes, or of none, and sends none of it until it is ended. */
+async function announce(token: string, path: string, bytes?: number) {
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+  const length = bytes === undefined ? {} : { 'content-length': bytes }
+  const sending = request(`${app.svc.url}${path}`, { method: 'POST', headers: { ...headers, ...length } })
+  const status = new Promise<number>((resolve) => {
+    sending.on('response', (response) => resolve(response.resume().statusCode ?? 0))
+    sending.on('error', () => resolve(0))
+  })
+  sending.flushHeaders()
+  return { status, [Symbol.dispose]: () => void sending.destroy() }
+}
+
+const held = async (bytes: number) => {
+  await expect.poll(() => app.svc.services.aiBytes.total).toBe(bytes)
+}
+
+test('bodies that wait for their answers have an allowance by person and in all, and are refused unread beyond it', async () => {
+  const [{ token }, other] = [app, await app.svc.user()]
+  using _first = await announce(token, '/v1/chat/completions', MAX)
+  using _second = await announce(token, '/trpc/ai.complete', MAX - 1000)
+  await held(2 * MAX - 1000)
+
+  using beyond = await announce(token, '/v1/responses', MAX)
+  expect(await beyond.status).toBe(429)
+  expect((await app.ask()).status).toBe(200)
+
+  using _third = await announce(other.token, '/v1/chat/completions', MAX - 500)
+  await held(3 * MAX - 1500)
+  using inAll = await announce(other.token, '/v1/chat/completions', MAX - 500)
+  expect(await inAll.status).toBe(503)
+})
+
+test('a body without a length counts as the largest, and none counts longer than its answer', async () => {
+  await held(0)
+  using sent = await announce(app.token, '/v1/chat/completions')
+  await held(MAX)
+  sent[Symbol.dispose]()
+  await held(0)
+
+  app.upstream.behave = neverEnds
+  const body = { model: 'mock-1', messages: [{ role: 'user', content: 'x'.repeat(1000) }], stream: true }
+  const leaves = new AbortController()
+  const asked = { token: app.token, body, signal: leaves.signal }
+  await app.svc.send('POST', '/v1/chat/completions', asked)
+  await held(JSON.stringify(body).length)
+  leaves.abort()
+  await held(0)
+})

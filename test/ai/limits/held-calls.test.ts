@@ -1,0 +1,194 @@
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test, vi } from 'vitest'
+import { eventsIn } from '../../kit/ai/event-stream.ts'
+import {
+  type Behaviour,
+  beginStream,
+  callsTool,
+  chunk,
+  configFor,
+  endStream,
+  question,
+  startProvider,
+} from '../../kit/ai/provider.ts'
+import { startApp } from '../../kit/app.ts'
+
+const EXTENSIONS = fileURLToPath(new URL('../../fixtures/extension.ts', import.meta.url))
+
+const limit = { name: 'all', for: 'installation', cap: 1000, unit: 'tokens', per: 'month' }
+
+/** A service whose model answers with at most 100 tokens, under a limit. */
+async function startWith(behave: Behaviour, more: object = {}, model: object = {}) {
+  await using resources = new AsyncDisposableStack()
+  const upstream = resources.use(await startProvider(behave))
+  const config = resources.use(
+    await configFor(upstream.url, { provider: { continuousUsage: true }, model: { tools: ['weather'], ...model } }),
+  )
+  const svc = resources.use(await startApp({ AI_CONFIG: config.file, EXTENSIONS, LIMITS_MAX_OUTPUT_TOKENS: '100' }))
+  await svc.host.limits.set({ ...limit, ...more } as never)
+  const { token } = await svc.user()
+  const kept = resources.move()
+  return {
+    svc,
+    upstream,
+    ask: (accept = 'text/event-stream', text = 'Hello') =>
+      svc.send('POST', '/api/ai-req', { token, headers: { accept }, body: question(text) }),
+    async state() {
+      const [found] = await svc.host.limits.list()
+      return { used: found?.used, held: found?.held }
+    },
+    async record() {
+      await svc.services.usageLedger.flush()
+      return svc.rows('select outcome, input_tokens as input, output_tokens as output from usage_records')
+    },
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  }
+}
+
+const weather = callsTool('weather', '{"city":"Hildesheim"}')
+
+describe('a further round of a call', () => {
+  test('a further round of a call is held before it is made, with all that the rounds before took', async () => {
+    const { promise: go, resolve } = Promise.withResolvers<void>()
+    await using world = await startWith(async (asked, response) => {
+      if (asked.body.messages.length > 1) await go
+      await weather(asked, response)
+    })
+
+    const asking = world.ask()
+    await vi.waitFor(() => expect(world.upstream.asked).toHaveLength(2))
+    const { held } = await world.state()
+    resolve()
+    await (await asking).text()
+
+    // Seven and three of the first round, the prompt of the second, and the longest answer.
+    expect(held).toBeGreaterThan(10 + 15 + 100)
+    expect(held).toBeLessThan(10 + 60 + 100)
+    expect(await world.record()).toEqual([{ outcome: 'completed', input: 14, output: 6 }])
+    expect(await world.state()).toEqual({ used: 20, held: 0 })
+  })
+
+  test.for([
+    ['a stream', 'text/event-stream'],
+    ['a whole answer', 'application/json'],
+  ] as const)('a further round that a limit has no room for is not made, and %s says so', async ([, accept]) => {
+    await using world = await startWith(weather, { cap: 120 })
+
+    const response = await world.ask(accept)
+    const text = await response.text()
+
+    if (accept === 'application/json') {
+      expect([response.status, response.headers.get('x-should-retry')]).toEqual([429, 'false'])
+      expect(JSON.parse(text)).toMatchObject({ success: false, code: 'limit_reached' })
+    } else {
+      expect(response.status).toBe(200)
+      expect(eventsIn(text).map(({ event }) => event)).toEqual(['usage', 'done'])
+      expect(eventsIn(text)[0]?.data).toMatchObject({ inputTokens: 7, outputTokens: 3, cut: 'limit' })
+    }
+    expect(world.upstream.asked).toHaveLength(1)
+    expect(await world.record()).toEqual([{ outcome: 'cut', input: 7, output: 3 }])
+    expect(await world.state()).toEqual({ used: 10, held: 0 })
+  })
+
+  test('a further round of a call that another process has settled is not made', async () => {
+    await using world = await startWith(async (asked, response) => {
+      await world.svc.rows('delete from usage_holds')
+      await weather(asked, response)
+    })
+
+    expect((await world.ask('application/json')).status).toBe(503)
+
+    expect(world.upstream.asked).toHaveLength(1)
+  })
+
+  test('rounds of many calls at once together never take more than the limit', async () => {
+    await using world = await startWith(weather, { cap: 700 })
+
+    const statuses = await Promise.all(
+      Array.from({ length: 12 }, async () => (await world.ask('application/json')).status),
+    )
+
+    await world.svc.services.usageLedger.flush()
+    const { used, held } = await world.state()
+    expect(statuses.filter((status) => status === 200).length).toBeGreaterThan(0)
+    expect(used).toBe(world.upstream.asked.length * 10)
+    expect(used).toBeLessThanOrEqual(700)
+    expect(held).toBe(0)
+  })
+})
+
+describe('what is held for a stream', () => {
+  /** Tells what it counted with each piece, and waits in the middle. */
+  const tells = (input: number, more: object = {}) => {
+    const { promise: go, resolve } = Promise.withResolvers<void>()
+    const behave: Behaviour = async (_, response) => {
+      beginStream(response)
+      for (let output = 1; output <= 40; output++) {
+        const usage = { prompt_tokens: input, completion_tokens: output, total_tokens: input + output, ...more }
+        response.write(chunk({ delta: { content: 'word' } }, { usage }))
+      }
+      await go
+      endStream(response, { prompt_tokens: input, completion_tokens: 40, total_tokens: input + 40, ...more })
+    }
+    return { behave, resolve }
+  }
+
+  test('what is held for a stream shrinks to what can still come, once the provider has counted its input', async () => {
+    const { behave, resolve } = tells(10)
+    await using world = await startWith(behave)
+
+    const response = await world.ask('text/event-stream', 'x'.repeat(2000))
+    expect(await world.state()).toEqual({ used: 0, held: 500 + 100 })
+    await vi.waitFor(async () => expect(await world.state()).toEqual({ used: 0, held: 10 + 100 }), { timeout: 10_000 })
+    resolve()
+    await response.text()
+
+    expect(await world.record()).toEqual([{ outcome: 'completed', input: 10, output: 40 }])
+    expect(await world.state()).toEqual({ used: 50, held: 0 })
+  })
+
+  test('what is held for a stream in money shrinks by what is known of its input and output', async () => {
+    const { behave, resolve } = tells(10, { prompt_tokens_details: { cached_tokens: 8 } })
+    const pricing = {
+      ...{ currency: 'EUR', inputPerMillion: 10, cachedInputPerMillion: 1, cacheWritePerMillion: 12 },
+      ...{ outputPerMillion: 20, reasoningPerMillion: 50 },
+    }
+    await using world = await startWith(behave, { unit: 'EUR' }, { pricing })
+
+    const response = await world.ask('text/event-stream', 'x'.repeat(2000))
+    expect(await world.state()).toEqual({ used: 0, held: 500 * 12 + 100 * 50 })
+    const known = 2 * 10 + 8 + 40 * 20
+    await vi.waitFor(async () => expect(await world.state()).toEqual({ used: 0, held: known + 60 * 50 }), {
+      timeout: 10_000,
+    })
+    resolve()
+    await response.text()
+    await world.record()
+
+    expect(await world.state()).toEqual({ used: known, held: 0 })
+  })
+})
+
+test('a provider that counts more than there can be keeps no other call from being told of', async () => {
+  const { promise: go, resolve } = Promise.withResolvers<void>()
+  const behave: Behaviour = async (asked, response) => {
+    const tokens = asked.body.messages[0]?.content === 'Hello' ? 20 : 1e300
+    beginStream(response)
+    response.write(
+      chunk({ delta: { content: 'word' } }, { usage: { prompt_tokens: tokens, completion_tokens: tokens } }),
+    )
+    await go
+    endStream(response)
+  }
+  const pricing = { currency: 'EUR', inputPerMillion: 10, outputPerMillion: 20 }
+  await using world = await startWith(behave, { unit: 'requests' }, { pricing })
+
+  const streams = [await world.ask('text/event-stream', 'huge'), await world.ask()]
+  const told = () => world.svc.rows('select output_tokens as output from usage_holds order by output_tokens')
+  await vi.waitFor(async () => expect(await told()).toEqual([{ output: 20 }, { output: 2 ** 31 - 1 }]), {
+    timeout: 10_000,
+  })
+  resolve()
+
+  expect((await Promise.all(streams.map((stream) => stream.text()))).every((text) => text.includes('done'))).toBe(true)
+})

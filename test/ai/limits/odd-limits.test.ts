@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest'
+import { configFor, question, startProvider } from '../../kit/ai/provider.ts'
+import { startApp } from '../../kit/app.ts'
+
+async function started() {
+  await using resources = new AsyncDisposableStack()
+  const provider = resources.use(await startProvider())
+  const config = resources.use(await configFor(provider.url))
+  const svc = resources.use(await startApp({ AI_CONFIG: config.file }))
+  const { token } = await svc.user()
+  const ask = async () => {
+    const answer = await svc.send('POST', '/api/ai-req', { token, body: question() })
+    await svc.services.usageLedger.flush()
+    return answer
+  }
+  const kept = resources.move()
+  return { svc, ask, [Symbol.asyncDispose]: () => kept.disposeAsync() }
+}
+
+const limit = { name: 'each', for: 'user', cap: 2, unit: 'requests', per: 'day' }
+
+test('a limit may have a name of letters that take two units each, and calls are told of it', async () => {
+  await using world = await started()
+  await world.svc.host.limits.set({ ...limit, name: '𠮷' } as never)
+
+  const { status, headers } = await world.ask()
+
+  expect([status, headers.get('ratelimit-policy')]).toEqual([200, '"%F0%A0%AE%B7";q=2;w=86400'])
+})
+
+test('a limit that counts by the hour and no longer by the day shows what is used in the hour, and is topped up for it alone', async () => {
+  await using world = await started()
+  const { limits } = world.svc.host
+  // Where it is noon now, the hour and the day began at different times.
+  const hour = new Date().getUTCHours()
+  const timeZone = `Etc/GMT${hour >= 12 ? '+' : '-'}${Math.abs(hour - 12)}`
+  await limits.set({ ...limit, timeZone } as never)
+  await world.ask()
+
+  await limits.set({ ...limit, per: 'hour', timeZone } as never)
+
+  await expect(limits.topUp({ name: 'each', amount: 1, id: '2' })).rejects.toThrow('was used yet')
+  expect(await limits.list()).toMatchObject([{ cap: 2, used: 0 }])
+  await world.ask()
+  await limits.topUp({ name: 'each', amount: 1, id: '2' })
+  expect(await limits.list()).toMatchObject([{ cap: 3, used: 1 }])
+})

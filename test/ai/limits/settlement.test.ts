@@ -1,0 +1,77 @@
+import { expect, test, vi } from 'vitest'
+import { type Behaviour, completion, configFor, inTurn, json, question, startProvider } from '../../kit/ai/provider.ts'
+import { startApp, type TestApp } from '../../kit/app.ts'
+import { clientOf } from '../../kit/json-api/client.ts'
+
+/** Answers, and says that it took so many tokens. */
+const takes =
+  (input: number, output: number): Behaviour =>
+  (_, response) =>
+    json(response, { ...completion('Good day.'), usage: { prompt_tokens: input, completion_tokens: output } })
+
+const limit = { name: 'all', for: 'installation', cap: 1_000_000, unit: 'tokens', per: 'month' }
+
+async function started(behave: Behaviour) {
+  await using resources = new AsyncDisposableStack()
+  const provider = resources.use(await startProvider(behave))
+  const config = resources.use(await configFor(provider.url))
+  const svc = resources.use(await startApp({ AI_CONFIG: config.file }))
+  const admin = await svc.user({ role: 'admin', abilities: ['ai', 'read', 'write'] })
+  const ask = () => svc.send('POST', '/api/ai-req', { token: admin.token, body: question() })
+  const kept = resources.move()
+  return { svc, ask, admin: clientOf(svc, admin.token), [Symbol.asyncDispose]: () => kept.disposeAsync() }
+}
+
+async function stateOf(svc: TestApp) {
+  await svc.services.usageLedger.flush()
+  const [state] = await svc.host.limits.list()
+  return state && { used: state.used, held: state.held }
+}
+
+test('a provider that counts more tokens than there can be does not keep the calls of others from being settled', async () => {
+  await using world = await started(inTurn(takes(4e9, 4e9), takes(7, 3)))
+  await world.svc.host.limits.set(limit as never)
+
+  await world.ask()
+  await world.svc.host.limits.set({ ...limit, cap: 1e12 } as never)
+  await world.ask()
+
+  const most = 2 ** 31 - 1
+  expect(await stateOf(world.svc)).toEqual({ used: 2 * most + 10, held: 0 })
+  expect(await world.svc.rows('select input_tokens, output_tokens from usage_records order by id')).toEqual([
+    { input_tokens: most, output_tokens: most },
+    { input_tokens: 7, output_tokens: 3 },
+  ])
+})
+
+test('a call that left the range in which its price is known uses all that it held', async () => {
+  await using world = await started(takes(7, 3))
+  await world.svc.host.limits.set({ ...limit, unit: 'EUR' } as never)
+  const [model] = (await world.admin.get('/ai-models')).list
+  const costs = { inputCostPerToken: 0.000001, outputCostPerToken: 0.000002 }
+  const others = { inputCostPerCachedToken: null, outputCostPerReasoningToken: null }
+  const ranges = [{ currency: 'EUR', ...costs, ...others, range: [0, 5] }]
+  await world.admin.update('ai-models', model?.id ?? '', { pricing: { ranges, priorityRanges: null } })
+
+  expect((await world.ask()).status).toBe(200)
+
+  // Two tokens of input, and as long an answer as the settings allow.
+  expect(await stateOf(world.svc)).toEqual({ used: 2 + 2 * 4096, held: 0 })
+  expect(await world.svc.rows('select cost_micros from usage_records')).toEqual([{ cost_micros: null }])
+})
+
+test('a call whose record the database refuses keeps no other call from being settled, and is told in the log', async () => {
+  await using world = await started(takes(7, 3))
+  await world.svc.host.limits.set(limit as never)
+  await world.svc.rows(`create function refuse() returns trigger language plpgsql as $$
+    begin if new.id % 4 = 2 then raise exception 'refused'; end if; return new; end $$`)
+  await world.svc.rows('create trigger refuse before insert on usage_records for each row execute function refuse()')
+
+  const answers = await Promise.all(Array.from({ length: 8 }, world.ask))
+
+  expect(answers.map(({ status }) => status)).toEqual(Array(8).fill(200))
+  const dropped = () => world.svc.log.filter((line) => line.includes('an item cannot be written, and is dropped'))
+  await vi.waitFor(() => expect(dropped()).toHaveLength(2), { timeout: 10_000 })
+  const recorded = await world.svc.rows<{ id: number }>('select id::int as id from usage_records order by id')
+  expect(recorded.map(({ id }) => id)).toEqual([1, 3, 4, 5, 7, 8])
+})

@@ -1,0 +1,100 @@
+import { describe, expect, test } from 'vitest'
+import { answers, configFor, question, startProvider } from '../../kit/ai/provider.ts'
+import { startApp } from '../../kit/app.ts'
+import { watchStatements } from '../../kit/statements.ts'
+
+const statements = watchStatements()
+
+const limit = { name: 'all', for: 'installation', cap: 10, unit: 'requests', per: 'day', mode: 'observe' }
+
+async function startWith(more: object = {}) {
+  await using resources = new AsyncDisposableStack()
+  const upstream = resources.use(await startProvider(answers('Good day.')))
+  const config = resources.use(await configFor(upstream.url))
+  const svc = resources.use(await startApp({ AI_CONFIG: config.file }))
+  const set = (values: object) => svc.host.limits.set({ ...limit, ...values } as never)
+  await set(more)
+  const { token } = await svc.user()
+  const ask = async () => (await svc.send('POST', '/api/ai-req', { token, body: question() })).status
+  const kept = resources.move()
+  return {
+    svc,
+    set,
+    /** How many of so many calls at once are answered. */
+    async answered(count: number) {
+      const statuses = await Promise.all(Array.from({ length: count }, ask))
+      await svc.services.usageLedger.flush()
+      return statuses.filter((status) => status === 200).length
+    },
+    async state() {
+      const [found] = await svc.host.limits.list()
+      return { used: found?.used, held: found?.held, refused: found?.refused }
+    },
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  }
+}
+
+describe('a limit that only observes', () => {
+  test('a limit that only observes counts all that it would have refused of calls at once, and locks no other counter for it', async () => {
+    await using world = await startWith()
+    await world.answered(1)
+    statements.taken()
+
+    expect(await world.answered(29)).toBe(29)
+
+    expect(await world.state()).toEqual({ used: 30, held: 0, refused: 20 })
+    expect(await world.answered(5)).toBe(5)
+    expect(await world.state()).toEqual({ used: 35, held: 0, refused: 25 })
+    const names = new Set(statements.taken().map(({ name }) => name))
+    expect(names).toContain('hold-together')
+    expect(names).not.toContain('hold-exactly')
+  })
+
+  test('a limit that only observed and then is enforced lets through what is left of it, and no more', async () => {
+    await using world = await startWith()
+    await world.answered(13)
+
+    await world.set({ mode: 'enforce', cap: 12 })
+    const none = await world.answered(20)
+    await world.set({ mode: 'enforce', cap: 17 })
+
+    expect([none, await world.answered(20)]).toEqual([0, 4])
+    expect(await world.state()).toMatchObject({ used: 17, held: 0 })
+  })
+
+  test('a limit in money that only observes counts a call without a price as refused, and nothing of it as used', async () => {
+    await using world = await startWith({ unit: 'EUR' })
+
+    expect(await world.answered(4)).toBe(4)
+
+    expect(await world.state()).toEqual({ used: 0, held: 0, refused: 4 })
+  })
+})
+
+describe('what is left of a limit with many counters', () => {
+  test('what is left of a limit with many counters is told to each call, and no call asks a second time for it', async () => {
+    await using world = await startWith({ mode: 'enforce', cap: 100 })
+    const { token } = await world.svc.user()
+    const left = async () => {
+      const { headers } = await world.svc.send('POST', '/api/ai-req', { token, body: question() })
+      return headers.get('ratelimit')?.match(/^"all";r=(\d+);t=\d+$/)?.[1]
+    }
+    await left()
+    statements.taken()
+
+    expect([await left(), await left(), await left()]).toEqual(['98', '97', '96'])
+
+    const asked = statements.taken().filter(({ text }) => text.includes('usage_counters'))
+    expect(new Set(asked.map(({ name }) => name))).toEqual(new Set(['hold-together', 'settle']))
+  })
+
+  test('what is left of a limit is a number that a structured field may have, however great it is', async () => {
+    await using world = await startWith({ mode: 'enforce', unit: 'EUR', cap: 9e9, unpriced: 1 })
+    const { token } = await world.svc.user()
+
+    const { headers } = await world.svc.send('POST', '/api/ai-req', { token, body: question() })
+
+    expect(headers.get('ratelimit-policy')).toBe('"all";q=999999999999999;w=86400;qu="EUR-millionths"')
+    expect(headers.get('ratelimit')).toMatch(/^"all";r=999999999999999;t=\d+$/)
+  })
+})
