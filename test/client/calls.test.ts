@@ -35,7 +35,7 @@ const whole: string = text
 let streamed = ''
 for await (const part of await client.ai.stream.mutate({ model: 'mock-1', messages: [{ role: 'user', content: { text: 'Hello' } }] })) {
   if (part.type === 'delta') streamed += part.text
-  else { const count: number = part.outputTokens; void count }
+  else if (part.type === 'usage') { const count: number = part.outputTokens; void count }
 }
 
 const username: string = (await client.users.me.query()).username

@@ -120,7 +120,7 @@ describe.concurrent('what comes of a hostile file is a clear state:', () => {
     ['a truncated PDF', 'a.pdf', truncated, { textState: 'failed', textFailure: 'damaged' }],
     ['a picture of 60,000 by 60,000 points', 'a.png', hugePng, { mime: 'image/png', textState: 'none' }],
     ['a picture with a script', 'a.svg', svg, { mime: 'image/svg+xml', textState: 'none' }],
-    ['a picture with an entity', 'a.svg', entities + svg, { mime: 'text/plain', textState: 'ready' }],
+    ['a picture with an entity', 'a.svg', entities + svg, { mime: 'image/svg+xml', textState: 'none' }],
     ['a program that begins like a picture', 'a.gif', program, { mime: 'text/plain', textState: 'ready' }],
     ['text that is called a PDF', 'a.pdf', 'plain words', { mime: 'text/plain', textState: 'ready' }],
   ])('%s', async (_, name, bytes, expected) => {

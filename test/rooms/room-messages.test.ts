@@ -27,6 +27,8 @@ describe('a message', () => {
       content: CIPHERTEXT,
       keyEpoch: 0,
       clientId: 'c-1',
+      model: null,
+      metadata: null,
       replyCount: 0,
       editedAt: null,
       deletedAt: null,
