@@ -14,19 +14,17 @@ const soak = [
 ]
 
 /** Tests that are too long for `npm test`, and run in the soak alone. */
-const soakOnly = ['test/process/image.test.ts']
+const soakOnly = ['test/process/image.test.ts', 'test/process/stop.test.ts']
 
 /** What another PostgreSQL or Valkey can break, run on those of Debian: statements, rights, limits, and the process around them. */
 const onDebian = [
-  'test/{identity,catalogue,rooms,apps}/**/*.test.ts',
-  'test/json-api/{,new-type/}*.test.ts',
+  'test/{catalogue,rooms,apps}/**/*.test.ts',
+  'test/identity/{erasure,sessions,tokens,keychain}.test.ts',
+  'test/json-api/{statements,conditional}.test.ts',
   'test/ai/{limits/*,usage}.test.ts',
-  'test/process/{migrations,plans,outage,key-value,store-quotas,day-partitions,deploy,start,stop}.test.ts',
+  'test/process/{migrations,plans,outage,key-value,store-quotas,day-partitions,deploy}.test.ts',
   'test/realtime/{ghosts,healing,presence,quotas}.test.ts',
 ]
-
-/** Of these, what the soak runs anyway, and the conformance suite, which is long. */
-const notOnDebian = [...soak, 'test/json-api/conformance*.test.ts']
 
 const isDebian = Boolean(process.env['TEST_POSTGRES'])
 
@@ -36,7 +34,7 @@ const report = process.env['TEST_REPORT']
 export default defineConfig(({ mode }) => ({
   test: {
     include: mode === 'soak' ? [...soak, ...soakOnly] : isDebian ? onDebian : ['test/**/*.test.ts'],
-    exclude: [...configDefaults.exclude, ...(isDebian ? notOnDebian : []), ...(mode === 'soak' ? [] : soakOnly)],
+    exclude: [...configDefaults.exclude, ...(isDebian ? soak : []), ...(mode === 'soak' ? [] : soakOnly)],
     provide: { soak: mode === 'soak' },
     ...(report && { reporters: ['default', 'json'], outputFile: { json: report } }),
     globalSetup: ['test/kit/global-setup.ts'],
