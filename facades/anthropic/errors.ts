@@ -24,9 +24,10 @@ function statusOf(failure: Failure): number {
   return error instanceof Problem && error.issues[0]?.path[0] === 'model' ? 404 : 400
 }
 
+/** As Anthropic writes it, with our own code beside. */
 export function errorBody(failure: Failure, requestId: string) {
   const status = statusOf(failure)
-  const error = { type: types[status] ?? usualType(status), message: messageOf(failure) }
+  const error = { type: types[status] ?? usualType(status), message: messageOf(failure), code: failure.code }
   return { type: 'error', error, request_id: requestId }
 }
 
