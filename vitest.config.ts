@@ -9,12 +9,11 @@ const soak = [
   'test/ai/limits/limit-history.test.ts',
   'test/json-api/fuzz.test.ts',
   'test/json-api/conformance.test.ts',
-  'test/json-api/differential.test.ts',
   'test/json-api/openapi/answers.test.ts',
 ]
 
 /** Tests that are too long for `npm test`, and run in the soak alone. */
-const soakOnly = ['test/process/image.test.ts', 'test/process/stop.test.ts']
+const soakOnly = ['test/json-api/differential.test.ts', 'test/process/image.test.ts', 'test/process/stop.test.ts']
 
 /** What another PostgreSQL or Valkey can break, run on those of Debian: statements, rights, limits, and the process around them. */
 const onDebian = [
