@@ -5,6 +5,8 @@ import type { Connection } from './connection.ts'
 const SIGNED_OUT = 'You are signed out.'
 
 interface Held {
+  /** One text for all connections, each of which was sent its own. */
+  readonly credential: string
   readonly connections: Set<Connection>
   /** Resolves with the way to stop; undefined where it had ended before. */
   readonly watching: Promise<(() => void) | undefined>
@@ -26,7 +28,7 @@ export class Credentials {
     held.connections.add(connection)
     try {
       const stop = await held.watching
-      if (stop && connection.isOpen && held.connections.has(connection)) connection.credentials.add(credential)
+      if (stop && connection.isOpen && held.connections.has(connection)) connection.credentials.add(held.credential)
     } finally {
       if (!connection.credentials.has(credential)) this.#leave(credential, held, connection)
     }
@@ -42,6 +44,7 @@ export class Credentials {
 
   #hold(credential: string): Held {
     const held = {
+      credential,
       connections: new Set<Connection>(),
       watching: this.#watch.watch(credential, () => this.#end(credential)),
     }

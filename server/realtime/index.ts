@@ -119,12 +119,13 @@ export class Realtime {
   }
 
   #connect(ws: WebSocket, refusal: Refusal | undefined) {
-    ws.on('error', () => {})
+    ws.on('error', ignore)
     const connection = new Connection(ws, this.#maxChannels)
     if (refusal) return connection.close(refusal.code, refusal.message)
     if (this.#isDraining) return connection.close(codes.overCapacity, STOPPING)
     if (!this.#connections.add(connection)) return connection.close(codes.overCapacity, 'There is no room.')
-    for (const sign of ['ping', 'pong'] as const) ws.on(sign, () => this.#frames.hear(connection))
+    const hear = () => this.#frames.hear(connection)
+    ws.on('ping', hear).on('pong', hear)
     ws.on('message', (bytes, isBinary) => this.#frames.take(connection, String(bytes), isBinary))
     ws.on('close', () => this.#disconnect(connection))
     connection.send(established(connection.id, ACTIVITY_SECONDS))
@@ -154,3 +155,6 @@ export class Realtime {
     this.#connections.remove(connection)
   }
 }
+
+/** What breaks a connection closes it, too. */
+const ignore = () => {}
