@@ -94,7 +94,8 @@ class DocumentWriter {
       attributes[member] = shown
     }
     const linked = this.#context.members.linkedOf(of)
-    for (const name in linked) attributes[linked[name] as string] = numberOf(record.relations?.[name])
+    for (const name in linked)
+      if (!fields || fields.has(name)) attributes[linked[name] as string] = numberOf(record.relations?.[name])
     const object: ResourceObject = { type: of.type, id: record.id, attributes, links: { self } }
     const relationships = this.#relationships(of, record, self, fields)
     return relationships ? { ...object, relationships } : object

@@ -36,13 +36,15 @@ export class Members {
 
   /** The attributes of a type, and the members of their values. */
   attributesOf(of: Resource): Names {
-    const members = () => Object.entries(of.attributes).map(([name, { schema }]): [string, unknown] => [name, schema])
-    const own = {
-      renamed: this.#own('renamed', of),
-      verbatim: this.#own('verbatim', of),
-      shown: this.#own('shown', of),
-    }
-    return this.#remember(this.#ofResources, of, ({ write }) => new ObjectNames(write, members(), own))
+    return this.#remember(this.#ofResources, of, ({ write, renamed, verbatim, shown }) => {
+      const members = Object.entries(of.attributes).map(([name, { schema }]): [string, unknown] => [name, schema])
+      const { type } = of
+      return new ObjectNames(write, members, {
+        renamed: renamed?.[type],
+        verbatim: verbatim?.[type],
+        shown: shown?.[type],
+      })
+    })
   }
 
   /** Relations to one whose id is also an attribute, each with its name as it is written. */
@@ -63,12 +65,10 @@ export class Members {
     return this.#profile?.plain?.[`${type}/${action}`]
   }
 
-  #own<Part extends 'renamed' | 'verbatim' | 'shown'>(part: Part, { type }: Resource) {
-    return this.#profile?.[part]?.[type] as NonNullable<MemberProfile[Part]>[string] | undefined
-  }
-
   #remember<K extends object>(known: WeakMap<K, Names>, key: K, make: (profile: MemberProfile) => Names): Names {
-    const names = known.get(key) ?? (this.#profile ? make(this.#profile) : new UntouchedNames())
+    const found = known.get(key)
+    if (found) return found
+    const names = this.#profile ? make(this.#profile) : new UntouchedNames()
     known.set(key, names)
     return names
   }
