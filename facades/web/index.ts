@@ -90,7 +90,7 @@ const views: Record<Visit['view'], Write> = {
   async profile(translate, { mayMakeTokens: tokens, mayPaste: paste, maxPictureBytes: pictureBytes }, { ctx }) {
     const api = createCaller(ctx)
     const { canChange: password } = await api.password.state()
-    const pending = await pendingTexts(api)
+    const pending = await api.announcements.unread()
     const body = profileBody(translate, announcementList(translate, pending), { tokens, password, paste, pictureBytes })
     return { title: translate('page.profile.title'), module: 'profile', body, wide: true }
   },
@@ -103,15 +103,6 @@ const views: Record<Visit['view'], Write> = {
     }
   },
   logout: (translate) => ({ title: translate('page.logout.title'), module: 'logout', body: logoutBody(translate) }),
-}
-
-/** As many announcements as a page shows at once. */
-const SHOWN = 5
-
-const pendingTexts = async ({ announcements }: Api) => {
-  const pending = (await announcements.pending()).slice(0, SHOWN)
-  const texts = await Promise.all(pending.map(({ id }) => unlessMissing(announcements.read({ id }))))
-  return texts.filter((text) => text !== undefined)
 }
 
 const latestPolicy = (ctx: Context) => unlessMissing(createCaller(ctx).announcements.latestPolicy())

@@ -74,7 +74,11 @@ const table: { open: string; by?: Ability; to: string }[] = [
     by: 'read',
     to: 'users.list users.get users.related users.picture users.findPeople users.changesSince users.changes',
   },
-  { open: 'a user', by: 'read', to: 'announcements.pending announcements.read migrations.list migrations.get' },
+  {
+    open: 'a user',
+    by: 'read',
+    to: 'announcements.pending announcements.read announcements.unread migrations.list migrations.get',
+  },
   { open: 'a user', by: 'read', to: 'aiModelFlags.list aiModelFlags.get' },
   { open: 'a user', by: 'read', to: 'aiToolCapabilities.list aiToolCapabilities.get' },
   { open: 'a user', by: 'read', to: 'aiModels.list aiModels.get aiModels.related' },

@@ -1,4 +1,4 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
@@ -176,6 +176,9 @@ describe('a forced announcement', () => {
     ])
     expect((await browser.send('GET', '/api/svc/v1/connections/svc')).status).toBe(200)
     expect((await browser.send('GET', '/profile')).text).toContain('Be kind.')
+    // Nobody is kept out for good where its text got lost.
+    await rm(text, { recursive: true })
+    expect((await browser.send('GET', '/profile')).text).toContain(`data-id="${id}"`)
     await mark(browser, 'report', id)
     expect([(await write()).status, (await ask()).status]).toEqual([201, 200])
     // Records are written behind the answer; the refused call has none.

@@ -1,8 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
 import { createCaller } from '../../../routers/index.ts'
 import { failureOf } from '../../http/failure.ts'
 import { type FacadeOptions, routeTo } from '../../http/procedures.ts'
-import { errorHandler } from './errors.ts'
+import { bodyIn, errorHandler } from './errors.ts'
+
+/** Which text was read, where a page says so. */
+const readVersion = z.object({ version: z.string().max(64).optional() })
 
 type OfOne = { Params: { id: string } }
 
@@ -29,8 +33,9 @@ export async function announcements(app: FastifyInstance, options: FacadeOptions
       routeTo(`announcements.${procedure}`, options),
       async (request, reply) => {
         const { id } = request.params
+        const given = procedure === 'accept' ? { id, ...bodyIn(readVersion, request) } : { id }
         const isMarked = await orElse(
-          (await apiOf(request, reply))[procedure]({ id }).then(() => true),
+          (await apiOf(request, reply))[procedure](given).then(() => true),
           false,
         )
         if (!isMarked)

@@ -12,7 +12,7 @@ export interface AnnouncementText {
   id: string
   title: string
   text: string
-  version: string
+  version: string | undefined
 }
 
 export const announcementBody = ({ text }: Pick<AnnouncementText, 'text'>): Html =>
@@ -24,6 +24,6 @@ ${pending.map(
   (each) => html`<article class="notice">
 <h2>${each.title}</h2>
 ${announcementBody(each)}
-<form id="announcement-${each.id}" class="announcement" data-id="${each.id}"><button disabled>${translate('page.announcement.accept')}</button>${outcome}</form>
+<form id="announcement-${each.id}" class="announcement" data-id="${each.id}" data-version="${each.version}"><button disabled>${translate('page.announcement.accept')}</button>${outcome}</form>
 </article>`,
 )}`

@@ -14,6 +14,9 @@ import { about, anyone, host, router, sessionUser, userWith } from '../../core/t
 import { resourceId } from '../../identity/user-selector.ts'
 import { newAnnouncement, publishAnnouncement } from './publish.ts'
 
+/** As many as a page shows at once. */
+const MAX_UNREAD = 5
+
 const chosen = z.strictObject({ id: resourceId })
 const version = z.string().regex(/^[0-9a-f]{64}$/, 'must be the version of a text')
 
@@ -26,6 +29,18 @@ export const announcementsRouter = router({
       return rows.map(({ id, title, type, isForced, anchor, expiresAt }) => {
         return { id: String(id), title, type, isForced, anchor, expiresAt }
       })
+    }),
+
+  unread: userWith('read')
+    .meta(about('Read the first few announcements that the caller has not accepted; a text that is missing is empty.'))
+    .query(async ({ ctx }) => {
+      const rows = await ctx.services.sql(listPendingAnnouncements, [ctx.caller.person.id])
+      return Promise.all(
+        rows.slice(0, MAX_UNREAD).map(async ({ id, title, view }) => {
+          const found = await ctx.services.announcementText(view, ctx.locale)
+          return { id: String(id), title, text: found?.text ?? '', version: found?.version }
+        }),
+      )
     }),
 
   read: userWith('read')
@@ -57,8 +72,10 @@ export const announcementsRouter = router({
     .mutation(async ({ ctx, input: { id, version } }) => {
       const person = ctx.caller.person.id
       const [found] = await ctx.services.sql(findAnnouncement, [id, person])
-      const current = await withText(ctx, found)
-      await ctx.services.sql(markAnnouncementAccepted, [id, person, version ?? current.version])
+      if (!found) throw unknown()
+      // A text that is missing must keep nobody from going on.
+      const current = await ctx.services.announcementText(found.view, ctx.locale)
+      await ctx.services.sql(markAnnouncementAccepted, [id, person, version ?? current?.version ?? null])
     }),
 
   list: host.query(async ({ ctx }) => ctx.services.sql(listAnnouncements)),

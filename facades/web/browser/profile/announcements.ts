@@ -6,7 +6,8 @@ import { ask } from '../server.ts'
 export function offerAnnouncements(translate: Translate): void {
   for (const form of document.querySelectorAll<HTMLFormElement>('form.announcement'))
     onSubmit(translate, form.id, async () => {
-      await ask('POST', `/req/announcement/report/${form.dataset['id']}`)
+      const { id, version } = form.dataset
+      await ask('POST', `/req/announcement/report/${id}`, version ? { version } : {})
       form.closest('article')?.remove()
       return undefined
     })
