@@ -25,11 +25,12 @@ const isAccepted = (user: string) => `exists (
     select from announcement_receipts r
      where r.announcement_id = a.id and r.user_id = ${user} and r.accepted_at is not null)`
 
-/** Values: the user's id. Those that are still to be accepted; the oldest first, and no more than anybody reads. */
+/** Values: the user's id. Those that are still to be accepted; what keeps people from writing first, and no more than anybody reads. */
 export const listPendingAnnouncements = statement<AnnouncementRow>(
   'list-pending-announcements',
   `select ${columns} from announcements a
-    where ${isActive} and ${isFor('$1')} and not ${isAccepted('$1')} order by a.id limit 100`,
+    where ${isActive} and ${isFor('$1')} and not ${isAccepted('$1')}
+    order by (a.is_forced and a.anchor is null) desc, a.id limit 100`,
 )
 
 /** Values: the id of an announcement and the user's. */

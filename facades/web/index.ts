@@ -77,11 +77,12 @@ const views: Record<Visit['view'], Write> = {
       body: registerBody(translate, query, policy && announcementBody(policy)),
     }
   },
-  handshake: async (translate, { mayPaste }, { ctx }) => ({
-    title: translate('page.handshake.title'),
-    module: 'handshake',
-    body: handshakeBody(translate, mayPaste, await latestPolicy(ctx)),
-  }),
+  async handshake(translate, { mayPaste }, { ctx }) {
+    const policy = await latestPolicy(ctx)
+    const shown = policy && { ...policy, body: announcementBody(policy) }
+    const body = handshakeBody(translate, mayPaste, shown)
+    return { title: translate('page.handshake.title'), module: 'handshake', body }
+  },
   unlock: (translate, { mayPaste }) => ({
     title: translate('page.unlock.title'),
     module: 'unlock',

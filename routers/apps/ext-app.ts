@@ -20,8 +20,9 @@ const safeAddress = address.refine((text) => {
 }, 'must begin with https://, or lead to this machine')
 
 const redirectUrl = safeAddress.refine((text) => {
-  const { hash, username, password } = URL.parse(text) ?? {}
-  return !hash && !username && !password
+  const { username, password } = URL.parse(text) ?? {}
+  // An empty fragment is one, too: what is added behind it would never reach the app.
+  return !text.includes('#') && !username && !password
 }, 'must have no fragment and no password')
 
 /** How many days a person can agree for. */

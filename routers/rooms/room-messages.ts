@@ -106,8 +106,12 @@ export const roomMessagesRouter = router({
     .input(z.strictObject({ room: resourceId, number: givenNumber }))
     .query(async ({ ctx, input }): Promise<RecordOf<typeof roomMessages>> => {
       const [found] = await ctx.services.sql(findMessageByNumber, [input.room, ...input.number.split('.').map(Number)])
-      if (!found) throw new Problem('not_found', { detail: 'There is no such message.' })
-      return getRow(ctx, roomMessages, found.id, ['member', 'attachments'])
+      const unknown = new Problem('not_found', { detail: 'There is no such message.' })
+      if (!found) throw unknown
+      // Who may not see the room learns nothing of which numbers it has.
+      return getRow(ctx, roomMessages, found.id, ['member', 'attachments']).catch((error: unknown) => {
+        throw error instanceof Problem && error.problem === 'not_found' ? unknown : error
+      })
     }),
 
   create: userWith('write')

@@ -1,21 +1,23 @@
 import { type Html, html } from '../html.ts'
 import { field, outcome, secret, type Translate, typedOnly } from '../layout.ts'
 
-/** The policy that somebody has seen on the way here. */
-interface AcceptedPolicy {
+/** The policy that somebody accepts with their first keys. */
+interface ShownPolicy {
   id: string
   version: string
+  body: Html
 }
 
 /** Where the first keys are made. */
-export const handshakeBody = (
-  translate: Translate,
-  mayPaste: boolean,
-  policy: AcceptedPolicy | undefined,
-): Html => html`
+export const handshakeBody = (translate: Translate, mayPaste: boolean, policy: ShownPolicy | undefined): Html => html`
 <section id="make">
 <p>${translate('page.handshake.intro')}</p>
 <p class="notice">${translate('page.passkey.what')}</p>
+${
+  policy &&
+  html`<h2>${translate('page.register.policyTitle')}</h2>
+${policy.body}`
+}
 <form id="handshake"${policy && html` data-policy="${policy.id}" data-version="${policy.version}"`}>
 ${field({ id: 'passkey', label: translate('page.handshake.passkey'), type: 'password', autocomplete: 'new-password', hint: translate('page.handshake.hint'), typed: typedOnly(translate, mayPaste) })}
 ${field({ id: 'repeat', label: translate('page.handshake.repeat'), type: 'password', autocomplete: 'new-password', typed: typedOnly(translate, mayPaste) })}

@@ -93,9 +93,9 @@ class FoundElements {
   }
 
   /** The first of each name counts. */
-  #addMeta({ property, name = property, content = '' }: Attributes): void {
-    const key = name?.toLowerCase()
-    if (key && wanted.has(key) && !this.#meta.has(key) && content !== '') this.#meta.set(key, content.slice(0, 4096))
+  #addMeta({ property, name, content = '' }: Attributes): void {
+    const key = [property?.toLowerCase(), name?.toLowerCase()].find((word) => word && wanted.has(word))
+    if (key && !this.#meta.has(key) && content !== '') this.#meta.set(key, content.slice(0, 4096))
   }
 
   #addLink({ rel = '', href = '' }: Attributes): void {
