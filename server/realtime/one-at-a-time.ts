@@ -17,14 +17,19 @@ export class OneAtATime {
   #start(name: string, work: () => Promise<void>): Promise<void> {
     const run = { isAskedAgain: true, over: Promise.resolve() }
     this.#running.set(name, run)
-    run.over = this.#runAll(run, work).finally(() => this.#running.delete(name))
+    run.over = this.#runAll(name, run, work)
     return run.over
   }
 
-  async #runAll(run: Run, work: () => Promise<void>): Promise<void> {
-    while (run.isAskedAgain) {
-      run.isAskedAgain = false
-      await work()
+  async #runAll(name: string, run: Run, work: () => Promise<void>): Promise<void> {
+    try {
+      while (run.isAskedAgain) {
+        run.isAskedAgain = false
+        await work()
+      }
+    } finally {
+      // In the same turn: who asks from here on needs a run of their own.
+      this.#running.delete(name)
     }
   }
 }

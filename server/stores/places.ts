@@ -99,8 +99,9 @@ export function placesInRedis({ redis, connected, replica }: SharedPlaces): Plac
 
   return {
     async take(key, max) {
-      const count = taken.add(key, 1)
+      taken.add(key, 1)
       await connected()
+      const count = taken.of(key)
       const given = [replica, count, max, prefix + replicaKey(''), REPLICA_TTL_MS, TTL_MS]
       const granted = await redis.eval(TAKE, 2, nameOf(key), replicaKey(replica), ...given).catch(() => count <= max)
       if (granted) return true

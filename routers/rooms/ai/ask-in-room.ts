@@ -33,14 +33,16 @@ export async function askInRoom(ctx: Asking, asked: RoomQuestion): Promise<{ met
 }
 
 /** Writes down what a model is given, where the asker may write and has the key that is in use. */
-const disclose = (ctx: Asking, asked: RoomQuestion, { key, provider }: { key: Buffer; provider: string }) =>
-  changing(ctx, async (em, changes) => {
+const disclose = async (ctx: Asking, asked: RoomQuestion, { key, provider }: { key: Buffer; provider: string }) => {
+  // Before the room is locked, for which others wait.
+  const parts = JSON.stringify(disclosedParts(key, asked.messages))
+  return changing(ctx, async (em, changes) => {
     const room = Number(asked.id)
     assertKeyInUse(ctx, asked.keyEpoch, await lockForWriter(ctx, em, room))
-    const parts = JSON.stringify(disclosedParts(key, asked.messages))
     const values = [room, ctx.caller.person.id, provider, asked.model, parts, ANSWER_LEASE_MS]
     const [begun] = await runNamed(em, beginDisclosure, values)
     const { id } = begun as { id: number }
     changes.add([`room:${room}`], 'created', 'room-disclosures', id)
     return id
   })
+}
