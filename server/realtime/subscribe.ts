@@ -4,6 +4,7 @@ import type { RealtimeKeys } from '../../routers/core/settings.ts'
 import type { RoomDirectory } from '../../routers/ports/room-directory.ts'
 import { type Grant, readGrant } from '../../routers/rooms/realtime/channel-grant.ts'
 import { admit, type Channel as ChannelName, readChannel } from '../../routers/rooms/realtime/channels.ts'
+import type { Channel } from './channel.ts'
 import type { Channels } from './channels.ts'
 import type { Connection } from './connection.ts'
 import type { Connections } from './connections.ts'
@@ -91,25 +92,28 @@ export class Subscriber {
     if (!first) throw new Refused(403, 'There is no such channel.')
     const channel = await channels.enter(name, first.stream)
     try {
-      let since: number
-      let admission = first
-      do {
-        since = channel.checkedSince
-        const current = await admit(directory, person, of, since)
-        if (!current) throw new Refused(403, 'There is no such channel.')
-        admission = current
-      } while (channel.checkedSince !== since)
+      const { member } = await this.#admission(channel, person, of)
       // It may have been given up meanwhile, and be there by another request.
       const isAwaited = connection.subscriptions.has(name) && !connection.subscriptions.get(name)
       if (!connection.isOpen || !isAwaited) return
       if (!connection.credentials.has(credential)) throw new Refused(401, 'You are signed out.')
-      const subscription = { connection, channel, person, info, credential, member: admission.member }
+      const subscription = { connection, channel, person, info, credential, member }
       connection.subscriptions.set(name, subscription)
       channel.subscriptions.add(subscription)
       const members = channel.isPresence ? presence.enter(subscription) : undefined
       connection.send(members ? subscribedWith(name, members) : subscribed(name, channel.position))
     } finally {
       channels.leave(channel)
+    }
+  }
+
+  /** What lets the person in, as it is at the place in the stream where the channel is now. */
+  async #admission(channel: Channel, person: number, of: ChannelName) {
+    for (;;) {
+      const since = channel.checkedSince
+      const current = await admit(this.#options.directory, person, of, since)
+      if (!current) throw new Refused(403, 'There is no such channel.')
+      if (channel.checkedSince === since) return current
     }
   }
 }
