@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { question } from '../kit/ai/provider.ts'
 import { base, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
 import { PNG, sendWith, upload } from '../kit/rooms/attachments.ts'
@@ -19,7 +19,8 @@ type By = Awaited<ReturnType<typeof newPerson>>
 
 const facts = async (by: Pick<By, 'get'>, id: string) => (await by.get(`/attachments/${id}`)).one.attributes
 const state = async (by: Pick<By, 'get'>, id: string) => (await facts(by, id))['textState']
-const settled = (by: Pick<By, 'get'>, id: string) => expect.poll(() => state(by, id), SOON).not.toBe('pending')
+/** Tests side by side share no `expect.poll`: it asks which test is running. */
+const settled = (by: Pick<By, 'get'>, id: string) => vi.waitUntil(async () => (await state(by, id)) !== 'pending', SOON)
 
 async function textOf(token: string | undefined, id: string, headers: Record<string, string> = {}) {
   const response = await svc.send('GET', `${base}/attachments/${id}/actions/text`, { token, headers })
