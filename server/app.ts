@@ -1,21 +1,10 @@
-import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
-import fastify, {
-  type FastifyBaseLogger,
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-  LogController,
-} from 'fastify'
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { anthropic } from '../facades/anthropic/index.ts'
 import { docs } from '../facades/docs/index.ts'
 import { health } from '../facades/health.ts'
-import { type BodyLimits, bodyLimitsOf } from '../facades/http/body-limits.ts'
-import { failureOf } from '../facades/http/failure.ts'
+import { bodyLimitsOf } from '../facades/http/body-limits.ts'
 import { readJsonBodies } from '../facades/http/json-text.ts'
-import { limitHeaders } from '../facades/http/limit-headers.ts'
 import { wireNames } from '../facades/http/names.ts'
-import { isNavigation } from '../facades/http/navigation.ts'
 import type { FacadeOptions } from '../facades/http/procedures.ts'
 import { jsonApi } from '../facades/json-api/index.ts'
 import { memberProfiles } from '../facades/json-api/member-profiles.ts'
@@ -28,25 +17,19 @@ import { broadcastingAuth } from '../facades/realtime/auth.ts'
 import { trpc } from '../facades/trpc.ts'
 import { req } from '../facades/web/actions/index.ts'
 import { assets } from '../facades/web/assets.ts'
-import { sendErrorPage } from '../facades/web/error-page.ts'
 import { web } from '../facades/web/index.ts'
-import type { Context } from '../routers/core/context.ts'
-import type { ResponseHints } from '../routers/core/hooks.ts'
-import { Problem } from '../routers/core/problems.ts'
 import type { Services } from '../routers/core/services.ts'
-import { withTimeout } from '../routers/core/timeout.ts'
 import { appRouter, resources } from '../routers/index.ts'
 import type { Env } from './config/settings.ts'
 import { compression } from './http/compression.ts'
 import { allowOrigins } from './http/cors.ts'
+import { createServer } from './http/create-server.ts'
 import type { Authenticator } from './http/credentials.ts'
 import { sessionCounts } from './http/csrf.ts'
-import { markDeprecatedRoutes } from './http/deprecated-routes.ts'
 import type { Drain } from './http/drain.ts'
-import { createAddressCheck } from './http/own-address.ts'
+import { answerErrors } from './http/error-answers.ts'
 import { type Contexts, createContexts } from './http/request-context.ts'
-import { localeOf } from './http/request-locale.ts'
-import { assertFewParameters, readable } from './http/request-url.ts'
+import { addRequestHooks } from './http/request-hooks.ts'
 import { secureHeaders } from './http/security-headers.ts'
 import { type CookieOptions, keepSessions, readCookies, type SessionOptions } from './http/session-plugin.ts'
 import { recentSessions } from './stores/recent-sessions.ts'
@@ -74,7 +57,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   secureHeaders(app)
   await compression(app)
   await allowOrigins(app, env.CORS_ORIGINS)
-  addHooks(app, options, contexts)
+  addRequestHooks(app, { env, services, log, drain, made: contexts.made })
   answerErrors(app, env, services)
   readJsonBodies(app)
 
@@ -138,83 +121,3 @@ const sessionsOf = ({ services, cookieSecrets }: AppOptions): SessionOptions => 
   secrets: cookieSecrets,
   counts: sessionCounts(new URL(services.settings.baseUrl).origin),
 })
-
-function addHooks(app: FastifyInstance, { env, services, log, drain }: AppOptions, { made }: Contexts): void {
-  markDeprecatedRoutes(app, { sunset: env.DEPRECATION_SUNSET, sql: services.sql, log, made })
-  const checkAddress = createAddressCheck(services.settings.baseUrl, log)
-  app.addHook('onRequest', async (request, reply) => {
-    checkAddress(request)
-    reply.header('x-request-id', request.id)
-    if (drain.isRefusing() && !request.url.startsWith('/health')) await refuseWork(request)
-    assertFewParameters(request.url)
-  })
-  app.addHook('onSend', async (request, reply) => {
-    const hints = (await made(request))?.hints
-    if (hints) reply.headers(limitHeaders(hints))
-    if (hints?.clearSiteData) reply.header('clear-site-data', '"cache", "storage"')
-    if (!reply.hasHeader('retry-after')) tellWhenToRetry(reply, hints)
-  })
-  app.addHook('onResponse', async (request, reply) => {
-    logRequest(request, reply, await made(request))
-  })
-}
-
-function createServer(env: Env, log: FastifyBaseLogger, bodyLimits: BodyLimits) {
-  return fastify({
-    loggerInstance: log,
-    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
-    genReqId: () => randomUUID(),
-    bodyLimit: bodyLimits.form,
-    trustProxy: env.TRUSTED_PROXIES.length > 0 ? env.TRUSTED_PROXIES : false,
-    forceCloseConnections: 'idle',
-    // The names of all procedures in a batch are one parameter, and headers end before that.
-    routerOptions: { maxParamLength: 32_768 },
-    rewriteUrl: ({ url = '/' }) => readable(url),
-    http: { shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === 'websocket' },
-    // A slow sender must not hold a connection for ever.
-    requestTimeout: Math.max(120_000, env.UPLOAD_TIMEOUT),
-  })
-}
-
-/** When to try again what cannot be served now. */
-const RETRY_AFTER_SECONDS = 5
-
-function tellWhenToRetry(reply: FastifyReply, hints: ResponseHints | undefined): void {
-  if (reply.statusCode === 503) reply.header('retry-after', RETRY_AFTER_SECONDS)
-  if (reply.statusCode === 429) reply.header('retry-after', hints?.rateLimit?.resetSeconds ?? 60)
-}
-
-/** What no surface answers in its own shape: browsers get a page in their language, programs get JSON. */
-function answerErrors(app: FastifyInstance, env: Env, { labels }: Services): void {
-  app.setErrorHandler((thrown, request, reply) => {
-    const { status, code, message, error } = failureOf(thrown)
-    if (status >= 500) request.log.error({ error: error.cause ?? error }, code)
-    if (isNavigation(request)) {
-      const locale = localeOf(request) ?? env.APP_LOCALE
-      return sendErrorPage(request, reply, { status, code }, { locale, labels: labels[locale] })
-    }
-    return reply.code(status).send({ success: false, message, code, requestId: request.id })
-  })
-  app.setNotFoundHandler(() => {
-    throw new Problem('not_found', { detail: 'There is nothing at this address.' })
-  })
-}
-
-/** While the service stops; another replica, or the next start, takes it. */
-async function refuseWork({ raw }: FastifyRequest): Promise<never> {
-  // The connection closes after the answer; an unread body would reset it before the answer arrives.
-  raw.resume()
-  await withTimeout(once(raw, 'end'), BODY_TIMEOUT_MS).catch(() => {})
-  throw new Problem('unavailable')
-}
-
-const BODY_TIMEOUT_MS = 1000
-
-/** The path as the route declares it: a real path may contain a secret. */
-function logRequest(request: FastifyRequest, reply: FastifyReply, ctx: Context | undefined): void {
-  const current = ctx?.callerContext.current
-  const caller = current?.type === 'user' ? { userId: current.person.id, tokenId: current.token?.id } : undefined
-  const { method, routeOptions } = request
-  const ms = Math.round(reply.elapsedTime * 10) / 10
-  request.log.info({ method, route: routeOptions.url, status: reply.raw.statusCode, ms, ...caller }, 'request')
-}

@@ -1,14 +1,11 @@
 import { join } from 'node:path'
 import type { FastifyBaseLogger } from 'fastify'
 import type { ReachedLimit } from '../entities/ai/usage-notice.sql.ts'
-import manifest from '../package.json' with { type: 'json' }
-import { endLinksOfOldKeys } from '../routers/apps/end-links.ts'
 import { extend } from '../routers/core/extension.ts'
-import { createHooks, type HookRegistry } from '../routers/core/hooks.ts'
+import type { HookRegistry } from '../routers/core/hooks.ts'
 import type { Services } from '../routers/core/services.ts'
-import type { AttachmentQuotas, Settings } from '../routers/core/settings.ts'
+import type { Settings } from '../routers/core/settings.ts'
 import { Slots } from '../routers/core/slots.ts'
-import { lockKeychain } from '../routers/identity/keychain-lock.ts'
 import { resources } from '../routers/index.ts'
 import type { ChangeBus } from '../routers/ports/change-bus.ts'
 import type { CredentialWatch } from '../routers/ports/credential-watch.ts'
@@ -16,12 +13,6 @@ import type { Places } from '../routers/ports/places.ts'
 import type { Vault } from '../routers/ports/vault.ts'
 import { createCatalogue } from '../routers/resource/catalogue.ts'
 import { promptFiles } from '../routers/rooms/attachments/prompt-files.ts'
-import { letGoOfAttachments } from '../routers/rooms/attachments/remove.ts'
-import { letGoOfRooms } from '../routers/rooms/members/erase-member.ts'
-import { noteProfile } from '../routers/rooms/members/note-profile.ts'
-import { askForNewKeysOf } from '../routers/rooms/require-rekey.ts'
-import { acceptPolicy } from '../routers/system/announcements/accept-policy.ts'
-import { requireAcceptance } from '../routers/system/announcements/require-acceptance.ts'
 import { createGateway } from './ai/gateway.ts'
 import { ProcessRoomAnswers } from './ai/room-answers.ts'
 import { followChanges } from './changes.ts'
@@ -31,18 +22,19 @@ import { loadExtensions } from './config/extensions.ts'
 import { loadFrontendMigrations } from './config/frontend-migrations.ts'
 import { loadLabels } from './config/labels.ts'
 import { readLimits } from './config/limits.ts'
-import { publicSettings } from './config/public-settings.ts'
 import { networkOf } from './config/settings/addresses.ts'
 import type { Env } from './config/settings.ts'
 import { generatedKey } from './database/cluster-lock.ts'
 import type { Database } from './database/database.ts'
 import { openTexts } from './files/open-texts.ts'
+import { createServiceHooks } from './hooks.ts'
 import { type Authenticator, createAuthenticator } from './http/credentials.ts'
 import { openLogin } from './login/index.ts'
 import { createToolServers } from './mcp/tool-servers.ts'
 import { createWebReader } from './net/web-reader.ts'
 import { type CheckedParts, createHealthChecks } from './ops/health-checks.ts'
 import { createHealthTimer } from './ops/health-timer.ts'
+import { settingsOf } from './service-settings.ts'
 import type { Blobs } from './stores/blobs/blobs.ts'
 import { openBlobs } from './stores/blobs/open-blobs.ts'
 import { createConnectRequests } from './stores/connect-requests.ts'
@@ -52,7 +44,7 @@ import { createKeyValue } from './stores/key-value.ts'
 import { sealedStorage } from './stores/sealed-storage.ts'
 import { createStorage } from './stores/storage.ts'
 import { createUsageLedger } from './stores/usage-ledger.ts'
-import { cookieSecret, createVault, realtimeSecret } from './stores/vault.ts'
+import { cookieSecret, createVault } from './stores/vault.ts'
 
 /** What calls need, and what must be written and closed when they are over. */
 export interface ServiceBundle {
@@ -82,7 +74,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
   const appKey = env.APP_KEY ?? (await generatedKey(env.DATA_DIR))
   const settings = settingsOf(env, appKey)
   const vault = createVault(appKey, env.APP_PREVIOUS_KEYS)
-  const hooks = listen(createHooks())
+  const hooks = createServiceHooks()
   const { close: closeKeyValue, places, replica, ...keyValue } = await createKeyValue(env.REDIS_URL)
   const { close: closeChanges, ...changes } = await followChanges({ env, sql, log, places })
   const { close: closeOutbound, ...outbound } = outboundOf(env, vault, settings)
@@ -187,79 +179,8 @@ const filesOf = (
   modelConfig: () => readModelConfig(env.AI_CONFIG, env.variables, { demo: env.NODE_ENV !== 'production' }),
 })
 
-function listen(hooks: HookRegistry): HookRegistry {
-  hooks.on('user-type-changed', lockKeychain)
-  hooks.on('user-erasing', letGoOfRooms)
-  hooks.on('user-erasing', letGoOfAttachments)
-  hooks.on('user-keys-changed', askForNewKeysOf)
-  hooks.on('user-keys-changed', endLinksOfOldKeys)
-  hooks.on('user-keys-changed', noteProfile)
-  hooks.on('user-profile-changed', noteProfile)
-  hooks.on('user-registered', acceptPolicy)
-  hooks.on('user-acting', requireAcceptance())
-  return hooks
-}
-
 /** Says in the log and to extensions that so much of a limit is used. */
 const tellReached = (hooks: HookRegistry, log: FastifyBaseLogger) => (reached: ReachedLimit) => {
   log.info(reached, `a usage limit is used up to ${reached.percent} percent`)
   hooks.emit('usage-limit-reached', reached)
-}
-
-const attachmentQuotasOf = (env: Env): AttachmentQuotas => ({
-  perMessage: env.MAX_ATTACHMENT_FILES,
-  bytesPerPerson: env.ATTACHMENT_QUOTA,
-  perPerson: env.ATTACHMENT_QUOTA_FILES,
-  retentionMonths: env.RETENTION_FILES_MONTHS,
-  uploadTimeout: env.UPLOAD_TIMEOUT,
-})
-
-const aiInRoomsOf = (env: Env): Pick<Settings, 'aiHandle' | 'aiUser' | 'allowProgramsInRooms'> => ({
-  aiHandle: `@${env.AI_MENTION_HANDLE ?? env.BRAND}`,
-  aiUser: { name: env.SVC_NAME, username: env.SVC_USERNAME },
-  allowProgramsInRooms: env.ALLOW_EXTERNAL_APPS_GROUPS_AI,
-})
-
-function settingsOf(env: Env, appKey: string): Settings {
-  const baseUrl = env.BASE_URL ?? `http://${env.HOST}:${env.PORT}`
-  return {
-    version: manifest.version,
-    brand: env.BRAND,
-    baseUrl,
-    public: publicSettings(env, appKey),
-    allowExternalCommunication: env.ALLOW_EXTERNAL_COMMUNICATION ?? env.NODE_ENV === 'development',
-    allowExternalApps: env.ALLOW_EXTERNAL_APPS,
-    connectRequestSeconds: env.ALLOW_EXTERNAL_APPS_CONNECT_REQUEST_TIMEOUT,
-    connectionsPerMinute: env.APP_CONNECTIONS_PER_MINUTE,
-    allowUserTokenCreation: env.ALLOW_USER_TOKEN_CREATION,
-    usageRetentionMonths: env.RETENTION_USAGE_MONTHS,
-    aiRequestsPerMinute: env.RATE_LIMIT_AI_PER_MINUTE,
-    tools: { approvalTimeout: env.AI_TOOL_APPROVAL_TIMEOUT, statusCheckEvery: env.AI_STATUS_CHECK_EVERY },
-    sessionLifetime: env.SESSION_LIFETIME,
-    maxOutputTokens: env.LIMITS_MAX_OUTPUT_TOKENS,
-    maxPromptFiles: env.AI_MAX_FILES,
-    defaultLocale: env.APP_LOCALE,
-    syncLog: env.SYNC_LOG,
-    messageSize: env.ROOM_MESSAGE_MAX_SIZE,
-    enforcesNewKeys: env.ROOM_REKEY === 'enforce',
-    keychain: { maxEntries: env.KEYCHAIN_MAX_ENTRIES, maxBytes: env.KEYCHAIN_MAX_BYTES },
-    rooms: {
-      perPerson: env.ROOMS_PER_PERSON,
-      members: env.ROOM_MAX_MEMBERS,
-      invitations: env.ROOM_MAX_INVITATIONS,
-      invitationLifetime: env.ROOM_INVITATION_LIFETIME,
-    },
-    conversations: {
-      perPerson: env.CONVERSATIONS_PER_PERSON,
-      messages: env.CONVERSATION_MAX_MESSAGES,
-      messageSize: env.CONVERSATION_MESSAGE_MAX_SIZE,
-      bytesPerPerson: env.CONVERSATION_QUOTA,
-    },
-    attachments: attachmentQuotasOf(env),
-    peopleSearchesPerMinute: env.PEOPLE_SEARCHES_PER_MINUTE,
-    profileChangesPerMinute: env.PROFILE_CHANGES_PER_MINUTE,
-    linkPreviewsPerMinute: env.LINK_PREVIEWS_PER_MINUTE,
-    ...aiInRoomsOf(env),
-    realtime: { key: env.REVERB_APP_KEY ?? env.BRAND, secret: env.REVERB_APP_SECRET ?? realtimeSecret(appKey) },
-  }
 }

@@ -1,0 +1,24 @@
+import { endLinksOfOldKeys } from '../routers/apps/end-links.ts'
+import { createHooks, type HookRegistry } from '../routers/core/hooks.ts'
+import { lockKeychain } from '../routers/identity/keychain-lock.ts'
+import { letGoOfAttachments } from '../routers/rooms/attachments/remove.ts'
+import { letGoOfRooms } from '../routers/rooms/members/erase-member.ts'
+import { noteProfile } from '../routers/rooms/members/note-profile.ts'
+import { askForNewKeysOf } from '../routers/rooms/require-rekey.ts'
+import { acceptPolicy } from '../routers/system/announcements/accept-policy.ts'
+import { requireAcceptance } from '../routers/system/announcements/require-acceptance.ts'
+
+/** The hooks of the service, with its own listeners on them. */
+export function createServiceHooks(): HookRegistry {
+  const hooks = createHooks()
+  hooks.on('user-type-changed', lockKeychain)
+  hooks.on('user-erasing', letGoOfRooms)
+  hooks.on('user-erasing', letGoOfAttachments)
+  hooks.on('user-keys-changed', askForNewKeysOf)
+  hooks.on('user-keys-changed', endLinksOfOldKeys)
+  hooks.on('user-keys-changed', noteProfile)
+  hooks.on('user-profile-changed', noteProfile)
+  hooks.on('user-registered', acceptPolicy)
+  hooks.on('user-acting', requireAcceptance())
+  return hooks
+}

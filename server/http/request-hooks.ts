@@ -1,0 +1,71 @@
+import { once } from 'node:events'
+import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { limitHeaders } from '../../facades/http/limit-headers.ts'
+import type { Context } from '../../routers/core/context.ts'
+import type { ResponseHints } from '../../routers/core/hooks.ts'
+import { Problem } from '../../routers/core/problems.ts'
+import type { Services } from '../../routers/core/services.ts'
+import { withTimeout } from '../../routers/core/timeout.ts'
+import type { Env } from '../config/settings.ts'
+import { markDeprecatedRoutes } from './deprecated-routes.ts'
+import type { Drain } from './drain.ts'
+import { createAddressCheck } from './own-address.ts'
+import type { Contexts } from './request-context.ts'
+import { assertFewParameters } from './request-url.ts'
+
+interface RequestHookOptions {
+  env: Env
+  services: Services
+  log: FastifyBaseLogger
+  drain: Pick<Drain, 'isRefusing'>
+  /** The context that was made for a request, if any. */
+  made: Contexts['made']
+}
+
+/** What happens around each request, whatever surface answers it. */
+export function addRequestHooks(app: FastifyInstance, { env, services, log, drain, made }: RequestHookOptions): void {
+  markDeprecatedRoutes(app, { sunset: env.DEPRECATION_SUNSET, sql: services.sql, log, made })
+  const checkAddress = createAddressCheck(services.settings.baseUrl, log)
+  app.addHook('onRequest', async (request, reply) => {
+    checkAddress(request)
+    reply.header('x-request-id', request.id)
+    if (drain.isRefusing() && !request.url.startsWith('/health')) await refuseWork(request)
+    assertFewParameters(request.url)
+  })
+  app.addHook('onSend', async (request, reply) => {
+    const hints = (await made(request))?.hints
+    if (hints) reply.headers(limitHeaders(hints))
+    if (hints?.clearSiteData) reply.header('clear-site-data', '"cache", "storage"')
+    if (!reply.hasHeader('retry-after')) tellWhenToRetry(reply, hints)
+  })
+  app.addHook('onResponse', async (request, reply) => {
+    logRequest(request, reply, await made(request))
+  })
+}
+
+/** When to try again what cannot be served now. */
+const RETRY_AFTER_SECONDS = 5
+
+function tellWhenToRetry(reply: FastifyReply, hints: ResponseHints | undefined): void {
+  if (reply.statusCode === 503) reply.header('retry-after', RETRY_AFTER_SECONDS)
+  if (reply.statusCode === 429) reply.header('retry-after', hints?.rateLimit?.resetSeconds ?? 60)
+}
+
+/** While the service stops; another replica, or the next start, takes it. */
+async function refuseWork({ raw }: FastifyRequest): Promise<never> {
+  // The connection closes after the answer; an unread body would reset it before the answer arrives.
+  raw.resume()
+  await withTimeout(once(raw, 'end'), BODY_TIMEOUT_MS).catch(() => {})
+  throw new Problem('unavailable')
+}
+
+const BODY_TIMEOUT_MS = 1000
+
+/** The path as the route declares it: a real path may contain a secret. */
+function logRequest(request: FastifyRequest, reply: FastifyReply, ctx: Context | undefined): void {
+  const current = ctx?.callerContext.current
+  const caller = current?.type === 'user' ? { userId: current.person.id, tokenId: current.token?.id } : undefined
+  const { method, routeOptions } = request
+  const ms = Math.round(reply.elapsedTime * 10) / 10
+  request.log.info({ method, route: routeOptions.url, status: reply.raw.statusCode, ms, ...caller }, 'request')
+}

@@ -1,0 +1,64 @@
+import manifest from '../package.json' with { type: 'json' }
+import type { AttachmentQuotas, Settings } from '../routers/core/settings.ts'
+import { publicSettings } from './config/public-settings.ts'
+import type { Env } from './config/settings.ts'
+import { realtimeSecret } from './stores/vault.ts'
+
+/** What procedures may know of the environment. */
+export function settingsOf(env: Env, appKey: string): Settings {
+  const baseUrl = env.BASE_URL ?? `http://${env.HOST}:${env.PORT}`
+  return {
+    version: manifest.version,
+    brand: env.BRAND,
+    baseUrl,
+    public: publicSettings(env, appKey),
+    allowExternalCommunication: env.ALLOW_EXTERNAL_COMMUNICATION ?? env.NODE_ENV === 'development',
+    allowExternalApps: env.ALLOW_EXTERNAL_APPS,
+    connectRequestSeconds: env.ALLOW_EXTERNAL_APPS_CONNECT_REQUEST_TIMEOUT,
+    connectionsPerMinute: env.APP_CONNECTIONS_PER_MINUTE,
+    allowUserTokenCreation: env.ALLOW_USER_TOKEN_CREATION,
+    usageRetentionMonths: env.RETENTION_USAGE_MONTHS,
+    aiRequestsPerMinute: env.RATE_LIMIT_AI_PER_MINUTE,
+    tools: { approvalTimeout: env.AI_TOOL_APPROVAL_TIMEOUT, statusCheckEvery: env.AI_STATUS_CHECK_EVERY },
+    sessionLifetime: env.SESSION_LIFETIME,
+    maxOutputTokens: env.LIMITS_MAX_OUTPUT_TOKENS,
+    maxPromptFiles: env.AI_MAX_FILES,
+    defaultLocale: env.APP_LOCALE,
+    syncLog: env.SYNC_LOG,
+    messageSize: env.ROOM_MESSAGE_MAX_SIZE,
+    enforcesNewKeys: env.ROOM_REKEY === 'enforce',
+    keychain: { maxEntries: env.KEYCHAIN_MAX_ENTRIES, maxBytes: env.KEYCHAIN_MAX_BYTES },
+    rooms: {
+      perPerson: env.ROOMS_PER_PERSON,
+      members: env.ROOM_MAX_MEMBERS,
+      invitations: env.ROOM_MAX_INVITATIONS,
+      invitationLifetime: env.ROOM_INVITATION_LIFETIME,
+    },
+    conversations: {
+      perPerson: env.CONVERSATIONS_PER_PERSON,
+      messages: env.CONVERSATION_MAX_MESSAGES,
+      messageSize: env.CONVERSATION_MESSAGE_MAX_SIZE,
+      bytesPerPerson: env.CONVERSATION_QUOTA,
+    },
+    attachments: attachmentQuotasOf(env),
+    peopleSearchesPerMinute: env.PEOPLE_SEARCHES_PER_MINUTE,
+    profileChangesPerMinute: env.PROFILE_CHANGES_PER_MINUTE,
+    linkPreviewsPerMinute: env.LINK_PREVIEWS_PER_MINUTE,
+    ...aiInRoomsOf(env),
+    realtime: { key: env.REVERB_APP_KEY ?? env.BRAND, secret: env.REVERB_APP_SECRET ?? realtimeSecret(appKey) },
+  }
+}
+
+const attachmentQuotasOf = (env: Env): AttachmentQuotas => ({
+  perMessage: env.MAX_ATTACHMENT_FILES,
+  bytesPerPerson: env.ATTACHMENT_QUOTA,
+  perPerson: env.ATTACHMENT_QUOTA_FILES,
+  retentionMonths: env.RETENTION_FILES_MONTHS,
+  uploadTimeout: env.UPLOAD_TIMEOUT,
+})
+
+const aiInRoomsOf = (env: Env): Pick<Settings, 'aiHandle' | 'aiUser' | 'allowProgramsInRooms'> => ({
+  aiHandle: `@${env.AI_MENTION_HANDLE ?? env.BRAND}`,
+  aiUser: { name: env.SVC_NAME, username: env.SVC_USERNAME },
+  allowProgramsInRooms: env.ALLOW_EXTERNAL_APPS_GROUPS_AI,
+})
