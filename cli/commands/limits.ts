@@ -50,7 +50,7 @@ const set = (context: CommandContext) =>
       name,
       for: {
         type: 'string',
-        description: 'installation, or each or one of a kind: user, user:alice, model:ID',
+        description: 'installation, or each or one of a kind: user, user:alice, app:NAME, model:ID',
         required: true,
       },
       cap: { type: 'string', description: 'How much, in the unit', required: true },

@@ -6,13 +6,13 @@ const currentVersion = `coalesce((select version from usage_limit_versions), 0)`
 /** The calls as JSON, each with its counters. */
 const insertHolds = (calls: string, isGranted: string) => `numbered as (
      select nextval('usage_records_id_seq') as id, c.*
-       from jsonb_to_recordset(${calls}::jsonb) as c(n int, "userId" int, "tokenId" int, "roomId" int, context text, provider text, model text,
+       from jsonb_to_recordset(${calls}::jsonb) as c(n int, "userId" int, "tokenId" int, "roomId" int, "appId" int, context text, provider text, model text,
               "requestId" text, "inputTokens" int, "costMicros" bigint, currency text, "priceId" int, counters bigint[], amounts bigint[], measures text[])
       where (select ${isGranted} from verdict)
    ), held as (
-     insert into usage_holds (id, lease_until, user_id, token_id, room_id, context, provider, model, request_id, input_tokens, cost_micros,
+     insert into usage_holds (id, lease_until, user_id, token_id, room_id, app_id, context, provider, model, request_id, input_tokens, cost_micros,
                               currency, price_id, counters, amounts, measures)
-     select id, now() + $1::int * interval '1 ms', "userId", "tokenId", "roomId", context, provider, model, "requestId", "inputTokens",
+     select id, now() + $1::int * interval '1 ms', "userId", "tokenId", "roomId", "appId", context, provider, model, "requestId", "inputTokens",
             "costMicros", currency, "priceId", counters, amounts, measures from numbered
    )`
 

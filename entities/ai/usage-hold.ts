@@ -20,6 +20,7 @@ export const UsageHold = defineEntity({
     userId: p.integer().nullable(),
     tokenId: p.integer().nullable(),
     roomId: p.integer().nullable(),
+    appId: p.integer().nullable(),
     context: p.enum(usageContexts),
     provider: p.string().length(120),
     model: p.string().length(200),

@@ -2,7 +2,17 @@ import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { id, timestamps } from '../sql/columns.ts'
 
 /** Whose calls a limit counts, widest first. */
-export const limitSubjects = ['installation', 'provider', 'model', 'role', 'group', 'room', 'user', 'token'] as const
+export const limitSubjects = [
+  'installation',
+  'provider',
+  'model',
+  'role',
+  'group',
+  'room',
+  'app',
+  'user',
+  'token',
+] as const
 export type LimitSubject = (typeof limitSubjects)[number]
 
 const limitUnits = ['requests', 'tokens', 'money'] as const

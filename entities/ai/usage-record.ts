@@ -20,6 +20,8 @@ export const UsageRecord = defineEntity({
     token: () => p.manyToOne(AccessToken).deleteRule('set null').nullable().index().ref(),
     /** Where it was asked for, if in a room, which may be gone. */
     roomId: p.integer().nullable(),
+    /** Which external app asked, if one did; it may be gone, too. */
+    appId: p.integer().nullable(),
     context: p.enum(usageContexts),
     provider: p.string().length(120),
     model: p.string().length(200),

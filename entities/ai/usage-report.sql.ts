@@ -21,13 +21,13 @@ const tokens = 'input_tokens, output_tokens, cached_tokens, cache_write_tokens, 
 
 /** Calls kept one by one and sums of earlier days, as one table. Values: the first and the last day, at these positions. */
 const usageBetween = (from: string, to: string, condition = 'true') => `(
-    select (created_at at time zone 'utc')::date as day, user_id, room_id, provider, model, context, outcome, currency, 1 as requests,
+    select (created_at at time zone 'utc')::date as day, user_id, room_id, app_id, provider, model, context, outcome, currency, 1 as requests,
            estimated::int as estimated, (cost_micros is null)::int as unpriced, ${tokens}, cost_micros
       from usage_records
      where ${condition} and created_at >= ${from}::date::timestamp at time zone 'utc'
        and created_at < (${to}::date + 1)::timestamp at time zone 'utc'
     union all
-    select day, user_id, room_id, provider, model, context, outcome, currency, requests, estimated, unpriced, ${tokens}, cost_micros
+    select day, user_id, room_id, app_id, provider, model, context, outcome, currency, requests, estimated, unpriced, ${tokens}, cost_micros
       from usage_rollups
      where ${condition} and day between ${from}::date and ${to}::date
   )`
@@ -64,7 +64,7 @@ export const reportUsage = unboundedStatement<
     group by 1, 2, 3, 4, 5, r.currency order by requests desc, 1, 3`,
 )
 
-export const usageGroupings = ['user', 'group', 'room', 'model', 'provider', 'day'] as const
+export const usageGroupings = ['user', 'group', 'room', 'app', 'model', 'provider', 'day'] as const
 export type UsageGrouping = (typeof usageGroupings)[number]
 
 export type GroupedUsage = { [G in UsageGrouping]?: string | null } & UsageSum
@@ -79,6 +79,8 @@ const groupings: Record<UsageGrouping, { key: string; join?: string }> = {
   },
   // Calls outside of rooms, and in those that are gone, share one row. Limits name a room by its id.
   room: { key: "r.room_id || ' ' || o.slug", join: 'left join rooms o on o.id = r.room_id' },
+  // Calls of no app share one row; an app that is gone keeps its id.
+  app: { key: 'coalesce(a.name, r.app_id::text)', join: 'left join ext_apps a on a.id = r.app_id' },
   model: { key: 'r.model' },
   provider: { key: 'r.provider' },
   day: { key: dayText },
@@ -106,10 +108,10 @@ export const rollUpUsage = unboundedStatement<never>(
   `with gone as (
      delete from usage_records where created_at >= ${startOf('$1')} and created_at < ${startOf('($1::date + 1)')} returning *
    )
-   insert into usage_rollups (day, user_id, room_id, provider, model, context, outcome, currency, requests, estimated, unpriced,
+   insert into usage_rollups (day, user_id, room_id, app_id, provider, model, context, outcome, currency, requests, estimated, unpriced,
                               ${tokens}, cost_micros)
-   select $1::date, user_id, room_id, provider, model, context, outcome, currency, count(*), count(*) filter (where estimated),
+   select $1::date, user_id, room_id, app_id, provider, model, context, outcome, currency, count(*), count(*) filter (where estimated),
           count(*) filter (where cost_micros is null), sum(input_tokens), sum(output_tokens), sum(cached_tokens),
           sum(cache_write_tokens), sum(reasoning_tokens), sum(cost_micros)
-     from gone group by 2, 3, 4, 5, 6, 7, 8`,
+     from gone group by 2, 3, 4, 5, 6, 7, 8, 9`,
 )

@@ -15,6 +15,7 @@ export const UsageRollup = defineEntity({
     day: p.date().index(),
     user: () => p.manyToOne(User).deleteRule('set null').nullable().ref(),
     roomId: p.integer().nullable(),
+    appId: p.integer().nullable(),
     context: p.enum(usageContexts),
     provider: p.string().length(120),
     model: p.string().length(200),

@@ -36,7 +36,7 @@ export const settle = statement<{ id: number }>(
       where not g.expired_only or h.lease_until < now() order by h.id for update of h
    ), ended as (
      delete from usage_holds h using mine m where h.id = m.hold_id
-     returning h.id, h.user_id, h.token_id, h.room_id, h.context, h.provider, h.model, h.request_id, h.price_id, h.counters, h.amounts,
+     returning h.id, h.user_id, h.token_id, h.room_id, h.app_id, h.context, h.provider, h.model, h.request_id, h.price_id, h.counters, h.amounts,
                h.measures, m.*
    ), parts as (
      select a.id, sum(a.amount) as held,
@@ -49,10 +49,10 @@ export const settle = statement<{ id: number }>(
    ), counted as (
      update usage_counters c set held = c.held - l.held, used = c.used + l.used from locked l where c.id = l.id
    )
-   insert into usage_records (id, user_id, token_id, room_id, context, provider, model, request_id, input_tokens, output_tokens,
+   insert into usage_records (id, user_id, token_id, room_id, app_id, context, provider, model, request_id, input_tokens, output_tokens,
                               cached_tokens, cache_write_tokens, reasoning_tokens, estimated, cost_micros, currency, price_id,
                               duration_ms, outcome, created_at)
-   select e.id, u.id, t.id, e.room_id, e.context, e.provider, e.model, e.request_id, e.input, e.output, e.cached, e.cache_write,
+   select e.id, u.id, t.id, e.room_id, e.app_id, e.context, e.provider, e.model, e.request_id, e.input, e.output, e.cached, e.cache_write,
           e.reasoning, e.estimated, e.cost, e.currency, e.price_id, e.duration, e.outcome, now()
      from ended e left join users u on u.id = e.user_id left join access_tokens t on t.id = e.token_id
    returning id::float8 as id`,

@@ -9,6 +9,7 @@ export interface RecordedCall {
   groups: string[] | null
   tokenId: number | null
   roomId: number | null
+  appId: number | null
   provider: string
   model: string
   tokens: number
@@ -31,7 +32,7 @@ const earliest = `(select least(min(s.starts_at), ${dayStart('$1')}) from ${zone
  * at most. Values: the first and the last day, and periods with a time zone each.
  */
 export const recordedCalls = unboundedStatement<RecordedCall>(
-  `select c.user_id as "userId", u.username, u.role, u.groups, c.token_id as "tokenId", c.room_id as "roomId", c.provider, c.model,
+  `select c.user_id as "userId", u.username, u.role, u.groups, c.token_id as "tokenId", c.room_id as "roomId", c.app_id as "appId", c.provider, c.model,
           c.input_tokens::float8 + c.output_tokens as tokens, c.cost_micros::float8 as "costMicros", c.currency,
           c.began >= ${dayStart('$1')} as "isAsked", w.periods
      from (select *, created_at - duration_ms * interval '1 ms' as began from usage_records

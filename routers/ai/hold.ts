@@ -21,6 +21,7 @@ export async function holdFor(ctx: Asking, asked: ModelCall, room?: number): Pro
     userId: person.id,
     tokenId: token?.id ?? null,
     roomId: room ?? null,
+    appId: token?.appId ?? null,
     context: room === undefined ? 'api' : 'group',
     provider: model.providerId,
     model: model.modelId,
@@ -40,12 +41,13 @@ export async function holdFor(ctx: Asking, asked: ModelCall, room?: number): Pro
   return held
 }
 
-/** The subjects of limits that a caller is, whichever model they ask, and the room where they ask. */
+/** The subjects of limits that a caller is, whichever model they ask, and the room where they ask. An app that asks for a person is one, too. */
 export const callerSubjects = ({ person, token }: Asking['caller'], room?: number): SubjectId[] => [
   ['installation', ''],
   ['role', person.role],
   ...person.groups.map((group) => ['group', group] as const),
   ...(room === undefined ? [] : [['room', `${room}`] as const]),
+  ...(token?.appId === undefined ? [] : [['app', `${token.appId}`] as const]),
   ['user', `${person.id}`],
   ...(token ? ([['token', `${token.id}`]] as const) : []),
 ]

@@ -84,11 +84,12 @@ export class LimitSimulation {
 }
 
 /** Of somebody who was removed no more is known than what they asked. */
-const subjectsOf = ({ userId, role, groups, roomId, tokenId, provider, model }: RecordedCall): SubjectId[] => [
+const subjectsOf = ({ userId, role, groups, roomId, appId, tokenId, provider, model }: RecordedCall): SubjectId[] => [
   ['installation', ''],
   ...(role === null ? [] : [['role', role] as const]),
   ...(groups ?? []).map((group) => ['group', group] as const),
   ...(roomId === null ? [] : [['room', `${roomId}`] as const]),
+  ...(appId === null ? [] : [['app', `${appId}`] as const]),
   ...(userId === null ? [] : [['user', `${userId}`] as const]),
   ...(tokenId === null ? [] : [['token', `${tokenId}`] as const]),
   ['provider', provider],

@@ -151,14 +151,22 @@ async function write(em: EntityManager, row: UsageLimit | null, columns: LimitCo
   return em.assign(row, columns)
 }
 
-/** People are named by username, and counted by id. */
+/** People and apps are named by their names, which can change, and counted by id. */
 async function columnsOf(em: EntityManager, entry: LimitEntry, zone: string): Promise<LimitColumns> {
   const columns = limitColumns(entry, zone)
   const { subject, subjectId } = columns
-  if (subject !== 'user' || subjectId === null) return columns
-  const user = await em.findOne(User, { username: subjectId.toLowerCase() })
-  if (!user) throw new Problem('not_found', { detail: `There is no user with the username ${subjectId}.` })
-  return { ...columns, subjectId: `${user.id}` }
+  if (subjectId === null || (subject !== 'user' && subject !== 'app')) return columns
+  return { ...columns, subjectId: `${await idOf(em, subject, subjectId)}` }
+}
+
+async function idOf(em: EntityManager, subject: 'user' | 'app', name: string): Promise<number> {
+  const [found] =
+    subject === 'user'
+      ? await em.find(User, { username: name.toLowerCase() }, { fields: ['id'] })
+      : await em.execute<{ id: number }[]>('select id from ext_apps where name = ?', [name])
+  if (found) return found.id
+  const called = subject === 'user' ? `user with the username ${name}` : `app with the name ${name}`
+  throw new Problem('not_found', { detail: `There is no ${called}.` })
 }
 
 /** In the unit that counters have. */

@@ -8,9 +8,9 @@ type Rows = (text: string) => Promise<unknown[]>
 /** Calls of Ada, Bob and somebody who was removed, at these times. */
 const addCalls = (rows: Rows, days: string) =>
   rows(
-    `insert into usage_records (user_id, context, provider, model, input_tokens, output_tokens, cached_tokens, cache_write_tokens,
+    `insert into usage_records (user_id, room_id, app_id, context, provider, model, input_tokens, output_tokens, cached_tokens, cache_write_tokens,
                                 reasoning_tokens, estimated, outcome, duration_ms, cost_micros, currency, request_id, created_at)
-     select case n % 3 when 0 then null else n % 3 + 1 end, 'api', case n % 2 when 0 then 'here' else 'there' end,
+     select case n % 3 when 0 then null else n % 3 + 1 end, nullif(n % 2, 0), nullif(n % 4, 0), 'api', case n % 2 when 0 then 'here' else 'there' end,
             'm' || n % 4, 10 + n, n, n % 5, n % 2, n % 4, n % 6 = 0, case n % 10 when 0 then 'failed' else 'completed' end, 1,
             case n % 7 when 0 then null else 1000 + n end, case n % 7 when 0 then null when 1 then 'USD' else 'EUR' end,
             'r' || n, d + n * interval '13 minutes'

@@ -46,6 +46,7 @@ describe('a usage record', () => {
         user_id: id,
         token_id: Number(token.split('_')[1]),
         room_id: null,
+        app_id: null,
         context: 'api',
         provider: 'local',
         model: 'mock-1',

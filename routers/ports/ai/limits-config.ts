@@ -9,7 +9,7 @@ export interface LimitTarget {
   subjectId: string | null
 }
 
-/** Each one of a kind (`user`), or one of them (`user:alice`, `model:gpt-5`, `role:admin`). */
+/** Each one of a kind (`user`), or one of them (`user:alice`, `app:Portal`, `model:gpt-5`). */
 function subjectOf(target: string): LimitTarget | undefined {
   const [kind = '', ...rest] = target.split(':')
   const subject = limitSubjects.find((known) => known === kind)

@@ -8,6 +8,8 @@ export interface UsageCall {
   tokenId: number | null
   /** Where it is asked for, if in a room. */
   roomId: number | null
+  /** Whose token asks, if an external app holds it. */
+  appId: number | null
   context: 'api' | 'private' | 'group'
   provider: string
   model: string

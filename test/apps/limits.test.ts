@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { configFor, question, startProvider } from '../kit/ai/provider.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { APPS_ON, addApp, agree } from '../kit/apps/ext-app.ts'
+import { signIn } from '../kit/browser.ts'
+import { run } from '../kit/command-line.ts'
+
+const resources = new AsyncDisposableStack()
+let svc: TestApp
+beforeAll(async () => {
+  const provider = resources.use(await startProvider())
+  const config = resources.use(await configFor(provider.url))
+  svc = resources.use(await startApp({ ...APPS_ON, AI_CONFIG: config.file }))
+})
+afterAll(() => resources.disposeAsync())
+
+const command = (...argv: string[]) => {
+  const { DATABASE_URL = '', DATA_DIR } = svc.env
+  return run(argv, { env: { DATABASE_URL, DATA_DIR, DATABASE_POOL: '2' } })
+}
+
+/** What a call is answered with: its status and, where it was refused, the code and the reason. */
+async function ask(token: string) {
+  const answer = await svc.send('POST', '/api/ai-req', { token, body: question() })
+  const { code, message } = (await answer.json()) as { code?: string; message?: string }
+  return { status: answer.status, ...(code && { code, message }) }
+}
+
+/** Somebody with a token of their own and one in the hand of each app, which may also read what is used. */
+async function person(username: string, apps: string[]) {
+  const signedIn = await signIn(svc, username)
+  const tokens = []
+  for (const name of apps) {
+    const app = await addApp(svc, { name, needsKeys: false, abilities: ['ai', 'read'] })
+    await agree(signedIn.browser, await app.connectRequest('learner'), {})
+    tokens.push({ id: app.id, token: (await app.secrets('learner')).apiToken })
+  }
+  return { ...signedIn, tokens }
+}
+
+const limit = (name: string, target: string, cap: string, ...more: string[]) =>
+  command('limits', 'set', name, '--for', target, '--cap', cap, '--unit', 'requests', '--per', 'month', ...more)
+
+async function used(token: string): Promise<Record<string, number>> {
+  const answer = await svc.send('GET', '/trpc/usage.limits', { token })
+  const { result } = (await answer.json()) as { result: { data: { name: string; used: number }[] } }
+  return Object.fromEntries(result.data.map((it) => [it.name, it.used]))
+}
+
+test('a call of an app counts for the app, the token and the person, and a limit of the app refuses in its name', async () => {
+  const ada = await person('ada', ['Portal', 'Library'])
+  const [portal, library] = ada.tokens as [{ id: string; token: string }, { id: string; token: string }]
+  expect(await limit('the portal', 'app:Portal', '1')).toMatchObject({ exitCode: 0, stderr: '' })
+  await limit('each app', 'app', '2', '--mode', 'observe')
+  await limit('each person', 'user', '5')
+  await limit('each token', 'token', '5')
+
+  expect((await ask(portal.token)).status).toBe(200)
+  const refused = await ask(portal.token)
+  expect(refused).toMatchObject({ status: 429, code: 'limit_reached' })
+  expect(refused.message).toContain("'the portal'")
+  expect((await ask(ada.token)).status, 'by their own token').toBe(200)
+  for (const status of [200, 200, 200]) expect((await ask(library.token)).status, 'by another app').toBe(status)
+
+  await svc.services.usageLedger.flush()
+  expect(await used(portal.token)).toEqual({ 'the portal': 1, 'each app': 1, 'each person': 5, 'each token': 1 })
+  expect(await used(library.token)).toEqual({ 'each app': 3, 'each person': 5, 'each token': 3 })
+  expect(await used(ada.token)).toEqual({ 'each person': 5, 'each token': 1 })
+  const observed = await svc.host.limits.show({ name: 'each app' })
+  expect(observed.map(({ subjectId, refused }) => [subjectId, refused])).toEqual([
+    [portal.id, 0],
+    [library.id, 1],
+  ])
+  expect(await ask(ada.token), 'the fifth was the last of this month').toMatchObject({ status: 429 })
+
+  const { stdout } = await command('usage', '--by', 'app', '--csv')
+  const lines = stdout.split('\r\n').map((line) => line.split(',', 2).join(','))
+  expect(lines).toEqual(['app,requests', 'Library,3', 'Portal,1', ',1', ''])
+  await svc.host.extApps.delete({ id: library.id })
+  expect(JSON.parse((await command('usage', '--by', 'app', '--json')).stdout)).toMatchObject([
+    { app: library.id, requests: 3 },
+    { app: 'Portal', requests: 1 },
+    { app: null, requests: 1 },
+  ])
+})
+
+test('a limit of an app that is not there is not set, and says so', async () => {
+  const ended = await limit('nobody', 'app:Nowhere', '1')
+  expect(ended).toMatchObject({
+    exitCode: 1,
+    stdout: '',
+    stderr: expect.stringContaining('no app with the name Nowhere'),
+  })
+})
