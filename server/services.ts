@@ -7,7 +7,7 @@ import type { Services } from '../routers/core/services.ts'
 import type { Settings } from '../routers/core/settings.ts'
 import { Slots } from '../routers/core/slots.ts'
 import { resources } from '../routers/index.ts'
-import type { ChangeBus } from '../routers/ports/change-bus.ts'
+import type { ChangeStreams } from '../routers/ports/change-streams.ts'
 import type { CredentialWatch } from '../routers/ports/credential-watch.ts'
 import type { Places } from '../routers/ports/places.ts'
 import type { Vault } from '../routers/ports/vault.ts'
@@ -81,7 +81,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
   const authenticator = createAuthenticator(sql, settings, log)
   const jobQueue = createJobQueue({ pool, log })
   const [texts, blobs] = [openTexts(env, log), await openBlobs(env)]
-  const answering = answeringOf({ sql, hooks, log, bus: changes.changeBus })
+  const answering = answeringOf({ sql, hooks, log, changeStreams: changes.changeStreams })
   const services: Services = {
     ...{ em, sql, readInBatches },
     hooks,
@@ -116,13 +116,13 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
 interface AnsweringParts extends Pick<ServiceParts, 'log'> {
   sql: Database['sql']
   hooks: HookRegistry
-  bus: ChangeBus
+  changeStreams: ChangeStreams
 }
 
 /** What keeps the account of answers, and makes those in rooms. */
-const answeringOf = ({ sql, hooks, log, bus }: AnsweringParts) => ({
+const answeringOf = ({ sql, hooks, log, changeStreams }: AnsweringParts) => ({
   usageLedger: createUsageLedger({ sql, log, onReached: tellReached(hooks, log) }),
-  roomAnswers: new ProcessRoomAnswers({ sql, bus, log }),
+  roomAnswers: new ProcessRoomAnswers({ sql, changeStreams, log }),
 })
 
 /** What speaks to models, to the tools that they may call, and to sites that people link to. */

@@ -47,16 +47,25 @@ export const endDisclosure = statement<{ room: number }>(
     where id = $1::int and state = 'answering' returning room_id as room`,
 )
 
-/** Values: ids, lease in milliseconds. Those that have not ended. */
+/** Values: ids, lease in milliseconds. Those that have not ended and whose askers may still write in their rooms. */
 export const renewDisclosures = statement<{ id: number }>(
   'renew-disclosures',
-  `update room_disclosures set lease_until = now() + $2::int * interval '1 ms'
-    where id = any($1::int[]) and state = 'answering' returning id`,
+  `update room_disclosures d set lease_until = now() + $2::int * interval '1 ms'
+     from room_members m
+    where d.id = any($1::int[]) and d.state = 'answering' and m.room_id = d.room_id and m.user_id = d.user_id
+      and m.state = 'member' and m.role in ('admin', 'editor') returning d.id`,
 )
 
-/** Ends those whose process is gone. */
-export const endLostDisclosures = `update room_disclosures set state = 'lost', error = 'unavailable', ended_at = now(), lease_until = null
-    where lease_until < now() returning id, room_id as room`
+/**
+ * Ends those whose process is gone. Locks their rooms first, as everybody does who ends one and writes of it, and leaves rooms
+ * that are in use to the next time.
+ */
+export const endLostDisclosures = `with lost as (
+    select d.id from room_disclosures d join rooms r on r.id = d.room_id where d.lease_until < now()
+     order by d.id limit 100 for no key update of r, d skip locked
+  )
+  update room_disclosures d set state = 'lost', error = 'unavailable', ended_at = now(), lease_until = null
+    from lost where d.id = lost.id returning d.id, d.room_id as room`
 
 /** Values: its id and the room's. */
 export const findDisclosure = 'select user_id as "user" from room_disclosures where id = ? and room_id = ?'

@@ -1,11 +1,14 @@
-import type { Context } from '../core/context.ts'
+import { type Context, findCredential } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 
-/** Ends when the caller goes away, or within a second when the token ends by which they call. */
-export function callSignal({ callerContext: { current }, services, signal }: Context): AbortSignal {
-  if (current.type !== 'user' || !current.token || signal.aborted) return signal
+/** Ends when the caller goes away, or within a second when the token or the session ends by which they call. */
+export function callSignal(ctx: Context): AbortSignal {
+  const { services, signal } = ctx
+  const credential = findCredential(ctx)
+  if (credential === undefined || signal.aborted) return signal
   const call = new AbortController()
-  const stop = services.credentials.follow(`token:${current.token.id}`, () => call.abort(new Problem('invalid_token')))
+  const ended = () => call.abort(new Problem(credential.startsWith('token:') ? 'invalid_token' : 'signed_out'))
+  const stop = services.credentials.follow(credential, ended)
   const gone = () => {
     stop()
     call.abort(signal.reason)

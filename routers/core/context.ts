@@ -89,9 +89,14 @@ function scoped(em: EntityManager, caller: Caller, origin: Call['origin']): Enti
   return fork
 }
 
-/** By what somebody calls who is signed in: `token:{id}` or `session:{hash}`. */
-export function credentialOf({ callerContext: { current }, browser }: Context): string {
+/** By what somebody calls who is signed in: `token:{id}` or `session:{hash}`. The host has neither. */
+export function findCredential({ callerContext: { current }, browser }: Context): string | undefined {
   if (current.type === 'user' && current.token) return `token:${current.token.id}`
-  if (browser?.session) return `session:${browser.session.handle}`
-  throw new Problem('signed_out')
+  return browser?.session && `session:${browser.session.handle}`
+}
+
+export function credentialOf(ctx: Context): string {
+  const credential = findCredential(ctx)
+  if (credential === undefined) throw new Problem('signed_out')
+  return credential
 }

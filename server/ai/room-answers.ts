@@ -1,18 +1,19 @@
+import DataLoader from 'dataloader'
 import { renewDisclosures } from '../../entities/rooms/room-disclosure.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
+import { Problem } from '../../routers/core/problems.ts'
 import { Slots } from '../../routers/core/slots.ts'
-import type { ChangeBus } from '../../routers/ports/change-bus.ts'
+import type { ChangeStreams } from '../../routers/ports/change-streams.ts'
 import type { Log } from '../../routers/ports/log.ts'
-import { ANSWER_LEASE_MS, type RoomAnswer, type RoomAnswers } from '../../routers/ports/room-answers.ts'
+import { ANSWER_LEASE_MS, type RoomAnswer, type RoomAnswers, type Told } from '../../routers/ports/room-answers.ts'
 
-const TOPIC = 'cancel answer'
 const RENEWAL_MS = 10_000
 /** Under way at the same time. */
 const LIMITS = { perKey: 4, inAll: 100 }
 
 interface RoomAnswersOptions {
   sql: Sql
-  bus: ChangeBus
+  changeStreams: ChangeStreams
   log: Log
 }
 
@@ -21,22 +22,21 @@ interface Running {
   ended: Promise<void>
 }
 
-/** The answers in rooms that this process makes: says in the database that they go on, and ends those that are over there. */
+/**
+ * The answers in rooms that this process makes. Says in the database that they go on, and asks it whether they may: now and
+ * then, and at each change of their rooms that can end them, whichever replica made it.
+ */
 export class ProcessRoomAnswers implements RoomAnswers {
   readonly #options: RoomAnswersOptions
   readonly #slots = new Slots(LIMITS)
   readonly #running = new Map<number, Running>()
   readonly #timer: NodeJS.Timeout
-  readonly #stopListening: () => void
+  readonly #isGoingOn: DataLoader<number, boolean>
 
   constructor(options: RoomAnswersOptions) {
     this.#options = options
-    const told = (topic: string, content: unknown) => {
-      if (topic === TOPIC) this.#end((content as { id: number }).id)
-    }
-    this.#stopListening = options.bus.subscribe({ changed() {}, interrupted() {}, told })
-    const failed = (error: unknown) => options.log.warn({ error }, 'answers in rooms were not renewed')
-    this.#timer = setInterval(() => void this.#renew().catch(failed), RENEWAL_MS).unref()
+    this.#isGoingOn = new DataLoader((ids) => renew(options.sql, ids), { cache: false, batchScheduleFn: setImmediate })
+    this.#timer = setInterval(() => [...this.#running.keys()].forEach(this.#check), RENEWAL_MS).unref()
   }
 
   open(person: number): RoomAnswer {
@@ -49,41 +49,58 @@ export class ProcessRoomAnswers implements RoomAnswers {
     }
     return {
       signal: controller.signal,
-      run: (id, work) => {
+      run: (told, work) => {
         isRunning = true
+        const stop = this.#follow(told)
         const ended = work().finally(() => {
-          this.#running.delete(id)
+          this.#running.delete(told.id)
+          stop()
           close()
         })
-        this.#running.set(id, { controller, ended })
+        this.#running.set(told.id, { controller, ended })
       },
       [Symbol.dispose]: () => isRunning || close(),
     }
   }
 
-  cancel(id: number): void {
-    this.#end(id)
-    this.#options.bus.tell(TOPIC, { id })
-  }
-
   /** Ends all that run, and waits until they have said so. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
-    this.#stopListening()
     const running = [...this.#running.values()]
     for (const { controller } of running) controller.abort()
     await Promise.all(running.map(({ ended }) => ended))
   }
 
-  #end(id: number): void {
-    this.#running.get(id)?.controller.abort()
+  /** Checks at each change that can end an answer, and once when changes are heard from; returns the way to stop. */
+  #follow({ id, room, member }: Told): () => void {
+    const ends = [
+      ...[`room-members.deleted ${member}`, `room-members.updated ${member}`],
+      ...[`room-disclosures.updated ${id}`, `rooms.deleted ${room}`],
+    ]
+    const check = () => this.#check(id)
+    const following = this.#options.changeStreams.follow(`room:${room}`, {
+      changed: ({ kind, subject }) => ends.includes(`${kind} ${subject}`) && check(),
+      moved: check,
+    })
+    // Without the changes of its room it is checked when it is renewed.
+    following.then(check, (error: unknown) => this.#failed(error))
+    return () => void following.then(({ stop }) => stop()).catch(() => {})
   }
 
-  /** Whatever has ended in the database, or is gone with its room, ends here. */
-  async #renew(): Promise<void> {
-    const ids = [...this.#running.keys()]
-    if (ids.length === 0) return
-    const going = new Set((await this.#options.sql(renewDisclosures, [ids, ANSWER_LEASE_MS])).map(({ id }) => id))
-    for (const id of ids) if (!going.has(id)) this.#end(id)
+  /** Ends one that has ended in the database, whose asker may not write in its room any more, or that is gone with the room. */
+  readonly #check = (id: number): void => {
+    const end = (isGoingOn: boolean) => {
+      if (!isGoingOn) this.#running.get(id)?.controller.abort(new Problem('not_permitted'))
+    }
+    this.#isGoingOn.load(id).then(end, (error: unknown) => this.#failed(error))
   }
+
+  #failed(error: unknown): void {
+    this.#options.log.warn({ error }, 'an answer in a room was not renewed')
+  }
+}
+
+async function renew(sql: Sql, ids: readonly number[]): Promise<boolean[]> {
+  const going = new Set((await sql(renewDisclosures, [ids, ANSWER_LEASE_MS])).map(({ id }) => id))
+  return ids.map((id) => going.has(id))
 }

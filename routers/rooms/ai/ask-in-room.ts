@@ -3,7 +3,7 @@ import { type Asking, begin } from '../../ai/ask.ts'
 import { changing } from '../../core/changes.ts'
 import { Problem } from '../../core/problems.ts'
 import { runNamed } from '../../core/run-named.ts'
-import { ANSWER_LEASE_MS } from '../../ports/room-answers.ts'
+import { ANSWER_LEASE_MS, type Told } from '../../ports/room-answers.ts'
 import { assertKeyInUse } from '../key-epoch.ts'
 import { lockForWriter } from '../send-message.ts'
 import { findPlace } from './answer-place.ts'
@@ -22,27 +22,33 @@ export async function askInRoom(ctx: Asking, asked: RoomQuestion): Promise<{ met
   const { signal } = running
   const call = await begin({ ...ctx, signal }, requestOf(asked), { room: Number(asked.id) })
   const key = Buffer.from(asked.key, 'base64')
-  const id = await disclose(ctx, asked, { key, provider: call.provider }).catch((error: unknown) => {
+  const told = await disclose(ctx, asked, { key, provider: call.provider }).catch((error: unknown) => {
     call.abandon()
     throw error
   })
   // Nothing of what was disclosed is kept while the answer is waited for, but by the call itself.
-  const { messages: _, key: __, id: room, ...where } = asked
-  running.run(id, () => writeAnswer(ctx, { ...where, id, room: Number(room), author }, { key, call }))
-  return { meta: { disclosure: `${id}` } }
+  const { messages: _, key: __, id: ___, ...where } = asked
+  running.run(told, () => writeAnswer(ctx, { ...where, ...told, author }, { key, call }))
+  return { meta: { disclosure: `${told.id}` } }
+}
+
+interface Disclosing {
+  key: Buffer
+  provider: string
 }
 
 /** Writes down what a model is given, where the asker may write and has the key that is in use. */
-const disclose = async (ctx: Asking, asked: RoomQuestion, { key, provider }: { key: Buffer; provider: string }) => {
+async function disclose(ctx: Asking, asked: RoomQuestion, { key, provider }: Disclosing): Promise<Told> {
   // Before the room is locked, for which others wait.
   const parts = JSON.stringify(disclosedParts(key, asked.messages))
   return changing(ctx, async (em, changes) => {
     const room = Number(asked.id)
-    assertKeyInUse(ctx, asked.keyEpoch, await lockForWriter(ctx, em, room))
+    const writer = await lockForWriter(ctx, em, room)
+    assertKeyInUse(ctx, asked.keyEpoch, writer)
     const values = [room, ctx.caller.person.id, provider, asked.model, parts, ANSWER_LEASE_MS]
     const [begun] = await runNamed(em, beginDisclosure, values)
     const { id } = begun as { id: number }
     changes.add([`room:${room}`], 'created', 'room-disclosures', id)
-    return id
+    return { id, room, member: writer.member }
   })
 }

@@ -38,7 +38,10 @@ export const disclosureChoice = z.strictObject({
   disclosure: resourceId.describe('As the request for the answer was told.'),
 })
 
-/** Ends an answer under way, for who asked for it and who administers the room. One that has ended stays as it is. */
+/**
+ * Ends an answer under way, for who asked for it and who administers the room. Whichever replica makes it hears of it by the
+ * change. One that has ended stays as it is.
+ */
 export async function cancelAnswer(ctx: Asking, { id, disclosure }: z.output<typeof disclosureChoice>) {
   const [room, key] = [Number(id), Number(disclosure)]
   await changing(ctx, async (em, changes) => {
@@ -49,7 +52,6 @@ export async function cancelAnswer(ctx: Asking, { id, disclosure }: z.output<typ
     const [ended] = await runNamed(em, endDisclosure, [key, 'cancelled', null, null])
     if (ended) changes.add([`room:${room}`], 'updated', 'room-disclosures', key)
   })
-  ctx.services.roomAnswers.cancel(key)
   return { meta: {} }
 }
 

@@ -8,16 +8,16 @@ import type { ChangeRecorder } from '../../core/change-recorder.ts'
 import { changing } from '../../core/changes.ts'
 import { type ErrorCode, Problem } from '../../core/problems.ts'
 import { runNamed } from '../../core/run-named.ts'
+import type { Told } from '../../ports/room-answers.ts'
 import { unknown } from '../../verbs/lock.ts'
 import { assertKeyInUse } from '../key-epoch.ts'
 import { lockForWriter } from '../send-message.ts'
 import type { RoomQuestion } from './question.ts'
+import { answerOf } from './room-answer.ts'
 import { sealAnswer } from './seal-answer.ts'
 
 /** Where an answer goes, and under which disclosure it is made. */
-interface AnswerTarget extends Omit<RoomQuestion, 'id' | 'key' | 'messages'> {
-  id: number
-  room: number
+interface AnswerTarget extends Omit<RoomQuestion, 'id' | 'key' | 'messages'>, Told {
   author: number
 }
 
@@ -29,7 +29,7 @@ interface Making {
 /** Waits for the answer and keeps it, encrypted; tells the room of its end in either case. Never throws. */
 export async function writeAnswer(ctx: Asking, target: AnswerTarget, { key, call }: Making): Promise<void> {
   try {
-    const content = sealAnswer(key, await call.answer())
+    const content = sealAnswer(key, await answerOf(call))
     await changing(ctx, (em, changes) => keep(ctx, target, { em, changes, content }))
   } catch (error) {
     await fail(ctx, target, error).catch(() => {})
@@ -83,11 +83,13 @@ async function replace(target: AnswerTarget, message: number, { em, changes, con
 const metadataOf = ({ modelTools, parameters }: AnswerTarget) =>
   JSON.stringify({ tools: modelTools ?? null, params: parameters })
 
-/** One that was cancelled has ended already; what else ends the signal is the end of this process, or of the room. */
+/** That the asker may not any more is all that others learn of their sessions and tokens. */
+const codesOfAskers: readonly ErrorCode[] = ['invalid_token', 'signed_out']
+
+/** One that was cancelled has ended already. Only the end of this process ends the signal without a reason. */
 async function fail(ctx: Asking, { id, room }: AnswerTarget, error: unknown): Promise<void> {
   const code: ErrorCode = error instanceof Problem ? error.problem : 'internal'
-  const [state, told]: [DisclosureState, ErrorCode] =
-    code === 'client_gone' ? ['lost', 'unavailable'] : ['failed', code]
+  const [state, told] = endOf(code)
   if (code === 'internal') {
     const kind = error instanceof Error ? error.name : typeof error
     ctx.services.log.error({ requestId: ctx.requestId, error: kind }, 'an answer in a room was not kept')
@@ -96,4 +98,9 @@ async function fail(ctx: Asking, { id, room }: AnswerTarget, error: unknown): Pr
     const [ended] = await runNamed(em, endDisclosure, [id, state, told, null])
     if (ended) changes.add([`room:${room}`], 'updated', 'room-disclosures', id)
   })
+}
+
+function endOf(code: ErrorCode): [DisclosureState, ErrorCode] {
+  if (code === 'client_gone') return ['lost', 'unavailable']
+  return ['failed', codesOfAskers.includes(code) ? 'not_permitted' : code]
 }
