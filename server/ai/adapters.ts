@@ -1,5 +1,6 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { type Adapter, usualAddresses } from '../../routers/ports/ai/model-config.ts'
+import { boundThinking } from './anthropic-thinking.ts'
 import type { ChatModel, Connection, ModelConnection } from './chat-model.ts'
 import { demoModel } from './demo.ts'
 import { fetchWithMembers } from './extra-members.ts'
@@ -50,6 +51,16 @@ function byOptions(newer: ChatModel, older: ChatModel): ChatModel {
   }
 }
 
+/** A model of Anthropic, whose thoughts the SDK would let go beyond the longest answer. */
+function thoughtful(id: string, model: ChatModel): ChatModel {
+  const bound = async (options: LanguageModelV4CallOptions) =>
+    boundThinking(options, (await import('@ai-sdk/anthropic/internal')).getModelCapabilities(id))
+  return {
+    doGenerate: async (options) => model.doGenerate(await bound(options)),
+    doStream: async (options) => model.doStream(await bound(options)),
+  }
+}
+
 /** The settings of an SDK, without the members that are not set. */
 const given = ({ apiUrl, apiKey, fetch, extraMembers }: ModelConnection) => ({
   fetch: fetchWithMembers(fetch, extraMembers),
@@ -81,7 +92,10 @@ export const adapterDrivers: Record<Adapter, AdapterDriver> = {
   },
   anthropic: {
     model: (id, connection) =>
-      stepwise(async () => (await import('@ai-sdk/anthropic')).createAnthropic(given(connection))(id), anthropicUsage),
+      thoughtful(
+        id,
+        stepwise(async () => (await import('@ai-sdk/anthropic')).createAnthropic(given(connection))(id), anthropicUsage),
+      ),
     listing: listAt(
       'anthropic',
       (key = '') => ({ 'x-api-key': key, 'anthropic-version': '2023-06-01' }),

@@ -1,6 +1,6 @@
 import type { LanguageModelV4CallOptions, SharedV4ProviderOptions } from '@ai-sdk/provider'
-import type { Message } from '../../routers/ports/ai/messages.ts'
 import type { CallableModel, JsonFormat, ModelCall } from '../../routers/ports/ai/models.ts'
+import { thinkingBudget } from './thinking.ts'
 
 export type CallOptions = Omit<LanguageModelV4CallOptions, 'prompt' | 'abortSignal' | 'tools' | 'toolChoice'>
 
@@ -14,10 +14,7 @@ export function callOptions(call: ModelCall): CallOptions {
     ...given({ temperature, topP, seed: parameters.seed, reasoning: parameters.effort }),
     ...(parameters.stop && { stopSequences: [...parameters.stop] }),
     ...(format && { responseFormat: asResponseFormat(format) }),
-    // Anthropic's SDK adds the budget of thoughts to this limit.
-    ...(Number.isFinite(maxOutputTokens) && {
-      maxOutputTokens: maxOutputTokens - (model.adapter === 'anthropic' ? (budget ?? 0) : 0),
-    }),
+    ...(Number.isFinite(maxOutputTokens) && { maxOutputTokens }),
     providerOptions: providerOptions(call, budget),
   }
 }
@@ -55,24 +52,3 @@ function providerOptions(call: ModelCall, budget: number | undefined): SharedV4P
     google: { ...(budget !== undefined && { thinkingConfig: { thinkingBudget: budget } }) },
   }
 }
-
-/** Anthropic refuses a smaller thinking budget. */
-const MIN_ANTHROPIC_THINKING = 1024
-
-/** Thinking counts as output, so its budget is at most half of the output limit. */
-function thinkingBudget({ model, parameters, ...call }: ModelCall, maxOutputTokens: number): number | undefined {
-  const most = parameters.maxThinkingTokens ?? model.parameters?.maxThinkingTokens
-  if (most === undefined) return undefined
-  const budget = Math.min(most, Math.floor(maxOutputTokens / 2))
-  if (model.adapter !== 'anthropic') return budget
-  return budget >= MIN_ANTHROPIC_THINKING && mayThink(call) ? budget : undefined
-}
-
-/** Anthropic requires its own thoughts along with results of tools, and none where a tool must be called. */
-function mayThink({ messages, toolChoice = 'auto' }: Pick<ModelCall, 'messages' | 'toolChoice'>): boolean {
-  return (toolChoice === 'auto' || toolChoice === 'none') && messages.every(isThoughtThrough)
-}
-
-const isThoughtThrough = ({ content }: Message) =>
-  content.every(({ type }) => type !== 'tool-call') ||
-  content.some((part) => part.type === 'reasoning' && part.signature)
