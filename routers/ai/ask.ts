@@ -16,7 +16,7 @@ import { holdFor, maxOutputOf } from './hold.ts'
 import { MeteredCall } from './metered-call.ts'
 import { Attachments } from './request/attached.ts'
 import { problemsOf, tooMuchInput } from './request/checks.ts'
-import { inputTokensOf } from './request/input-tokens.ts'
+import { inputTokensOf, tokensOfTools } from './request/input-tokens.ts'
 import { ofQuestion, question, requestOf, withAllProblems } from './request/question.ts'
 import { selectedTools } from './request/references.ts'
 import { type AiRequest, request } from './request/request.ts'
@@ -30,6 +30,8 @@ interface Asked {
   asked: AiRequest
   model: CallableModel
   attachments: Attachments
+  /** Without attachments. */
+  inputTokens: number
   /** What is wrong, by the names of the caller's own request. */
   told: Told
 }
@@ -42,25 +44,27 @@ async function checked(ctx: Asking, asked: AiRequest, told: Told): Promise<Asked
     { files, viewer: viewerOf(ctx), maxBytes: settings.maxPromptFiles },
     asked.messages,
   )
-  const issues = [...problemsOf(asked, model), ...(model ? await attachments.find(model) : [])]
+  const inputTokens = inputTokensOf(asked)
+  const issues = [...problemsOf(asked, model, inputTokens), ...(model ? await attachments.find(model) : [])]
   if (!model || issues.length > 0) throw new Problem('invalid', { issues: issues.map(told) })
-  return { asked, model, attachments, told }
+  return { asked, model, attachments, inputTokens, told }
 }
 
 /** The call with what is in the attachments, which `held` counts as long as it lasts. */
 async function callOf(
   ctx: Asking,
-  { asked, model, attachments, told }: Asked,
+  { asked, model, attachments, told, ...known }: Asked,
   approvals: Approvals,
   held: DisposableStack,
 ): Promise<ModelCall> {
   const { model: _, tools: callerTools, modelTools: __, system, ...rest } = asked
   const { person } = ctx.caller
   const said = await attachments.read((bytes) => held.use(ctx.services.aiBytes.take(`${person.id}`, bytes)))
-  const inputTokens = inputTokensOf({ ...asked, messages: said })
+  const tools = ownTools(ctx, { model, asked, approvals })
+  const sent = attachments.isEmpty ? known.inputTokens : inputTokensOf({ ...asked, messages: said })
+  const inputTokens = sent + tokensOfTools(tools)
   const issues = tooMuchInput(inputTokens, model)
   if (issues.length > 0) throw new Problem('invalid', { issues: issues.map(told) })
-  const tools = ownTools(ctx, { model, asked, approvals })
   const messages: Message[] = [...(system ? [{ role: 'system' as const, content: system }] : []), ...said]
   return { ...rest, userId: person.id, signal: callSignal(ctx), model, messages, inputTokens, tools, callerTools }
 }

@@ -1,7 +1,8 @@
 import type { Pricing } from '../../entities/catalogue/ai-model.ts'
 import type { DeepReadonly } from '../../entities/sql/read-only.ts'
-import { type Cost, costOf, type KnownTokens, mostCostOf, sumOfCosts, tokensOf } from '../catalogue/pricing.ts'
+import { type Cost, costOf, type KnownTokens, mostCostOf, sumOfCosts } from '../catalogue/pricing.ts'
 import type { ReportedTokens, UsageMeter } from '../ports/ai/models.ts'
+import { tokensIn } from '../ports/ai/token-estimate.ts'
 
 /** What a call took. Cached and cache-written tokens are part of the input, reasoning is part of the output. */
 export interface TokenCounts {
@@ -69,8 +70,8 @@ export class CallMeter implements UsageMeter {
 class RequestMeter {
   readonly #inputEstimate: number
   #reported: ReportedTokens = {}
-  #answer = { pieces: 0, bytes: 0 }
-  #reasoning = { pieces: 0, bytes: 0 }
+  #answer = { pieces: 0, tokens: 0 }
+  #reasoning = { pieces: 0, tokens: 0 }
   /** Whether what comes now is part of what the provider said. */
   #isCounted = false
 
@@ -89,15 +90,15 @@ class RequestMeter {
     this.#reported = { ...this.#reported, ...Object.fromEntries(known) }
     this.#isCounted = tokens.output !== undefined
     if (!this.#isCounted) return
-    this.#answer = { pieces: 0, bytes: 0 }
-    this.#reasoning = { pieces: 0, bytes: 0 }
+    this.#answer = { pieces: 0, tokens: 0 }
+    this.#reasoning = { pieces: 0, tokens: 0 }
   }
 
   receive(text: string, kind: 'answer' | 'reasoning'): void {
     if (this.#isCounted || text === '') return
     const received = kind === 'answer' ? this.#answer : this.#reasoning
     received.pieces += 1
-    received.bytes += Buffer.byteLength(text)
+    received.tokens += tokensIn(text)
   }
 
   /** The input of a request without a word from its provider may be cached or not. */
@@ -120,7 +121,7 @@ class RequestMeter {
 }
 
 /** A piece is at least a token. */
-const estimate = ({ pieces, bytes }: { pieces: number; bytes: number }) => Math.max(pieces, tokensOf(bytes))
+const estimate = ({ pieces, tokens }: { pieces: number; tokens: number }) => Math.max(pieces, Math.ceil(tokens))
 
 /** What a column of the usage record holds. */
 const MAX_TOKENS = 2_147_483_647

@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import type { Context } from '../core/context.ts'
 import { objectOf } from '../ports/ai/json-schema.ts'
 import type { CallableModel, FunctionTool } from '../ports/ai/models.ts'
@@ -28,7 +29,8 @@ function serverTool(
   return {
     name,
     description: definition.description,
-    input: objectOf(definition.inputSchema),
+    // Made where the tool is called, as most calls of a model call none.
+    input: z.lazy(() => objectOf(definition.inputSchema)),
     schema: definition.inputSchema as Record<string, unknown>,
     async run(given, signal) {
       const input = given as Record<string, unknown>

@@ -109,10 +109,3 @@ const PICOS_PER_MICRO = 1_000_000n
 
 const paid = (tokens: number, cost: number | null): bigint =>
   BigInt(Math.max(0, tokens)) * BigInt(Math.round((cost ?? 0) * PICOS_PER_UNIT))
-
-/** A token is some four bytes of a Latin script, and rarely more. */
-export const BYTES_A_TOKEN = 4
-export const tokensOf = (bytes: number) => Math.ceil(bytes / BYTES_A_TOKEN)
-
-/** A count for where the provider gives none. */
-export const estimateTokens = (text: string) => tokensOf(Buffer.byteLength(text))

@@ -94,7 +94,10 @@ export const adapterDrivers: Record<Adapter, AdapterDriver> = {
     model: (id, connection) =>
       thoughtful(
         id,
-        stepwise(async () => (await import('@ai-sdk/anthropic')).createAnthropic(given(connection))(id), anthropicUsage),
+        stepwise(
+          async () => (await import('@ai-sdk/anthropic')).createAnthropic(given(connection))(id),
+          anthropicUsage,
+        ),
       ),
     listing: listAt(
       'anthropic',

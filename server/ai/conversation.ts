@@ -7,8 +7,9 @@ import type {
   LanguageModelV4ToolResultPart,
 } from '@ai-sdk/provider'
 import { z } from 'zod'
-import { BYTES_A_TOKEN } from '../../routers/catalogue/pricing.ts'
 import type { CallerTool, FunctionTool, ModelCall, ToolChoice } from '../../routers/ports/ai/models.ts'
+import { tokensIn } from '../../routers/ports/ai/token-estimate.ts'
+import { schemaOf } from '../../routers/ports/ai/tool-schema.ts'
 import { withoutMarks } from './meta-blocks.ts'
 import { type CallOptions, callOptions } from './parameters.ts'
 import { parsed, promptOf } from './prompt.ts'
@@ -21,7 +22,7 @@ export class Conversation {
   readonly #tools: LanguageModelV4FunctionTool[]
   readonly #options: CallOptions
   /** Of what was said and answered since the request. */
-  #addedBytes = 0
+  #addedTokens = 0
 
   constructor(call: ModelCall) {
     this.#call = call
@@ -32,7 +33,7 @@ export class Conversation {
 
   /** Our estimate of what the next request holds. */
   get inputTokens(): number {
-    return Math.ceil(this.#call.inputTokens + this.#addedBytes / BYTES_A_TOKEN)
+    return Math.ceil(this.#call.inputTokens + this.#addedTokens)
   }
 
   /** In its last round the model may call no more tools of the service. */
@@ -61,7 +62,7 @@ export class Conversation {
     const content = await unlessEnded(Promise.all(said.calls.map((call) => this.#run(call, signal))), signal)
     this.#prompt.push({ role: 'assistant', content: said.prompt }, { role: 'tool', content })
     const results = content.map(({ output }) => ('value' in output ? JSON.stringify(output.value) : ''))
-    this.#addedBytes += Buffer.byteLength([said.text, ...said.calls.map(({ input }) => input), ...results].join(''))
+    this.#addedTokens += tokensIn([said.text, ...said.calls.map(({ input }) => input), ...results].join(''))
   }
 
   async #run(
@@ -76,9 +77,9 @@ export class Conversation {
       output,
     })
     if (!tool) return result({ type: 'error-text', value: 'There is no such tool.' })
-    const given = tool.input.safeParse(parsed(input))
-    if (!given.success) return result({ type: 'error-text', value: z.prettifyError(given.error) })
     try {
+      const given = tool.input.safeParse(parsed(input))
+      if (!given.success) return result({ type: 'error-text', value: z.prettifyError(given.error) })
       return result({ type: 'json', value: jsonOf(await tool.run(given.data, signal)) })
     } catch {
       return result({ type: 'error-text', value: 'The tool failed.' })
@@ -98,11 +99,11 @@ const jsonOf = (result: unknown) => JSON.parse(withoutMarks(JSON.stringify(resul
 
 type Schema = LanguageModelV4FunctionTool['inputSchema']
 
-const declare = ({ name, description, input, schema }: FunctionTool): LanguageModelV4FunctionTool => ({
+const declare = (tool: FunctionTool): LanguageModelV4FunctionTool => ({
   type: 'function',
-  name,
-  description,
-  inputSchema: (schema ?? z.toJSONSchema(input, { target: 'draft-7', io: 'input' })) as Schema,
+  name: tool.name,
+  description: tool.description,
+  inputSchema: schemaOf(tool) as Schema,
 })
 
 const declareCallers = ({ name, description, inputSchema, strict }: CallerTool): LanguageModelV4FunctionTool => ({

@@ -209,7 +209,10 @@ describe('how hard a model thinks', () => {
       return asked.at(-1)?.body['thinking']
     }
     const question = { role: 'user', content: 'And now?' }
-    const again = [{ ...call, call_id: 'd' }, { ...result, call_id: 'd' }]
+    const again = [
+      { ...call, call_id: 'd' },
+      { ...result, call_id: 'd' },
+    ]
 
     expect(await thinkingOf(question, thought, call, result)).toMatchObject({ budget_tokens: 3000 })
     expect(await thinkingOf(question, thought, call, result, ...again)).toMatchObject({ budget_tokens: 3000 })

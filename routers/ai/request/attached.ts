@@ -46,6 +46,10 @@ export class Attachments {
     return [...issues, ...this.#excess(this.bytes)]
   }
 
+  get isEmpty(): boolean {
+    return this.#wanted.size === 0
+  }
+
   /** What is read of them as it is, and what is part of the request; texts are known when they are read. */
   get bytes(): number {
     const wanted = [...this.#files()].filter(({ as }) => as === 'bytes')

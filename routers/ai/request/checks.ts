@@ -2,21 +2,20 @@ import type { Issue } from '../../core/problems.ts'
 import type { ToolResult } from '../../ports/ai/messages.ts'
 import { type Adapter, untaken } from '../../ports/ai/model-config.ts'
 import type { CallableModel } from '../../ports/ai/models.ts'
-import { inputTokensOf } from './input-tokens.ts'
 import { isPlainText } from './parts.ts'
 import { unknownReferences } from './references.ts'
 import type { AiRequest, AskedMessage } from './request.ts'
 import { unpairedTools } from './tool-pairs.ts'
 
-/** What is wrong with a request that its schema cannot know. */
-export function problemsOf(request: AiRequest, model: CallableModel | undefined): Issue[] {
+/** What is wrong with a request that its schema cannot know; `inputTokens` is our estimate of what it takes. */
+export function problemsOf(request: AiRequest, model: CallableModel | undefined, inputTokens: number): Issue[] {
   const { messages } = request
   return [
     ...(model ? [] : [issue(['model'], 'is not a model that you may use')]),
     ...(endsWell(messages) ? [] : [issue(['messages'], 'must end with a message of the user')]),
     ...unpairedTools(messages),
     ...unknownChoice(request),
-    ...(model ? problemsWith(request, model) : []),
+    ...(model ? [...problemsWith(request, model), ...tooMuchInput(inputTokens, model)] : []),
   ]
 }
 
@@ -38,7 +37,6 @@ function problemsWith(request: AiRequest, model: CallableModel): Issue[] {
   const { tools, parameters, format } = request
   const issues = [...untakenFiles(request, model), ...untakenParameters(request, model)]
   issues.push(...unknownReferences(model, request.modelTools))
-  issues.push(...tooMuchInput(inputTokensOf(request), model))
   if (maxOutputTokens && (parameters.maxTokens ?? 0) > maxOutputTokens)
     issues.push(issue(['parameters', 'maxTokens'], `is more than the model answers with, which is ${maxOutputTokens}`))
   if (tools.length > 0 && model.settings?.toolCalling === false)

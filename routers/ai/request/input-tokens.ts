@@ -1,5 +1,7 @@
-import { BYTES_A_TOKEN, estimateTokens, tokensOf } from '../../catalogue/pricing.ts'
 import type { FilePart } from '../../ports/ai/messages.ts'
+import type { FunctionTool } from '../../ports/ai/models.ts'
+import { tokensIn } from '../../ports/ai/token-estimate.ts'
+import { schemaOf } from '../../ports/ai/tool-schema.ts'
 import type { AiRequest, AskedMessage } from './request.ts'
 
 /** What most models count for an image at most. */
@@ -11,16 +13,21 @@ const PAGE_BYTES = 50_000
 const BLOCK_TOKENS = 100
 
 /** Our estimate of what a request takes of a model's input, not rounded; attachments count when they are read. */
-export function inputTokensOf({ system = [], messages, tools }: AiRequest): number {
+export function inputTokensOf({ system = [], messages, tools, format }: AiRequest): number {
   const said = messages.reduce((sum, { content }: AskedMessage) => sum + sumOf(content), sumOf(system))
-  return said + (tools.length > 0 ? estimateTokens(JSON.stringify(tools)) : 0)
+  return (
+    said + (tools.length > 0 ? tokensIn(JSON.stringify(tools)) : 0) + (format ? tokensIn(JSON.stringify(format)) : 0)
+  )
 }
+
+/** What the model is told of the tools that the service runs for it. */
+export const tokensOfTools = (tools: readonly FunctionTool[]): number =>
+  tools.reduce((sum, tool) => sum + tokensIn(tool.name + tool.description + JSON.stringify(schemaOf(tool))), 0)
 
 type Part = AskedMessage['content'][number]
 
 const sumOf = (parts: readonly Part[]): number => parts.reduce((sum, part) => sum + tokensOfPart(part), 0)
 
-/** A quarter of a token for each byte of text, so that many short texts are no more than one long one. */
 function tokensOfPart(part: Part): number {
   switch (part.type) {
     case 'file':
@@ -28,16 +35,18 @@ function tokensOfPart(part: Part): number {
     case 'attachment':
       return 0
     case 'tool-call':
-      return Buffer.byteLength(part.input) / BYTES_A_TOKEN
+      return tokensIn(part.name + part.input + (part.signature ?? ''))
     case 'tool-result':
       return sumOf(part.content)
-    default:
-      return Buffer.byteLength(part.text) / BYTES_A_TOKEN
+    case 'reasoning':
+      return tokensIn(part.text + (part.signature ?? ''))
+    case 'text':
+      return tokensIn(part.text)
   }
 }
 
 function tokensOfFile({ mime, data }: FilePart): number {
-  const bytes = (data.length / 4) * 3
   if (mime.startsWith('image/')) return IMAGE_TOKENS
-  return mime === 'application/pdf' ? Math.ceil(bytes / PAGE_BYTES) * PAGE_TOKENS : tokensOf(bytes) + BLOCK_TOKENS
+  if (mime !== 'application/pdf') return tokensIn(Buffer.from(data, 'base64').toString()) + BLOCK_TOKENS
+  return Math.ceil(((data.length / 4) * 3) / PAGE_BYTES) * PAGE_TOKENS
 }

@@ -4,6 +4,7 @@ import { findCallableModel } from '../../../entities/catalogue/ai-model.sql.ts'
 import type { Issue } from '../../core/problems.ts'
 import { middleware } from '../../core/trpc.ts'
 import { problemsOf } from './checks.ts'
+import { inputTokensOf } from './input-tokens.ts'
 import { text } from './parts.ts'
 import { toolReferences } from './references.ts'
 import { type AiRequest, MAX_MESSAGES, model } from './request.ts'
@@ -60,7 +61,8 @@ export const withAllProblems = middleware(async ({ ctx, getRawInput, next }) => 
   if (result.ok || result.error.code !== 'BAD_REQUEST' || !(result.error.cause instanceof z.ZodError)) return result
   const asked = readable.parse(await getRawInput())
   const [model] = asked.model === '' ? [] : await ctx.services.sql(findCallableModel, [asked.model, ctx.usage])
-  const further = problemsOf(requestOf(asked), model)
+  const request = requestOf(asked)
+  const further = problemsOf(request, model, inputTokensOf(request))
     .map(ofQuestion)
     .filter(({ path }) => path[0] !== 'model' || asked.model !== '')
     .map((issue) => ({ code: 'custom' as const, input: undefined, ...issue, path: [...issue.path] }))

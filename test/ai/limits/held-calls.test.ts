@@ -15,6 +15,9 @@ import { startApp } from '../../kit/app.ts'
 
 const EXTENSIONS = fileURLToPath(new URL('../../fixtures/extension.ts', import.meta.url))
 
+/** What the model is told of its tool `weather`. */
+const TOOL = 60
+
 const limit = { name: 'all', for: 'installation', cap: 1000, unit: 'tokens', per: 'month' }
 
 /** A service whose model answers with at most 100 tokens, under a limit. */
@@ -62,8 +65,8 @@ describe('a further round of a call', () => {
     await (await asking).text()
 
     // Seven and three of the first round, the prompt of the second, and the longest answer.
-    expect(held).toBeGreaterThan(10 + 15 + 100)
-    expect(held).toBeLessThan(10 + 60 + 100)
+    expect(held).toBeGreaterThan(10 + 15 + TOOL + 100)
+    expect(held).toBeLessThan(10 + 60 + TOOL + 100)
     expect(await world.record()).toEqual([{ outcome: 'completed', input: 14, output: 6 }])
     expect(await world.state()).toEqual({ used: 20, held: 0 })
   })
@@ -72,7 +75,7 @@ describe('a further round of a call', () => {
     ['a stream', 'text/event-stream'],
     ['a whole answer', 'application/json'],
   ] as const)('a further round that a limit has no room for is not made, and %s says so', async ([, accept]) => {
-    await using world = await startWith(weather, { cap: 120 })
+    await using world = await startWith(weather, { cap: 120 + TOOL })
 
     const response = await world.ask(accept)
     const text = await response.text()
@@ -138,7 +141,7 @@ describe('what is held for a stream', () => {
     await using world = await startWith(behave)
 
     const response = await world.ask('text/event-stream', 'x'.repeat(2000))
-    expect(await world.state()).toEqual({ used: 0, held: 500 + 100 })
+    expect(await world.state()).toEqual({ used: 0, held: 500 + TOOL + 100 })
     await vi.waitFor(async () => expect(await world.state()).toEqual({ used: 0, held: 10 + 100 }), { timeout: 10_000 })
     resolve()
     await response.text()
@@ -156,7 +159,7 @@ describe('what is held for a stream', () => {
     await using world = await startWith(behave, { unit: 'EUR' }, { pricing })
 
     const response = await world.ask('text/event-stream', 'x'.repeat(2000))
-    expect(await world.state()).toEqual({ used: 0, held: 500 * 12 + 100 * 50 })
+    expect(await world.state()).toEqual({ used: 0, held: (500 + TOOL) * 12 + 100 * 50 })
     const known = 2 * 10 + 8 + 40 * 20
     await vi.waitFor(async () => expect(await world.state()).toEqual({ used: 0, held: known + 60 * 50 }), {
       timeout: 10_000,

@@ -3,8 +3,8 @@ import { ChatOpenAI } from '@langchain/openai'
 import { generateText, streamText } from 'ai'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { startWith } from '../../kit/ai/asked-provider.ts'
-import { answers, breaksOff, callsTool, canary, neverEnds, refuses } from '../../kit/ai/provider.ts'
+import { recordsOf, startWith } from '../../kit/ai/asked-provider.ts'
+import { answers, breaksOff, callsTool, canary, completion, json, neverEnds, refuses } from '../../kit/ai/provider.ts'
 
 type App = Awaited<ReturnType<typeof startWith>>
 let app: App
@@ -144,4 +144,24 @@ test('a client that goes away from a response ends the call of the provider', as
   app.upstream.behave = neverEnds
   for await (const _ of await client.responses.create({ ...question, stream: true })) break
   await expect.poll(() => app.upstream.asked[0]?.abortedAt).toBeDefined()
+})
+
+test('all that a model is sent counts as its input where the provider does not say, and other scripts for more', async () => {
+  app.upstream.behave = (_, response) => json(response, { ...completion('Good.'), usage: undefined })
+  const long = 'x'.repeat(4000)
+  const thought = { type: 'reasoning', id: 'rs', summary: [], encrypted_content: long }
+  const say = (content: string) => ({ role: 'user', content })
+  const format = { type: 'json_schema', name: 'answer', schema: { type: 'object', description: long } }
+  const inputOf = async (more: object) => {
+    const before = (await recordsOf(app.svc)).length
+    await client.responses.create({ ...question, ...more, stream: false })
+    return (await recordsOf(app.svc))[before]?.input ?? 0
+  }
+
+  const plain = await inputOf({})
+  expect(await inputOf({ tools: [{ ...weather, description: long }] })).toBeGreaterThan(plain + 1000)
+  expect(await inputOf({ text: { format } })).toBeGreaterThan(plain + 1000)
+  expect(await inputOf({ input: [say('Well?'), thought, say('How do you do?')] })).toBeGreaterThan(plain + 1000)
+  expect(await inputOf({ input: '你好吗'.repeat(100) })).toBe(375)
+  expect(await inputOf({ input: 'Как дела?'.repeat(100) })).toBeGreaterThanOrEqual(575)
 })
