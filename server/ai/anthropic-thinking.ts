@@ -20,18 +20,25 @@ const MIN_BUDGET = 1024
  */
 export function boundThinking(options: LanguageModelV4CallOptions, model: ThinkingModel): LanguageModelV4CallOptions {
   const { reasoning, maxOutputTokens } = options
-  const asked = options.providerOptions?.['anthropic']?.['thinking'] as Thinking
-  if (reasoning === 'none' || (!asked && !reasoning)) return options
-  if (isForced(options)) return withoutThinking(options)
+  if (reasoning === 'none' || (!reasoning && !askedOf(options))) return options
+  const chosen = isForced(options) ? undefined : chosenThinking(options, model)
+  if (!chosen) return withoutThinking(options)
+  const bound = thinking(options, chosen)
+  if (chosen.type === 'adaptive' || maxOutputTokens === undefined) return bound
+  return { ...bound, maxOutputTokens: maxOutputTokens - chosen.budgetTokens }
+}
+
+const askedOf = ({ providerOptions }: LanguageModelV4CallOptions) =>
+  providerOptions?.['anthropic']?.['thinking'] as Thinking
+
+function chosenThinking(options: LanguageModelV4CallOptions, model: ThinkingModel): Thinking {
+  const asked = askedOf(options)
   const known = asked?.type === 'enabled' ? asked.budgetTokens : undefined
-  if (model.rejectsBudgetThinking || (model.supportsAdaptiveThinking && known === undefined))
-    return thinking(options, { type: 'adaptive', display: 'summarized' })
-  const budget = known ?? budgetFor(reasoning, maxOutputTokens ?? model.maxOutputTokens)
-  if (budget < MIN_BUDGET || !beganWithThought(options.prompt)) return withoutThinking(options)
-  return {
-    ...thinking(options, { type: 'enabled', budgetTokens: budget }),
-    ...(maxOutputTokens !== undefined && { maxOutputTokens: maxOutputTokens - budget }),
-  }
+  const isAdaptive = model.rejectsBudgetThinking || (model.supportsAdaptiveThinking && known === undefined)
+  if (isAdaptive) return { type: 'adaptive', display: 'summarized' }
+  const budgetTokens = known ?? budgetFor(options.reasoning, options.maxOutputTokens ?? model.maxOutputTokens)
+  const mayThink = budgetTokens >= MIN_BUDGET && beganWithThought(options.prompt)
+  return mayThink ? { type: 'enabled', budgetTokens } : undefined
 }
 
 const thinking = ({ providerOptions, ...options }: LanguageModelV4CallOptions, set: Thinking) => {
