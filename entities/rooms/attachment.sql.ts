@@ -32,6 +32,8 @@ export const sumFilesOf = `select coalesce(sum(greatest(bytes, ${MIN_COUNTED_BYT
 /** What the prompt of a model needs to know of a file. */
 export interface FileForPrompt extends FileOfAttachment {
   id: number
+  /** The room of its message, if it belongs to one in a room. */
+  room: number | null
   clientEncrypted: boolean
   textState: (typeof textStates)[number]
   textFailure: TextFailure | null
@@ -40,7 +42,7 @@ export interface FileForPrompt extends FileOfAttachment {
 /** Files of attachments that the viewer sees, by their ids and their names in the file store. */
 export const filesForPrompt = compile<FileForPrompt>(
   { unrestricted: false, plannedOnce: true },
-  (sql) => `select a.id, a.uuid, a.name, a.mime, a.bytes, a.sealed_key as "sealedKey",
+  (sql) => `select a.id, a.room_id as room, a.uuid, a.name, a.mime, a.bytes, a.sealed_key as "sealedKey",
       a.client_encrypted as "clientEncrypted", a.text_state as "textState", a.text_failure as "textFailure"
     from attachments a where ${visibleAttachments('a', sql)}
       and (a.id = any(${sql.param('ids')}) or a.uuid = any(${sql.valueOf('uuids')('text[]')}::uuid[]))`,

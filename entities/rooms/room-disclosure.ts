@@ -13,7 +13,9 @@ export interface DisclosedPart {
   role: 'system' | 'user' | 'assistant'
   /** The id of the message in the room that it is of; null where it is of none. */
   message: string | null
-  /** `text`, or the media type of a file. */
+  /** The attachment that it is, by its id or uuid. */
+  attachment?: string
+  /** `text`, or the media type of a file; `name` where the model is told only that there is a file which it is not given. */
   kind: string
   bytes: number
   /** HMAC-SHA-256 under the key of the room, in base64url: members can compare it, and nobody else can guess short texts. */

@@ -37,11 +37,11 @@ interface Asked {
 }
 
 /** A model the caller may use, asked a question it can take. */
-async function checked(ctx: Asking, asked: AiRequest, told: Told): Promise<Asked> {
+async function checked(ctx: Asking, asked: AiRequest, told: Told, room: number | undefined): Promise<Asked> {
   const { promptFiles: files, settings, sql } = ctx.services
   const [model] = await sql(findCallableModel, [asked.model, ctx.usage])
   const attachments = new Attachments(
-    { files, viewer: viewerOf(ctx), maxBytes: settings.maxPromptFiles },
+    { files, viewer: viewerOf(ctx), room, maxBytes: settings.maxPromptFiles },
     asked.messages,
   )
   const inputTokens = inputTokensOf(asked)
@@ -80,7 +80,7 @@ async function consumeAiQuota(ctx: Context): Promise<void> {
 
 interface BeginOptions {
   told?: Told
-  /** Where the answer goes to a room, whose limits hold, too. */
+  /** Where the answer goes to a room, whose limits hold, too, and of which all attachments are. */
   room?: number
 }
 
@@ -91,7 +91,7 @@ export async function begin(
   { told = (issue) => issue, room }: BeginOptions = {},
 ): Promise<MeteredCall> {
   const approvals = new Approvals(ctx, ctx.caller.person.id)
-  const question = await checked(ctx, asked, told)
+  const question = await checked(ctx, asked, told, room)
   await consumeAiQuota(ctx)
   using held = new DisposableStack()
   const call = await callOf(ctx, question, approvals, held)

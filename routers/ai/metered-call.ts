@@ -57,6 +57,11 @@ export class MeteredCall {
     })
   }
 
+  /** What the model is given, with what is in the attachments. */
+  get messages(): ModelCall['messages'] {
+    return this.#call.messages
+  }
+
   get provider(): string {
     return this.#call.model.providerId
   }

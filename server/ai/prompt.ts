@@ -6,8 +6,9 @@ import type {
   Message,
   TextPart,
   ToolResult,
+  UserPart,
 } from '../../routers/ports/ai/messages.ts'
-import { inlined, preamble, withoutMarks } from './meta-blocks.ts'
+import { inlined, preamble, skipped, withoutMarks } from './meta-blocks.ts'
 import { optionsOf } from './signatures.ts'
 
 /** A conversation in the terms of the AI SDK: instructions first, and no role twice in a row, as some providers have it. */
@@ -46,7 +47,7 @@ function asPrompt(message: Message): LanguageModelV4Message {
     case 'system':
       return { role: 'system', content: withoutMarks(message.content.map(({ text }) => text).join('\n\n')) }
     case 'user':
-      return { role: 'user', content: message.content.map(asInput) }
+      return { role: 'user', content: message.content.map(asSent) }
     case 'assistant':
       return { role: 'assistant', content: message.content.map(asSaid) }
     case 'tool':
@@ -54,18 +55,21 @@ function asPrompt(message: Message): LanguageModelV4Message {
   }
 }
 
+const asSent = (part: UserPart) =>
+  part.type === 'skipped' ? { type: 'text' as const, text: skipped(part.name, part.reason) } : asInput(part)
+
 const asInput = (part: InputPart) => (part.type === 'text' ? unmarked(part) : asFile(part))
 
 const unmarked = ({ text }: TextPart) => ({ type: 'text' as const, text: withoutMarks(text) })
 
 const isInlined = (mime: string) => !mime.startsWith('image/') && mime !== 'application/pdf'
 
-/** Whether the text of a file is written into a message. */
+/** Whether the service writes something into a message of its own: the text of a file, or that one is not given. */
 const hasBlocks = (messages: readonly Message[]): boolean =>
   messages.some(({ content }) =>
     content
       .flatMap((part: Part): readonly Part[] => (part.type === 'tool-result' ? part.content : [part]))
-      .some((part) => part.type === 'file' && isInlined(part.mime)),
+      .some((part) => part.type === 'skipped' || (part.type === 'file' && isInlined(part.mime))),
   )
 
 /** A document that is text is read as such by every model. */

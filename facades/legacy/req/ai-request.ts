@@ -4,12 +4,19 @@ import type { CoreRequest } from '../../ai/types.ts'
 import { flag } from './shapes.ts'
 
 const NO_ROOM = 'is answered at /req/room/streamAI/{slug}'
-const NO_FILES = 'is not read by models here'
+const NO_FILES = 'is read in messages of users alone'
 
-const content = z.object({
-  text: z.string().nullish(),
-  attachments: z.array(z.never(NO_FILES)).nullish(),
-})
+/** More than the core takes is refused by it. */
+const attachments = z.array(z.uuid()).max(1000).nullish()
+const text = z.string().nullish()
+const noFiles = z.array(z.never(NO_FILES)).nullish()
+
+/** What older front ends say to a model: the uuids of attachments go with the text of a user. */
+export const olderMessage = z.discriminatedUnion('role', [
+  z.object({ role: z.literal('user'), content: z.object({ text, attachments }) }),
+  z.object({ role: z.enum(['system', 'assistant']), content: z.object({ text, attachments: noFiles }) }),
+])
+type OlderMessage = z.output<typeof olderMessage>
 
 const params = z.object({
   temp: z.number().nullish(),
@@ -23,7 +30,7 @@ export const aiRequest = z.object({
   payload: z.object({
     model: z.string(),
     stream: flag,
-    messages: z.array(z.object({ role: z.enum(['system', 'user', 'assistant']), content })),
+    messages: z.array(olderMessage),
     tools: z.array(z.string()).nullish(),
     params: params.nullish(),
   }),
@@ -33,7 +40,7 @@ type Payload = z.output<typeof aiRequest>['payload']
 
 export const coreRequestOf = ({ model, messages, tools, params }: Payload): CoreRequest => ({
   model,
-  messages: messages.map(({ role, content }) => ({ role, content: [{ type: 'text', text: content.text ?? '' }] })),
+  messages: messages.map(messageOf),
   ...(tools && { modelTools: tools }),
   parameters: set({
     temperature: params?.temp,
@@ -42,6 +49,16 @@ export const coreRequestOf = ({ model, messages, tools, params }: Payload): Core
     maxThinkingTokens: params?.max_thinking_tokens,
   }),
 })
+
+export function messageOf(message: OlderMessage) {
+  const { role, content } = message
+  if (role !== 'user') return { role, content: [textOf(content.text)] }
+  // These front ends send all of a conversation again: a file that was deleted since, or that another model takes, is no reason to refuse it.
+  const files = (content.attachments ?? []).map((id) => ({ type: 'attachment' as const, id, optional: true }))
+  return { role, content: content.text || files.length === 0 ? [textOf(content.text), ...files] : files }
+}
+
+const textOf = (text: string | null | undefined) => ({ type: 'text' as const, text: text ?? '' })
 
 const names: Record<string, readonly string[]> = {
   temperature: ['temp'],
@@ -54,6 +71,7 @@ const names: Record<string, readonly string[]> = {
 export function fieldAt([root = '', ...rest]: readonly (string | number)[]): readonly (string | number)[] {
   if (root === 'parameters') return ['payload', 'params', ...(names[String(rest[0])] ?? rest)]
   if (root === 'modelTools') return ['payload', 'tools', ...rest]
-  if (root === 'messages' && rest[1] === 'content') return ['payload', root, rest[0] ?? 0, 'content', 'text']
+  if (root === 'messages' && rest[1] === 'content')
+    return ['payload', root, rest[0] ?? 0, 'content', rest[3] === 'text' ? 'text' : 'attachments']
   return ['payload', root, ...rest]
 }

@@ -2,17 +2,10 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { Problem } from '../../../routers/core/problems.ts'
 import { type FacadeOptions, routeTo } from '../../http/procedures.ts'
+import { messageOf, olderMessage } from './ai-request.ts'
 import { bodyIn } from './errors.ts'
 import { type InRoom, messageIn, roomOf } from './find.ts'
 import { flag, whole } from './shapes.ts'
-
-const message = z.object({
-  role: z.enum(['system', 'user', 'assistant']),
-  content: z.object({
-    text: z.string().min(1),
-    attachments: z.array(z.uuid()).max(0, { error: 'must be empty: files are not read here' }).nullish(),
-  }),
-})
 
 const params = z.object({
   temp: z.number().optional(),
@@ -24,7 +17,7 @@ const params = z.object({
 const request = z.object({
   payload: z.object({
     model: z.string(),
-    messages: z.array(message),
+    messages: z.array(olderMessage),
     tools: z.array(z.string()).nullish(),
     params: params.nullish(),
   }),
@@ -56,13 +49,10 @@ export function roomAnswers(app: FastifyInstance, options: FacadeOptions): void 
 
 const askedIn = (body: Request) => ({
   model: body.payload.model,
-  messages: messagesOf(body),
+  messages: body.payload.messages.map(messageOf),
   parameters: parametersOf(body),
   ...(body.payload.tools && { modelTools: body.payload.tools }),
 })
-
-const messagesOf = ({ payload }: Request) =>
-  payload.messages.map(({ role, content: { text } }) => ({ role, content: [{ type: 'text' as const, text }] }))
 
 function parametersOf({ payload: { params } }: Request) {
   const { temp, top_p, max_tokens, max_thinking_tokens } = params ?? {}

@@ -61,7 +61,7 @@ function whole({ content }: WholeAnswer) {
 /** An error about our request as one about theirs. */
 function placed(error: unknown): unknown {
   const issues = issuesOf(error).map((issue) => ({ ...issue, path: fieldAt(issue.path) }))
-  return issues.length > 0 ? new Problem('invalid', { issues, cause: error }) : error
+  return issues.length > 0 ? new Problem(failureOf(error).code, { issues, cause: error }) : error
 }
 
 const AI_USER = '1'

@@ -1,6 +1,6 @@
 import type { Viewer } from '../../../entities/sql/scope.ts'
 import { type Issue, Problem } from '../../core/problems.ts'
-import type { FilePart, Message } from '../../ports/ai/messages.ts'
+import type { FilePart, Message, SkippedPart } from '../../ports/ai/messages.ts'
 import type { CallableModel } from '../../ports/ai/models.ts'
 import type { PromptFile, PromptFiles, WantedFile } from '../../ports/ai/prompt-files.ts'
 import { untakenFile } from './checks.ts'
@@ -13,6 +13,8 @@ const MAX_ATTACHMENTS = 100
 interface AttachmentsOptions {
   files: PromptFiles
   viewer: Viewer
+  /** Only files of this room may be named. */
+  room?: number | undefined
   /** The bytes that all files of a request may have together, with those that are part of it. */
   maxBytes: number
 }
@@ -22,6 +24,7 @@ export class Attachments {
   readonly #options: AttachmentsOptions
   readonly #messages: readonly AskedMessage[]
   readonly #wanted = new Map<string, WantedFile>()
+  readonly #skipped = new Map<string, SkippedPart>()
 
   constructor(options: AttachmentsOptions, messages: readonly AskedMessage[]) {
     this.#options = options
@@ -33,21 +36,33 @@ export class Attachments {
     const places = placesOf(this.#messages)
     const names = [...new Set(places.map(({ name }) => name))]
     if (names.length > MAX_ATTACHMENTS) return [tooMany]
-    const found = names.length > 0 ? await this.#options.files.find(this.#options.viewer, names) : []
-    const known = new Map(found.flatMap((file) => [file.uuid, `${file.id}`].map((name) => [name, file] as const)))
-    const issues = places.flatMap(({ name, path }) => {
-      const file = known.get(name)
-      const wrong = file ? problemWith(file, model) : 'is not an attachment that you may use'
-      if (file) this.#wanted.set(name, { file, as: takesBytes(file, model) ? 'bytes' : 'text' })
-      return wrong ? [{ path, message: wrong }] : []
-    })
+    const known = names.length > 0 ? await this.#known(names) : undefined
+    const issues = places.flatMap((place) => this.#choose(place, known?.get(place.name), model))
     if (issues.length > 0 && issues.every(({ message }) => message === PENDING))
       throw new Problem('attachment_pending', { issues })
     return [...issues, ...this.#excess(this.bytes)]
   }
 
   get isEmpty(): boolean {
-    return this.#wanted.size === 0
+    return this.#wanted.size === 0 && this.#skipped.size === 0
+  }
+
+  /** Keeps in mind how the model is given a file, or why it is not; an issue where that refuses the request. */
+  #choose({ name, path, isOptional }: Place, file: PromptFile | undefined, model: CallableModel): Issue[] {
+    const wrong = file ? problemWith(file, model) : 'is not an attachment that you may use'
+    if (file && !wrong) this.#wanted.set(name, { file, as: takesBytes(file, model) ? 'bytes' : 'text' })
+    if (!wrong) return []
+    if (!isOptional || wrong === PENDING) return [{ path, message: wrong }]
+    const [called, reason] = file ? [file.name, wrong] : ['A file', 'is not there']
+    this.#skipped.set(name, { type: 'skipped', name: called, reason })
+    return []
+  }
+
+  async #known(names: readonly string[]): Promise<Map<string, PromptFile>> {
+    const { files, viewer, room } = this.#options
+    const found = await files.find(viewer, names)
+    const usable = room === undefined ? found : found.filter((file) => file.room === room)
+    return new Map(usable.flatMap((file) => [file.uuid, `${file.id}`].map((name) => [name, file] as const)))
   }
 
   /** What is read of them as it is, and what is part of the request; texts are known when they are read. */
@@ -80,9 +95,11 @@ export class Attachments {
 
   #filled(message: AskedMessage, parts: ReadonlyMap<string, FilePart>): Message {
     if (message.role !== 'user') return message
-    const content = message.content.flatMap((part) =>
-      part.type === 'attachment' ? (parts.get(this.#wanted.get(nameOf(part))?.file.uuid ?? '') ?? []) : part,
-    )
+    const content = message.content.flatMap((part) => {
+      if (part.type !== 'attachment') return part
+      const name = nameOf(part)
+      return parts.get(this.#wanted.get(name)?.file.uuid ?? '') ?? this.#skipped.get(name) ?? []
+    })
     return { role: 'user', content }
   }
 
@@ -96,10 +113,18 @@ const tooMany: Issue = { path: ['messages'], message: `must have at most ${MAX_A
 
 const nameOf = ({ id }: { id: string }) => (/^\d+$/.test(id) ? `${Number(id)}` : id.toLowerCase())
 
-const placesOf = (messages: readonly AskedMessage[]) =>
+interface Place {
+  name: string
+  path: Issue['path']
+  isOptional: boolean
+}
+
+const placesOf = (messages: readonly AskedMessage[]): Place[] =>
   messages.flatMap(({ content }, at) =>
     content.flatMap((part, index) =>
-      part.type === 'attachment' ? [{ name: nameOf(part), path: ['messages', at, 'content', index] }] : [],
+      part.type === 'attachment'
+        ? [{ name: nameOf(part), path: ['messages', at, 'content', index], isOptional: part.optional ?? false }]
+        : [],
     ),
   )
 

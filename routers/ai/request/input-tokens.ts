@@ -34,6 +34,8 @@ function tokensOfPart(part: Part): number {
       return tokensOfFile(part)
     case 'attachment':
       return 0
+    case 'skipped':
+      return BLOCK_TOKENS + tokensIn(part.name)
     case 'tool-call':
       return tokensIn(part.name + part.input + (part.signature ?? ''))
     case 'tool-result':

@@ -57,14 +57,21 @@ export const inputPart = z.discriminatedUnion('type', [textPart, filePart])
 export interface AttachmentPart {
   type: 'attachment'
   id: string
+  optional?: boolean | undefined
 }
 
-export const attachmentPart = z.strictObject({
+const attachmentPart = z.strictObject({
   type: z.literal('attachment'),
   id: z
     .string()
     .regex(/^(\d{1,10}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i, 'must be the id or uuid of an attachment'),
+  optional: z
+    .boolean()
+    .optional()
+    .describe('Whether a model that cannot be given it is told so, instead of the request being refused.'),
 }) satisfies z.ZodType<AttachmentPart>
+
+export const userPart = z.discriminatedUnion('type', [...inputPart.options, attachmentPart])
 
 const id = z.string().min(1).max(MAX_ID)
 export const toolName = z.string().regex(/^[\w-]{1,128}$/, 'must have 1 to 128 letters, digits, _ and -')

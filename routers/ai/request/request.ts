@@ -1,15 +1,7 @@
 import { z } from 'zod'
-import type { InputPart, Message } from '../../ports/ai/messages.ts'
+import type { Message, UserPart } from '../../ports/ai/messages.ts'
 import { parameters } from './parameters.ts'
-import {
-  type AttachmentPart,
-  assistantPart,
-  attachmentPart,
-  inputPart,
-  several,
-  textPart,
-  toolResult,
-} from './parts.ts'
+import { type AttachmentPart, assistantPart, several, textPart, toolResult, userPart } from './parts.ts'
 import { toolReferences } from './references.ts'
 import { callerTools, jsonFormat, toolChoice } from './tools.ts'
 
@@ -22,12 +14,10 @@ export const model = z
   .max(200, 'is not a model that you may use')
   .describe('The `modelId` of one of the `ai-models`.')
 
-const userPart = z.discriminatedUnion('type', [...inputPart.options, attachmentPart])
-
 /** A message as it is asked: what a user says may name attachments. */
 export type AskedMessage =
   | Exclude<Message, { role: 'user' }>
-  | { role: 'user'; content: readonly (InputPart | AttachmentPart)[] }
+  | { role: 'user'; content: readonly (UserPart | AttachmentPart)[] }
 
 const message: z.ZodType<AskedMessage, AskedMessage> = z.discriminatedUnion('role', [
   z.strictObject({ role: z.literal('system'), content: several(textPart) }),

@@ -1,7 +1,7 @@
 /** What people, models and tools say to each other, in the service's own terms. */
 export type Message =
   | { role: 'system'; content: readonly TextPart[] }
-  | { role: 'user'; content: readonly InputPart[] }
+  | { role: 'user'; content: readonly UserPart[] }
   | { role: 'assistant'; content: readonly AssistantPart[] }
   | { role: 'tool'; content: readonly ToolResult[] }
 
@@ -21,6 +21,15 @@ export interface FilePart {
 }
 
 export type InputPart = TextPart | FilePart
+
+/** A file that the model is not given, and why in a few words: "is an image, which this model does not take". */
+export interface SkippedPart {
+  type: 'skipped'
+  name: string
+  reason: string
+}
+
+export type UserPart = InputPart | SkippedPart
 
 /** What a model thought before it answered. */
 export interface Reasoning {

@@ -1,5 +1,6 @@
 import { beginDisclosure } from '../../../entities/rooms/room-disclosure.sql.ts'
 import { type Asking, begin } from '../../ai/ask.ts'
+import type { MeteredCall } from '../../ai/metered-call.ts'
 import { changing } from '../../core/changes.ts'
 import { Problem } from '../../core/problems.ts'
 import { runNamed } from '../../core/run-named.ts'
@@ -22,7 +23,7 @@ export async function askInRoom(ctx: Asking, asked: RoomQuestion): Promise<{ met
   const { signal } = running
   const call = await begin({ ...ctx, signal }, requestOf(asked), { room: Number(asked.id) })
   const key = Buffer.from(asked.key, 'base64')
-  const told = await disclose(ctx, asked, { key, provider: call.provider }).catch((error: unknown) => {
+  const told = await disclose(ctx, asked, { key, call }).catch((error: unknown) => {
     call.abandon()
     throw error
   })
@@ -34,18 +35,18 @@ export async function askInRoom(ctx: Asking, asked: RoomQuestion): Promise<{ met
 
 interface Disclosing {
   key: Buffer
-  provider: string
+  call: MeteredCall
 }
 
 /** Writes down what a model is given, where the asker may write and has the key that is in use. */
-async function disclose(ctx: Asking, asked: RoomQuestion, { key, provider }: Disclosing): Promise<Told> {
+async function disclose(ctx: Asking, asked: RoomQuestion, { key, call }: Disclosing): Promise<Told> {
   // Before the room is locked, for which others wait.
-  const parts = JSON.stringify(disclosedParts(key, asked.messages))
+  const parts = JSON.stringify(disclosedParts(key, asked.messages, call.messages))
   return changing(ctx, async (em, changes) => {
     const room = Number(asked.id)
     const writer = await lockForWriter(ctx, em, room)
     assertKeyInUse(ctx, asked.keyEpoch, writer)
-    const values = [room, ctx.caller.person.id, provider, asked.model, parts, ANSWER_LEASE_MS]
+    const values = [room, ctx.caller.person.id, call.provider, asked.model, parts, ANSWER_LEASE_MS]
     const [begun] = await runNamed(em, beginDisclosure, values)
     const { id } = begun as { id: number }
     changes.add([`room:${room}`], 'created', 'room-disclosures', id)

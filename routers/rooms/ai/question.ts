@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { inputPart, several, textPart } from '../../ai/request/parts.ts'
+import { several, textPart, userPart } from '../../ai/request/parts.ts'
 import { type AiRequest, request } from '../../ai/request/request.ts'
 import { resourceId } from '../../resource/ids.ts'
 import { keyEpoch } from '../message-content.ts'
@@ -12,7 +12,7 @@ const source = resourceId.nullable().default(null).describe('The message in the 
 
 const message = z.discriminatedUnion('role', [
   z.strictObject({ role: z.literal('system'), source, content: several(textPart) }),
-  z.strictObject({ role: z.literal('user'), source, content: several(inputPart) }),
+  z.strictObject({ role: z.literal('user'), source, content: several(userPart) }),
   z.strictObject({ role: z.literal('assistant'), source, content: several(textPart) }),
 ])
 

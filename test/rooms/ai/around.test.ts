@@ -101,7 +101,7 @@ test('older front ends ask by slug, in a thread and anew, and see the model and 
     payload: {
       model: 'mock-1',
       stream: false,
-      messages: [{ role: 'user', content: { text: 'Hello' } }],
+      messages: [{ role: 'user', content: { text: 'Hello', attachments: ['00000000-0000-4000-8000-000000000000'] } }],
       params: { temp: 0.5 },
     },
     ...{ broadcast: true, slug, key: KEY, threadIndex: 0 },
@@ -116,6 +116,7 @@ test('older front ends ask by slug, in a thread and anew, and see the model and 
 
   expect((await browser.send('POST', path, { body: request })).body).toEqual({ success: true })
   await expect.poll(last).toBe('completed')
+  expect(JSON.stringify(app.provider.asked.at(-1)?.body.messages)).toContain('A file is not there')
   const shown = (await browser.send('GET', `/req/room/message/get/${slug}/1.000`)).body
   expect(shown).toMatchObject({
     ...{ message_role: 'assistant', model: 'mock-1', metadata: { tools: null, params: { temperature: 0.5 } } },

@@ -13,6 +13,7 @@ import {
   said,
   startRoomAi,
 } from '../../kit/rooms/ai.ts'
+import { sendWith, upload } from '../../kit/rooms/attachments.ts'
 import { newPerson } from '../../kit/rooms/messages.ts'
 
 let app: RoomAiApp
@@ -101,6 +102,64 @@ describe('an answer in a room', () => {
     expect(await opened(attributes['content'])).toEqual({ text: 'Better.' })
     expect(attributes['editedAt']).not.toBeNull()
     expect(await messagesIn(admin, id)).toHaveLength(2)
+  })
+})
+
+describe('a file in a room', () => {
+  const readable = async (uuid: unknown) => {
+    const pending = () => app.svc.rows(`select from attachments where uuid = $1 and text_state = 'pending'`, [uuid])
+    await expect.poll(async () => (await pending()).length, { timeout: 30_000, interval: 20 }).toBe(0)
+  }
+  const file = async (
+    { id, admin }: Pick<Awaited<ReturnType<typeof room>>, 'id' | 'admin'>,
+    text: string,
+    fields = {},
+  ) => {
+    const { one } = await upload(app.svc, admin.token, text, { fields })
+    await sendWith(admin, id, [one.id], { keyEpoch: 0 })
+    await readable(one.attributes['uuid'])
+    return one
+  }
+  const asking = (...parts: object[]) => ({ messages: [{ role: 'user', content: parts }] })
+  const naming = (id: unknown, more: object = {}) => asking({ type: 'attachment', id, ...more })
+
+  test('goes to the model by its id, and its hash to the record of what was disclosed', async () => {
+    const there = await room('editor')
+    const { id } = await file(there, 'Plan of Ada.')
+
+    expect((await ask(there.editor, there.id, '', naming(id))).status).toBe(200)
+
+    const { parts } = await ended(there.admin, there.id)
+    const hash = createHmac('sha256', Buffer.from(KEY, 'base64')).update('Plan of Ada.').digest('base64url')
+    expect(parts).toEqual([{ role: 'user', message: null, attachment: id, kind: 'text/plain', bytes: 12, hash }])
+    expect(JSON.stringify(app.provider.asked.at(-1)?.body)).toContain('Plan of Ada.')
+  })
+
+  test('of another room, or of nobody’s, is not there, whoever sees it', async () => {
+    const [there, other] = [await room(), await room()]
+    const elsewhere = await file({ ...other, admin: there.admin, id: other.id }, 'CANARY')
+    const asked = app.provider.asked.length
+
+    const refused = await ask(there.admin, there.id, '', naming(elsewhere.attributes['uuid']))
+    expect([refused.status, refused.errors[0]?.source?.['pointer']]).toEqual([422, '/messages/0/content/0'])
+    expect(app.provider.asked).toHaveLength(asked)
+
+    expect((await ask(there.admin, there.id, '', naming(elsewhere.id, { optional: true }))).status).toBe(200)
+    expect((await ended(there.admin, there.id)).parts).toMatchObject([{ attachment: elsewhere.id, kind: 'name' }])
+    expect(JSON.stringify(app.provider.asked.at(-1)?.body)).toContain('A file is not there')
+  })
+
+  test('that a browser has encrypted is sent by a browser alone, which has its words', async () => {
+    const there = await room()
+    const { id } = await file(there, 'ciphertext', { clientEncrypted: 'true' })
+    const sent = { type: 'file', mime: 'text/plain', data: Buffer.from('In clear.').toString('base64'), name: 'a.txt' }
+
+    expect((await ask(there.admin, there.id, '', naming(id))).errors[0]?.detail).toContain('encrypted by a browser')
+    expect((await ask(there.admin, there.id, '', asking(sent))).status).toBe(200)
+
+    expect((await ended(there.admin, there.id)).parts).toMatchObject([{ kind: 'text/plain', bytes: 9 }])
+    const prompt = JSON.stringify(app.provider.asked.at(-1)?.body)
+    expect([prompt.includes('In clear.'), prompt.includes('ciphertext')]).toEqual([true, false])
   })
 })
 
