@@ -3,7 +3,9 @@ import { AccessToken } from '../identity/access-token.ts'
 import { User } from '../identity/user.ts'
 import { moment } from '../sql/columns.ts'
 
-export const usageContexts = ['api', 'private', 'group'] as const
+/** How somebody asked: with a token, with a session, for an answer in a room, or by an external app that holds their token. */
+export const usageContexts = ['api', 'private', 'group', 'external'] as const
+export type UsageContext = (typeof usageContexts)[number]
 /** `cut`: ended where what a limit held for it did. `lost`: the process that made the call was gone before it ended. */
 export const outcomes = ['completed', 'cut', 'failed', 'aborted', 'lost'] as const
 export type Outcome = (typeof outcomes)[number]

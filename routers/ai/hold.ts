@@ -1,4 +1,5 @@
 import type { AskedLimit } from '../../entities/ai/usage-hold.sql.ts'
+import type { UsageContext } from '../../entities/ai/usage-record.ts'
 import { costOf, mostCostOf } from '../catalogue/pricing.ts'
 import type { Caller } from '../core/caller.ts'
 import type { Context } from '../core/context.ts'
@@ -22,7 +23,7 @@ export async function holdFor(ctx: Asking, asked: ModelCall, room?: number): Pro
     tokenId: token?.id ?? null,
     roomId: room ?? null,
     appId: token?.appId ?? null,
-    context: room === undefined ? 'api' : 'group',
+    context: contextOf(ctx.caller, room),
     provider: model.providerId,
     model: model.modelId,
     requestId: ctx.requestId,
@@ -39,6 +40,12 @@ export async function holdFor(ctx: Asking, asked: ModelCall, room?: number): Pro
   if (!('id' in held)) throw refusal(ctx, held)
   ctx.hints.limits = held.limits
   return held
+}
+
+function contextOf({ token }: Asking['caller'], room: number | undefined): UsageContext {
+  if (room !== undefined) return 'group'
+  if (!token) return 'private'
+  return token.appId === undefined ? 'api' : 'external'
 }
 
 /** The subjects of limits that a caller is, whichever model they ask, and the room where they ask. An app that asks for a person is one, too. */

@@ -121,6 +121,7 @@ test('a call by this face leaves the same record as one by any other', async () 
   await send(asking({ stream: false }))
 
   expect((await recordsOf(app.svc)).slice(before)).toEqual([{ outcome: 'completed', input: 7, output: 3 }])
+  expect(await app.svc.rows('select distinct context from usage_records')).toEqual([{ context: 'private' }])
 })
 
 test.for<[string, object, string]>([

@@ -73,6 +73,10 @@ test('a call of an app counts for the app, the token and the person, and a limit
   ])
   expect(await ask(ada.token), 'the fifth was the last of this month').toMatchObject({ status: 429 })
 
+  expect(await svc.rows('select context, count(*)::int as calls from usage_records group by 1 order by 1')).toEqual([
+    { context: 'api', calls: 1 },
+    { context: 'external', calls: 4 },
+  ])
   const { stdout } = await command('usage', '--by', 'app', '--csv')
   const lines = stdout.split('\r\n').map((line) => line.split(',', 2).join(','))
   expect(lines).toEqual(['app,requests', 'Library,3', 'Portal,1', ',1', ''])

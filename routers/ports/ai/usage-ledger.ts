@@ -1,5 +1,6 @@
 import type { AskedLimit } from '../../../entities/ai/usage-hold.sql.ts'
 import type { LimitSubject, LimitUnit } from '../../../entities/ai/usage-limit.ts'
+import type { UsageContext } from '../../../entities/ai/usage-record.ts'
 import type { Settlement } from '../../../entities/ai/usage-settlement.sql.ts'
 
 /** What is known of a call of a model before it is made. */
@@ -10,7 +11,7 @@ export interface UsageCall {
   roomId: number | null
   /** Whose token asks, if an external app holds it. */
   appId: number | null
-  context: 'api' | 'private' | 'group'
+  context: UsageContext
   provider: string
   model: string
   requestId: string
