@@ -13,10 +13,7 @@ beforeAll(async () => {
   ;[svc, packed] = await Promise.all([startRooms(), packClient()])
   await copyProgram(packed.consumer)
 }, MINUTES)
-afterAll(async () => {
-  await svc[Symbol.asyncDispose]()
-  await packed[Symbol.asyncDispose]()
-})
+afterAll(() => svc[Symbol.asyncDispose]())
 
 /** The program with the package in place of its sources. */
 async function copyProgram(to: string): Promise<void> {

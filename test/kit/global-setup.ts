@@ -22,6 +22,8 @@ declare module 'vitest' {
     postgresUrl: string
     /** The Redis of this run; undefined where the machine has none. */
     redisUrl: string | undefined
+    /** A folder of this run, for what one test file makes and others use as well. */
+    runFolder: string
   }
 }
 
@@ -35,6 +37,7 @@ export async function setup({ provide }: TestProject) {
   const redis = await startRedis(folder)
   provide('postgresUrl', cluster.url)
   provide('redisUrl', redis?.url)
+  provide('runFolder', folder)
   return async () => {
     redis?.process.kill('SIGKILL')
     await cluster[Symbol.asyncDispose]()
