@@ -37,13 +37,16 @@ export interface FileForPrompt extends FileOfAttachment {
   clientEncrypted: boolean
   textState: (typeof textStates)[number]
   textFailure: TextFailure | null
+  /** Of its text as it is stored, which is compressed; null where there is none. */
+  textBytes: number | null
 }
 
 /** Files of attachments that the viewer sees, by their ids and their names in the file store. */
 export const filesForPrompt = compile<FileForPrompt>(
   { unrestricted: false, plannedOnce: true },
   (sql) => `select a.id, a.room_id as room, a.uuid, a.name, a.mime, a.bytes, a.sealed_key as "sealedKey",
-      a.client_encrypted as "clientEncrypted", a.text_state as "textState", a.text_failure as "textFailure"
+      a.client_encrypted as "clientEncrypted", a.text_state as "textState", a.text_failure as "textFailure",
+      (select octet_length(t.sealed) from attachment_texts t where t.attachment_id = a.id) as "textBytes"
     from attachments a where ${visibleAttachments('a', sql)}
       and (a.id = any(${sql.param('ids')}) or a.uuid = any(${sql.valueOf('uuids')('text[]')}::uuid[]))`,
 )

@@ -152,6 +152,23 @@ test('all files of a request together have a bound, and none is held when its an
   await expect.poll(() => svc.services.aiBytes.total).toBe(0)
 })
 
+test('texts that are too large as they are stored are refused before any is read', async () => {
+  const { token } = svc.people.ada
+  const files = await Promise.all(['a', 'b'].map((letter) => file(letter, `${letter}.txt`)))
+  // Whoever reads these fails.
+  const ids = files.map(({ id }) => Number(id))
+  const noise = Buffer.alloc(1600, 7)
+  await svc.rows('update attachment_texts set sealed = $2 where attachment_id = any($1::int[])', [ids, noise])
+
+  expect(await ask(token, 'reads', ...files.map(({ id }) => id))).toMatchObject({
+    status: 400,
+    error: { param: 'messages', message: "'messages' has more than 3000 bytes of files." },
+  })
+  expect((await ask(token, 'reads', files[0]?.id ?? '')).status).toBe(500)
+  await expect.poll(() => svc.services.aiBytes.total).toBe(0)
+  expect(asked).toEqual([])
+})
+
 test('too much input has the word for it that clients know', async () => {
   const { token } = svc.people.ada
   const { id } = await file('word '.repeat(400))

@@ -40,7 +40,7 @@ export class Attachments {
     const issues = places.flatMap((place) => this.#choose(place, known?.get(place.name), model))
     if (issues.length > 0 && issues.every(({ message }) => message === PENDING))
       throw new Problem('attachment_pending', { issues })
-    return [...issues, ...this.#excess(this.bytes)]
+    return [...issues, ...this.#excess(this.#sum(storedBytes))]
   }
 
   get isEmpty(): boolean {
@@ -65,27 +65,29 @@ export class Attachments {
     return new Map(usable.flatMap((file) => [file.uuid, `${file.id}`].map((name) => [name, file] as const)))
   }
 
-  /** What is read of them as it is, and what is part of the request; texts are known when they are read. */
-  get bytes(): number {
-    const wanted = [...this.#files()].filter(({ as }) => as === 'bytes')
-    return wanted.reduce((sum, { file }) => sum + file.bytes, sentBytes(this.#messages))
-  }
-
-  /** The messages with what is in the attachments. `hold` hears of the bytes of each before they are kept. */
+  /** The messages with what is in the attachments. `hold` hears of all bytes before they are kept. */
   async read(hold: (bytes: number) => void): Promise<Message[]> {
     const wanted = [...this.#files()]
     const parts = new Map<string, FilePart>()
-    let total = this.bytes
+    let total = this.#sum(({ file, as }) => (as === 'bytes' ? file.bytes : 0))
+    if (wanted.length > 0) hold(wanted.reduce((sum, one) => sum + storedBytes(one), 0))
     const contents = this.#options.files.contents(this.#options.viewer, wanted)
     for await (const content of contents) {
       const { file, as } = wanted[parts.size] as WantedFile
-      hold(content.length)
-      if (as === 'text') total += content.length
+      if (as === 'text') {
+        hold(content.length)
+        total += content.length
+      }
       const issues = this.#excess(total)
       if (issues.length > 0) throw new Problem('invalid', { issues })
       parts.set(file.uuid, partOf(file, as, content))
     }
     return this.#messages.map((message) => this.#filled(message, parts))
+  }
+
+  /** With the files that are part of the request. */
+  #sum(bytesOf: (wanted: WantedFile) => number): number {
+    return [...this.#files()].reduce((sum, wanted) => sum + bytesOf(wanted), sentBytes(this.#messages))
   }
 
   /** Each file once, whatever it is called and how often. */
@@ -108,6 +110,9 @@ export class Attachments {
     return bytes > maxBytes ? [{ path: ['messages'], message: `has more than ${maxBytes} bytes of files` }] : []
   }
 }
+
+/** What there is to be read of a file before anything of it is unpacked. */
+const storedBytes = ({ file, as }: WantedFile): number => (as === 'bytes' ? file.bytes : (file.textBytes ?? 0))
 
 const tooMany: Issue = { path: ['messages'], message: `must have at most ${MAX_ATTACHMENTS} attachments` }
 
