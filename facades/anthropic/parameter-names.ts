@@ -8,6 +8,8 @@ const names: Record<string, string> = {
   'parameters.stop': 'stop_sequences',
   'parameters.parallelTools': 'tool_choice.disable_parallel_tool_use',
   'parameters.effort': 'output_config.effort',
+  'parameters.thinking': 'thinking',
+  'parameters.thoughts': 'thinking.display',
 }
 
 /** A parameter in Anthropic's way of writing, such as `messages.0.content`; empty for the body as a whole. */

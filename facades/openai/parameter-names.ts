@@ -19,6 +19,7 @@ const names = {
     format: 'text.format',
     'parameters.maxTokens': 'max_output_tokens',
     'parameters.effort': 'reasoning.effort',
+    'parameters.thoughts': 'reasoning.summary',
   } as Record<string, string>,
 }
 export type ParameterNames = keyof typeof names

@@ -37,18 +37,23 @@ export function extraMembers({ parameters }: CallableModel): Record<string, unkn
 
 /** What the AI SDK has for single providers alone, each of which reads its own. */
 function providerOptions(call: ModelCall, budget: number | undefined): SharedV4ProviderOptions {
-  const { parallelTools } = call.parameters
+  const { parallelTools, thinking, thoughts } = call.parameters
   const strictJsonSchema = call.format?.strict ?? false
   const parallel = parallelTools !== undefined && { parallelToolCalls: parallelTools }
   return {
     // No provider is asked to keep what people say.
-    openai: { store: false, strictJsonSchema, ...parallel },
+    openai: { store: false, strictJsonSchema, ...parallel, ...(thoughts && { reasoningSummary: thoughts }) },
     openaiCompatible: { strictJsonSchema, ...(parallelTools !== undefined && { parallel_tool_calls: parallelTools }) },
     mistral: { strictJsonSchema, ...parallel },
     anthropic: {
       ...(parallelTools === false && { disableParallelToolUse: true }),
+      ...(thinking && { thinking: { type: thinking } }),
       ...(budget !== undefined && { thinking: { type: 'enabled', budgetTokens: budget } }),
     },
-    google: { ...(budget !== undefined && { thinkingConfig: { thinkingBudget: budget } }) },
+    google: {
+      ...((budget !== undefined || thoughts) && {
+        thinkingConfig: given({ thinkingBudget: budget, includeThoughts: thoughts && true }),
+      }),
+    },
   }
 }

@@ -18,7 +18,8 @@ export function thinkingBudget(
   { model, parameters }: Pick<ModelCall, 'model' | 'parameters'>,
   maxOutputTokens: number,
 ): number | undefined {
-  const { effort, maxThinkingTokens: asked } = parameters
+  const { effort, thinking, maxThinkingTokens: asked } = parameters
+  if (asked === undefined && thinking === 'adaptive') return undefined
   const most = asked ?? model.parameters?.maxThinkingTokens
   if (most === undefined || effort === 'none') return undefined
   const wanted = asked === undefined && effort ? Math.min(most, budgetFor(effort, maxOutputTokens)) : most

@@ -28,6 +28,7 @@ beforeAll(async () => {
     models: [
       { id: adapter, upstreamId: 'up-1' },
       ...(adapter === 'anthropic' ? thinking : []),
+      ...(adapter === 'openai' ? [{ id: 'reasons', upstreamId: 'gpt-5' }] : []),
       ...(adapter === 'google' ? [{ id: 'gemini', upstreamId: 'gemini-2.5-flash', parameters: budget }] : []),
     ].map((model) => ({ label: model.id, external: true, input: ['text', 'image'], ...model })),
   }))
@@ -226,4 +227,131 @@ describe('how hard a model thinks', () => {
     for (const model of ['thinks', 'decides'])
       expect(await asks(model, forced)).not.toMatchObject({ thinking: expect.anything() })
   })
+})
+
+describe('what is said of thoughts', () => {
+  const send = async (path: string, body: object) => {
+    const response = await svc.send('POST', path, { token, headers: { 'anthropic-version': '2023-06-01' }, body })
+    const { error } = (await response.json()) as { error?: { message: string } }
+    return { status: response.status, message: error?.message, body: asked.at(-1)?.body }
+  }
+  const message = (model: string, more: object) =>
+    send('/v1/messages', { model, max_tokens: 8000, messages: [{ role: 'user', content: 'Well?' }], ...more })
+  const response = (model: string, more: object) => send('/v1/responses', { model, input: 'Well?', ...more })
+
+  test('whether a model is to think reaches its provider in the words of that provider', async () => {
+    const disabled = { thinking: { type: 'disabled' } }
+    const adaptive = { thinking: { type: 'adaptive', display: 'summarized' } }
+
+    expect((await message('thinks', disabled)).body).toMatchObject({ thinking: { type: 'disabled' } })
+    expect((await message('openai-compatible', disabled)).body).toMatchObject({ reasoning_effort: 'none' })
+    expect((await message('decides', adaptive)).body).toMatchObject({ thinking: { type: 'adaptive' } })
+    expect((await message('thinks', adaptive)).body).toMatchObject({ thinking: { budget_tokens: 3200 } })
+    expect((await message('gemini', adaptive)).body?.['generationConfig']).toMatchObject({
+      thinkingConfig: { includeThoughts: true },
+    })
+    expect((await message('decides', { output_config: { effort: 'max' } })).body).toMatchObject({
+      output_config: { effort: 'max' },
+    })
+  })
+
+  test('how thoughts are to be summed up reaches providers that have a word for it, and is refused by others', async () => {
+    const summed = { reasoning: { effort: 'low', summary: 'concise' } }
+
+    expect((await response('reasons', summed)).body).toMatchObject({ reasoning: { effort: 'low', summary: 'concise' } })
+    expect(await response('mistral', summed)).toMatchObject({
+      status: 400,
+      message: expect.stringContaining('summary'),
+    })
+    expect((await response('gemini', { reasoning: { summary: 'auto' } })).status).toBe(200)
+  })
+
+  test.for<[what: string, path: string, body: object, named: string]>([
+    [
+      'how hard to think where thinking is disabled',
+      'messages',
+      { thinking: { type: 'disabled' }, output_config: { effort: 'low' } },
+      'output_config.effort',
+    ],
+    [
+      'a budget of thoughts where a tool must be called',
+      'messages',
+      {
+        thinking: { type: 'enabled', budget_tokens: 2000 },
+        tools: [{ name: 'a', input_schema: {} }],
+        tool_choice: { type: 'any' },
+      },
+      'thinking.budget_tokens',
+    ],
+    [
+      'thoughts that are to be left out',
+      'messages',
+      { thinking: { type: 'adaptive', display: 'omitted' } },
+      'thinking.display',
+    ],
+    ['thoughts between tools alone', 'messages', { thinking: { type: 'between_tools' } }, 'thinking.type'],
+    ['a response that is to be kept', 'responses', { store: true }, 'store'],
+  ])('%s is refused by its name', async ([, path, body, named]) => {
+    const ask = path === 'messages' ? message : response
+
+    expect(await ask('thinks', body)).toMatchObject({ status: 400, message: expect.stringContaining(named) })
+    expect(asked).toEqual([])
+  })
+
+  test('a result with a file says that its tool failed, as one of text does', async () => {
+    const source = { type: 'base64', media_type: 'image/png', data: png }
+    const content = [
+      { type: 'text', text: 'See.' },
+      { type: 'image', source },
+    ]
+    const messages = [
+      { role: 'user', content: 'Well?' },
+      { role: 'assistant', content: [{ type: 'tool_use', id: 'c', name: 'look', input: {} }] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'c', is_error: true, content }] },
+    ]
+    const { body } = await message('thinks', { messages })
+
+    expect(JSON.stringify(body?.messages.at(-1))).toMatch(/The tool failed:.*See\./)
+  })
+})
+
+/** What the documents of each API name beside what reaches a provider, with values that would change an answer. */
+const refused: Record<string, Record<string, unknown>> = {
+  'chat/completions': {
+    ...{ audio: { voice: 'ash', format: 'mp3' }, frequency_penalty: 1, function_call: 'auto', functions: [] },
+    ...{ logit_bias: { 5: 1 }, logprobs: true, modalities: ['audio'], moderation: {}, n: 2, prediction: {} },
+    ...{ presence_penalty: 1, prompt_cache_options: {}, service_tier: 'flex', store: true, top_logprobs: 2 },
+    ...{ verbosity: 'low', web_search_options: {} },
+  },
+  responses: {
+    ...{ background: true, context_management: [], conversation: 'c', include: ['message.output_text.logprobs'] },
+    ...{ max_tool_calls: 1, moderation: {}, previous_response_id: 'r', prompt: { id: 'p' }, prompt_cache_options: {} },
+    ...{ service_tier: 'flex', store: true, text: { verbosity: 'low' }, top_logprobs: 2, truncation: 'auto' },
+  },
+  messages: {
+    ...{ cache_control: { type: 'ephemeral' }, container: 'c', context_management: {}, diagnostics: {} },
+    ...{
+      inference_geo: 'us',
+      mcp_servers: [],
+      service_tier: 'priority',
+      speed: 'fast',
+      top_k: 4,
+      user_profile_id: 'u',
+    },
+  },
+}
+const asks: Record<string, object> = {
+  'chat/completions': { messages: say() },
+  responses: { input: 'Well?' },
+  messages: { max_tokens: 100, messages: [{ role: 'user', content: 'Well?' }] },
+}
+
+test.for(Object.keys(refused))('no documented parameter of /v1/%s is passed over in silence', async (face) => {
+  for (const [name, value] of Object.entries(refused[face] ?? {})) {
+    const body = { model: 'mistral', ...asks[face], [name]: value }
+    const response = await svc.send('POST', `/v1/${face}`, { token, body })
+    const told = await response.text()
+    expect.soft([response.status, told.includes(name)], `${name} ${told}`).toEqual([400, true])
+  }
+  expect(asked).toEqual([])
 })

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { Problem } from '../../../routers/core/problems.ts'
 import type { CallParameters, Effort, ToolChoice } from '../../../routers/ports/ai/models.ts'
 import { only, set } from '../../ai/parameters.ts'
 import type { CoreRequest } from '../../ai/types.ts'
@@ -13,12 +14,14 @@ const toolChoice = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('none') }),
 ])
 
-const display = { display: z.enum(['summarized', 'omitted']).nullish() }
+/** Left out, a thought could not be sent back as its provider wants it. */
+const display = { display: only('summarized') }
 
 /** Where nothing is said of thoughts, the model's own settings decide. */
 const thinking = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('enabled'), budget_tokens: z.int(), ...display }),
-  z.strictObject({ type: z.enum(['adaptive', 'disabled']), ...display }),
+  z.strictObject({ type: z.literal('adaptive'), ...display }),
+  z.strictObject({ type: z.literal('disabled') }),
 ])
 
 const outputConfig = z.strictObject({
@@ -85,10 +88,19 @@ function parametersOf(asked: MessageRequest): CallParameters {
   const stop = asked.stop_sequences?.length ? asked.stop_sequences : undefined
   const maxThinkingTokens = thinking?.type === 'enabled' ? thinking.budget_tokens : undefined
   const isOneByOne = choice && 'disable_parallel_tool_use' in choice ? choice.disable_parallel_tool_use : undefined
-  const effort = effortOf(asked.output_config?.effort)
+  const effort = effortOf(asked)
   const parallelTools = isOneByOne ? false : undefined
-  return set({ temperature, topP, maxTokens, stop, maxThinkingTokens, effort, parallelTools })
+  const thoughts = thinking && 'display' in thinking && thinking.display ? ('auto' as const) : undefined
+  const decides = thinking?.type === 'adaptive' ? thinking.type : undefined
+  const sampling = set({ temperature, topP, maxTokens, stop, parallelTools })
+  return { ...sampling, ...set({ maxThinkingTokens, effort, thinking: decides, thoughts }) }
 }
 
-const effortOf = (effort: 'low' | 'medium' | 'high' | 'xhigh' | 'max' | null | undefined): Effort | undefined =>
-  effort === 'max' ? 'xhigh' : (effort ?? undefined)
+/** A model that is not to think is told so in the only word that all providers have. */
+function effortOf({ thinking, output_config: output }: MessageRequest): Effort | undefined {
+  const effort = output?.effort ?? undefined
+  if (thinking?.type !== 'disabled') return effort
+  if (effort === undefined) return 'none'
+  const message = 'cannot be set where thinking is disabled'
+  throw new Problem('invalid', { issues: [{ path: ['output_config', 'effort'], message }] })
+}

@@ -40,7 +40,9 @@ export const responseRequest = z.strictObject({
   temperature: z.number().nullish(),
   top_p: z.number().nullish(),
   max_output_tokens: z.int().nullish(),
-  reasoning: z.strictObject({ effort: z.enum(efforts).nullish(), summary: z.string().nullish() }).nullish(),
+  reasoning: z
+    .strictObject({ effort: z.enum(efforts).nullish(), summary: z.enum(['auto', 'concise', 'detailed']).nullish() })
+    .nullish(),
   text: z.strictObject({ format: format.nullish() }).nullish(),
   tools: z.array(toolOrReference(tool)).nullish(),
   tool_choice: z
@@ -48,8 +50,8 @@ export const responseRequest = z.strictObject({
     .nullish(),
   parallel_tool_calls: z.boolean().nullish(),
   include: z.array(z.literal('reasoning.encrypted_content')).nullish(),
-  // Nothing is kept here, whatever is asked for.
-  store: z.boolean().nullish(),
+  // Nothing is kept here.
+  store: only(false),
   background: only(false),
   truncation: only('disabled'),
   top_logprobs: only(0),
@@ -77,6 +79,7 @@ export function coreRequestOf(asked: ResponseRequest): CoreRequest {
       topP: asked.top_p,
       maxTokens: asked.max_output_tokens,
       effort: asked.reasoning?.effort,
+      thoughts: asked.reasoning?.summary,
       parallelTools: asked.parallel_tool_calls,
     }),
   }

@@ -15,6 +15,7 @@ export function problemsOf(request: AiRequest, model: CallableModel | undefined,
     ...(endsWell(messages) ? [] : [issue(['messages'], 'must end with a message of the user')]),
     ...unpairedTools(messages),
     ...unknownChoice(request),
+    ...contradictions(request),
     ...(model ? [...problemsWith(request, model), ...tooMuchInput(inputTokens, model)] : []),
   ]
 }
@@ -31,11 +32,24 @@ function unknownChoice({ tools, toolChoice }: AiRequest): Issue[] {
   return isUnknown ? [issue(['toolChoice'], 'is no tool of this request')] : []
 }
 
+function contradictions({ parameters: { effort, thinking, maxThinkingTokens } }: AiRequest): Issue[] {
+  if (effort !== 'none') return []
+  const message = 'cannot be set where nothing is to be thought'
+  return [
+    ...(maxThinkingTokens === undefined ? [] : [issue(['parameters', 'maxThinkingTokens'], message)]),
+    ...(thinking === undefined ? [] : [issue(['parameters', 'thinking'], message)]),
+  ]
+}
+
 /** What this model does not take. */
 function problemsWith(request: AiRequest, model: CallableModel): Issue[] {
   const { maxOutputTokens } = model.limits ?? {}
   const { tools, parameters, format } = request
-  const issues = [...untakenFiles(request, model), ...untakenParameters(request, model)]
+  const issues = [
+    ...untakenFiles(request, model),
+    ...untakenParameters(request, model),
+    ...untakenThoughts(request, model),
+  ]
   issues.push(...unknownReferences(model, request.modelTools))
   if (maxOutputTokens && (parameters.maxTokens ?? 0) > maxOutputTokens)
     issues.push(issue(['parameters', 'maxTokens'], `is more than the model answers with, which is ${maxOutputTokens}`))
@@ -59,6 +73,25 @@ const untakenParameters = ({ parameters }: AiRequest, model: CallableModel): Iss
   Object.entries(parameters)
     .filter(([name, value]) => value !== undefined && untakenOf(model).some((untaken) => untaken === name))
     .map(([name]) => issue(['parameters', name], 'is nothing that this model takes'))
+
+/** What of thinking this kind of provider has no word for, or not together with something else. */
+function untakenThoughts({ parameters, toolChoice = 'auto' }: AiRequest, { adapter }: CallableModel): Issue[] {
+  const { thoughts = 'auto', stop, seed, maxThinkingTokens } = parameters
+  const isOpenAi = adapter === 'openai'
+  const isOlder = stop !== undefined || seed !== undefined
+  const isForced = toolChoice !== 'auto' && toolChoice !== 'none'
+  return [
+    ...(thoughts !== 'auto' && !isOpenAi
+      ? [issue(['parameters', 'thoughts'], 'is taken as auto only by this model')]
+      : []),
+    ...(parameters.thoughts && isOpenAi && isOlder
+      ? [issue(['parameters', 'thoughts'], 'cannot be set beside stop or seed')]
+      : []),
+    ...(maxThinkingTokens !== undefined && adapter === 'anthropic' && isForced
+      ? [issue(['parameters', 'maxThinkingTokens'], 'cannot be set where a tool must be called')]
+      : []),
+  ]
+}
 
 const untakenFiles = ({ messages }: AiRequest, model: CallableModel): Issue[] =>
   messages.flatMap(({ content }, at) =>

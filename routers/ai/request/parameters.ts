@@ -15,6 +15,8 @@ export const parameters: z.ZodType<CallParameters, CallParameters> = z.strictObj
   maxTokens: tokens.optional(),
   maxThinkingTokens: tokens.optional(),
   effort: z.enum(efforts).optional(),
+  thinking: z.literal('adaptive').optional(),
+  thoughts: z.enum(['auto', 'concise', 'detailed']).optional(),
   seed: z.int32().optional(),
   stop: z.array(z.string().min(1).max(MAX_STOP)).min(1).max(MAX_STOPS).optional(),
   parallelTools: z.boolean().optional(),

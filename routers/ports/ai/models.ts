@@ -39,13 +39,17 @@ export interface CallParameters {
   maxThinkingTokens?: number | undefined
   /** How hard a model that reasons is to think. */
   effort?: Effort | undefined
+  /** The model is to decide itself whether and how much it thinks. */
+  thinking?: 'adaptive' | undefined
+  /** The model is to tell its thoughts, how briefly. */
+  thoughts?: 'auto' | 'concise' | 'detailed' | undefined
   seed?: number | undefined
   stop?: readonly string[] | undefined
   /** Whether the model may call several tools at once. */
   parallelTools?: boolean | undefined
 }
 
-export const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh'] as const
+export const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
 export type Effort = (typeof efforts)[number]
 
 /** The answer is to be JSON, of a schema where there is one. */
