@@ -1,13 +1,13 @@
-import { createHash } from 'node:crypto'
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { AiProvider } from '../../entities/catalogue/ai-provider.ts'
 import type { Services } from '../core/services.ts'
 import type { ProviderConfig } from '../ports/ai/model-config.ts'
 import type { Log } from '../ports/log.ts'
-import { API_KEY, type Vault } from '../ports/vault.ts'
+import { API_KEY } from '../ports/vault.ts'
 import { apiAddress } from './ai-providers.ts'
 import { leadingElsewhere } from './secret-address.ts'
 import { keepIfEqual, mergeUntouched, toJson } from './sync-merge.ts'
+import { digest, openSecret } from './sync-secrets.ts'
 
 /** Writes a provider of the file to its row, or to a new one; what an administrator changed stays. */
 export function writeProvider(
@@ -18,7 +18,7 @@ export function writeProvider(
 ): AiProvider {
   const wanted = wantedOf(provider)
   const { id: providerId, apiKey } = provider
-  const plainKey = openKey(vault, row)
+  const plainKey = openSecret(vault, row?.apiKey, API_KEY)
   const current = row && { ...row, apiKey: plainKey.lost ? row.synced?.['apiKey'] : digest(plainKey.text) }
   const { apiKey: newKey, ...values } = current ? merge(wanted, current as Current, log) : wanted
   const written = row ? em.assign(row, values) : em.create(AiProvider, { ...wanted, apiKey: null, providerId })
@@ -69,15 +69,3 @@ function mixesKeyAndAddress(wanted: Wanted, current: Current, free: Partial<Want
   const [meant, led] = [giver, { ...current, ...free }].map((row) => ({ apiUrl: apiAddress(row) }))
   return Boolean(giver.apiKey) && leadingElsewhere({ ...meant }, { ...led }).length > 0
 }
-
-/** A key that no application key opens any more is lost, and the file's takes its place. */
-function openKey(vault: Vault, row: AiProvider | undefined): { text?: string; lost?: boolean } {
-  if (!row?.apiKey) return {}
-  try {
-    return { text: vault.open(row.apiKey, API_KEY) }
-  } catch {
-    return { lost: true }
-  }
-}
-
-const digest = (secret: string | undefined) => (secret ? createHash('sha256').update(secret).digest('hex') : null)

@@ -5,6 +5,7 @@ import { AiModelDescription } from '../../entities/catalogue/ai-model-descriptio
 import { AiProvider } from '../../entities/catalogue/ai-provider.ts'
 import { AiTool } from '../../entities/catalogue/ai-tool.ts'
 import { locks } from '../../entities/sql/locks.ts'
+import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import type { ModelEntry } from '../ports/ai/model-config.ts'
 import type { FunctionTool } from '../ports/ai/models.ts'
@@ -29,11 +30,11 @@ export interface SyncReport {
  */
 export async function syncModels(ctx: Context): Promise<SyncReport> {
   const config = await ctx.services.modelConfig()
-  return ctx.em().transactional(async (em) => {
+  return changing(ctx, async (em, changes) => {
     // Replicas that start at once take turns.
     await em.execute('select pg_advisory_xact_lock(?)', [locks.syncModels])
     const tools = await syncTools(em, [...ctx.services.extensions.tools.values()])
-    await syncServers(em, ctx.services, config.mcpServers)
+    await syncServers({ em, changes }, ctx.services, config.mcpServers)
     const deactivated: string[] = []
     const providers = new Map((await em.find(AiProvider, {})).map((row) => [row.providerId, row]))
     const models = new Map(

@@ -70,6 +70,7 @@ async function removeFiles({ services: { files, log } }: Context, names: readonl
 
 /** The streams that a row belongs to, by the properties that its declaration names. */
 function streamsOf({ streams }: Resource, row: object): Stream[] {
+  if (streams === 'all') return [streams]
   const kinds = Object.entries(streams) as [StreamKind, string][]
   return kinds.flatMap(([kind, property]): Stream[] => {
     const id = idOf((row as Record<string, unknown>)[property])

@@ -130,8 +130,11 @@ export interface Declaration<
   ids?: IdFormat
   attributes: A
   relations?: L
-  /** Streams of the change log that its rows belong to: of each, the property of the entity with its number. */
-  streams?: Streams
+  /**
+   * Streams of the change log that its rows belong to: of each, the property of the entity with its number; or `all`, where
+   * everybody is told.
+   */
+  streams?: Streams | 'all'
   /** Paths that `include` accepts, at most three deep: the relations unless said otherwise. */
   includes?: readonly I[]
   filters?: F
@@ -159,7 +162,7 @@ export interface Resource<
   ids: IdFormat
   attributes: A
   relations: L
-  streams: Streams
+  streams: Streams | 'all'
   includes: readonly I[]
   sorts: readonly (S | 'id')[]
   filters: F

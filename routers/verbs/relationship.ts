@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { takes } from '../core/body-size.ts'
+import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import type { Relation, Resource } from '../resource/declare.ts'
@@ -40,21 +41,19 @@ async function changeLinks(
   const path = own.relations[name]
   if (!path || !('pivot' in path)) throw new Problem('read_only')
   const wanted = [...new Set(ids.map(Number))]
-  await ctx
-    .em()
-    .transactional(async (em) => {
-      // Who changes the same links waits here.
-      await lockRow(ctx, em, of, { id, ifVersion, verb: 'update' })
-      const before = kind === 'replace' ? await linked(em, path, Number(id)) : []
-      await lockAll(ctx, em, to, [...wanted, ...before], kind === 'remove' ? [] : ids.map(Number))
-      await write(em, path, Number(id), wanted, kind)
-      // Both sides show the links.
-      await em.execute(`update ${own.table} set updated_at = now() where id = ?`, [Number(id)])
-      await em.execute(`update ${other.table} set updated_at = now() where id = any(?::int[])`, [
-        arrayOf([...wanted, ...before]),
-      ])
-    })
-    .catch(translateConstraintError)
+  await changing(ctx, async (em, changes) => {
+    // Who changes the same links waits here.
+    await lockRow(ctx, em, of, { id, ifVersion, verb: 'update' })
+    const before = kind === 'replace' ? await linked(em, path, Number(id)) : []
+    await lockAll(ctx, em, to, [...wanted, ...before], kind === 'remove' ? [] : ids.map(Number))
+    await write(em, path, Number(id), wanted, kind)
+    // Both sides show the links.
+    await em.execute(`update ${own.table} set updated_at = now() where id = ?`, [Number(id)])
+    await em.execute(`update ${other.table} set updated_at = now() where id = any(?::int[])`, [
+      arrayOf([...wanted, ...before]),
+    ])
+    changes.addRow(of, 'updated', { id: Number(id) })
+  }).catch(translateConstraintError)
   const { relations } = await getRow(ctx, of, id, [name])
   return relations?.[name] as RecordRef[]
 }

@@ -103,4 +103,10 @@ test('models are not synchronised from a configuration that is not valid, and it
 
   expect(exitCode).toBe(1)
   expect(stderr).toContain('line 1, providers')
+
+  const servers = ['http://a.example/mcp', 'http://b.example/mcp', 'http://a.example/mcp']
+  const entries = servers.map((url, n) => `  - {label: L${n}, url: "${url}"}\n`)
+  await writeFile(file, `providers: []\nmcpServers:\n${entries.join('')}`)
+  const twice = await run(['models', 'sync'], { env: { ...machine.env, AI_CONFIG: file } })
+  expect(twice.stderr).toContain('line 5, mcpServers.2: has the address of mcpServers.0')
 })

@@ -54,6 +54,7 @@ export const aiTools = resource({
   entity: AiTool,
   coalesced: true,
   scope: visibleTools,
+  streams: 'all',
   attributes: {
     name: attribute(z.string().describe('Unique.'), { sort: true }),
     description: attribute(z.string().describe('What it does, in words for a model.')),

@@ -1,9 +1,14 @@
 import { z } from 'zod'
 import { listServerTools } from '../../../entities/catalogue/ai-tool.sql.ts'
 import { AiTool } from '../../../entities/catalogue/ai-tool.ts'
+import { changing } from '../../core/changes.ts'
+import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
+import { runNamed } from '../../core/run-named.ts'
 import { host, router } from '../../core/trpc.ts'
 import { checkServers, syncToolServers } from './tool-discovery.ts'
+
+const seen = z.strictObject({ name: z.string().max(120), hash: z.string().max(64) })
 
 /** What the host does with tool servers. */
 export const mcpRouter = router({
@@ -18,16 +23,18 @@ export const mcpRouter = router({
   tools: host.query(({ ctx }) => ctx.services.sql(listServerTools)),
 
   /** Lets models call a tool as it describes itself now, which must be what was looked at. */
-  approve: host
-    .input(z.strictObject({ name: z.string().max(120), hash: z.string().max(64) }))
-    .mutation(({ ctx, input: { name, hash } }) =>
-      ctx.em().transactional(async (em) => {
-        const [seen] = (await ctx.services.sql(listServerTools)).filter((tool) => tool.name === name)
-        if (!seen) throw new Problem('not_found')
-        const tool = await em.findOneOrFail(AiTool, { name })
-        if (seen.hash !== hash) throw new Problem('precondition_failed')
-        em.assign(tool, { active: true, approved: tool.mcpConfig ?? null })
-        return { name }
-      }),
-    ),
+  approve: host.input(seen).mutation(({ ctx, input }) => approve(ctx, input)),
 })
+
+/** The row is locked from the look at its definition to the end: a synchronisation that rewrites it waits, or came before. */
+const approve = (ctx: Context, { name, hash }: z.output<typeof seen>) =>
+  changing(ctx, async (em, changes) => {
+    await em.execute('select from ai_tools where name = ? for update', [name])
+    const definition = (await runNamed(em, listServerTools, [])).find((tool) => tool.name === name)
+    if (!definition) throw new Problem('not_found')
+    if (definition.hash !== hash) throw new Problem('precondition_failed')
+    const tool = await em.findOneOrFail(AiTool, { name }, { refresh: true })
+    em.assign(tool, { active: true, approved: tool.mcpConfig ?? null })
+    changes.add(['all'], 'updated', 'ai-tools', tool.id)
+    return { name }
+  })

@@ -30,6 +30,7 @@ export const mcpServers = resource({
   entity: McpServer,
   coalesced: true,
   scope: everyRow,
+  streams: 'all',
   attributes: {
     serverLabel: attribute(text(120).describe('The name that people see.'), { write: true, sort: true }),
     description: attribute(z.string().max(4000).nullable().describe('What it offers.'), { write: true, default: null }),
@@ -65,11 +66,13 @@ export const mcpServers = resource({
   page: cataloguePage,
 })
 
+/** Where a server is sent its secrets: the address of the web, or a program of this host. */
+export const serverAddress = ({ url, transport }: { url?: unknown; transport?: unknown }) =>
+  transport === 'stdio' ? `command ${url}` : String(url)
+
 export const mcpServersRouter = router({
   ...reads(mcpServers),
   ...writes(mcpServers, {
-    validate: secretsStay(mcpServers, ({ url, transport }) => ({
-      url: transport === 'stdio' ? `command ${url}` : String(url),
-    })),
+    validate: secretsStay(mcpServers, (row) => ({ url: serverAddress(row) })),
   }),
 })

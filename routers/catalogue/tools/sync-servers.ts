@@ -1,58 +1,62 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { McpServer } from '../../../entities/catalogue/mcp-server.ts'
+import type { ChangeRecorder } from '../../core/change-recorder.ts'
 import type { Services } from '../../core/services.ts'
 import type { ServerConfig } from '../../ports/ai/model-config.ts'
-import { SERVER_CONFIG, SERVER_KEY, type Vault } from '../../ports/vault.ts'
-import { keepIfEqual, mergeUntouched, toJson } from '../sync-merge.ts'
+import { writeServer } from './sync-server.ts'
 
-/** Writes the tool servers of the file, which are known by their addresses; those that left it go with their tools. */
+interface Writing {
+  em: EntityManager
+  changes: ChangeRecorder
+}
+
+/** Writes the tool servers of the file; those that left it go with their tools. Everybody is told what is new, other or gone. */
 export async function syncServers(
-  em: EntityManager,
-  { vault }: Pick<Services, 'vault'>,
+  { em, changes }: Writing,
+  services: Pick<Services, 'vault' | 'log'>,
   configs: readonly ServerConfig[],
 ): Promise<void> {
-  const rows = new Map((await em.find(McpServer, {}, { populate: ['tools'] })).map((row) => [row.url, row]))
-  for (const config of configs) {
-    writeServer(em, vault, config, rows.get(config.url))
-    rows.delete(config.url)
-  }
-  const gone = [...rows.values()].filter(({ synced }) => synced)
-  for (const row of gone) em.remove([...row.tools.getItems(), row])
+  const rows = await em.find(McpServer, {}, { populate: ['tools'] })
+  const known = rowsOf(rows, configs)
+  const found = new Set(known.values())
+  const gone = rows.filter((row) => row.synced && !found.has(row))
+  for (const row of gone) remove({ em, changes }, row)
+  // Their addresses are free from here on.
   await em.flush()
-}
-
-function writeServer(em: EntityManager, vault: Vault, config: ServerConfig, row: McpServer | undefined): void {
-  const { label: serverLabel, description, requireApproval, url, transport } = config
-  const wanted = {
-    serverLabel,
-    description,
-    requireApproval,
-    timeouts: toJson(config.timeouts) as Record<string, number>,
+  const kept = rows.filter((row) => !gone.includes(row))
+  for (const config of configs) {
+    const row = known.get(config)
+    const isTaken = kept.some((other) => other !== row && other.url === config.url)
+    const written = writeServer(em, services, config, { row, isTaken })
+    await em.flush()
+    if (written) changes.add(['all'], row ? 'updated' : 'created', 'mcp-servers', written.id)
   }
-  const written = row
-    ? em.assign(row, { ...mergeUntouched(wanted, { ...row }, row.synced), transport })
-    : em.create(McpServer, { ...wanted, url, transport })
-  written.synced = keepIfEqual(row?.synced, toJson(wanted))
-  const headers = Object.keys(config.headers).length > 0 ? JSON.stringify({ headers: config.headers }) : undefined
-  written.apiKey = sealed(vault, config.apiKey, { before: row?.apiKey, purpose: SERVER_KEY })
-  written.additionalConfig = sealed(vault, headers, { before: row?.additionalConfig, purpose: SERVER_CONFIG })
 }
 
-/** Sealing twice gives two texts: what is unchanged is left alone. */
-function sealed(
-  vault: Vault,
-  plain: string | undefined,
-  { before, purpose }: { before: string | null | undefined; purpose: string },
-): string | null {
-  if (plain === undefined) return null
-  return before && opened(vault, before, purpose) === plain ? before : vault.seal(plain, purpose)
-}
-
-function opened(vault: Vault, text: string, purpose: string): string | undefined {
-  try {
-    return vault.open(text, purpose)
-  } catch {
-    // No key opens it any more: the file's takes its place.
-    return undefined
+/**
+ * Which row each server of the file has: the one that the file had at this address last, whatever an administrator made of
+ * it; else the one that is at this address; else the one that the file had by this label, which has moved.
+ */
+function rowsOf(rows: readonly McpServer[], configs: readonly ServerConfig[]): Map<ServerConfig, McpServer> {
+  const free = new Set(rows)
+  const found = new Map<ServerConfig, McpServer>()
+  const claim = (isMeant: (row: McpServer, config: ServerConfig) => boolean) => {
+    for (const config of configs.filter((config) => !found.has(config))) {
+      const row = [...free].find((row) => isMeant(row, config))
+      if (!row) continue
+      free.delete(row)
+      found.set(config, row)
+    }
   }
+  claim(({ synced }, { url }) => synced?.['url'] === url)
+  claim((row, { url }) => row.url === url)
+  claim(({ synced }, { label }) => synced?.['serverLabel'] === label)
+  return found
+}
+
+function remove({ em, changes }: Writing, row: McpServer): void {
+  const tools = row.tools.getItems()
+  for (const tool of tools) changes.add(['all'], 'deleted', 'ai-tools', tool.id)
+  changes.add(['all'], 'deleted', 'mcp-servers', row.id)
+  em.remove([...tools, row])
 }

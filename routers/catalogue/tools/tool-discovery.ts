@@ -92,6 +92,8 @@ interface Writing {
 
 async function write(writing: Writing, { server, offer, reason }: Asked, withTools: boolean): Promise<ServerReport[]> {
   const { em, changes } = writing
+  // Who approves a tool has it locked, too: an approval comes before this, or after.
+  await em.execute('select from ai_tools where server_id = ? order by id for update', [server.id])
   const row = await em.findOne(McpServer, { id: server.id }, { populate: ['tools'] })
   // Deleted, or led elsewhere while it was asked.
   if (!row || row.url !== server.url) return []
@@ -111,7 +113,7 @@ async function writeTools({ em, changes }: Writing, server: McpServer, offered: 
   for (const { name: mcpName, ...definition } of offered) {
     const tool = known.get(mcpName)
     known.delete(mcpName)
-    if (!tool) added.push(await addTool(em, server, mcpName, definition))
+    if (!tool) added.push(await addTool({ em, changes }, server, mcpName, definition))
     else if (redefine(tool, definition)) {
       changed.push(tool.name)
       changes.add(['all'], 'updated', 'ai-tools', tool.id)
@@ -126,15 +128,16 @@ async function writeTools({ em, changes }: Writing, server: McpServer, offered: 
   return { added, changed, removed }
 }
 
-async function addTool(em: EntityManager, server: McpServer, mcpName: string, definition: ToolDefinition) {
+async function addTool({ em, changes }: Writing, server: McpServer, mcpName: string, definition: ToolDefinition) {
   const taken = new Set((await em.find(AiTool, {}, { fields: ['name'] })).map(({ name }) => name))
   const name = nameFor({ label: server.serverLabel, tool: mcpName }, taken)
   const { description, capability } = definition
-  em.create(AiTool, {
+  const tool = em.create(AiTool, {
     ...{ name, mcpName, description, capability, mcpConfig: definition, toolType: 'mcp', active: false },
     server: ref(server),
   })
   await em.flush()
+  changes.add(['all'], 'created', 'ai-tools', tool.id)
   return name
 }
 

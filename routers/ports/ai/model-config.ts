@@ -169,6 +169,16 @@ const unique = (what: string, idsOf: (config: { providers: z.output<typeof provi
       ctx.addIssue({ code: 'custom', path: ['providers'], message: `there are two ${what} with the id ${duplicate}` })
   })
 
+/** Servers are known by their addresses: programs by their command and arguments. */
+const differentServers = z.superRefine<{ mcpServers: { url: string }[] }>(({ mcpServers }, ctx) => {
+  const urls = mcpServers.map(({ url }) => url)
+  for (const [index, url] of urls.entries()) {
+    const first = urls.indexOf(url)
+    if (first < index)
+      ctx.addIssue({ code: 'custom', path: ['mcpServers', index], message: `has the address of mcpServers.${first}` })
+  }
+})
+
 const assignments = z.partialRecord(z.enum(systemModelTypes), identifier).default({})
 
 /** The file that AI_CONFIG names. */
@@ -183,6 +193,7 @@ export const modelConfig = z
   .check(
     unique('providers', ({ providers }) => providers.map(({ id }) => id)),
     unique('models', ({ providers }) => providers.flatMap(({ models }) => models.map(({ id }) => id))),
+    differentServers,
     z.superRefine((config, ctx) => {
       const known = new Set(config.providers.flatMap(({ models }) => models.map(({ id }) => id)))
       for (const family of ['systemModels', 'systemModelsExternal'] as const) {

@@ -1,0 +1,117 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { EntityManager } from '@mikro-orm/postgresql'
+import { McpServer } from '../../../entities/catalogue/mcp-server.ts'
+import type { Services } from '../../core/services.ts'
+import type { ServerConfig } from '../../ports/ai/model-config.ts'
+import { SERVER_CONFIG, SERVER_KEY, type Vault } from '../../ports/vault.ts'
+import { leadingElsewhere } from '../secret-address.ts'
+import { keepIfEqual, mergeUntouched, plain, toJson } from '../sync-merge.ts'
+import { digest, openSecret } from '../sync-secrets.ts'
+import { serverAddress } from './mcp-servers.ts'
+
+const purposes = { apiKey: SERVER_KEY, additionalConfig: SERVER_CONFIG }
+const secretNames = ['apiKey', 'additionalConfig'] as const
+type SecretName = (typeof secretNames)[number]
+
+interface Known {
+  row: McpServer | undefined
+  /** Whether another row is at the address of the file. */
+  isTaken: boolean
+}
+
+/** Writes a server of the file to its row, or to a new one; what an administrator changed stays. Returns it where it changed. */
+export function writeServer(
+  em: EntityManager,
+  { vault, log }: Pick<Services, 'vault' | 'log'>,
+  config: ServerConfig,
+  { row, isTaken }: Known,
+): McpServer | undefined {
+  const wanted = wantedOf(config)
+  if (!row && isTaken) {
+    log.warn(
+      { server: config.label },
+      'the server in the file has no row: an administrator led another one to its address',
+    )
+    return undefined
+  }
+  const change = row ? changeOf(wanted, currentOf(vault, row), { row, isTaken }) : { values: wanted, isMixed: false }
+  if (change.isMixed)
+    log.warn(
+      { server: config.label },
+      'the address and the secrets in the file do not take effect: an administrator set one of them',
+    )
+  const values = { ...change.values, ...sealed(vault, config, change.values) }
+  const written = row ? em.assign(row, values as Partial<McpServer>) : em.create(McpServer, values as McpServer)
+  written.synced = keepIfEqual(row?.synced, toJson(wanted))
+  return Object.keys(values).length > 0 ? written : undefined
+}
+
+/** A secret stands as its digest. */
+const wantedOf = (config: ServerConfig) => ({
+  serverLabel: config.label,
+  description: config.description,
+  requireApproval: config.requireApproval,
+  timeouts: toJson(config.timeouts) as Record<string, number>,
+  url: config.url,
+  transport: config.transport,
+  apiKey: digest(secretsOf(config).apiKey),
+  additionalConfig: digest(secretsOf(config).additionalConfig),
+})
+type Wanted = ReturnType<typeof wantedOf>
+
+const secretsOf = ({ apiKey, headers }: ServerConfig): Record<SecretName, string | undefined> => ({
+  apiKey,
+  additionalConfig: Object.keys(headers).length > 0 ? JSON.stringify({ headers }) : undefined,
+})
+
+interface Current {
+  values: Wanted
+  /** Secrets that no application key opens. */
+  lost: SecretName[]
+}
+
+function currentOf(vault: Vault, row: McpServer): Current {
+  const opened = secretNames.map((name) => [name, openSecret(vault, row[name], purposes[name])] as const)
+  const lost = opened.filter(([, secret]) => secret.lost).map(([name]) => name)
+  const secrets = opened.map(([name, { text }]) => [name, lost.includes(name) ? row.synced?.[name] : digest(text)])
+  return { values: { ...row, ...Object.fromEntries(secrets) } as Wanted, lost }
+}
+
+/** What is to be written, and whether that left out an address and secrets which do not belong together. */
+function changeOf(wanted: Wanted, { values: current, lost }: Current, { row, isTaken }: Known) {
+  // What the last synchronisation did not know of was the file's.
+  const synced = row?.synced && { ...toJson(current), ...row.synced }
+  const free = Object.entries(mergeUntouched(wanted, current, synced)).filter(
+    ([name, value]) =>
+      lost.some((one) => one === name) ||
+      // A row that an administrator made keeps secrets of which the file says nothing.
+      (!isDeepStrictEqual(plain(value), plain(current[name as keyof Wanted])) && (synced || value !== null)),
+  )
+  const values: Partial<Wanted> = Object.fromEntries(free)
+  const isMixed = mixesSecretAndAddress(wanted, current, values) || (isTaken && values.url !== undefined)
+  if (!isMixed) return { values, isMixed }
+  const { url: _url, transport: _transport, apiKey: _apiKey, additionalConfig: _config, ...rest } = values
+  return { values: rest, isMixed }
+}
+
+/** Whether a secret that one of file and administrator gave would go to the server that the other named. */
+function mixesSecretAndAddress(wanted: Wanted, current: Wanted, values: Partial<Wanted>): boolean {
+  const led = { url: serverAddress({ ...current, ...values }) }
+  return secretNames.some((name) => {
+    const giver = values[name] === undefined ? current : wanted
+    return giver[name] && leadingElsewhere({ url: serverAddress(giver) }, led).length > 0
+  })
+}
+
+/** Sealing twice gives two texts, so only those secrets are sealed that are written. */
+function sealed(
+  vault: Vault,
+  config: ServerConfig,
+  values: Partial<Wanted>,
+): Partial<Record<SecretName, string | null>> {
+  const secrets = secretsOf(config)
+  const written = secretNames.filter((name) => values[name] !== undefined)
+  return Object.fromEntries(
+    written.map((name) => [name, secrets[name] === undefined ? null : vault.seal(secrets[name], purposes[name])]),
+  )
+}

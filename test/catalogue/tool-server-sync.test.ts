@@ -1,0 +1,159 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { startWith } from '../kit/ai/model-config.ts'
+import { type Client, clientOf } from '../kit/json-api/client.ts'
+import { startToolServer } from '../kit/mcp/hostile.ts'
+
+type ToolServer = Awaited<ReturnType<typeof startToolServer>>
+
+const resources = new AsyncDisposableStack()
+let app: Awaited<ReturnType<typeof startWith>>
+let admin: Client
+let [first, second]: ToolServer[] = []
+const sent = { first: new Set<string>(), second: new Set<string>() }
+
+beforeAll(async () => {
+  const listening = async (name: 'first' | 'second') => {
+    const server = resources.use(await startToolServer())
+    server.behave = ({ request: { headers } }) => {
+      sent[name].add([headers.authorization ?? 'no key', headers['x-extra']].filter(Boolean).join(' and '))
+      return false
+    }
+    return server
+  }
+  ;[first, second] = [await listening('first'), await listening('second')]
+  app = resources.use(await startWith({ providers: [] }))
+  admin = clientOf(app.svc, (await app.svc.user({ role: 'admin', abilities: ['read', 'write'] })).token)
+})
+afterAll(() => resources.disposeAsync())
+
+beforeEach(async () => {
+  await app.svc.rows('truncate mcp_servers, ai_tools cascade')
+  app.svc.log.length = 0
+})
+
+const file = (...mcpServers: object[]) => ({ providers: [], mcpServers })
+const urlOf = (server: ToolServer | undefined) => server?.url ?? ''
+const onFirst = (more: object = {}) => ({ label: 'Tools', url: urlOf(first), apiKey: 'key-of-file', ...more })
+const onSecond = (more: object = {}) => onFirst({ url: urlOf(second), ...more })
+
+const rows = () =>
+  app.svc.rows<{ id: number; label: string; url: string }>(
+    'select id, server_label as label, url from mcp_servers order by id',
+  )
+
+async function change(attributes: object) {
+  const [row] = await rows()
+  expect((await admin.update('mcp-servers', row?.id ?? 0, attributes)).status).toBe(200)
+}
+
+/** Which secrets the two servers are sent. */
+async function sentSecrets() {
+  sent.first.clear()
+  sent.second.clear()
+  await app.svc.host.mcp.check()
+  return { first: [...sent.first], second: [...sent.second] }
+}
+
+const warnings = () => app.svc.log.filter((line) => line.includes('do not take effect')).length
+
+test('what an administrator set stays, and the file is followed in all else', async () => {
+  await app.sync(file(onFirst({ headers: { 'x-extra': 'header-of-file' } })))
+  expect((await sentSecrets()).first).toEqual(['Bearer key-of-file and header-of-file'])
+  await change({ apiKey: 'key-of-admin', additionalConfig: { headers: { 'x-extra': 'header-of-admin' } } })
+
+  await app.sync(file(onFirst({ description: 'New', apiKey: 'new-key', headers: { 'x-extra': 'new' } })))
+  await app.sync(file(onFirst({ description: 'New', apiKey: 'new-key', headers: { 'x-extra': 'new' } })))
+
+  expect((await sentSecrets()).first).toEqual(['Bearer key-of-admin and header-of-admin'])
+  expect(await app.svc.rows('select description from mcp_servers')).toEqual([{ description: 'New' }])
+  expect(warnings()).toBe(0)
+})
+
+test('a changed file is followed, and an unchanged one leaves the sealed secrets alone', async () => {
+  const sealed = () => app.svc.rows('select api_key, additional_config, updated_at from mcp_servers')
+  await app.sync(file(onFirst({ headers: { 'x-extra': 'one' } })))
+  const before = await sealed()
+  await app.sync(file(onFirst({ headers: { 'x-extra': 'one' } })))
+  expect(await sealed()).toEqual(before)
+
+  await app.sync(file(onFirst({ apiKey: 'other-key', headers: { 'x-extra': 'two' } })))
+  expect((await sentSecrets()).first).toEqual(['Bearer other-key and two'])
+  await app.sync(file({ label: 'Tools', url: urlOf(first) }))
+  expect((await sentSecrets()).first).toEqual(['no key'])
+})
+
+test('a secret that an administrator set stays with its address when the file names another', async () => {
+  await app.sync(file(onFirst()))
+  await change({ apiKey: 'key-of-admin' })
+  await app.sync(file(onSecond()))
+  await app.sync(file(onSecond()))
+  expect(await sentSecrets()).toEqual({ first: ['Bearer key-of-admin'], second: [] })
+  expect(warnings()).toBe(1)
+})
+
+test('a new key of the file does not go to an address that an administrator set', async () => {
+  await app.sync(file(onFirst()))
+  await change({ url: urlOf(second), apiKey: 'key-of-file' })
+  await app.sync(file(onFirst({ apiKey: 'new-key-of-file' })))
+  expect(await sentSecrets()).toEqual({ first: [], second: ['Bearer key-of-file'] })
+})
+
+test('a server that moves in the file is the same server, with its tools; a secret that is new goes with it', async () => {
+  await app.sync(file(onFirst()))
+  await app.svc.host.mcp.sync()
+  const tools = await app.svc.rows('select id, server_id from ai_tools')
+  const [before] = await rows()
+  await app.sync(file(onSecond({ apiKey: 'new-key' })))
+  expect(await rows()).toEqual([{ ...before, url: urlOf(second) }])
+  expect(await app.svc.rows('select id, server_id from ai_tools')).toEqual(tools)
+  expect(await sentSecrets()).toEqual({ first: [], second: ['Bearer new-key'] })
+})
+
+test('a server that an administrator added keeps its key when the file names it without one', async () => {
+  await admin.create('mcp-servers', { serverLabel: 'Mine', url: urlOf(first), apiKey: 'key-of-admin' })
+  const unkeyed = { label: 'Tools', url: urlOf(first) }
+  await app.sync(file(unkeyed))
+  await app.sync(file(unkeyed))
+  expect(await rows()).toMatchObject([{ label: 'Tools' }])
+  expect((await sentSecrets()).first).toEqual(['Bearer key-of-admin'])
+})
+
+test('an address at which an administrator has put another server stops no synchronisation', async () => {
+  await app.sync(file(onFirst()))
+  await change({ url: urlOf(second), apiKey: null })
+  await app.sync(file(onFirst(), onSecond({ label: 'Second' }), { label: 'Third', url: 'http://127.0.0.1:9/mcp' }))
+  expect((await rows()).map(({ label, url }) => [label, url])).toEqual([
+    ['Tools', urlOf(second)],
+    ['Third', 'http://127.0.0.1:9/mcp'],
+  ])
+  expect(app.svc.log.join()).toMatch(/led another one to its address/)
+})
+
+test('everybody is told what becomes of servers and their tools, whoever changes them', async () => {
+  const all = () => app.svc.rows<{ kind: string }>("select kind from change_log where stream = 'all' order by seq")
+  let before = (await all()).length
+  const told = async () => {
+    const kinds = (await all()).slice(before).map(({ kind }) => kind)
+    before += kinds.length
+    return kinds
+  }
+  await app.sync(file(onFirst()))
+  expect(await told()).toEqual(['mcp-servers.created'])
+  await app.sync(file(onFirst()))
+  expect(await told()).toEqual([])
+  await app.svc.host.mcp.sync()
+  expect(await told()).toEqual(['mcp-servers.updated', 'ai-tools.created'])
+  const [tool] = await app.svc.host.mcp.tools()
+  await app.svc.host.mcp.approve({ name: tool?.name ?? '', hash: tool?.hash ?? '' })
+  expect(await told()).toEqual(['ai-tools.updated'])
+  const [{ id = 0 } = {}] = await app.svc.rows<{ id: number }>('select id from ai_tools')
+  await admin.update('ai-tools', id, { active: false })
+  await admin.send('POST', `/ai-tools/${id}/relationships/models`, { data: [] })
+  expect(await told()).toEqual(['ai-tools.updated', 'ai-tools.updated'])
+  await app.sync(file())
+  expect(await told()).toEqual(['ai-tools.deleted', 'mcp-servers.deleted'])
+  const { one } = await admin.create('mcp-servers', { serverLabel: 'Mine', url: urlOf(first) })
+  await change({ description: 'Other' })
+  await admin.delete(`/mcp-servers/${one.id}`)
+  expect(await told()).toEqual(['mcp-servers.created', 'mcp-servers.updated', 'mcp-servers.deleted'])
+})
