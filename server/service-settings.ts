@@ -4,6 +4,12 @@ import { publicSettings } from './config/public-settings.ts'
 import type { Env } from './config/settings.ts'
 import { realtimeSecret } from './stores/vault.ts'
 
+const toolSettingsOf = (env: Env): Settings['tools'] => ({
+  approvalTimeout: env.AI_TOOL_APPROVAL_TIMEOUT,
+  atOnce: env.AI_TOOLS_AT_ONCE,
+  statusCheckEvery: env.AI_STATUS_CHECK_EVERY,
+})
+
 /** What procedures may know of the environment. */
 export function settingsOf(env: Env, appKey: string): Settings {
   const baseUrl = env.BASE_URL ?? `http://${env.HOST}:${env.PORT}`
@@ -19,7 +25,7 @@ export function settingsOf(env: Env, appKey: string): Settings {
     allowUserTokenCreation: env.ALLOW_USER_TOKEN_CREATION,
     usageRetentionMonths: env.RETENTION_USAGE_MONTHS,
     aiRequestsPerMinute: env.RATE_LIMIT_AI_PER_MINUTE,
-    tools: { approvalTimeout: env.AI_TOOL_APPROVAL_TIMEOUT, statusCheckEvery: env.AI_STATUS_CHECK_EVERY },
+    tools: toolSettingsOf(env),
     sessionLifetime: env.SESSION_LIFETIME,
     maxOutputTokens: env.LIMITS_MAX_OUTPUT_TOKENS,
     maxPromptFiles: env.AI_MAX_FILES,

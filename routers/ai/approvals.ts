@@ -40,7 +40,7 @@ export async function answerApproval(ctx: Context, person: number, { id, ...answ
 /** The questions of one answer, which are put between its parts. */
 export class Approvals {
   readonly #ctx: Context
-  readonly #person: number
+  readonly person: number
   readonly #remembered = new Map<string, boolean>()
   #waiting: ApprovalPart[] = []
   #arrival = Promise.withResolvers<void>()
@@ -51,7 +51,7 @@ export class Approvals {
 
   constructor(ctx: Context, person: number) {
     this.#ctx = ctx
-    this.#person = person
+    this.person = person
   }
 
   /** Waits for the person; returns why the tool must not be called, or nothing where it may. */
@@ -65,7 +65,7 @@ export class Approvals {
   async #ask(call: Omit<ApprovalPart, 'type' | 'id'>, signal: AbortSignal): Promise<boolean | undefined> {
     const { kv, settings } = this.#ctx.services
     const id = randomUUID()
-    const [question, answer] = [questionKey(this.#person, id), answerKey(this.#person, id)]
+    const [question, answer] = [questionKey(this.person, id), answerKey(this.person, id)]
     await kv.set(question, '1', settings.tools.approvalTimeout)
     this.#waiting.push({ type: 'approval', id, ...call })
     this.#arrival.resolve()

@@ -65,8 +65,10 @@ async function callOf(
   const inputTokens = sent + tokensOfTools(tools)
   const issues = tooMuchInput(inputTokens, model)
   if (issues.length > 0) throw new Problem('invalid', { issues: issues.map(told) })
+  const { atOnce: toolsAtOnce } = ctx.services.settings.tools
   const messages: Message[] = [...(system ? [{ role: 'system' as const, content: system }] : []), ...said]
-  return { ...rest, userId: person.id, signal: callSignal(ctx), model, messages, inputTokens, tools, callerTools }
+  const own = { tools, toolsAtOnce, callerTools }
+  return { ...rest, ...own, userId: person.id, signal: callSignal(ctx), model, messages, inputTokens }
 }
 
 /** Each token and each person has an allowance a minute. */

@@ -36,7 +36,8 @@ function serverTool(
       const input = given as Record<string, unknown>
       const question = { tool: name, server: server.label, input }
       const refusal = asks ? await approvals.refusalOf(question, signal) : undefined
-      return refusal ? { error: refusal } : toolServers.call(server, { name: mcp.name, input }, signal)
+      const call = { name: mcp.name, input, person: approvals.person }
+      return refusal ? { error: refusal } : toolServers.call(server, call, signal)
     },
   }
 }

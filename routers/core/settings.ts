@@ -13,7 +13,7 @@ export interface Settings {
   /** What calls the AI user in a text, with its `@`. */
   aiHandle: string
   aiRequestsPerMinute: number
-  tools: ToolTimes
+  tools: ToolSettings
   /** For how many whole months calls are kept one by one; for ever where absent. */
   usageRetentionMonths: number | undefined
   /** Of a session after its last use, in milliseconds. */
@@ -44,11 +44,12 @@ export interface Settings {
   public: PublicSettings
 }
 
-/** In milliseconds. */
-interface ToolTimes {
-  /** How long a call waits for the person to allow it. */
+interface ToolSettings {
+  /** How long a call waits for the person to allow it, in milliseconds. */
   approvalTimeout: number
-  /** How often models and tool servers are asked whether they answer. */
+  /** How many one answer calls at the same time. */
+  atOnce: number
+  /** How often models and tool servers are asked whether they answer, in milliseconds. */
   statusCheckEvery: number
 }
 

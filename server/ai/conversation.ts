@@ -4,16 +4,15 @@ import type {
   LanguageModelV4Prompt,
   LanguageModelV4ToolCall,
   LanguageModelV4ToolChoice,
-  LanguageModelV4ToolResultPart,
 } from '@ai-sdk/provider'
-import { z } from 'zod'
 import type { CallerTool, FunctionTool, ModelCall, ToolChoice } from '../../routers/ports/ai/models.ts'
 import { tokensIn } from '../../routers/ports/ai/token-estimate.ts'
 import { schemaOf } from '../../routers/ports/ai/tool-schema.ts'
-import { withoutMarks } from './meta-blocks.ts'
+import { withoutMarks, withoutMarksIn } from './meta-blocks.ts'
 import { type CallOptions, callOptions } from './parameters.ts'
-import { parsed, promptOf } from './prompt.ts'
+import { promptOf } from './prompt.ts'
 import type { Said } from './said.ts'
+import { runTools } from './tool-calls.ts'
 
 /** One request with its rounds of tool calls, in the terms of the AI SDK. */
 export class Conversation {
@@ -57,60 +56,30 @@ export class Conversation {
     return calls.filter(({ toolName }) => this.#call.tools.every(({ name }) => name !== toolName))
   }
 
-  /** Runs the tools that the model asked for at the same time, and appends what it said and the results. */
+  /** Runs the tools that the model asked for, and appends what it said and the results. */
   async runTools(said: Said, signal: AbortSignal): Promise<void> {
-    const content = await unlessEnded(Promise.all(said.calls.map((call) => this.#run(call, signal))), signal)
+    const content = await runTools(said.calls, this.#call, signal)
     this.#prompt.push({ role: 'assistant', content: said.prompt }, { role: 'tool', content })
     const results = content.map(({ output }) => ('value' in output ? JSON.stringify(output.value) : ''))
     this.#addedTokens += tokensIn([said.text, ...said.calls.map(({ input }) => input), ...results].join(''))
   }
-
-  async #run(
-    { toolCallId, toolName, input }: LanguageModelV4ToolCall,
-    signal: AbortSignal,
-  ): Promise<LanguageModelV4ToolResultPart> {
-    const tool = this.#call.tools.find(({ name }) => name === toolName)
-    const result = (output: LanguageModelV4ToolResultPart['output']) => ({
-      type: 'tool-result' as const,
-      toolCallId,
-      toolName,
-      output,
-    })
-    if (!tool) return result({ type: 'error-text', value: 'There is no such tool.' })
-    try {
-      const given = tool.input.safeParse(parsed(input))
-      if (!given.success) return result({ type: 'error-text', value: z.prettifyError(given.error) })
-      return result({ type: 'json', value: jsonOf(await tool.run(given.data, signal)) })
-    } catch {
-      return result({ type: 'error-text', value: 'The tool failed.' })
-    }
-  }
 }
-
-/** Rejects when the signal aborts, even if the tool ignores its signal. */
-const unlessEnded = <T>(work: Promise<T>, signal: AbortSignal): Promise<T> =>
-  new Promise((resolve, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-    work.then(resolve, reject)
-  })
-
-/** What a tool returned, which may quote anybody. */
-const jsonOf = (result: unknown) => JSON.parse(withoutMarks(JSON.stringify(result ?? null)))
 
 type Schema = LanguageModelV4FunctionTool['inputSchema']
 
+/** Who describes a tool is trusted no more than who writes a message. */
 const declare = (tool: FunctionTool): LanguageModelV4FunctionTool => ({
   type: 'function',
   name: tool.name,
-  description: tool.description,
-  inputSchema: schemaOf(tool) as Schema,
+  description: withoutMarks(tool.description),
+  inputSchema: withoutMarksIn(schemaOf(tool)) as Schema,
 })
 
 const declareCallers = ({ name, description, inputSchema, strict }: CallerTool): LanguageModelV4FunctionTool => ({
   type: 'function',
   name,
-  inputSchema: inputSchema as Schema,
-  ...(description !== undefined && { description }),
+  inputSchema: withoutMarksIn(inputSchema) as Schema,
+  ...(description !== undefined && { description: withoutMarks(description) }),
   ...(strict !== undefined && { strict }),
 })
 

@@ -67,9 +67,12 @@ function asOffered({ name, description = '', inputSchema, _meta, ...more }: Tool
     name,
     description: visible(description),
     inputSchema: visibleIn(inputSchema) as Record<string, unknown>,
-    capability: typeof capability === 'string' ? visible(capability).trim().slice(0, 80) || null : null,
+    capability: typeof capability === 'string' && isKey(capability) ? capability : null,
   }
 }
+
+/** What a reference to a tool can name. */
+const isKey = (capability: string) => /^[\w-]{1,80}$/.test(capability)
 
 /** Without what a person who reads it would not see, but a model would: control, format and tag characters. */
 const visible = (text: string) => text.replace(/[^\P{C}\n\t]|[\u{e0000}-\u{e0fff}]/gu, '').toWellFormed()

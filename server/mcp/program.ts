@@ -23,6 +23,8 @@ export class Program implements MCPTransport {
   #isClosed = false
   /** Whether it could not be started, or ended by itself. */
   hasFailed = false
+  /** Whether it said anything by the protocol: one that starts and is silent has failed, one whose tool is slow has not. */
+  hasSpoken = false
   onclose?: () => void
   onerror?: (error: Error) => void
   onmessage?: (message: JSONRPCMessage) => void
@@ -93,7 +95,9 @@ export class Program implements MCPTransport {
   #hear(line: Buffer): void {
     if (line[0] !== '{'.charCodeAt(0)) return
     try {
-      this.onmessage?.(JSON.parse(line.toString()))
+      const message: JSONRPCMessage = JSON.parse(line.toString())
+      this.hasSpoken = true
+      this.onmessage?.(message)
     } catch {
       this.#fail('it does not speak the protocol as it should')
     }

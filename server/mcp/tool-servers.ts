@@ -63,8 +63,8 @@ export function createToolServers({
     return run(server, times, use).catch((error) => explain(error, times.signal))
   }
 
-  const speakToProgram: Speak = (server, { total, signal }, use) =>
-    programs.with(server.url, (program) => {
+  const speakToProgram: Speak = (server, { total, signal, person }, use) =>
+    programs.with(server.url, { person, signal }, (program) => {
       const times = { total: Math.min(total, server.timeouts.read ?? total), signal }
       return withSession({ server, headers: {}, fetch: noFetch, program }, times, use)
     })
@@ -78,8 +78,8 @@ export function createToolServers({
   return {
     offer: (server, signal = never) =>
       speak({ ...server, protocolVersion: null }, { total: LISTING_MS, signal }, offerOf),
-    call: (server, { name, input }: ToolCall, signal) =>
-      speak(server, { total: server.timeouts.read ?? READ_MS, signal }, async (client, signal) =>
+    call: (server, { name, input, person }: ToolCall, signal) =>
+      speak(server, { total: server.timeouts.read ?? READ_MS, signal, person }, async (client, signal) =>
         toldToModel(await client.callTool({ name, arguments: input, options: { signal } }), maxResult),
       ),
     close: async () => {
@@ -103,6 +103,8 @@ const noFetch = () => Promise.reject(new TypeError('a program is not fetched'))
 interface Times {
   total: number
   signal: AbortSignal
+  /** For whom it is, where it is for somebody. */
+  person?: number
 }
 
 const never = new AbortController().signal

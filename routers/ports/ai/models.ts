@@ -71,6 +71,8 @@ export interface ModelCall {
   inputTokens: number
   /** Run by the service. */
   tools: readonly FunctionTool[]
+  /** How many of them run at the same time; further ones wait. */
+  toolsAtOnce: number
   /** Run by the caller. */
   callerTools: readonly CallerTool[]
   toolChoice?: ToolChoice | undefined

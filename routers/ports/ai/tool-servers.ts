@@ -22,6 +22,8 @@ export interface ToolCall {
   /** As the server calls it. */
   name: string
   input: Record<string, unknown>
+  /** Who asked the model; servers are not told. */
+  person: number
 }
 
 /** Servers of the Model Context Protocol. What they send is bounded; failures are told in our words, without theirs. */

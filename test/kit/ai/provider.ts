@@ -101,8 +101,18 @@ export const inTurn = (...behaviours: Behaviour[]): Behaviour => {
 }
 
 /** Asks for a tool until its result is there, then answers; counts so many tokens for each of both. */
-export const callsTool = (name: string, input: string, answer = 'The tool was of help.', tokens = usage): Behaviour => {
-  const calls = [{ index: 0, id: 'call-1', type: 'function', function: { name, arguments: input } }]
+export const callsTool = (name: string, input: string, answer = 'The tool was of help.', tokens = usage): Behaviour =>
+  callsTools([{ name, input }], answer, tokens)
+
+/** The same for several calls in one round. */
+export const callsTools = (
+  named: readonly { name: string; input: string }[],
+  answer = 'The tools were of help.',
+  tokens = usage,
+): Behaviour => {
+  const calls = named.map(({ name, input }, index) => ({
+    ...{ index, id: `call-${index + 1}`, type: 'function', function: { name, arguments: input } },
+  }))
   return (asked, response) => {
     if (asked.body.messages.some(({ role }) => role === 'tool'))
       return answers(answer, undefined, tokens)(asked, response)

@@ -1,0 +1,59 @@
+import type { JSONValue, LanguageModelV4ToolCall, LanguageModelV4ToolResultPart } from '@ai-sdk/provider'
+import { z } from 'zod'
+import type { ModelCall } from '../../routers/ports/ai/models.ts'
+import { withoutMarksIn } from './meta-blocks.ts'
+import { parsed } from './prompt.ts'
+
+type Call = Pick<LanguageModelV4ToolCall, 'toolCallId' | 'toolName' | 'input'>
+type Result = LanguageModelV4ToolResultPart
+
+/** More than any model has use for. */
+const MAX_CALLS_A_ROUND = 64
+
+/** Runs the tools that a model asked for in one round, so many of them at the same time; the others wait. */
+export async function runTools(
+  calls: readonly Call[],
+  { tools, toolsAtOnce }: Pick<ModelCall, 'tools' | 'toolsAtOnce'>,
+  signal: AbortSignal,
+): Promise<Result[]> {
+  const results: Result[] = []
+  const waiting = calls.entries()
+  const work = async () => {
+    for (const [at, call] of waiting) {
+      if (signal.aborted) return
+      results[at] = resultOf(call, at < MAX_CALLS_A_ROUND ? await outputOf(call, tools, signal) : tooMany)
+    }
+  }
+  await unlessEnded(Promise.all(Array.from({ length: toolsAtOnce }, work)), signal)
+  return results
+}
+
+const resultOf = ({ toolCallId, toolName }: Call, output: Result['output']): Result => ({
+  ...{ type: 'tool-result', toolCallId, toolName, output },
+})
+
+const failure = (value: string): Result['output'] => ({ type: 'error-text', value })
+
+const tooMany = failure(`More than ${MAX_CALLS_A_ROUND} tools were called at once.`)
+
+async function outputOf({ toolName, input }: Call, tools: ModelCall['tools'], signal: AbortSignal) {
+  const tool = tools.find(({ name }) => name === toolName)
+  if (!tool) return failure('There is no such tool.')
+  try {
+    const given = tool.input.safeParse(parsed(input))
+    if (!given.success) return failure(z.prettifyError(given.error))
+    return { type: 'json' as const, value: jsonOf(await tool.run(given.data, signal)) }
+  } catch {
+    return failure('The tool failed.')
+  }
+}
+
+/** What a tool returned, which may quote anybody. */
+const jsonOf = (result: unknown) => withoutMarksIn(JSON.parse(JSON.stringify(result ?? null))) as JSONValue
+
+/** Rejects when the signal aborts, even if the tool ignores its signal. */
+const unlessEnded = <T>(work: Promise<T>, signal: AbortSignal): Promise<T> =>
+  new Promise((resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+    work.then(resolve, reject)
+  })
