@@ -37,6 +37,7 @@ export function periodicTasksOf({ env, database: { pool, sql }, host }: TaskPart
     { name: 'availability', period: env.AI_STATUS_CHECK_EVERY, run: () => host.models.watch() },
     { name: 'expired files', period: HOUR_MS, run: () => host.files.deleteExpired() },
     { name: 'lost texts', period: HOUR_MS, run: () => host.files.planLostTexts() },
+    { name: 'old disclosures', period: HOUR_MS, run: () => host.rooms.deleteOldDisclosures() },
     { name: 'usage records', period: HOUR_MS, run: () => host.usage.rollUp() },
   ]
 }

@@ -37,6 +37,8 @@ export function settingsOf(env: Env, appKey: string): Settings {
     rooms: {
       perPerson: env.ROOMS_PER_PERSON,
       members: env.ROOM_MAX_MEMBERS,
+      disclosures: env.ROOM_DISCLOSURES,
+      disclosureMonths: env.RETENTION_DISCLOSURES_MONTHS,
       invitations: env.ROOM_MAX_INVITATIONS,
       invitationLifetime: env.ROOM_INVITATION_LIFETIME,
     },

@@ -33,11 +33,29 @@ export const findAnswerPlace = statement<AnswerPlace>(
     where m.room_id = $1::int and m.user_id = $2::int and m.state = 'member'`,
 )
 
-/** Values: room, asker, provider, model, parts as JSON, lease in milliseconds. */
-export const beginDisclosure = statement<{ id: number }>(
+/**
+ * Values: room, asker, provider, model, parts as JSON, lease in milliseconds, and how many a room keeps. The oldest of more
+ * are dropped, in a room that is locked.
+ */
+export const beginDisclosure = statement<{ id: number; dropped: number[] }>(
   'begin-disclosure',
-  `insert into room_disclosures (room_id, user_id, provider, model, parts, state, lease_until)
-   values ($1, $2, $3, $4, $5::jsonb, 'answering', now() + $6::int * interval '1 ms') returning id`,
+  `with begun as (
+    insert into room_disclosures (room_id, user_id, provider, model, parts, state, lease_until)
+    values ($1, $2, $3, $4, $5::jsonb, 'answering', now() + $6::int * interval '1 ms') returning id
+  ), dropped as (
+    delete from room_disclosures where id in (
+      select id from room_disclosures where room_id = $1 order by id desc offset $7::int - 1) and state <> 'answering'
+    returning id
+  )
+  select id, array(select id from dropped) as dropped from begun`,
+)
+
+/** Values: months, how many at most. Deletes the oldest that began earlier. */
+export const deleteOldDisclosures = unboundedStatement<{ id: number; room: number }>(
+  `delete from room_disclosures where id in (
+      select id from (select id, created_at, state from room_disclosures order by id limit $2) d
+       where created_at < now() - $1::int * interval '1 month' and state <> 'answering')
+   returning id, room_id as room`,
 )
 
 /** Values: its id, state, error and the id of the answer. Nothing where it has ended before. */

@@ -69,6 +69,10 @@ export interface RoomQuotas {
   perPerson: number
   /** How many members a room may have, the AI user included. */
   members: number
+  /** How many records of what was disclosed to models a room keeps. */
+  disclosures: number
+  /** For how many months it keeps them; as long as itself where absent. */
+  disclosureMonths: number | undefined
   /** How many invitations to a room may wait for an answer. */
   invitations: number
   /** In milliseconds. */

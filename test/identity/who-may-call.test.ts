@@ -148,7 +148,7 @@ const table: { open: string; by?: Ability; to: string }[] = [
     to: 'users.find users.search users.show changeLog.restored realtime.replicas deprecations.callers',
   },
   { open: 'the host', to: 'announcements.list announcements.publish extApps.overview extApps.show' },
-  { open: 'the host', to: 'rooms.endLostAnswers' },
+  { open: 'the host', to: 'rooms.endLostAnswers rooms.deleteOldDisclosures' },
   { open: 'the host', to: 'attachments.readText attachments.giveUpText files.verify files.rotate files.stats' },
   { open: 'the host', to: 'files.expired files.deleteExpired files.planLostTexts' },
   { open: 'the host', to: 'tokens.createFor tokens.listFor tokens.revokeFor' },

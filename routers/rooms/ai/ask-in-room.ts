@@ -46,9 +46,11 @@ async function disclose(ctx: Asking, asked: RoomQuestion, { key, call }: Disclos
     const room = Number(asked.id)
     const writer = await lockForWriter(ctx, em, room)
     assertKeyInUse(ctx, asked.keyEpoch, writer)
-    const values = [room, ctx.caller.person.id, call.provider, asked.model, parts, ANSWER_LEASE_MS]
+    const { disclosures: most } = ctx.services.settings.rooms
+    const values = [room, ctx.caller.person.id, call.provider, asked.model, parts, ANSWER_LEASE_MS, most]
     const [begun] = await runNamed(em, beginDisclosure, values)
-    const { id } = begun as { id: number }
+    const { id, dropped } = begun as { id: number; dropped: number[] }
+    for (const old of dropped) changes.add([`room:${room}`], 'deleted', 'room-disclosures', old)
     changes.add([`room:${room}`], 'created', 'room-disclosures', id)
     return { id, room, member: writer.member }
   })

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import {
+  deleteOldDisclosures,
   endDisclosure,
   endLostDisclosures,
   findDisclosure,
@@ -62,3 +63,19 @@ export const endLostAnswers = (ctx: Context) =>
     for (const { id, room } of ended) changes.add([`room:${room}`], 'updated', 'room-disclosures', id)
     return { ended: ended.length }
   })
+
+/** As many as are deleted in one transaction. */
+const BATCH = 500
+
+/** Deletes what is older than the settings say. Several replicas may do so at once. */
+export async function deleteOld(ctx: Context): Promise<{ deleted: number }> {
+  const months = ctx.services.settings.rooms.disclosureMonths
+  let deleted = 0
+  for (let last = BATCH; months !== undefined && last === BATCH; deleted += last)
+    last = await changing(ctx, async (em, changes) => {
+      const gone = await runNamed(em, deleteOldDisclosures, [months, BATCH])
+      for (const { id, room } of gone) changes.add([`room:${room}`], 'deleted', 'room-disclosures', id)
+      return gone.length
+    })
+  return { deleted }
+}

@@ -3,7 +3,14 @@ import { about, host, router, userWith } from '../../core/trpc.ts'
 import { rowAction } from '../../verbs/action.ts'
 import { rooms } from '../rooms.ts'
 import { askInRoom } from './ask-in-room.ts'
-import { cancelAnswer, disclosureChoice, disclosuresInput, disclosuresOf, endLostAnswers } from './disclosures.ts'
+import {
+  cancelAnswer,
+  deleteOld,
+  disclosureChoice,
+  disclosuresInput,
+  disclosuresOf,
+  endLostAnswers,
+} from './disclosures.ts'
 import { roomQuestion } from './question.ts'
 
 /** Models in rooms: they are given what a member discloses, and their answers are encrypted for the room. */
@@ -27,4 +34,6 @@ export const roomAiRouter = router({
     .query(({ ctx, input }) => disclosuresOf(ctx, input)),
 
   endLostAnswers: host.mutation(({ ctx }) => endLostAnswers(ctx)),
+
+  deleteOldDisclosures: host.mutation(({ ctx }) => deleteOld(ctx)),
 })

@@ -35,6 +35,16 @@ export const roomsShape = {
     'How many bytes of files a person may keep; each file counts as 4,096 at least',
   ),
   ATTACHMENT_QUOTA_FILES: count(10_000, 1, 1_000_000).describe('How many files a person may keep'),
+  ROOM_DISCLOSURES: count(1000, 10, 100_000).describe(
+    'How many records of what was disclosed to models a room keeps; the oldest of more are deleted',
+  ),
+  RETENTION_DISCLOSURES_MONTHS: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(1200)
+    .optional()
+    .describe('After how many months such records are deleted; with their room when absent'),
   RETENTION_FILES_MONTHS: z.coerce
     .number()
     .int()

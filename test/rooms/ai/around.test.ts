@@ -7,7 +7,11 @@ import { ask, disclosures, ended, KEY, opened, type RoomAiApp, roomWithAi, start
 let app: RoomAiApp
 
 beforeAll(async () => {
-  app = await startRoomAi({ AI_MENTION_HANDLE: '@helper' })
+  app = await startRoomAi({
+    AI_MENTION_HANDLE: '@helper',
+    ROOM_DISCLOSURES: '10',
+    RETENTION_DISCLOSURES_MONTHS: '1',
+  })
 })
 afterAll(() => app[Symbol.asyncDispose]())
 
@@ -68,6 +72,36 @@ test('the channel of the room is told when an answer begins and ends, also where
   const error = 'The service is not available. Try again later.'
   await expect.poll(told).toEqual([...first, status({ isGenerating: true }), status({ isGenerating: false, error })])
   expect((await disclosures(admin, id))[0]).toMatchObject({ state: 'lost', answer: null })
+})
+
+test('a room keeps so many records of what was disclosed, for so long, and without who was erased', async () => {
+  app.provider.behave = answers('Good day.')
+  const { id, admin, editor, changes } = await roomWithAi(app, ['editor'])
+  await app.svc.rows(
+    `insert into room_disclosures (room_id, user_id, provider, model, parts, state, created_at)
+     select $1, $2, 'p', 'm', '[]', 'completed', now() - case when n < 8 then interval '40 days' else interval '20 days' end from generate_series(1, 12) n`,
+    [id, editor.id],
+  )
+  const before = (await disclosures(admin, id)).map((disclosure) => disclosure.id)
+  const { position } = await changes(admin)
+  const deleted = async () =>
+    (await changes(admin, position)).changes.flatMap(({ kind, subject }) =>
+      kind === 'room-disclosures.deleted' ? [subject] : [],
+    )
+
+  await ask(admin, id, 'Hello')
+  await ended(admin, id)
+  expect(await disclosures(admin, id)).toHaveLength(10)
+  const oldest = before.toReversed()
+  expect((await deleted()).sort()).toEqual(oldest.slice(0, 3).sort())
+
+  expect(await app.svc.host.rooms.deleteOldDisclosures()).toEqual({ deleted: 4 })
+  expect(await app.svc.host.rooms.deleteOldDisclosures()).toEqual({ deleted: 0 })
+  expect((await disclosures(admin, id)).slice(1).map((disclosure) => disclosure.id)).toEqual(before.slice(0, 5))
+  expect((await deleted()).sort()).toEqual(oldest.slice(0, 7).sort())
+
+  await app.svc.host.admin.removeUser({ user: { id: editor.id } })
+  expect((await disclosures(admin, id)).map(({ user }) => user)).toEqual([`${admin.id}`, ...Array(5).fill(null)])
 })
 
 test('limits hold for a room, and usage is summed up by room', async () => {
