@@ -8,6 +8,8 @@ export interface Viewer {
   usage: string
   locale: string
   defaultLocale: string
+  /** The word for the service. */
+  brand: string
 }
 
 const types = {
@@ -15,6 +17,7 @@ const types = {
   usage: 'text',
   locale: 'text',
   defaultLocale: 'text',
+  brand: 'text',
   ids: 'int[]',
   parent: 'int',
   limit: 'int',

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import type { AppToConnect } from '../../entities/apps/ext-app.sql.ts'
 import { listOwnLinks, type OwnLink } from '../../entities/apps/ext-app-link.sql.ts'
-import { Problem } from '../core/problems.ts'
 import { about, router, sessionUser } from '../core/trpc.ts'
 import { claim, MAX_REQUEST } from './connect-request.ts'
 import { logoPath } from './logo-path.ts'
+import { backUrl, redirectTo } from './redirects.ts'
 
 const visited = z.strictObject({
   connectRequest: z.string().min(1).max(MAX_REQUEST),
@@ -32,13 +32,12 @@ export const consentPageRouter = router({
       const { redirectUrls, ...app } = await claim(ctx, input.connectRequest)
       const redirectUrl = redirectTo(redirectUrls, input.redirectUrl)
       const { id, name, description, url, publicKey, abilities, needsKeys, linkDays } = app
-      const back = (status: string) => withStatus(redirectUrl, `${ctx.services.settings.brand}-connect-status`, status)
       return {
         ...{ id, name, description, url, publicKey, abilities, needsKeys, linkDays, redirectUrl },
         logo: logoPath(ctx, app),
         username: ctx.caller.person.username,
-        acceptedUrl: back('success'),
-        declinedUrl: back('declined'),
+        acceptedUrl: backUrl(ctx, redirectUrl, 'success'),
+        declinedUrl: backUrl(ctx, redirectUrl, 'declined'),
       }
     }),
 
@@ -46,12 +45,3 @@ export const consentPageRouter = router({
     .meta(about("List the caller's links with all apps."))
     .query(({ ctx }): Promise<OwnLink[]> => ctx.services.sql(listOwnLinks, [ctx.caller.person.id, null])),
 })
-
-/** One that is registered, letter by letter; nobody is ever sent elsewhere. */
-function redirectTo([first = '', ...others]: readonly string[], wanted = first): string {
-  if (wanted !== first && !others.includes(wanted)) throw new Problem('connect_request_invalid')
-  return wanted
-}
-
-const withStatus = (url: string, name: string, status: string) =>
-  `${url}${url.includes('?') ? '&' : '?'}${name}=${status}`

@@ -77,8 +77,7 @@ async function answer(em: EntityManager, { hash, expiresAt }: OpenedRequest, use
 
 async function endEarlier(em: EntityManager, { appId, extAppUserId }: OpenedRequest, userId: number): Promise<void> {
   const [link] = await runNamed(em, lockLink, [Number(appId), extAppUserId])
-  if (link && link.userId !== userId && !link.expired)
-    throw new Problem('conflict', { detail: 'This user of the app is linked to another account.' })
+  if (link && link.userId !== userId && !link.expired) throw new Problem('linked_elsewhere')
   if (link) await em.execute('delete from access_tokens where id = ?', [link.tokenId])
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { acceptedUrl, declinedUrl } from '../../entities/apps/ext-app.sql.ts'
+import { backWith } from '../../entities/apps/ext-app.sql.ts'
 import { appAbilities, ExtApp } from '../../entities/apps/ext-app.ts'
 import { everyRowForAdminsAlone } from '../../entities/sql/scope.ts'
 import { attribute, resource, sortedTimestamps } from '../resource/declare.ts'
@@ -53,10 +53,10 @@ export const extApps = resource({
       { write: true },
     ),
     redirectOnConnectionAccepted: attribute(z.string().describe('Where the browser goes once the person has agreed.'), {
-      sql: acceptedUrl,
+      sql: backWith('success'),
     }),
     redirectOnConnectionDeclined: attribute(z.string().describe('Where it goes when they decline.'), {
-      sql: declinedUrl,
+      sql: backWith('declined'),
     }),
     logoUrl: attribute(safeAddress.nullable().describe('Where its picture is.'), { write: true, default: null }),
     logoProxyUrl: attribute(

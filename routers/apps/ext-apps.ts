@@ -21,11 +21,19 @@ import { claim, type Deciding, MAX_REQUEST } from './connect-request.ts'
 import { consent, establish } from './establish.ts'
 import { extApps } from './ext-app.ts'
 import { logoPath } from './logo-path.ts'
+import { backUrl, redirectTo } from './redirects.ts'
 
 /** What a person is told, who has no business with the row itself. */
 const recordOf = (ctx: Context, app: AppToConnect): ExtAppRecord => {
   const logo = logoPath(ctx, app)
-  return { ...app, ...(logo !== null && { logoProxyUrl: ctx.services.settings.baseUrl + logo }), relations: {} }
+  const url = redirectTo(app.redirectUrls)
+  return {
+    ...app,
+    redirectOnConnectionAccepted: backUrl(ctx, url, 'success'),
+    redirectOnConnectionDeclined: backUrl(ctx, url, 'declined'),
+    ...(logo !== null && { logoProxyUrl: ctx.services.settings.baseUrl + logo }),
+    relations: {},
+  }
 }
 
 export const extAppsRouter = router({

@@ -29,6 +29,7 @@ const errorKinds = {
   external_apps_off: ['FORBIDDEN', 'External apps are disabled.'],
   ai_in_rooms_off: ['FORBIDDEN', 'Programs may not ask models in rooms.'],
   connect_request_invalid: ['BAD_REQUEST', 'The connect request is invalid or has expired.'],
+  linked_elsewhere: ['CONFLICT', 'This user of the app is linked to another account.'],
   token_creation_off: [
     'FORBIDDEN',
     'Token creation by users is disabled. Please contact your administrator for API access.',

@@ -5,7 +5,8 @@ import { isAdministrator } from '../core/trpc.ts'
 /** What the statements may know of a caller. */
 export function viewerOf({ callerContext: { current }, usage, locale, services: { settings } }: Context): Viewer {
   const viewer = current.type === 'user' ? current.person.id : 0
-  return { viewer, usage, locale, defaultLocale: settings.defaultLocale }
+  const { defaultLocale, brand } = settings
+  return { viewer, usage, locale, defaultLocale, brand }
 }
 
 /** Whether the caller sees every row. An administrator who calls by a token that cannot write sees what others see. */

@@ -102,7 +102,8 @@ describe('an external app and a person', () => {
       { appId: a.id, version: '1', extAppUserId: 'learner' },
       { publicKey: a.publicKey, expiresAt: new Date(Date.now() + 60_000) },
     )
-    expect(await agree(bob.browser, other, NARROW)).toMatchObject({ status: 409 })
+    const taken = { status: 409, body: { errors: [{ code: 'linked_elsewhere' }] } }
+    expect(await agree(bob.browser, other, NARROW)).toMatchObject(taken)
     expect(await agree(ada.browser, await b.connectRequest('learner'), NARROW)).toMatchObject({ status: 200 })
     const own = await ada.browser.send('GET', `${EXT_APPS}/${a.id}/actions/link`)
     expect(own.body['meta']).toMatchObject({ links: [{ appName: a.name, withKeys: false }] })
@@ -111,16 +112,49 @@ describe('an external app and a person', () => {
     expect((await bob.browser.send('GET', `${EXT_APPS}/${a.id}`)).status).toBe(404)
   })
 
-  test('an administrator’s token in the hand of an app administers nothing', async () => {
-    const { person, app } = await linked({ abilities: ['read', 'write'] })
+  test('an administrator’s token in the hand of an app administers nothing, and sees what others see', async () => {
+    const { person, app, token } = await linked({ abilities: ['read', 'write'] })
     await svc.host.admin.setRole({ user: { id: person.id }, role: 'admin' })
-    const { apiToken } = await app.secrets('learner')
+    const made = { name: `Made ${app.id}`, url: 'https://a.example', redirectUrls: ['https://a.example'] }
+    const ask = async (method: string, path: string, by: string, data?: object) => {
+      const headers = data && { 'content-type': 'application/vnd.api+json' }
+      const answer = await svc.send(method, path, { token: by, ...(headers && { headers, body: { data } }) })
+      return [answer.status, errorOf(await answer.json().catch(() => ({})))]
+    }
+    const asked: [string, string, object | undefined, (number | string)[], number][] = [
+      ['GET', `${EXT_APPS}/${app.id}`, undefined, [404, 'not_found'], 200],
+      [
+        'POST',
+        EXT_APPS,
+        { type: 'ext-apps', attributes: { ...made, publicKey: appPublicKey } },
+        [403, 'admin_only'],
+        201,
+      ],
+      [
+        'PATCH',
+        `${EXT_APPS}/${app.id}`,
+        { type: 'ext-apps', id: app.id, attributes: { description: 'Ours' } },
+        [403, 'admin_only'],
+        200,
+      ],
+      ['POST', `${EXT_APPS}/${app.id}/actions/rotate-credential`, undefined, [403, 'admin_only'], 200],
+      ['DELETE', `${EXT_APPS}/${app.id}`, undefined, [403, 'admin_only'], 204],
+    ]
 
-    const body = { data: { type: 'users', id: `${person.id}`, attributes: { role: 'user' } } }
-    const changed = await svc.send('PATCH', `/api/svc/v1/users/${person.id}`, { token: apiToken, body })
-    expect(changed.status).toBeGreaterThanOrEqual(400)
-    const removed = await svc.send('DELETE', `${EXT_APPS}/${app.id}`, { token: apiToken })
-    expect([removed.status, errorOf(await removed.json())]).toEqual([403, 'admin_only'])
+    for (const [method, path, data, refusal] of asked)
+      expect([method, path, ...(await ask(method, path, token, data))]).toEqual([method, path, ...refusal])
+    const { token: own } = await svc.host.tokens.createFor({
+      user: { id: person.id },
+      name: 'own',
+      abilities: ['write', 'read'],
+    })
+    for (const [method, path, data, , status] of asked)
+      expect([method, path, ...(await ask(method, path, own, data))], 'by their own').toEqual([
+        method,
+        path,
+        status,
+        undefined,
+      ])
   })
 })
 

@@ -60,3 +60,21 @@ test('while apps are switched off, neither their credentials nor the tokens that
   }
   expect((await off.send('GET', '/api/svc/v1/users/me', { token })).status).toBe(200)
 })
+
+test('where the service has another word for itself, documents and pages send browsers back with it', async () => {
+  await using acme = await startApp({ ...APPS_ON, BRAND: 'acme' })
+  const app = await addApp(acme, { needsKeys: false })
+  const { browser } = await signIn(acme)
+  const asked = { appId: app.id, version: '1', extAppUserId: 'learner' }
+  const made = { publicKey: app.publicKey, expiresAt: new Date(Date.now() + 60_000) }
+  const request = acme.services.connectRequests.write(asked, made)
+  const back = (status: string) => `https://portal.example/back?acme-connect-status=${status}`
+  const redirects = { redirectOnConnectionAccepted: back('success'), redirectOnConnectionDeclined: back('declined') }
+
+  const shown = await browser.send('GET', `/api/acme/v1/ext-apps/${request}`)
+  const page = await browser.send('GET', `/connect/${request}`)
+
+  expect(app).toMatchObject(redirects)
+  expect(shown.body['data']).toMatchObject({ attributes: redirects })
+  for (const url of [back('success'), back('declined')]) expect(page.text).toContain(`"${url}"`)
+})

@@ -1,9 +1,11 @@
 import type { Page } from 'playwright-core'
 import sharp from 'sharp'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { APPS_ON, addApp, agree, EXT_APPS, openSealed } from '../kit/apps/ext-app.ts'
-import { addAccount, signIn as signInBy } from '../kit/browser.ts'
+import { addAccount, PASSWORD, signIn as signInBy } from '../kit/browser.ts'
+import { later } from '../kit/clock.ts'
+import { publicKeyOf } from '../kit/identity/public-key.ts'
 import { page, startSite } from '../kit/net/site.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible, openPage } from '../kit/web/chromium.ts'
@@ -176,6 +178,56 @@ describeWith('chromium')('the page of consent', () => {
     await svc.host.extApps.delete({ id: app.id })
     expect(await shown(late), 'of an app that is gone').toEqual(refused)
     expect(await linksOf(app.id)).toEqual([])
+  })
+
+  test('a request that has expired says so in the language of the person, before and after it is shown, and links nothing', async () => {
+    await using person = await openProfile(svc, 'frances', { locale: 'de-DE' })
+    const { page } = person
+    const app = await appFor(page, NARROW)
+    const request = await app.connectRequest('learner 8')
+    await page.goto(`/connect/${request}`)
+    await ready(page)
+
+    later(16 * 60_000)
+    try {
+      await page.click('#connect button')
+      const outcome = page.locator('#connect .outcome.wrong')
+      await outcome.waitFor()
+      expect(await outcome.textContent()).toContain('Diese Anfrage gilt nicht mehr.')
+      expect((await page.goto(`/connect/${request}`))?.status()).toBe(400)
+      expect(await page.textContent('h1')).toBe('Diese Anfrage gilt nicht mehr')
+      await page.setExtraHTTPHeaders({ 'x-app-locale': 'en_US' })
+      await page.goto(`/connect/${request}`)
+      expect(await page.textContent('h1')).toBe('This request is no longer valid')
+    } finally {
+      vi.useRealTimers()
+    }
+    expect(await linksOf(app.id)).toEqual([])
+    expect(await app.connection('learner 8')).toMatchObject({ connectionType: 'external_app' })
+  })
+
+  test('who is signed out comes back to the page by the longest address that an app can send them to', async () => {
+    const { id } = await addAccount(svc, 'katherine')
+    await svc.rows('update users set public_key = $1 where id = $2', [publicKeyOf('katherine'), id])
+    await using chromium = await openPage(svc.url)
+    const { page } = chromium
+    const long = `https://portal.example${'/'.repeat(2048 - 22)}`
+    const app = await appFor(page, { ...NARROW, redirectUrls: ['https://portal.example/back', long] })
+    const request = await app.connectRequest('я'.repeat(255))
+
+    await page.goto(`/connect/${request}?redirectUrl=${encodeURIComponent(long)}`)
+    expect(new URL(page.url()).pathname).toBe('/login')
+    await page.fill('#account', 'katherine')
+    await page.fill('#password', PASSWORD)
+    await page.click('#login button')
+    await page.waitForURL(/\/connect\//)
+    await ready(page)
+
+    expect(new URL(page.url()).pathname).toBe(`/connect/${request}`)
+    expect(await page.textContent('#back')).toBe(long)
+    await page.click('#connect button')
+    await page.waitForURL(`${long}?svc-connect-status=success`)
+    expect(await linksOf(app.id)).toEqual([{ user: 'я'.repeat(255), keys: false }])
   })
 
   test('a page of another site neither shows this one in a frame nor agrees in its place', async () => {

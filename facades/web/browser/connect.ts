@@ -2,12 +2,13 @@ import { boot, ownerOf } from './boot.ts'
 import { importAppKey, sealTo, unlock } from './crypto.ts'
 import { PageError } from './errors.ts'
 import { element, entered, onSubmit } from './form.ts'
-import { go } from './go.ts'
+import { arrived, go } from './go.ts'
 import { keep } from './keystore.ts'
 import { api, ask } from './server.ts'
 import { refusePaste } from './typed.ts'
 
 refusePaste()
+arrived()
 const { connection, translate } = await boot()
 const form = element<HTMLFormElement>('connect')
 const keys = element<HTMLFieldSetElement>('keys')

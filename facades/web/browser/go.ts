@@ -10,9 +10,22 @@ export function go(path: string): Promise<never> {
 export const signInAgain = () =>
   go(`/login?ended=1&redirectUri=${encodeURIComponent(location.pathname + location.search)}`)
 
-/** The `redirectUri` of this page's address, if it leads to a page of this service. */
+const KEPT = 'way on'
+
+/** Keeps in this tab where the sign-in leads to: an address of a page of consent can be longer than the server carries along. */
+export function keepWayOn(): void {
+  const search = new URLSearchParams(location.search)
+  const wish = search.get('redirectUri')
+  if (wish !== null) sessionStorage.setItem(KEPT, wish)
+  else if (!search.has('error')) arrived()
+}
+
+/** Forgets it. */
+export const arrived = () => sessionStorage.removeItem(KEPT)
+
+/** The `redirectUri` of this page's address, or the one that was kept, if it leads to a page of this service. */
 export function wayOn(): string | undefined {
-  const wish = new URLSearchParams(location.search).get('redirectUri')
+  const wish = new URLSearchParams(location.search).get('redirectUri') ?? sessionStorage.getItem(KEPT)
   if (!wish?.startsWith('/') || !URL.canParse(wish, location.origin)) return undefined
   const { origin, pathname, search } = new URL(wish, location.origin)
   return origin === location.origin ? pathname + search : undefined

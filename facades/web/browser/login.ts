@@ -1,7 +1,7 @@
 import { boot } from './boot.ts'
 import { PageError, ServerError } from './errors.ts'
 import { entered, onSubmit } from './form.ts'
-import { go, wayOn } from './go.ts'
+import { go, keepWayOn, wayOn } from './go.ts'
 import { ask } from './server.ts'
 
 /** The text for each error status of a sign-in; 403 means that the page was opened at another address. */
@@ -21,6 +21,7 @@ function compareAddress(): void {
 }
 
 compareAddress()
+keepWayOn()
 const { translate } = await boot()
 
 onSubmit(translate, 'login', async () => {

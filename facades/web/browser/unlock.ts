@@ -3,7 +3,7 @@ import { recover, type Sealed, unlock } from './crypto.ts'
 import { confirmed } from './dialog.ts'
 import { PageError, ServerError } from './errors.ts'
 import { entered, onSubmit } from './form.ts'
-import { go, wayOn } from './go.ts'
+import { arrived, go, wayOn } from './go.ts'
 import { find, keep } from './keystore.ts'
 import { hideSecret, showSecret } from './secret.ts'
 import { api, ask } from './server.ts'
@@ -12,6 +12,7 @@ import { refusePaste } from './typed.ts'
 refusePaste()
 const { connection, translate } = await boot()
 const next = wayOn()
+arrived()
 // Skips the question for the passkey if the keys are still unlocked, or where the next page asks for it itself.
 if (next !== undefined && (next.startsWith('/connect/') || (await find(ownerOf(connection))))) await go(next)
 

@@ -1,7 +1,7 @@
 /** Only read, never asked. */
 const here = 'http://here.invalid'
 
-/** The way to a page of consent is that long; what a browser keeps during a sign-in elsewhere may be twice as long. */
+/** During a sign-in elsewhere it is kept in a cookie, which has no more than 4096. Our pages keep longer ways themselves. */
 const MAX_CHARACTERS = 2048
 
 /** An address to go on to, as long as it is one of ours; nothing that a browser could take for somebody else's. */
