@@ -31,6 +31,8 @@ export const findConversation = statement<ConversationRow>(
 export interface LockedConversation {
   id: number
   messageCount: number
+  /** Of its system prompt. */
+  promptBytes: number
 }
 
 /**
@@ -39,7 +41,8 @@ export interface LockedConversation {
  */
 export const lockConversation = statement<LockedConversation>(
   'lock-conversation',
-  `select c.id, c.message_count as "messageCount" from users u join conversations c on c.user_id = u.id
+  `select c.id, c.message_count as "messageCount", octet_length(coalesce(c.system_prompt, '')) as "promptBytes"
+    from users u join conversations c on c.user_id = u.id
     where c.slug = $1 and u.id = $2 for no key update`,
 )
 

@@ -67,7 +67,9 @@ export async function messagesOf({ api, room }: RoomRequest): Promise<Message[]>
   const first = await read(1)
   const more = Math.min(PAGES, Math.ceil(first.total / PAGE)) - 1
   const others = await Promise.all(Array.from({ length: Math.max(0, more) }, (_, n) => read(n + 2)))
-  return [first, ...others].flatMap(({ items }) => items).reverse()
+  // Where somebody writes meanwhile, a page begins with what the one before it ended with.
+  const messages = new Map([first, ...others].flatMap(({ items }) => items.map((item) => [item.id, item])))
+  return [...messages.values()].reverse()
 }
 
 /** A message by its number; one that was deleted is not there. */

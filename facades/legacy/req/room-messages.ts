@@ -1,9 +1,10 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
+import { Problem } from '../../../routers/core/problems.ts'
 import { type FacadeOptions, routeTo } from '../../http/procedures.ts'
 import { bodyIn } from './errors.ts'
 import { type InRoom, membersOf, messageIn, ownIn, type RoomRequest, roomOf } from './find.ts'
-import { olderMessage } from './room-shapes.ts'
+import { filesOf, type Message, olderMessage } from './room-shapes.ts'
 import { attachmentIds, messageContent, sealedText, whole } from './shapes.ts'
 
 type OneMessage = { Params: InRoom['Params'] & { number: string } }
@@ -41,7 +42,9 @@ export function roomMessages(app: FastifyInstance, options: FacadeOptions): void
   app.post<InRoom>('/req/room/updateMessage/:slug', routeTo('roomMessages.update', options), async (request, reply) => {
     const at = await roomOf(request, reply, contextOf)
     const { content, message_id: number } = bodyIn(changedMessage, request)
-    const { id } = await messageIn(at, number)
+    const message = await messageIn(at, number)
+    assertNoNewFiles(message, content.attachments ?? [])
+    const { id } = message
     await at.api.roomMessages.update({ id, content: sealedText(content), keyEpoch })
     return { success: true, messageData: await shown(at, number), response: 'Message updated successfully' }
   })
@@ -52,6 +55,15 @@ export function roomMessages(app: FastifyInstance, options: FacadeOptions): void
     await at.api.rooms.markRead({ id: at.room.id, upTo: id })
     return { success: true }
   })
+}
+
+/** The files of a message that was sent stay as they are. */
+function assertNoNewFiles(message: Message, uuids: readonly string[]): void {
+  const own = filesOf(message).map(({ uuid }) => uuid)
+  const issues = uuids.flatMap((uuid, at) =>
+    own.includes(uuid) ? [] : [{ path: ['attachments', at], message: 'cannot be added to a message that was sent' }],
+  )
+  if (issues.length > 0) throw new Problem('invalid', { issues })
 }
 
 /** A message as its reader sees it. */

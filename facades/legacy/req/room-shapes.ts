@@ -57,6 +57,8 @@ function olderMember(member: Member) {
 
 const avatarOf = (user: string | undefined) => (user === undefined ? null : pictureAddress(user))
 
+export const filesOf = ({ relations }: Message) => (relations?.['attachments'] ?? []) as File[]
+
 /** A message with its author and files; whether the reader has read it. */
 export function olderMessage(message: Message, reader: Member | undefined) {
   const author = message.relations?.['member'] as Member
@@ -69,7 +71,7 @@ export function olderMessage(message: Message, reader: Member | undefined) {
     read_status: author.id === reader?.id || Number(message.id) <= Number(reader?.readUpTo ?? 0),
     author: { username, name, isRemoved: !isMember(author), avatar_url: avatarOf(userIn(author)) },
     model: message.model,
-    content: olderContent(message.content, 'group', (message.relations?.['attachments'] ?? []) as File[]),
+    content: olderContent(message.content, 'group', filesOf(message)),
     metadata: { tools: null, params: null, ...message.metadata },
     created_at: olderTime(message.createdAt),
     updated_at: olderTime(message.updatedAt),

@@ -54,9 +54,9 @@ export async function changeConversation(
   { slug, name, systemPrompt }: z.output<typeof conversationChange>,
 ): Promise<ConversationRow> {
   await changing(ctx, async (em, changes) => {
-    const { id } = await lockOwn(ctx, em, slug)
+    const { id, promptBytes } = await lockOwn(ctx, em, slug)
     if (name === undefined && systemPrompt === undefined) return
-    await assertWithinQuota(ctx, em, { bytes: sizeOf(systemPrompt) })
+    if (systemPrompt !== undefined) await assertWithinQuota(ctx, em, { bytes: sizeOf(systemPrompt) - promptBytes })
     await runNamed(em, updateConversation, [id, name, systemPrompt !== undefined, systemPrompt])
     noteConversation(ctx, { em, changes }, 'updated', slug)
   })
@@ -75,4 +75,4 @@ export async function removeConversation(ctx: Context, slug: string): Promise<{ 
   return { slug }
 }
 
-const sizeOf = (text: string | null | undefined) => Buffer.byteLength(text ?? '')
+const sizeOf = (text: string | null) => Buffer.byteLength(text ?? '')

@@ -16,7 +16,13 @@ import { runNamed } from '../../core/run-named.ts'
 import { viewerOf } from '../../verbs/viewer.ts'
 import { assertWithinQuota, type Changing, full, lockOwn, noteConversation } from './conversation.ts'
 import { dropFilesOf, linkFiles, settleFiles } from './files.ts'
-import { assertMessageFits, bytesOf, type MessageChange, type NewMessage } from './message-input.ts'
+import {
+  assertAnswerHasModel,
+  assertMessageFits,
+  bytesOf,
+  type MessageChange,
+  type NewMessage,
+} from './message-input.ts'
 import { partsOf } from './number.ts'
 
 /** Gives a message the next number of its conversation or thread, and keeps it. */
@@ -56,6 +62,7 @@ export async function changeMessage(
     const attachments = given.attachments ?? files.map(String)
     const after = { ...before, ...definedIn(given), attachments }
     assertMessageFits(ctx, after)
+    assertAnswerHasModel(after)
     await assertWithinQuota(ctx, em, { bytes: bytesOf(after) - bytesOf(before) })
     const { id, role, model, content, metadata, isComplete } = after
     const values = [id, role, model, content, textOf(metadata), isComplete, bytesOf(after)]

@@ -37,12 +37,12 @@ export async function lockOwn(ctx: Context, em: EntityManager, slug: string): Pr
   return locked
 }
 
-/** Throws where the caller, who is locked, would have more than they may. */
+/** Throws where the caller, who is locked, would have more than they may. Whoever has too much may still have less. */
 export async function assertWithinQuota(ctx: Context, em: EntityManager, more: { bytes: number; conversations?: 1 }) {
   const { perPerson, bytesPerPerson } = ctx.services.settings.conversations
   const [kept] = await runNamed(em, measureConversations, [viewerOf(ctx).viewer])
   const { count = 0, bytes = 0 } = kept ?? {}
-  if (count + (more.conversations ?? 0) > perPerson) throw full(`A person has at most ${perPerson} conversations.`)
+  if (more.conversations && count >= perPerson) throw full(`A person has at most ${perPerson} conversations.`)
   if (more.bytes > 0 && bytes + more.bytes > bytesPerPerson)
     throw full(`The conversations of a person take at most ${bytesPerPerson} bytes.`)
 }

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { MessageMetadata } from '../../../entities/rooms/conversation-message.sql.ts'
 import { conversationRoles } from '../../../entities/rooms/conversation-message.ts'
 import type { Context } from '../../core/context.ts'
+import { Problem } from '../../core/problems.ts'
 import { resourceId } from '../../resource/ids.ts'
 import { assertFewAttachments } from '../attachments/link.ts'
 import { assertContentFits, content, noContent } from '../message-content.ts'
@@ -28,6 +29,12 @@ const parts = {
   attachments: z.array(resourceId).max(100).describe('Files that the caller has uploaded for it.'),
 }
 
+const NO_MODEL = 'is needed for an answer'
+
+function hasModel({ role, model }: { role: string; model: string | null }): boolean {
+  return role === 'user' || model !== null
+}
+
 export const newMessage = z
   .strictObject({
     slug,
@@ -39,10 +46,7 @@ export const newMessage = z
     isComplete: parts.isComplete.default(true),
     attachments: parts.attachments.default([]),
   })
-  .refine(({ role, model }) => role === 'user' || model !== null, {
-    path: ['model'],
-    error: 'is needed for an answer',
-  })
+  .refine(hasModel, { path: ['model'], error: NO_MODEL })
 
 export type NewMessage = z.output<typeof newMessage>
 
@@ -56,6 +60,11 @@ export const messageChoice = z.strictObject({ slug, number: messageNumber })
 interface MessageParts {
   content: string | null
   attachments: readonly string[]
+}
+
+/** Refuses a change after which nobody could tell which model has answered. */
+export function assertAnswerHasModel(message: { role: string; model: string | null }): void {
+  if (!hasModel(message)) throw new Problem('invalid', { issues: [{ path: ['model'], message: NO_MODEL }] })
 }
 
 /** Refuses a message that says nothing, or more than the settings allow. */

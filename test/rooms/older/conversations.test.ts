@@ -246,6 +246,13 @@ test('input that is wrong is told by the names that front ends use, and changes 
   expect(await pointers(saying('answer', { isAi: true }))).toEqual([422, '/model'])
   expect(await pointers(saying('big', { metadata: { tools: 'x'.repeat(40_000) } }))).toEqual([422, '/metadata'])
   expect((await send(saying('x'.repeat(400_000)))).status).toBe(413)
+  const another = await begin()
+  const said = await say(another, saying('question'))
+  const forged = { ...saying('question', { isAi: true }), message_id: said.message_id }
+  expect(await ada.send('POST', `/req/conv/updateMessage/${another}`, { body: forged })).toMatchObject({
+    status: 422,
+    body: { errors: [{ source: { pointer: '/model' } }] },
+  })
   const long = { body: { conv_name: 'x'.repeat(256) } }
   expect(await ada.send('POST', '/req/conv/createChat', long)).toMatchObject({
     status: 422,
@@ -276,6 +283,23 @@ test('nobody writes more than the limits allow', async () => {
   for (let n = (left.body['data'] as []).length; n < 40; n++) await begin(bob)
   const refused = await bob.send('POST', '/req/conv/createChat', { body: {} })
   expect(refused).toMatchObject({ status: 422, body: { message: 'A person has at most 40 conversations.' } })
+})
+
+test('who has more than they may have can still have less', async () => {
+  const { browser: gus, id } = await signIn(svc, 'gus')
+  const prompt = (length: number) => ({ system_prompt: JSON.stringify({ iv: 'x'.repeat(length) }) })
+  const slug = await begin(gus, prompt(2000))
+  const change = async (body: object) => (await gus.send('POST', `/req/conv/updateInfo/${slug}`, { body })).status
+  await svc.rows(`update conversations set bytes = 600000 where user_id = $1`, [id])
+  await svc.rows(
+    `insert into conversations (user_id, slug, name) select $1, 'other ' || n, 'n' from generate_series(1, 45) n`,
+    [id],
+  )
+
+  expect([await change(prompt(3000)), await change(prompt(1000)), await change({ conv_name: 'Less' })]).toEqual([
+    422, 200, 200,
+  ])
+  expect((await gus.send('POST', '/req/conv/createChat', { body: {} })).status).toBe(422)
 })
 
 /** What somebody sees of their conversations, by the names that the change log has. */

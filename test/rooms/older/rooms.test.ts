@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { messagesOf } from '../../../facades/legacy/req/find.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
 import { openBrowser, signIn, type TestBrowser } from '../../kit/browser.ts'
 import { PNG } from '../../kit/rooms/attachments.ts'
@@ -114,7 +115,13 @@ test('a room lives from its creation to the last who leaves by the older routes 
   expect(await done(cyd, 'GET', one)).toMatchObject({ read_status: false, content: { text: text('hello') } })
   await done(cyd, 'POST', `/req/room/readstat/${slug}`, { message_id: '1.000' })
   expect(await done(cyd, 'GET', one)).toMatchObject({ read_status: true })
-  await done(ada, 'POST', `/req/room/updateMessage/${slug}`, { content: { text: text('better') }, message_id: '1.000' })
+  const edit = `/req/room/updateMessage/${slug}`
+  const better = (attachments: string[]) => ({ content: { text: text('better'), attachments }, message_id: '1.000' })
+  const another = await uploadTo(svc, ada, `/req/room/attachment/upload/${slug}`)
+  expect(await errorOf(ada, 'POST', edit, better([file, another]))).toEqual([422, '/content/attachments/1'])
+  expect(await done(ada, 'POST', edit, better([file]))).toMatchObject({
+    messageData: { content: { attachments: [{ fileData: { uuid: file } }] } },
+  })
 
   const room = await done(cyd, 'GET', `/req/room/${slug}`)
   expect(room).toMatchObject({
@@ -231,6 +238,15 @@ test('invitations are stored all or not at all, and what is wrong is told by the
     success: true,
     users: [{ name: 'The bob', username: 'bob', publicKey: expect.any(String) }],
   })
+})
+
+test('a message is told once, also where somebody writes while its room is read', async () => {
+  const related = async ({ page: { number } }: { page: { number: number } }) => ({
+    items: (number === 1 ? ['3', '2'] : ['2', '1']).map((id) => ({ id })),
+    total: 201,
+  })
+  const found = await messagesOf({ api: { rooms: { related } }, room: { id: '1' }, viewer: '1' } as never)
+  expect(found.map(({ id }) => id)).toEqual(['1', '2', '3'])
 })
 
 test('the picture of a room is set by a form', async () => {
