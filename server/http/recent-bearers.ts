@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
+import { atMost } from '../../routers/core/cache-size.ts'
 import type { Authenticate } from './authenticate.ts'
 import type { Authenticated, Authenticator } from './credentials.ts'
 
@@ -10,7 +11,7 @@ const MAX_AGE_MS = 5000
 
 /** Authenticates by token without asking for each again. For requests alone that grant nothing by themselves. */
 export function rememberBearers({ authenticateBearer }: Authenticator): Authenticate {
-  const recent = new LRUCache<string, Promise<Authenticated>>({ max: MAX_TOKENS, ttl: MAX_AGE_MS })
+  const recent = new LRUCache<string, Promise<Authenticated>>({ ...atMost(MAX_TOKENS), ttl: MAX_AGE_MS })
   return ({ headers: { authorization } }) => {
     const key = createHash('sha256')
       .update(authorization ?? '')

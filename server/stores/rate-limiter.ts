@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis'
 import { LRUCache } from 'lru-cache'
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
+import { atMost } from '../../routers/core/cache-size.ts'
 import type { RateLimiter } from '../../routers/ports/rate-limiter.ts'
 
 interface Window {
@@ -10,8 +11,7 @@ interface Window {
 
 /** Counts in this process, for at most `maxKeys` keys: the one not used for longest goes first. */
 export function limiterInProcess(maxKeys = 200_000): RateLimiter {
-  // A size of one each, rather than `max`, which would take the room for all of them at once.
-  const windows = new LRUCache<string, Window>({ maxSize: maxKeys, sizeCalculation: () => 1 })
+  const windows = new LRUCache<string, Window>(atMost(maxKeys))
   const nameOf = (key: string, limit: number, seconds: number) => `${limit} ${seconds} ${key}`
   const lasting = (name: string) => {
     const window = windows.get(name)

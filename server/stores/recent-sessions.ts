@@ -1,5 +1,6 @@
 import type { SessionStore } from '@fastify/session'
 import { LRUCache } from 'lru-cache'
+import { atMost } from '../../routers/core/cache-size.ts'
 
 type Found = Parameters<Parameters<SessionStore['get']>[1]>[1]
 
@@ -13,7 +14,7 @@ const MAX_AGE_MS = 5000
  * alone that grant nothing by themselves, and that change no session.
  */
 export function recentSessions(store: SessionStore): SessionStore {
-  const recent = new LRUCache<string, Promise<Found>>({ max: MAX_SESSIONS, ttl: MAX_AGE_MS })
+  const recent = new LRUCache<string, Promise<Found>>({ ...atMost(MAX_SESSIONS), ttl: MAX_AGE_MS })
   const find = (id: string) =>
     new Promise<Found>((done, fail) => store.get(id, (error, found) => (error ? fail(error) : done(found))))
   const remember = (id: string) => {

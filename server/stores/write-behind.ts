@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import { atMost } from '../../routers/core/cache-size.ts'
 import type { Log } from '../../routers/ports/log.ts'
 
 /** Collects items and writes them behind the answers: one write at a time takes all that came during the last. */
@@ -47,7 +48,7 @@ async function writeApart<Item>(items: Item[], write: BatchOptions<Item>['write'
 
 /** Whether this was the last try of an item. */
 function countTries<Item extends number | object>(): (item: Item) => boolean {
-  const tries = new LRUCache<Item, number>({ max: 10_000 })
+  const tries = new LRUCache<Item, number>(atMost(10_000))
   return (item) => {
     const tried = (tries.get(item) ?? 0) + 1
     tries.set(item, tried)

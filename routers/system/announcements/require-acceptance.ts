@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Sql } from '../../../entities/sql/statement.ts'
 import { findUnacceptedAnnouncement, listForcedAnnouncements } from '../../../entities/system/announcement.sql.ts'
+import { atMost } from '../../core/cache-size.ts'
 import type { Hooks, Listener } from '../../core/hooks.ts'
 import { Problem } from '../../core/problems.ts'
 
@@ -14,7 +15,7 @@ const MAX_PEOPLE = 50_000
  */
 export function requireAcceptance(): Listener<Hooks['user-acting']> {
   const forced = recentlyForced()
-  const accepted = new LRUCache<number, string>({ max: MAX_PEOPLE })
+  const accepted = new LRUCache<number, string>(atMost(MAX_PEOPLE))
   return async ({ userId, sql }) => {
     const all = await forced(sql)
     if (all === '' || accepted.get(userId) === all) return

@@ -3,6 +3,7 @@ import { type CounterRow, findCounters, openCounters } from '../../../entities/a
 import { type ActiveLimit, listActiveLimits } from '../../../entities/ai/usage-limit.sql.ts'
 import type { Sql } from '../../../entities/sql/statement.ts'
 import { type Claim as LimitClaim, LimitIndex } from '../../../routers/ai/limit-claims.ts'
+import { atMost } from '../../../routers/core/cache-size.ts'
 import type { HoldRequest } from '../../../routers/ports/ai/usage-ledger.ts'
 
 export type Claim = LimitClaim<ActiveLimit>
@@ -15,7 +16,7 @@ const MAX_COUNTERS = 20_000
  */
 export class LimitBook {
   readonly #sql: Sql
-  readonly #counters = new LRUCache<string, CounterRow>({ max: MAX_COUNTERS })
+  readonly #counters = new LRUCache<string, CounterRow>(atMost(MAX_COUNTERS))
   #limits = new LimitIndex<ActiveLimit>([])
   #version: number | undefined
 
