@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { expect, test, vi } from 'vitest'
+import { afterAll, expect, test, vi } from 'vitest'
 import { failures, recordsOf, startWith, streaming } from '../kit/ai/asked-provider.ts'
 import { eventsIn, textOf } from '../kit/ai/event-stream.ts'
 import {
@@ -22,8 +22,12 @@ import { freePort } from '../kit/free-port.ts'
 
 const timeouts = { connect: '1s', firstByte: '700ms', total: '5s' }
 
+/** One for all tests but those in which it is left alone. */
+const app = await startWith(stalls, { timeouts, circuit: { failures: 1000 } })
+afterAll(() => app[Symbol.asyncDispose]())
+
 test.for(failures)('a provider that %s is a 500 that says nothing of it', async ([, behave]) => {
-  await using app = await startWith(behave, { timeouts })
+  await app.answerBy(behave)
 
   const response = await app.ask()
 
@@ -38,11 +42,11 @@ test.for(failures)('a provider that %s is a 500 that says nothing of it', async 
   expect(app.svc.log.join('')).not.toContain(canary)
   expect(app.svc.log.join('')).toContain(response.headers.get('x-request-id'))
   // Who hears nothing until the time is up has had the question worked on.
-  expect(await recordsOf(app.svc)).toEqual([{ outcome: 'failed', input: behave === stalls ? 2 : 0, output: 0 }])
+  expect(await app.takeRecords()).toEqual([{ outcome: 'failed', input: behave === stalls ? 2 : 0, output: 0 }])
 })
 
 test.for(failures)('a provider that %s is a plain 500 where a stream was asked for', async ([, behave]) => {
-  await using app = await startWith(behave, { timeouts })
+  await app.answerBy(behave)
 
   const response = await app.ask(streaming)
 
@@ -50,7 +54,7 @@ test.for(failures)('a provider that %s is a plain 500 where a stream was asked f
   expect(response.headers.get('content-type')).toMatch(/^application\/json/)
   expect(await response.json()).toMatchObject({ success: false, code: 'provider_failed' })
   expect(app.svc.log.join('')).not.toContain(canary)
-  expect(await recordsOf(app.svc)).toMatchObject([{ outcome: 'failed', output: 0 }])
+  expect(await app.takeRecords()).toMatchObject([{ outcome: 'failed', output: 0 }])
 })
 
 test('a provider that is not there is a 500, and the service goes on', async () => {
@@ -69,7 +73,7 @@ test('a provider that is not there is a 500, and the service goes on', async () 
 test.for(['reset', 'end', 'error'] as const)(
   'a provider that breaks off its stream (%s) ends ours with an error',
   async (how) => {
-    await using app = await startWith(breaksOff(how))
+    await app.answerBy(breaksOff(how))
 
     const response = await app.ask(streaming)
 
@@ -85,7 +89,7 @@ test.for(['reset', 'end', 'error'] as const)(
     })
     expect(text + app.svc.log.join('')).not.toContain(canary)
     expect(app.upstream.asked).toHaveLength(1)
-    const [record, ...more] = await recordsOf(app.svc)
+    const [record, ...more] = await app.takeRecords()
     expect(more).toEqual([])
     expect(record?.outcome).toBe('failed')
     expect(record?.output).toBeGreaterThan(0)
@@ -97,7 +101,7 @@ test('a provider that falls silent within its stream ends ours with an error', a
     beginStream(response)
     response.write(chunk({ delta: { content: 'Half an ' } }))
   }
-  await using app = await startWith(behave, { timeouts })
+  await app.answerBy(behave)
 
   const events = eventsIn(await (await app.ask(streaming)).text())
 
@@ -112,7 +116,7 @@ test('a provider that says too little for too long is cut off by the time limit 
   expect(events.at(0)?.event).toBe('delta')
   expect(events.at(-1)?.event).toBe('error')
   await vi.waitFor(() => expect(app.upstream.asked[0]?.abortedAt).toBeDefined())
-  expect(await recordsOf(app.svc)).toMatchObject([{ outcome: 'failed' }])
+  expect(await app.takeRecords()).toMatchObject([{ outcome: 'failed' }])
 })
 
 test('a provider that counts what cannot be is still recorded, and so is everybody else', async () => {
@@ -121,12 +125,12 @@ test('a provider that counts what cannot be is still recorded, and so is everybo
     choices: [{ message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }],
     usage: impossible,
   }
-  await using app = await startWith(inTurn(replies(JSON.stringify(body)), answers('Hi')))
+  await app.answerBy(inTurn(replies(JSON.stringify(body)), answers('Hi')))
 
   expect((await app.ask()).status).toBe(200)
   expect((await app.ask()).status).toBe(200)
 
-  const records = await recordsOf(app.svc)
+  const records = await app.takeRecords()
   expect(records.map(({ outcome }) => outcome)).toEqual(['completed', 'completed'])
   expect(records[1]).toMatchObject({ input: 7, output: 3 })
 })
@@ -136,35 +140,35 @@ test.for<[string, Behaviour]>([
   ['too many requests', refuses(429)],
   ['a closed connection', (_, response) => void response.destroy()],
 ])('another try follows %s', async ([, fault]) => {
-  await using app = await startWith(inTurn(fault, answers('Now.')))
+  await app.answerBy(inTurn(fault, answers('Now.')))
 
   const response = await app.ask()
 
   expect(response.status).toBe(200)
   expect(await response.json()).toEqual({ success: true, content: { text: 'Now.' } })
   expect(app.upstream.asked).toHaveLength(2)
-  expect(await recordsOf(app.svc)).toMatchObject([{ outcome: 'completed', input: 7, output: 3 }])
+  expect(await app.takeRecords()).toMatchObject([{ outcome: 'completed', input: 7, output: 3 }])
 })
 
 test('another try follows before the first byte of a stream', async () => {
-  await using app = await startWith(inTurn(refuses(503), refuses(503), answers('Now.')))
+  await app.answerBy(inTurn(refuses(503), refuses(503), answers('Now.')))
 
   const events = eventsIn(await (await app.ask(streaming)).text())
 
   expect(textOf(events)).toBe('Now.')
   expect(app.upstream.asked).toHaveLength(3)
-  expect(await recordsOf(app.svc)).toHaveLength(1)
+  expect(await app.takeRecords()).toHaveLength(1)
 })
 
 test('another try is the last after two', async () => {
-  await using app = await startWith(refuses(503), { circuit: { failures: 100 } })
+  await app.answerBy(refuses(503))
 
   expect((await app.ask()).status).toBe(500)
   expect(app.upstream.asked).toHaveLength(3)
 })
 
 test('another try does not follow a refusal for good', async () => {
-  await using app = await startWith(refuses(400))
+  await app.answerBy(refuses(400))
 
   await app.ask()
 
@@ -172,7 +176,7 @@ test('another try does not follow a refusal for good', async () => {
 })
 
 test('another try does not follow once something was delivered', async () => {
-  await using app = await startWith(breaksOff('reset'))
+  await app.answerBy(breaksOff('reset'))
 
   await (await app.ask(streaming)).text()
 
@@ -196,7 +200,7 @@ test('a provider that keeps failing is left alone for a while, and asked again a
 
   expect(await (await app.ask()).json()).toEqual({ success: true, content: { text: 'Back again.' } })
   expect((await app.ask()).status).toBe(200)
-  expect(await recordsOf(app.svc)).toHaveLength(5)
+  expect(await app.takeRecords()).toHaveLength(5)
 })
 
 test('a provider that keeps failing is not blamed for questions it refuses', async () => {

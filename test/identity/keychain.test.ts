@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { readEnv } from '../../server/config/env.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { firstKeys, openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
@@ -12,12 +12,20 @@ interface Listed {
   data: { id: string; attributes: { userId: number; key: string; keyType: string; value: string } }[]
 }
 
-/** A browser of somebody who has made their keys. */
-async function withKeys(svc: TestApp, username = 'ada') {
+const svc = await startApp()
+const small = await startApp({ KEYCHAIN_MAX_ENTRIES: '20', KEYCHAIN_MAX_BYTES: '65536' })
+afterAll(() => Promise.all([svc, small].map((one) => one[Symbol.asyncDispose]())))
+
+let people = 0
+const newName = () => `person${++people}`
+
+/** A browser of somebody new who has made their keys. */
+async function withKeys(svc: TestApp) {
+  const username = newName()
   const { browser, id } = await signIn(svc, username, { keys: false })
   const { status } = await browser.send('POST', '/handshake', { body: firstKeys(username) })
   expect(status).toBe(200)
-  return { browser, id }
+  return { browser, id, username }
 }
 
 const keysOf = async (browser: TestBrowser) => {
@@ -28,9 +36,8 @@ const keysOf = async (browser: TestBrowser) => {
 const update = (browser: TestBrowser, body: unknown) => browser.send('POST', `${base}/actions/batch-update`, { body })
 
 test('a keychain is seen by its person only', async () => {
-  await using svc = await startApp()
-  const ada = await withKeys(svc, 'ada')
-  const bob = await withKeys(svc, 'bob')
+  const ada = await withKeys(svc)
+  const bob = await withKeys(svc)
   const { body } = await ada.browser.send('GET', base)
   const [first] = (body as unknown as Listed).data
 
@@ -42,8 +49,7 @@ test('a keychain is seen by its person only', async () => {
 })
 
 test('a keychain is seen by no administrator either', async () => {
-  await using svc = await startApp()
-  await withKeys(svc, 'ada')
+  await withKeys(svc)
   const root = await svc.user({ username: 'root', role: 'admin', abilities: ['read', 'write', 'keychain'] })
 
   const answer = await svc.send('GET', base, { token: root.token })
@@ -52,8 +58,7 @@ test('a keychain is seen by no administrator either', async () => {
 })
 
 test('a keychain takes entries, replaces those there are and gives the whole back', async () => {
-  await using svc = await startApp()
-  const { browser } = await withKeys(svc)
+  const { browser, username } = await withKeys(svc)
 
   const { status, body } = await update(browser, {
     publicKey: publicKeyOf('another'),
@@ -66,13 +71,12 @@ test('a keychain takes entries, replaces those there are and gives the whole bac
   const written = (body as unknown as Listed).data.map(({ attributes }) => [attributes.key, attributes.value])
   expect(Object.fromEntries(written)).toMatchObject({ lab: value('lab'), aiConvKey: value('new') })
   expect(written).toHaveLength(4)
-  expect(await svc.rows('select public_key from users where username = $1', ['ada'])).toEqual([
+  expect(await svc.rows('select public_key from users where username = $1', [username])).toEqual([
     { public_key: publicKeyOf('another') },
   ])
 })
 
 test('a keychain is emptied before it is filled, and entries are removed by key and type', async () => {
-  await using svc = await startApp()
   const { browser } = await withKeys(svc)
 
   await update(browser, { clean: '1', set: [entry('a'), entry('b'), entry('a', 'room_ai')] })
@@ -82,7 +86,6 @@ test('a keychain is emptied before it is filled, and entries are removed by key 
 })
 
 test('a keychain takes a JSON:API document as well', async () => {
-  await using svc = await startApp()
   const { browser } = await withKeys(svc)
   const document = { data: { type: 'user-keychain-values', attributes: { set: [entry('lab')] } } }
 
@@ -108,7 +111,6 @@ test.for([
 
   ['a member that is not known', { newPublicKey: 'YQ==' }],
 ] as const)('a keychain refuses %s, and changes nothing', async ([, wrong]) => {
-  await using svc = await startApp()
   const { browser } = await withKeys(svc)
   const before = await keysOf(browser)
 
@@ -120,7 +122,6 @@ test.for([
 })
 
 test('a keychain is changed by a token only where the token may', async () => {
-  await using svc = await startApp()
   const user = await svc.user({ abilities: ['read', 'write'] })
   const able = await svc.user({ abilities: ['keychain'] })
   const path = `${base}/actions/batch-update`
@@ -131,7 +132,6 @@ test('a keychain is changed by a token only where the token may', async () => {
 })
 
 test('a keychain survives two browsers at once', async () => {
-  await using svc = await startApp()
   const { browser } = await withKeys(svc)
   const rounds = Array.from({ length: 12 }, (_, index) =>
     update(browser.copy(), { clean: true, set: [entry(`key-${index}`)] }),
@@ -144,9 +144,8 @@ test('a keychain survives two browsers at once', async () => {
 })
 
 test('the validator is the sealed public key, with the clear one beside it', async () => {
-  await using svc = await startApp()
-  const { browser } = await withKeys(svc)
-  const keys = firstKeys('ada')
+  const { browser, username } = await withKeys(svc)
+  const keys = firstKeys(username)
 
   const { status, body } = await browser.send('GET', `${base}/actions/validator`)
 
@@ -158,7 +157,6 @@ test('the validator is the sealed public key, with the clear one beside it', asy
 })
 
 test('the validator is not there for somebody without keys, nor for a guest', async () => {
-  await using svc = await startApp()
   const { browser } = await signIn(svc)
 
   expect((await browser.send('GET', `${base}/actions/validator`)).status).toBe(404)
@@ -166,7 +164,6 @@ test('the validator is not there for somebody without keys, nor for a guest', as
 })
 
 test('a batch with more than 2,000 elements in both lists together is refused before any of them is judged', async () => {
-  await using svc = await startApp()
   const { browser } = await withKeys(svc)
   const slots = Array.from({ length: 1001 }, (_, index) => slot(entry(`k${index}`)))
 
@@ -180,17 +177,15 @@ test('a batch with more than 2,000 elements in both lists together is refused be
   expect((await update(browser, { set: [entry('k0')], remove: slots.slice(1) })).status).toBe(200)
 })
 
-const small = { KEYCHAIN_MAX_ENTRIES: '20', KEYCHAIN_MAX_BYTES: '65536' }
 const many = (count: number, prefix = 'k') => Array.from({ length: count }, (_, index) => entry(`${prefix}${index}`))
 const large = (count: number) => many(count).map((one) => ({ ...one, value: value('v'.repeat(11_000)) }))
 
 test('the quota of a keychain refuses one entry too many by naming the limit, changes nothing, and leaves room to replace and remove', async () => {
-  await using svc = await startApp(small)
-  const { browser } = await withKeys(svc)
-  const other = await withKeys(svc, 'bob')
+  const { browser } = await withKeys(small)
+  const other = await withKeys(small)
   expect((await update(browser, { set: many(17) })).status).toBe(200)
   const before = await keysOf(browser)
-  const keyBefore = await svc.rows('select public_key, updated_at from users order by id')
+  const keyBefore = await small.rows('select public_key, updated_at from users order by id')
 
   const refused = await update(browser, {
     publicKey: publicKeyOf('third'),
@@ -203,7 +198,7 @@ test('the quota of a keychain refuses one entry too many by naming the limit, ch
     errors: [{ detail: 'set would give the keychain more than 20 entries.', source: { pointer: '/set' } }],
   })
   expect(await keysOf(browser)).toEqual(before)
-  expect(await svc.rows('select public_key, updated_at from users order by id')).toEqual(keyBefore)
+  expect(await small.rows('select public_key, updated_at from users order by id')).toEqual(keyBefore)
   expect((await update(browser, { set: [entry('k1', 'room_key', 'another')] })).status).toBe(200)
   expect((await update(browser, { remove: [entry('k0')].map(slot), set: [entry('new')] })).status).toBe(200)
   expect((await update(browser, { clean: true, set: many(20) })).status).toBe(200)
@@ -211,8 +206,7 @@ test('the quota of a keychain refuses one entry too many by naming the limit, ch
 })
 
 test('the quota of a keychain refuses more bytes than it allows', async () => {
-  await using svc = await startApp(small)
-  const { browser } = await withKeys(svc)
+  const { browser } = await withKeys(small)
 
   const refused = await update(browser, { set: large(5) })
 
@@ -223,8 +217,7 @@ test('the quota of a keychain refuses more bytes than it allows', async () => {
 })
 
 test('the quota of a keychain holds when many browsers add to it at once', async () => {
-  await using svc = await startApp(small)
-  const { browser } = await withKeys(svc)
+  const { browser } = await withKeys(small)
 
   const answers = await Promise.all(
     Array.from({ length: 10 }, (_, index) => update(browser.copy(), { set: many(5, `${index}-`) })),
@@ -236,8 +229,7 @@ test('the quota of a keychain holds when many browsers add to it at once', async
 })
 
 test('the quota of a keychain holds for the first keys, too, of which then none are kept', async () => {
-  await using svc = await startApp(small)
-  const { browser } = await signIn(svc, 'ada', { known: false })
+  const { browser } = await signIn(small, 'ada', { known: false })
   const keys = firstKeys()
   const keychain = [...keys.keychain, ...large(5)]
 
@@ -247,14 +239,13 @@ test('the quota of a keychain holds for the first keys, too, of which then none 
     422,
     'A keychain has at most 65536 bytes of keys and values.',
   ])
-  expect(await svc.rows('select 1 from users where id <> 1')).toEqual([])
+  expect(await small.rows(`select 1 from users where username = 'ada'`)).toEqual([])
   expect((await browser.send('POST', '/handshake', { body: keys })).status).toBe(200)
 })
 
 test('the quota of a keychain lets who is above it already change and remove what they have, but not add', async () => {
-  await using svc = await startApp(small)
-  const { browser, id } = await withKeys(svc)
-  await fill(svc, id, 40)
+  const { browser, id } = await withKeys(small)
+  await fill(small, id, 40)
 
   expect((await update(browser, { set: [entry('full-1', 'room_key', 'x')] })).status).toBe(200)
   expect((await update(browser, { set: [entry('new')] })).status).toBe(422)
@@ -271,7 +262,6 @@ test.for([
 })
 
 test('a keychain of thousands comes whole, in the list and after a change', async () => {
-  await using svc = await startApp()
   const { browser, id } = await withKeys(svc)
   await fill(svc, id, 4990)
 

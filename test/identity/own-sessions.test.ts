@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterEach, expect, test, vi } from 'vitest'
-import type { TestApp } from '../kit/app.ts'
-import { firstKeys, openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
+import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { addAccount, firstKeys, openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
 import { later } from '../kit/clock.ts'
 import {
   ask,
   CHROME,
-  come,
+  come as comeAs,
   end,
   endOthers,
   FIREFOX,
@@ -15,7 +15,6 @@ import {
   type Listed,
   list,
   standings,
-  start,
 } from '../kit/identity/own-sessions.ts'
 import { guest, user } from '../kit/identity/sessions.ts'
 
@@ -23,8 +22,28 @@ const moment = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 
 afterEach(() => void vi.useRealTimers())
 
+/** One for all tests but those that look at all there is, at the time, or at other settings. */
+const shared = await startApp()
+afterAll(() => shared[Symbol.asyncDispose]())
+
+let account: string
+let accounts = 0
+beforeEach(async () => {
+  account = `ada-${++accounts}`
+  await addAccount(shared, account)
+})
+
+/** A service of a test's own, to which the same person has access. */
+async function start(settings: Record<string, string> = {}) {
+  const svc = await startApp(settings)
+  await addAccount(svc, account)
+  return svc
+}
+
+const come = (svc: TestApp, userAgent = FIREFOX) => comeAs(svc, userAgent, account)
+
 test('the sessions of a person are listed by when and with what they are used, and by nothing that opens them', async () => {
-  await using svc = await start()
+  const svc = shared
   const there = await come(svc, CHROME)
   const here = await come(svc, FIREFOX)
 
@@ -58,7 +77,7 @@ test('the sessions of a person are listed by when and with what they are used, a
 })
 
 test('the sessions of a person are over as soon as one of the others ends them', async () => {
-  await using svc = await start()
+  const svc = shared
   const [here, there, elsewhere] = [await come(svc), await come(svc, CHROME), await come(svc)]
   const which = await handleOf(there)
 
@@ -71,7 +90,7 @@ test('the sessions of a person are over as soon as one of the others ends them',
 })
 
 test('the sessions of a person are over all but one when that one ends the others, which goes on under another id', async () => {
-  await using svc = await start()
+  const svc = shared
   const [here, there, elsewhere] = [await come(svc), await come(svc), await come(svc)]
   const before = here.copy()
   const beganAt = (await list(here)).find(({ isCurrent }) => isCurrent)?.beganAt
@@ -87,7 +106,7 @@ test('the sessions of a person are over all but one when that one ends the other
 })
 
 test('the sessions of a person are signed out of when they end themselves', async () => {
-  await using svc = await start()
+  const svc = shared
   const [here, there] = [await come(svc), await come(svc)]
 
   const { status, body, headers } = await end(here, await handleOf(here))
@@ -99,7 +118,7 @@ test('the sessions of a person are signed out of when they end themselves', asyn
 })
 
 test('the sessions of a person are one while somebody registers, signs in again and makes new keys in one browser', async () => {
-  await using svc = await start()
+  const svc = shared
   const { browser } = await signIn(svc, 'newcomer', { known: false })
   const seen: string[] = []
 
@@ -123,9 +142,9 @@ test('the sessions of a person are one while somebody registers, signs in again 
 test.for([
   ['signed out', (_: TestApp, there: TestBrowser) => there.send('POST', '/logout')],
   ['signed out everywhere', (_: TestApp, there: TestBrowser) => there.send('POST', '/req/profile/logout-everywhere')],
-  ['got another role', (svc: TestApp) => svc.host.admin.setRole({ user: { username: 'ada' }, role: 'admin' })],
+  ['got another role', (svc: TestApp) => svc.host.admin.setRole({ user: { username: account }, role: 'admin' })],
 ] as const)('the sessions of a person are not listed once somebody has %s', async ([, leave]) => {
-  await using svc = await start()
+  const svc = shared
   const there = await come(svc, CHROME)
 
   await leave(svc, there)
@@ -173,7 +192,7 @@ test('the sessions of a person are listed with the last used first', async () =>
 })
 
 test('the sessions of a person are all listed when they begin at the same moment', async () => {
-  await using svc = await start()
+  const svc = shared
   const browsers = await Promise.all(Array.from({ length: 8 }, () => come(svc)))
 
   const listed = await list(browsers[0]!)
@@ -186,7 +205,7 @@ test('the sessions of a person leave nothing in the database when the person is 
   await come(svc)
   await come(svc, CHROME)
 
-  const { report } = await svc.host.admin.removeUser({ user: { username: 'ada' } })
+  const { report } = await svc.host.admin.removeUser({ user: { username: account } })
 
   expect(report['sessions']).toEqual({ deleted: 2, kept: 0 })
   expect(await svc.rows('select * from sessions')).toEqual([])
@@ -206,7 +225,7 @@ test('the sessions of a person of somebody who is registering are over when that
 })
 
 test('the sessions of others are neither seen nor ended', async () => {
-  await using svc = await start()
+  const svc = shared
   const ada = await come(svc)
   const { browser: bob } = await signIn(svc, 'bob')
   const hers = await handleOf(ada)
@@ -220,8 +239,8 @@ test('the sessions of others are neither seen nor ended', async () => {
 })
 
 test('the sessions of others and the own ones are nothing for guests, tokens, people who are registering, and pages of others', async () => {
-  await using svc = await start()
-  const { browser, token } = await signIn(svc, 'bob')
+  const svc = shared
+  const { browser, token } = await signIn(svc, 'bea')
   const { browser: newcomer } = await signIn(svc, 'carol', { known: false })
   const body = { handle: await handleOf(browser) }
   const requests = [
@@ -246,7 +265,7 @@ test.for([
   ['a list', ['x']],
   ['a long text', 'x'.repeat(65)],
 ])('the sessions of others are not ended by %s', async ([, which]) => {
-  await using svc = await start()
+  const svc = shared
 
   const { status, body } = await end(await come(svc), which)
 
@@ -256,7 +275,7 @@ test.for([
 test.for([['the id itself'], ['a wildcard'], ['nothing']])(
   'the sessions of others are not found by %s',
   async ([what]) => {
-    await using svc = await start()
+    const svc = shared
     const [here, there] = [await come(svc), await come(svc)]
     const given = { 'the id itself': there.session?.split('.', 1)[0], 'a wildcard': '%', nothing: '' }[what!]
 

@@ -3,9 +3,9 @@ import { inject } from 'vitest'
 import { TEMPLATE } from './global-setup.ts'
 import { rowsOf } from './postgres-client.ts'
 
-/** A database of one test's own, migrated and otherwise empty. */
+/** A database of one test's own, migrated and otherwise empty. Its files are copied, which takes half of what writing them to the log takes. */
 export async function cloneDatabase() {
-  return databaseFrom(`template ${TEMPLATE}`)
+  return databaseFrom(`template ${TEMPLATE} strategy file_copy`)
 }
 
 /** A database without a schema. */

@@ -11,10 +11,23 @@ export async function startWith(behave: Behaviour, provider: object = {}, settin
   const svc = resources.use(await startApp({ AI_CONFIG: config.file, ...settings }))
   const { token } = await svc.user()
   const kept = resources.move()
+  const takeRecords = async () => {
+    const records = await recordsOf(svc)
+    await svc.rows('delete from usage_records')
+    return records
+  }
   return {
     svc,
     token,
     upstream,
+    /** Has the provider answer the next questions so, as if nothing had been asked before. */
+    async answerBy(next: Behaviour) {
+      await takeRecords()
+      upstream.behave = next
+      upstream.asked.length = 0
+    },
+    /** What was recorded since the last time. */
+    takeRecords,
     ask: (headers: Record<string, string> = {}, signal?: AbortSignal) =>
       svc.send('POST', '/api/ai-req', { token, headers, body: question(), ...(signal && { signal }) }),
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
