@@ -1,6 +1,6 @@
 import type { Ability } from '../identity/access-token.ts'
 import type { Role } from '../identity/user.ts'
-import { coalescedStatement, statement } from '../sql/statement.ts'
+import { coalescedStatement, isoTime, statement } from '../sql/statement.ts'
 
 export interface TokenOwner {
   tokenId: number
@@ -28,11 +28,22 @@ export const findTokenOwners = coalescedStatement<TokenOwner>(
   { idsAt: 0 },
 )
 
+export interface CredentialApp {
+  credentialId: number
+  hash: string
+  appId: number
+  name: string
+  createdAt: string
+  updatedAt: string
+}
+
 /** Values: the ids of credentials of apps. Expired ones are not found. */
-export const findCredentialApps = coalescedStatement<{ credentialId: number; hash: string; appId: number }>(
+export const findCredentialApps = coalescedStatement<CredentialApp>(
   'find-credential-apps',
-  `select id as "credentialId", hash, app_id as "appId" from ext_app_credentials
-    where id = any($1::int[]) and (expires_at is null or expires_at > now())`,
+  `select c.id as "credentialId", c.hash, a.id as "appId", a.name, ${isoTime('a.created_at')} as "createdAt",
+          ${isoTime('a.updated_at')} as "updatedAt"
+     from ext_app_credentials c join ext_apps a on a.id = c.app_id
+    where c.id = any($1::int[]) and (c.expires_at is null or c.expires_at > now())`,
   { idsAt: 0 },
 )
 

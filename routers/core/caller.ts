@@ -20,12 +20,18 @@ export interface Newcomer {
   email: string
 }
 
+/** A program by its own credential. It has no account: what it is told of itself is what its registration says. */
+export interface ExternalApp {
+  type: 'external-app'
+  appId: number
+  name: string
+  /** In RFC 3339, as the other. */
+  createdAt: string
+  updatedAt: string
+}
+
 /** Who is calling. The tag is the user type; what is known about the caller hangs off it. */
-export type Caller =
-  | { type: 'guest' }
-  | Newcomer
-  | { type: 'user'; person: Person; token?: Credential }
-  | { type: 'external-app'; appId: number }
+export type Caller = { type: 'guest' } | Newcomer | { type: 'user'; person: Person; token?: Credential } | ExternalApp
 
 export type UserType = Caller['type']
 

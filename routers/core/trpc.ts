@@ -17,6 +17,7 @@ export interface Access {
     | 'anyone, apps included'
     | 'external apps'
     | 'users'
+    | 'users, apps included'
     | 'registering users'
     | 'administrators'
     | 'the host'
@@ -74,6 +75,7 @@ const rules: Record<Access['callers'], (ctx: Context) => void> = {
   },
   'external apps': (ctx) => assertUserType(ctx, ['external-app']),
   users: (ctx) => assertUserType(ctx, ['user']),
+  'users, apps included': (ctx) => assertUserType(ctx, ['user', 'external-app']),
   'registering users': (ctx) => assertUserType(ctx, ['registering', 'user']),
   administrators(ctx) {
     const { current } = ctx.callerContext
@@ -146,6 +148,9 @@ export const anyoneOrApp = allow('anyone, apps included')
 export const user = allow<User>('users')
 /** A user whose token, where one is used, has the ability. */
 export const userWith = (ability: Ability) => allow<User>('users', { ability })
+/** The same, or an external app, by its own credential. */
+export const userOrAppWith = (ability: Ability) =>
+  allow<{ caller: CallerOf<'user' | 'external-app'> }>('users, apps included', { ability })
 /** A user in the browser. */
 export const sessionUser = allow<User & InBrowser>('users', { sessionOnly: true })
 /** Anybody in a browser, signed in or not. */

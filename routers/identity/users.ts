@@ -3,9 +3,10 @@ import { describeUser, findUsers, type ListedUser } from '../../entities/identit
 import { AI_USER_ID, knownUsers, roles, User } from '../../entities/identity/user.ts'
 import { everyRowForAdmins, type SqlPredicate } from '../../entities/sql/scope.ts'
 import { takes } from '../core/body-size.ts'
+import type { ExternalApp } from '../core/caller.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import { about, host, isAdministrator, middleware, router, userWith } from '../core/trpc.ts'
+import { about, host, isAdministrator, middleware, router, userOrAppWith, userWith } from '../core/trpc.ts'
 import { personName } from '../ports/login.ts'
 import { attribute, resource, sortedTimestamps, timestamps } from '../resource/declare.ts'
 import { exposes } from '../resource/exposure.ts'
@@ -92,10 +93,13 @@ const permitted = middleware(({ ctx, input, next }) => {
 export const usersRouter = router({
   ...reads(users),
 
-  me: member(users, 'me', userWith('user'))
-    .meta(about('Read the caller.'))
+  me: member(users, 'me', userOrAppWith('user'))
+    .meta(about('Read the caller. An external app has the id 0, for it has no account.'))
     .input(z.strictObject({ include: z.array(z.never()).max(1).optional() }).prefault({}))
-    .query(({ ctx }): Promise<RecordOf<typeof users>> => getRow(ctx, users, String(ctx.caller.person.id))),
+    .query(async ({ ctx }): Promise<RecordOf<typeof users>> => {
+      const { caller } = ctx
+      return caller.type === 'user' ? getRow(ctx, users, String(caller.person.id)) : appAsUser(caller)
+    }),
 
   changesSince: memberAction(users, 'me', 'changes', userWith('read'))
     .meta(
@@ -166,6 +170,12 @@ export const usersRouter = router({
     const { id, username, name } = await findUser(ctx, input.user)
     return { id, username, name }
   }),
+})
+
+/** As apps know themselves that were made for it. No person has such a username. */
+const appAsUser = ({ name, createdAt, updatedAt }: ExternalApp): RecordOf<typeof users> => ({
+  ...{ id: '0', displayName: name, username: `APP: ${name}`, bio: null, avatar: null, publicKey: null },
+  ...{ createdAt, updatedAt, relations: {} },
 })
 
 async function updateUser(ctx: Context, { avatar: image, ...given }: UserChange) {

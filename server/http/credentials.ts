@@ -46,7 +46,12 @@ export function createAuthenticator(sql: Sql, settings: Settings, log: Log): Aut
     const found = (await sql(findCredentialApps, [[id]])).find(({ credentialId }) => credentialId === id)
     if (!found || !isEqual(hash, found.hash)) throw new Problem('invalid_token')
     credentials.add(id)
-    return { caller: { type: 'external-app', appId: found.appId }, cause: 'bearer-token', usage: 'external' }
+    const { appId, name, createdAt, updatedAt } = found
+    return {
+      caller: { type: 'external-app', appId, name, createdAt, updatedAt },
+      cause: 'bearer-token',
+      usage: 'external',
+    }
   }
 
   return {

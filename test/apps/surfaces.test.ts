@@ -23,7 +23,7 @@ const isResource = (route: string) => route.startsWith('/api/svc/v1/') && !route
 /** What a client can send; others are refused before anything is known of the caller. */
 const methods = ['GET', 'HEAD', 'POST', 'PATCH', 'PUT', 'DELETE']
 
-test('by its credential an app reaches the connections of its users, and nothing else that a guest cannot', async () => {
+test('by its credential an app reaches the connections of its users and who it is, and nothing else that a guest cannot', async () => {
   const app = await addApp(svc)
   const reached: string[] = []
   for (const [method, route] of await allRoutes(svc)) {
@@ -33,7 +33,20 @@ test('by its credential an app reaches the connections of its users, and nothing
     const isOpen = isResource(route) ? false : (await statusOf(method, path)) < 400
     if (status < 400 && !isOpen) reached.push(`${method} ${route}`)
   }
-  expect(reached.toSorted()).toEqual(['GET /api/svc/v1/connections/:id', 'HEAD /api/svc/v1/connections/:id'])
+  const paths = ['/api/svc/v1/connections/:id', '/api/svc/v1/users/me', '/api/user']
+  expect(reached.toSorted()).toEqual(['GET', 'HEAD'].flatMap((method) => paths.map((path) => `${method} ${path}`)))
+})
+
+test('an app is told of itself what stands in its registration, and has no account', async () => {
+  const app = await addApp(svc, { name: 'Learning platform' })
+  const read = async (path: string) => (await svc.send('GET', path, { token: app.credential })).json()
+
+  const known = { username: 'APP: Learning platform', bio: null, avatar: null, createdAt: expect.stringMatching(/Z$/) }
+  expect(await read('/api/svc/v1/users/me')).toMatchObject({
+    data: { type: 'users', id: '0', attributes: { ...known, displayName: 'Learning platform', publicKey: null } },
+  })
+  expect(await read('/api/user')).toMatchObject({ ...known, id: 0, name: 'Learning platform' })
+  expect(await svc.rows('select from users where id = 0 or username like $1', ['APP:%'])).toEqual([])
 })
 
 test('while apps are switched off, neither their credentials nor the tokens that they hold work anywhere', async () => {

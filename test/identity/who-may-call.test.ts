@@ -32,6 +32,7 @@ const [columns = [], ...lines] = `
   signed in, in a browser | signed_out | let in          | let in       | let in        | session_only    | session_only      | wrong_user_type | signed_out
   a user in a browser     | signed_out | wrong_user_type | let in       | let in        | session_only    | session_only      | wrong_user_type | signed_out
   a user                  | signed_out | wrong_user_type | let in       | let in        | let in          | let in            | wrong_user_type | signed_out
+  a user or an app        | signed_out | wrong_user_type | let in       | let in        | let in          | let in            | let in          | signed_out
   an administrator        | signed_out | admin_only      | admin_only   | let in        | admin_only      | let in            | admin_only      | let in
   the host                | host_only  | host_only       | host_only    | host_only     | host_only       | host_only         | host_only       | let in
 `
@@ -64,7 +65,7 @@ const table: { open: string; by?: Ability; to: string }[] = [
   { open: 'a user in a browser', to: 'extApps.establishConnection extApps.links extApps.endLinks' },
   { open: 'a user in a browser', to: 'consentPage.asked consentPage.links appLogos.read' },
   { open: 'a user', by: 'read', to: 'extApps.list extApps.get' },
-  { open: 'a user', by: 'user', to: 'users.me' },
+  { open: 'a user or an app', by: 'user', to: 'users.me' },
   { open: 'a user', by: 'write', to: 'users.update' },
   { open: 'a user', by: 'keychain', to: 'userKeychainValues.batchUpdate' },
   { open: 'a user', by: 'read', to: 'userKeychainValues.list userKeychainValues.get userKeychainValues.related' },
@@ -219,7 +220,10 @@ async function everybody(svc: TestApp) {
       return overHttp(browser.send, name)
     }
   }
-  const app = { caller: { type: 'external-app', appId: 1 }, usage: 'external' } as const
+  const app = {
+    caller: { type: 'external-app', appId: 1, name: 'App', createdAt: '', updatedAt: '' },
+    usage: 'external',
+  } as const
   const callers: Record<Kind, (name: string) => Promise<string>> = {
     guest: (name) => overHttp(openBrowser(svc.url).send, name),
     registering: signedIn('newcomer'),

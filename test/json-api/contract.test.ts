@@ -309,7 +309,7 @@ test('the surface has the addresses that the declared verbs make', () => {
       "PATCH /users/:id - users who write",
       "DELETE /users/:id - administrators who write",
       "POST /users/actions/search - users who read",
-      "GET /users/me - users who user",
+      "GET /users/me - users, apps included who user",
       "GET /users/me/actions/changes - users who read",
     ]
   `)
