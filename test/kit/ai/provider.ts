@@ -75,24 +75,28 @@ export const replies =
 
 /** Streams a piece and then ends: with a closed connection, as if all were said, or with word of an error. */
 export const breaksOff =
-  (how: 'reset' | 'end' | 'error'): Behaviour =>
+  (how: 'reset' | 'end' | 'error', word = canary): Behaviour =>
   async (_, response) => {
     beginStream(response)
     response.write(chunk({ delta: { content: 'Half an ' } }))
     await pause(50)
     if (how === 'reset') return void response.destroy()
-    if (how === 'error') response.write(`data: ${JSON.stringify({ error: { message: canary, code: canary } })}\n\n`)
+    if (how === 'error') response.write(`data: ${JSON.stringify({ error: { message: word, code: word } })}\n\n`)
     response.end()
   }
 
-/** Streams pieces until its reader goes away. */
-export const neverEnds: Behaviour = async (asked, response) => {
-  beginStream(response)
-  while (!asked.abortedAt) {
-    response.write(chunk({ delta: { content: 'more ' } }))
-    await pause(20)
+/** Streams a word again and again until its reader goes away. */
+export const repeats =
+  (word: string): Behaviour =>
+  async (asked, response) => {
+    beginStream(response)
+    while (!asked.abortedAt) {
+      response.write(chunk({ delta: { content: `${word} ` } }))
+      await pause(20)
+    }
   }
-}
+
+export const neverEnds = repeats('more')
 
 /** Behaves in one way after the other; the last stays. */
 export const inTurn = (...behaviours: Behaviour[]): Behaviour => {

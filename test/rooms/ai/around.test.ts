@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { answers, stalls } from '../../kit/ai/provider.ts'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { answers, type Behaviour, breaksOff, canary, refuses, repeats, stalls } from '../../kit/ai/provider.ts'
 import { openBrowser, signIn } from '../../kit/browser.ts'
 import { openSocket, subscribe } from '../../kit/realtime/socket.ts'
 import { ask, disclosures, ended, KEY, opened, type RoomAiApp, roomWithAi, startRoomAi } from '../../kit/rooms/ai.ts'
@@ -45,6 +45,56 @@ test('neither what was disclosed nor the key or the answer is in the database or
   expect(kept.includes(String(attributes['content']))).toBe(true)
   for (const word of [PROMPT, ANSWER, 'CANARY-KEY', key]) expect(kept.includes(word)).toBe(false)
 })
+
+const inQuotes: Behaviour = (asked, response) => {
+  const [{ content = '' } = {}] = asked.body.messages
+  return breaksOff('error', `${canary} ${content} ${ANSWER}`)(asked, response)
+}
+
+test.each<[string, Behaviour, string, string | null]>([
+  [
+    'that its provider refuses, quoting it',
+    (asked, response) => refuses(400, JSON.stringify(asked.body))(asked, response),
+    'failed',
+    'provider_failed',
+  ],
+  ['that its provider ends in the middle, quoting it', inQuotes, 'failed', 'provider_failed'],
+  ['that breaks off', breaksOff('reset'), 'failed', 'provider_failed'],
+  ['that ends where a limit does', repeats(ANSWER), 'failed', 'limit_reached'],
+  ['that is cancelled', repeats(ANSWER), 'cancelled', null],
+  ['of which the process is lost', repeats(ANSWER), 'lost', 'unavailable'],
+])('nothing of it is in the database or the log after an answer %s', async (how, behave, state, error) => {
+  const key = Buffer.from('CANARY-KEY-CANARY-KEY-CANARY-KEY').toString('base64')
+  const { id, admin, path } = await roomWithAi(app)
+  const file = { type: 'file', mime: 'text/plain', data: Buffer.from(PROMPT).toString('base64'), name: PROMPT }
+  const messages = [{ role: 'user', content: [{ type: 'text', text: PROMPT }, file] }]
+  const isCut = how.includes('limit')
+  const limit = { name: 'cut', for: 'room', cap: 100_000, unit: 'tokens', per: 'month', mode: 'enforce' } as const
+  if (isCut) await app.svc.host.limits.set(limit)
+  app.provider.behave = behave
+
+  const { meta } = await ask(admin, id, '', { messages, key, ...(isCut && { parameters: { maxTokens: 3 } }) })
+  if (state === 'cancelled') await admin.post(`${path}/cancel-answer`, { disclosure: meta['disclosure'] })
+  if (state === 'lost') await vi.waitFor(() => lose(app.svc, String(meta['disclosure'])))
+  const disclosure = await ended(admin, id)
+  if (isCut) await app.svc.host.limits.remove({ name: 'cut' })
+
+  expect(disclosure).toMatchObject({ state, error, answer: null })
+  await vi.waitFor(() => app.svc.services.usageLedger.flush())
+  const kept = (await dump()) + app.svc.log.join('') + JSON.stringify(disclosure)
+  for (const word of [PROMPT, ANSWER, 'CANARY-KEY', key, canary, file.data]) expect(kept.includes(word)).toBe(false)
+})
+
+/** As if the process that makes an answer were gone. */
+async function lose({ rows, host }: RoomAiApp['svc'], disclosure: string): Promise<void> {
+  await rows(
+    `update room_disclosures set lease_until = now() - interval '1 s' where id = $1 and lease_until is not null`,
+    [disclosure],
+  )
+  await host.rooms.endLostAnswers()
+  const [found] = await rows<{ state: string }>('select state from room_disclosures where id = $1', [disclosure])
+  expect(found?.state).toBe('lost')
+}
 
 test('the channel of the room is told when an answer begins and ends, also where its process was lost', async () => {
   const { id, admin } = await roomWithAi(app)

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { answers, breaksOff, canary, neverEnds, refuses, stalls } from '../../kit/ai/provider.ts'
+import { signIn } from '../../kit/browser.ts'
 import { clientOf } from '../../kit/json-api/client.ts'
 import {
   ask,
@@ -204,13 +205,21 @@ describe('nobody asks in a room', () => {
     expect((await ask(admin, id, 'Hello')).status).toBe(409)
   })
 
-  test('by a program, unless the settings allow it', async () => {
+  test('by a program, unless the settings allow it; a browser may', async () => {
     await using closed = await startRoomAi({ ALLOW_EXTERNAL_APPS_GROUPS_AI: 'false' })
     const { id, admin } = await roomWithAi(closed)
 
     const answer = await ask(admin, id, 'Hello')
 
     expect([answer.status, answer.errors[0]?.code]).toEqual([403, 'ai_in_rooms_off'])
+    expect((await admin.get('/configs/extApp')).text).toContain('"aiInGroups":false')
+    expect((await admin.get('/configs/ai')).text).toContain('"handle":"@svc"')
+    const { browser } = await signIn(closed.svc, 'olga')
+    const { body } = await browser.send('POST', '/req/room/createRoom', { body: { room_name: 'Chess' } })
+    const { slug } = body['roomData'] as { slug: string }
+    const payload = { model: 'mock-1', stream: false, messages: [{ role: 'user', content: { text: 'Hello' } }] }
+    const asked = { payload, broadcast: true, slug, key: KEY }
+    expect((await browser.send('POST', `/req/room/streamAI/${slug}`, { body: asked })).status).toBe(200)
   })
 })
 
