@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
 import type { Context } from '../core/context.ts'
@@ -18,7 +18,12 @@ export interface ApprovalPart {
 export const approvalAnswer = z.strictObject({
   id: z.uuid().describe('As the part `approval` of the stream says.'),
   allow: z.boolean(),
-  remember: z.boolean().default(false).describe('Whether it holds for further calls of the tool in the same answer.'),
+  remember: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Whether it holds for further calls of the tool: in the same answer, and where it is allowed also in the conversation that the request names.',
+    ),
 })
 type ApprovalAnswer = z.output<typeof approvalAnswer>
 
@@ -27,6 +32,22 @@ const LOOK_MS = 200
 
 const questionKey = (person: number, id: string) => `tool-approval:${person}:${id}`
 const answerKey = (person: number, id: string) => `${questionKey(person, id)}:answer`
+
+/** A call of a tool about which the person is to be asked. */
+interface Asked extends Omit<ApprovalPart, 'type' | 'id'> {
+  /** Of what the tool is: its server, and how it describes itself. */
+  hash: string
+}
+
+/** Whose answers count, and where those hold that are to be remembered. */
+interface ApprovalScope {
+  person: number
+  /** By what the person asks: what one app was allowed, another one was not. */
+  credential: number | 'session'
+  conversation: string | undefined
+  /** Whether somebody hears the questions. */
+  isHeard: boolean
+}
 
 /** Answers a question of a stream of the same person; the first answer holds. */
 export async function answerApproval(ctx: Context, person: number, { id, ...answer }: ApprovalAnswer): Promise<void> {
@@ -40,41 +61,59 @@ export async function answerApproval(ctx: Context, person: number, { id, ...answ
 /** The questions of one answer, which are put between its parts. */
 export class Approvals {
   readonly #ctx: Context
-  readonly person: number
+  readonly #scope: ApprovalScope
   readonly #remembered = new Map<string, boolean>()
   #waiting: ApprovalPart[] = []
   #arrival = Promise.withResolvers<void>()
   /** Whether some tool asks. */
   isNeeded = false
-  /** Whether somebody hears the questions. */
-  isHeard = false
 
-  constructor(ctx: Context, person: number) {
+  constructor(ctx: Context, scope: ApprovalScope) {
     this.#ctx = ctx
-    this.person = person
+    this.#scope = scope
+  }
+
+  get person(): number {
+    return this.#scope.person
   }
 
   /** Waits for the person; returns why the tool must not be called, or nothing where it may. */
-  async refusalOf(call: Omit<ApprovalPart, 'type' | 'id'>, signal: AbortSignal): Promise<string | undefined> {
-    if (!this.isHeard) return 'The person must allow each call of this tool, and cannot be asked here.'
-    const allowed = this.#remembered.get(call.tool) ?? (await this.#ask(call, signal))
+  async refusalOf(call: Asked, signal: AbortSignal): Promise<string | undefined> {
+    const known = this.#remembered.get(call.tool) ?? (await this.#isAllowedForConversation(call))
+    if (known === undefined && !this.#scope.isHeard)
+      return 'The person must allow each call of this tool, and cannot be asked here.'
+    const allowed = known ?? (await this.#ask(call, signal))
     if (allowed === undefined) return 'The person did not answer in time whether this tool may be called.'
     return allowed ? undefined : 'The person does not allow this call.'
   }
 
-  async #ask(call: Omit<ApprovalPart, 'type' | 'id'>, signal: AbortSignal): Promise<boolean | undefined> {
+  async #isAllowedForConversation(call: Asked): Promise<true | undefined> {
+    const key = this.#conversationKey(call)
+    return key !== undefined && (await this.#ctx.services.kv.get(key)) ? true : undefined
+  }
+
+  /** A tool that describes itself anew, or is called elsewhere, has another key. */
+  #conversationKey({ tool, hash }: Asked): string | undefined {
+    const { person, credential, conversation } = this.#scope
+    if (conversation === undefined) return undefined
+    const of = JSON.stringify([credential, conversation, tool, hash])
+    return `tool-approval:${person}:in:${createHash('sha256').update(of).digest('hex')}`
+  }
+
+  async #ask(call: Asked, signal: AbortSignal): Promise<boolean | undefined> {
     const { kv, settings } = this.#ctx.services
     const id = randomUUID()
     const [question, answer] = [questionKey(this.person, id), answerKey(this.person, id)]
     await kv.set(question, '1', settings.tools.approvalTimeout)
-    this.#waiting.push({ type: 'approval', id, ...call })
+    const { hash: _, ...shown } = call
+    this.#waiting.push({ type: 'approval', id, ...shown })
     this.#arrival.resolve()
     try {
       const ends = performance.now() + settings.tools.approvalTimeout
       while (performance.now() < ends) {
         await pause(LOOK_MS, undefined, { signal })
         const given = await kv.get(answer)
-        if (given) return this.#take(call.tool, JSON.parse(given))
+        if (given) return await this.#take(call, JSON.parse(given))
       }
       return undefined
     } finally {
@@ -82,8 +121,12 @@ export class Approvals {
     }
   }
 
-  #take(tool: string, { allow, remember }: ApprovalAnswer): boolean {
-    if (remember) this.#remembered.set(tool, allow)
+  async #take(call: Asked, { allow, remember }: ApprovalAnswer): Promise<boolean> {
+    const { kv, settings } = this.#ctx.services
+    if (!remember) return allow
+    this.#remembered.set(call.tool, allow)
+    const key = allow ? this.#conversationKey(call) : undefined
+    if (key !== undefined) await kv.set(key, '1', settings.tools.approvalLifetime)
     return allow
   }
 

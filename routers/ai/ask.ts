@@ -18,7 +18,7 @@ import { Attachments } from './request/attached.ts'
 import { problemsOf, tooMuchInput } from './request/checks.ts'
 import { inputTokensOf, tokensOfTools } from './request/input-tokens.ts'
 import { ofQuestion, question, requestOf, withAllProblems } from './request/question.ts'
-import { selectedTools } from './request/references.ts'
+import { selectedTools, unaskableReferences } from './request/references.ts'
 import { type AiRequest, request } from './request/request.ts'
 import { toolsOf } from './tools.ts'
 
@@ -36,8 +36,14 @@ interface Asked {
   told: Told
 }
 
+interface Checking {
+  told: Told
+  room: number | undefined
+  canAsk: boolean
+}
+
 /** A model the caller may use, asked a question it can take. */
-async function checked(ctx: Asking, asked: AiRequest, told: Told, room: number | undefined): Promise<Asked> {
+async function checked(ctx: Asking, asked: AiRequest, { told, room, canAsk }: Checking): Promise<Asked> {
   const { promptFiles: files, settings, sql } = ctx.services
   const [model] = await sql(findCallableModel, [asked.model, ctx.usage])
   const attachments = new Attachments(
@@ -46,6 +52,8 @@ async function checked(ctx: Asking, asked: AiRequest, told: Told, room: number |
   )
   const inputTokens = inputTokensOf(asked)
   const issues = [...problemsOf(asked, model, inputTokens), ...(model ? await attachments.find(model) : [])]
+  // For a conversation it may be allowed already.
+  if (model && !canAsk && asked.conversation === undefined) issues.push(...unaskableReferences(model, asked.modelTools))
   if (!model || issues.length > 0) throw new Problem('invalid', { issues: issues.map(told) })
   return { asked, model, attachments, inputTokens, told }
 }
@@ -57,7 +65,7 @@ async function callOf(
   approvals: Approvals,
   held: DisposableStack,
 ): Promise<ModelCall> {
-  const { model: _, tools: callerTools, modelTools: __, system, ...rest } = asked
+  const { model: _, tools: callerTools, modelTools: __, conversation: ___, system, ...rest } = asked
   const { person } = ctx.caller
   const said = await attachments.read((bytes) => held.use(ctx.services.aiBytes.take(`${person.id}`, bytes)))
   const tools = ownTools(ctx, { model, asked, approvals })
@@ -84,16 +92,21 @@ interface BeginOptions {
   told?: Told
   /** Where the answer goes to a room, whose limits hold, too, and of which all attachments are. */
   room?: number
+  /** Whether the person can be asked whether a tool may be called. */
+  canAsk?: boolean
 }
 
 /** Holds what the call can take, and begins it; a call that a limit bounds is told to answer within it. */
 export async function begin(
   ctx: Asking,
   asked: AiRequest,
-  { told = (issue) => issue, room }: BeginOptions = {},
+  { told = (issue) => issue, room, canAsk = false }: BeginOptions = {},
 ): Promise<MeteredCall> {
-  const approvals = new Approvals(ctx, ctx.caller.person.id)
-  const question = await checked(ctx, asked, told, room)
+  const { person, token } = ctx.caller
+  const { conversation } = asked
+  const credential = token?.id ?? 'session'
+  const approvals = new Approvals(ctx, { person: person.id, credential, conversation, isHeard: canAsk })
+  const question = await checked(ctx, asked, { told, room, canAsk })
   await consumeAiQuota(ctx)
   using held = new DisposableStack()
   const call = await callOf(ctx, question, approvals, held)
@@ -126,7 +139,7 @@ export const aiRouter = router({
       streams: true,
     })
     .mutation(async ({ ctx, input }) =>
-      (await begin(ctx, requestOf(input), { told: ofQuestion })).stream(['delta', 'approval', 'usage']),
+      (await begin(ctx, requestOf(input), { told: ofQuestion, canAsk: true })).stream(['delta', 'approval', 'usage']),
     ),
 
   complete: requesting

@@ -99,7 +99,6 @@ export class MeteredCall {
     using time = this.#timeLimit()
     time.signal.addEventListener('abort', this.#endUnread, { once: true })
     try {
-      this.#approvals.isHeard = wanted.has('approval')
       const answer = this.#steps({ ...this.#call, signal: time.signal })
       const steps = this.#approvals.isNeeded ? this.#approvals.amid(answer) : answer
       for await (const pieces of steps) {

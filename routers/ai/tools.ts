@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { Context } from '../core/context.ts'
 import { objectOf } from '../ports/ai/json-schema.ts'
@@ -34,13 +35,18 @@ function serverTool(
     schema: definition.inputSchema as Record<string, unknown>,
     async run(given, signal) {
       const input = given as Record<string, unknown>
-      const question = { tool: name, server: server.label, input }
+      const question = { tool: name, server: server.label, input, hash: hashOf(mcp) }
       const refusal = asks ? await approvals.refusalOf(question, signal) : undefined
       const call = { name: mcp.name, input, person: approvals.person }
       return refusal ? { error: refusal } : toolServers.call(server, call, signal)
     },
   }
 }
+
+const hashOf = ({ name, definition, server: { id, url } }: McpTool['mcp']) =>
+  createHash('sha256')
+    .update(JSON.stringify([id, url, name, definition]))
+    .digest('hex')
 
 const watched = (ctx: Context, tool: FunctionTool): FunctionTool => ({
   ...tool,

@@ -47,6 +47,8 @@ export interface Settings {
 interface ToolSettings {
   /** How long a call waits for the person to allow it, in milliseconds. */
   approvalTimeout: number
+  /** How long one that was given for a conversation holds, in milliseconds. */
+  approvalLifetime: number
   /** How many one answer calls at the same time. */
   atOnce: number
   /** How often models and tool servers are asked whether they answer, in milliseconds. */

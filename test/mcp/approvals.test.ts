@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { callsTool, configFor, question, startProvider } from '../kit/ai/provider.ts'
 import { startApp, type TestApp, type TestUser } from '../kit/app.ts'
-import { startToolServer } from '../kit/mcp/hostile.ts'
+import { startToolServer, tool } from '../kit/mcp/hostile.ts'
 
 const resources = new AsyncDisposableStack()
 let svc: TestApp
@@ -22,10 +22,16 @@ beforeAll(async () => {
   ada = await svc.user()
   eve = await svc.user()
   await svc.host.mcp.sync()
-  const [tool] = await svc.host.mcp.tools()
-  await svc.host.mcp.approve({ name: 'mail_echo', hash: tool?.hash ?? '' })
+  await approve()
 })
 afterAll(() => resources.disposeAsync())
+
+async function approve() {
+  const [known] = await svc.host.mcp.tools()
+  await svc.host.mcp.approve({ name: 'mail_echo', hash: known?.hash ?? '' })
+}
+
+const said = { role: 'user', content: [{ type: 'text', text: 'Hello' }] }
 
 beforeEach(() => {
   server.seen.length = 0
@@ -36,9 +42,14 @@ const answer = async (token: string | undefined, body: object) =>
   (await svc.send('POST', '/trpc/ai.approve', { token, body })).status
 
 /** Asks, and does something at the question whether the tool may be called; the names of the events. */
-async function asked(atQuestion: (question: { id: string }) => unknown, signal = new AbortController().signal) {
+async function asked(
+  atQuestion: (question: { id: string }) => unknown,
+  signal = new AbortController().signal,
+  { by = ada.token, conversation }: { by?: string; conversation?: string | undefined } = {},
+) {
   const headers = { accept: 'text/event-stream' }
-  const response = await svc.send('POST', '/api/ai-req', { token: ada.token, body: question(), headers, signal })
+  const body = { payload: { ...question().payload, conversation } }
+  const response = await svc.send('POST', '/api/ai-req', { token: by, body, headers, signal })
   const events: string[] = []
   for await (const line of createInterface(Readable.fromWeb(response.body as never))) {
     if (line.startsWith('event: ')) events.push(line.slice(7))
@@ -84,6 +95,68 @@ test('an answer that is to be remembered holds for the further rounds of the sam
     return answer(ada.token, { id, allow: true, remember: true })
   })
   expect([questions, calls()]).toEqual([1, [{ text: 'again' }, { text: 'again' }, { text: 'again' }]])
+})
+
+test('a tool that is allowed for a conversation asks no more in it, and asks everywhere else', async () => {
+  upstream.behave = callsTool('mail_echo', '{"text":"to Bob"}')
+  const isAsked = async (by: string, conversation: string | undefined, given: object = { allow: false }) => {
+    const events = await asked(({ id }) => answer(by, { id, ...given }), undefined, { by, conversation })
+    return events.includes('approval')
+  }
+  const other = (await svc.host.tokens.createFor({ user: { id: ada.id }, name: 'other', abilities: ['ai'] })).token
+  expect(await isAsked(ada.token, 'one', { allow: false, remember: true })).toBe(true)
+  expect(await isAsked(ada.token, 'one', { allow: true })).toBe(true)
+  expect(await isAsked(ada.token, 'one', { allow: true, remember: true })).toBe(true)
+  expect(await isAsked(ada.token, 'one')).toBe(false)
+  for (const [by, conversation] of [
+    [ada.token, 'two'],
+    [ada.token, undefined],
+    [eve.token, 'one'],
+    [other, 'one'],
+  ] as const)
+    expect(await isAsked(by, conversation)).toBe(true)
+
+  server.seen.length = 0
+  const whole = { payload: { ...question().payload, conversation: 'one' } }
+  expect((await svc.send('POST', '/api/ai-req', { token: ada.token, body: whole })).status).toBe(200)
+  expect(calls()).toEqual([{ text: 'to Bob' }])
+  const long = { payload: { ...question().payload, conversation: 'x'.repeat(201) } }
+  expect((await svc.send('POST', '/api/ai-req', { token: ada.token, body: long })).status).toBe(422)
+
+  server.tools = [tool('echo', { description: 'Sends mail to everybody.' })]
+  await svc.host.mcp.sync()
+  await approve()
+  expect(await isAsked(ada.token, 'one')).toBe(true)
+})
+
+test('a face that cannot ask refuses a request for the tool by its field, and tells the model of a call', async () => {
+  const messages = [{ role: 'user', content: 'Hello' }]
+  const asking: [path: string, body: object, status: number, names: RegExp][] = [
+    ['/api/ai-req', { payload: { ...question().payload, tools: ['mail_echo'] } }, 422, /payload\.tools\.0/],
+    ['/v1/chat/completions', { model: 'mock-1', messages, tools: ['mail_echo'] }, 400, /"param":"tools/],
+    ['/v1/responses', { model: 'mock-1', input: 'Hello', tools: ['mail_echo'] }, 400, /"param":"tools/],
+    ['/trpc/ai.complete', { model: 'mock-1', messages: [said], modelTools: ['mail_echo'] }, 422, /modelTools/],
+  ]
+  for (const [path, body, status, names] of asking) {
+    const response = await svc.send('POST', path, { token: ada.token, body })
+    const text = await response.text()
+    expect([path, response.status, text]).toEqual([path, status, expect.stringMatching(/cannot be asked here/)])
+    expect(text).toMatch(names)
+  }
+  expect(upstream.asked).toEqual([])
+  for (const [path, body] of [
+    ['/v1/chat/completions', { model: 'mock-1', messages }],
+    ['/v1/chat/completions', { model: 'mock-1', messages, stream: true }],
+    ['/v1/responses', { model: 'mock-1', input: 'Hello' }],
+    ['/v1/responses', { model: 'mock-1', input: 'Hello', stream: true }],
+    ['/v1/messages', { model: 'mock-1', messages, max_tokens: 10 }],
+    ['/v1/messages', { model: 'mock-1', messages, max_tokens: 10, stream: true }],
+  ] as const) {
+    const response = await svc.send('POST', path, { token: ada.token, body })
+    expect([path, response.status, await response.text()]).toEqual([path, 200, expect.stringContaining('The')])
+    expect(told()).toMatch(/cannot be asked here/)
+  }
+  expect(calls()).toEqual([])
 })
 
 test('a person who goes away leaves no question behind', async () => {

@@ -7,7 +7,7 @@ import { problemsOf } from './checks.ts'
 import { inputTokensOf } from './input-tokens.ts'
 import { text } from './parts.ts'
 import { toolReferences } from './references.ts'
-import { type AiRequest, MAX_MESSAGES, model } from './request.ts'
+import { type AiRequest, conversation, MAX_MESSAGES, model } from './request.ts'
 
 const message = z.object({
   role: z.enum(['system', 'user', 'assistant'], {
@@ -25,14 +25,16 @@ export const question = z.object({
     .max(MAX_MESSAGES, `must have at most ${MAX_MESSAGES} messages`)
     .describe('The conversation so far, which ends with a message of the user.'),
   tools: toolReferences.optional(),
+  conversation: conversation.optional(),
 })
 type Question = z.output<typeof question>
 
-export const requestOf = ({ model, messages, tools }: Question): AiRequest => ({
+export const requestOf = ({ model, messages, tools, conversation }: Question): AiRequest => ({
   model,
   messages: messages.map(({ role, content }) => ({ role, content: [{ type: 'text', text: content.text }] })),
   tools: [],
   ...(tools && { modelTools: tools }),
+  ...(conversation !== undefined && { conversation }),
   parameters: {},
 })
 

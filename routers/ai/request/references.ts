@@ -31,6 +31,15 @@ export function unknownReferences({ tools, settings }: CallableModel, references
   })
 }
 
+/** References to tools that the person must allow, where they cannot be asked. */
+export function unaskableReferences({ tools }: CallableModel, references: readonly string[] = []): Issue[] {
+  return references.flatMap((reference, at) => {
+    const tool = resolve(tools, reference)
+    if (typeof tool === 'string' || (tool.mcp?.server.requireApproval ?? 'never') === 'never') return []
+    return [{ path: ['modelTools', at], message: 'must be allowed by the person, who cannot be asked here' }]
+  })
+}
+
 /** The tool, or what is wrong with the reference. */
 function resolve<T extends Tool>(tools: readonly T[], reference: string): T | string {
   const read = partsOf(reference)

@@ -26,6 +26,15 @@ const message: z.ZodType<AskedMessage, AskedMessage> = z.discriminatedUnion('rol
   z.strictObject({ role: z.literal('tool'), content: several(toolResult) }),
 ])
 
+/** Of a private conversation the slug is meant; any other name of the caller's does as well. */
+export const conversation = z
+  .string()
+  .min(1)
+  .max(200)
+  .describe(
+    'The conversation that this belongs to, in which a tool that the person allowed for it is called without a question.',
+  )
+
 /** All that a model can be asked. Every face puts its requests into this shape. */
 export const request = z.strictObject({
   model,
@@ -37,6 +46,7 @@ export const request = z.strictObject({
     .describe('The conversation so far, which ends with a message of the user or with results of tools.'),
   tools: callerTools.default([]).describe('Functions that the caller runs.'),
   modelTools: toolReferences.optional(),
+  conversation: conversation.optional(),
   toolChoice: toolChoice.optional(),
   parameters: parameters.default({}),
   format: jsonFormat.optional().describe('The answer is to be JSON.'),
