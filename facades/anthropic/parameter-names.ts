@@ -12,8 +12,12 @@ const names: Record<string, string> = {
   'parameters.thoughts': 'thinking.display',
 }
 
+/** Of members within others. */
+const members: Record<string, string | undefined> = { inputSchema: 'input_schema' }
+
 /** A parameter in Anthropic's way of writing, such as `messages.0.content`; empty for the body as a whole. */
 export function parameterAt(path: readonly (string | number)[]): string {
   const known = [path.slice(0, 2).join('.'), String(path[0])].find((name) => Object.hasOwn(names, name))
-  return (known && names[known]) ?? (path[0] === 'parameters' ? path.slice(1) : path).join('.')
+  const written = path[0] === 'parameters' ? path.slice(1) : path.map((step) => members[step] ?? step)
+  return (known && names[known]) ?? written.join('.')
 }

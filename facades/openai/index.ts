@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { issuesOf } from '../../routers/core/issues.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import { type Api, createCaller } from '../../routers/index.ts'
 import { answer } from '../ai/answer.ts'
@@ -11,6 +12,7 @@ import { sendError } from './errors.ts'
 import { ResponseEvents } from './responses/events.ts'
 import * as responses from './responses/request.ts'
 import { responseOf, wholeResponse } from './responses/response.ts'
+import { placeAmong } from './tools.ts'
 
 interface OpenAiOptions extends FacadeOptions {
   /** Pause between the comment lines of a silent stream, in milliseconds. */
@@ -48,7 +50,7 @@ export async function openAi(app: FastifyInstance, { contextOf, bodyLimits, hear
       input: chat.coreRequestOf(asked),
       whole: (answered) => completionOf(heading, answered),
       frames: asked.stream ? chunksOf(heading, asked.stream_options?.include_usage === true) : undefined,
-    })
+    }).catch(inTheirWords(asked.tools))
   })
   app.post('/v1/responses', routeTo('ai.complete', { contextOf, bodyLimits }), async (request, reply) => {
     const asked = read(responses.responseRequest, request.body)
@@ -58,9 +60,17 @@ export async function openAi(app: FastifyInstance, { contextOf, bodyLimits, hear
       input: responses.coreRequestOf(asked),
       whole: (answered) => wholeResponse(response, answered),
       frames: asked.stream ? new ResponseEvents(response) : undefined,
-    })
+    }).catch(inTheirWords(asked.tools))
   })
 }
+
+/** Throws an error about our request as one about theirs. */
+const inTheirWords =
+  (tools: Parameters<typeof placeAmong>[0]) =>
+  (error: unknown): never => {
+    const issues = issuesOf(error).map((issue) => ({ ...issue, path: placeAmong(tools, issue.path) }))
+    throw issues.length > 0 ? new Problem('invalid', { issues, cause: error }) : error
+  }
 
 /** In seconds since 1970. */
 const now = () => Math.floor(Date.now() / 1000)

@@ -80,6 +80,20 @@ test("OpenAI's endpoints take references beside the functions that the caller ru
   expect(names()).toEqual(['weather', 'own'])
   expect((await respond([{ type: 'function', ...fn }, 'patient'])).status).toBe(200)
   expect(names()).toEqual(['patient', 'own'])
-  const refused = await chat(['nothing'])
-  expect([refused.status, await refused.json()]).toMatchObject([400, { error: { param: 'tools' } }])
+  const wrong = { ...fn, name: 'no name' }
+  const big = { ...fn, parameters: { type: 'object', description: 'x'.repeat(100_001) } }
+  const paramOf = async (response: Response) => [
+    response.status,
+    ((await response.json()) as { error: { param: string } }).error.param,
+  ]
+  const own = (of: object) => ({ type: 'function', function: of })
+  expect(await paramOf(await chat([own(fn), 'patient', 'nothing']))).toEqual([400, 'tools[2]'])
+  expect(await paramOf(await chat(['patient', own(wrong)]))).toEqual([400, 'tools[1].function.name'])
+  expect(await paramOf(await chat(['patient', own(big)]))).toEqual([400, 'tools[1].function.parameters'])
+  expect(await paramOf(await respond(['patient', { type: 'function', ...big }]))).toEqual([400, 'tools[1].parameters'])
+  const { name, parameters } = big
+  const tools = [{ name, input_schema: parameters }]
+  const asked = { model: 'mock-1', messages, max_tokens: 10, tools }
+  const told = await (await svc.send('POST', '/v1/messages', { token, body: asked })).json()
+  expect(told).toMatchObject({ error: { message: expect.stringContaining('tools.0.input_schema: ') } })
 })

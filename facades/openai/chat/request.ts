@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { type CallParameters, efforts, type JsonFormat, type ToolChoice } from '../../../routers/ports/ai/models.ts'
 import { labels, only, set } from '../../ai/parameters.ts'
 import type { CoreRequest } from '../../ai/types.ts'
+import { isOwn, referencesAmong, toolOrReference } from '../tools.ts'
 import { message, messagesOf } from './messages.ts'
 
 const tool = z.strictObject({
@@ -13,18 +14,6 @@ const tool = z.strictObject({
     strict: z.boolean().nullish(),
   }),
 })
-
-/** Of a tool that the service has for the model, where others say what they run themselves. */
-const reference = z.string()
-
-/** A text is a reference, anything else a tool, so that what is wrong with a tool is told of its own members. */
-export const toolOrReference = <Tool extends z.ZodType>(tool: Tool) =>
-  z.unknown().transform((given, ctx): z.output<Tool> | string => {
-    const parsed = (typeof given === 'string' ? reference : tool).safeParse(given)
-    if (parsed.success) return parsed.data as z.output<Tool> | string
-    ctx.issues.push(...(parsed.error.issues.map((issue) => ({ ...issue, input: given })) as typeof ctx.issues))
-    return z.NEVER
-  })
 
 const toolChoice = z.union([
   z.enum(['auto', 'required', 'none']),
@@ -88,13 +77,6 @@ export function coreRequestOf(asked: ChatRequest): CoreRequest {
     ...(format && format.type !== 'text' && { format: formatOf(format) }),
     parameters: parametersOf(asked),
   }
-}
-
-export const isOwn = <T extends object>(tool: T | string): tool is T => typeof tool !== 'string'
-
-export function referencesAmong(tools: readonly unknown[] | null | undefined): Pick<CoreRequest, 'modelTools'> {
-  const references = (tools ?? []).filter((tool) => typeof tool === 'string')
-  return references.length > 0 ? { modelTools: references } : {}
 }
 
 const choiceOf = (choice: NonNullable<ChatRequest['tool_choice']>): ToolChoice =>

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { efforts, type JsonFormat, type ToolChoice } from '../../../routers/ports/ai/models.ts'
 import { labels, only, set } from '../../ai/parameters.ts'
 import type { CoreRequest } from '../../ai/types.ts'
-import { isOwn, referencesAmong, toolOrReference } from '../chat/request.ts'
+import { isOwn, referencesAmong, toolOrReference } from '../tools.ts'
 import { item, messagesOf } from './items.ts'
 
 const schema = z.record(z.string(), z.unknown())
