@@ -36,6 +36,8 @@ export interface Subscription {
   info: object
   /** By what it was signed. */
   credential: string
+  /** Whether it may tell the others something. */
+  mayTell: boolean
   /** In a room, the membership with which it ends. */
   member?: number | undefined
 }

@@ -1,10 +1,13 @@
+import type { Sql } from '../../entities/sql/statement.ts'
 import { codes } from '../../facades/realtime/close-codes.ts'
 import { pong, relayed } from '../../facades/realtime/frames.ts'
 import { type ClientFrame, readFrame } from '../../facades/realtime/read-frame.ts'
+import type { HookRegistry } from '../../routers/core/hooks.ts'
+import { Problem } from '../../routers/core/problems.ts'
 import type { ChangeBus } from '../../routers/ports/change-bus.ts'
 import { readChannel } from '../../routers/rooms/realtime/channels.ts'
 import type { Channels } from './channels.ts'
-import type { Connection } from './connection.ts'
+import type { Connection, Subscription } from './connection.ts'
 import type { Subscriber } from './subscribe.ts'
 
 interface Relayed {
@@ -18,6 +21,9 @@ interface FrameHandlerOptions {
   channels: Channels
   subscriber: Subscriber
   bus: ChangeBus
+  /** Refuse people who may not act now. */
+  hooks: Pick<HookRegistry, 'settle'>
+  sql: Sql
 }
 
 type Handlers = {
@@ -36,7 +42,7 @@ export class FrameHandler {
       refused: (connection, { refusal }) => connection.fail(refusal.code, refusal.message),
       subscribe: (connection, frame) => void options.subscriber.subscribe(connection, frame),
       unsubscribe: (connection, { channel }) => this.#unsubscribe(connection, channel),
-      'client event': (connection, frame) => this.#relay(connection, frame),
+      'client event': (connection, frame) => void this.#relay(connection, frame),
     }
     options.bus.subscribe({
       changed() {},
@@ -70,14 +76,33 @@ export class FrameHandler {
     subscription?.channel.drop(subscription)
   }
 
-  #relay(connection: Connection, event: Extract<ClientFrame, { type: 'client event' }>) {
+  async #relay(connection: Connection, event: ClientEvent): Promise<void> {
     const subscription = connection.subscriptions.get(event.channel)
-    if (!subscription) return connection.fail(codes.eventRejected, 'You are not subscribed to this channel.')
-    if (readChannel(event.channel)?.of === 'everybody')
-      return connection.fail(codes.eventRejected, 'Nobody tells everybody something.')
-    if (!connection.mayTellOthers()) return connection.fail(codes.eventRejected, 'Too many client events.')
+    const reason = refusalOf(connection, subscription, event) ?? (await this.#objection(subscription?.person))
+    if (reason !== undefined) return connection.fail(codes.eventRejected, reason)
+    // It may have ended meanwhile.
+    if (!subscription || connection.subscriptions.get(event.channel) !== subscription) return
     const frame = relayed(event, String(subscription.person))
     subscription.channel.relay(frame, connection)
     this.#options.bus.tell(TOPIC, { channel: event.channel, frame } satisfies Relayed)
   }
+
+  /** Why somebody may not act now, such as what they must accept first. */
+  async #objection(userId = 0): Promise<string | undefined> {
+    const { hooks, sql } = this.#options
+    return hooks.settle('user-acting', { userId, sql }).then(
+      () => undefined,
+      (error: unknown) => (error instanceof Problem ? error.message : 'The service is not available.'),
+    )
+  }
+}
+
+type ClientEvent = Extract<ClientFrame, { type: 'client event' }>
+
+/** Why a client event is not handed on, as far as the connection itself knows. */
+function refusalOf(connection: Connection, subscription: Subscription | undefined, { channel }: ClientEvent) {
+  if (!subscription) return 'You are not subscribed to this channel.'
+  if (readChannel(channel)?.of === 'everybody') return 'Nobody tells everybody something.'
+  if (!subscription.mayTell) return "The access token lacks the ability 'write'."
+  return connection.mayTellOthers() ? undefined : 'Too many client events.'
 }

@@ -60,13 +60,13 @@ export class Realtime {
   #isDraining = false
 
   constructor({ env, services, credentials: watch, places, replica, server }: RealtimeOptions) {
-    const { settings, changeBus: bus, roomDirectory: directory, kv } = services
+    const { settings, changeBus: bus, roomDirectory: directory, kv, hooks, sql } = services
     const { baseUrl, realtime: keys } = settings
     this.#streams = services.changeStreams
     this.#subscriptions = services.subscriptions
     this.#maxChannels = env.REALTIME_CHANNELS_PER_CONNECTION
     this.#handshakesPerSecond = env.REALTIME_HANDSHAKES_PER_SECOND
-    this.#stopReporting = services.hooks.on('health-check', ({ results }) => this.#report(results, bus))
+    this.#stopReporting = hooks.on('health-check', ({ results }) => this.#report(results, bus))
     this.#connections = new Connections({
       places,
       max: env.REVERB_APP_MAX_CONNECTIONS,
@@ -87,7 +87,7 @@ export class Realtime {
       presence: this.#presence,
       maxChannels: this.#maxChannels,
     })
-    this.#frames = new FrameHandler({ channels, subscriber, bus })
+    this.#frames = new FrameHandler({ channels, subscriber, bus, hooks, sql })
     this.#upgrades = new Upgrades(server, {
       baseUrl,
       key: keys.key,

@@ -34,6 +34,7 @@ interface Entering {
   person: number
   info: object
   credential: string
+  mayTell: boolean
 }
 
 /** Why a subscription is refused. */
@@ -82,12 +83,22 @@ export class Subscriber {
       return connection.close(codes.tooManyConnections, 'You have too many connections.')
     const credential = credentialOf(grant)
     if (!(await credentials.begin(credential, connection))) throw new Refused(401, 'You are signed out.')
-    await this.#admit({ connection, name: given.channel, of: channel, person, info: grant.user_info, credential })
+    const mayTell = grant.listens_only !== true
+    await this.#admit({
+      connection,
+      name: given.channel,
+      of: channel,
+      person,
+      info: grant.user_info,
+      credential,
+      mayTell,
+    })
   }
 
   /** Adds the subscription at a place in the stream where the person is known to be a member. */
-  async #admit({ connection, name, of, person, info, credential }: Entering): Promise<void> {
+  async #admit({ connection, name, of, ...signed }: Entering): Promise<void> {
     const { channels, directory, presence } = this.#options
+    const { person, credential } = signed
     const first = await admit(directory, person, of)
     if (!first) throw new Refused(403, 'There is no such channel.')
     const channel = await channels.enter(name, first.stream)
@@ -97,7 +108,7 @@ export class Subscriber {
       const isAwaited = connection.subscriptions.has(name) && !connection.subscriptions.get(name)
       if (!connection.isOpen || !isAwaited) return
       if (!connection.credentials.has(credential)) throw new Refused(401, 'You are signed out.')
-      const subscription = { connection, channel, person, info, credential, member }
+      const subscription = { connection, channel, ...signed, member }
       connection.subscriptions.set(name, subscription)
       channel.subscriptions.add(subscription)
       const members = channel.isPresence ? presence.enter(subscription) : undefined

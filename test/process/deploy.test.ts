@@ -5,6 +5,7 @@ import { type Asked, answers, beginStream, chunk, endStream, question, startProv
 import { send } from '../kit/app.ts'
 import { openBrowser } from '../kit/browser.ts'
 import { type Deployment, startDeployment, TYPED_PASSWORD } from '../kit/compose/deployment.ts'
+import { startLoad } from '../kit/compose/load.ts'
 import { publicKeyOf } from '../kit/identity/public-key.ts'
 import { base, clientOf } from '../kit/json-api/client.ts'
 import { trust } from '../kit/net/trust.ts'
@@ -58,7 +59,7 @@ describeWith(
 )('the section «Deploy», done as it is printed', () => {
   beforeAll(async () => {
     provider = resources.use(await startProvider())
-    const settings = { DRAIN_DELAY: '0', LOGIN_ATTEMPTS_PER_ADDRESS: '3' }
+    const settings = { DRAIN_DELAY: '3s', LOGIN_ATTEMPTS_PER_ADDRESS: '3', RATE_LIMIT_AI_PER_MINUTE: '0' }
     const deployed = resources.use(await startDeployment({ models: provider.url, settings }))
     resources.use(await trust(deployed.stack.caFile))
     site = Object.assign(deployed, { ada: await deployed.tokenWith('ai,user,read,write') })
@@ -77,6 +78,19 @@ describeWith(
     expect(login.body).toMatchObject({ success: true })
     expect(login.headers.getSetCookie().filter((cookie) => !cookie.includes('; Secure'))).toEqual([])
     expect(await answer.json()).toEqual({ success: true, content: { text: 'Good day.' } })
+  })
+
+  test('restarts a replica under load on all surfaces: no request fails, and no change is lost', async () => {
+    provider.behave = answers('Good day.')
+    const load = await startLoad(site, site.ada)
+    await pause(500)
+    expect(await site.stack.restart(0)).toBe(0)
+    const { failures, counts, logged, frontEnds } = await load.stop()
+
+    expect(failures).toEqual([])
+    expect(Object.values(counts).filter((count) => count < 3)).toEqual([])
+    for (const { applied, reads } of frontEnds)
+      expect([applied, reads]).toEqual([logged.slice(logged.indexOf(applied[0] ?? 0)), 1])
   })
 
   test('sends those who come by plain http to the same place by https', async () => {

@@ -6,6 +6,12 @@ let svc: RoomsApp
 let room: { id: string; slug: string; channel: string }
 beforeAll(async () => {
   svc = await startRooms({ REALTIME_CHANNELS_PER_CONNECTION: '3' })
+  await svc.rows(
+    `with rules as (insert into announcements (title, view, type, is_forced, is_global)
+                    values ('Rules', 'rules', 'policy', true, false) returning id)
+     insert into announcement_targets (announcement_id, user_id) select id, $1 from rules`,
+    [svc.people.cyd.id],
+  )
   const id = await makeRoom(svc.ada)
   await join(svc, id, 'bob', 'viewer')
   const slug = String((await svc.ada.get(`/rooms/${id}`)).one.attributes['slug'])
@@ -94,6 +100,45 @@ describe('a frame is refused', () => {
 
     expect(ada.errors()).toEqual([4301])
     expect(bob.frames.filter(({ event }) => event === 'client-typing')).toEqual([])
+  })
+
+  describe('of a client event by somebody who may only listen', () => {
+    const typed = ({ frames }: TestSocket) => frames.filter(({ event }) => event === 'client-typing')
+
+    test('as their token may not write', async () => {
+      const reader = await svc.user({ abilities: ['read'] })
+      const channel = `private-User.${reader.id}`
+      using one = await openSocket(svc.url)
+      using other = await openSocket(svc.url)
+      for (const socket of [one, other]) await subscribe(svc.url, socket, reader.token, channel)
+
+      await one.settle(typing(channel))
+      await other.settle()
+
+      expect([one.errors(), typed(other)]).toEqual([[4301], []])
+      expect(JSON.stringify(one.frames)).toContain("lacks the ability 'write'")
+    })
+
+    test('until they accept what they must', async () => {
+      const { id, token } = svc.people.cyd
+      const channel = `private-User.${id}`
+      using one = await openSocket(svc.url)
+      using other = await openSocket(svc.url)
+      for (const socket of [one, other]) await subscribe(svc.url, socket, token, channel)
+
+      await one.settle(typing(channel))
+      await other.settle()
+      expect([one.errors(), typed(other)]).toEqual([[4301], []])
+      expect(JSON.stringify(one.frames)).toContain('accept it first')
+
+      await svc.rows(
+        'insert into announcement_receipts (user_id, announcement_id, accepted_at) select $1, id, now() from announcements',
+        [id],
+      )
+      await one.settle(typing(channel))
+      await expect.poll(() => typed(other).length).toBe(1)
+      expect(one.errors()).toEqual([4301])
+    })
   })
 
   test('where client events come too fast: the others hear ten, and whoever sends hears none', async () => {

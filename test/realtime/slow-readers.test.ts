@@ -21,7 +21,7 @@ const typingsOf = ({ frames }: TestSocket) => frames.filter(({ event }) => event
 
 /** A room with two members, one of whom sleeps, and what publishes the next change of it. */
 async function open(slug: string, stack: DisposableStack) {
-  const [sleeper, reader] = [await svc.user(), await svc.user()]
+  const [sleeper, reader] = [await svc.user(), await svc.user({ abilities: ['read', 'write'] })]
   const [room] = await svc.rows<{ id: number }>(`insert into rooms (name, slug) values ('Room', $1) returning id`, [
     slug,
   ])

@@ -11,6 +11,8 @@ const grant = z.strictObject({
   /** By what the person called: the subscription ends with it. */
   session: z.string().max(64).optional(),
   token: z.int().optional(),
+  /** Whether it is a token that may not write: its bearer listens, and tells others nothing. */
+  listens_only: z.literal(true).optional(),
 })
 
 /** For whom a subscription was signed. */

@@ -35,6 +35,11 @@ async function assertMaySubscribe({ services }: Context, person: number, name: s
 function grantOf({ callerContext: { current }, browser }: Context): Grant {
   if (current.type !== 'user') throw new Problem('wrong_user_type')
   const { id, name, username } = current.person
-  const credential = current.token ? { token: current.token.id } : { session: browser?.session?.handle }
+  const credential = current.token ? credentialOf(current.token) : { session: browser?.session?.handle }
   return { user_id: `${id}`, user_info: { name, username }, ...credential }
 }
+
+const credentialOf = ({ id, abilities }: { id: number; abilities: readonly string[] }): Partial<Grant> => ({
+  token: id,
+  ...(!abilities.includes('write') && { listens_only: true }),
+})

@@ -29,6 +29,8 @@ export class FrontEnd {
   sight = new Map<string, unknown>()
   /** The numbers of all changes that its transport told, as often as it did. */
   readonly told: number[] = []
+  /** The numbers of all changes that it applied, whether they were told or read behind a hole. */
+  readonly applied: number[] = []
   endedBy: string | undefined
   /** How often it read everything. */
   reads = 0
@@ -86,7 +88,12 @@ export class FrontEnd {
     this.reads += 1
   }
 
-  async #apply({ kind, subject }: Change, signal: AbortSignal): Promise<void> {
+  async #apply(change: Change, signal: AbortSignal): Promise<void> {
+    await this.#show(change, signal)
+    this.applied.push(change.seq)
+  }
+
+  async #show({ kind, subject }: Change, signal: AbortSignal): Promise<void> {
     const [type = ''] = kind.split('.')
     if (type === 'rooms') return
     const key = `${type}/${subject}`

@@ -1,0 +1,117 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { question } from '../ai/provider.ts'
+import { send as sendTo, type TestApp } from '../app.ts'
+import { openBrowser } from '../browser.ts'
+import { clientOf } from '../json-api/client.ts'
+import { FrontEnd } from '../realtime/front-end.ts'
+import { openPusher } from '../realtime/pusher.ts'
+import { download, upload } from '../rooms/attachments.ts'
+import { send as sendMessage } from '../rooms/messages.ts'
+import { type Deployment, TYPED_PASSWORD } from './deployment.ts'
+
+/** What was asked of each surface while it was under load. */
+export interface LoadOutcome {
+  /** How often each thing was done. */
+  counts: Record<string, number>
+  /** Of each request that failed, what it was and why. */
+  failures: string[]
+  /** The numbers of all changes of the room, as the log has them. */
+  logged: number[]
+  frontEnds: FrontEnd[]
+}
+
+/** Uses all surfaces of a deployment at once, as `ada`, until it is stopped; two front ends follow the room that it writes to. */
+export async function startLoad({ url }: Deployment, token: string) {
+  const svc: Pick<TestApp, 'url' | 'send'> = { url, send: (...to) => sendTo(url, ...to) }
+  const ada = clientOf(svc, token)
+  const { one: room } = await ada.create('rooms', { name: 'Chess' })
+  const browser = openBrowser(url)
+  await browser.login('ada', TYPED_PASSWORD)
+  const { pusher, [Symbol.dispose]: closeSocket } = openPusher(url, { token })
+  const over = { pusher, channel: `private-Rooms.${room.attributes['slug']}` }
+  const frontEnds = [
+    new FrontEnd({ url, token, room: room.id }),
+    new FrontEnd({ url, token, room: room.id, over }),
+  ] as const
+  // What happens before somebody is there is told to nobody.
+  while (!frontEnds.every(({ reads }) => reads > 0)) await pause(50)
+  const load = repeat({
+    page: async () => (await browser.send('GET', '/profile', { headers: { accept: 'text/html' } })).status === 200,
+    read: async () => (await ada.get('/users/me')).status === 200,
+    write: async () => (await sendMessage(ada, room.id)).status === 201,
+    query: async () => (await svc.send('GET', '/trpc/users.me', { token })).ok,
+    mutation: async () =>
+      (await svc.send('POST', '/trpc/rooms.update', { token, body: { id: room.id, name: 'Chess' } })).ok,
+    ask: async () => (await svc.send('POST', '/api/ai-req', { token, body: question('Hello', 'llama') })).ok,
+    stream: async () => {
+      const headers = { accept: 'text/event-stream' }
+      const answer = await svc.send('POST', '/api/ai-req', { token, headers, body: question('Hello', 'llama') })
+      return (await answer.text()).includes('event: done')
+    },
+    file: async () => {
+      const { one } = await upload(svc, token, Buffer.alloc(1_000_000, 'A line.\n'))
+      const given = await download(svc, token, one.id)
+      const { status } = await ada.delete(`/attachments/${one.id}`)
+      return given.bytes.length === 1_000_000 && status === 200
+    },
+  })
+  return {
+    /** Ends the load; resolves once both front ends know everything. */
+    async stop(): Promise<LoadOutcome> {
+      const outcome = await load.stop()
+      const logged = await numbersIn(ada, room.id)
+      const last = logged.at(-1)
+      const deadline = AbortSignal.timeout(60_000)
+      while (!deadline.aborted && !frontEnds.every(({ live }) => live.position?.endsWith(`:${last}`))) await pause(50)
+      for (const { live } of frontEnds) live.stop()
+      closeSocket()
+      return { ...outcome, logged, frontEnds: [...frontEnds] }
+    },
+  }
+}
+
+type Doing = Record<string, () => Promise<boolean>>
+
+/** Does each of several things again and again until it is stopped. */
+function repeat(doing: Doing) {
+  const counts: Record<string, number> = {}
+  const failures: string[] = []
+  let isGoing = true
+  const clients = Object.entries(doing).map(async ([name, once]) => {
+    while (isGoing) {
+      const failure = await once().then(
+        (isWell) => (isWell ? undefined : name),
+        (error: Error) => `${name}: ${error.cause ?? error}`,
+      )
+      if (failure) failures.push(failure)
+      counts[name] = (counts[name] ?? 0) + 1
+    }
+  })
+  return {
+    async stop() {
+      isGoing = false
+      await Promise.all(clients)
+      return { counts, failures }
+    },
+  }
+}
+
+interface Changes {
+  changes: { seq: number }[]
+  position: string
+  hasMore: boolean
+}
+
+/** All changes of a room, read page by page from its log. */
+async function numbersIn(by: ReturnType<typeof clientOf>, room: string): Promise<number[]> {
+  const path = `/rooms/${room}/actions/changes`
+  const changesAt = async (query = '') => (await by.get(path + query)).meta as unknown as Changes
+  const [epoch] = (await changesAt()).position.split(':')
+  const numbers: number[] = []
+  let page: Changes = { changes: [], position: `${epoch}:0`, hasMore: true }
+  while (page.hasMore) {
+    page = await changesAt(`?page[after]=${page.position}`)
+    numbers.push(...page.changes.map(({ seq }) => seq))
+  }
+  return numbers
+}
