@@ -5,6 +5,7 @@ import { extend } from '../routers/core/extension.ts'
 import type { HookRegistry } from '../routers/core/hooks.ts'
 import type { Services } from '../routers/core/services.ts'
 import type { Settings } from '../routers/core/settings.ts'
+import { SingleFlight } from '../routers/core/single-flight.ts'
 import { Slots } from '../routers/core/slots.ts'
 import { resources } from '../routers/index.ts'
 import type { ChangeStreams } from '../routers/ports/change-streams.ts'
@@ -94,6 +95,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
     ...answering,
     jobQueue,
     textExtractor: texts.extractor,
+    previewReads: new SingleFlight<string>(),
     ...{ vault, connectRequests: createConnectRequests(appKey) },
     ...storesOf(env, { sql, vault, blobs }),
     ...healthOf(env, { sql, kv: keyValue.kv, blobs }, temporaryDir),

@@ -32,6 +32,7 @@ import type { ResourceCatalogue } from '../resource/catalogue.ts'
 import type { Extensions } from './extension.ts'
 import type { HookRegistry } from './hooks.ts'
 import type { Settings } from './settings.ts'
+import type { SingleFlight } from './single-flight.ts'
 import type { Slots } from './slots.ts'
 
 /** What the process gives to every call. */
@@ -45,6 +46,8 @@ export interface Services {
   answers: AnswerStore
   /** Of pages that links lead to. */
   previews: AnswerStore
+  /** What is read of them now, as it will be kept. */
+  previewReads: SingleFlight<string>
   changeBus: ChangeBus
   changeStreams: ChangeStreams
   credentials: CredentialWatch

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readCompose } from '../kit/compose/file.ts'
+import { filled, readCompose } from '../kit/compose/file.ts'
 
 const compose = await readCompose()
 
@@ -39,6 +39,15 @@ describe('compose.yaml', () => {
       expect(Boolean(service.ports)).toBe(name === 'caddy')
     },
   )
+
+  test('has the key-value store forget what it can before its memory is full', () => {
+    const { command = [], mem_limit = '' } = compose.services.valkey
+    const bytesOf = (text: string) => Number.parseInt(filled(text, {}), 10)
+    const given = (flag: string) => command[command.indexOf(flag) + 1] ?? ''
+
+    expect(bytesOf(given('--maxmemory'))).toBeLessThanOrEqual(0.8 * bytesOf(mem_limit))
+    expect(given('--maxmemory-policy')).toBe('volatile-lru')
+  })
 
   test('keeps the stores in a network that leads nowhere else, and the proxy out of it', () => {
     const { svc, caddy, postgres, valkey } = compose.services

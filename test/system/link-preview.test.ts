@@ -1,5 +1,6 @@
+import type { ServerResponse } from 'node:http'
 import sharp from 'sharp'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startApp, type TestApp, type TestUser } from '../kit/app.ts'
 import { page, startSite } from '../kit/net/site.ts'
 
@@ -81,6 +82,48 @@ test('a page is read once, whoever asks for it', async () => {
 
   expect(await again.json()).toMatchObject({ title: '127.0.0.2', description: null, isFallback: false })
   expect(site.asked.filter((path) => path === '/bare')).toHaveLength(1)
+})
+
+describe('a page that many ask for at once', () => {
+  /** Answers `/slow` when it is told to. */
+  const held: ServerResponse[] = []
+  beforeAll(() => {
+    site.paths['/slow'] = (_, response) => void held.push(response)
+  })
+  const askAndLeave = (url: string) => {
+    const gone = new AbortController()
+    const asked = fetch(`${svc.url}${base}/metadata?url=${encodeURIComponent(url)}`, {
+      headers: { authorization: `Bearer ${ada.token}` },
+      signal: gone.signal,
+    })
+    asked.catch(() => {})
+    return gone
+  }
+
+  test('is read once for all, also where the first of them goes away', async () => {
+    const others = [await svc.user(), await svc.user()]
+    const url = `${site.url}/slow?once`
+    const first = askAndLeave(url)
+    await expect.poll(() => held.length).toBe(1)
+    const answers = others.map(({ token }) => ask('metadata', url, token))
+    // A question behind it tells that each is waiting by now.
+    await Promise.all(others.map(({ token }) => ask('metadata', `${site.url}/bare`, token)))
+    first.abort()
+    await ask('metadata', `${site.url}/bare`)
+    held[0]?.setHeader('content-type', 'text/html').end('<title>Slow</title>')
+
+    for (const answer of answers) expect(await (await answer).json()).toMatchObject({ title: 'Slow' })
+    expect(site.asked.filter((path) => path === '/slow?once')).toHaveLength(1)
+  })
+
+  test('is not read on once nobody waits for it', async () => {
+    const [one, other] = [askAndLeave(`${site.url}/slow?left`), askAndLeave(`${site.url}/slow?left`)]
+    await expect.poll(() => held.length).toBe(2)
+    one.abort()
+    other.abort()
+
+    await expect.poll(() => held[1]?.closed).toBe(true)
+  })
 })
 
 test('what cannot be read has a stand-in, not an error', async () => {

@@ -1,6 +1,5 @@
 import { createBulkhead } from '../../core/bulkhead.ts'
-import type { Context } from '../../core/context.ts'
-import { type CacheOptions, cached } from './cache.ts'
+import { type Asking, type CacheOptions, cached } from './cache.ts'
 import { type PageHead, readHead } from './read-head.ts'
 
 const TIMEOUT_MS = 5000
@@ -14,10 +13,9 @@ const accept = 'text/html,application/xhtml+xml;q=0.9'
 const kinds = ['text/html', 'application/xhtml+xml']
 
 /** What a page says of itself; null where it cannot be read, or must not be. */
-export const headOf = (ctx: Context, url: string): Promise<PageHead | null> =>
-  cached(ctx, { ...pages, url }, () =>
+export const headOf = ({ services, signal: gone }: Asking, url: string): Promise<PageHead | null> =>
+  cached({ services, signal: gone }, { ...pages, url }, (signal) =>
     reading(async () => {
-      const { signal, services } = ctx
       return readHead(await services.webReader.open(url, { accept, kinds, timeout: TIMEOUT_MS, signal }))
     }),
   )

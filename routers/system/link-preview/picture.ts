@@ -1,8 +1,7 @@
 import { createBulkhead } from '../../core/bulkhead.ts'
-import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { type PictureShape, reencode } from '../../identity/reencode.ts'
-import { type CacheOptions, cached } from './cache.ts'
+import { type Asking, type CacheOptions, cached } from './cache.ts'
 import { headOf } from './page.ts'
 
 const TIMEOUT_MS = 4000
@@ -23,14 +22,14 @@ const reading = createBulkhead(16, 100)
 const drawing = createBulkhead(1, 100)
 
 /** The image at an address as a small WebP; null where there is none. */
-export const imageAt = (ctx: Context, url: string): Promise<Buffer | null> =>
-  asBytes(cached(ctx, { ...images, url }, async () => readPicture(ctx, url, imageShape)))
+export const imageAt = (ctx: Asking, url: string): Promise<Buffer | null> =>
+  asBytes(cached(ctx, { ...images, url }, (signal) => readPicture({ services: ctx.services, signal }, url, imageShape)))
 
 /** The icon of a site, as its start page names it, or where browsers look for it; asks nobody but the site. */
-export const iconOf = (ctx: Context, { origin }: URL): Promise<Buffer | null> =>
-  asBytes(cached(ctx, { ...icons, url: origin }, async () => readIcon(ctx, origin)))
+export const iconOf = (ctx: Asking, { origin }: URL): Promise<Buffer | null> =>
+  asBytes(cached(ctx, { ...icons, url: origin }, (signal) => readIcon({ services: ctx.services, signal }, origin)))
 
-async function readIcon(ctx: Context, origin: string): Promise<string> {
+async function readIcon(ctx: Asking, origin: string): Promise<string> {
   const head = await headOf(ctx, `${origin}/`)
   const candidates = new Set([...(head?.icons.slice(0, MAX_ICONS) ?? []), `${origin}/favicon.ico`])
   for (const url of candidates) {
@@ -46,12 +45,12 @@ function unlessBusy(error: unknown): undefined {
 }
 
 /** As base64, as it is kept. Whatever the site sends, only its pixels go on: no script, no place, no hidden file. */
-async function readPicture(ctx: Context, url: string, shape: PictureShape): Promise<string> {
+async function readPicture(ctx: Asking, url: string, shape: PictureShape): Promise<string> {
   const image = await reading(() => readImage(ctx, url))
   return Buffer.from(await drawing(() => reencode(image, shape))).toString('base64')
 }
 
-async function readImage({ services, signal }: Context, url: string): Promise<Uint8Array> {
+async function readImage({ services, signal }: Asking, url: string): Promise<Uint8Array> {
   const request = { accept: 'image/*', kinds: ['image/'], timeout: TIMEOUT_MS, signal }
   const { body } = await services.webReader.open(url, request)
   const parts: Uint8Array[] = []

@@ -20,6 +20,8 @@ export async function startSite(host: string, paths: Record<string, RequestListe
     port: taken,
     /** Paths in the order in which they were asked for. */
     asked,
+    /** What answers each path; more may be added. */
+    paths,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()
       server.close()
