@@ -35,7 +35,7 @@ export async function main(
       return 0
     }
     assertRunnable(found)
-    checkFlags((await resolve(command.args)) ?? {}, rest)
+    if (command.args) checkFlags((await resolve(command.args)) ?? {}, rest)
     // None of its subcommands was named, and citty would take the value of a flag for one.
     const { subCommands: _, ...alone } = command
     await runCommand(alone, { rawArgs: rest })

@@ -1,7 +1,7 @@
 import { defineCommand, type SubCommandsDef } from 'citty'
 import type { CommandContext } from './command-context.ts'
-import { announcement, make, publish } from './commands/announcement.ts'
-import { app, createApp, listApps, removeApp } from './commands/apps.ts'
+import { announcement } from './commands/announcement.ts'
+import { app } from './commands/apps.ts'
 import { updateAvatar } from './commands/avatar.ts'
 import { completion } from './commands/completion.ts'
 import { deprecations } from './commands/deprecations.ts'
@@ -19,6 +19,7 @@ import { settings } from './commands/settings.ts'
 import { token } from './commands/token.ts'
 import { usage } from './commands/usage.ts'
 import { addUser, removeUser, setGroups, setPassword, setRole } from './commands/users.ts'
+import { consoleCommands } from './console-commands.ts'
 
 /** A command line: its name and its commands by theirs. */
 export interface Program {
@@ -57,19 +58,12 @@ export const svc: Program = {
   }),
 }
 
-/** The names of the specification, for the same commands. */
+/** The names of the specification and of earlier versions. */
 export const svcConsole: Program = {
   name: 'svc-console',
   description: 'Administration on the host',
   commands: (context) => ({
-    'app:token': token(context),
-    'app:removeuser': removeUser(context),
-    'hawki:update-avatar': updateAvatar(context),
-    'ext-app:create': createApp(context),
-    'ext-app:list': listApps(context),
-    'ext-app:remove': removeApp(context),
-    'announcement:make': make(context),
-    'announcement:publish': publish(context),
+    ...consoleCommands(context),
     completion: completion(context, 'svc-console', () => svcConsole.commands(context)),
   }),
 }

@@ -7,12 +7,17 @@ import { differenceOf } from './tool-difference.ts'
 export const mcp = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Tool servers of the Model Context Protocol, and what their tools may do' },
-    subCommands: { sync: sync(context), check: check(context), tools: tools(context), approve: approve(context) },
+    subCommands: {
+      sync: syncServers(context),
+      check: checkServers(context),
+      tools: listTools(context),
+      approve: approve(context),
+    },
   })
 
 const none = 'There are no tool servers. AI_CONFIG names some under mcpServers; administrators add others.'
 
-const sync = (context: CommandContext) =>
+export const syncServers = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Ask every tool server which tools it offers; new and changed ones wait for an approval' },
     args: { json },
@@ -30,7 +35,7 @@ const sync = (context: CommandContext) =>
     },
   })
 
-const check = (context: CommandContext) =>
+export const checkServers = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Ask every tool server whether it answers' },
     args: { json },
@@ -40,7 +45,7 @@ const check = (context: CommandContext) =>
     },
   })
 
-const tools = (context: CommandContext) =>
+export const listTools = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'List the tools of all tool servers' },
     args: { json },

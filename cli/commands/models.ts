@@ -5,15 +5,22 @@ import { table } from '../table.ts'
 export const models = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'The AI models of this installation' },
-    subCommands: { list: list(context), sync: sync(context), check: check(context) },
+    subCommands: { list: listModels(context), sync: syncModels(context), check: checkModels(context) },
   })
 
-const list = (context: CommandContext) =>
+export const listModels = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'List the models' },
-    args: { json },
-    async run() {
-      const record = await context.open(({ host }) => host.models.list())
+    args: {
+      provider: { type: 'string', description: 'Those of a provider alone, by its id' },
+      active: { type: 'boolean', description: 'Those alone that are switched on' },
+      json,
+    },
+    async run({ args: { provider, active } }) {
+      const all = await context.open(({ host }) => host.models.list())
+      const isMeant = (model: (typeof all)[number]) =>
+        (provider === undefined || model.provider === provider) && (!active || model.active)
+      const record = all.filter(isMeant)
       context.print({
         record,
         text: table(record, 'There are no models. `svc models sync` reads them from AI_CONFIG.'),
@@ -21,7 +28,7 @@ const list = (context: CommandContext) =>
     },
   })
 
-const sync = (context: CommandContext) =>
+export const syncModels = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Bring providers and models to what AI_CONFIG says' },
     args: { json },
@@ -33,7 +40,7 @@ const sync = (context: CommandContext) =>
     },
   })
 
-const check = (context: CommandContext) =>
+export const checkModels = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Ask every provider which models it offers now' },
     args: { json },

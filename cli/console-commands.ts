@@ -1,0 +1,106 @@
+import { type CommandDef, defineCommand, type SubCommandsDef } from 'citty'
+import type { CommandContext } from './command-context.ts'
+import { make, publish } from './commands/announcement.ts'
+import { createApp, listApps, removeApp } from './commands/apps.ts'
+import { updateAvatar } from './commands/avatar.ts'
+import { makeMigration } from './commands/make-migration.ts'
+import { checkServers, listTools, syncServers } from './commands/mcp.ts'
+import { migrate } from './commands/migrate.ts'
+import { checkModels, listModels, syncModels } from './commands/models.ts'
+import { token } from './commands/token.ts'
+import { removeUser } from './commands/users.ts'
+import { UsageError } from './errors.ts'
+
+// biome-ignore lint/suspicious/noExplicitAny: so does citty declare a command with any arguments.
+type Make = (context: CommandContext) => CommandDef<any>
+
+/** Names of the specification and of earlier versions that are other names of commands. */
+export const sameCommands: Readonly<Record<string, Make>> = {
+  'app:token': token,
+  'app:removeuser': removeUser,
+  'hawki:update-avatar': updateAvatar,
+  'svc:update-avatar': updateAvatar,
+  'announcement:make': make,
+  'announcement:publish': tolerating(publish, { global: 'Everybody, which is so without --users' }),
+  'ext-app:create': createApp,
+  'ext-app:list': listApps,
+  'ext-app:remove': removeApp,
+  'ai:models:list': listModels,
+  'ai:config:sync': tolerating(syncModels, { force: 'Every sync is whole' }),
+  'ai:models:sync': tolerating(syncModels, { force: 'Every sync is whole' }),
+  'ai:check-status': checkModels,
+  'ai:models:check-status': checkModels,
+  'check:model-status': checkModels,
+  'ai:tools:check-status': checkServers,
+  'ai:tools:list': listTools,
+  'ai:tools:sync': tolerating(syncServers, { 'mcp-only': 'There are no other tools to ask for' }),
+  'ai:tools:mcp:list': checkServers,
+  'make:frontend-migration': makeMigration,
+  migrate,
+}
+
+/** Names of earlier versions that are no commands any more, and what does their work now. */
+export const replacedCommands: Readonly<Record<string, string>> = {
+  'app:fetch-user-records': '`svc usage --by user` sums up the use of models.',
+  'usage:top-users': '`svc usage --by user` lists who uses models most.',
+  'usage:summarize-monthly':
+    '`svc usage` reports; RETENTION_USAGE_MONTHS says from when on the service keeps sums by day alone.',
+  'app:list-gwdg': '`svc models check` asks every provider what it offers.',
+  'check:storage': '`svc files verify` reads what is stored; GET /health tells whether files can be written.',
+  'filestorage:cleanup': 'The service does it itself; `svc files expired` shows what RETENTION_FILES_MONTHS lets go.',
+  'filestorage:converter:types:list':
+    '`svc settings` shows ALLOWED_FILE_MIME_TYPES; the config block storage_files lists all.',
+  'migrate:avatars': 'Pictures are where they belong; `svc files stats` counts files.',
+  'ai:tools:configure': 'PATCH /api/svc/v1/ai-tools/{id} changes a tool; `svc mcp approve` lets models call it.',
+  'ai:tools:assign': 'POST and DELETE /api/svc/v1/ai-tools/{id}/relationships/models link tools to models.',
+  'ai:tools:mcp:add': 'Name the server in AI_CONFIG, or POST it to /api/svc/v1/mcp-servers; then `svc mcp sync`.',
+  'ai:tools:mcp:configure': 'Change the server in AI_CONFIG, or PATCH /api/svc/v1/mcp-servers/{id}.',
+  'ai:tools:mcp:remove': 'Take the server out of AI_CONFIG, or DELETE /api/svc/v1/mcp-servers/{id}.',
+  'dev:helper:repository': 'Nothing is generated; the README says how a type is made.',
+  'dev:ai:update-lite-llm-static-data': '`svc prices import` reads a list of prices.',
+  'queue:work': 'The service does the jobs itself.',
+  'queue:restart': 'The service does the jobs itself; restart it.',
+  'schedule:work': 'The service does regular tasks itself.',
+  'reverb:start': 'The service has the sockets itself; `svc realtime` shows them.',
+  'storage:link': 'Files are served by the service alone.',
+  'key:generate': '`openssl rand -base64 48` makes an APP_KEY; .env.example says where it goes.',
+  'config:cache': 'Settings are read at each start; `svc settings` shows them.',
+  'route:cache': 'There is nothing to cache; restart the service.',
+  'view:cache': 'There is nothing to cache; restart the service.',
+  'cache:clear': 'There is no cache to clear; restart the service.',
+  down: 'Stop the service; it finishes what is under way.',
+  up: 'Start the service with `npm start`.',
+  'backup:run': '`pg_dump` copies the database; copy the folder of the files, too.',
+  'backup:list': 'Backups are where `pg_dump` put them.',
+  'backup:clean': 'Backups are where `pg_dump` put them.',
+  'backup:monitor': 'Backups are where `pg_dump` put them.',
+}
+
+/** All older names: each works, or says what replaces it. */
+export const consoleCommands = (context: CommandContext): SubCommandsDef => ({
+  ...Object.fromEntries(Object.entries(sameCommands).map(([name, command]) => [name, command(context)])),
+  ...Object.fromEntries(Object.entries(replacedCommands).map(([name, sentence]) => [name, replaced(name, sentence)])),
+})
+
+/** Has no flags of its own, so that whatever the command once took is no other error. */
+const replaced = (name: string, sentence: string) =>
+  defineCommand({
+    meta: { description: `Replaced. ${sentence}` },
+    run() {
+      throw new UsageError(`${name} is replaced. ${sentence}`)
+    },
+  })
+
+/** Also takes flags of earlier versions that change nothing. */
+function tolerating(command: Make, flags: Readonly<Record<string, string>>): Make {
+  const more = Object.fromEntries(
+    Object.entries(flags).map(([name, reason]) => [
+      name,
+      { type: 'boolean', description: `Changes nothing. ${reason}` } as const,
+    ]),
+  )
+  return (context) => {
+    const { args, ...rest } = command(context)
+    return { ...rest, args: { ...args, ...more } }
+  }
+}
