@@ -4,15 +4,25 @@ import { previewPath } from './link-preview.ts'
 interface DeprecatedRoute {
   method: 'GET' | 'POST'
   path: string
-  /** What to call in its place, below the JSON:API. */
-  successor?: string
+  /** What to call in its place: an address, or a path below the JSON:API where `isBelow`. */
+  successor: string
+  isBelow?: true
   /** Since which day. */
   since: `${number}-${number}-${number}`
 }
 
 const deprecatedRoutes: readonly DeprecatedRoute[] = [
-  { method: 'GET', path: '/api/user', successor: '/users/me', since: '2026-01-01' },
-  { method: 'POST', path: '/api/link-preview', successor: `${previewPath}/metadata`, since: '2026-01-01' },
+  { method: 'GET', path: '/api/user', successor: '/users/me', isBelow: true, since: '2026-01-01' },
+  {
+    method: 'POST',
+    path: '/api/link-preview',
+    successor: `${previewPath}/metadata`,
+    isBelow: true,
+    since: '2026-01-01',
+  },
+  { method: 'POST', path: '/req/login-ldap', successor: '/req/login', since: '2026-01-01' },
+  { method: 'GET', path: '/req/login-oidc', successor: '/req/login', since: '2026-01-01' },
+  { method: 'GET', path: '/req/login-shibboleth', successor: '/req/login', since: '2026-01-01' },
 ]
 
 export interface Deprecation {
@@ -24,12 +34,12 @@ export interface Deprecation {
 /** How each deprecated route says so (RFC 9745, RFC 8594), by method and path. */
 export function deprecations(basePath: string, sunset: Date | undefined): ReadonlyMap<string, Deprecation> {
   return new Map(
-    deprecatedRoutes.map(({ method, path, successor, since }) => {
+    deprecatedRoutes.map(({ method, path, successor, isBelow, since }) => {
       const name = `${method} ${path}`
       const headers = {
         deprecation: `@${Date.parse(since) / 1000}`,
         ...(sunset && { sunset: sunset.toUTCString() }),
-        ...(successor && { link: `<${basePath}${successor}>; rel="successor-version"` }),
+        link: `<${isBelow ? basePath : ''}${successor}>; rel="successor-version"`,
       }
       return [name, { name, headers }]
     }),

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { openBrowser, signIn } from '../kit/browser.ts'
+import { addAccount, openBrowser, PASSWORD, signIn } from '../kit/browser.ts'
 import { run } from '../kit/command-line.ts'
 
 let svc: TestApp
@@ -30,6 +30,34 @@ test('a deprecated route says so and names its successor, whatever it answers, a
   expect(told(await svc.send('GET', '/api/user'))).toEqual(user)
   expect(told(await svc.send('POST', '/api/link-preview', { token, body: {} }))).toEqual(preview)
   expect(told(await svc.send('GET', '/api/svc/v1/users/me', { token }))).toEqual([null, null, null])
+})
+
+test.each([
+  ['POST', '/req/login-ldap', 422],
+  ['GET', '/req/login-oidc', 302],
+  ['GET', '/req/login-shibboleth', 302],
+])('%s %s is an older name of /req/login, and says so', async (method, path, status) => {
+  const answer = await openBrowser(svc.url).send(method, path)
+
+  expect([answer.status, told(answer)]).toEqual([
+    status,
+    [...user.slice(0, 2), '</req/login>; rel="successor-version"'],
+  ])
+})
+
+test('who signs in by an older name is signed in, and counted as who they became', async () => {
+  const { id } = await addAccount(svc, 'joan')
+  const browser = openBrowser(svc.url)
+  const answer = await browser.send('POST', '/req/login-ldap', { body: { account: 'joan', password: PASSWORD } })
+
+  expect([answer.status, answer.body]).toMatchObject([200, { success: true }])
+  expect(await browser.standing()).toBe('internal_authenticated')
+  await vi.waitFor(
+    async () => expect(await callersAmong([id])).toMatchObject([{ route: 'POST /req/login-ldap', calls: 1 }]),
+    {
+      timeout: 20_000,
+    },
+  )
 })
 
 test('POST /api/link-preview answers a page as its successor does, and refuses what it refuses', async () => {

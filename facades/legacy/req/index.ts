@@ -5,6 +5,7 @@ import type { FacadeOptions } from '../../http/procedures.ts'
 import { announcements } from './announcements.ts'
 import { conversations } from './conversations.ts'
 import { invitations } from './invitations.ts'
+import { profile } from './profile.ts'
 import { rooms } from './rooms.ts'
 import { streamAi } from './stream-ai.ts'
 import { translateIds } from './translate-ids.ts'
@@ -20,6 +21,6 @@ export async function olderRequests(app: FastifyInstance, { heartbeat, ...option
   readOlderBodies(app)
   app.addHook('preHandler', translateIds(options.contextOf))
   await app.register(multipart)
-  for (const part of [announcements, conversations, rooms, invitations]) await app.register(part, options)
+  for (const part of [announcements, conversations, rooms, invitations, profile]) await app.register(part, options)
   await app.register(streamAi, { ...options, heartbeat })
 }

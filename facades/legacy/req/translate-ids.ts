@@ -17,6 +17,7 @@ const ofAnswers: Fields = { message: 'messageId', thread: 'threadIndex' }
 
 /** Routes that may name messages by id, by their paths. */
 const translated = new Map<string | undefined, Fields>([
+  ['/req/streamAI', ofAnswers],
   ['/req/room/sendMessage/:slug', ofRooms],
   ['/req/room/updateMessage/:slug', ofRooms],
   ['/req/room/readstat/:slug', ofRooms],
@@ -46,26 +47,32 @@ export const translateIds =
     for (const name of Object.values(fields))
       if (Object.hasOwn(rest, name)) throw wrong(name, `The ${name} field is prohibited.`, 'is prohibited')
     const named = inShape(ids, body)
-    const at = await roomOf(request as FastifyRequest<InRoom>, reply, contextOf)
+    const at = await roomIn(request, reply, contextOf)
     request.body = { ...rest, ...(await numbersOf(at, named, fields)) }
   }
 
-async function numbersOf(at: RoomRequest, { id, thread_id }: z.output<typeof ids>, fields: Fields): Promise<Body> {
+type Ids = z.output<typeof ids>
+
+async function numbersOf(at: RoomRequest | undefined, { id, thread_id }: Ids, fields: Fields): Promise<Body> {
   const message = id ? await messageById(at, id, ['id', 'Message']) : undefined
   const parent = thread_id ? await messageById(at, thread_id, ['thread_id', 'Parent message']) : undefined
   return {
     ...(message && { [fields.message]: message.number }),
-    ...(thread_id != null && { [fields.thread]: Number(parent?.number.split('.')[0] ?? 0) }),
+    [fields.thread]: Number(parent?.number.split('.')[0] ?? 0),
   }
 }
 
+/** The room of a request; nothing where it is about none. */
+const roomIn = (request: FastifyRequest, reply: FastifyReply, contextOf: ContextOf) =>
+  'slug' in (request.params as object) ? roomOf(request as FastifyRequest<InRoom>, reply, contextOf) : undefined
+
 /** A message of the room; one of another room is not there, whether the caller sees it or not. */
-async function messageById({ api, room }: RoomRequest, id: number, [field, what]: [string, string]): Promise<Message> {
-  const message = await api.roomMessages.get({ id: String(id) }).catch((error: unknown) => {
+async function messageById(at: RoomRequest | undefined, id: number, [field, what]: [string, string]): Promise<Message> {
+  const message = await at?.api.roomMessages.get({ id: String(id) }).catch((error: unknown) => {
     if (error instanceof Problem && error.problem === 'not_found') return undefined
     throw error
   })
-  const isHere = (message?.relations?.['room'] as { id: string } | undefined)?.id === room.id
+  const isHere = (message?.relations?.['room'] as { id: string } | undefined)?.id === at?.room.id
   if (!message || !isHere || message.deletedAt)
     throw wrong(field, `${what} with ID ${id} not found`, 'must be the id of a message of this room')
   return message

@@ -16,12 +16,13 @@ export async function login(app: FastifyInstance, options: ReqOptions) {
   const { contextOf } = options
   app.setErrorHandler(errorHandler(({ message: error }) => ({ error, message: 'Login Failed!' })))
 
-  app.post<{ Body: Credentials }>('/req/login', routeTo('sessions.login', options), async (request, reply) => {
-    const ctx = await contextOf(request, reply)
-    const { redirectUri } = await createCaller(ctx).sessions.login(request.body)
-    reply.header('x-csrf-token', ctx.browser?.session?.csrfToken)
-    return { success: true, redirectUri }
-  })
+  for (const path of ['/req/login', '/req/login-ldap'])
+    app.post<{ Body: Credentials }>(path, routeTo('sessions.login', options), async (request, reply) => {
+      const ctx = await contextOf(request, reply)
+      const { redirectUri } = await createCaller(ctx).sessions.login(request.body)
+      reply.header('x-csrf-token', ctx.browser?.session?.csrfToken)
+      return { success: true, redirectUri }
+    })
 
   const elsewhere = (by?: 'oidc' | 'proxy') => async (request: FastifyRequest<Coming>, reply: FastifyReply) => {
     const { sessions } = createCaller(await contextOf(request, reply))
@@ -35,6 +36,9 @@ export async function login(app: FastifyInstance, options: ReqOptions) {
   app.get<Coming>('/req/login', elsewhere())
   app.get<Coming>('/req/login/oidc', elsewhere('oidc'))
   app.get<Coming>('/req/login/proxy', elsewhere('proxy'))
+  // As earlier front ends call them.
+  app.get<Coming>('/req/login-oidc', elsewhere('oidc'))
+  app.get<Coming>('/req/login-shibboleth', elsewhere('proxy'))
 }
 
 const searchOf = ({ url }: FastifyRequest) => url.split(/\?(.*)/s)[1] ?? ''

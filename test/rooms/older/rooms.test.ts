@@ -259,6 +259,36 @@ test('the picture of a room is set by a form', async () => {
   expect(await done(ada, 'GET', `/req/room/${slug}`)).toMatchObject({ room_icon: body['url'] })
 })
 
+test('people change their own profile and read the backup of their passkey, as existing front ends ask', async () => {
+  expect(await done(ada, 'POST', '/req/profile/update', { displayName: 'Ada L.', bio: 'Plays chess.' })).toEqual({
+    success: true,
+    response: expect.any(String),
+  })
+  expect(await done(ada, 'POST', '/req/profile/update', { displayName: '' })).toMatchObject({ success: true })
+  const { data } = (await ada.send('GET', '/api/svc/v1/users/me')).body as { data: { attributes: object } }
+  expect(data.attributes).toMatchObject({ displayName: 'Ada L.', bio: 'Plays chess.' })
+  const form = new FormData()
+  form.append('image', new Blob([PNG as Uint8Array<ArrayBuffer>]), 'dot.png')
+  const { status, body } = await sendFile(svc, ada, '/req/profile/uploadAvatar', form)
+  expect([status, body]).toEqual([200, { success: true, url: expect.any(String) }])
+  expect((await ada.send('GET', String(body['url']))).headers.get('content-type')).toBe('image/webp')
+  expect(await errorOf(ada, 'GET', '/req/profile/requestPasskeyBackup')).toEqual([404, 'not_found'])
+  const backup = { ciphertext: 'aQ==', iv: 'aXY=', tag: 'dGFn' }
+  await svc.rows(
+    'insert into passkey_backups (user_id, ciphertext, iv, tag) select id, $1, $2, $3 from users where username = $4',
+    [...Object.values(backup), 'ada'],
+  )
+  expect(await done(ada, 'GET', '/req/profile/requestPasskeyBackup')).toEqual({ success: true, passkeyBackup: backup })
+
+  expect(await errorOf(ada, 'POST', '/req/profile/update', { displayName: 'a'.repeat(500) })).toEqual([422, '/displayName'])
+  for (const [method, path] of [
+    ['POST', 'update'],
+    ['POST', 'uploadAvatar'],
+    ['GET', 'requestPasskeyBackup'],
+  ] as const)
+    expect(await errorOf(openBrowser(svc.url), method, `/req/profile/${path}`)).toEqual([401, 'signed_out'])
+})
+
 test('a request of version v2 names messages by id, within its room alone', async () => {
   const [slug, other, foreign] = [await makeRoom(), await makeRoom(), await makeRoom(bob)]
   const first = await say(slug, 'first')
@@ -297,6 +327,20 @@ test('a request of version v2 names messages by id, within its room alone', asyn
   ] as const) {
     const { status, body: answer } = await ada.send('POST', path('updateMessage'), { body: { ...body, ...given } })
     expect([status, answer], message).toMatchObject([422, { message, errors: [{ source: { pointer } }] }])
+  }
+  const main = await done(ada, 'POST', path('sendMessage'), body)
+  expect(main['messageData']).toMatchObject({ message_id: '3.000' })
+  const asked = { payload: { model: 'demo', stream: false, messages: [{ role: 'user', content: { text: 'Hello' } }] } }
+  for (const [given, field] of [
+    [{ version: 'v3' }, 'version'],
+    [{ version: 'v2', messageId: '1.000' }, 'messageId'],
+    [{ version: 'v2', id }, 'id'],
+    [{ version: 'v2', thread_id: id }, 'thread_id'],
+  ] as const) {
+    const { status, body: answer } = await ada.send('POST', '/req/streamAI', {
+      body: { ...asked, broadcast: false, ...given },
+    })
+    expect([status, answer]).toMatchObject([422, { errors: { [field]: [expect.any(String)] } }])
   }
   expect(await errorOf(cyd, 'POST', path('updateMessage'), { ...body, id })).toEqual([404, 'not_found'])
   expect(await errorOf(openBrowser(svc.url), 'POST', path('updateMessage'), { ...body, id })).toEqual([

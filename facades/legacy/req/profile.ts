@@ -1,0 +1,38 @@
+import type { FastifyInstance } from 'fastify'
+import { z } from 'zod'
+import { createCaller } from '../../../routers/index.ts'
+import { bodyLimitOf, type FacadeOptions, procedureAt, routeTo } from '../../http/procedures.ts'
+import { bodyIn, errorHandler } from './errors.ts'
+import { formIn, picture } from './form.ts'
+import { pictureAddress } from './shapes.ts'
+
+const change = z.object({ displayName: z.string().nullish(), bio: z.string().nullish() })
+
+/** Routes for people's own profile, with the bodies that existing front ends expect. */
+export async function profile(app: FastifyInstance, options: FacadeOptions) {
+  const { contextOf, bodyLimits } = options
+  app.setErrorHandler(errorHandler({ avatar: ['image'] }))
+
+  app.post('/req/profile/update', routeTo('users.update', options), async (request, reply) => {
+    const api = createCaller(await contextOf(request, reply))
+    const { displayName, bio } = bodyIn(change, request)
+    const { id } = await api.users.me()
+    // An empty name is none; an empty text clears what was there.
+    const changed = { ...(displayName && { displayName }), ...(bio !== undefined && { bio: bio || null }) }
+    await api.users.update({ id, ...changed })
+    return { success: true, response: 'User information updated' }
+  })
+
+  app.post('/req/profile/uploadAvatar', routeTo('users.update', options), async (request, reply) => {
+    const api = createCaller(await contextOf(request, reply))
+    const { image } = await formIn(picture, request, bodyLimitOf(procedureAt('users.update'), bodyLimits))
+    const { id } = await api.users.me()
+    await api.users.update({ id, avatar: image })
+    return { success: true, url: pictureAddress(id) }
+  })
+
+  app.get('/req/profile/requestPasskeyBackup', routeTo('passkey.backup', options), async (request, reply) => {
+    const api = createCaller(await contextOf(request, reply))
+    return { success: true, passkeyBackup: await api.passkey.backup() }
+  })
+}
