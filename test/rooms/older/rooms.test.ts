@@ -280,7 +280,10 @@ test('people change their own profile and read the backup of their passkey, as e
   )
   expect(await done(ada, 'GET', '/req/profile/requestPasskeyBackup')).toEqual({ success: true, passkeyBackup: backup })
 
-  expect(await errorOf(ada, 'POST', '/req/profile/update', { displayName: 'a'.repeat(500) })).toEqual([422, '/displayName'])
+  expect(await errorOf(ada, 'POST', '/req/profile/update', { displayName: 'a'.repeat(500) })).toEqual([
+    422,
+    '/displayName',
+  ])
   for (const [method, path] of [
     ['POST', 'update'],
     ['POST', 'uploadAvatar'],
