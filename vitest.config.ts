@@ -7,6 +7,7 @@ const soak = [
   'test/process/lost-connection.test.ts',
   'test/realtime/chaos.test.ts',
   'test/ai/limits/limit-history.test.ts',
+  'test/ai/faults.test.ts',
   'test/json-api/fuzz.test.ts',
   'test/json-api/conformance.test.ts',
   'test/json-api/openapi/answers.test.ts',

@@ -16,7 +16,7 @@ export function providerFailure(
 
 /** A provider's own words are left out; only our own and the network's errors have a message worth keeping. */
 function describe(error: unknown) {
-  const { name, statusCode, code } = error as { name: string; statusCode?: number; code?: unknown }
+  const { name, status: statusCode, code } = error as { name: string; status?: number; code?: unknown }
   const word = typeof code === 'string' && /^[A-Z_0-9]+$/.test(code) ? code : undefined
   const message = statusCode ? `it answered with the status ${statusCode}` : (word ?? name)
   return { name, message, statusCode, code: word }

@@ -6,6 +6,7 @@ import { demoModel } from './demo.ts'
 import { fetchWithMembers } from './extra-members.ts'
 import { compatibleModel } from './openai-compatible.ts'
 import type { PartBatch } from './provider-stream.ts'
+import { refusing } from './refusal.ts'
 import { anthropicUsage, completionUsage, googleUsage, responseUsage, type UsageReader } from './reported-usage.ts'
 
 interface AdapterDriver {
@@ -63,7 +64,7 @@ function thoughtful(id: string, model: ChatModel): ChatModel {
 
 /** The settings of an SDK, without the members that are not set. */
 const given = ({ apiUrl, apiKey, fetch, extraMembers }: ModelConnection) => ({
-  fetch: fetchWithMembers(fetch, extraMembers),
+  fetch: refusing(fetchWithMembers(fetch, extraMembers)),
   ...(apiUrl && { baseURL: apiUrl }),
   ...(apiKey && { apiKey }),
 })

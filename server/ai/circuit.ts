@@ -1,4 +1,3 @@
-import { APICallError } from '@ai-sdk/provider'
 import {
   BrokenCircuitError,
   type CircuitBreakerPolicy,
@@ -13,6 +12,7 @@ import {
 } from 'cockatiel'
 import type { ProviderSettings } from '../../entities/catalogue/ai-provider.ts'
 import { phaseOf } from '../net/response-stream.ts'
+import { Refusal } from './refusal.ts'
 
 interface Attempting {
   userId: number
@@ -74,11 +74,16 @@ const again = retry(
   { maxAttempts: 2, backoff: obeying(new ExponentialBackoff({ initialDelay: 100, maxDelay: 2000 })) },
 )
 
-const passingStatus = new Set([408, 425, 429, 500, 502, 503, 504])
+/** The last is Anthropic's for a service with too much to do. */
+const passingStatus = new Set([408, 425, 429, 500, 502, 503, 504, 529])
 const passingCodes = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'EAI_AGAIN', 'UND_ERR_SOCKET'])
 
-/** Whether a failed call is retried. A time-out is not: its caller has waited long enough. */
+/**
+ * Whether a failed call is retried. A time-out is not: its caller has waited long enough. Nor is an answer that broke off:
+ * it would be paid twice.
+ */
 function isPassing(error: unknown): boolean {
+  if (phaseOf(error) === 'reading') return false
   const status = statusOf(error)
   return status ? passingStatus.has(status) : passingCodes.has(networkCode(error) ?? '')
 }
@@ -88,11 +93,11 @@ export const isTimeout = (error: unknown) => timeoutCodes.has(networkCode(error)
 
 const timeoutCodes = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'])
 
-const statusOf = (error: unknown) => (APICallError.isInstance(error) ? error.statusCode : undefined)
+const statusOf = (error: unknown) => (error instanceof Refusal ? error.status : undefined)
 
 /** In milliseconds from now; the header has seconds, or a date. */
 function retryAfterOf(error: unknown): number {
-  const header = APICallError.isInstance(error) ? error.responseHeaders?.['retry-after'] : undefined
+  const header = error instanceof Refusal ? error.retryAfter : undefined
   if (!header) return 0
   const ms = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now()
   return Number.isNaN(ms) ? 0 : Math.max(0, ms)

@@ -15,7 +15,7 @@ import { Conversation } from './conversation.ts'
 import { listModels } from './model-listing.ts'
 import { extraMembers } from './parameters.ts'
 import { createProviderClient, type ProviderClient } from './provider-client.ts'
-import { beginStream, forward, measureAnswer } from './provider-stream.ts'
+import { assertEnd, beginStream, forward, measureAnswer } from './provider-stream.ts'
 import { sdkUsage } from './reported-usage.ts'
 import { handedOut, Said } from './said.ts'
 
@@ -75,6 +75,7 @@ async function generate(client: ProviderClient, call: ModelCall, meter: UsageMet
     )
     measureAnswer(content, meter)
     meter.report(sdkUsage(usage))
+    if (content.length === 0) assertEnd(finishReason)
     const said = Said.whole(content)
     answer.push(...said.answer)
     const callers = conversation.callersOf(said.calls)

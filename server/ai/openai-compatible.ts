@@ -1,14 +1,14 @@
 import { json } from 'node:stream/consumers'
 import { finished } from 'node:stream/promises'
 import { OpenAICompatibleChatLanguageModel } from '@ai-sdk/openai-compatible'
-import { APICallError, type LanguageModelV4CallOptions } from '@ai-sdk/provider'
+import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { createParser } from 'eventsource-parser'
 import type { HttpClient } from '../net/http-client.ts'
-import type { HttpResponse } from '../net/response-stream.ts'
 import type { ChatModel, ModelConnection } from './chat-model.ts'
 import { type CompletionChunk, CompletionParts } from './completion-parts.ts'
 import { addMembers } from './extra-members.ts'
 import type { Part, PartBatch } from './provider-stream.ts'
+import { Refusal } from './refusal.ts'
 import { completionTotal } from './reported-usage.ts'
 
 /**
@@ -27,7 +27,7 @@ export function compatibleModel(id: string, connection: ModelConnection): ChatMo
     if (answer.statusCode >= 200 && answer.statusCode < 300) return answer
     // Read to its end, so that the connection can be used again.
     await finished(answer.body.resume()).catch(() => {})
-    throw refusal(url, answer)
+    throw new Refusal(answer.statusCode, answer.headers['retry-after'])
   }
 
   const model = new OpenAICompatibleChatLanguageModel(id, {
@@ -86,13 +86,3 @@ function read(parts: CompletionParts, data: string): Part[] {
     return [{ type: 'error', error }]
   }
 }
-
-/** An error without the provider's message, which may quote the conversation. */
-const refusal = (url: string, { statusCode, headers: { 'retry-after': retryAfter } }: HttpResponse) =>
-  new APICallError({
-    message: `status ${statusCode}`,
-    url,
-    requestBodyValues: undefined,
-    statusCode,
-    ...(retryAfter && { responseHeaders: { 'retry-after': retryAfter } }),
-  })

@@ -95,10 +95,15 @@ type Finish = Extract<LanguageModelV4StreamPart, { type: 'finish' }>
 
 /** A stream that ends without a finish part was cut off, so its answer is incomplete. */
 function assertWhole(finish: Finish | undefined): Finish {
-  const { unified, raw } = finish?.finishReason ?? { unified: 'interrupted', raw: undefined }
-  const broken = unified === 'error' || unified === 'interrupted' || (unified === 'other' && raw === undefined)
-  if (!finish || broken) throw new Error('the stream ended early')
+  if (!finish) throw new Error('the stream ended early')
+  assertEnd(finish.finishReason)
   return finish
+}
+
+/** An answer of which its provider does not say why it ended is none. */
+export function assertEnd({ unified, raw }: Finish['finishReason']): void {
+  const isBroken = unified === 'error' || unified === 'interrupted' || (unified === 'other' && raw === undefined)
+  if (isBroken) throw new Error('the answer ended early')
 }
 
 /** Wraps an error that the provider reports in its stream, as it may be text or an object that quotes the conversation. */

@@ -1,0 +1,130 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest'
+import { type Case, startAsking } from '../kit/ai/faults/asking.ts'
+import { type Face, faces } from '../kit/ai/faults/faces.ts'
+import { type Fault, faults } from '../kit/ai/faults/faults.ts'
+import { type Protocol, protocols } from '../kit/ai/protocols.ts'
+import { rounds } from '../kit/rounds.ts'
+
+type Asking = Awaited<ReturnType<typeof startAsking>>
+type Outcome = Awaited<ReturnType<Asking['ask']>>
+
+/** So many are asked at once. */
+const AT_ONCE = 24
+
+const hasPlace = (face: Face, fault: Fault) => face.streams || !fault.afterText
+
+const all = (faces: readonly Face[], faults: readonly Fault[], protocols: readonly Protocol[]): Case[] =>
+  protocols.flatMap((protocol) =>
+    faults.flatMap((fault) => faces.filter((face) => hasPlace(face, fault)).map((face) => ({ face, protocol, fault }))),
+  )
+
+/** Each fault by one face, and each face with three: faces and dialects take turns. */
+function sample(): Case[] {
+  const turn = <T>(list: readonly T[], at: number) => list[at % list.length] as T
+  const streaming = faces.filter(({ streams }) => streams)
+  const each = faults.map((fault, at) => ({
+    face: turn(fault.afterText ? streaming : faces, at),
+    protocol: turn(protocols, at),
+    fault,
+  }))
+  const usual = faults.filter(({ name }) => ['500', 'no JSON', 'reset before headers'].includes(name))
+  const within = faults.filter(({ name }) => ['500', 'no JSON', 'an error within a stream'].includes(name))
+  const three = faces.flatMap((face, at) => all([face], face.streams ? within : usual, [turn(protocols, at)]))
+  return [...each, ...three]
+}
+
+const cases = inject('soak') ? all(faces, faults, protocols) : sample()
+const outcomes = new Map<Case, Outcome>()
+let app: Asking
+let records: Awaited<ReturnType<Asking['records']>>
+
+beforeAll(async () => {
+  app = await startAsking()
+  const waiting = cases.values()
+  const askOn = async () => {
+    for (const asking of waiting) outcomes.set(asking, await app.ask(asking))
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, askOn))
+  records = await app.records()
+}, 600_000)
+afterAll(() => app[Symbol.asyncDispose]())
+
+const named = cases.map((asking): [string, string, string, Case] => [
+  asking.face.name,
+  asking.protocol.adapter,
+  asking.fault?.name ?? '',
+  asking,
+])
+
+test.for(named)('%s: a provider of the kind %s that fails by %s is told of once', ([, , , asking]) => {
+  const { face, fault } = asking
+  const answer = outcomes.get(asking) as Outcome
+  const isBegun = fault?.afterText === true
+  const told = face.read(answer)
+
+  const error = face.error(answer, isBegun)
+  expect(told).toEqual({
+    status: isBegun ? 200 : (face.status ?? 500),
+    said: isBegun ? 'Hello there.' : '',
+    errors: [error],
+  })
+  for (const secret of app.provider.secrets) expect(answer.text).not.toContain(secret)
+  expect(answer.calls).toBe(fault?.calls ?? 0)
+  const record = records.get(answer.requestId)
+  expect(record).toMatchObject([{ outcome: 'failed' }])
+  expect(record?.[0]?.output).toEqual(isBegun ? expect.any(Number) : 0)
+})
+/** On a busy machine all of it takes its time. */
+const SLOW = { timeout: 30_000, interval: 20 }
+const [compatible] = protocols as [Protocol]
+const byName = (list: readonly Face[]) => list.map((face): [string, Face] => [face.name, face])
+
+test.for(byName(faces))('%s: who goes away ends the call of the provider', async ([, face]) => {
+  const gone = new AbortController()
+  const { number, response } = await app.send({ face, protocol: compatible, wish: 'no end' }, { signal: gone.signal })
+  const reading = response.then((answer) => answer.text()).catch(() => undefined)
+  await vi.waitFor(() => expect(app.provider.asked(number)).toHaveLength(1), SLOW)
+
+  gone.abort()
+
+  await reading
+  await vi.waitFor(() => expect(app.provider.asked(number)[0]?.abortedAt).toBeDefined(), SLOW)
+  await vi.waitFor(async () => expect(await app.newest()).toMatchObject({ outcome: 'aborted' }), SLOW)
+  expect(app.provider.asked(number)).toHaveLength(1)
+})
+
+test.for(byName(faces))('%s: who goes away ends the call of a tool', async ([, face]) => {
+  const heard: unknown[] = []
+  const hear = (word: unknown) => void heard.push(word)
+  subscribe('test:listening-tool', hear)
+  const gone = new AbortController()
+  const { number, response } = await app.send({ face, protocol: compatible, wish: 'a tool' }, { signal: gone.signal })
+  const reading = response.then((answer) => answer.text()).catch(() => undefined)
+  await vi.waitFor(() => expect(heard).toEqual(['begun']), SLOW)
+
+  gone.abort()
+
+  await reading
+  await vi.waitFor(() => expect(heard).toEqual(['begun', 'ended']), SLOW)
+  await vi.waitFor(async () => expect(await app.newest()).toMatchObject({ outcome: 'aborted' }), SLOW)
+  expect(app.provider.asked(number)).toHaveLength(1)
+  unsubscribe('test:listening-tool', hear)
+})
+
+test('the streams of two people at once never mix', { timeout: 300_000 }, async () => {
+  const { token } = await app.svc.user()
+  const people = [{}, { token }]
+  const streams = faces.filter(({ streams, inSession }) => streams && !inSession)
+  const asked = Array.from({ length: rounds(100, 1000) }, (_, at) =>
+    app.ask(
+      { face: streams[at % streams.length] as Face, protocol: compatible, wish: 'echo' },
+      people[at % people.length],
+    ),
+  )
+
+  for (const { text, number } of await Promise.all(asked)) {
+    expect(text).toContain('Done.')
+    expect(new Set(text.match(/"(\d+)\. "/g))).toEqual(new Set([`"${number}. "`]))
+  }
+})
