@@ -57,3 +57,16 @@ export const settle = statement<{ id: number }>(
      from ended e left join users u on u.id = e.user_id left join access_tokens t on t.id = e.token_id
    returning id::float8 as id`,
 )
+
+/** Ends a hold for a call that was never made: nothing is used, and no record is left. Values: the hold. */
+export const releaseHold = statement<never>(
+  'release-hold',
+  `with ended as (
+     delete from usage_holds where id = $1 returning counters, amounts
+   ), parts as (
+     select a.id, coalesce(sum(a.amount), 0) as held from ended e cross join lateral unnest(e.counters, e.amounts) as a(id, amount) group by a.id
+   ), locked as (
+     select c.id, p.held from parts p join usage_counters c on c.id = p.id order by c.id for update of c
+   )
+   update usage_counters c set held = c.held - l.held from locked l where c.id = l.id`,
+)

@@ -1,6 +1,6 @@
 import { coalescedStatement, statement } from '../sql/statement.ts'
 import type { Limits, ModelParameters, ModelSettings, Pricing } from './ai-model.ts'
-import type { ProviderSettings } from './ai-provider.ts'
+import type { ProviderServer, ProviderSettings } from './ai-provider.ts'
 import type { ToolDefinition } from './ai-tool.ts'
 import { type CallableServerRow, callableServer } from './mcp-server.sql.ts'
 
@@ -21,7 +21,10 @@ export interface CallableModelRow {
   apiUrl: string | null
   /** Sealed. */
   apiKey: string | null
+  servers: ProviderServer[]
   providerSettings: ProviderSettings
+  /** Names of the models that may answer in its place. */
+  fallback: string[]
   tools: CallableToolRow[]
 }
 
@@ -36,7 +39,7 @@ interface CallableToolRow {
 const columns = `m.id, m.model_id as "modelId", m.upstream_id as "upstreamId", to_json(m.input) as input, m.parameters, m.settings, m.limits,
           m.pricing, (select max(id) from model_prices where model = m.model_id) as "priceId",
           p.provider_id as "providerId", p.adapter, p.api_url as "apiUrl", p.api_key as "apiKey",
-          p.settings as "providerSettings"`
+          p.servers, to_json(m.fallback) as fallback, p.settings as "providerSettings"`
 
 /** A tool of a server is called as long as it says of itself what an administrator approved. */
 const callableTools = `to_json(array(

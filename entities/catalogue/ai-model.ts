@@ -70,6 +70,8 @@ export const AiModel = defineEntity({
     input: p.array().defaultRaw(`'{text}'`),
     output: p.array().defaultRaw(`'{text}'`),
     nativeCapabilities: p.array().defaultRaw(`'{}'`),
+    /** Names of the models that answer where its provider cannot, in their order. */
+    fallback: p.array().defaultRaw(`'{}'`),
     parameters: p.json<ModelParameters>().nullable(),
     settings: p.json<ModelSettings>().nullable(),
     limits: p.json<Limits>().nullable(),

@@ -12,6 +12,13 @@ export interface ProviderSettings {
   continuousUsage?: boolean
 }
 
+/** Another address of a provider, or the same with another key. */
+export interface ProviderServer {
+  apiUrl: string | null
+  /** Sealed. */
+  apiKey: string | null
+}
+
 /** A service that runs AI models. */
 export const AiProvider = defineEntity({
   name: 'AiProvider',
@@ -28,6 +35,8 @@ export const AiProvider = defineEntity({
     modelStatusUrl: p.string().length(2048).nullable(),
     /** Sealed with the application key. */
     apiKey: p.text().nullable().hidden(),
+    /** Beside its own address and key, as the configuration says. */
+    servers: p.json<ProviderServer[]>().defaultRaw(`'[]'`).hidden(),
     settings: p.json<ProviderSettings>().defaultRaw(`'{}'`),
     /** The values of the last synchronisation; a column that differs from them was changed by an administrator. */
     synced: p.json<Record<string, unknown>>().nullable().hidden(),

@@ -3,12 +3,13 @@ import type { ResponseHints } from '../../routers/core/hooks.ts'
 type LimitLeft = NonNullable<ResponseHints['limits']>[number]
 
 /** `RateLimit-Policy` says what the limits are, `RateLimit` what is left of them, as the IETF draft on rate limit headers has it. */
-export function limitHeaders({ limits = [], isFinal }: ResponseHints): Record<string, string> {
+export function limitHeaders({ limits = [], isFinal, answeredBy }: ResponseHints): Record<string, string> {
   return {
     ...(limits.length > 0 && {
       'ratelimit-policy': limits.map((limit) => `${nameOf(limit)}${parameters(policyOf(limit))}`).join(', '),
       ratelimit: limits.map((limit) => `${nameOf(limit)}${parameters(stateOf(limit))}`).join(', '),
     }),
+    ...(answeredBy && { 'x-answered-by': encodeURI(answeredBy) }),
     // Client libraries would repeat it by themselves.
     ...(isFinal && { 'x-should-retry': 'false' }),
   }

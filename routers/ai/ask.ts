@@ -12,14 +12,15 @@ import { viewerOf } from '../verbs/viewer.ts'
 import { streamParts, textAnswer, textOf, wholeAnswer } from './answer.ts'
 import { Approvals, answerApproval, approvalAnswer } from './approvals.ts'
 import { callSignal } from './call-signal.ts'
-import { holdFor, maxOutputOf } from './hold.ts'
-import { MeteredCall } from './metered-call.ts'
+import { holdFor } from './hold.ts'
+import type { MeteredCall } from './metered-call.ts'
 import { Attachments } from './request/attached.ts'
 import { problemsOf, tooMuchInput } from './request/checks.ts'
 import { inputTokensOf, tokensOfTools } from './request/input-tokens.ts'
 import { ofQuestion, question, requestOf, withAllProblems } from './request/question.ts'
 import { selectedTools, unaskableReferences } from './request/references.ts'
 import { type AiRequest, request } from './request/request.ts'
+import { callWithin, standInsFor } from './stand-ins.ts'
 import { toolsOf } from './tools.ts'
 
 export type Asking = Context & { caller: Extract<Caller, { type: 'user' }> }
@@ -111,10 +112,10 @@ export async function begin(
   using held = new DisposableStack()
   const call = await callOf(ctx, question, approvals, held)
   const hold = await holdFor(ctx, call, room)
-  const bound = hold.held.tokens !== null && {
-    maxOutputTokens: maxOutputOf(call, ctx.services.settings.maxOutputTokens),
-  }
-  return new MeteredCall(ctx, { hold, call: { ...call, ...bound }, approvals, held: held.move() })
+  // A room is told which model reads its messages.
+  const toolsFor = (model: CallableModel) => ownTools(ctx, { model, asked, approvals })
+  const standIns = room === undefined ? await standInsFor(ctx, asked, call, toolsFor) : []
+  return callWithin(ctx, { hold, call, approvals, held: held.move(), standIns })
 }
 
 const asking = userWith('ai').meta(takes('AI request')).use(withAllProblems).input(question)

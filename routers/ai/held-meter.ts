@@ -65,17 +65,22 @@ export class HeldMeter extends CallMeter {
     if (refusal) throw new LimitCut(refusal)
   }
 
-  #progress(): CallProgress {
-    const { input, output, cached, cacheWrite, reasoning } = this.tokens
+  /** What it took so far. */
+  get bill() {
+    const { input, output, cached, cacheWrite, reasoning, estimated } = this.tokens
     return {
       inputTokens: input,
       outputTokens: output,
       cachedTokens: cached,
       cacheWriteTokens: cacheWrite,
       reasoningTokens: reasoning,
+      estimated,
       ...this.cost,
-      most: this.mostWith(this.#options.maxOutput),
     }
+  }
+
+  #progress(): CallProgress {
+    return { ...this.bill, most: this.mostWith(this.#options.maxOutput) }
   }
 }
 

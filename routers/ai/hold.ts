@@ -14,6 +14,12 @@ const RETRY_SOON_SECONDS = 2
 
 /** Holds the most that a call can take of every limit that applies; refuses what does not fit. */
 export async function holdFor(ctx: Asking, asked: ModelCall, room?: number): Promise<Hold> {
+  const held = await tryHold(ctx, asked, room)
+  if (!('id' in held)) throw refusal(ctx, held)
+  return held
+}
+
+export async function tryHold(ctx: Asking, asked: ModelCall, room?: number): Promise<Hold | HoldRefusal> {
   const { person, token } = ctx.caller
   const { model } = asked
   const input = Math.ceil(asked.inputTokens)
@@ -37,8 +43,7 @@ export async function holdFor(ctx: Asking, asked: ModelCall, room?: number): Pro
     tokens: input + output,
     ...mostCostOf(model.pricing, { input, output: 0, reasoning: 0 }, output),
   })
-  if (!('id' in held)) throw refusal(ctx, held)
-  ctx.hints.limits = held.limits
+  if ('id' in held) ctx.hints.limits = held.limits
   return held
 }
 

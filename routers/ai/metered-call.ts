@@ -26,6 +26,8 @@ interface MeteredCallOptions {
   approvals: Approvals
   /** Let go of when the call is over. */
   held: Disposable
+  /** Makes the call of the model that answers where this one's provider cannot, if there is one. */
+  standIn?: () => Promise<MeteredCall | undefined>
 }
 
 /** One call of a model, which leaves exactly one usage record, however it ends. */
@@ -35,6 +37,7 @@ export class MeteredCall {
   readonly #call: ModelCall
   readonly #approvals: Approvals
   readonly #held: Disposable
+  readonly #makeStandIn: MeteredCallOptions['standIn']
   readonly #started = performance.now()
   readonly #meter: HeldMeter
   /** Whether a part was handed out and the next one not asked for. */
@@ -42,12 +45,13 @@ export class MeteredCall {
   #isCut = false
   #isRecorded = false
 
-  constructor(ctx: MeteredContext, { hold, call, approvals, held }: MeteredCallOptions) {
+  constructor(ctx: MeteredContext, { hold, call, approvals, held, standIn }: MeteredCallOptions) {
     this.#ctx = ctx
     this.#hold = hold
     this.#call = call
     this.#approvals = approvals
     this.#held = held
+    this.#makeStandIn = standIn
     const { services } = ctx
     this.#meter = new HeldMeter({
       hold,
@@ -80,6 +84,8 @@ export class MeteredCall {
       this.#record('completed')
       return { content: [...content], finish, usage: this.#usage }
     } catch (error) {
+      const standIn = await this.#standIn(error)
+      if (standIn) return standIn.answer()
       throw this.#fail(error)
     }
   }
@@ -114,12 +120,32 @@ export class MeteredCall {
       yield { type: 'usage', ...this.#usage, ...(this.#isCut && { cut: 'limit' }) }
     } catch (error) {
       outcome = 'failed'
-      throw this.#problem(error)
+      yield* this.#insteadOf(error, wanted)
     } finally {
       this.#isHeld = false
       // A reader that goes away ends the generator here, too.
       this.#record(this.#call.signal.aborted && outcome === 'failed' ? 'aborted' : outcome)
     }
+  }
+
+  /** The parts of the call that takes the place of this one; throws where there is none. */
+  async *#insteadOf(error: unknown, wanted: ReadonlySet<string>): AsyncGenerator<StreamPart, void> {
+    const standIn = await this.#standIn(error)
+    if (!standIn) throw this.#problem(error)
+    yield* await standIn.stream([...wanted] as StreamPart['type'][])
+  }
+
+  /** The call that takes the place of this one, which took nothing then, and is as if it had not been made. */
+  async #standIn(error: unknown): Promise<MeteredCall | undefined> {
+    const { models, usageLedger } = this.#ctx.services
+    const { input, output } = this.#meter.tokens
+    if (this.#call.signal.aborted || input + output > 0 || !models.isProvidersFault(error)) return undefined
+    const standIn = await this.#makeStandIn?.()
+    if (!standIn) return undefined
+    this.#isRecorded = true
+    providerFailure(this.#ctx, this.#call.model, error)
+    await usageLedger.release(this.#hold)
+    return standIn
   }
 
   #steps(call: ModelCall): AsyncIterable<readonly AnswerPart[]> {
@@ -190,18 +216,8 @@ export class MeteredCall {
     if (this.#isRecorded) return
     this.#isRecorded = true
     this.#held[Symbol.dispose]()
-    const { tokens, cost } = this.#meter
-    this.#ctx.services.usageLedger.settle(this.#hold, {
-      inputTokens: tokens.input,
-      outputTokens: tokens.output,
-      cachedTokens: tokens.cached,
-      cacheWriteTokens: tokens.cacheWrite,
-      reasoningTokens: tokens.reasoning,
-      estimated: tokens.estimated,
-      outcome,
-      durationMs: Math.round(performance.now() - this.#started),
-      ...cost,
-    })
+    const durationMs = Math.round(performance.now() - this.#started)
+    this.#ctx.services.usageLedger.settle(this.#hold, { ...this.#meter.bill, outcome, durationMs })
   }
 }
 

@@ -1,9 +1,10 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { EntityManager } from '@mikro-orm/postgresql'
-import { AiProvider } from '../../entities/catalogue/ai-provider.ts'
+import { AiProvider, type ProviderServer } from '../../entities/catalogue/ai-provider.ts'
 import type { Services } from '../core/services.ts'
 import type { ProviderConfig } from '../ports/ai/model-config.ts'
 import type { Log } from '../ports/log.ts'
-import { API_KEY } from '../ports/vault.ts'
+import { API_KEY, type Vault } from '../ports/vault.ts'
 import { apiAddress } from './ai-providers.ts'
 import { leadingElsewhere } from './secret-address.ts'
 import { keepIfEqual, mergeUntouched, toJson } from './sync-merge.ts'
@@ -25,8 +26,21 @@ export function writeProvider(
   // Sealing twice gives two texts: an unchanged key is left alone.
   if (newKey !== undefined && (plainKey.lost || apiKey !== plainKey.text))
     written.apiKey = apiKey ? vault.seal(apiKey, API_KEY) : null
+  const servers = serversOf(vault, provider, row?.servers)
+  if (!isDeepStrictEqual(servers, row?.servers)) written.servers = servers
   written.synced = keepIfEqual(row?.synced, toJson(wanted))
   return written
+}
+
+/** Each with its own address: no key goes to a server that it was not given for. Sealing a key that is known would change it. */
+function serversOf(vault: Vault, { servers, apiUrl }: ProviderConfig, known: readonly ProviderServer[] = []) {
+  return servers.map((server, at): ProviderServer => {
+    const before = openSecret(vault, known[at]?.apiKey, API_KEY)
+    const isKnown = server.apiKey !== undefined && !before.lost && before.text === server.apiKey
+    const kept = isKnown ? vault.renew(known[at]?.apiKey ?? '', API_KEY) : undefined
+    const apiKey = kept ?? (server.apiKey ? vault.seal(server.apiKey, API_KEY) : null)
+    return { apiUrl: server.apiUrl ?? apiUrl ?? null, apiKey }
+  })
 }
 
 /** A key stands as its digest. */

@@ -20,6 +20,8 @@ export interface ResponseHints {
   rateLimit?: RateLimitStatus
   /** What is left of usage limits, where it was looked up. */
   limits?: readonly LimitLeft[]
+  /** The model that answered in place of the one that was asked. */
+  answeredBy?: string
   /** Set where repeating the request is of no use: a limit is spent, or the provider was asked several times already. */
   isFinal?: boolean
   /** Set where the browser must delete all it kept of a person. */

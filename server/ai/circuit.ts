@@ -14,13 +14,20 @@ import type { ProviderSettings } from '../../entities/catalogue/ai-provider.ts'
 import { phaseOf } from '../net/response-stream.ts'
 import { Refusal } from './refusal.ts'
 
-interface Attempting {
+export interface Attempting {
   userId: number
   signal: AbortSignal
 }
 
-/** Runs a call that has sent nothing to the caller yet: retries a transient failure, and fails at once while the provider's circuit is open. */
-export type Guard = <T>(attempt: () => Promise<T>, by: Attempting) => Promise<T>
+type Run = <T>(attempt: () => Promise<T>, by: Attempting) => Promise<T>
+
+/** Runs calls that have sent nothing to the caller yet, and fails them at once while the circuit of the server is open. */
+export interface Guard {
+  once: Run
+  /** Retries a transient failure. */
+  retrying: Run
+  readonly isOpen: boolean
+}
 
 /** How many callers must time out before the circuit opens: the questions of a single person may simply take long. */
 const MIN_UNANSWERED_USERS = 3
@@ -36,20 +43,36 @@ export function createGuard({ failures = 5, openFor = 15_000 }: ProviderSettings
   })
   circuit.onSuccess(() => unanswered.clear())
 
-  return (attempt, { userId, signal }) =>
-    again.execute(() => {
-      // The library would let others wait for the one call that probes the provider.
-      if (circuit.state === CircuitState.HalfOpen) throw new BrokenCircuitError()
-      return circuit.execute(
-        () =>
-          attempt().catch((error: unknown) => {
-            if (isSilence(error)) unanswered.add(userId)
-            throw error
-          }),
-        signal,
-      )
-    }, signal)
+  const once: Run = async (attempt, { userId, signal }) => {
+    // The library would let others wait for the one call that probes the provider.
+    if (circuit.state === CircuitState.HalfOpen) throw new BrokenCircuitError()
+    return circuit.execute(
+      () =>
+        attempt().catch((error: unknown) => {
+          if (isSilence(error)) unanswered.add(userId)
+          throw error
+        }),
+      signal,
+    )
+  }
+  return {
+    once,
+    retrying: (attempt, by) => again.execute(() => once(attempt, by), by.signal),
+    get isOpen() {
+      return circuit.state === CircuitState.Open || circuit.state === CircuitState.HalfOpen
+    },
+  }
 }
+
+/** What another server, or the provider of another model, may answer: the question is not at fault, and nobody works on it. */
+export function isProvidersFault(error: unknown): boolean {
+  if (error instanceof BrokenCircuitError) return true
+  if (error instanceof Refusal) return !callersFault.has(error.status)
+  return phaseOf(error) === 'connecting' || passingCodes.has(networkCode(error) ?? '')
+}
+
+/** A refusal of the key or of the name of a model is the fault of who wrote the configuration. */
+const callersFault = new Set([400, 413, 415, 422])
 
 /** The connection failed, or the provider says that it cannot work. */
 const isOutage = (error: unknown) => (statusOf(error) ?? 0) >= 500 || phaseOf(error) === 'connecting'

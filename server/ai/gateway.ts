@@ -10,11 +10,11 @@ import type {
   UsageMeter,
 } from '../../routers/ports/ai/models.ts'
 import { API_KEY, type Vault } from '../../routers/ports/vault.ts'
-import { isTimeout } from './circuit.ts'
+import { isProvidersFault, isTimeout } from './circuit.ts'
 import { Conversation } from './conversation.ts'
 import { listModels } from './model-listing.ts'
 import { extraMembers } from './parameters.ts'
-import { createProviderClient, type ProviderClient } from './provider-client.ts'
+import { createProviderClient, type ProviderClient, type ProviderServer } from './provider-client.ts'
 import { assertEnd, beginStream, forward, measureAnswer } from './provider-stream.ts'
 import { sdkUsage } from './reported-usage.ts'
 import { handedOut, Said } from './said.ts'
@@ -30,7 +30,9 @@ export function createGateway(vault: Vault): ModelGateway & { close(): Promise<v
     const of = sourceOf(model)
     const known = clients.get(model.providerId)
     if (known && isSame(known.of, of)) return known.client
-    const client = createProviderClient(model, model.apiKey ? vault.open(model.apiKey, API_KEY) : undefined)
+    const open = (key: string | null) => (key ? vault.open(key, API_KEY) : undefined)
+    const servers = [model, ...model.servers].map(({ apiUrl, apiKey }) => ({ apiUrl, apiKey: open(apiKey) }))
+    const client = createProviderClient(model, servers)
     clients.set(model.providerId, { of, client })
     void known?.client.close()
     return client
@@ -40,16 +42,18 @@ export function createGateway(vault: Vault): ModelGateway & { close(): Promise<v
     generate: (call, onUsage) => generate(clientFor(call.model), call, onUsage),
     stream: (call, onUsage) => stream(clientFor(call.model), call, onUsage),
     offered: (model) => listModels(clientFor(model)),
+    isProvidersFault,
     close: async () => void (await Promise.all([...clients.values()].map(({ client }) => client.close()))),
   }
 }
 
-type ClientSource = Pick<CallableModel, 'adapter' | 'apiUrl' | 'apiKey' | 'providerSettings'>
+type ClientSource = Pick<CallableModel, 'adapter' | 'apiUrl' | 'apiKey' | 'servers' | 'providerSettings'>
 
-const sourceOf = ({ adapter, apiUrl, apiKey, providerSettings }: CallableModel): ClientSource => ({
+const sourceOf = ({ adapter, apiUrl, apiKey, servers, providerSettings }: CallableModel): ClientSource => ({
   adapter,
   apiUrl,
   apiKey,
+  servers,
   providerSettings,
 })
 
@@ -57,20 +61,20 @@ const isSame = (a: ClientSource, b: ClientSource) =>
   a.apiKey === b.apiKey &&
   a.apiUrl === b.apiUrl &&
   a.adapter === b.adapter &&
-  isDeepStrictEqual(a.providerSettings, b.providerSettings)
+  isDeepStrictEqual([a.servers, a.providerSettings], [b.servers, b.providerSettings])
 
 const upstreamName = ({ upstreamId, modelId }: CallableModel) => upstreamId ?? modelId
 
 async function generate(client: ProviderClient, call: ModelCall, meter: UsageMeter): Promise<ModelAnswer> {
-  const model = client.model(upstreamName(call.model), extraMembers(call.model))
+  const modelAt = (server: ProviderServer) => server.model(upstreamName(call.model), extraMembers(call.model))
   const conversation = new Conversation(call)
   const { signal } = call
   const lastRound = call.model.settings?.maxToolCallingRounds ?? MAX_TOOL_ROUNDS
   const answer: ModelAnswer['content'][number][] = []
   for (let round = 0; round <= lastRound; round++) {
     const options = conversation.options(signal, round === lastRound)
-    const { content, usage, finishReason } = await client.withRetryAndCircuit(
-      () => metered(async () => model.doGenerate(options), conversation, { meter, signal }),
+    const { content, usage, finishReason } = await client.attempt(
+      (server) => metered(async () => modelAt(server).doGenerate(options), conversation, { meter, signal }),
       call,
     )
     measureAnswer(content, meter)
@@ -91,15 +95,15 @@ async function* stream(
   call: ModelCall,
   meter: UsageMeter,
 ): AsyncGenerator<readonly AnswerPart[], void> {
-  const model = client.model(upstreamName(call.model), extraMembers(call.model))
+  const modelAt = (server: ProviderServer) => server.model(upstreamName(call.model), extraMembers(call.model))
   const conversation = new Conversation(call)
   const { signal } = call
   const lastRound = call.model.settings?.maxToolCallingRoundsStreaming ?? MAX_TOOL_ROUNDS
   for (let round = 0; round <= lastRound; round++) {
     const options = conversation.options(signal, round === lastRound)
-    const open = async () => (await model.doStream(options)).stream
-    const parts = await client.withRetryAndCircuit(
-      () => metered(() => beginStream(open, meter), conversation, { meter, signal }),
+    const open = async (server: ProviderServer) => (await modelAt(server).doStream(options)).stream
+    const parts = await client.attempt(
+      (server) => metered(() => beginStream(() => open(server), meter), conversation, { meter, signal }),
       call,
     )
     const { said, finish } = yield* forward(parts, meter)

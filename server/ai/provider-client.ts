@@ -4,24 +4,68 @@ import type { CallableModel } from '../../routers/ports/ai/models.ts'
 import { createHttpClient, type HttpClient } from '../net/http-client.ts'
 import { adapterDrivers } from './adapters.ts'
 import type { ChatModel, Connection, ModelConnection } from './chat-model.ts'
-import { createGuard, type Guard } from './circuit.ts'
+import { type Attempting, createGuard, type Guard, isProvidersFault } from './circuit.ts'
 
 type ExtraMembers = ModelConnection['extraMembers']
 
 /** How many model clients are cached for one provider; a change of parameters makes a new one. */
 const MAX_MODELS = 200
 
-/** The standing connection to one provider: its models, its pool, and what is known of its health. */
-export interface ProviderClient {
+/** The standing connection to one server of a provider: its models, its pool, and what is known of its health. */
+export interface ProviderServer {
   model(modelId: string, extraMembers: ExtraMembers): ChatModel
-  withRetryAndCircuit: Guard
+  guard: Guard
+  connection: Connection
+  /** How many requests are under way. */
+  readonly busy: number
+  close(): Promise<void>
+}
+
+/** A provider, with one server or several. */
+export interface ProviderClient {
+  /** Asks a server that is well, the least busy one first; another one where it cannot answer and nothing of an answer has come. */
+  attempt<T>(ask: (server: ProviderServer) => Promise<T>, by: Attempting): Promise<T>
+  /** Where its models are listed. */
   connection: Connection
   adapter: Adapter
   close(): Promise<void>
 }
 
-export function createProviderClient(model: CallableModel, apiKey: string | undefined): ProviderClient {
-  const { providerId, apiUrl, providerSettings } = model
+interface ServerAddress {
+  apiUrl: string | null
+  /** As the server is sent it. */
+  apiKey: string | undefined
+}
+
+export function createProviderClient(model: CallableModel, addresses: readonly ServerAddress[]): ProviderClient {
+  const servers = addresses.map((address) => createServer(model, address))
+  const [{ connection }] = servers as [ProviderServer]
+  return {
+    connection,
+    adapter: model.adapter as Adapter,
+    async attempt(ask, by) {
+      const [first, ...others] = inOrder(servers) as [ProviderServer, ...ProviderServer[]]
+      let server = first
+      for (const other of others) {
+        try {
+          return await server.guard.once(() => ask(server), by)
+        } catch (error) {
+          if (by.signal.aborted || !isProvidersFault(error)) throw error
+          server = other
+        }
+      }
+      return server.guard.retrying(() => ask(server), by)
+    },
+    close: async () => void (await Promise.all(servers.map((server) => server.close()))),
+  }
+}
+
+/** Those whose circuit is closed go first, and the least busy of them. */
+const inOrder = (servers: readonly ProviderServer[]) =>
+  servers.toSorted((a, b) => Number(a.guard.isOpen) - Number(b.guard.isOpen) || a.busy - b.busy)
+
+function createServer(model: CallableModel, { apiUrl, apiKey }: ServerAddress): ProviderServer {
+  const { providerId, providerSettings } = model
   const adapter = model.adapter as Adapter
   const { timeouts: { connect, firstByte = 60_000 } = {}, continuousUsage = false, circuit } = providerSettings
   const httpClient: HttpClient = createHttpClient({
@@ -33,15 +77,17 @@ export function createProviderClient(model: CallableModel, apiKey: string | unde
   const connection: Connection = { name: providerId, apiUrl: apiUrl ?? undefined, apiKey, continuousUsage, fetch, send }
   return {
     model: memoize((modelId, extraMembers) => adapterDrivers[adapter].model(modelId, { ...connection, extraMembers })),
-    withRetryAndCircuit: createGuard(circuit),
+    guard: createGuard(circuit),
     connection,
-    adapter,
+    get busy() {
+      return httpClient.busy
+    },
     close: httpClient.close,
   }
 }
 
 /** Caches model clients: an SDK builds schemas for each one, which takes longer than a call. */
-function memoize(make: ProviderClient['model']): ProviderClient['model'] {
+function memoize(make: ProviderServer['model']): ProviderServer['model'] {
   const models = new LRUCache<string, ChatModel>({ max: MAX_MODELS })
   return (modelId, extraMembers) => {
     const key = `${modelId} ${JSON.stringify(extraMembers)}`

@@ -9,6 +9,8 @@ export interface HttpClient {
   fetch: typeof globalThis.fetch
   /** Sends a request; its response is read without web streams, which are slow. */
   send(url: string, init: OutboundRequest): Promise<HttpResponse>
+  /** How many requests are under way, up to the end of their answers. */
+  readonly busy: number
   close(): Promise<void>
 }
 
@@ -43,12 +45,16 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     keepAliveTimeout: isPublic ? 1000 : 30_000,
   })
 
+  let busy = 0
+
   async function send(address: string, { method, headers, body, signal }: OutboundRequest) {
     const url = new URL(address)
     assertSpoken(url)
     if (isPublic) network.assertAllowed(url)
     signal?.throwIfAborted()
     const stream = new ResponseStream(signal)
+    busy++
+    stream.over.then(() => busy--)
     agent.dispatch({ origin: url.origin, path: url.pathname + url.search, method, headers, body }, stream)
     return stream.answer
   }
@@ -63,7 +69,14 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     return toResponse(answer)
   }
 
-  return { fetch: outboundFetch, send, close: () => agent.destroy() }
+  return {
+    fetch: outboundFetch,
+    send,
+    get busy() {
+      return busy
+    },
+    close: () => agent.destroy(),
+  }
 }
 
 function assertSpoken({ protocol, username, password }: URL): void {

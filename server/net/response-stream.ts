@@ -23,6 +23,7 @@ export function phaseOf(error: unknown): Phase | undefined {
  */
 export class ResponseStream implements Dispatcher.DispatchHandler {
   readonly #answer = Promise.withResolvers<HttpResponse>()
+  readonly #over = Promise.withResolvers<void>()
   readonly #signal: AbortSignal | null
   #controller: Dispatcher.DispatchController | undefined
   #body: Readable | undefined
@@ -35,6 +36,11 @@ export class ResponseStream implements Dispatcher.DispatchHandler {
   /** Resolves when the headers arrive; the body is read afterwards. */
   get answer(): Promise<HttpResponse> {
     return this.#answer.promise
+  }
+
+  /** Resolves when the request has ended, in whichever way. */
+  get over(): Promise<void> {
+    return this.#over.promise
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -87,6 +93,7 @@ export class ResponseStream implements Dispatcher.DispatchHandler {
   }
 
   #release(): void {
+    this.#over.resolve()
     this.#signal?.removeEventListener('abort', this.#abort)
   }
 }

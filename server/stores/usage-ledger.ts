@@ -2,7 +2,7 @@ import { removeOldCounters } from '../../entities/ai/usage-counter.sql.ts'
 import { extendHold } from '../../entities/ai/usage-hold.sql.ts'
 import { listExpiredHolds } from '../../entities/ai/usage-lease.sql.ts'
 import type { ReachedLimit } from '../../entities/ai/usage-notice.sql.ts'
-import { type Settlement, settle } from '../../entities/ai/usage-settlement.sql.ts'
+import { releaseHold, type Settlement, settle } from '../../entities/ai/usage-settlement.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
 import type { HeldAmounts, UsageLedger } from '../../routers/ports/ai/usage-ledger.ts'
 import type { Log } from '../../routers/ports/log.ts'
@@ -59,6 +59,10 @@ export function createUsageLedger({ sql, log, onReached }: UsageLedgerOptions): 
         held.held = greater(held.held, amounts)
         return undefined
       }),
+    async release(held) {
+      leases.remove(held)
+      await sql(releaseHold, [held.id])
+    },
     settle(held, settlement) {
       leases.remove(held)
       batch.add({ ...settlement, id: held.id, counters: held.counters, expiredOnly: false })

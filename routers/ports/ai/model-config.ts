@@ -97,9 +97,16 @@ const model = z.strictObject({
   nativeCapabilities: z.array(z.string().toLowerCase()).default([]),
   flags: z.array(z.string().toLowerCase()).default([]),
   tools: z.array(identifier).default([]),
+  /** Models that answer where the provider cannot, before anything of an answer has come. */
+  fallback: z.array(identifier).max(5).default([]),
   documentationUrl: z.url().optional(),
   descriptions: z.record(z.string().regex(/^[a-z]{2}_[A-Z]{2}$/), z.string()).default({}),
 })
+
+const apiUrl = z
+  .url({ protocol: /^https?$/ })
+  // Addresses are often copied together with the path of the one call.
+  .transform((url) => url.replace(/\/+$/, '').replace(/(\/chat)?\/completions$/, ''))
 
 const provider = z
   .strictObject({
@@ -107,12 +114,13 @@ const provider = z
     adapter: z.enum(adapters),
     name: z.string().max(120).optional(),
     active: z.boolean().default(true),
-    apiUrl: z
-      .url({ protocol: /^https?$/ })
-      // Addresses are often copied together with the path of the one call.
-      .transform((url) => url.replace(/\/+$/, '').replace(/(\/chat)?\/completions$/, ''))
-      .optional(),
+    apiUrl: apiUrl.optional(),
     apiKey: z.string().min(1).optional(),
+    /** More addresses or keys of the same models; a server without an address is at that of the provider. */
+    servers: z
+      .array(z.strictObject({ apiUrl: apiUrl.optional(), apiKey: z.string().min(1).optional() }))
+      .max(20)
+      .default([]),
     timeouts: z
       .strictObject({ connect: timeLimit.optional(), firstByte: timeLimit.optional(), total: timeLimit.optional() })
       .default({}),
@@ -194,6 +202,15 @@ export const modelConfig = z
     unique('providers', ({ providers }) => providers.map(({ id }) => id)),
     unique('models', ({ providers }) => providers.flatMap(({ models }) => models.map(({ id }) => id))),
     differentServers,
+    z.superRefine(({ providers }, ctx) => {
+      const known = new Set(providers.flatMap(({ models }) => models.map(({ id }) => id)))
+      for (const [at, { models }] of providers.entries())
+        for (const [index, { id, fallback }] of models.entries())
+          for (const name of fallback.filter((name) => name === id || !known.has(name))) {
+            const path = ['providers', at, 'models', index, 'fallback']
+            ctx.addIssue({ code: 'custom', path, message: `there is no other model with the id ${name}` })
+          }
+    }),
     z.superRefine((config, ctx) => {
       const known = new Set(config.providers.flatMap(({ models }) => models.map(({ id }) => id)))
       for (const family of ['systemModels', 'systemModelsExternal'] as const) {

@@ -135,6 +135,8 @@ export interface ModelGateway {
   generate(call: ModelCall, meter: UsageMeter): Promise<ModelAnswer>
   /** The answer in pieces, as they come; those that came at once together. */
   stream(call: ModelCall, meter: UsageMeter): AsyncIterable<readonly AnswerPart[]>
+  /** Whether another model may answer what failed so: the question is not at fault, and no answer has begun. */
+  isProvidersFault(error: unknown): boolean
   /** The names of the models that the provider offers now; undefined where it has no list. Throws where it does not answer. */
   offered(model: CallableModel): Promise<ReadonlySet<string> | undefined>
 }

@@ -94,6 +94,8 @@ export interface UsageLedger {
   hold(request: HoldRequest): Promise<Hold | HoldRefusal>
   /** Holds as much in all as a further round can take; null where it does not fit, or an error where the hold is gone. */
   extend(hold: Hold, amounts: HeldAmounts): Promise<HoldRefusal | undefined>
+  /** Gives back what was held for a call that was never made, and leaves no record of it. */
+  release(hold: Hold): Promise<void>
   /** Settles behind the answer, many calls in one statement. */
   settle(hold: Hold, settlement: Omit<Settlement, 'id' | 'expiredOnly'>): void
   /** Waits until all that ended is in the database. */

@@ -1,0 +1,82 @@
+import { findCallableModel } from '../../entities/catalogue/ai-model.sql.ts'
+import type { Pricing } from '../../entities/catalogue/ai-model.ts'
+import type { DeepReadonly } from '../../entities/sql/read-only.ts'
+import type { Caller } from '../core/caller.ts'
+import type { Context } from '../core/context.ts'
+import type { CallableModel, FunctionTool, ModelCall } from '../ports/ai/models.ts'
+import type { Hold } from '../ports/ai/usage-ledger.ts'
+import type { Approvals } from './approvals.ts'
+import { maxOutputOf, tryHold } from './hold.ts'
+import { MeteredCall } from './metered-call.ts'
+import { problemsOf } from './request/checks.ts'
+import { tokensOfTools } from './request/input-tokens.ts'
+import type { AiRequest } from './request/request.ts'
+
+type Asking = Context & { caller: Extract<Caller, { type: 'user' }> }
+
+/**
+ * The call of each model that may answer where the one that was asked cannot: of those that the caller may use, and that
+ * take all of the question. `toolsFor` are the tools that a model has of its own.
+ */
+export async function standInsFor(
+  ctx: Asking,
+  asked: AiRequest,
+  call: ModelCall,
+  toolsFor: (model: CallableModel) => readonly FunctionTool[],
+): Promise<ModelCall[]> {
+  const { fallback, pricing } = call.model
+  const find = (name: string) => ctx.services.sql(findCallableModel, [name, ctx.usage])
+  const known = (await Promise.all(fallback.map(find))).flat()
+  const others = known.map((model): ModelCall => {
+    const tools = toolsFor(model)
+    return { ...call, model, tools, inputTokens: call.inputTokens - tokensOfTools(call.tools) + tokensOfTools(tools) }
+  })
+  return others.filter(
+    ({ model, messages, inputTokens }) =>
+      isPaidAlike(pricing, model.pricing) &&
+      problemsOf({ ...asked, messages: [...messages] }, model, inputTokens).length === 0,
+  )
+}
+
+/** Limits in money know one currency, and who asks for a model of a known price gets no bill of an unknown one. */
+function isPaidAlike(one: DeepReadonly<Pricing> | null, other: DeepReadonly<Pricing> | null): boolean {
+  const [known, stands] = [currencyOf(one), currencyOf(other)]
+  return known === stands || (known === 'any' && stands !== undefined) || (stands === 'any' && known !== undefined)
+}
+
+/** What nothing is paid for has any; what has no price, none. */
+function currencyOf(pricing: DeepReadonly<Pricing> | null): string | undefined {
+  if (!pricing) return undefined
+  return 'free' in pricing ? 'any' : pricing.ranges?.[0]?.currency
+}
+
+interface CallWithin {
+  hold: Hold
+  call: ModelCall
+  approvals: Approvals
+  held: Disposable
+  /** The same call of other models, in their order. */
+  standIns: readonly ModelCall[]
+}
+
+/** The call, told to answer within what is held; each of its stand-ins is held for when its turn comes. */
+export function callWithin(ctx: Asking, { hold, call, standIns, ...shared }: CallWithin): MeteredCall {
+  const bound = hold.held.tokens !== null && {
+    maxOutputTokens: maxOutputOf(call, ctx.services.settings.maxOutputTokens),
+  }
+  const standIn = () => nextOf(ctx, standIns, shared)
+  return new MeteredCall(ctx, { hold, call: { ...call, ...bound }, standIn, ...shared })
+}
+
+/** The first that limits have room for. */
+async function nextOf(
+  ctx: Asking,
+  [call, ...standIns]: readonly ModelCall[],
+  shared: Pick<CallWithin, 'approvals' | 'held'>,
+): Promise<MeteredCall | undefined> {
+  if (!call) return undefined
+  const hold = await tryHold(ctx, call)
+  if (!('id' in hold)) return nextOf(ctx, standIns, shared)
+  ctx.hints.answeredBy = call.model.modelId
+  return callWithin(ctx, { hold, call, standIns, ...shared })
+}

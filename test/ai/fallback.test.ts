@@ -1,0 +1,195 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import {
+  type Asked,
+  answers,
+  type Behaviour,
+  beginStream,
+  breaksOff,
+  chunk,
+  configFor,
+  endStream,
+  question,
+  refuses,
+  stalls,
+  startProvider,
+} from '../kit/ai/provider.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
+
+const price = (outputPerMillion: number, currency = 'EUR') => ({ currency, inputPerMillion: 1, outputPerMillion })
+const byKey = new Map<string, Behaviour>()
+const keyOf = ({ headers }: Asked) => String(headers.authorization).replace('Bearer ', '')
+
+const resources = new AsyncDisposableStack()
+let upstream: Awaited<ReturnType<typeof startProvider>>
+let svc: TestApp
+let token: string
+
+beforeAll(async () => {
+  upstream = resources.use(await startProvider((asked, response) => byKey.get(keyOf(asked))?.(asked, response)))
+  const config = resources.use(await configFor(''))
+  const provider = (id: string, models: object[], more: object = {}) => ({
+    ...{ id, adapter: 'openai-compatible', apiUrl: upstream.url, apiKey: id, models },
+    ...{ circuit: { failures: 1_000_000 }, timeouts: { firstByte: '1s' }, ...more },
+  })
+  await config.write({
+    providers: [
+      provider('first', [
+        { id: 'first', external: true, pricing: price(2), fallback: ['inner', 'dollar', 'small', 'second', 'third'] },
+        { id: 'seeing', external: true, input: ['text', 'image'], fallback: ['blind'] },
+        { id: 'limited', external: true, pricing: price(2), fallback: ['capped', 'third'] },
+      ]),
+      provider('inner', [{ id: 'inner', pricing: price(1) }]),
+      provider('dollar', [{ id: 'dollar', external: true, pricing: price(1, 'USD') }]),
+      provider('small', [{ id: 'small', external: true, pricing: price(1), limits: { maxInputTokens: 1 } }]),
+      provider('second', [{ id: 'second', external: true, pricing: price(6) }]),
+      provider('third', [{ id: 'third', external: true, pricing: price(6) }]),
+      provider('capped', [{ id: 'capped', external: true, pricing: price(2) }]),
+      provider('blind', [{ id: 'blind', external: true }]),
+      provider('many', [{ id: 'many', external: true }], { servers: [{ apiKey: 'more' }, { apiUrl: upstream.url }] }),
+    ],
+  })
+  svc = resources.use(await startApp({ AI_CONFIG: config.file, AI_REQUESTS_PER_MINUTE: '0' }))
+  token = (await svc.user()).token
+})
+afterAll(() => resources[Symbol.asyncDispose]())
+beforeEach(() => {
+  upstream.asked.length = 0
+  byKey.clear()
+  for (const key of ['second', 'third', 'many', 'more', 'undefined']) byKey.set(key, answers(`From ${key}.`))
+})
+
+const ask = (model = 'first', headers = {}) =>
+  svc.send('POST', '/api/ai-req', { token, headers, body: question('How do you do today?', model) })
+const streaming = { accept: 'text/event-stream' }
+const askedKeys = () => upstream.asked.map(keyOf)
+
+async function newest() {
+  await svc.services.usageLedger.flush()
+  return svc.rows(
+    `select provider, model, outcome, cost_micros::int as cost from usage_records
+      where request_id = (select request_id from usage_records order by id desc limit 1)`,
+  )
+}
+
+test.for<[string, object]>([
+  ['in one piece', {}],
+  ['as a stream', streaming],
+])('another model answers %s where the provider cannot, and is the one that is paid and named', async ([, headers]) => {
+  byKey.set('first', refuses(401))
+
+  const answer = await ask('first', headers)
+
+  expect(answer.status).toBe(200)
+  expect(await answer.text()).toContain(headers === streaming ? '"second."' : 'From second.')
+  expect(answer.headers.get('x-answered-by')).toBe('second')
+  // Programs may not use the first, the price of the next is in another currency, and the third takes less.
+  expect(askedKeys()).toEqual(['first', 'second'])
+  expect(await newest()).toEqual([{ provider: 'second', model: 'second', outcome: 'completed', cost: 25 }])
+  expect(await svc.rows('select id from usage_holds')).toEqual([])
+})
+
+test.for<[string, Behaviour, number]>([
+  ['a server that is not well', refuses(500), 3],
+  ['a server with too much to do', refuses(529), 3],
+  ['a connection that closes', (_, response) => void response.destroy(), 3],
+])('another model answers after %s was asked as often as otherwise', async ([, behave, tries]) => {
+  byKey.set('first', behave)
+
+  expect(await (await ask()).json()).toMatchObject({ content: { text: 'From second.' } })
+  expect(askedKeys()).toEqual([...Array(tries).fill('first'), 'second'])
+})
+
+test('each further model is asked where the one before it cannot answer, and the last failure is the one that is told', async () => {
+  byKey.set('first', refuses(401))
+  byKey.set('second', refuses(404))
+  expect(await (await ask()).json()).toMatchObject({ content: { text: 'From third.' } })
+
+  byKey.set('third', refuses(403))
+  const answer = await ask()
+
+  expect([answer.status, await answer.json()]).toMatchObject([500, { code: 'provider_failed' }])
+  expect(askedKeys().slice(3)).toEqual(['first', 'second', 'third'])
+  expect(await newest()).toMatchObject([{ model: 'third', outcome: 'failed', cost: 0 }])
+})
+
+test.for<[string, Behaviour]>([
+  ['a question that is refused', refuses(400)],
+  ['a question that is too long', refuses(413)],
+  ['an answer that is late', stalls],
+  ['an answer that breaks off', breaksOff('reset')],
+])('no other model is asked after %s', async ([, behave]) => {
+  byKey.set('first', behave)
+
+  await (await ask('first', streaming)).text()
+
+  expect(askedKeys()).toEqual(['first'])
+  expect(await newest()).toMatchObject([{ model: 'first', outcome: 'failed' }])
+})
+
+test('a model that does not take an image of the question is not asked in place of one that does', async () => {
+  byKey.set('first', refuses(401))
+  const url =
+    'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+  const messages = [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }]
+
+  const answer = await svc.send('POST', '/v1/chat/completions', { token, body: { model: 'seeing', messages } })
+
+  expect(answer.status).toBe(500)
+  expect(askedKeys()).toEqual(['first'])
+})
+
+test('a limit that has no room for the other model keeps it from being asked', async () => {
+  byKey.set('first', refuses(401))
+  await svc.host.limits.set({ name: 'capped', for: 'model:capped', cap: 1, unit: 'tokens', per: 'day' })
+
+  const answer = await ask('limited')
+
+  expect(await answer.json()).toMatchObject({ content: { text: 'From third.' } })
+  expect(askedKeys()).toEqual(['first', 'third'])
+  await svc.services.usageLedger.flush()
+  expect(await svc.rows('select id from usage_counters where used > 0 or held > 0')).toEqual([])
+})
+
+test('the least busy key or server of a provider is asked', async () => {
+  const over = Promise.withResolvers<void>()
+  const waits: Behaviour = async (_, response) => {
+    beginStream(response)
+    response.write(chunk({ delta: { content: 'Well, ' } }))
+    await over.promise
+    endStream(response)
+  }
+  for (const key of ['many', 'more', 'undefined']) byKey.set(key, waits)
+
+  const open = []
+  for (let count = 0; count < 6; count++) open.push(await ask('many', streaming))
+
+  expect(askedKeys().toSorted()).toEqual(['many', 'many', 'more', 'more', 'undefined', 'undefined'])
+  over.resolve()
+  for (const answer of open) expect(await answer.text()).toContain('event: done')
+})
+
+test('another key of a provider is asked at once where one is refused, and for no question that is at fault', async () => {
+  byKey.set('many', refuses(401))
+  byKey.set('more', refuses(429))
+  for (let count = 0; count < 3; count++)
+    expect(await (await ask('many')).json()).toMatchObject({ content: { text: 'From undefined.' } })
+  expect(new Set(askedKeys())).toEqual(new Set(['many', 'more', 'undefined']))
+
+  upstream.asked.length = 0
+  for (const key of ['many', 'more', 'undefined']) byKey.set(key, refuses(400))
+  expect((await ask('many')).status).toBe(500)
+  expect(askedKeys()).toHaveLength(1)
+})
+
+test('the keys of servers are sealed, and in nothing that anybody reads', async () => {
+  const [row] = await svc.rows<{ text: string }>(
+    `select servers::text as text from ai_providers where provider_id = 'many'`,
+  )
+  expect(row?.text).not.toContain('"more"')
+  const before = row?.text
+  await svc.host.models.sync()
+  const [after] = await svc.rows<{ text: string }>(
+    `select servers::text as text from ai_providers where provider_id = 'many'`,
+  )
+  expect(after?.text).toBe(before)
+})
