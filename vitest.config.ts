@@ -14,7 +14,12 @@ const soak = [
 ]
 
 /** Tests that are too long for `npm test`, and run in the soak alone. */
-const soakOnly = ['test/json-api/differential.test.ts', 'test/process/image.test.ts', 'test/process/stop.test.ts']
+const soakOnly = [
+  'test/json-api/differential.test.ts',
+  'test/process/image.test.ts',
+  'test/process/stop.test.ts',
+  'test/rooms/ai/kills.test.ts',
+]
 
 /** What another PostgreSQL or Valkey can break, run on those of Debian: statements, rights, limits, and the process around them. */
 const onDebian = [

@@ -1,0 +1,157 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, afterEach, beforeAll, expect, inject, test, vi } from 'vitest'
+import { answers, repeats } from '../../kit/ai/provider.ts'
+import { send } from '../../kit/app.ts'
+import { clientOf } from '../../kit/json-api/client.ts'
+import { ownDatabase } from '../../kit/parts/redis.ts'
+import { type OnSent, startRelay } from '../../kit/parts/relay.ts'
+import { openSocket, subscribe } from '../../kit/realtime/socket.ts'
+import { ask, disclosures, ended, opened, type RoomAiApp, roomWithAi, startRoomAi } from '../../kit/rooms/ai.ts'
+import { dataFolder, startProcess } from '../../kit/service-process.ts'
+
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 120_000 })
+
+const SLOW = { timeout: 90_000, interval: 50 }
+
+/** The replica that outlives the others, in this process. */
+let app: RoomAiApp
+let shared: Record<string, string>
+let mortal: Awaited<ReturnType<typeof startMortal>>
+
+beforeAll(async () => {
+  shared = {
+    APP_KEY: randomBytes(32).toString('base64'),
+    ...(inject('redisUrl') && { REDIS_URL: ownDatabase(9) }),
+  }
+  app = await startRoomAi(shared)
+})
+afterAll(() => app[Symbol.asyncDispose]())
+afterEach(() => mortal[Symbol.asyncDispose]())
+
+/** Another replica as a process of its own, which can be killed at what it says to the database. */
+async function startMortal() {
+  await using resources = new AsyncDisposableStack()
+  const { DATABASE_URL, AI_CONFIG } = app.svc.env
+  const url = new URL(String(DATABASE_URL))
+  let onSent: OnSent | undefined
+  const relay = resources.use(await startRelay(Number(url.port), { onSent: (...piece) => onSent?.(...piece) }))
+  url.host = `127.0.0.1:${relay.port}`
+  const folder = resources.use(await dataFolder())
+  const settings = { ...shared, DATA_DIR: folder.path, PORT: '0', DATABASE_URL: url.href, NODE_ENV: 'development' }
+  const programs = { AI_CONFIG: String(AI_CONFIG), ALLOW_EXTERNAL_APPS_GROUPS_AI: 'true' }
+  const service = resources.use(startProcess({ ...settings, ...programs }))
+  const address = await service.ready()
+  const kept = resources.move()
+  return {
+    service,
+    /** Somebody as they call this replica. */
+    as: (token: string) => clientOf({ send: (method, path, options) => send(address, method, path, options) }, token),
+    /** Kills it once it says a word to the database, which hears it, or not. */
+    killAt(word: RegExp, passOn: boolean) {
+      onSent = (piece) => {
+        if (!word.test(piece.toString('latin1'))) return undefined
+        service.kill('SIGKILL')
+        return passOn ? undefined : 'hold'
+      }
+    },
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  }
+}
+
+/** A room with an earlier answer, and the last status that its channel was told. */
+async function roomAndChannel() {
+  const there = await roomWithAi(app, ['editor'])
+  const { slug } = (await there.admin.get(`/rooms/${there.id}`)).one.attributes
+  const socket = await openSocket(app.svc.url)
+  await subscribe(app.svc.url, socket, there.admin.token, `private-Rooms.${slug}`)
+  app.provider.behave = answers('First.')
+  await ask(there.admin, there.id, 'Hello')
+  const first = await ended(there.admin, there.id)
+  const statuses = () =>
+    socket.frames
+      .map(({ data }) => (data as { data?: { type: string; data: object } } | undefined)?.data)
+      .flatMap((told) => (told?.type === 'status' ? [told.data] : []))
+  return { ...there, first: String(first.answer), statuses, [Symbol.dispose]: () => socket[Symbol.dispose]() }
+}
+
+type There = Awaited<ReturnType<typeof roomAndChannel>>
+
+const usageOf = ({ id }: There) =>
+  app.svc.rows<{ outcome: string }>('select outcome from usage_records where room_id = $1 order by id', [id])
+
+const textOf = async ({ admin, first }: There) =>
+  (await opened((await admin.get(`/room-messages/${first}`)).one.attributes['content'])).text
+
+test('an answer of a replica that is killed ends within its lease, is paid, and leaves the message that it was to replace', async () => {
+  mortal = await startMortal()
+  using there = await roomAndChannel()
+  app.provider.behave = repeats('CANARY-ANSWER')
+  const asked = app.provider.asked.length
+  await ask(mortal.as(there.editor.token), there.id, 'CANARY-PROMPT', { thread: there.first })
+  await ask(mortal.as(there.admin.token), there.id, 'CANARY-PROMPT', { replaces: there.first })
+  await vi.waitFor(() => expect(app.provider.asked).toHaveLength(asked + 2), SLOW)
+
+  mortal.service.kill('SIGKILL')
+
+  const lost = () => disclosures(there.admin, there.id)
+  const state = { state: 'lost', error: 'unavailable' }
+  await vi.waitFor(async () => expect(await lost()).toMatchObject([state, state, { state: 'completed' }]), SLOW)
+  const error = 'The service is not available. Try again later.'
+  const over = { isGenerating: false, error }
+  await vi.waitFor(() => expect(there.statuses().slice(-2)).toMatchObject([over, over]), SLOW)
+  await vi.waitFor(async () => expect(await app.svc.rows('select from usage_holds')).toEqual([]), SLOW)
+  expect((await usageOf(there)).map(({ outcome }) => outcome)).toEqual(['completed', 'lost', 'lost'])
+  expect(await textOf(there)).toBe('First.')
+  expect((await there.admin.get(`/rooms/${there.id}/messages`)).list).toHaveLength(1)
+  const said = mortal.service.said.out + mortal.service.said.err + app.svc.log.join('')
+  expect(said).not.toMatch(/CANARY/)
+})
+
+/** What the process says to the database at the beginning and the end of an answer, and whether that is heard. */
+const moments: [string, RegExp, boolean, string[]][] = [
+  ['before it has written down what it discloses', /begin-disclosure/, false, ['completed']],
+  ['after it has written down what it discloses', /begin-disclosure/, true, ['completed']],
+  ['before it has replaced the message', /set content/, false, ['lost', 'completed']],
+  ['before the message and its end are committed', /end-disclosure/, true, ['lost', 'completed']],
+]
+
+test.each(moments)('a replica that is killed %s leaves a message that is whole', async (_, word, passOn, states) => {
+  mortal = await startMortal()
+  using there = await roomAndChannel()
+  app.provider.behave = answers('Second.')
+  mortal.killAt(word, passOn)
+  await ask(mortal.as(there.admin.token), there.id, 'Hello', { replaces: there.first }).catch(() => {})
+  await mortal.service.ended
+
+  const lapse = (table: string) =>
+    app.svc.rows(`update ${table} set lease_until = now() - interval '1 s' where lease_until is not null`)
+  await vi.waitFor(async () => {
+    await Promise.all([lapse('room_disclosures'), lapse('usage_holds')])
+    await app.svc.host.rooms.endLostAnswers()
+    expect((await disclosures(there.admin, there.id)).map(({ state }) => state)).toEqual(states)
+    expect(await app.svc.rows('select from usage_holds')).toEqual([])
+  }, SLOW)
+  expect(await textOf(there)).toBe('First.')
+  await vi.waitFor(() => expect(there.statuses().at(-1)).toMatchObject({ isGenerating: false }), SLOW)
+  expect((await usageOf(there)).length).toBeLessThan(3)
+})
+
+test('an answer of another process is cancelled by its asker and by who administers the room, and told when that process stops', async () => {
+  mortal = await startMortal()
+  using there = await roomAndChannel()
+  app.provider.behave = repeats('more')
+  for (const by of [there.editor, there.admin]) {
+    const before = app.provider.asked.length
+    const { meta } = await ask(mortal.as(there.editor.token), there.id, 'Hello')
+    await vi.waitFor(() => expect(app.provider.asked).toHaveLength(before + 1), SLOW)
+    const going = app.provider.asked[before]
+    await by.post(`${there.path}/cancel-answer`, { disclosure: meta['disclosure'] })
+    expect(await ended(there.admin, there.id)).toMatchObject({ state: 'cancelled' })
+    await vi.waitFor(() => expect(going?.abortedAt).toBeDefined(), SLOW)
+  }
+
+  await ask(mortal.as(there.editor.token), there.id, 'Hello')
+  await mortal.service.stop()
+  expect(await ended(there.admin, there.id)).toMatchObject({ state: 'lost', error: 'unavailable' })
+  await vi.waitFor(async () => expect((await usageOf(there)).length).toBe(4), SLOW)
+})
