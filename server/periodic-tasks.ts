@@ -33,7 +33,7 @@ export function periodicTasksOf({ env, database: { pool, sql }, host }: TaskPart
     { name: 'lost answers', period: 10_000, run: () => host.rooms.endLostAnswers() },
     { name: 'ended streams', period: HOUR_MS, run: () => sql(deleteEndedStreams) },
     { name: 'connect requests', period: HOUR_MS, run: () => sql(deleteExpiredConnectRequests) },
-    { name: 'attachments', period: HOUR_MS, run: () => host.attachments.sweep() },
+    { name: 'unused files', period: HOUR_MS, run: () => host.files.sweep() },
     { name: 'availability', period: env.AI_STATUS_CHECK_EVERY, run: () => host.models.watch() },
     { name: 'expired files', period: HOUR_MS, run: () => host.files.deleteExpired() },
     { name: 'lost texts', period: HOUR_MS, run: () => host.files.planLostTexts() },

@@ -1,5 +1,5 @@
 import { access, readFile } from 'node:fs/promises'
-import { assertPicture } from '../routers/identity/pictures.ts'
+import { assertPicture } from '../routers/identity/pictures/pictures.ts'
 import { readModelConfig } from './config/ai-config.ts'
 import { processEnv, readEnv } from './config/env.ts'
 import { loadExtensions } from './config/extensions.ts'

@@ -43,7 +43,6 @@ import { createFileStore } from './stores/file-store.ts'
 import { createJobQueue, type DatabaseJobQueue } from './stores/job-queue.ts'
 import { createKeyValue } from './stores/key-value.ts'
 import { sealedStorage } from './stores/sealed-storage.ts'
-import { createStorage } from './stores/storage.ts'
 import { createUsageLedger } from './stores/usage-ledger.ts'
 import { cookieSecret, createVault } from './stores/vault.ts'
 
@@ -147,7 +146,7 @@ type Stores = Pick<Services, 'storage' | 'files' | 'promptFiles' | 'uploads' | '
 function storesOf(env: Env, { sql, vault, blobs }: StoreParts): Stores {
   const files = createFileStore(vault, blobs)
   return {
-    storage: sealedStorage(vault, createStorage(blobs)),
+    storage: sealedStorage(vault, blobs),
     files,
     promptFiles: promptFiles({ sql, vault, files }),
     uploads: new Slots({ perKey: env.UPLOADS_PER_PERSON, inAll: env.UPLOADS_AT_ONCE }),

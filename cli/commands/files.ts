@@ -6,7 +6,7 @@ import { properties, table } from '../table.ts'
 
 export const files = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'The files of messages, where they are stored' },
+    meta: { description: 'The files of messages, and the pictures of people and rooms, where they are stored' },
     subCommands: {
       stats: stats(context),
       verify: verify(context),
@@ -19,23 +19,25 @@ const number = z.coerce.number('must be a number')
 
 const stats = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Count files and bytes: in all, by kind, by the state of their text, and by who has most' },
+    meta: {
+      description:
+        'Count attachments and their bytes, in all, by kind, by the state of their text, and by who has most; and pictures',
+    },
     args: { json },
     async run() {
       const record = await context.open(({ host }) => host.files.stats())
-      const { kinds, textStates, linked, owners, ...all } = record
+      const { kinds, textStates, linked, owners, pictures, ...all } = record
       const parts = [kinds, textStates, linked, owners].map((rows) => table(rows, ''))
-      context.print({
-        record,
-        text: all.files === 0 ? 'There are no files.' : [properties(all), ...parts].join('\n\n'),
-      })
+      const files = all.files === 0 ? ['There are no attachments.'] : [properties(all), ...parts]
+      context.print({ record, text: [...files, `Pictures:\n${properties(pictures)}`].join('\n\n') })
     },
   })
 
 const verify = (context: CommandContext) =>
   defineCommand({
     meta: {
-      description: 'Find files that are missing, belong to nothing, or do not open; exit code 1 where there are any',
+      description:
+        'Find attachments and pictures that are missing, belong to nothing, or do not open; exit code 1 where there are any',
     },
     args: {
       sample: { type: 'string', description: 'How many of a hundred files to read to their ends; 100 when absent' },
@@ -45,7 +47,7 @@ const verify = (context: CommandContext) =>
       const input = sample === undefined ? {} : { sample: parseFlag(number, sample, '--sample') }
       const record = await context.open(({ host }) => host.files.verify(input))
       const { listed, ...counts } = record
-      const found = counts['no-file'] + counts['no-attachment'] + counts['unknown-key'] + counts.damaged
+      const found = counts['no-file'] + counts['no-owner'] + counts['unknown-key'] + counts.damaged
       context.print({ record, text: [properties(counts), table(listed, 'Nothing is wrong.')].join('\n\n') })
       context.failed = found > 0
     },
@@ -54,7 +56,8 @@ const verify = (context: CommandContext) =>
 const rotate = (context: CommandContext) =>
   defineCommand({
     meta: {
-      description: 'Seal the keys of all attachments with APP_KEY; exit code 1 where APP_PREVIOUS_KEYS lacks a key',
+      description:
+        'Seal the keys of all attachments and pictures with APP_KEY; exit code 1 where APP_PREVIOUS_KEYS lacks a key',
     },
     args: { json },
     async run() {

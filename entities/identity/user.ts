@@ -1,6 +1,7 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { id, moment, timestamps } from '../sql/columns.ts'
 import { everyRowForAdmins } from '../sql/scope.ts'
+import { pictureIndex } from './picture.ts'
 
 export const roles = ['user', 'admin'] as const
 export type Role = (typeof roles)[number]
@@ -12,6 +13,7 @@ export const AI_USER_ID = 1
 export const User = defineEntity({
   name: 'User',
   tableName: 'users',
+  indexes: [pictureIndex('users')],
   properties: {
     id,
     ...timestamps,

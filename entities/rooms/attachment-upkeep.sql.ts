@@ -3,13 +3,13 @@ import { unboundedStatement } from '../sql/statement.ts'
 /** The row of a file, as far as the file is concerned. */
 export interface FileRow {
   id: number
-  /** The name of the file. */
-  uuid: string
+  /** Of the file. */
+  name: string
   bytes: number
   sealedKey: string
 }
 
-const facts = 'id, uuid, bytes, sealed_key as "sealedKey"'
+const facts = 'id, uuid as name, bytes, sealed_key as "sealedKey"'
 
 /** Values: a name, and how many at most. Those whose names follow, in the order of the names. */
 export const filesByName = unboundedStatement<FileRow>(

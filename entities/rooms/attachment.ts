@@ -29,6 +29,11 @@ export const Attachment = defineEntity({
       name: 'attachments_waiting_index',
       expression: `create index "attachments_waiting_index" on "attachments" ("created_at") where message_id is null and conversation_message_id is null`,
     },
+    {
+      name: 'attachments_pending_index',
+      expression: `create index "attachments_pending_index" on "attachments" ("id") where text_state = 'pending'`,
+    },
+    { properties: ['createdAt'] },
   ],
   checks: [
     {

@@ -1,4 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core'
+import { pictureIndex } from '../identity/picture.ts'
 import { id, moment, timestamps } from '../sql/columns.ts'
 import { everyRowForAdmins, type SqlPredicate } from '../sql/scope.ts'
 import { RoomMember, roomsOfViewer, roomsToAdminister } from './room-member.ts'
@@ -8,6 +9,7 @@ import { RoomMessage } from './room-message.ts'
 export const Room = defineEntity({
   name: 'Room',
   tableName: 'rooms',
+  indexes: [pictureIndex('rooms')],
   properties: {
     id,
     ...timestamps,

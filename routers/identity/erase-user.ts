@@ -7,7 +7,7 @@ import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import type { ErasureReport } from '../core/hooks.ts'
 import { Problem } from '../core/problems.ts'
-import { deletePicture } from './pictures.ts'
+import { deletePictures } from './pictures/picture-files.ts'
 
 /** Erases a person and all they own in one transaction, once `first` agrees; their usage stays, without them. */
 export async function eraseUser(
@@ -15,7 +15,7 @@ export async function eraseUser(
   user: User,
   first: (tx: EntityManager) => Promise<void> = async () => {},
 ): Promise<ErasureReport> {
-  const { storage, localAccounts, log, hooks } = ctx.services
+  const { localAccounts, hooks } = ctx.services
   if (user.id === AI_USER_ID) throw new Problem('invalid', { detail: 'The AI user cannot be removed.' })
   const report: ErasureReport = {}
   const files = user.avatar ? [user.avatar] : []
@@ -36,9 +36,8 @@ export async function eraseUser(
     // Last: where the account cannot be removed nothing else is, and where only the commit fails the next try ends it.
     await localAccounts.remove(user.username)
   })
-  const stays = (error: unknown) => log.warn({ error }, 'an avatar could not be deleted')
   // Only once nothing refers to them any more.
-  for (const key of files) await deletePicture(storage, key).catch(stays)
+  await deletePictures(ctx.services, files)
   return report
 }
 

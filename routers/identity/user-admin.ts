@@ -9,7 +9,7 @@ import { email, groupNames, personName, username } from '../ports/login.ts'
 import { endSessions } from './end-sessions.ts'
 import { eraseUser } from './erase-user.ts'
 import { assertLocalAccounts, assertNotGuessable, newPassword } from './password.ts'
-import { imageBytes, storeAvatar } from './pictures.ts'
+import { imageBytes, storeAvatar } from './pictures/pictures.ts'
 import { findUser, userChoice } from './user-selector.ts'
 
 const newUser = z.strictObject({

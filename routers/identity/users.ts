@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { aiPictureIdentifier, pictureIdentifier } from '../../entities/identity/picture.ts'
 import { describeUser, findUsers, type ListedUser } from '../../entities/identity/user.sql.ts'
 import { AI_USER_ID, knownUsers, roles, User } from '../../entities/identity/user.ts'
 import { everyRowForAdmins, type SqlPredicate } from '../../entities/sql/scope.ts'
@@ -23,7 +24,8 @@ import { ifVersion, type RowChange, updateInput } from '../verbs/write-inputs.ts
 import { endSessions } from './end-sessions.ts'
 import { eraseUser } from './erase-user.ts'
 import { findPeople, peopleQuery } from './find-people.ts'
-import { BUILT_IN_AI_PICTURE, imageBytes, pictureSize, readPicture, replacePicture } from './pictures.ts'
+import { keyOfPicture, pictureSize, readPicture } from './pictures/picture-files.ts'
+import { imageBytes, replacePicture } from './pictures/pictures.ts'
 import { consumeProfileChange } from './profile-changes.ts'
 import { findUser, userChoice } from './user-selector.ts'
 
@@ -35,7 +37,8 @@ const ofOneself =
 
 /** The AI user is never without a picture. */
 const pictureOf: SqlPredicate = (u) =>
-  `case when ${u}.id = ${AI_USER_ID} then coalesce(${u}.avatar, '${BUILT_IN_AI_PICTURE}') else ${u}.avatar end`
+  `case when ${u}.id = ${AI_USER_ID} then ${aiPictureIdentifier(`${u}.avatar`)}
+    else ${pictureIdentifier('profile_avatars', `${u}.avatar`)} end`
 
 export const users = resource({
   type: 'users',
@@ -57,7 +60,7 @@ export const users = resource({
     bio: attribute(z.string().max(2000).nullable().describe('What the person says of themselves.'), {
       write: 'update',
     }),
-    avatar: attribute(z.string().nullable().describe('The identifier of the picture.'), {
+    avatar: attribute(z.string().nullable().describe('What the picture is called below `/proxy/storage/`.'), {
       write: 'update',
       input: imageBytes.min(1).nullable().describe('A new picture as base64, or null for none.'),
       sql: pictureOf,
@@ -123,7 +126,7 @@ export const usersRouter = router({
     .query(async ({ ctx, input }) => {
       const { avatar } = await getRow(ctx, users, input.id)
       if (!avatar) throw new Problem('not_found', { detail: 'This user has no picture.' })
-      return readPicture(ctx, avatar, input.size)
+      return readPicture(ctx.services, keyOfPicture(avatar), input.size)
     }),
 
   update: userWith('write')
@@ -181,8 +184,9 @@ const appAsUser = ({ name, createdAt, updatedAt }: ExternalApp): RecordOf<typeof
 async function updateUser(ctx: Context, { avatar: image, ...given }: UserChange) {
   const { id, ifVersion: _, role: __, ...shown } = given
   if (image !== undefined || Object.keys(shown).length > 0) await consumeProfileChange(ctx, Number(id))
-  const { avatar: before } = await getRow(ctx, users, given.id)
+  const { avatar } = await getRow(ctx, users, given.id)
   if (image === undefined) return write(ctx, given)
+  const before = avatar && keyOfPicture(avatar)
   return replacePicture(ctx, { before, image, write: (avatar) => write(ctx, { ...given, avatar }) })
 }
 

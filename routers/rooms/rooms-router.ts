@@ -7,7 +7,8 @@ import { takes } from '../core/body-size.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { about, router, userWith } from '../core/trpc.ts'
-import { pictureSize, readPicture, replacePicture } from '../identity/pictures.ts'
+import { deletePictures, keyOfPicture, pictureSize, readPicture } from '../identity/pictures/picture-files.ts'
+import { replacePicture } from '../identity/pictures/pictures.ts'
 import { exposes } from '../resource/exposure.ts'
 import { resourceId } from '../resource/ids.ts'
 import type { RecordOf, UpdateInput } from '../resource/record.ts'
@@ -19,7 +20,6 @@ import { getRow, reads } from '../verbs/read.ts'
 import { withoutUnchanged } from '../verbs/unchanged.ts'
 import { createRow, deleteRow, updateRow, type WrittenRow } from '../verbs/write.ts'
 import { createInput, ifVersion, type RowChange, updateInput } from '../verbs/write-inputs.ts'
-import { deleteFiles } from './delete-files.ts'
 import { followRoom } from './follow-room.ts'
 import { noteRoomGone } from './members/end-membership.ts'
 import { noteInvitations } from './members/note-invitations.ts'
@@ -88,7 +88,7 @@ export const roomsRouter = router({
     .query(async ({ ctx, input }) => {
       const { avatar } = await getRow(ctx, rooms, input.id)
       if (!avatar) throw new Problem('not_found', { detail: 'This room has no picture.' })
-      return readPicture(ctx, avatar, input.size)
+      return readPicture(ctx.services, keyOfPicture(avatar), input.size)
     }),
 
   delete: userWith('write')
@@ -109,7 +109,8 @@ async function addFirstMembers({ em, changes, row: { id: room } }: WrittenRow, c
 
 async function updateRoom(ctx: Context, { avatar: image, ...given }: RoomChange) {
   if (image === undefined) return write(ctx, given)
-  const { avatar: before } = await getRow(ctx, rooms, given.id)
+  const { avatar } = await getRow(ctx, rooms, given.id)
+  const before = avatar && keyOfPicture(avatar)
   // Nobody has a picture decoded that they may not set.
   await assertPermitted(ctx, ctx.em(), rooms, { id: given.id, verb: 'update' })
   return replacePicture(ctx, { before, image, write: (avatar) => write(ctx, { ...given, avatar }) })
@@ -131,6 +132,6 @@ async function deleteRoom(ctx: Context, version: Pick<RowChange, 'id' | 'ifVersi
       if (avatar) files.push(avatar)
     },
   })
-  await deleteFiles(ctx.services, files)
+  await deletePictures(ctx.services, files)
   return deleted
 }

@@ -1,9 +1,10 @@
 import { z } from 'zod'
+import { pictureIdentifier } from '../../entities/identity/picture.ts'
 import { administeredRooms, Room, removableRooms, visibleRooms } from '../../entities/rooms/room.ts'
 import { memberRoles, roomsOfViewer, unreadCount, viewerRole } from '../../entities/rooms/room-member.ts'
 import { messagesInRoom } from '../../entities/rooms/room-message.ts'
 import type { SqlPredicate } from '../../entities/sql/scope.ts'
-import { imageBytes } from '../identity/pictures.ts'
+import { imageBytes } from '../identity/pictures/pictures.ts'
 import { attribute, many, resource, sortedTimestamps } from '../resource/declare.ts'
 import { roomText } from './room-text.ts'
 
@@ -28,9 +29,10 @@ export const rooms = resource({
   attributes: {
     name: attribute(z.string().trim().min(1).max(120).describe('Not encrypted.'), { write: true, sort: true }),
     slug: attribute(z.string().describe('Unique and never changed: the name of its keys and of its channel.')),
-    avatar: attribute(z.string().nullable().describe('The identifier of the picture.'), {
+    avatar: attribute(z.string().nullable().describe('What the picture is called below `/proxy/storage/`.'), {
       write: 'update',
       input: imageBytes.min(1).nullable().describe('A new picture as base64, or null for none.'),
+      sql: (room) => pictureIdentifier('room_avatars', `${room}.avatar`),
     }),
     roomDescription: attribute(
       ciphertext.describe('Ciphertext, which names the number of its key itself: only the members can read it.'),

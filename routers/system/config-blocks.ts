@@ -1,15 +1,15 @@
+import { aiPictureIdentifier } from '../../entities/identity/picture.ts'
 import { AI_USER_ID } from '../../entities/identity/user.ts'
 import { coalescedStatement } from '../../entities/sql/statement.ts'
 import type { BlockContext, ConfigBlock } from '../core/extension.ts'
 import { type Salts, SOCKET_PATH } from '../core/settings.ts'
-import { BUILT_IN_AI_PICTURE } from '../identity/pictures.ts'
 import { describedLocales } from '../ports/locales.ts'
 
 const isUser = ({ caller }: BlockContext) => caller.type === 'user'
 
 const findAiUser = coalescedStatement<{ name: string; username: string; avatar: string }>(
   'find-ai-user',
-  `select name, username, coalesce(avatar, '${BUILT_IN_AI_PICTURE}') as avatar from users where id = ${AI_USER_ID}`,
+  `select name, username, ${aiPictureIdentifier('avatar')} as avatar from users where id = ${AI_USER_ID}`,
 )
 
 /** Who is still registering needs what the first keys are made with, and no more. */

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { endLinks } from '../../entities/apps/ext-app-link.sql.ts'
 import { pendingCount } from '../../entities/identity/frontend-migration.sql.ts'
+import { pictureIdentifier } from '../../entities/identity/picture.ts'
 import { coalescedStatement } from '../../entities/sql/statement.ts'
 import { connectionOf } from '../apps/app-connection.ts'
 import type { Context } from '../core/context.ts'
@@ -72,7 +73,7 @@ type KnownUser = Omit<z.output<typeof userinfo>, 'hash'> & { publicKey: string |
 /** Values: the user's id. A page that boots asks several times at once. */
 const findKnown = coalescedStatement<KnownUser>(
   'find-connection-user',
-  `select id, name, username, email, avatar, bio, public_key as "publicKey", ${pendingCount} as pending
+  `select id, name, username, email, ${pictureIdentifier('profile_avatars', 'avatar')} as avatar, bio, public_key as "publicKey", ${pendingCount} as pending
      from users u where id = $1`,
 )
 

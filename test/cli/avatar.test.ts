@@ -5,7 +5,6 @@ import { expect, test } from 'vitest'
 import { svcConsole } from '../../cli/programs.ts'
 import { localBlobs } from '../../server/stores/blobs/local-blobs.ts'
 import { sealedStorage } from '../../server/stores/sealed-storage.ts'
-import { createStorage } from '../../server/stores/storage.ts'
 import { createVault } from '../../server/stores/vault.ts'
 import { host } from '../kit/command-line.ts'
 
@@ -70,9 +69,7 @@ test('hawki:update-avatar encodes the image anew, whatever it is called, and kee
   const [name = ''] = await stored(machine)
   expect(await avatar(machine)).toBe(`avatars/${name}`)
   const vault = createVault((await readFile(join(machine.folder, 'app.key'), 'utf8')).trim())
-  const kept = Buffer.from(
-    await sealedStorage(vault, createStorage(localBlobs(join(machine.folder, 'files')))).get(`avatars/${name}`),
-  )
+  const kept = Buffer.from(await sealedStorage(vault, localBlobs(join(machine.folder, 'files'))).get(`avatars/${name}`))
   expect(kept.includes('CANARY')).toBe(false)
   expect(await sharp(kept).metadata()).toMatchObject({ format: 'webp', width: 256, height: 256 })
 })

@@ -14,7 +14,7 @@ import type { Blobs } from '../../server/stores/blobs/blobs.ts'
 import { openBlobs } from '../../server/stores/blobs/open-blobs.ts'
 import { s3Blobs } from '../../server/stores/blobs/s3-blobs.ts'
 import { createFileStore } from '../../server/stores/file-store.ts'
-import { createStorage } from '../../server/stores/storage.ts'
+import { sealedStorage } from '../../server/stores/sealed-storage.ts'
 import { createVault } from '../../server/stores/vault.ts'
 import { startS3 } from '../kit/parts/s3.ts'
 
@@ -239,7 +239,7 @@ describe.for(Object.entries(drivers))('in %s', ([, start]) => {
   })
 
   test('pictures lie under their keys, are read whole and go', async () => {
-    const pictures = createStorage(blobs)
+    const pictures = sealedStorage(createVault(KEY), blobs)
     await pictures.put('avatars/one.webp', Buffer.from('a picture'))
 
     expect(Buffer.from(await pictures.get('avatars/one.webp')).toString()).toBe('a picture')

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { mkdir, rm, truncate, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, rm, truncate, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import sharp from 'sharp'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { FILE_KEY } from '../../routers/ports/vault.ts'
 import { createVault } from '../../server/stores/vault.ts'
 import { run } from '../kit/command-line.ts'
 import { type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
-import { download, sendWith, storedFiles, upload } from '../kit/rooms/attachments.ts'
+import { download, PNG, sendWith, storedFiles, upload } from '../kit/rooms/attachments.ts'
 import { newPerson, newRoom } from '../kit/rooms/messages.ts'
 
 const [KEY, NEWER, UNKNOWN] = ['first', 'second', 'third'].map(
@@ -21,9 +22,11 @@ beforeAll(async () => {
 })
 afterAll(() => svc[Symbol.asyncDispose]())
 
-/** Leaves neither attachments nor files of other tests. */
+/** Leaves neither attachments, pictures nor files of other tests. */
 async function clear() {
   await svc.rows('delete from attachments')
+  for (const table of ['users', 'rooms']) await svc.rows(`update ${table} set avatar = null where avatar is not null`)
+  await rm(join(svc.folder, 'files/avatars'), { recursive: true, force: true })
   await svc.services.files.remove(await storedFiles(svc))
 }
 
@@ -68,19 +71,19 @@ test('svc files verify says which attachments have no file, which files no attac
 
   expect(exitCode).toBe(1)
   expect(record).toMatchObject({ attachments: 4, files: 5, read: 1 })
-  expect(record).toMatchObject({ 'no-file': 1, 'no-attachment': 1, 'unknown-key': 1, damaged: 1 })
-  const found = (finding: string, file = '', id = '') => ({ finding, file, attachment: id ? Number(id) : null })
+  expect(record).toMatchObject({ 'no-file': 1, 'no-owner': 1, 'unknown-key': 1, damaged: 1 })
+  const found = (finding: string, file = '', id = '') => ({ finding, file, owner: id ? `attachments/${id}` : null })
   expect(record.listed).toHaveLength(4)
   expect(record.listed).toEqual(
     expect.arrayContaining([
       found('no-file', gone?.name, gone?.id),
       found('damaged', cut?.name, cut?.id),
       found('unknown-key', foreign?.name, foreign?.id),
-      found('no-attachment', orphan),
+      found('no-owner', orphan),
     ]),
   )
   const unread = await command(['verify', '--sample', '0'])
-  expect(unread.record).toMatchObject({ read: 0, 'no-file': 1, 'no-attachment': 1, damaged: 0 })
+  expect(unread.record).toMatchObject({ read: 0, 'no-file': 1, 'no-owner': 1, damaged: 0 })
   expect((await command(['verify', '--sample', 'many'])).exitCode).toBe(2)
   expect((await command(['verify', '--sample', '101'])).exitCode).toBe(2)
   expect((await download(svc, person.token, whole?.id ?? '')).bytes.toString()).toBe('some words')
@@ -98,7 +101,7 @@ test('svc files rotate seals the keys of files anew, so that they open without t
 
   expect(await command(['rotate'], { APP_KEY: `${UNKNOWN}` })).toMatchObject({
     exitCode: 1,
-    record: { attachments: 2, renewed: 0, unknown: 2 },
+    record: { attachments: 2, pictures: 0, renewed: 0, unknown: 2 },
   })
   expect(await keys()).toEqual(before)
   const both = { APP_KEY: `${NEWER}`, APP_PREVIOUS_KEYS: `${KEY}` }
@@ -137,6 +140,7 @@ test('svc files stats counts files and bytes by kind, state and owner', async ()
       { user: many.id, ...count(2) },
       { user: few.id, ...count(1) },
     ],
+    pictures: { people: 0, rooms: 0, files: 0, bytes: 0 },
   })
 })
 
@@ -207,4 +211,81 @@ test('a text whose job was lost is read after all, and one that waits for its jo
   expect(await svc.host.files.planLostTexts()).toEqual({ planned: 1 })
   await expect.poll(state, SOON).toBe('ready')
   expect(await svc.host.files.planLostTexts()).toEqual({ planned: 0 })
+})
+
+const square = PNG.toString('base64')
+
+/** A person and a room with a picture each, and where the large ones are stored. */
+async function withPictures() {
+  const room = await newRoom(svc, ['editor'])
+  await room.admin.update('rooms', room.id, { avatar: square })
+  await room.editor.update('users', String(room.editor.id), { avatar: square })
+  const [paths] = await svc.rows<{ ofRoom: string; ofPerson: string }>(
+    'select r.avatar as "ofRoom", u.avatar as "ofPerson" from rooms r, users u where r.id = $1 and u.id = $2',
+    [room.id, room.editor.id],
+  )
+  const look = async () => {
+    const answers = await Promise.all(
+      [`/req/rooms/picture/${room.id}`, `/req/profile/picture/${room.editor.id}`].flatMap((path) =>
+        [path, `${path}?size=small`].map((sized) => svc.send('GET', sized, { token: room.editor.token })),
+      ),
+    )
+    return answers.map(({ status }) => status)
+  }
+  return { room, look, ofRoom: paths?.ofRoom ?? '', ofPerson: paths?.ofPerson ?? '' }
+}
+
+const pictureFiles = () => readdir(join(svc.folder, 'files/avatars')).catch(() => [])
+
+test('svc files rotate seals the keys of pictures anew, too, so that the earlier application key can be dropped', async () => {
+  await clear()
+  const { look, ofPerson } = await withPictures()
+  // As one was stored before pictures were encrypted.
+  const plain = await sharp(PNG).webp().toBuffer()
+  await writeFile(join(svc.folder, 'files', ofPerson), plain)
+  const both = { APP_KEY: `${NEWER}`, APP_PREVIOUS_KEYS: `${KEY}` }
+
+  expect(await command(['rotate'], { APP_KEY: `${UNKNOWN}` })).toMatchObject({ exitCode: 1, record: { unknown: 3 } })
+  expect(await command(['rotate'], both)).toMatchObject({
+    exitCode: 1,
+    record: { pictures: 2, renewed: 3, unknown: 1 },
+  })
+  await command(['rotate'], { ...both, APP_PREVIOUS_KEYS: `${KEY},${UNKNOWN}` })
+  expect(await command(['rotate'], both)).toMatchObject({ exitCode: 0, record: { renewed: 0, unknown: 0 } })
+
+  expect(await command(['verify'], { APP_KEY: `${NEWER}` })).toMatchObject({
+    exitCode: 0,
+    record: { pictures: 2, files: 4, read: 2 },
+  })
+  expect(await command(['verify'])).toMatchObject({ exitCode: 1, record: { 'unknown-key': 2 } })
+  expect(await look()).toEqual([500, 500, 500, 500])
+  await command(['rotate'], { APP_KEY: `${KEY}`, APP_PREVIOUS_KEYS: `${NEWER}` })
+  expect(await look()).toEqual([200, 200, 200, 200])
+  expect(await pictureFiles()).toHaveLength(4)
+})
+
+test('svc files verify says which pictures are missing, belong to nobody or do not open, and stats counts them', async () => {
+  await clear()
+  const { room, ofRoom, ofPerson } = await withPictures()
+  const { record } = await command(['stats'])
+  expect(record.pictures).toMatchObject({ people: 1, rooms: 1, files: 4 })
+  expect(record.pictures.bytes).toBeGreaterThan(4 * 100)
+
+  await rm(join(svc.folder, 'files', ofRoom))
+  await truncate(join(svc.folder, 'files', ofPerson), 250)
+  const orphan = `avatars/${randomUUID()}.webp`
+  await writeFile(join(svc.folder, 'files', orphan), 'left by somebody who was killed')
+  const then = new Date(Date.now() - 2 * 60 * 60_000)
+  await utimes(join(svc.folder, 'files', orphan), then, then)
+
+  const verified = await command(['verify'])
+  expect(verified).toMatchObject({ exitCode: 1, record: { pictures: 2, files: 4, read: 0 } })
+  expect(verified.record.listed).toHaveLength(3)
+  expect(verified.record.listed).toEqual(
+    expect.arrayContaining([
+      { finding: 'no-file', file: ofRoom, owner: `rooms/${room.id}` },
+      { finding: 'damaged', file: ofPerson, owner: `users/${room.editor.id}` },
+      { finding: 'no-owner', file: orphan, owner: null },
+    ]),
+  )
 })

@@ -1,4 +1,4 @@
-import { copyFile, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { copyFile, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import sharp from 'sharp'
 import { expect, test } from 'vitest'
@@ -10,14 +10,14 @@ const picture = (colour: string) =>
     .png()
     .toBuffer()
 
-/** Gives somebody a picture, or none, as their profile page does. */
-async function change(browser: TestBrowser, id: number, image: Buffer | null) {
+/** Gives somebody a picture, or none, as their profile page does; returns the status. */
+async function change(browser: TestBrowser, id: number, image: Buffer | null): Promise<number> {
   const attributes = { avatar: image?.toString('base64') ?? null }
   const { status } = await browser.send('PATCH', `/api/svc/v1/users/${id}`, {
     body: { data: { type: 'users', id: String(id), attributes } },
     headers: { 'content-type': 'application/vnd.api+json', 'sec-fetch-site': 'same-origin' },
   })
-  expect(status).toBe(200)
+  return status
 }
 
 const attributesOf = (document: unknown) =>
@@ -42,7 +42,7 @@ async function colourOf(bytes: Buffer): Promise<number[]> {
 async function withPicture() {
   const svc = await startApp()
   const ada = await signIn(svc)
-  await change(ada.browser, ada.id, await picture('#ff0000'))
+  expect(await change(ada.browser, ada.id, await picture('#ff0000'))).toBe(200)
   return { svc, ada, [Symbol.asyncDispose]: () => svc[Symbol.asyncDispose]() }
 }
 
@@ -82,6 +82,77 @@ const filesOf = async ({ folder }: TestApp) =>
     .filter((entry) => entry.isFile())
     .map(({ parentPath, name }) => join(parentPath, name))
 
+test('the picture of a person is downloaded by its identifier by who knows them, and by nobody else', async () => {
+  await using test = await withPicture()
+  const { svc, ada } = test
+  const { token: stranger } = await signIn(svc, 'bob')
+  const { avatar } = attributesOf((await ada.browser.send('GET', `/api/svc/v1/users/${ada.id}`)).body)
+  expect(avatar).toMatch(/^profile_avatars-[0-9a-f-]{36}$/)
+
+  for (const path of [`/proxy/storage/${avatar}`, `/api/svc/v1/proxy/storage/${avatar}`]) {
+    const get = (token?: string, headers = {}) => svc.send('GET', path, { token, headers })
+    const own = await get(ada.token)
+    const bytes = Buffer.from(await own.arrayBuffer())
+    expect(Object.fromEntries(own.headers)).toMatchObject({
+      'content-type': 'image/webp',
+      'cache-control': 'private, no-cache',
+      'content-length': String(bytes.length),
+      'content-security-policy': expect.stringContaining('sandbox'),
+    })
+    expect(bytes.equals((await look(svc, ada.id, ada.browser)).bytes)).toBe(true)
+    expect((await get(ada.token, { 'if-none-match': own.headers.get('etag') ?? '' })).status).toBe(304)
+    const part = await get(ada.token, { range: 'bytes=8-11' })
+    expect([part.status, await part.text()]).toEqual([206, 'WEBP'])
+    expect([(await get(stranger)).status, (await get()).status]).toEqual([404, 401])
+    expect((await svc.send('GET', path.replace('profile', 'room'), { token: ada.token })).status).toBe(404)
+  }
+})
+
+/** As many files as are left when the service is two hours older. */
+async function leftAfterSweep(svc: TestApp) {
+  const earlier = new Date(Date.now() - 2 * 60 * 60_000)
+  for (const path of await filesOf(svc)) await utimes(path, earlier, earlier)
+  const { pictures } = await svc.host.files.sweep()
+  return { swept: pictures, left: (await filesOf(svc)).length }
+}
+
+test('the picture of a person that fails at any step leaves the one before, and no file for longer than an hour', async () => {
+  await using test = await withPicture()
+  const { svc, ada } = test
+  const { storage } = svc.services
+  const { put: store, delete: remove } = storage
+  const broken = async () => {
+    throw new Error('broken')
+  }
+  const [before, other] = [(await look(svc, ada.id, ada.browser)).bytes, await picture('#00ff00')]
+  const failures: [string, () => void][] = [
+    ['the large one is stored', () => Object.assign(storage, { put: broken })],
+    [
+      'the small one is stored',
+      () =>
+        Object.assign(storage, {
+          put: (key: string, bytes: Uint8Array) => (key.includes('-small') ? broken() : store(key, bytes)),
+        }),
+    ],
+  ]
+  for (const [step, fail] of failures) {
+    fail()
+    expect([step, await change(ada.browser, ada.id, other)]).toEqual([step, 500])
+    Object.assign(storage, { delete: broken })
+    expect([step, await change(ada.browser, ada.id, other)]).toEqual([step, 500])
+    Object.assign(storage, { put: store, delete: remove })
+    expect((await look(svc, ada.id, ada.browser)).bytes.equals(before)).toBe(true)
+  }
+  expect(await leftAfterSweep(svc)).toEqual({ swept: 1, left: 2 })
+
+  Object.assign(storage, { delete: broken })
+  expect(await change(ada.browser, ada.id, other)).toBe(200)
+  Object.assign(storage, { delete: remove })
+  expect(await filesOf(svc)).toHaveLength(4)
+  expect(await leftAfterSweep(svc)).toEqual({ swept: 1, left: 2 })
+  expect((await look(svc, ada.id, ada.browser)).status).toBe(200)
+})
+
 test('the picture of a person lies encrypted on the disk, as no other picture, and goes with the person', async () => {
   await using test = await withPicture()
   const { svc, ada } = test
@@ -114,7 +185,7 @@ test('the picture of a person that was stored before pictures were encrypted is 
 
   for (const query of ['', '?size=small'])
     expect((await look(svc, ada.id, ada.browser, { query })).bytes.equals(old)).toBe(true)
-  await change(ada.browser, ada.id, null)
+  expect(await change(ada.browser, ada.id, null)).toBe(200)
   expect(await filesOf(svc)).toEqual([])
 })
 
@@ -155,7 +226,7 @@ test('the picture of a person is another one once they change it, and none once 
 
   await change(ada.browser, ada.id, await picture('#0000ff'))
   const [, , blue = 0] = await colourOf((await look(svc, ada.id, ada.browser)).bytes)
-  await change(ada.browser, ada.id, null)
+  expect(await change(ada.browser, ada.id, null)).toBe(200)
 
   expect(blue).toBeGreaterThan(240)
   expect((await look(svc, ada.id, ada.browser)).status).toBe(404)
@@ -189,8 +260,13 @@ test('the picture of a person is told of the AI user before it was given one, an
   const before = await told()
   const { avatar } = await svc.host.admin.updateAiAvatar({ image: (await picture('#00ff00')).toString('base64') })
 
-  expect(before).toEqual(['built-in/ai-user.webp', 'built-in/ai-user.webp'])
-  expect(await told()).toEqual([avatar, avatar])
+  const after = await told()
+  const builtIn = 'profile_avatars-00000000-0000-4000-8000-000000000001'
+  expect(before).toEqual([builtIn, builtIn])
+  const identifier = String(avatar).replace('avatars/', 'profile_avatars-').replace('.webp', '')
+  expect(after).toEqual([identifier, identifier])
+  for (const name of [builtIn, identifier])
+    expect((await svc.send('GET', `/proxy/storage/${name}`, { token: ada.token })).status).toBe(200)
 })
 
 test.for([['..%2F..%2Fapp.key'], ['0'], ['-1'], ['1e3'], ['1%00'], ['99999999999999999999'], ["1' or 1=1"], ['x']])(

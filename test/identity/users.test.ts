@@ -122,12 +122,13 @@ describe('users', () => {
     await using svc = await startJsonApi()
     const { ada } = svc.people
     const change = async (avatar: string | null) => svc.ada.update('users', ada.id, { avatar })
-    const fileOf = (key: unknown) => join(svc.folder, 'files', String(key))
+    const keyOf = (identifier: unknown) => String(identifier).replace('profile_avatars-', 'avatars/').concat('.webp')
+    const fileOf = (identifier: unknown) => join(svc.folder, 'files', keyOf(identifier))
     const first = await change((await picture('png')).toString('base64'))
     expect([first.status, first.text.includes('EXIF-CANARY')]).toEqual([200, false])
     const key = first.one.attributes['avatar']
     const { services } = svc
-    const stored = Buffer.from((await services.storage.get(String(key))) as Uint8Array)
+    const stored = Buffer.from((await services.storage.get(keyOf(key))) as Uint8Array)
     expect(await sharp(stored).metadata()).toMatchObject({ format: 'webp', width: 256, height: 256 })
     expect(stored.includes('EXIF-CANARY')).toBe(false)
     const second = await change((await picture('jpeg')).toString('base64'))

@@ -138,7 +138,7 @@ const table: { open: string; by?: Ability; to: string }[] = [
   { open: 'the host', to: 'admin.addUser admin.setRole admin.removeUser admin.updateAiAvatar migrations.register' },
   {
     open: 'the host',
-    to: 'password.set admin.setGroups prices.import prices.check usage.by usage.rollUp attachments.sweep',
+    to: 'password.set admin.setGroups prices.import prices.check usage.by usage.rollUp files.sweep',
   },
   {
     open: 'the host',

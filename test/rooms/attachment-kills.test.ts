@@ -48,7 +48,7 @@ async function startMortal() {
       const earlier = new Date(Date.now() - 2 * 60 * 60_000)
       for (const file of await filesIn(folder.path)) await utimes(file, earlier, earlier)
       await using svc = await startApp({ DATABASE_URL: database.url, DATA_DIR: folder.path })
-      return await svc.host.attachments.sweep()
+      return await svc.host.files.sweep()
     },
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   }
@@ -76,7 +76,7 @@ test('a service that is killed before the row of a file is written leaves a file
   await svc.ended
   expect([(await svc.files()).length, await svc.rows()]).toEqual([1, 0])
 
-  expect(await svc.sweep()).toEqual({ unlinked: 0, orphans: 1 })
+  expect(await svc.sweep()).toEqual({ unlinked: 0, orphans: 1, pictures: 0 })
   expect(await svc.files()).toEqual([])
 })
 
@@ -102,7 +102,7 @@ test('a service that is killed while a file comes in leaves a part of it that th
 
   expect(await failed).toBe('failed')
   expect(await svc.rows()).toBe(0)
-  expect(await svc.sweep()).toEqual({ unlinked: 0, orphans: 1 })
+  expect(await svc.sweep()).toEqual({ unlinked: 0, orphans: 1, pictures: 0 })
   expect(await svc.files()).toEqual([])
 })
 
@@ -116,7 +116,7 @@ test('a service that is killed when it commits a deletion leaves a file that the
   await expect.poll(svc.rows).toBe(0)
   expect(await svc.files()).toHaveLength(1)
 
-  expect(await svc.sweep()).toEqual({ unlinked: 0, orphans: 1 })
+  expect(await svc.sweep()).toEqual({ unlinked: 0, orphans: 1, pictures: 0 })
   expect(await svc.files()).toEqual([])
 })
 
@@ -128,6 +128,6 @@ test('a service that is killed when it commits an upload has both the attachment
   await svc.ended
   await expect.poll(svc.rows).toBe(1)
 
-  expect(await svc.sweep()).toEqual({ unlinked: 0, orphans: 0 })
+  expect(await svc.sweep()).toEqual({ unlinked: 0, orphans: 0, pictures: 0 })
   expect([(await svc.files()).length, await svc.rows()]).toEqual([1, 1])
 })

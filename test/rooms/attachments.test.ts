@@ -209,7 +209,7 @@ test('an attachment that no message was sent with goes after an hour, and a file
     [old.one.id, linked.file.id],
   ])
 
-  const swept = await svc.host.attachments.sweep()
+  const swept = await svc.host.files.sweep()
 
   expect(swept.unlinked).toBe(1)
   const kept = await storedFiles(svc)

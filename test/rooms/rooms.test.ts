@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { publicKeyOf } from '../kit/identity/public-key.ts'
-import { startJsonApi } from '../kit/json-api/client.ts'
+import { base, startJsonApi } from '../kit/json-api/client.ts'
 import { join, makeRoom, startRooms } from '../kit/rooms/rooms.ts'
 
 test('a room begins with its creator as administrator and the AI user as assistant', async () => {
@@ -67,10 +67,19 @@ test('a room has a picture, which its administrators change and its members alon
   expect((await svc.bob.update('rooms', room, { avatar })).status).toBe(403)
   expect((await svc.cyd.update('rooms', room, { avatar })).status).toBe(404)
   const changed = await svc.ada.update('rooms', room, { avatar, name: 'Chess club' })
-  expect([changed.status, changed.one.attributes]).toMatchObject([200, { avatar: await kept(), name: 'Chess club' }])
+  const identifier = `room_avatars-${(await kept()).slice('avatars/'.length, -'.webp'.length)}`
+  expect([changed.status, changed.one.attributes]).toMatchObject([200, { avatar: identifier, name: 'Chess club' }])
   const seen = await look(svc.people.bob.token)
   expect([seen.status, seen.headers.get('content-type')]).toEqual([200, 'image/webp'])
   expect((await look(svc.people.cyd.token)).status).toBe(404)
+  for (const path of [`${base}/proxy/storage/${identifier}`, `/proxy/storage/${identifier}`]) {
+    const { ada, bob, cyd, admin } = svc.people
+    const answers = await Promise.all(
+      [ada, bob, cyd, admin, undefined].map((by) => svc.send('GET', path, { token: by?.token })),
+    )
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 404, 200, 401])
+    expect(answers.map(({ headers }) => headers.get('content-type'))).toContain('image/webp')
+  }
   expect((await svc.ada.update('rooms', room, { avatar: 'bm8=' })).status).toBe(422)
 
   const first = await kept()

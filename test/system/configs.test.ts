@@ -77,7 +77,7 @@ describe('blocks of configuration', () => {
       handle: '@svc',
       svcUserDisplayName: 'svc',
       svcUserUsername: 'svc',
-      svcUserAvatar: 'built-in/ai-user.webp',
+      svcUserAvatar: 'profile_avatars-00000000-0000-4000-8000-000000000001',
     })
     expect(blocks['storage_files']).toEqual({
       maxFileSize: 5000,

@@ -7,6 +7,7 @@ import { changing } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { about, router, userWith } from '../../core/trpc.ts'
+import { deletePictures } from '../../identity/pictures/picture-files.ts'
 import { exposes } from '../../resource/exposure.ts'
 import type { UpdateInput } from '../../resource/record.ts'
 import { rowAction } from '../../verbs/action.ts'
@@ -14,7 +15,6 @@ import { lockRow, notFound } from '../../verbs/lock.ts'
 import { getRow, reads } from '../../verbs/read.ts'
 import { withoutUnchanged } from '../../verbs/unchanged.ts'
 import { createInput, ifVersion, updateInput } from '../../verbs/write-inputs.ts'
-import { deleteFiles } from '../delete-files.ts'
 import { lockRoomById } from '../room-access.ts'
 import { accept, preview } from './accept.ts'
 import { type InRoom, removeMember, settleRoom, withdrawInvitationsBy } from './end-membership.ts'
@@ -127,7 +127,7 @@ async function remove(ctx: Context, version: Removal): Promise<{ id: string }> {
     await removeMember(at, { id: row.id, user: row.user })
     return settleRoom(at)
   })
-  await deleteFiles(ctx.services, files)
+  await deletePictures(ctx.services, files)
   return { id: version.id }
 }
 

@@ -1,6 +1,6 @@
 import { createBulkhead } from '../../core/bulkhead.ts'
 import { Problem } from '../../core/problems.ts'
-import { type PictureShape, reencode } from '../../identity/reencode.ts'
+import { type PictureShape, reencode } from '../../identity/pictures/reencode.ts'
 import { type Asking, type CacheOptions, cached } from './cache.ts'
 import { headOf } from './page.ts'
 

@@ -1,21 +1,19 @@
+import type { BlobEntry } from '../../../routers/ports/blob-entry.ts'
 import type { ByteRange } from '../../../routers/ports/file-store.ts'
-
-export interface BlobEntry {
-  key: string
-  modifiedAt: Date
-}
 
 /** Keeps bytes under keys such as `avatars/9b2f….webp`. Drivers: a local folder, and a bucket of an S3-compatible service. */
 export interface Blobs {
   /** Settles once the bytes would survive a loss of power; where they break off, none are kept. */
   put(key: string, bytes: AsyncIterable<Uint8Array>): Promise<void>
+  /** Puts other bytes in the place of those under a key: whoever reads sees these or those, also after a crash. */
+  replace(key: string, bytes: Uint8Array): Promise<void>
   /** Opens nothing before it is read: who asked for it may be gone. Fails where there is nothing under the key. */
   get(key: string, range?: ByteRange): AsyncIterable<Buffer>
   /** Does nothing where there is nothing under the key. */
   remove(key: string): Promise<void>
   /** What is below a folder such as `sealed/`, in the order of the keys. */
   list(folder: string): AsyncIterable<BlobEntry>
-  /** Throws where nothing can be written. */
+  /** Writes a little and deletes it; throws where that cannot be done. */
   check(): Promise<void>
   close(): Promise<void>
 }

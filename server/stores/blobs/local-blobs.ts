@@ -1,11 +1,16 @@
+import { randomUUID } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
-import { mkdir, readdir, rm, stat } from 'node:fs/promises'
+import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import { assertKey, type BlobEntry, type Blobs, byKey } from './blobs.ts'
+import type { BlobEntry } from '../../../routers/ports/blob-entry.ts'
+import { assertKey, type Blobs, byKey } from './blobs.ts'
 
 /** As many bytes as wait for the disk, so that it is given several parts at a time. */
 const BUFFER = 128 * 1024
+
+/** What a check writes: the least that takes room on a disk. */
+const PROBE = Buffer.alloc(4096)
 
 /** Files below a folder, at paths that are their keys. */
 export function localBlobs(folder: string): Blobs {
@@ -23,13 +28,45 @@ export function localBlobs(folder: string): Blobs {
         throw error
       })
     },
+    async replace(key, bytes) {
+      const [path, draft] = [pathOf(key), pathOf(`${key}.${randomUUID()}`)]
+      try {
+        await writeFile(draft, bytes, { flag: 'wx', mode: 0o600, flush: true })
+        await rename(draft, path)
+      } catch (error) {
+        await rm(draft, { force: true })
+        throw error
+      }
+    },
     async *get(key, range) {
       yield* createReadStream(pathOf(key), range) as AsyncIterable<Buffer>
     },
     remove: async (key) => rm(pathOf(key), { force: true }),
     list: (below) => listFiles(folder, below),
-    check: async () => {},
+    check: oneAtATime(() => probe(folder)),
     close: async () => {},
+  }
+}
+
+/** By the same name each time, so that a process that is killed meanwhile leaves one file, which the next check deletes. */
+async function probe(folder: string): Promise<void> {
+  const path = join(folder, 'health-check')
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  try {
+    await writeFile(path, PROBE, { mode: 0o600, flush: true })
+  } finally {
+    await rm(path, { force: true })
+  }
+}
+
+/** Whoever asks meanwhile shares the answer: a disk that hangs holds one thread, not all. */
+function oneAtATime(work: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | undefined
+  return () => {
+    running ??= work().finally(() => {
+      running = undefined
+    })
+    return running
   }
 }
 
@@ -40,7 +77,7 @@ async function* listFiles(root: string, below: string): AsyncGenerator<BlobEntry
     if (entry.isDirectory()) yield* listFiles(root, `${key}/`)
     // It may just have been removed.
     const found = entry.isFile() ? await stat(join(root, key)).catch(() => undefined) : undefined
-    if (found) yield { key, modifiedAt: found.mtime }
+    if (found) yield { key, bytes: found.size, modifiedAt: found.mtime }
   }
 }
 

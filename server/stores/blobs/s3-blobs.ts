@@ -6,7 +6,7 @@ import {
   S3ServiceException,
 } from '@aws-sdk/client-s3'
 import { Problem } from '../../../routers/core/problems.ts'
-import { assertKey, type BlobEntry, type Blobs } from './blobs.ts'
+import { assertKey, type Blobs } from './blobs.ts'
 import { createS3Client, type S3Access } from './s3-client.ts'
 import { type Spooled, spool } from './spool.ts'
 
@@ -49,6 +49,7 @@ export function s3Blobs({ bucket: Bucket, spoolFolder, ...access }: S3Options): 
       await using spooled = await spool(spoolFolder, bytes)
       await store(key, spooled)
     },
+    replace: (key, bytes) => blobs.put(key, inOnePiece(bytes)),
     async *get(key, range) {
       const Range = range && `bytes=${range.start}-${range.end}`
       const { Body } = await s3.send(new GetObjectCommand({ ...at(key), Range })).catch(explain)
@@ -63,13 +64,13 @@ export function s3Blobs({ bucket: Bucket, spoolFolder, ...access }: S3Options): 
         const page = await s3
           .send(new ListObjectsV2Command({ Bucket, Prefix: folder, ContinuationToken }))
           .catch(explain)
-        for (const { Key = '', LastModified = new Date() } of page.Contents ?? [])
-          yield { key: Key, modifiedAt: LastModified } satisfies BlobEntry
+        for (const { Key: key = '', Size: bytes = 0, LastModified: modifiedAt = new Date() } of page.Contents ?? [])
+          yield { key, bytes, modifiedAt }
         ContinuationToken = page.NextContinuationToken
       } while (ContinuationToken !== undefined)
     },
     async check() {
-      await blobs.put(CHECK, oneByte())
+      await blobs.put(CHECK, inOnePiece(Buffer.from('.')))
       await blobs.remove(CHECK)
     },
     close,
@@ -77,8 +78,8 @@ export function s3Blobs({ bucket: Bucket, spoolFolder, ...access }: S3Options): 
   return blobs
 }
 
-async function* oneByte() {
-  yield Buffer.from('.')
+async function* inOnePiece(bytes: Uint8Array) {
+  yield bytes
 }
 
 /** A stream that fails half way does so as a request does. */

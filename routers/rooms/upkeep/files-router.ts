@@ -4,11 +4,12 @@ import { planLostTexts } from './lost-texts.ts'
 import { deleteExpired, expiredFiles } from './retention.ts'
 import { rotateKeys } from './rotate.ts'
 import { fileStats } from './stats.ts'
+import { sweepFiles } from './sweep.ts'
 import { verifyFiles } from './verify.ts'
 
 const months = z.int().min(1).max(1200)
 
-/** The upkeep of files, for whoever runs the service. */
+/** The upkeep of files and pictures, for whoever runs the service. */
 export const filesRouter = router({
   verify: host
     .input(z.strictObject({ sample: z.number().min(0).max(100).default(100) }))
@@ -29,6 +30,8 @@ export const filesRouter = router({
     const { retentionMonths } = ctx.services.settings.attachments
     return retentionMonths === undefined ? { deleted: 0 } : deleteExpired(ctx, retentionMonths)
   }),
+
+  sweep: host.mutation(({ ctx }) => sweepFiles(ctx.services)),
 
   planLostTexts: host.mutation(({ ctx }) => planLostTexts(ctx)),
 })

@@ -1,5 +1,5 @@
-import { createBulkhead } from '../core/bulkhead.ts'
-import { Problem } from '../core/problems.ts'
+import { createBulkhead } from '../../core/bulkhead.ts'
+import { Problem } from '../../core/problems.ts'
 
 const formats = ['png', 'jpeg', 'webp', 'gif', 'avif']
 

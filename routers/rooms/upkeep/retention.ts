@@ -2,7 +2,7 @@ import { expiredByRoom, lockOwner, lockRooms, oldestExpired } from '../../../ent
 import { changing } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { arrayOf } from '../../verbs/run-in.ts'
-import { removeEach } from './remove.ts'
+import { removeEach } from '../attachments/remove.ts'
 
 /** As many as are found at a time. */
 const BATCH = 200
