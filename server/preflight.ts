@@ -2,6 +2,7 @@ import { access, readFile } from 'node:fs/promises'
 import { assertPicture } from '../routers/identity/pictures/pictures.ts'
 import { readModelConfig } from './config/ai-config.ts'
 import { processEnv, readEnv } from './config/env.ts'
+import { readExtApps } from './config/ext-apps.ts'
 import { loadExtensions } from './config/extensions.ts'
 import { loadFrontendMigrations } from './config/frontend-migrations.ts'
 import { loadLabels } from './config/labels.ts'
@@ -28,6 +29,7 @@ export async function readWholeEnv(source?: NodeJS.ProcessEnv): Promise<Env> {
 const readers: Record<string, (path: string, values: NodeJS.ProcessEnv) => Promise<unknown>> = {
   AI_CONFIG: (path, values) => readModelConfig(path, values, { demo: values['NODE_ENV'] !== 'production' }),
   LIMITS: readLimits,
+  EXT_APPS: readExtApps,
   SVC_AVATAR: async (path) => assertPicture(await readFile(path)),
   EXTENSIONS: (paths) => loadExtensions(list.parse(paths)),
   LABELS_DIR: async (path) => {

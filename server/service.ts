@@ -7,6 +7,7 @@ import type { Services } from '../routers/core/services.ts'
 import { withTimeout } from '../routers/core/timeout.ts'
 import { type Api, createCaller } from '../routers/index.ts'
 import { buildApp } from './app.ts'
+import { readExtApps } from './config/ext-apps.ts'
 import type { Env } from './config/settings.ts'
 import { type ClusterUse, openEmbedded } from './database/cluster-lock.ts'
 import { connect, type Database } from './database/database.ts'
@@ -115,6 +116,7 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
   const core = await openCore(options, 'service')
   try {
     log.info(await core.host.models.sync(), 'models synchronised')
+    log.info(await core.host.extApps.sync(await readExtApps(env.EXT_APPS, env.variables)), 'external apps synchronised')
     log.info(await core.host.limits.sync(), 'limits synchronised')
     await core.host.migrations.register()
     await addAiAvatar(core.host, env)

@@ -1,6 +1,8 @@
 import { defineCommand } from 'citty'
 import { z } from 'zod'
 import { appAbilities } from '../../entities/apps/ext-app.ts'
+import { readEnv } from '../../server/config/env.ts'
+import { readExtApps } from '../../server/config/ext-apps.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { parseFlag } from '../prompts.ts'
 import { properties, table } from '../table.ts'
@@ -15,6 +17,20 @@ export const app = (context: CommandContext) =>
       show: showApp(context),
       rotate: rotateApp(context),
       remove: removeApp(context),
+      sync: syncApps(context),
+    },
+  })
+
+const syncApps = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Bring external apps to what EXT_APPS says' },
+    args: { json },
+    async run() {
+      const { EXT_APPS, variables } = readEnv(context.env)
+      const file = await readExtApps(EXT_APPS, variables)
+      const record = await context.open(({ host }) => host.extApps.sync(file))
+      const off = record.switchedOff.length > 0 ? ` Switched off: ${record.switchedOff.join(', ')}.` : ''
+      context.print({ record, text: `Apps of the file: ${record.apps}.${off}` })
     },
   })
 

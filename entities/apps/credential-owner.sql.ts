@@ -16,15 +16,15 @@ export interface TokenOwner {
   appId: number | null
 }
 
-/** Values: the ids of tokens. Expired ones are not found, nor those of apps whose link is gone. */
+/** Values: the ids of tokens. Expired ones are not found, nor those of apps whose link is gone or that are switched off. */
 export const findTokenOwners = coalescedStatement<TokenOwner>(
   'find-token-owners',
   `select t.id as "tokenId", t.hash, to_json(t.abilities) as abilities, u.id as "userId", u.username, u.name, u.email, u.role,
           to_json(u.groups) as groups, l.app_id as "appId"
      from access_tokens t join users u on u.id = t.user_id
-          left join ext_app_links l on l.token_id = t.id
+          left join ext_app_links l on l.token_id = t.id left join ext_apps a on a.id = l.app_id
     where t.id = any($1::int[]) and (t.expires_at is null or t.expires_at > now())
-      and (t.holder = 'person' or l.id is not null)`,
+      and (t.holder = 'person' or a.active)`,
   { idsAt: 0 },
 )
 
@@ -37,13 +37,13 @@ export interface CredentialApp {
   updatedAt: string
 }
 
-/** Values: the ids of credentials of apps. Expired ones are not found. */
+/** Values: the ids of credentials of apps. Expired ones are not found, nor those of apps that are switched off. */
 export const findCredentialApps = coalescedStatement<CredentialApp>(
   'find-credential-apps',
   `select c.id as "credentialId", c.hash, a.id as "appId", a.name, ${isoTime('a.created_at')} as "createdAt",
           ${isoTime('a.updated_at')} as "updatedAt"
      from ext_app_credentials c join ext_apps a on a.id = c.app_id
-    where c.id = any($1::int[]) and (c.expires_at is null or c.expires_at > now())`,
+    where c.id = any($1::int[]) and a.active and (c.expires_at is null or c.expires_at > now())`,
   { idsAt: 0 },
 )
 

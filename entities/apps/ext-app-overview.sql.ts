@@ -7,13 +7,17 @@ export interface AppOverview {
   url: string
   abilities: AppAbility[]
   links: number
+  active: boolean
+  /** Whether the file that EXT_APPS names made it. */
+  fromFile: boolean
   createdAt: string
   /** When a credential of it was last used. */
   lastUsedAt: string | null
 }
 
 const overview = `a.id, a.name, a.url, to_json(a.abilities) as abilities,
-  (select count(*)::int from ext_app_links l where l.app_id = a.id) as links, ${isoTime('a.created_at')} as "createdAt",
+  (select count(*)::int from ext_app_links l where l.app_id = a.id) as links, a.active, a.from_file as "fromFile",
+  ${isoTime('a.created_at')} as "createdAt",
   (select ${isoTime('max(c.last_used_at)')} from ext_app_credentials c where c.app_id = a.id) as "lastUsedAt"`
 
 /** All apps, by name. */

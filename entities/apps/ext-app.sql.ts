@@ -29,11 +29,11 @@ export interface AppToConnect {
   updatedAt: string
 }
 
-/** Values: the id of an app. What a person is told of it before they agree. */
+/** Values: the id of an app that is switched on. What a person is told of it before they agree. */
 export const findAppToConnect = statement<AppToConnect>(
   'find-app-to-connect',
   `select id::text as id, name, description, url, redirect_urls as "redirectUrls",
           logo_url as "logoUrl", public_key as "publicKey", abilities, needs_keys as "needsKeys", link_days as "linkDays",
           ${isoTime('created_at')} as "createdAt", ${isoTime('updated_at')} as "updatedAt"
-     from ext_apps a where id = $1::int`,
+     from ext_apps a where id = $1::int and active`,
 )

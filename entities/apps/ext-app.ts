@@ -26,5 +26,9 @@ export const ExtApp = defineEntity({
     needsKeys: p.boolean().default(true),
     /** How many days a link holds. */
     linkDays: p.integer().default(90),
+    /** While it is not, neither its credentials nor the tokens of its links work; they are kept. */
+    active: p.boolean().default(true),
+    /** Whether it stands, or stood, in the file that EXT_APPS names. */
+    fromFile: p.boolean().default(false),
   },
 })

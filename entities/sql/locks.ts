@@ -7,4 +7,5 @@ export const locks = {
   keepPartitions: 7_240_123,
   changeLimits: 7_240_124,
   syncTools: 7_240_125,
+  syncApps: 7_240_126,
 } as const

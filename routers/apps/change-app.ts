@@ -1,9 +1,11 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { endLinks } from '../../entities/apps/ext-app-link.sql.ts'
 import type { Context } from '../core/context.ts'
+import { Problem } from '../core/problems.ts'
 import { runNamed } from '../core/run-named.ts'
 import type { RecordOf } from '../resource/record.ts'
-import { createRow, updateRow } from '../verbs/write.ts'
+import type { Version } from '../verbs/lock.ts'
+import { createRow, deleteRow, updateRow } from '../verbs/write.ts'
 import type { RowChange } from '../verbs/write-inputs.ts'
 import { addCredential } from './app-credential.ts'
 import { type KeyPair, keptPublicKey, makeKeyPair } from './app-key.ts'
@@ -32,21 +34,43 @@ export async function createApp(ctx: Context, given: GivenApp): Promise<ExtAppRe
 
 /** Changes an app. With another key its links end: it can open nothing that was sealed for the one before. */
 export async function updateApp(ctx: Context, change: RowChange): Promise<ExtAppRecord> {
-  if (change['publicKey'] === undefined) return updateRow(ctx, extApps, change)
+  const id = Number(change.id)
+  if (change['publicKey'] === undefined)
+    return updateRow(ctx, extApps, change, { beforehand: (em) => assertNotInFile(em, id) })
   const { publicKey, ...made } = await keysFor(change['publicKey'])
   const record = await updateRow(
     ctx,
     extApps,
     { ...change, publicKey },
-    { beforehand: (em) => endLinksOfOtherKey(em, Number(change.id), publicKey) },
+    {
+      async beforehand(em) {
+        await assertNotInFile(em, id)
+        await endLinksOfOtherKey(em, id, publicKey)
+      },
+    },
   )
   return { ...record, ...made }
+}
+
+/** Removes an app with its links. One that is gone from the file can be removed, too. */
+export const deleteApp = (ctx: Context, given: Version) =>
+  deleteRow(ctx, extApps, given, {
+    async beforeDelete({ em, row }) {
+      await assertNotInFile(em, row.id)
+      await runNamed(em, endLinks, [row.id, null, null])
+    },
+  })
+
+async function assertNotInFile(em: EntityManager, id: number): Promise<void> {
+  const inFile = await em.execute('select 1 from ext_apps where id = ? and from_file and active', [id])
+  if (inFile.length > 0)
+    throw new Problem('conflict', { detail: 'This app stands in the file that EXT_APPS names. Change it there.' })
 }
 
 const keysFor = async (given: unknown): Promise<Pick<KeyPair, 'publicKey'> & Partial<KeyPair>> =>
   given === null ? makeKeyPair() : { publicKey: keptPublicKey(String(given)) }
 
-async function endLinksOfOtherKey(em: EntityManager, id: number, publicKey: string): Promise<void> {
+export async function endLinksOfOtherKey(em: EntityManager, id: number, publicKey: string): Promise<void> {
   const other = await em.execute('select 1 from ext_apps where id = ? and public_key <> ? for update', [id, publicKey])
   if (other.length > 0) await runNamed(em, endLinks, [id, null, null])
 }

@@ -84,6 +84,10 @@ export const extApps = resource({
       default: true,
     }),
     linkDays: attribute(linkDays.describe('How many days a link holds.'), { write: true, default: 90 }),
+    active: attribute(z.boolean().describe('While false, neither its credentials nor its links work; they are kept.'), {
+      write: true,
+      default: true,
+    }),
     credential: attribute(z.string().describe('By what it proves who it is. Told once.'), onceOnly),
     privateKey: attribute(z.string().describe('The other half of a pair that was made here. Told once.'), onceOnly),
     ...sortedTimestamps,

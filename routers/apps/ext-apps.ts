@@ -5,7 +5,6 @@ import { listApps, listCredentials, showApp } from '../../entities/apps/ext-app-
 import { takes } from '../core/body-size.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import { runNamed } from '../core/run-named.ts'
 import { about, host, router, sessionUser, userWith } from '../core/trpc.ts'
 import { exposes } from '../resource/exposure.ts'
 import { resourceId } from '../resource/ids.ts'
@@ -13,15 +12,16 @@ import { action, rowAction, rowActionEnd } from '../verbs/action.ts'
 import { notFound } from '../verbs/lock.ts'
 import { getRow, reads } from '../verbs/read.ts'
 import { withoutUnchanged } from '../verbs/unchanged.ts'
-import { administrator, deleteRow } from '../verbs/write.ts'
+import { administrator } from '../verbs/write.ts'
 import { createInput, ifVersion, updateInput } from '../verbs/write-inputs.ts'
 import { overlapMinutes, rotateCredential } from './app-credential.ts'
-import { createApp, type ExtAppRecord, updateApp } from './change-app.ts'
+import { createApp, deleteApp, type ExtAppRecord, updateApp } from './change-app.ts'
 import { claim, type Deciding, MAX_REQUEST } from './connect-request.ts'
 import { consent, establish } from './establish.ts'
 import { extApps } from './ext-app.ts'
 import { logoPath } from './logo-path.ts'
 import { backUrl, redirectTo } from './redirects.ts'
+import { appsFile, syncApps } from './sync-apps.ts'
 
 /** What a person is told, who has no business with the row itself. */
 const recordOf = (ctx: Context, app: AppToConnect): ExtAppRecord => {
@@ -29,6 +29,7 @@ const recordOf = (ctx: Context, app: AppToConnect): ExtAppRecord => {
   const url = redirectTo(app.redirectUrls)
   return {
     ...app,
+    active: true,
     redirectOnConnectionAccepted: backUrl(ctx, url, 'success'),
     redirectOnConnectionDeclined: backUrl(ctx, url, 'declined'),
     ...(logo !== null && { logoProxyUrl: ctx.services.settings.baseUrl + logo }),
@@ -61,11 +62,7 @@ export const extAppsRouter = router({
   delete: administrator
     .meta(exposes(extApps, 'delete'))
     .input(z.strictObject({ id: resourceId, ifVersion }))
-    .mutation(({ ctx, input }) =>
-      deleteRow(ctx, extApps, input, {
-        beforeDelete: async ({ em, row }) => void (await runNamed(em, endLinks, [row.id, null, null])),
-      }),
-    ),
+    .mutation(({ ctx, input }) => deleteApp(ctx, input)),
 
   establishConnection: action(extApps, 'establish-connection', sessionUser)
     .meta(about('Agree to a connect request: links the user of the app to the caller.'))
@@ -94,6 +91,9 @@ export const extAppsRouter = router({
     .mutation(async ({ ctx, input: { id, overlapMinutes } }) => ({
       meta: { credential: await rotateCredential(ctx, id, overlapMinutes) },
     })),
+
+  /** Brings the apps to what a file says that was read. */
+  sync: host.input(appsFile).mutation(({ ctx, input }) => syncApps(ctx, input)),
 
   overview: host.query(({ ctx }) => ctx.services.sql(listApps)),
 

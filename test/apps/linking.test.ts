@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => resources.disposeAsync())
 
 const otherPublicKey = () =>
-  generateKeyPairSync('rsa', { modulusLength: 2008 }).publicKey.export({ type: 'spki', format: 'pem' }).toString()
+  generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ type: 'spki', format: 'pem' }).toString()
 
 let counter = 0
 const someone = () => signIn(svc, `person${++counter}`)

@@ -146,7 +146,7 @@ const table: { open: string; by?: Ability; to: string }[] = [
   },
   {
     open: 'the host',
-    to: 'users.find users.search users.show changeLog.restored realtime.replicas deprecations.callers',
+    to: 'users.find users.search users.show changeLog.restored realtime.replicas deprecations.callers extApps.sync',
   },
   { open: 'the host', to: 'announcements.list announcements.publish extApps.overview extApps.show' },
   { open: 'the host', to: 'rooms.endLostAnswers rooms.deleteOldDisclosures' },

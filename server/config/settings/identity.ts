@@ -21,6 +21,10 @@ export const identityShape = {
   ALLOW_EXTERNAL_APPS: flag(false).describe(
     'Whether external apps work: their own credentials, and the tokens that they hold for people',
   ),
+  EXT_APPS: z
+    .string()
+    .optional()
+    .describe('YAML or JSON file of external apps; those of administrators stay beside them'),
   ALLOW_EXTERNAL_APPS_GROUPS_AI: flag(false).describe(
     'Whether programs with access tokens may have a model answer in the rooms of their people',
   ),

@@ -1,0 +1,56 @@
+import type { InferEntity } from '@mikro-orm/core'
+import type { EntityManager } from '@mikro-orm/postgresql'
+import { z } from 'zod'
+import { ExtApp } from '../../entities/apps/ext-app.ts'
+import { locks } from '../../entities/sql/locks.ts'
+import type { Context } from '../core/context.ts'
+import { givenPublicKey, keptPublicKey } from './app-key.ts'
+import { endLinksOfOtherKey } from './change-app.ts'
+import { extApps } from './ext-app.ts'
+
+const { name, description, url, redirectUrls, logoUrl, abilities, needsKeys, linkDays } = extApps.attributes
+
+/** One app as an administrator writes it. The file has no secrets: the app brings its key, and a command makes its credential. */
+const entry = z.strictObject({
+  name: name.schema,
+  description: description.schema.default(description.default),
+  url: url.schema,
+  redirectUrls: redirectUrls.schema,
+  logoUrl: logoUrl.schema.default(logoUrl.default),
+  publicKey: givenPublicKey,
+  abilities: abilities.schema.default([...abilities.default]),
+  needsKeys: needsKeys.schema.default(needsKeys.default),
+  linkDays: linkDays.schema.default(linkDays.default),
+})
+
+/** The file that EXT_APPS names. */
+export const appsFile = z.strictObject({ apps: z.array(entry).max(1000) }).superRefine(({ apps }, ctx) => {
+  for (const [index, { name }] of apps.entries()) {
+    if (apps.findIndex((other) => other.name === name) === index) continue
+    ctx.addIssue({ code: 'custom', path: ['apps', index, 'name'], message: `there are two apps named ${name}` })
+  }
+})
+export type AppsFile = z.output<typeof appsFile>
+
+/**
+ * Brings the apps to what the file says; those of administrators stay, and one of the same name becomes the file's. What is
+ * no longer in it is switched off with its links, and on again when it returns.
+ */
+export const syncApps = (ctx: Context, { apps }: AppsFile) =>
+  ctx.em().transactional(async (em) => {
+    // Replicas that start at once take turns.
+    await em.execute('select pg_advisory_xact_lock(?)', [locks.syncApps])
+    const rows = new Map((await em.find(ExtApp, {})).map((row) => [row.name, row]))
+    for (const given of apps) await write(em, given, rows.get(given.name))
+    const names = new Set(apps.map((given) => given.name))
+    const gone = [...rows.values()].filter((row) => row.fromFile && row.active && !names.has(row.name))
+    for (const row of gone) row.active = false
+    return { apps: apps.length, switchedOff: gone.map((row) => row.name) }
+  })
+
+async function write(em: EntityManager, given: AppsFile['apps'][number], row: InferEntity<typeof ExtApp> | undefined) {
+  const wanted = { ...given, publicKey: keptPublicKey(given.publicKey), active: true, fromFile: true }
+  if (!row) return em.create(ExtApp, wanted)
+  await endLinksOfOtherKey(em, row.id, wanted.publicKey)
+  return em.assign(row, wanted)
+}

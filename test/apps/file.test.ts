@@ -1,0 +1,106 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { configFor, neverEnds, question, startProvider } from '../kit/ai/provider.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { APPS_ON, addApp, agree, appPublicKey, EXT_APPS, openSealed } from '../kit/apps/ext-app.ts'
+import { signIn } from '../kit/browser.ts'
+import { run } from '../kit/command-line.ts'
+
+const resources = new AsyncDisposableStack()
+const folder = await mkdtemp(join(tmpdir(), 'svc-apps-'))
+const file = join(folder, 'apps.yaml')
+let svc: TestApp
+beforeAll(async () => {
+  const provider = resources.use(await startProvider(neverEnds))
+  const config = resources.use(await configFor(provider.url))
+  await write([portal])
+  svc = resources.use(await startApp({ ...APPS_ON, AI_CONFIG: config.file, EXT_APPS: file }))
+})
+afterAll(async () => {
+  await resources.disposeAsync()
+  await rm(folder, { recursive: true })
+})
+
+interface Connection {
+  connectionType: string
+  extAppConnectRequest: string
+  extAppSecrets: { apiToken: string }
+}
+
+const portal = {
+  ...{ name: 'Portal', url: 'https://portal.example', redirectUrls: ['https://portal.example/back'] },
+  ...{ publicKey: appPublicKey, abilities: ['ai'], needsKeys: false },
+}
+const write = (apps: object[]) => writeFile(file, JSON.stringify({ apps }, null, 2))
+
+const command = (...argv: string[]) => {
+  const { DATABASE_URL = '', DATA_DIR } = svc.env
+  return run(argv, { env: { DATABASE_URL, DATA_DIR, DATABASE_POOL: '2', EXT_APPS: file } })
+}
+const sync = async (apps: object[]) => {
+  await write(apps)
+  return JSON.parse((await command('app', 'sync', '--json')).stdout)
+}
+
+test('an app of the file works by a credential of a command, changes in the file alone, and is off while it is not there', async () => {
+  const [listed] = JSON.parse((await command('app', 'list', '--json')).stdout)
+  expect(listed).toMatchObject({ name: 'Portal', active: true, fromFile: true })
+  const made = await addApp(svc, { name: 'Made by hand' })
+  const { credential } = JSON.parse((await command('app', 'rotate', String(listed.id), '--json')).stdout)
+  const connection = async () => {
+    const answer = await svc.send('GET', '/api/svc/v1/connections/learner', { token: credential })
+    const { data } = (await answer.json()) as { data?: { attributes: Connection } }
+    return { status: answer.status, ...(data?.attributes as Partial<Connection>) }
+  }
+  const { browser } = await signIn(svc)
+  const request = String((await connection()).extAppConnectRequest)
+  expect((await agree(browser, request, {})).status).toBe(200)
+  const token = openSealed((await connection()).extAppSecrets?.apiToken ?? '')
+  const headers = { accept: 'text/event-stream' }
+  const stream = await svc.send('POST', '/api/ai-req', { token, headers, body: question() })
+  const reading = stream.text()
+
+  for (const change of [{ name: 'Ours' }, { publicKey: null }])
+    await expect(svc.host.extApps.update({ id: `${listed.id}`, ...change })).rejects.toMatchObject({
+      problem: 'conflict',
+    })
+  await expect(svc.host.extApps.delete({ id: `${listed.id}` })).rejects.toMatchObject({ problem: 'conflict' })
+  expect(await sync([])).toEqual({ apps: 0, switchedOff: ['Portal'] })
+
+  expect(await reading, 'what it has under way ends').toContain('event: delta')
+  expect((await connection()).status).toBe(401)
+  expect((await svc.send('GET', '/api/user', { token })).status).toBe(401)
+  expect(await browser.send('GET', `${EXT_APPS}/${request}`)).toMatchObject({ status: 400 })
+  expect((await made.connection('learner')).status, 'of another app').toBe(200)
+
+  expect(await sync([{ ...portal, description: 'Back again' }])).toEqual({ apps: 1, switchedOff: [] })
+  expect(await connection()).toMatchObject({ status: 200, connectionType: 'external_app_authenticated' })
+  expect((await svc.host.extApps.show({ id: `${listed.id}` })).description).toBe('Back again')
+  expect(await sync([])).toMatchObject({ switchedOff: ['Portal'] })
+  expect(await sync([])).toMatchObject({ switchedOff: [] })
+  await svc.host.extApps.delete({ id: `${listed.id}` })
+  expect(JSON.parse((await command('app', 'list', '--json')).stdout)).toMatchObject([
+    { name: 'Made by hand', fromFile: false },
+  ])
+})
+
+test.for([
+  ['line 7, apps.0.redirectUrls.0: must begin with https://', { redirectUrls: ['http://portal.example'] }],
+  ['line 3, apps.0: Unrecognized key: "privateKey"', { privateKey: 'secret words' }],
+  ['apps.0.publicKey: must be an RSA key', { publicKey: '-----BEGIN PRIVATE KEY-----\nMIIE secret words' }],
+  ['apps.1.name: there are two apps named Portal', {}],
+] as const)(
+  'a file of apps that is wrong says where, tells nothing of it, and changes nothing: %s',
+  async ([says, change]) => {
+    const before = await svc.rows('select * from ext_apps order by id')
+    await write([{ ...portal, ...change }, ...(Object.keys(change).length > 0 ? [] : [portal])])
+
+    const ended = await command('app', 'sync')
+
+    expect(ended).toMatchObject({ exitCode: 1, stdout: '', stderr: expect.stringContaining(says) })
+    expect(ended.stderr).not.toContain('secret words')
+    expect(await svc.rows('select * from ext_apps order by id')).toEqual(before)
+  },
+)
