@@ -17,6 +17,7 @@ const soak = [
 const soakOnly = [
   'test/json-api/differential.test.ts',
   'test/process/image.test.ts',
+  'test/process/older-front-end.test.ts',
   'test/process/stop.test.ts',
   'test/rooms/ai/kills.test.ts',
 ]

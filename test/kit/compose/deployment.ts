@@ -57,6 +57,11 @@ export async function startDeployment({ models, settings = {}, program = root }:
     said,
     /** The token that the last command made. */
     token: tokenIn(said),
+    /** Adds a local account of this name, with the password that is typed. */
+    addPerson: async (username: string) =>
+      void (await exec(
+        `${SVC}add-user --username ${username} --email ${username}@svc.internal --name "The ${username}" --password-stdin`,
+      )),
     /** Makes another token of the person, with abilities such as `read,write`. */
     tokenWith: async (abilities: string) =>
       tokenIn(await exec(`${SVC}token --username ada --name more --abilities ${abilities}`)),

@@ -2,7 +2,7 @@ import type { TestApp } from '../app.ts'
 import type { TestBrowser } from '../browser.ts'
 
 /** Sends a form with a file as a browser does. */
-export async function sendFile({ url }: TestApp, { cookies }: TestBrowser, path: string, form: FormData) {
+export async function sendFile({ url }: Pick<TestApp, 'url'>, { cookies }: TestBrowser, path: string, form: FormData) {
   const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
   const answer = await fetch(url + path, {
     method: 'POST',
@@ -13,7 +13,12 @@ export async function sendFile({ url }: TestApp, { cookies }: TestBrowser, path:
 }
 
 /** Uploads a file by a route of older front ends; returns its uuid. */
-export async function uploadTo(svc: TestApp, by: TestBrowser, path: string, said = 'Hello'): Promise<string> {
+export async function uploadTo(
+  svc: Pick<TestApp, 'url'>,
+  by: TestBrowser,
+  path: string,
+  said = 'Hello',
+): Promise<string> {
   const form = new FormData()
   form.append('file', new Blob([said], { type: 'text/plain' }), 'notes.txt')
   const { status, body } = await sendFile(svc, by, path, form)
