@@ -6,8 +6,12 @@ import { type Issue, Problem } from '../routers/core/problems.ts'
 /** Thrown when the command line itself is wrong; exit code 2. */
 export class UsageError extends Error {}
 
-/** Thrown when a prompt is cancelled. */
-export class Cancelled extends Error {}
+/** Thrown when a prompt is cancelled; says what was changed by then. */
+export class Cancelled extends Error {
+  constructor(message = 'Nothing was changed.') {
+    super(message)
+  }
+}
 
 /** How a failed command ends: its exit code, a stable code for programs, a message for people. */
 export interface ExitError {
@@ -18,7 +22,7 @@ export interface ExitError {
 
 export function exitErrorOf(error: unknown): ExitError {
   if (error instanceof UsageError) return { exitCode: 2, code: 'usage', message: error.message }
-  if (error instanceof Cancelled) return { exitCode: 1, code: 'declined', message: 'Nothing was changed.' }
+  if (error instanceof Cancelled) return { exitCode: 1, code: 'declined', message: error.message }
   if (error instanceof Problem && error.issues.length > 0)
     return { exitCode: 2, code: 'usage', message: error.issues.map((issue) => sentence(issue)).join('\n') }
   if (error instanceof Problem) return { exitCode: 1, code: error.problem, message: error.message }

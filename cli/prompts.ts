@@ -22,6 +22,8 @@ export interface Prompts {
   choice<S extends z.ZodType>(question: Choice<S>): Promise<z.output<S>>
   /** A secret that is typed twice and never shown; once where nothing is typed, if the schema takes that. */
   newPassword<S extends z.ZodType<string>>(message: string, schema: S): Promise<string>
+  /** Whether the answer is yes. */
+  agrees(flag: string, message: string): Promise<boolean>
   /** Returns only when the answer is yes. */
   consent(flag: string, message: string): Promise<void>
   /** Throws where nobody is there to answer a question in place of the flag. */
@@ -63,9 +65,9 @@ export function createPrompts({ input, stderr: output, interactive }: Terminal):
       log.error('These two are not the same.', { output })
       return this.newPassword(message, schema)
     },
+    agrees: (flag, message) => answer<boolean>(flag, () => confirm({ message, initialValue: false, input, output })),
     async consent(flag, message) {
-      const yes = await answer(flag, () => confirm({ message, initialValue: false, input, output }))
-      if (!yes) throw new Cancelled()
+      if (!(await this.agrees(flag, message))) throw new Cancelled()
     },
     expect,
     show: (lines) => log.message(lines, { output }),

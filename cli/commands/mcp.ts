@@ -1,6 +1,6 @@
 import { defineCommand } from 'citty'
 import { type CommandContext, json } from '../command-context.ts'
-import { UsageError } from '../errors.ts'
+import { Cancelled, UsageError } from '../errors.ts'
 import { table } from '../table.ts'
 import { differenceOf } from './tool-difference.ts'
 
@@ -10,6 +10,7 @@ export const mcp = (context: CommandContext) =>
     subCommands: {
       sync: syncServers(context),
       check: checkServers(context),
+      list: listServers(context),
       tools: listTools(context),
       approve: approve(context),
     },
@@ -45,6 +46,20 @@ export const checkServers = (context: CommandContext) =>
     },
   })
 
+const listServers = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'List the tool servers as they were when they were last asked' },
+    args: { json },
+    async run() {
+      const record = await context.open(({ host }) => host.mcp.servers())
+      const rows = record.map(({ label, protocolVersion, requireApproval, transport, ...server }) => ({
+        ...{ server: label, transport, address: server.address, status: server.status, protocol: protocolVersion },
+        ...{ tools: server.tools, active: server.active, asks: requireApproval },
+      }))
+      context.print({ record, text: table(rows, none) })
+    },
+  })
+
 export const listTools = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'List the tools of all tool servers' },
@@ -75,15 +90,34 @@ const approve = (context: CommandContext) =>
       if (name && meant.length === 0) throw new UsageError(`There is no tool ${name}.`)
       const approved: string[] = []
       for (const tool of meant) {
-        if (!yes) {
-          context.prompts.expect('--yes')
-          context.prompts.show(differenceOf(tool))
-          await context.prompts.consent('--yes', `May models call ${tool.name} of ${tool.server}?`)
-        }
+        if (!yes && !(await isAgreed(context, tool, approved))) continue
         await context.open(({ host }) => host.mcp.approve({ name: tool.name, hash: tool.hash }))
         approved.push(tool.name)
       }
-      const text = approved.length > 0 ? `Approved: ${approved.join(', ')}.` : 'No tool waits for an approval.'
+      const text = approvalsIn(approved, meant)
       context.print({ record: { approved }, text })
     },
   })
+
+function approvalsIn(approved: readonly string[], meant: readonly { name: string }[]): string {
+  const left = meant.map(({ name }) => name).filter((name) => !approved.includes(name))
+  const told = [
+    ...(approved.length > 0 ? [`Approved: ${approved.join(', ')}.`] : []),
+    ...(left.length > 0 ? [`As before: ${left.join(', ')}.`] : []),
+  ]
+  return told.join('\n') || 'No tool waits for an approval.'
+}
+
+type Tool = Parameters<typeof differenceOf>[0]
+
+/** Shows a tool and asks; who goes away halfway keeps what they have approved, and no more. */
+async function isAgreed({ prompts }: CommandContext, tool: Tool, approved: readonly string[]): Promise<boolean> {
+  prompts.expect('--yes')
+  prompts.show(differenceOf(tool))
+  try {
+    return await prompts.agrees('--yes', `May models call ${tool.name} of ${tool.server}?`)
+  } catch (error) {
+    const isHalfway = error instanceof Cancelled && approved.length > 0
+    throw isHalfway ? new Cancelled(`Approved before that: ${approved.join(', ')}.`) : error
+  }
+}

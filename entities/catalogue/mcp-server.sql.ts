@@ -23,3 +23,19 @@ export const listToolServers = statement<{ server: CallableServerRow }>(
   'list-tool-servers',
   `select ${callableServer('s')} as server from mcp_servers s order by s.id`,
 )
+
+export interface ServerSummary extends Pick<McpServer, 'url' | 'transport' | 'requireApproval' | 'status' | 'version'> {
+  label: string
+  protocolVersion: string | null
+  /** How many tools it has, and how many of them models may call. */
+  tools: number
+  active: number
+}
+
+export const listServers = statement<ServerSummary>(
+  'list-servers',
+  `select s.server_label as label, s.transport, s.url, s.status, s.version, s.protocol_version as "protocolVersion",
+          s.require_approval as "requireApproval", count(t.id)::int as tools,
+          (count(t.id) filter (where t.active and t.approved = t.mcp_config))::int as active
+     from mcp_servers s left join ai_tools t on t.server_id = s.id group by s.id order by s.id`,
+)

@@ -1,16 +1,43 @@
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { verify } from '@node-rs/argon2'
 import { expect, test } from 'vitest'
 import { svcConsole } from '../../cli/programs.ts'
 import { readAccounts } from '../../server/login/accounts.ts'
-import { ada, host, keys, type Typing } from '../kit/command-line.ts'
+import { ada, host, keys, run, type Typing } from '../kit/command-line.ts'
 import { proxyHeaders } from '../kit/identity/proxy-headers.ts'
+import { startToolServer, tool } from '../kit/mcp/hostile.ts'
 
 const { enter, down, ctrlC } = keys
 const byUsername: Typing[] = [
   ['Choose the identification method', enter],
   ['Enter the identification value (username)', `ada${enter}`],
 ]
+
+test('mcp approve asks about each tool that waits, and says truly which were approved when it ends', async () => {
+  await using machine = await host()
+  await using server = await startToolServer([tool('one'), tool('two'), tool('three')])
+  const file = join(machine.folder, 'ai.json')
+  const url = `${server.url}?key=SECRET`
+  await writeFile(file, JSON.stringify({ providers: [], mcpServers: [{ label: 'Tools', url }] }))
+  const env = { ...machine.env, AI_CONFIG: file }
+  await run(['models', 'sync'], { env })
+  await run(['mcp', 'sync'], { env })
+  const approve = (...answers: string[]) =>
+    run(['mcp', 'approve'], {
+      env,
+      typing: answers.map((types): Typing => ['May models call', types]),
+    })
+
+  const left = await approve('y', ctrlC)
+  expect([left.exitCode, left.stderr]).toEqual([1, expect.stringContaining('Approved before that: tools_one.')])
+  const answered = await approve('n', 'y')
+  expect([answered.exitCode, answered.stdout]).toEqual([0, 'Approved: tools_three.\nAs before: tools_two.\n'])
+  const { stdout } = await run(['mcp', 'list', '--json'], { env })
+  expect(JSON.parse(stdout)).toMatchObject([
+    { label: 'Tools', address: server.url, status: 'online', protocolVersion: '2026-07-28', tools: 3, active: 2 },
+  ])
+})
 
 test('app:token tells that there is no such user before it asks for more', async () => {
   await using machine = await host()

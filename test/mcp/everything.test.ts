@@ -25,6 +25,8 @@ describe('tools of tool servers', () => {
       const [report] = await svc.host.mcp.sync()
       expect(report).toMatchObject({ server: 'Everything', status: 'online', changed: [], removed: [], refused: [] })
       expect(report?.added).toContain('everything_echo')
+      const [row] = await svc.rows('select transport, protocol_version as protocol from mcp_servers')
+      expect(row).toEqual({ transport, protocol: '2025-11-25' })
       expect((await ask()).asked[0]?.tools).toBeUndefined()
 
       const echo = (await svc.host.mcp.tools()).find(({ name }) => name === 'everything_echo')

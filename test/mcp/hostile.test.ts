@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { callsTool, callsTools, configFor, question, startProvider } from '../kit/ai/provider.ts'
+import { answers, callsTool, callsTools, configFor, question, startProvider } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
+import { clientOf, toMany } from '../kit/json-api/client.ts'
 import { type Request, startToolServer, tool } from '../kit/mcp/hostile.ts'
 
 const resources = new AsyncDisposableStack()
@@ -22,12 +23,22 @@ afterAll(() => resources.disposeAsync())
 const sync = async () => (await svc.host.mcp.sync())[0]
 const echo = async () => (await svc.host.mcp.tools()).find(({ name }) => name === 'foe_echo')
 
-beforeEach(async () => {
+function offering(...tools: object[]) {
+  server.tools = tools
+  return sync()
+}
+
+async function restore() {
   server.behave = undefined
   server.tools = [tool('echo')]
+  upstream.behave = answers('Good day.')
   await sync()
   const { hash = '' } = (await echo()) ?? {}
   await svc.host.mcp.approve({ name: 'foe_echo', hash })
+}
+
+beforeEach(async () => {
+  await restore()
   server.seen.length = 0
   upstream.asked.length = 0
 })
@@ -73,6 +84,37 @@ test('a tool that describes itself anew is called no more until somebody has see
   await sync()
   await expect(svc.host.mcp.approve({ name: 'foe_echo', hash: changed?.hash ?? '' })).rejects.toThrow()
   expect(await echo()).toMatchObject({ active: false })
+})
+
+test('a tool that waits, is off, away or not of the model is nothing that anybody can name; who sees it depends on who asks', async () => {
+  const { token: bob } = await svc.user()
+  const admin = await svc.user({ role: 'admin', abilities: ['ai', 'read', 'write'] })
+  const [seeing, all] = [clientOf(svc, (await svc.user({ abilities: ['read'] })).token), clientOf(svc, admin.token)]
+  const [{ id = 0 } = {}] = await svc.rows<{ id: number }>("select id from ai_tools where name = 'foe_echo'")
+  const states: [change: () => Promise<unknown>, isSeen: boolean][] = [
+    [() => offering(tool('echo', { description: 'Other.' })), false],
+    [() => all.update('ai-tools', id, { active: false }), false],
+    [() => svc.rows("update mcp_servers set status = 'offline'"), true],
+    [() => all.send('DELETE', `/ai-tools/${id}/relationships/models`, toMany('ai-models', ['1'])), true],
+  ]
+  const body = { payload: { ...question().payload, tools: ['foe_echo'] } }
+  for (const [change, isSeen] of states) {
+    await restore()
+    expect((await svc.send('POST', '/api/ai-req', { token: bob, body })).status).toBe(200)
+    upstream.asked.length = 0
+    await change()
+    for (const [by, status] of [
+      [undefined, 401],
+      [bob, 422],
+      [admin.token, 422],
+    ] as const)
+      expect((await svc.send('POST', '/api/ai-req', { token: by, body })).status).toBe(status)
+    expect((await svc.send('POST', '/api/ai-req', { token: bob, body: question() })).status).toBe(200)
+    expect(upstream.asked.map(({ body }) => body.tools)).toEqual([undefined])
+    const statuses = [await seeing.get(`/ai-tools/${id}`), await all.get(`/ai-tools/${id}`)].map(({ status }) => status)
+    expect(statuses).toEqual([isSeen ? 200 : 404, 200])
+  }
+  await all.send('POST', `/ai-tools/${id}/relationships/models`, toMany('ai-models', ['1']))
 })
 
 test('a tool under another name is another tool, and characters that nobody sees are left out', async () => {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { listServerTools } from '../../../entities/catalogue/ai-tool.sql.ts'
 import { AiTool } from '../../../entities/catalogue/ai-tool.ts'
+import { listServers, type ServerSummary } from '../../../entities/catalogue/mcp-server.sql.ts'
 import { changing } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
@@ -20,11 +21,21 @@ export const mcpRouter = router({
     (await checkServers(ctx)).map(({ server, status, reason }) => ({ server, status, reason })),
   ),
 
+  servers: host.query(async ({ ctx }) =>
+    (await ctx.services.sql(listServers)).map(({ url, ...server }) => ({ ...server, address: addressOf(url, server) })),
+  ),
+
   tools: host.query(({ ctx }) => ctx.services.sql(listServerTools)),
 
   /** Lets models call a tool as it describes itself now, which must be what was looked at. */
   approve: host.input(seen).mutation(({ ctx, input }) => approve(ctx, input)),
 })
+
+/** Where it is, without what may be secret: what follows a path, or the arguments of a program. */
+function addressOf(url: string, { transport }: Pick<ServerSummary, 'transport'>): string {
+  const parsed = transport === 'stdio' ? null : URL.parse(url)
+  return parsed ? `${parsed.origin}${parsed.pathname}` : (url.split(' ')[0] ?? '')
+}
 
 /** The row is locked from the look at its definition to the end: a synchronisation that rewrites it waits, or came before. */
 const approve = (ctx: Context, { name, hash }: z.output<typeof seen>) =>
