@@ -1,12 +1,9 @@
 import { configDefaults, defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** Tests that `npm run soak` repeats for minutes, because chance decides them, or runs in full, because that takes minutes. */
 const soak = [
-  'test/process/kills.test.ts',
-  'test/process/rolling-stop.test.ts',
   'test/process/lost-connection.test.ts',
-  'test/realtime/chaos.test.ts',
-  'test/ai/limits/limit-history.test.ts',
   'test/ai/faults.test.ts',
   'test/json-api/fuzz.test.ts',
   'test/json-api/conformance.test.ts',
@@ -15,12 +12,28 @@ const soak = [
 
 /** Tests that are too long for `npm test`, and run in the soak alone. */
 const soakOnly = [
+  'test/process/{image,kills,older-front-end,rolling-stop,stop}.test.ts',
+  'test/realtime/chaos.test.ts',
+  'test/ai/limits/limit-history.test.ts',
   'test/json-api/differential.test.ts',
-  'test/process/image.test.ts',
-  'test/process/older-front-end.test.ts',
-  'test/process/stop.test.ts',
   'test/rooms/ai/kills.test.ts',
 ]
+
+/** Tests that take longest: they begin first, so that at the end no worker goes on alone. */
+const longest = [
+  ...['web/pages', 'web/actions', 'web/looks', 'web/profile-usage', 'web/connect', 'client/calls', 'client/rooms'],
+  ...['cli/process', 'process/start', 'process/start-refused', 'process/plans', 'process/deploy', 'process/outage'],
+  ...['process/inputs/worst-documents', 'rooms/replay', 'rooms/attachment-texts', 'files/extract-text', 'ai/faults'],
+  ...['json-api/fuzz', 'json-api/conformance', 'json-api/openapi/answers', 'json-api/openapi/docs', 'ai/bills'],
+].map((name) => `/test/${name}.test.ts`)
+
+/** A fresh clone remembers no times, by which vitest would sort. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification) => Number(!longest.some((end) => moduleId.endsWith(end)))
+    return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b))
+  }
+}
 
 /** What another PostgreSQL or Valkey can break, run on those of Debian: statements, rights, limits, and the process around them. */
 const onDebian = [
@@ -47,6 +60,7 @@ export default defineConfig(({ mode }) => ({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     maxWorkers: 4,
+    sequence: { sequencer: LongestFirst },
     // A worker keeps the modules of the service from file to file: each file for itself would load them for a second.
     isolate: false,
     unstubEnvs: true,

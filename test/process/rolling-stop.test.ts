@@ -5,7 +5,6 @@ import { emptyDatabase } from '../kit/database.ts'
 import { freePort } from '../kit/free-port.ts'
 import { startHaproxy } from '../kit/parts/haproxy.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
-import { rounds } from '../kit/rounds.ts'
 import { dataFolder, startProcess } from '../kit/service-process.ts'
 
 vi.setConfig({ testTimeout: 15 * 60_000 })
@@ -40,7 +39,7 @@ describeWith('haproxy')('two replicas behind a load balancer', () => {
     const [token = ''] = replicas.flatMap(({ said }) => said.out.match(/^ {4}(svc_\S+)$/m)?.[1] ?? [])
     const load = startLoad(balancer.url, token)
 
-    for (let round = 0; round < rounds(2, 12); round++) {
+    for (let round = 0; round < 12; round++) {
       const index = round % 2
       await pause(500)
       expect(await replicas[index]?.stop()).toBe(0)

@@ -18,7 +18,7 @@ vi.setConfig({ testTimeout: 180_000 })
 const run = promisify(execFile)
 
 describe('the first start', () => {
-  test('the first start needs no settings, and ends with a request that works as it stands; the second start shows no token', async () => {
+  test('the first start needs no settings, and ends with a request that works as it stands; the second start shows no token and has eight threads', async () => {
     await using folder = await dataFolder()
     const first = startProcess({ DATA_DIR: folder.path, PORT: String(await freePort()) })
     await using _ = first
@@ -40,6 +40,10 @@ describe('the first start', () => {
     expect(second.said.out).not.toContain('svc_')
     expect(second.said.out.trimEnd().split('\n').slice(-2)).toEqual([`Listening on ${url}`, 'Next: npx svc token'])
     expect((await ask(url, tokensIn(first.said.out)[0] ?? '')).status).toBe(200)
+    // A thread pool of eight, so that what keeps some of them for long leaves others free.
+    const tasks = `/proc/${second.child.pid}/task`
+    const names = await Promise.all((await readdir(tasks)).map((id) => readFile(`${tasks}/${id}/comm`, 'utf8')))
+    expect(names.filter((name) => name.trim() === 'libuv-worker')).toHaveLength(8)
   })
 
   test('the first start makes the user demo as long as there is nobody, also where a command made the database', async () => {
@@ -49,10 +53,13 @@ describe('the first start', () => {
     await using command = startProcess(settings, [process.execPath, 'cli/svc.ts', 'migrate'])
     expect(await command.ended).toBe(0)
 
-    await using service = startProcess(settings)
+    await using service = startProcess({ ...settings, BASE_URL: 'https://svc.example.org/' })
     await service.ready()
 
     expect(tokensIn(service.said.out)).toHaveLength(1)
+    // It tells the public address where there is one.
+    expect(service.said.out).toContain('Listening on https://svc.example.org\n')
+    expect(service.said.out).toContain('curl https://svc.example.org/api/ai-req ')
   })
 
   test('the first start says in production which command adds the first user, and makes none itself', async () => {
@@ -77,32 +84,24 @@ describe('the first start', () => {
     expect(service.said.out).toContain('Nobody can sign in, because AUTHENTICATION_METHOD is not set')
   })
 
-  test('the first start says at once that it waits for another process to let go of the data folder', async () => {
+  test('the first start says at once that it waits for another process to let go of the data folder, and can be stopped meanwhile', async () => {
     await using folder = await dataFolder()
-    await using first = startProcess({ DATA_DIR: folder.path, PORT: '0' })
+    const settings = { DATA_DIR: folder.path, PORT: '0' }
+    await using first = startProcess(settings)
     await first.ready()
-    await using second = startProcess({ DATA_DIR: folder.path, PORT: '0' })
-
-    await vi.waitFor(
-      () => expect(second.said.out).toContain(`Another process holds the data folder ${folder.path}`),
-      SLOW,
-    )
-    await first.stop()
-
-    await second.ready()
-  })
-
-  test('the first start that waits for the data folder can be stopped', async () => {
-    await using folder = await dataFolder()
-    await using first = startProcess({ DATA_DIR: folder.path, PORT: '0' })
-    await first.ready()
-    await using second = startProcess({ DATA_DIR: folder.path, PORT: '0' })
-    await vi.waitFor(() => expect(second.said.out).toContain('Waiting until it ends'), SLOW)
+    await using second = startProcess(settings)
+    await using third = startProcess(settings)
+    for (const { said } of [second, third]) {
+      await vi.waitFor(() => expect(said.out).toContain('Waiting until it ends'), SLOW)
+      expect(said.out).toContain(`Another process holds the data folder ${folder.path}`)
+    }
 
     expect(await second.stop()).toBe(1)
-
     expect(second.said.err).toBe(`Stopped while another process held the data folder ${folder.path}.\n`)
     expect(await folder.postgres()).toBeDefined()
+
+    await first.stop()
+    await third.ready()
   })
 
   test('the first start tells front ends the port that was free, where PORT is 0', async () => {
@@ -136,17 +135,6 @@ describe('the first start', () => {
     await service.ready()
 
     expect(await rowsOf(database.url, 'select 1 as one from users where id = 1 and avatar is not null')).toHaveLength(1)
-  })
-
-  test('the first start has a thread pool of eight, so that what keeps some of them for long leaves others free', async () => {
-    await using folder = await dataFolder()
-    await using service = startProcess({ DATA_DIR: folder.path, PORT: '0' })
-    await service.ready()
-    const tasks = `/proc/${service.child.pid}/task`
-
-    const names = await Promise.all((await readdir(tasks)).map((id) => readFile(`${tasks}/${id}/comm`, 'utf8')))
-
-    expect(names.filter((name) => name.trim() === 'libuv-worker')).toHaveLength(8)
   })
 
   test('two services run on one machine with a port and a folder each', async () => {
@@ -187,21 +175,5 @@ describe('the first start', () => {
     const applied = await rowsOf<{ name: string }>(database.url, 'select name from mikro_orm_migrations')
     expect(new Set(applied.map(({ name }) => name)).size).toBe(applied.length)
     expect(await rowsOf(database.url, `select count(*)::int as models from ai_models`)).toEqual([{ models: 1 }])
-  })
-
-  test('the first start tells the public address where there is one', async () => {
-    await using database = await emptyDatabase()
-    await using folder = await dataFolder()
-    const settings = {
-      DATABASE_URL: database.url,
-      DATA_DIR: folder.path,
-      PORT: '0',
-      BASE_URL: 'https://svc.example.org/',
-    }
-    await using service = startProcess(settings)
-    await service.ready()
-
-    expect(service.said.out).toContain('Listening on https://svc.example.org\n')
-    expect(service.said.out).toContain('curl https://svc.example.org/api/ai-req ')
   })
 })

@@ -8,7 +8,6 @@ import {
   type Sample,
 } from '../../kit/ai/limit-history.ts'
 import { askOnce, type Replicas, sampleOf, startReplicas } from '../../kit/ai/limit-replicas.ts'
-import { rounds } from '../../kit/rounds.ts'
 
 vi.setConfig({ testTimeout: 15 * 60_000 })
 
@@ -95,7 +94,7 @@ describe('a budget for 100 answers', () => {
     const caps: CapChange[] = [{ at: 0, cap: 40 }]
     const stop = watch(world)
 
-    for (let round = 0; round < rounds(3, 20); round++) {
+    for (let round = 0; round < 20; round++) {
       const asking = askTogether(world, [token], 50)
       await pause(Math.random() * 300)
       const mend = await faults[round % faults.length]?.(world, round % 3)
