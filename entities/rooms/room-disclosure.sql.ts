@@ -52,9 +52,9 @@ export const beginDisclosure = statement<{ id: number; dropped: number[] }>(
 
 /** Values: months, how many at most. Deletes the oldest that began earlier. */
 export const deleteOldDisclosures = unboundedStatement<{ id: number; room: number }>(
-  `delete from room_disclosures where id in (
+  `delete from room_disclosures where id = any(array(
       select id from (select id, created_at, state from room_disclosures order by id limit $2) d
-       where created_at < now() - $1::int * interval '1 month' and state <> 'answering')
+       where created_at < now() - $1::int * interval '1 month' and state <> 'answering'))
    returning id, room_id as room`,
 )
 

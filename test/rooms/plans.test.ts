@@ -1,4 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import {
+  beginDisclosure,
+  deleteOldDisclosures,
+  endLostDisclosures,
+  listDisclosures,
+} from '../../entities/rooms/room-disclosure.sql.ts'
 import { catalogue } from '../kit/catalogue.ts'
 import { makeRoom, type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
 
@@ -25,6 +31,23 @@ beforeAll(async () => {
 }, 120_000)
 afterAll(() => svc[Symbol.asyncDispose]())
 
+/** How many rows of a table are gone over by parts of a plan. */
+const goneOver = (plan: PlanNode | undefined, table: string) =>
+  nodesOf(plan)
+    .filter((node) => node['Relation Name'] === table)
+    .reduce(
+      (sum, node) => sum + (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'],
+      0,
+    )
+
+async function explained(text: string, values: unknown[]): Promise<PlanNode | undefined> {
+  const [answer] = await svc.rows<{ 'QUERY PLAN': { Plan: PlanNode }[] }>(
+    `explain (analyze, format json) ${text}`,
+    values,
+  )
+  return answer?.['QUERY PLAN'][0]?.Plan
+}
+
 /** How many rows of a table PostgreSQL looks at for a page of a type. */
 async function lookedAt(
   type: string,
@@ -33,17 +56,8 @@ async function lookedAt(
 ): Promise<{ rows: number; found: number }> {
   const { statement, values } = catalogue.statementsOf(type).page({ unrestricted: false, sort: [], filters: [] })
   const given = values({ viewer, usage: 'main', limit: 50, offset: 0 })
-  const [answer] = await svc.rows<{ 'QUERY PLAN': { Plan: PlanNode }[] }>(
-    `explain (analyze, format json) ${statement.text}`,
-    given,
-  )
-  const plan = answer?.['QUERY PLAN'][0]?.Plan
-  const rows = nodesOf(plan).filter((node) => node['Relation Name'] === table)
-  const sum = (of: (node: PlanNode) => number) => rows.reduce((total, node) => total + of(node), 0)
-  return {
-    rows: sum((node) => (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops']),
-    found: plan?.['Actual Rows'] ?? 0,
-  }
+  const plan = await explained(statement.text, given)
+  return { rows: goneOver(plan, table), found: plan?.['Actual Rows'] ?? 0 }
 }
 
 interface PlanNode {
@@ -100,4 +114,25 @@ test('the unread messages of 200 rooms are counted in the statement that lists t
   expect(list).toHaveLength(200)
   expect(new Set(list.map(({ attributes }) => attributes['unreadCount']))).toEqual(new Set([7]))
   expect((await lookedAt('rooms', 'room_messages', svc.people.eve.id)).rows).toBe(50 * 7)
+})
+
+test('what was disclosed in a room is written, read, ended and deleted without going over other rooms', async () => {
+  const [room] = await svc.rows<{ id: number }>(`select id from rooms where slug = 's1'`)
+  await svc.rows(
+    `insert into room_disclosures (room_id, provider, model, parts, state, created_at)
+     select r.id, 'p', 'm', '[]'::jsonb, 'completed', now() - interval '2 years' from rooms r, generate_series(1, 20) n
+     union all
+     select $1, 'p', 'm', '[]'::jsonb, 'completed', now() from generate_series(1, 1000) n`,
+    [room?.id],
+  )
+  await svc.rows('analyze room_disclosures')
+  const looked = async (text: string, ...values: unknown[]) =>
+    goneOver(await explained(text, values), 'room_disclosures')
+
+  const { id } = svc.people.ada
+  // The room's own, each found in the index and then deleted or not.
+  expect(await looked(beginDisclosure.text, room?.id, id, 'p', 'm', '[]', 1000, 1000)).toBeLessThan(2500)
+  expect(await looked(listDisclosures.text, room?.id, id, 2_147_483_647, 51)).toBeLessThan(60)
+  expect(await looked(endLostDisclosures)).toBeLessThan(10)
+  expect(await looked(deleteOldDisclosures.text, 12, 500)).toBeLessThan(2000)
 })
