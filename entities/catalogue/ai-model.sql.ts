@@ -50,14 +50,14 @@ const callableTools = `to_json(array(
      where mt.model_id = m.id and t.active
        and (t.tool_type = 'function' or (t.approved = t.mcp_config and s.status <> 'offline')) order by t.id))`
 
-/** Values: the model's name in requests, and the usage type that must be allowed to use it. */
+/** Values: the model's name in requests, the usage type that must be allowed to use it, and what it must make. */
 export const findCallableModel = coalescedStatement<CallableModelRow>(
   'find-callable-model',
   `select ${columns},
           ${callableTools} as tools
      from ai_models m join ai_providers p on p.id = m.provider_id
      join ai_model_usage_rules r on r.model_id = m.id and r.usage_type = $2
-    where m.model_id = $1 and m.active and p.active and m.model_type = 'chat'`,
+    where m.model_id = $1 and m.active and p.active and m.model_type = $3`,
 )
 
 export interface OfferedModel {

@@ -4,10 +4,13 @@ import { Problem } from '../../routers/core/problems.ts'
 import { type Api, createCaller } from '../../routers/index.ts'
 import { answer } from '../ai/answer.ts'
 import { read } from '../ai/body.ts'
+import { limitHeaders } from '../http/limit-headers.ts'
 import { type FacadeOptions, routeTo } from '../http/procedures.ts'
+import { setRateLimitHeaders } from '../http/rate-limit-headers.ts'
 import { chunksOf } from './chat/chunks.ts'
 import { completionOf } from './chat/completion.ts'
 import * as chat from './chat/request.ts'
+import * as embeddings from './embeddings.ts'
 import { sendError } from './errors.ts'
 import { ResponseEvents } from './responses/events.ts'
 import * as responses from './responses/request.ts'
@@ -39,6 +42,17 @@ export async function openAi(app: FastifyInstance, { contextOf, bodyLimits, hear
     if (!found)
       throw new Problem('invalid', { issues: [{ path: ['model'], message: 'is not a model that you may use' }] })
     return modelOf(found)
+  })
+
+  app.post('/v1/embeddings', routeTo('ai.embed', { contextOf, bodyLimits }), async (request, reply) => {
+    const ctx = await contextOf(request, reply)
+    const asked = read(embeddings.embeddingRequest, request.body)
+    try {
+      return embeddings.embeddingList(asked, await createCaller(ctx).ai.embed(embeddings.coreRequestOf(asked)))
+    } finally {
+      setRateLimitHeaders(reply, ctx.hints.rateLimit)
+      reply.headers(limitHeaders(ctx.hints))
+    }
   })
 
   const answering = { contextOf, heartbeat }

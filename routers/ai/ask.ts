@@ -1,17 +1,17 @@
 import { z } from 'zod'
 import { findCallableModel, listOfferedModels } from '../../entities/catalogue/ai-model.sql.ts'
 import { takes } from '../core/body-size.ts'
-import type { Caller } from '../core/caller.ts'
 import type { Context } from '../core/context.ts'
 import { type Issue, Problem } from '../core/problems.ts'
-import { consumeRateLimit } from '../core/rate-limit.ts'
 import { about, router, userWith } from '../core/trpc.ts'
 import type { Message } from '../ports/ai/messages.ts'
 import type { CallableModel, ModelCall } from '../ports/ai/models.ts'
 import { viewerOf } from '../verbs/viewer.ts'
 import { streamParts, textAnswer, textOf, wholeAnswer } from './answer.ts'
 import { Approvals, answerApproval, approvalAnswer } from './approvals.ts'
+import { type Asking, consumeAiQuota } from './asking.ts'
 import { callSignal } from './call-signal.ts'
+import { embed } from './embed.ts'
 import { holdFor } from './hold.ts'
 import type { MeteredCall } from './metered-call.ts'
 import { Attachments } from './request/attached.ts'
@@ -22,8 +22,6 @@ import { selectedTools, unaskableReferences } from './request/references.ts'
 import { type AiRequest, request } from './request/request.ts'
 import { callWithin, standInsFor } from './stand-ins.ts'
 import { toolsOf } from './tools.ts'
-
-export type Asking = Context & { caller: Extract<Caller, { type: 'user' }> }
 
 type Told = (issue: Issue) => Issue
 
@@ -46,7 +44,7 @@ interface Checking {
 /** A model the caller may use, asked a question it can take. */
 async function checked(ctx: Asking, asked: AiRequest, { told, room, canAsk }: Checking): Promise<Asked> {
   const { promptFiles: files, settings, sql } = ctx.services
-  const [model] = await sql(findCallableModel, [asked.model, ctx.usage])
+  const [model] = await sql(findCallableModel, [asked.model, ctx.usage, 'chat'])
   const attachments = new Attachments(
     { files, viewer: viewerOf(ctx), room, maxBytes: settings.maxPromptFiles },
     asked.messages,
@@ -78,15 +76,6 @@ async function callOf(
   const messages: Message[] = [...(system ? [{ role: 'system' as const, content: system }] : []), ...said]
   const own = { tools, toolsAtOnce, callerTools }
   return { ...rest, ...own, userId: person.id, signal: callSignal(ctx), model, messages, inputTokens }
-}
-
-/** Each token and each person has an allowance a minute. */
-async function consumeAiQuota(ctx: Context): Promise<void> {
-  const { current } = ctx.callerContext
-  const limit = ctx.services.settings.aiRequestsPerMinute
-  if (limit === 0 || current.type !== 'user') return
-  const { person, token } = current
-  await consumeRateLimit(ctx, [`ai:user:${person.id}`, ...(token ? [`ai:token:${token.id}`] : [])], limit)
 }
 
 interface BeginOptions {
@@ -153,6 +142,8 @@ export const aiRouter = router({
       streams: true,
     })
     .mutation(async ({ ctx, input }) => (await begin(ctx, input)).stream(streamParts)),
+
+  embed,
 
   approve: userWith('ai')
     .meta(about('Allow or refuse the call of a tool about which a stream asks.'))

@@ -1,29 +1,28 @@
 import type { AskedLimit } from '../../entities/ai/usage-hold.sql.ts'
 import type { UsageContext } from '../../entities/ai/usage-record.ts'
 import { costOf, mostCostOf } from '../catalogue/pricing.ts'
-import type { Caller } from '../core/caller.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import type { ModelCall } from '../ports/ai/models.ts'
+import type { EmbeddingCall, ModelCall } from '../ports/ai/models.ts'
 import type { Hold, HoldRefusal, LimitLeft, SubjectId, UsageCall } from '../ports/ai/usage-ledger.ts'
-
-type Asking = Context & { caller: Extract<Caller, { type: 'user' }> }
+import type { Asking } from './asking.ts'
 
 /** When only calls under way stand in the way, in seconds. */
 const RETRY_SOON_SECONDS = 2
 
 /** Holds the most that a call can take of every limit that applies; refuses what does not fit. */
-export async function holdFor(ctx: Asking, asked: ModelCall, room?: number): Promise<Hold> {
+export async function holdFor(ctx: Asking, asked: ModelCall | EmbeddingCall, room?: number): Promise<Hold> {
   const held = await tryHold(ctx, asked, room)
   if (!('id' in held)) throw refusal(ctx, held)
   return held
 }
 
-export async function tryHold(ctx: Asking, asked: ModelCall, room?: number): Promise<Hold | HoldRefusal> {
+export async function tryHold(ctx: Asking, asked: ModelCall | EmbeddingCall, room?: number): Promise<Hold | HoldRefusal> {
   const { person, token } = ctx.caller
   const { model } = asked
   const input = Math.ceil(asked.inputTokens)
-  const output = maxOutputOf(asked, ctx.services.settings.maxOutputTokens)
+  // Embeddings are no output.
+  const output = 'parameters' in asked ? maxOutputOf(asked, ctx.services.settings.maxOutputTokens) : 0
   const call: UsageCall = {
     userId: person.id,
     tokenId: token?.id ?? null,

@@ -1,21 +1,21 @@
 import type { Outcome } from '../../entities/ai/usage-record.ts'
 import type { Context } from '../core/context.ts'
-import { Problem } from '../core/problems.ts'
 import { withTimeLimit } from '../core/timeout.ts'
 import type { AnswerPart, ModelCall } from '../ports/ai/models.ts'
 import type { Hold } from '../ports/ai/usage-ledger.ts'
 import type { StreamPart, Usage, WholeAnswer } from './answer.ts'
 import type { Approvals } from './approvals.ts'
+import { CallRecord, type RecordedContext } from './call-record.ts'
 import { HeldMeter, LimitCut } from './held-meter.ts'
-import { maxOutputOf, refusal } from './hold.ts'
+import { maxOutputOf } from './hold.ts'
 import { providerFailure } from './provider-failure.ts'
 
 type PartOf<Type extends StreamPart['type']> = Extract<StreamPart, { type: Type }>
 
-type MeteredContext = Pick<Context, 'services' | 'requestId' | 'hangUp' | 'hints'>
+type MeteredContext = RecordedContext & Pick<Context, 'hangUp'>
 
 /** For a whole call, where the settings of the provider say nothing else. */
-const TOTAL_MS = 300_000
+export const TOTAL_MS = 300_000
 
 /** How long after the end of its time a call waits for a reader who has not taken what was sent. */
 const HANG_UP_AFTER_MS = 1000
@@ -36,21 +36,18 @@ export class MeteredCall {
   readonly #hold: Hold
   readonly #call: ModelCall
   readonly #approvals: Approvals
-  readonly #held: Disposable
   readonly #makeStandIn: MeteredCallOptions['standIn']
-  readonly #started = performance.now()
   readonly #meter: HeldMeter
+  readonly #record: CallRecord
   /** Whether a part was handed out and the next one not asked for. */
   #isHeld = false
   #isCut = false
-  #isRecorded = false
 
   constructor(ctx: MeteredContext, { hold, call, approvals, held, standIn }: MeteredCallOptions) {
     this.#ctx = ctx
     this.#hold = hold
     this.#call = call
     this.#approvals = approvals
-    this.#held = held
     this.#makeStandIn = standIn
     const { services } = ctx
     this.#meter = new HeldMeter({
@@ -59,6 +56,8 @@ export class MeteredCall {
       maxOutput: maxOutputOf(call, services.settings.maxOutputTokens),
       extend: services.usageLedger.extend,
     })
+    const { model, signal } = call
+    this.#record = new CallRecord(ctx, { hold, meter: this.#meter, model, signal, held })
   }
 
   /** What the model is given, with what is in the attachments. */
@@ -72,27 +71,27 @@ export class MeteredCall {
 
   /** Ends it before anything was asked. */
   abandon(): void {
-    this.#record('aborted')
+    this.#record.write('aborted')
   }
 
   async answer(): Promise<WholeAnswer> {
-    this.#assertCaller()
+    this.#record.assertCaller()
     using time = this.#timeLimit()
     const call = { ...this.#call, signal: time.signal }
     try {
       const { content, finish } = await this.#ctx.services.models.generate(call, this.#meter)
-      this.#record('completed')
+      this.#record.write('completed')
       return { content: [...content], finish, usage: this.#usage }
     } catch (error) {
       const standIn = await this.#standIn(error)
       if (standIn) return standIn.answer()
-      throw this.#fail(error)
+      throw this.#record.fail(error)
     }
   }
 
   /** Parts of these types. Waits for the first, so that a failure before it is an error and not a stream. */
   async stream<Type extends StreamPart['type']>(types: readonly Type[]): Promise<AsyncGenerator<PartOf<Type>, void>> {
-    this.#assertCaller()
+    this.#record.assertCaller()
     const parts = this.#parts(new Set<string>(types)) as AsyncGenerator<PartOf<Type>, void>
     const first = await parts.next()
     // Nobody ends a generator whose reader goes away before it reads.
@@ -115,7 +114,7 @@ export class MeteredCall {
         }
       }
       outcome = this.#isCut ? 'cut' : 'completed'
-      this.#record(outcome)
+      this.#record.write(outcome)
       this.#isHeld = true
       yield { type: 'usage', ...this.#usage, ...(this.#isCut && { cut: 'limit' }) }
     } catch (error) {
@@ -124,14 +123,14 @@ export class MeteredCall {
     } finally {
       this.#isHeld = false
       // A reader that goes away ends the generator here, too.
-      this.#record(this.#call.signal.aborted && outcome === 'failed' ? 'aborted' : outcome)
+      this.#record.write(this.#call.signal.aborted && outcome === 'failed' ? 'aborted' : outcome)
     }
   }
 
   /** The parts of the call that takes the place of this one; throws where there is none. */
   async *#insteadOf(error: unknown, wanted: ReadonlySet<string>): AsyncGenerator<StreamPart, void> {
     const standIn = await this.#standIn(error)
-    if (!standIn) throw this.#problem(error)
+    if (!standIn) throw this.#record.problem(error)
     yield* await standIn.stream([...wanted] as StreamPart['type'][])
   }
 
@@ -142,7 +141,7 @@ export class MeteredCall {
     if (this.#call.signal.aborted || input + output > 0 || !models.isProvidersFault(error)) return undefined
     const standIn = await this.#makeStandIn?.()
     if (!standIn) return undefined
-    this.#isRecorded = true
+    this.#record.drop()
     providerFailure(this.#ctx, this.#call.model, error)
     await usageLedger.release(this.#hold)
     return standIn
@@ -173,51 +172,17 @@ export class MeteredCall {
     return withTimeLimit(this.#call.model.providerSettings.timeouts?.total ?? TOTAL_MS, this.#call.signal)
   }
 
-  /** Asks no provider for a caller who went away while the call was held. */
-  #assertCaller(): void {
-    if (!this.#call.signal.aborted) return
-    this.#record('aborted')
-    throw new Problem('client_gone')
-  }
-
   /** Nobody resumes a generator whose reader takes nothing, so the end of its time must end it from outside. */
   readonly #endUnread = (): void => {
     if (this.#call.signal.aborted || !this.#isHeld) return
-    this.#record('failed')
+    this.#record.write('failed')
     const hangUp = () => this.#isHeld && this.#ctx.hangUp()
     setTimeout(hangUp, HANG_UP_AFTER_MS).unref()
-  }
-
-  #fail(error: unknown): Problem {
-    if (error instanceof LimitCut) {
-      this.#record('cut')
-      const refused = refusal(this.#ctx, error.refusal)
-      // Who repeats the call pays again for the rounds that were made.
-      this.#ctx.hints.isFinal = true
-      return refused
-    }
-    this.#record(this.#call.signal.aborted ? 'aborted' : 'failed')
-    return this.#problem(error)
-  }
-
-  #problem(error: unknown): Problem {
-    const { aborted, reason } = this.#call.signal
-    if (aborted) return reason instanceof Problem ? reason : new Problem('client_gone', { cause: error })
-    this.#ctx.hints.isFinal = true
-    return providerFailure(this.#ctx, this.#call.model, error)
   }
 
   get #usage(): Usage {
     const { input, output, cached, reasoning } = this.#meter.tokens
     return { inputTokens: input, outputTokens: output, cachedTokens: cached, reasoningTokens: reasoning }
-  }
-
-  #record(outcome: Outcome): void {
-    if (this.#isRecorded) return
-    this.#isRecorded = true
-    this.#held[Symbol.dispose]()
-    const durationMs = Math.round(performance.now() - this.#started)
-    this.#ctx.services.usageLedger.settle(this.#hold, { ...this.#meter.bill, outcome, durationMs })
   }
 }
 

@@ -1,18 +1,15 @@
 import { findCallableModel } from '../../entities/catalogue/ai-model.sql.ts'
 import type { Pricing } from '../../entities/catalogue/ai-model.ts'
 import type { DeepReadonly } from '../../entities/sql/read-only.ts'
-import type { Caller } from '../core/caller.ts'
-import type { Context } from '../core/context.ts'
 import type { CallableModel, FunctionTool, ModelCall } from '../ports/ai/models.ts'
 import type { Hold } from '../ports/ai/usage-ledger.ts'
 import type { Approvals } from './approvals.ts'
+import type { Asking } from './asking.ts'
 import { maxOutputOf, tryHold } from './hold.ts'
 import { MeteredCall } from './metered-call.ts'
 import { problemsOf } from './request/checks.ts'
 import { tokensOfTools } from './request/input-tokens.ts'
 import type { AiRequest } from './request/request.ts'
-
-type Asking = Context & { caller: Extract<Caller, { type: 'user' }> }
 
 /**
  * The call of each model that may answer where the one that was asked cannot: of those that the caller may use, and that
@@ -25,7 +22,7 @@ export async function standInsFor(
   toolsFor: (model: CallableModel) => readonly FunctionTool[],
 ): Promise<ModelCall[]> {
   const { fallback, pricing } = call.model
-  const find = (name: string) => ctx.services.sql(findCallableModel, [name, ctx.usage])
+  const find = (name: string) => ctx.services.sql(findCallableModel, [name, ctx.usage, 'chat'])
   const known = (await Promise.all(fallback.map(find))).flat()
   const others = known.map((model): ModelCall => {
     const tools = toolsFor(model)

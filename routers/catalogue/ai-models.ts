@@ -46,7 +46,7 @@ export const aiModels = resource({
         .string()
         .min(1)
         .max(40)
-        .describe('What it makes: `chat`, `image_generation`, `video_generation`, or another word.'),
+        .describe('What it makes: `chat`, `embedding`, `image_generation`, `video_generation`, or another word.'),
       written('chat'),
     ),
     label: attribute(text(200).describe('The name that people see.'), { write: true, sort: true }),

@@ -1,4 +1,5 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4GenerateResult } from '@ai-sdk/provider'
+import type { CallableModel } from '../../routers/ports/ai/models.ts'
 import type { HttpClient } from '../net/http-client.ts'
 import type { PartBatch } from './provider-stream.ts'
 
@@ -17,6 +18,10 @@ export interface Connection {
 export interface ModelConnection extends Connection {
   extraMembers: Readonly<Record<string, unknown>>
 }
+
+/** What its provider calls a model. */
+export const upstreamName = ({ upstreamId, modelId }: Pick<CallableModel, 'upstreamId' | 'modelId'>): string =>
+  upstreamId ?? modelId
 
 /** The part of an AI SDK model that the service calls. */
 export interface ChatModel {

@@ -3,6 +3,7 @@ import type { LanguageModelV4FinishReason } from '@ai-sdk/provider'
 import type {
   AnswerPart,
   CallableModel,
+  EmbeddingCall,
   FinishReason,
   ModelAnswer,
   ModelCall,
@@ -10,8 +11,10 @@ import type {
   UsageMeter,
 } from '../../routers/ports/ai/models.ts'
 import { API_KEY, type Vault } from '../../routers/ports/vault.ts'
+import { upstreamName } from './chat-model.ts'
 import { isProvidersFault, isTimeout } from './circuit.ts'
 import { Conversation } from './conversation.ts'
+import { askEmbeddings } from './embeddings.ts'
 import { listModels } from './model-listing.ts'
 import { extraMembers } from './parameters.ts'
 import { createProviderClient, type ProviderClient, type ProviderServer } from './provider-client.ts'
@@ -41,6 +44,7 @@ export function createGateway(vault: Vault): ModelGateway & { close(): Promise<v
   return {
     generate: (call, onUsage) => generate(clientFor(call.model), call, onUsage),
     stream: (call, onUsage) => stream(clientFor(call.model), call, onUsage),
+    embed: (call, onUsage) => embed(clientFor(call.model), call, onUsage),
     offered: (model) => listModels(clientFor(model)),
     isProvidersFault,
     close: async () => void (await Promise.all([...clients.values()].map(({ client }) => client.close()))),
@@ -62,8 +66,6 @@ const isSame = (a: ClientSource, b: ClientSource) =>
   a.apiUrl === b.apiUrl &&
   a.adapter === b.adapter &&
   isDeepStrictEqual([a.servers, a.providerSettings], [b.servers, b.providerSettings])
-
-const upstreamName = ({ upstreamId, modelId }: CallableModel) => upstreamId ?? modelId
 
 async function generate(client: ProviderClient, call: ModelCall, meter: UsageMeter): Promise<ModelAnswer> {
   const modelAt = (server: ProviderServer) => server.model(upstreamName(call.model), extraMembers(call.model))
@@ -115,6 +117,16 @@ async function* stream(
   throw new EndlessTools()
 }
 
+async function embed(client: ProviderClient, call: EmbeddingCall, meter: UsageMeter): Promise<number[][]> {
+  const { signal } = call
+  const { embeddings, tokens } = await client.attempt(
+    ({ connection }) => metered(() => askEmbeddings(connection, call), call, { meter, signal }),
+    call,
+  )
+  meter.report({ input: tokens, output: 0 })
+  return embeddings
+}
+
 /** Why the answer ended; calls of the caller's tools say so themselves, as not every server does. */
 function finishOf({ unified }: LanguageModelV4FinishReason, callers: readonly unknown[]): FinishReason {
   if (callers.length > 0) return 'tool-calls'
@@ -124,10 +136,10 @@ function finishOf({ unified }: LanguageModelV4FinishReason, callers: readonly un
 /** Counts every attempt, also an aborted one: the provider has the question by then and may bill it. */
 async function metered<T>(
   send: () => Promise<T>,
-  conversation: Conversation,
+  { inputTokens }: { readonly inputTokens: number },
   { meter, signal }: { meter: UsageMeter; signal: AbortSignal },
 ): Promise<T> {
-  await meter.begin(conversation.inputTokens)
+  await meter.begin(inputTokens)
   try {
     return await send()
   } catch (error) {

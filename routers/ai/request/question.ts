@@ -62,7 +62,7 @@ export const withAllProblems = middleware(async ({ ctx, getRawInput, next }) => 
   const result = await next()
   if (result.ok || result.error.code !== 'BAD_REQUEST' || !(result.error.cause instanceof z.ZodError)) return result
   const asked = readable.parse(await getRawInput())
-  const [model] = asked.model === '' ? [] : await ctx.services.sql(findCallableModel, [asked.model, ctx.usage])
+  const [model] = asked.model === '' ? [] : await ctx.services.sql(findCallableModel, [asked.model, ctx.usage, 'chat'])
   const request = requestOf(asked)
   const further = problemsOf(request, model, inputTokensOf(request))
     .map(ofQuestion)

@@ -86,7 +86,7 @@ const model = z.strictObject({
   upstreamId: identifier.optional(),
   label: z.string().max(200).optional(),
   active: z.boolean().default(true),
-  modelType: z.enum(['chat', 'image_generation', 'video_generation']).default('chat'),
+  modelType: z.enum(['chat', 'embedding', 'image_generation', 'video_generation']).default('chat'),
   input: z.array(z.enum(modalities)).default(['text']),
   output: z.array(z.enum([...modalities, 'thought'])).default(['text']),
   external: z.boolean().default(false),

@@ -87,6 +87,21 @@ export interface ModelCall {
   signal: AbortSignal
 }
 
+/** Texts, or the ids of the tokens of texts. */
+export type EmbeddingInput = string | readonly number[]
+
+export interface EmbeddingCall {
+  model: CallableModel
+  input: readonly EmbeddingInput[]
+  /** How many numbers an embedding is to have; as many as the model usually gives where it is not set. */
+  dimensions?: number | undefined
+  /** Our estimate of what the input takes, in tokens. */
+  inputTokens: number
+  /** Who asks. */
+  userId: number
+  signal: AbortSignal
+}
+
 /** Tokens of one request as the provider counts them; undefined where it does not. */
 export interface ReportedTokens {
   /** With the cached ones. */
@@ -137,6 +152,8 @@ export interface ModelGateway {
   stream(call: ModelCall, meter: UsageMeter): AsyncIterable<readonly AnswerPart[]>
   /** Whether another model may answer what failed so: the question is not at fault, and no answer has begun. */
   isProvidersFault(error: unknown): boolean
+  /** An embedding for each of the input, in its order. */
+  embed(call: EmbeddingCall, meter: UsageMeter): Promise<number[][]>
   /** The names of the models that the provider offers now; undefined where it has no list. Throws where it does not answer. */
   offered(model: CallableModel): Promise<ReadonlySet<string> | undefined>
 }

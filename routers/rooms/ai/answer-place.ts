@@ -1,6 +1,6 @@
 import { AI_USER_ID } from '../../../entities/identity/user.ts'
 import { type AnswerPlace, findAnswerPlace } from '../../../entities/rooms/room-disclosure.sql.ts'
-import type { Asking } from '../../ai/ask.ts'
+import type { Asking } from '../../ai/asking.ts'
 import { Problem } from '../../core/problems.ts'
 import { unknown } from '../../verbs/lock.ts'
 import { noSuchRoom } from '../room-access.ts'

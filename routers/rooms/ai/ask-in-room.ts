@@ -1,5 +1,6 @@
 import { beginDisclosure } from '../../../entities/rooms/room-disclosure.sql.ts'
-import { type Asking, begin } from '../../ai/ask.ts'
+import { begin } from '../../ai/ask.ts'
+import type { Asking } from '../../ai/asking.ts'
 import type { MeteredCall } from '../../ai/metered-call.ts'
 import { changing } from '../../core/changes.ts'
 import { Problem } from '../../core/problems.ts'

@@ -6,7 +6,7 @@ import {
   findDisclosure,
   listDisclosures,
 } from '../../../entities/rooms/room-disclosure.sql.ts'
-import type { Asking } from '../../ai/ask.ts'
+import type { Asking } from '../../ai/asking.ts'
 import { changing } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'

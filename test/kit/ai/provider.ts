@@ -129,6 +129,23 @@ export const callsTools = (
   }
 }
 
+type EmbeddingBody = Partial<Record<'dimensions' | 'output_dimension', number>> & {
+  input?: unknown[]
+  encoding_format?: string
+}
+
+/** Answers with embeddings of three numbers, or as many as are asked for, that tell one input from another. */
+export const embeds: Behaviour = ({ body }, response) => {
+  const { input = [], dimensions, output_dimension: length = dimensions ?? 3, encoding_format } = body as unknown as EmbeddingBody
+  const data = input.map((one, index) => {
+    const numbers = Float32Array.from({ length }, (_, at) => JSON.stringify(one).length + at / 4)
+    const bytes = Buffer.from(numbers.buffer).toString('base64')
+    return { object: 'embedding', index, embedding: encoding_format === 'base64' ? bytes : [...numbers] }
+  })
+  // Servers may answer in another order.
+  json(response, { object: 'list', data: data.toReversed(), model: body.model, usage: { prompt_tokens: 9 } })
+}
+
 /** Takes the request and never says a word. */
 export const stalls: Behaviour = () => pause(60_000, undefined, { ref: false })
 

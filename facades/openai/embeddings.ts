@@ -1,0 +1,49 @@
+import { z } from 'zod'
+import type { Api } from '../../routers/index.ts'
+import { labels } from '../ai/parameters.ts'
+
+type EmbeddingAnswer = Awaited<ReturnType<Api['ai']['embed']>>
+type Input = Parameters<Api['ai']['embed']>[0]['input']
+
+/** One text, one list of ids of tokens, or many of either. */
+const input = z
+  .union([z.string(), z.array(z.union([z.string(), z.number(), z.array(z.number())]))])
+  .transform((given): Input => {
+    if (typeof given === 'string') return [given]
+    const isTokens = given.length > 0 && given.every((one) => typeof one === 'number')
+    return (isTokens ? [given] : given) as Input
+  })
+
+/** A request for embeddings. What is not known here is refused, as it would else be passed over in silence. */
+export const embeddingRequest = z.strictObject({
+  model: z.string(),
+  input,
+  dimensions: z.int().nullish(),
+  encoding_format: z.enum(['float', 'base64']).nullish(),
+  user: labels.user,
+})
+type EmbeddingRequest = z.output<typeof embeddingRequest>
+
+export const coreRequestOf = ({ model, input, dimensions }: EmbeddingRequest) => ({
+  model,
+  input,
+  ...(dimensions != null && { dimensions }),
+})
+
+/** Embeddings in OpenAI's way of writing: as numbers, or as the bytes of them. */
+export function embeddingList({ model, encoding_format }: EmbeddingRequest, { embeddings, usage }: EmbeddingAnswer) {
+  const written = encoding_format === 'base64' ? embeddings.map(base64Of) : embeddings
+  return {
+    object: 'list',
+    data: written.map((embedding, index) => ({ object: 'embedding', index, embedding })),
+    model,
+    usage: { prompt_tokens: usage.inputTokens, total_tokens: usage.inputTokens },
+  }
+}
+
+/** Four bytes each, the lowest byte first. */
+function base64Of(numbers: readonly number[]): string {
+  const bytes = Buffer.alloc(numbers.length * 4)
+  for (const [at, number] of numbers.entries()) bytes.writeFloatLE(number, at * 4)
+  return bytes.toString('base64')
+}

@@ -1,0 +1,75 @@
+import type { Outcome } from '../../entities/ai/usage-record.ts'
+import type { Context } from '../core/context.ts'
+import { Problem } from '../core/problems.ts'
+import type { CallableModel } from '../ports/ai/models.ts'
+import type { Hold } from '../ports/ai/usage-ledger.ts'
+import { type HeldMeter, LimitCut } from './held-meter.ts'
+import { refusal } from './hold.ts'
+import { providerFailure } from './provider-failure.ts'
+
+export type RecordedContext = Pick<Context, 'services' | 'requestId' | 'hints'>
+
+interface Recorded {
+  hold: Hold
+  meter: HeldMeter
+  model: CallableModel
+  /** Ends when the caller goes away. */
+  signal: AbortSignal
+  /** Let go of when the call is over. */
+  held?: Disposable
+}
+
+/** The one usage record of a call, however it ends. */
+export class CallRecord {
+  readonly #ctx: RecordedContext
+  readonly #call: Recorded
+  readonly #started = performance.now()
+  #isWritten = false
+
+  constructor(ctx: RecordedContext, call: Recorded) {
+    this.#ctx = ctx
+    this.#call = call
+  }
+
+  /** Settles what is held; only the first end counts. */
+  write(outcome: Outcome): void {
+    if (this.#isWritten) return
+    this.#isWritten = true
+    const { hold, meter, held } = this.#call
+    held?.[Symbol.dispose]()
+    const durationMs = Math.round(performance.now() - this.#started)
+    this.#ctx.services.usageLedger.settle(hold, { ...meter.bill, outcome, durationMs })
+  }
+
+  /** Another call takes the place of this one, which is as if it had not been made. */
+  drop(): void {
+    this.#isWritten = true
+  }
+
+  /** Asks no provider for a caller who went away while the call was held. */
+  assertCaller(): void {
+    if (!this.#call.signal.aborted) return
+    this.write('aborted')
+    throw new Problem('client_gone')
+  }
+
+  /** Writes that the call failed, and returns what its caller is told. */
+  fail(error: unknown): Problem {
+    if (error instanceof LimitCut) {
+      this.write('cut')
+      const refused = refusal(this.#ctx, error.refusal)
+      // Who repeats the call pays again for the rounds that were made.
+      this.#ctx.hints.isFinal = true
+      return refused
+    }
+    this.write(this.#call.signal.aborted ? 'aborted' : 'failed')
+    return this.problem(error)
+  }
+
+  problem(error: unknown): Problem {
+    const { aborted, reason } = this.#call.signal
+    if (aborted) return reason instanceof Problem ? reason : new Problem('client_gone', { cause: error })
+    this.#ctx.hints.isFinal = true
+    return providerFailure(this.#ctx, this.#call.model, error)
+  }
+}

@@ -1,0 +1,94 @@
+import { z } from 'zod'
+import { findCallableModel } from '../../entities/catalogue/ai-model.sql.ts'
+import { takes } from '../core/body-size.ts'
+import { type Issue, Problem } from '../core/problems.ts'
+import { withTimeLimit } from '../core/timeout.ts'
+import { about, userWith } from '../core/trpc.ts'
+import { embedded } from '../ports/ai/embeddings.ts'
+import type { Adapter } from '../ports/ai/model-config.ts'
+import type { CallableModel, EmbeddingCall, EmbeddingInput } from '../ports/ai/models.ts'
+import { tokensIn } from '../ports/ai/token-estimate.ts'
+import { type Asking, consumeAiQuota } from './asking.ts'
+import { CallRecord } from './call-record.ts'
+import { callSignal } from './call-signal.ts'
+import { HeldMeter } from './held-meter.ts'
+import { holdFor } from './hold.ts'
+import { TOTAL_MS } from './metered-call.ts'
+import { model } from './request/request.ts'
+
+/** As many as OpenAI takes. */
+const MAX_INPUTS = 2048
+const MAX_TEXT = 10_000_000
+const MAX_TOKENS = 100_000
+const MAX_TOKEN_ID = 10_000_000
+const MAX_DIMENSIONS = 100_000
+
+const tokenIds = z.array(z.int().min(0).max(MAX_TOKEN_ID)).min(1).max(MAX_TOKENS)
+
+const embedding = z.strictObject({
+  model,
+  input: z
+    .array(z.union([z.string().min(1).max(MAX_TEXT), tokenIds], 'must be a text that is not empty, or ids of tokens'))
+    .min(1)
+    .max(MAX_INPUTS, `must be at most ${MAX_INPUTS} texts`)
+    .describe('Texts, or the ids of the tokens of texts.'),
+  dimensions: z.int().min(1).max(MAX_DIMENSIONS).optional().describe('How many numbers an embedding is to have.'),
+})
+type EmbeddingRequest = z.output<typeof embedding>
+
+const embeddings = z.object({
+  embeddings: z.array(z.array(z.number())).describe('One for each text, in their order.'),
+  usage: z.object({ inputTokens: z.int().min(0) }),
+})
+
+export const embed = userWith('ai')
+  .meta(takes('AI request with files'))
+  .input(embedding)
+  .meta(
+    about('Turn texts into numbers, so that those of texts that mean the same are close to each other.', embeddings),
+  )
+  .mutation(async ({ ctx, input }) => embeddingsFor(ctx, input))
+
+async function embeddingsFor(ctx: Asking, asked: EmbeddingRequest): Promise<z.output<typeof embeddings>> {
+  const [model] = await ctx.services.sql(findCallableModel, [asked.model, ctx.usage, 'embedding'])
+  const issues = model ? problemsWith(asked, model) : [{ path: ['model'], message: 'is not a model that you may use' }]
+  if (!model || issues.length > 0) throw new Problem('invalid', { issues })
+  await consumeAiQuota(ctx)
+  const { input, dimensions } = asked
+  const inputTokens = Math.ceil(input.reduce((sum, one) => sum + tokensOf(one), 0))
+  return metered(ctx, { model, input, dimensions, inputTokens, userId: ctx.caller.person.id, signal: callSignal(ctx) })
+}
+
+/** Holds what the call can take, makes it, and leaves its record. */
+async function metered(ctx: Asking, call: EmbeddingCall): Promise<z.output<typeof embeddings>> {
+  const { usageLedger, models } = ctx.services
+  const { model, signal } = call
+  const hold = await holdFor(ctx, call)
+  const meter = new HeldMeter({ hold, pricing: model.pricing, maxOutput: 0, extend: usageLedger.extend })
+  const record = new CallRecord(ctx, { hold, meter, model, signal })
+  record.assertCaller()
+  using time = withTimeLimit(model.providerSettings.timeouts?.total ?? TOTAL_MS, signal)
+  try {
+    const found = await models.embed({ ...call, signal: time.signal }, meter)
+    record.write('completed')
+    return { embeddings: found, usage: { inputTokens: meter.tokens.input } }
+  } catch (error) {
+    throw record.fail(error)
+  }
+}
+
+const tokensOf = (input: EmbeddingInput): number => (typeof input === 'string' ? tokensIn(input) : input.length)
+
+/** What this model does not take: its limit is that of each text. */
+function problemsWith({ input }: EmbeddingRequest, { adapter, limits }: CallableModel): Issue[] {
+  const kinds = embedded[adapter as Adapter]
+  if (!kinds) return [{ path: ['model'], message: 'is of a provider that embeds nothing' }]
+  const most = limits?.maxInputTokens ?? Infinity
+  return input.flatMap((one, at) => {
+    if (kinds === 'texts' && typeof one !== 'string')
+      return [{ path: ['input', at], message: 'is ids of tokens, of which this model knows none' }]
+    if (tokensOf(one) <= most) return []
+    const message = `is more input than the model takes, which is ${most} tokens`
+    return [{ path: ['input', at], message, reason: 'too_long' as const }]
+  })
+}

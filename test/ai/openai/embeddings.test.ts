@@ -1,0 +1,173 @@
+import { OpenAIEmbeddings } from '@langchain/openai'
+import OpenAI from 'openai'
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { recordsOf } from '../../kit/ai/asked-provider.ts'
+import { key } from '../../kit/ai/protocols.ts'
+import { type Behaviour, canary, configFor, embeds, json, refuses, startProvider } from '../../kit/ai/provider.ts'
+import { startApp, type TestApp } from '../../kit/app.ts'
+
+let svc: TestApp
+let token: string
+let client: OpenAI
+let upstream: Awaited<ReturnType<typeof startProvider>>
+const kept = new AsyncDisposableStack()
+const pricing = { currency: 'EUR', inputPerMillion: 10, outputPerMillion: 1000 }
+
+/** Two embeddings as Google gives them. */
+const likeGoogle: Behaviour = ({ body }, response) => {
+  const requests = body['requests'] as { outputDimensionality?: number }[]
+  json(response, {
+    embeddings: requests.map(({ outputDimensionality: length = 2 }) => ({ values: Array(length).fill(1) })),
+  })
+}
+
+beforeAll(async () => {
+  upstream = kept.use(await startProvider(embeds))
+  const config = kept.use(await configFor(upstream.url))
+  const of = (id: string, more: object = {}) => ({ id, label: id, external: true, modelType: 'embedding', ...more })
+  const models = {
+    'openai-compatible': [
+      of('embeds', { limits: { maxInputTokens: 100 }, pricing }),
+      of('talks', { modelType: 'chat' }),
+    ],
+    openai: [of('openai-embeds')],
+    mistral: [of('mistral-embeds')],
+    google: [of('google-embeds')],
+    anthropic: [of('claude')],
+  }
+  const providers = Object.entries(models).map(([adapter, models]) => ({
+    ...{ id: adapter, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: key, models },
+  }))
+  await config.write({ providers, systemModels: {} })
+  svc = kept.use(await startApp({ AI_CONFIG: config.file }))
+  token = (await svc.user()).token
+  client = new OpenAI({ apiKey: token, baseURL: `${svc.url}/v1`, maxRetries: 0 })
+})
+afterAll(() => kept.disposeAsync())
+beforeEach(() => {
+  upstream.asked.length = 0
+  upstream.behave = embeds
+})
+
+const refusedBy = (work: Promise<unknown>) =>
+  work.then(
+    () => undefined,
+    (error) => error,
+  )
+const lastRecord = async () => (await recordsOf(svc)).at(-1)
+
+test('the client of OpenAI reads the embeddings of texts in their order, with what they took', async () => {
+  const { data, usage, model } = await client.embeddings.create({ model: 'embeds', input: ['a', 'three', 'a'] })
+
+  expect(data.map(({ embedding }) => embedding)).toEqual([3, 7, 3].map((first) => [first, first + 0.25, first + 0.5]))
+  expect({ usage, model }).toEqual({ usage: { prompt_tokens: 9, total_tokens: 9 }, model: 'embeds' })
+  expect(await lastRecord()).toEqual({ outcome: 'completed', input: 9, output: 0 })
+})
+
+test('embeddings come as numbers or as their bytes, of the length that is asked for', async () => {
+  const ask = (more: object) =>
+    svc.send('POST', '/v1/embeddings', { token, body: { model: 'embeds', input: 'a', ...more } })
+  const embeddingIn = async (response: Response) =>
+    ((await response.json()) as { data: { embedding: unknown }[] }).data[0]?.embedding
+
+  expect(await embeddingIn(await ask({ encoding_format: 'float', dimensions: 2 }))).toEqual([3, 3.25])
+  const bytes = Buffer.from(Float32Array.from([3, 3.25]).buffer).toString('base64')
+  expect(await embeddingIn(await ask({ encoding_format: 'base64', dimensions: 2 }))).toBe(bytes)
+  expect(upstream.asked[0]?.body).toEqual({ model: 'embeds', input: ['a'], dimensions: 2 })
+})
+
+test('ids of tokens reach a provider that knows them, and are refused for others', async () => {
+  await client.embeddings.create({ model: 'embeds', input: [1, 2, 3] })
+  await client.embeddings.create({ model: 'embeds', input: [[1], [2, 3]] })
+  expect(upstream.asked.map(({ body }) => body['input'])).toEqual([[[1, 2, 3]], [[1], [2, 3]]])
+
+  const refused = await refusedBy(client.embeddings.create({ model: 'mistral-embeds', input: [1, 2, 3] }))
+  expect(refused).toMatchObject({ status: 400, param: 'input[0]' })
+  expect(upstream.asked).toHaveLength(2)
+})
+
+test('each kind of provider is asked in its own words', async () => {
+  await client.embeddings.create({ model: 'openai-embeds', input: 'a', dimensions: 2 })
+  await client.embeddings.create({ model: 'mistral-embeds', input: 'a', dimensions: 2 })
+  upstream.behave = likeGoogle
+  const { data } = await client.embeddings.create({ model: 'google-embeds', input: ['a', 'b'], dimensions: 4 })
+
+  expect(data.map(({ embedding }) => embedding.length)).toEqual([4, 4])
+  expect(upstream.asked).toMatchObject([
+    { path: '/v1/openai/embeddings', body: { dimensions: 2, encoding_format: 'base64' } },
+    { path: '/v1/mistral/embeddings', body: { output_dimension: 2 } },
+    { path: '/v1/google/models/google-embeds:batchEmbedContents' },
+  ])
+})
+
+test('LangChain embeds documents and a question', async () => {
+  const embeddings = new OpenAIEmbeddings({
+    apiKey: token,
+    model: 'embeds',
+    configuration: { baseURL: `${svc.url}/v1` },
+  })
+
+  expect(await embeddings.embedDocuments(['a', 'three'])).toEqual([3, 7].map((one) => [one, one + 0.25, one + 0.5]))
+  expect(await embeddings.embedQuery('a')).toEqual([3, 3.25, 3.5])
+})
+
+test.for<[what: string, body: object, status: number, param: string]>([
+  ['a model that talks', { model: 'talks' }, 404, 'model'],
+  ['a model of a provider that embeds nothing', { model: 'claude' }, 404, 'model'],
+  ['an empty text', { input: '' }, 400, 'input[0]'],
+  ['no text', { input: [] }, 400, 'input'],
+  ['more texts than are taken', { input: Array(2049).fill('a') }, 400, 'input'],
+  ['a text that is longer than the model takes', { input: ['a', 'x'.repeat(401)] }, 400, 'input[1]'],
+  ['ids that are none', { input: [1.5] }, 400, 'input[0]'],
+  ['no dimensions', { dimensions: 0 }, 400, 'dimensions'],
+  ['an encoding that is not known', { encoding_format: 'hex' }, 400, 'encoding_format'],
+  ['a parameter that is not known', { truncate: true }, 400, 'truncate'],
+])('%s is refused by the name of the parameter, and asks nobody', async ([, body, status, param]) => {
+  const response = await svc.send('POST', '/v1/embeddings', { token, body: { model: 'embeds', input: 'a', ...body } })
+
+  expect(response.status).toBe(status)
+  const { error } = (await response.json()) as { error: { param: string | null; message: string } }
+  expect(`${error.param} ${error.message}`).toContain(param)
+  expect(upstream.asked).toEqual([])
+})
+
+test('nobody embeds without the ability to ask models, or as a guest', async () => {
+  const { token: unable } = await svc.user({ abilities: ['read'] })
+  const body = { model: 'embeds', input: 'a' }
+
+  expect((await svc.send('POST', '/v1/embeddings', { token: unable, body })).status).toBe(403)
+  expect((await svc.send('POST', '/v1/embeddings', { body })).status).toBe(401)
+})
+
+test('a provider that fails, or leaves an embedding out, is told of without its words', async () => {
+  upstream.behave = refuses(400)
+  const failed = await refusedBy(client.embeddings.create({ model: 'embeds', input: 'a' }))
+  expect(failed).toMatchObject({ status: 500, type: 'server_error' })
+  expect(String(failed)).not.toContain(canary)
+  expect(await lastRecord()).toEqual({ outcome: 'failed', input: 0, output: 0 })
+
+  upstream.behave = (_, response) => json(response, { data: [], usage: { prompt_tokens: 1 } })
+  expect(await refusedBy(client.embeddings.create({ model: 'embeds', input: 'a' }))).toMatchObject({ status: 500 })
+})
+
+test('embeddings are held and paid by their input alone, and a limit without room for it refuses them', async () => {
+  const { promise: go, resolve } = Promise.withResolvers<void>()
+  upstream.behave = async (asked, response) => {
+    await go
+    await embeds(asked, response)
+  }
+  await svc.host.limits.set({ name: 'own', for: 'installation', cap: 30, unit: 'tokens', per: 'month' } as never)
+  const state = async () => (await svc.host.limits.list()).map(({ used, held }) => ({ used, held }))
+
+  const asking = client.embeddings.create({ model: 'embeds', input: ['x'.repeat(40), 'x'.repeat(40)] })
+  await vi.waitFor(async () => expect(await state()).toEqual([{ used: 0, held: 20 }]))
+  const over = await refusedBy(client.embeddings.create({ model: 'embeds', input: ['x'.repeat(80)] }))
+  resolve()
+  await asking
+
+  expect(over).toMatchObject({ status: 429 })
+  await svc.services.usageLedger.flush()
+  expect(await state()).toEqual([{ used: 9, held: 0 }])
+  const [paid] = await svc.rows('select cost_micros::int as cost from usage_records order by id desc limit 1')
+  expect(paid).toEqual({ cost: 90 })
+})
