@@ -136,7 +136,12 @@ type EmbeddingBody = Partial<Record<'dimensions' | 'output_dimension', number>> 
 
 /** Answers with embeddings of three numbers, or as many as are asked for, that tell one input from another. */
 export const embeds: Behaviour = ({ body }, response) => {
-  const { input = [], dimensions, output_dimension: length = dimensions ?? 3, encoding_format } = body as unknown as EmbeddingBody
+  const {
+    input = [],
+    dimensions,
+    output_dimension: length = dimensions ?? 3,
+    encoding_format,
+  } = body as unknown as EmbeddingBody
   const data = input.map((one, index) => {
     const numbers = Float32Array.from({ length }, (_, at) => JSON.stringify(one).length + at / 4)
     const bytes = Buffer.from(numbers.buffer).toString('base64')
