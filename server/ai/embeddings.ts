@@ -1,5 +1,3 @@
-import { json } from 'node:stream/consumers'
-import { finished } from 'node:stream/promises'
 import type { EmbeddingModelV4 } from '@ai-sdk/provider'
 import { z } from 'zod'
 import { usualAddresses } from '../../routers/ports/ai/model-config.ts'
@@ -8,7 +6,7 @@ import { upstreamName } from './chat-model.ts'
 import { addMembers } from './extra-members.ts'
 import { extraMembers } from './parameters.ts'
 import type { ProviderClient } from './provider-client.ts'
-import { Refusal } from './refusal.ts'
+import { refusing } from './refusal.ts'
 
 interface Embedded {
   embeddings: number[][]
@@ -34,19 +32,15 @@ async function askOpenAi(
   { model, input, dimensions, signal }: EmbeddingCall,
 ): Promise<Embedded> {
   const { adapter, connection } = client
-  const { apiUrl = usualAddresses[adapter], apiKey, send } = connection
+  const { apiUrl = usualAddresses[adapter], apiKey, fetch } = connection
   const url = `${apiUrl}/embeddings`
   const headers = { 'content-type': 'application/json', ...(apiKey && { authorization: `Bearer ${apiKey}` }) }
   // A third as long, but not every server knows it.
   const encoding = adapter === 'openai' && { encoding_format: 'base64' }
   const length = dimensions !== undefined && { [adapter === 'mistral' ? 'output_dimension' : 'dimensions']: dimensions }
   const body = addMembers({ model: upstreamName(model), input, ...encoding, ...length }, extraMembers(model))
-  const response = await send(url, { method: 'POST', headers, body: JSON.stringify(body), signal })
-  if (response.statusCode < 200 || response.statusCode >= 300) {
-    await finished(response.body.resume()).catch(() => {})
-    throw new Refusal(response.statusCode, response.headers['retry-after'])
-  }
-  const { data, usage } = answer.parse(await json(response.body))
+  const response = await refusing(fetch)(url, { method: 'POST', headers, body: JSON.stringify(body), signal })
+  const { data, usage } = answer.parse(await response.json())
   const sorted = data.toSorted((a, b) => (a.index ?? 0) - (b.index ?? 0)).map(({ embedding }) => embedding)
   return { embeddings: assertAll(sorted, input, dimensions), tokens: usage?.prompt_tokens }
 }
@@ -54,7 +48,7 @@ async function askOpenAi(
 async function askGoogle({ connection }: ProviderClient, call: EmbeddingCall): Promise<Embedded> {
   const { apiUrl, apiKey, fetch } = connection
   const { createGoogle } = await import('@ai-sdk/google')
-  const google = createGoogle({ fetch, ...(apiUrl && { baseURL: apiUrl }), ...(apiKey && { apiKey }) })
+  const google = createGoogle({ fetch: refusing(fetch), ...(apiUrl && { baseURL: apiUrl }), ...(apiKey && { apiKey }) })
   const model: EmbeddingModelV4 = google.embeddingModel(upstreamName(call.model))
   const texts = call.input.map(String)
   const size = (await model.maxEmbeddingsPerCall) ?? texts.length
