@@ -17,7 +17,11 @@ export async function holdFor(ctx: Asking, asked: ModelCall | EmbeddingCall, roo
   return held
 }
 
-export async function tryHold(ctx: Asking, asked: ModelCall | EmbeddingCall, room?: number): Promise<Hold | HoldRefusal> {
+export async function tryHold(
+  ctx: Asking,
+  asked: ModelCall | EmbeddingCall,
+  room?: number,
+): Promise<Hold | HoldRefusal> {
   const { person, token } = ctx.caller
   const { model } = asked
   const input = Math.ceil(asked.inputTokens)

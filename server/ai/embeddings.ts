@@ -1,11 +1,10 @@
 import type { EmbeddingModelV4 } from '@ai-sdk/provider'
 import { z } from 'zod'
-import { usualAddresses } from '../../routers/ports/ai/model-config.ts'
+import { type Adapter, usualAddresses } from '../../routers/ports/ai/model-config.ts'
 import type { EmbeddingCall, EmbeddingInput } from '../../routers/ports/ai/models.ts'
-import { upstreamName } from './chat-model.ts'
+import { type Connection, upstreamName } from './chat-model.ts'
 import { addMembers } from './extra-members.ts'
 import { extraMembers } from './parameters.ts'
-import type { ProviderClient } from './provider-client.ts'
 import { refusing } from './refusal.ts'
 
 interface Embedded {
@@ -15,8 +14,8 @@ interface Embedded {
 }
 
 /** Asks a provider once for all embeddings. */
-export function askEmbeddings(client: ProviderClient, call: EmbeddingCall): Promise<Embedded> {
-  return client.adapter === 'google' ? askGoogle(client, call) : askOpenAi(client, call)
+export function askEmbeddings(connection: Connection, call: EmbeddingCall): Promise<Embedded> {
+  return call.model.adapter === 'google' ? askGoogle(connection, call) : askOpenAi(connection, call)
 }
 
 const numbers = z.union([z.array(z.number()), z.base64().transform(floatsIn)])
@@ -28,12 +27,11 @@ const answer = z.object({
 })
 
 async function askOpenAi(
-  client: ProviderClient,
+  { apiUrl, apiKey, fetch }: Connection,
   { model, input, dimensions, signal }: EmbeddingCall,
 ): Promise<Embedded> {
-  const { adapter, connection } = client
-  const { apiUrl = usualAddresses[adapter], apiKey, fetch } = connection
-  const url = `${apiUrl}/embeddings`
+  const adapter = model.adapter as Adapter
+  const url = `${apiUrl ?? usualAddresses[adapter]}/embeddings`
   const headers = { 'content-type': 'application/json', ...(apiKey && { authorization: `Bearer ${apiKey}` }) }
   // A third as long, but not every server knows it.
   const encoding = adapter === 'openai' && { encoding_format: 'base64' }
@@ -45,8 +43,7 @@ async function askOpenAi(
   return { embeddings: assertAll(sorted, input, dimensions), tokens: usage?.prompt_tokens }
 }
 
-async function askGoogle({ connection }: ProviderClient, call: EmbeddingCall): Promise<Embedded> {
-  const { apiUrl, apiKey, fetch } = connection
+async function askGoogle({ apiUrl, apiKey, fetch }: Connection, call: EmbeddingCall): Promise<Embedded> {
   const { createGoogle } = await import('@ai-sdk/google')
   const google = createGoogle({ fetch: refusing(fetch), ...(apiUrl && { baseURL: apiUrl }), ...(apiKey && { apiKey }) })
   const model: EmbeddingModelV4 = google.embeddingModel(upstreamName(call.model))
