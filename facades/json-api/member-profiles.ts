@@ -23,6 +23,8 @@ type ByAttribute<Value> = Readonly<Record<string, Readonly<Record<string, Value>
 
 const snake: MemberCase = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
+const asDeclared = (...names: string[]) => Object.fromEntries(names.map((name) => [name, name]))
+
 /** What front ends of earlier versions expect. */
 const earlier: MemberProfile = {
   write: snake,
@@ -30,6 +32,20 @@ const earlier: MemberProfile = {
     'ai-tools': { toolType: 'type' },
     attachments: { fileType: 'type' },
     connections: { connectionType: 'type' },
+    // The one type of earlier versions that was never in snake case.
+    'ext-apps': asDeclared(
+      'redirectOnConnectionAccepted',
+      'redirectOnConnectionDeclined',
+      'redirectUrls',
+      'logoUrl',
+      'logoProxyUrl',
+      'publicKey',
+      'privateKey',
+      'needsKeys',
+      'linkDays',
+      'createdAt',
+      'updatedAt',
+    ),
     'mcp-servers': { transport: 'type' },
     'room-messages': { replyCount: 'has_thread' },
     'user-keychain-values': { keyType: 'type' },

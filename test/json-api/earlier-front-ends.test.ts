@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
+import { APPS_ON, appPublicKey, openSealed } from '../kit/apps/ext-app.ts'
 import { signIn } from '../kit/browser.ts'
 import { addCatalogue, clientOf, to, toMany } from '../kit/json-api/client.ts'
 import { PNG } from '../kit/rooms/attachments.ts'
@@ -150,7 +151,7 @@ const MIGRATION = '2026_11_20_120000_after_passkey_upgrade_labels'
 
 /** The service under another word and with members in snake case, with rows of every type. */
 async function startWorld() {
-  const svc = await startRooms({ BRAND: 'acme', JSONAPI_MEMBER_CASE: 'snake' })
+  const svc = await startRooms({ ...APPS_ON, BRAND: 'acme', JSONAPI_MEMBER_CASE: 'snake' })
   const declared = clientOf(svc, svc.people.ada.token, DECLARED)
   const admin = clientOf(svc, svc.people.admin.token, DECLARED)
   const { model, provider } = await addCatalogue({ ...svc, admin })
@@ -242,6 +243,50 @@ test('a connection is called by the other word, leaves out what is nothing, and 
   expect(data.attributes).not.toHaveProperty('migrations_to_apply')
   const { body: none } = await world.browser.send('GET', `${SNAKE}/connections/svc`)
   expect(none).toMatchObject({ errors: [{ status: '404' }] })
+})
+
+test('an app and a person find in connections and apps what programs of earlier versions read', async () => {
+  const { svc, browser } = world
+  const app = await svc.host.extApps.create({
+    ...{ name: 'Portal', url: 'https://portal.example', redirectUrls: ['https://portal.example/back'] },
+    ...{ publicKey: appPublicKey, logoUrl: 'https://portal.example/logo.png' },
+  })
+  const connection = async () => {
+    const answer = await svc.send('GET', `${SNAKE}/connections/lms-4711`, { token: String(app.credential) })
+    return ((await answer.json()) as { data: { id: string; attributes: Record<string, unknown> } }).data
+  }
+  const attributes = {
+    ...{ name: 'Portal', description: null, url: 'https://portal.example', publicKey: app.publicKey },
+    redirectOnConnectionAccepted: 'https://portal.example/back?acme-connect-status=success',
+    redirectOnConnectionDeclined: 'https://portal.example/back?acme-connect-status=declined',
+    logoUrl: 'https://portal.example/logo.png',
+    logoProxyUrl: expect.stringMatching(
+      `^${svc.url}${SNAKE}/ext-apps/actions/proxy-logo/${app.id}\\?expires=\\d+&signature=`,
+    ),
+  }
+
+  const asked = await connection()
+  expect(asked).toMatchObject({
+    id: 'lms-4711',
+    attributes: { type: 'external_app', version: text.parse(asked.attributes['version']), locale: 'en_US' },
+  })
+  const connectRequest = String(asked.attributes['ext_app_connect_request'])
+  const shown = await browser.send('GET', `${SNAKE}/ext-apps/${connectRequest}`)
+  expect(shown.body).toMatchObject({ data: { type: 'ext-apps', id: app.id, attributes } })
+  const agreed = await browser.send('POST', `${SNAKE}/ext-apps/actions/establish-connection`, {
+    body: { passkey: 'b3BhcXVl', connectRequest },
+  })
+  expect([agreed.status, agreed.body]).toMatchObject([200, { data: [{ type: 'ext-apps', id: app.id, attributes }] }])
+
+  const linked = (await connection()).attributes
+  expect(linked).toMatchObject({ type: 'external_app_authenticated', userinfo: { username: 'bea' } })
+  expect(linked).not.toHaveProperty('ext_app_connect_request')
+  const secrets = linked['ext_app_secrets'] as Record<string, string>
+  expect(Object.keys(secrets).toSorted()).toEqual(['apiToken', 'passkey', 'privateKey'])
+  expect([secrets['passkey'], openSealed(secrets['apiToken'] ?? '')]).toEqual([
+    'b3BhcXVl',
+    expect.stringMatching(/^svc_/),
+  ])
 })
 
 test('blocks of configuration stand under the other word with inner names as they are', async () => {
