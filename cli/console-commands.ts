@@ -4,7 +4,7 @@ import { make, publish } from './commands/announcement.ts'
 import { createApp, listApps, removeApp } from './commands/apps.ts'
 import { updateAvatar } from './commands/avatar.ts'
 import { makeMigration } from './commands/make-migration.ts'
-import { checkServers, listTools, syncServers } from './commands/mcp.ts'
+import { checkServers, listServers, listTools, syncServers } from './commands/mcp.ts'
 import { migrate } from './commands/migrate.ts'
 import { checkModels, listModels, syncModels } from './commands/models.ts'
 import { token } from './commands/token.ts'
@@ -34,7 +34,7 @@ export const sameCommands: Readonly<Record<string, Make>> = {
   'ai:tools:check-status': checkServers,
   'ai:tools:list': listTools,
   'ai:tools:sync': tolerating(syncServers, { 'mcp-only': 'There are no other tools to ask for' }),
-  'ai:tools:mcp:list': checkServers,
+  'ai:tools:mcp:list': listServers,
   'make:frontend-migration': makeMigration,
   migrate,
 }

@@ -46,7 +46,7 @@ export const checkServers = (context: CommandContext) =>
     },
   })
 
-const listServers = (context: CommandContext) =>
+export const listServers = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'List the tool servers as they were when they were last asked' },
     args: { json },

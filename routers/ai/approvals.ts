@@ -1,8 +1,9 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
+import { ConversationApprovals, type ConversationScope } from './conversation-approvals.ts'
 
 /** Asks the person whether a tool may be called, with what. */
 export interface ApprovalPart {
@@ -39,12 +40,7 @@ interface Asked extends Omit<ApprovalPart, 'type' | 'id'> {
   hash: string
 }
 
-/** Whose answers count, and where those hold that are to be remembered. */
-interface ApprovalScope {
-  person: number
-  /** By what the person asks: what one app was allowed, another one was not. */
-  credential: number | 'session'
-  conversation: string | undefined
+interface ApprovalScope extends ConversationScope {
   /** Whether somebody hears the questions. */
   isHeard: boolean
 }
@@ -61,43 +57,29 @@ export async function answerApproval(ctx: Context, person: number, { id, ...answ
 /** The questions of one answer, which are put between its parts. */
 export class Approvals {
   readonly #ctx: Context
-  readonly #scope: ApprovalScope
+  readonly #isHeard: boolean
+  readonly #conversation: ConversationApprovals
+  readonly person: number
   readonly #remembered = new Map<string, boolean>()
   #waiting: ApprovalPart[] = []
   #arrival = Promise.withResolvers<void>()
   /** Whether some tool asks. */
   isNeeded = false
 
-  constructor(ctx: Context, scope: ApprovalScope) {
+  constructor(ctx: Context, { isHeard, ...scope }: ApprovalScope) {
     this.#ctx = ctx
-    this.#scope = scope
-  }
-
-  get person(): number {
-    return this.#scope.person
+    this.#isHeard = isHeard
+    this.#conversation = new ConversationApprovals(ctx.services, scope)
+    this.person = scope.person
   }
 
   /** Waits for the person; returns why the tool must not be called, or nothing where it may. */
   async refusalOf(call: Asked, signal: AbortSignal): Promise<string | undefined> {
-    const known = this.#remembered.get(call.tool) ?? (await this.#isAllowedForConversation(call))
-    if (known === undefined && !this.#scope.isHeard)
-      return 'The person must allow each call of this tool, and cannot be asked here.'
-    const allowed = known ?? (await this.#ask(call, signal))
+    if (await this.#conversation.has(call)) return undefined
+    if (!this.#isHeard) return 'The person must allow each call of this tool, and cannot be asked here.'
+    const allowed = this.#remembered.get(call.tool) ?? (await this.#ask(call, signal))
     if (allowed === undefined) return 'The person did not answer in time whether this tool may be called.'
     return allowed ? undefined : 'The person does not allow this call.'
-  }
-
-  async #isAllowedForConversation(call: Asked): Promise<true | undefined> {
-    const key = this.#conversationKey(call)
-    return key !== undefined && (await this.#ctx.services.kv.get(key)) ? true : undefined
-  }
-
-  /** A tool that describes itself anew, or is called elsewhere, has another key. */
-  #conversationKey({ tool, hash }: Asked): string | undefined {
-    const { person, credential, conversation } = this.#scope
-    if (conversation === undefined) return undefined
-    const of = JSON.stringify([credential, conversation, tool, hash])
-    return `tool-approval:${person}:in:${createHash('sha256').update(of).digest('hex')}`
   }
 
   async #ask(call: Asked, signal: AbortSignal): Promise<boolean | undefined> {
@@ -122,11 +104,8 @@ export class Approvals {
   }
 
   async #take(call: Asked, { allow, remember }: ApprovalAnswer): Promise<boolean> {
-    const { kv, settings } = this.#ctx.services
-    if (!remember) return allow
-    this.#remembered.set(call.tool, allow)
-    const key = allow ? this.#conversationKey(call) : undefined
-    if (key !== undefined) await kv.set(key, '1', settings.tools.approvalLifetime)
+    if (remember) this.#remembered.set(call.tool, allow)
+    if (remember && allow) await this.#conversation.add(call)
     return allow
   }
 

@@ -86,6 +86,18 @@ test('a tool that describes itself anew is called no more until somebody has see
   expect(await echo()).toMatchObject({ active: false })
 })
 
+test('an approval and a synchronisation at the same moment leave no tool active that nobody approved', async () => {
+  for (let round = 0; round < 4; round++) {
+    await restore()
+    await offering(tool('echo', { description: `Before ${round}.` }))
+    const seen = await echo()
+    server.tools = [tool('echo', { description: `After ${round}.` })]
+    const approve = () => svc.host.mcp.approve({ name: 'foe_echo', hash: seen?.hash ?? '' }).catch(() => {})
+    await Promise.all([sync(), approve(), sync(), approve()])
+    expect(await echo()).toMatchObject({ active: false, definition: { description: `After ${round}.` } })
+  }
+})
+
 test('a tool that waits, is off, away or not of the model is nothing that anybody can name; who sees it depends on who asks', async () => {
   const { token: bob } = await svc.user()
   const admin = await svc.user({ role: 'admin', abilities: ['ai', 'read', 'write'] })
