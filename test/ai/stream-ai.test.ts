@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { recordsOf, startWith } from '../kit/ai/asked-provider.ts'
 import { answers, beginStream, breaksOff, canary, chunk, endStream, neverEnds, refuses } from '../kit/ai/provider.ts'
 import { openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
@@ -175,6 +175,17 @@ test('only who has signed in is answered, and only for pages of the service', as
 
   expect([stranger.status, foreign.status]).toEqual([401, 403])
   expect(app.upstream.asked).toEqual([])
+})
+
+test('who signs out in another tab gets no more of an answer', async () => {
+  const { browser } = await signIn(app.svc, 'zoe')
+  app.upstream.behave = neverEnds
+  const answering = send(asking(), browser)
+  await vi.waitFor(() => expect(app.upstream.asked).toHaveLength(1))
+  await browser.copy().send('POST', '/logout')
+
+  expect(linesOf((await answering).text).at(-1)).toMatchObject({ type: 'error', code: 'signed_out', isDone: true })
+  await vi.waitFor(() => expect(app.upstream.asked[0]?.abortedAt).toBeDefined())
 })
 
 test('a page that goes away ends the call of the provider', async () => {
