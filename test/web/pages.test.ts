@@ -5,12 +5,14 @@ import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, openBrowser, PASSWORD, signIn as signInBy } from '../kit/browser.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible, openPage } from '../kit/web/chromium.ts'
+import { givePair } from '../kit/web/given-pair.ts'
 import { signIn } from '../kit/web/pages.ts'
 
 const PASSKEY = 'Correct-Horse-7!'
 
-/** Makes the first keys; returns the recovery code. */
-async function makeKeys(page: Page, passkey = PASSKEY): Promise<string> {
+/** Makes keys of a pair that is there already, unless the page is to look for one; returns the recovery code. */
+async function makeKeys(page: Page, { passkey = PASSKEY, isGiven = true } = {}): Promise<string> {
+  if (isGiven) await givePair(page)
   await page.goto('/handshake')
   await page.fill('#passkey', passkey)
   await page.fill('#repeat', passkey)
@@ -49,7 +51,7 @@ describeWith('chromium')('in a real browser', () => {
     await page.click('a.button')
     await page.waitForURL(/handshake/)
     await expectAccessible(page)
-    const code = await makeKeys(page)
+    const code = await makeKeys(page, { isGiven: false })
     expect(await page.textContent('h1')).toBe('Your recovery code')
     await expectAccessible(page)
     await page.click('#on')
@@ -149,7 +151,7 @@ describeWith('chromium')('in a real browser', () => {
     await page.click('#reset button')
     await page.click('dialog .danger')
     await page.waitForURL(/register/)
-    await makeKeys(page, 'Quite-Another-8')
+    await makeKeys(page, { passkey: 'Quite-Another-8' })
 
     expect(await svc.rows('select count(*)::int as entries from user_keychain_values')).toEqual([{ entries: 3 }])
   })
@@ -254,6 +256,7 @@ describeWith('chromium')('in a real browser', () => {
       return page.inputValue(selector)
     }
     const said = (id: string) => page.locator(`${id} p`, { hasText: 'pasting is switched off' }).count()
+    await givePair(page)
     await signIn(page)
 
     await page.goto('/handshake')
