@@ -1,69 +1,11 @@
-import { STATUS_CODES } from 'node:http'
 import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server'
 import type { z } from 'zod'
 import { accessOf, metaOf } from '../../routers/core/trpc.ts'
 import { accessSentence, inputsOf } from '../http/procedures.ts'
-import { type Components, type Described, objectOf } from '../json-api/openapi/components.ts'
+import { type Components, constant, type Described, nullable, objectOf } from '../json-api/openapi/components.ts'
 import { securityOf } from '../json-api/openapi/operations.ts'
 import { legacyUser } from '../legacy/user.ts'
-
-/** An endpoint outside JSON:API, described by the schemas of the procedure that it calls. */
-interface Plain {
-  method: 'get' | 'post'
-  path: string
-  /** The procedure's path in the router. */
-  name: string
-  tag: string
-  refusals: readonly number[]
-  /** Where there is more to say than the procedure does. */
-  more?: Described
-  body?(input: Described): Described
-  answers(answer: Described): Described
-}
-
-const json = (schema: Described) => ({ 'application/json': { schema } })
-const answered = (status: number, content: Described) => ({ [status]: { description: STATUS_CODES[status], content } })
-
-const events = `\`delta\` events with pieces of \`text\`, one \`usage\` event with the tokens, then \`done\`, or \`error\` with a code.`
-
-const endpoints: readonly Plain[] = [
-  {
-    method: 'post',
-    path: '/api/ai-req',
-    name: 'ai.ask',
-    tag: 'ai',
-    refusals: [401, 403, 413, 415, 422, 429, 500],
-    body: (input) => objectOf({ payload: input }),
-    answers: (answer) =>
-      answered(200, {
-        ...json(objectOf({ success: { type: 'boolean', const: true }, content: answer })),
-        'text/event-stream': { schema: { type: 'string', description: events } },
-      }),
-  },
-  {
-    method: 'get',
-    path: '/api/user',
-    name: 'users.me',
-    tag: 'caller',
-    refusals: [401, 403, 500],
-    more: { deprecated: true, summary: 'Read the caller, as older programs expect it' },
-    answers: (answer) => answered(200, json(answer)),
-  },
-  {
-    method: 'get',
-    path: '/health',
-    name: 'health.check',
-    tag: 'health',
-    refusals: [],
-    answers: (answer) => ({ ...answered(200, json(answer)), ...answered(503, json(answer)) }),
-  },
-]
-
-const tags = [
-  { name: 'ai', description: 'Asking AI models.' },
-  { name: 'caller', description: 'Who the access token belongs to.' },
-  { name: 'health', description: 'Whether the service works.' },
-]
+import { answered, json, type Plain, plainEndpoints, type Refusal, tags } from './plain-endpoints.ts'
 
 /** What these procedures answer with where their endpoint says it in other words. */
 const translated: Record<string, z.ZodType> = { 'users.me': legacyUser }
@@ -71,7 +13,7 @@ const translated: Record<string, z.ZodType> = { 'users.me': legacyUser }
 /** The endpoints beside JSON:API whose procedures the router has. */
 export function describePlain(router: AnyTRPCRouter, components: Components) {
   const procedures = router._def.procedures as Record<string, AnyTRPCProcedure>
-  const served = endpoints.flatMap((endpoint) => {
+  const served = plainEndpoints(components.names).flatMap((endpoint) => {
     const procedure = procedures[endpoint.name]
     return procedure ? [{ endpoint, procedure }] : []
   })
@@ -85,40 +27,67 @@ export function describePlain(router: AnyTRPCRouter, components: Components) {
 }
 
 function operationOf(components: Components, endpoint: Plain, procedure: AnyTRPCProcedure): Described {
-  const { path, name, tag, refusals, body, answers, more } = endpoint
+  const { path, name, tag, request, body, answers, more } = endpoint
   const [meta, access] = [metaOf(procedure), accessOf(procedure)]
+  const id = path.slice(1).replaceAll('/', '.')
   const schemaOf = (kind: string, schema: z.ZodType | undefined, io: 'input' | 'output') =>
-    schema ? components.use('schemas', `${name}.${kind}`, () => components.fromZod(schema, io)) : {}
-  const refusal = components.use('schemas', 'refusal', () => refused)
+    schema ? components.use('schemas', kind, () => components.fromZod(schema, io)) : {}
+  const sent = () =>
+    request ? schemaOf(`${id}.input`, request, 'input') : schemaOf(`${name}.input`, inputsOf(procedure)[0], 'input')
   return {
-    operationId: path.slice(1).replaceAll('/', '.'),
+    operationId: id,
     summary: meta.about?.replace(/\.$/, ''),
     description: accessSentence(access),
     tags: [tag],
     security: securityOf(access),
     ...more,
-    ...(body && {
-      requestBody: { required: true, content: json(body(schemaOf('input', inputsOf(procedure)[0], 'input'))) },
-    }),
+    ...(body && { requestBody: { required: true, content: json(body(sent())) } }),
     responses: {
-      ...answers(schemaOf('answer', translated[name] ?? meta.answer, 'output')),
-      ...Object.assign({}, ...refusals.map((status) => answered(status, json(refusal)))),
+      ...answers(schemaOf(`${name}.answer`, translated[name] ?? meta.answer, 'output')),
+      ...refusalsOf(components, endpoint),
     },
   }
 }
 
+function refusalsOf(components: Components, { refusals, refusal: kind = 'plain' }: Plain): Described {
+  if (kind === 'document')
+    return Object.fromEntries(
+      refusals
+        .filter((status) => Object.hasOwn(components.responses, String(status)))
+        .map((status) => [status, { $ref: `#/components/responses/${status}` }]),
+    )
+  const schema = components.use('schemas', kind === 'plain' ? 'refusal' : `refusal.${kind}`, () => shapes[kind])
+  return Object.assign({}, ...refusals.map((status) => answered(status, json(schema))))
+}
+
+const text = { type: 'string' }
+
+const openai = objectOf({
+  error: objectOf({ message: text, type: text, param: nullable(text), code: nullable(text) }),
+})
+const anthropic = objectOf({
+  type: constant('error'),
+  error: objectOf({ type: text, message: text, code: text }),
+  request_id: text,
+})
+
 /** How the endpoints outside JSON:API tell what went wrong. */
-const refused = objectOf(
-  {
-    success: { type: 'boolean', const: false },
-    message: { type: 'string' },
-    code: { type: 'string', description: 'For programs.' },
-    requestId: { type: 'string' },
-    errors: {
-      type: 'object',
-      description: 'What is wrong with each field of the body, at 422.',
-      additionalProperties: { type: 'array', items: { type: 'string' } },
+const shapes: Record<Exclude<Refusal, 'document'>, Described> = {
+  plain: objectOf(
+    {
+      success: { type: 'boolean', const: false },
+      message: text,
+      code: { ...text, description: 'For programs.' },
+      requestId: text,
+      errors: {
+        type: 'object',
+        description: 'What is wrong with each field of the body, at 422.',
+        additionalProperties: { type: 'array', items: text },
+      },
     },
-  },
-  ['errors'],
-)
+    ['errors'],
+  ),
+  openai,
+  anthropic,
+  either: { anyOf: [openai, anthropic] },
+}

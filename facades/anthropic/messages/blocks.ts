@@ -44,7 +44,12 @@ export type InputBlock = z.output<typeof inputBlock>
 
 /** A text stands for a list with it alone. */
 const listOf = <Block extends z.ZodType>(block: Block) =>
-  z.preprocess((content) => (typeof content === 'string' ? [{ type: 'text', text: content }] : content), z.array(block))
+  z
+    .preprocess(
+      (content) => (typeof content === 'string' ? [{ type: 'text', text: content }] : content),
+      z.array(block),
+    )
+    .meta({ shorthand: 'text' })
 
 export const texts = listOf(textBlock)
 

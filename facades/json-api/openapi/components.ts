@@ -42,10 +42,24 @@ export class Components {
       override: ({ jsonSchema }) => {
         // The pattern repeats the format at length; it is kept only in request schemas.
         if (io === 'output' && jsonSchema.format) delete jsonSchema.pattern
+        if ('shorthand' in jsonSchema) allowShorthand(jsonSchema)
       },
     })
     return JSON.parse(JSON.stringify(own), (name, value) => (name === '$ref' ? undefined : value)) as ObjectSchema
   }
+}
+
+/** What else may stand where a schema is, which reads it as the same: a text, or a message that does not say that it is one. */
+const shorthands: Record<string, Described> = {
+  text: { type: 'string' },
+  message: { type: 'object', required: ['role', 'content'], not: { required: ['type'] } },
+}
+
+/** Describes in place what a schema with the word `shorthand` in its metadata accepts. */
+function allowShorthand(schema: Described): void {
+  const { shorthand, ...own } = schema
+  for (const name of Object.keys(schema)) delete schema[name]
+  schema['anyOf'] = [own, shorthands[String(shorthand)]]
 }
 
 export interface ObjectSchema extends Described {

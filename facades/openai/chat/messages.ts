@@ -12,7 +12,9 @@ const textPart = z.strictObject({ type: z.literal('text'), text: z.string() })
 
 /** A text stands for a list with it alone. */
 const listOf = <Part extends z.ZodType>(part: Part) =>
-  z.preprocess((content) => (typeof content === 'string' ? [{ type: 'text', text: content }] : content), z.array(part))
+  z
+    .preprocess((content) => (typeof content === 'string' ? [{ type: 'text', text: content }] : content), z.array(part))
+    .meta({ shorthand: 'text' })
 
 const texts = listOf(textPart)
 

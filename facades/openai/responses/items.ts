@@ -26,10 +26,12 @@ const part = z.discriminatedUnion('type', [
 type Part = z.output<typeof part>
 
 /** A text stands for a list with it alone. */
-const parts = z.preprocess(
-  (content) => (typeof content === 'string' ? [{ type: 'input_text', text: content }] : content),
-  z.array(part),
-)
+const parts = z
+  .preprocess(
+    (content) => (typeof content === 'string' ? [{ type: 'input_text', text: content }] : content),
+    z.array(part),
+  )
+  .meta({ shorthand: 'text' })
 
 const message = z.strictObject({
   ...known,
@@ -59,11 +61,13 @@ const items = z.discriminatedUnion('type', [
 type Item = z.output<typeof items>
 
 /** A message may leave out that it is one. */
-export const item = z.preprocess(
-  (value) =>
-    typeof value === 'object' && value !== null && !('type' in value) ? { type: 'message', ...value } : value,
-  items,
-)
+export const item = z
+  .preprocess(
+    (value) =>
+      typeof value === 'object' && value !== null && !('type' in value) ? { type: 'message', ...value } : value,
+    items,
+  )
+  .meta({ shorthand: 'message' })
 
 /** Each item is one message, so that problems name the right one. */
 export function messagesOf(input: readonly Item[]): AskedMessage[] {

@@ -30,10 +30,9 @@ const format = z.discriminatedUnion('type', [
 /** A request for a response. What is not known here is refused, as it would else be passed over in silence. */
 export const responseRequest = z.strictObject({
   model: z.string(),
-  input: z.preprocess(
-    (input) => (typeof input === 'string' ? [{ role: 'user', content: input }] : input),
-    z.array(item),
-  ),
+  input: z
+    .preprocess((input) => (typeof input === 'string' ? [{ role: 'user', content: input }] : input), z.array(item))
+    .meta({ shorthand: 'text' }),
   instructions: z.string().nullish(),
   stream: z.boolean().nullish(),
   stream_options: z.strictObject({ include_obfuscation: only(false) }).nullish(),

@@ -51,7 +51,7 @@ export const everything = Object.entries(openApi.paths).flatMap(([path, item]) =
 
 /** Those of JSON:API, by their paths below its base. */
 export const operations = everything
-  .filter(({ path }) => path.startsWith(BASE))
+  .filter(({ path, operation }) => path.startsWith(BASE) && !operation.tags.includes('links'))
   .map((it) => ({ ...it, path: it.path.slice(BASE.length) }))
 
 export const operationOf = (method: string, path: string) => openApi.paths[BASE + path]![method.toLowerCase()]!
