@@ -13,6 +13,8 @@ export interface Operation {
   /** The schemas of what is sent and of what is answered. */
   body: JsonObject
   response: JsonObject
+  /** Whether it answers with something else than documents, as a file or plain JSON. */
+  isPlain: boolean
 }
 
 /** The operations of an OpenAPI document, with their paths below that of the service. */
@@ -27,8 +29,10 @@ export function readOperations(document: JsonObject, schemas: Schemas, base: str
       if (Object.keys(operation).length === 0) return []
       const parameters = [...shared, ...objects(operation['parameters'])].map((it) => schemas.resolve(it))
       const body = contentOf(schemas, operation['requestBody'])
-      const response = contentOf(schemas, successOf(operation))
-      return [{ method, segments: segmentsOf(path, base), parameters, body, response }]
+      const success = successOf(operation)
+      const [response, types] = [contentOf(schemas, success), mediaTypesOf(schemas, success)]
+      const isPlain = types.length > 0 && !types.includes(MEDIA_TYPE)
+      return [{ method, segments: segmentsOf(path, base), parameters, body, response, isPlain }]
     })
   })
 }
@@ -42,6 +46,9 @@ function successOf(operation: JsonObject): Json | undefined {
   const found = Object.entries(object(operation['responses'])).find(([status]) => /^2/.test(status))
   return found?.[1]
 }
+
+const mediaTypesOf = (schemas: Schemas, holder: Json | undefined) =>
+  Object.keys(object(schemas.resolve(holder)['content']))
 
 function contentOf(schemas: Schemas, holder: Json | undefined): JsonObject {
   const content = object(schemas.resolve(holder)['content'])

@@ -25,8 +25,11 @@ export class OpenApiReader {
     return {
       types: [...this.#types.values()].filter(({ verbs }) => verbs.size > 0),
       actions: this.#actions,
-      parameters: operations.flatMap(({ method, segments, parameters }) =>
-        queryNames(parameters).map((name) => ({ name, at: `${method.toUpperCase()} /${segments.join('/')}` })),
+      parameters: operations.flatMap(({ method, segments, parameters, isPlain }) =>
+        queryNames(isPlain ? [] : parameters).map((name) => ({
+          name,
+          at: `${method.toUpperCase()} /${segments.join('/')}`,
+        })),
       ),
       ext: this.#mediaTypeParameter('ext'),
       profile: this.#mediaTypeParameter('profile'),
