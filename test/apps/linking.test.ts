@@ -262,6 +262,26 @@ describe('a link that ends', () => {
     expect((await me(token)).status).toBe(200)
   })
 
+  test('an app that an administrator switches off reaches nothing by any link, and finds all of them when it is on again', async () => {
+    const { app, person, token } = await linked()
+    const { token: admin } = await svc.user({ role: 'admin', abilities: ['write'] })
+    const request = await app.connectRequest('somebody else')
+    const turn = async (active: boolean) => {
+      const headers = { 'content-type': 'application/vnd.api+json' }
+      const body = { data: { type: 'ext-apps', id: app.id, attributes: { active } } }
+      expect((await svc.send('PATCH', `${EXT_APPS}/${app.id}`, { token: admin, headers, body })).status).toBe(200)
+    }
+
+    await turn(false)
+    expect([(await me(token)).status, (await app.connection('learner')).status]).toEqual([401, 401])
+    expect(await agree(person.browser, request, NARROW)).toMatchObject({ status: 400 })
+
+    await turn(true)
+    expect((await me(token)).status).toBe(200)
+    expect(await app.connection('learner')).toMatchObject({ connectionType: 'external_app_authenticated' })
+    expect(await agree(person.browser, request, NARROW)).toMatchObject({ status: 200 })
+  })
+
   test('a new credential leaves the one before a while, or no time at all', async () => {
     const app: TestExtApp = await someApp()
     const { meta: first } = await svc.host.extApps.rotateCredential({ id: app.id })

@@ -63,6 +63,10 @@ test('while apps are switched off, neither their credentials nor the tokens that
     ['GET', '/trpc/users.me'],
     ['POST', '/api/ai-req', question()],
     ['POST', '/api/broadcasting/auth', {}],
+    ['GET', '/v1/models'],
+    ['POST', '/v1/chat/completions', {}],
+    ['POST', '/v1/messages', {}],
+    ['POST', '/trpc/ai.ask', {}],
   ] as const
   for (const [method, path, body] of surfaces) {
     for (const given of [apiToken, app.credential, `${app.credential.slice(0, -1)}x`]) {
