@@ -96,6 +96,8 @@ export class Approvals {
         await pause(LOOK_MS, undefined, { signal })
         const given = await kv.get(answer)
         if (given) return await this.#take(call, JSON.parse(given))
+        // Another call of the same round was answered for all of them.
+        if (this.#remembered.has(call.tool)) return this.#remembered.get(call.tool)
       }
       return undefined
     } finally {

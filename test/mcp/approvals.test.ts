@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { callsTool, configFor, question, startProvider } from '../kit/ai/provider.ts'
+import { callsTool, callsTools, configFor, question, startProvider } from '../kit/ai/provider.ts'
 import { startApp, type TestApp, type TestUser } from '../kit/app.ts'
 import { startToolServer, tool } from '../kit/mcp/hostile.ts'
 
@@ -95,6 +95,17 @@ test('an answer that is to be remembered holds for the further rounds of the sam
     return answer(ada.token, { id, allow: true, remember: true })
   })
   expect([questions, calls()]).toEqual([1, [{ text: 'again' }, { text: 'again' }, { text: 'again' }]])
+})
+
+test('an answer that is to be remembered settles the other calls of the same round', async () => {
+  upstream.behave = callsTools(Array(3).fill({ name: 'mail_echo', input: '{"text":"all"}' }))
+  let isAnswered = false
+  const events = await asked(({ id }) => {
+    if (isAnswered) return
+    isAnswered = true
+    return answer(ada.token, { id, allow: true, remember: true })
+  })
+  expect([events.at(-1), calls()]).toEqual(['done', Array(3).fill({ text: 'all' })])
 })
 
 test('a tool that is allowed for a conversation asks no more in it, and asks everywhere else', async () => {
