@@ -5,7 +5,12 @@ import { table } from '../table.ts'
 export const models = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'The AI models of this installation' },
-    subCommands: { list: listModels(context), sync: syncModels(context), check: checkModels(context) },
+    subCommands: {
+      list: listModels(context),
+      sync: syncModels(context),
+      check: checkModels(context),
+      import: importModels(context),
+    },
   })
 
 export const listModels = (context: CommandContext) =>
@@ -49,3 +54,31 @@ export const checkModels = (context: CommandContext) =>
       context.print({ record, text: table(record, 'There are no models that are switched on.') })
     },
   })
+
+const importModels = (context: CommandContext) =>
+  defineCommand({
+    meta: {
+      description: "Add the models of a provider's own list, switched off, and the limits and prices that others lack",
+    },
+    args: {
+      provider: { type: 'positional', description: 'The id of the provider in AI_CONFIG', required: true },
+      'dry-run': { type: 'boolean', description: 'Only show what would be written' },
+      yes: { type: 'boolean', description: 'Write without asking' },
+      json,
+    },
+    async run({ args }) {
+      const { provider } = args
+      const dryRun = Boolean(args['dry-run'])
+      if (!dryRun && !args.yes) await consent(context, provider)
+      const record = await context.open(({ host }) => host.models.import({ provider, dryRun }))
+      context.print({ record, text: table(record, 'All models of the list are known, with all that it says of them.') })
+    },
+  })
+
+async function consent({ prompts, open }: CommandContext, provider: string): Promise<void> {
+  prompts.expect('--yes')
+  const plan = await open(({ host }) => host.models.import({ provider, dryRun: true }))
+  if (plan.length === 0) return
+  prompts.show(table(plan, ''))
+  await prompts.consent('--yes', `Write these ${plan.length} models of ${provider}?`)
+}

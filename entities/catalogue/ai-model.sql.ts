@@ -77,10 +77,14 @@ export const listOfferedModels = statement<OfferedModel>(
     where m.active and p.active and m.model_type = 'chat' order by m.id limit 1000`,
 )
 
+export interface CheckableModel extends CallableModelRow {
+  modelStatusUrl: string | null
+}
+
 /** All active models, to check whether they answer. */
-export const listCheckableModels = statement<CallableModelRow>(
+export const listCheckableModels = statement<CheckableModel>(
   'list-checkable-models',
-  `select ${columns}, '[]'::json as tools
+  `select ${columns}, '[]'::json as tools, p.model_status_url as "modelStatusUrl"
      from ai_models m join ai_providers p on p.id = m.provider_id
     where m.active and p.active order by p.id, m.id`,
 )
@@ -103,12 +107,40 @@ export const listModels = statement<ModelSummary>(
      from ai_models m join ai_providers p on p.id = m.provider_id order by p.id, m.id`,
 )
 
-/** Values: model ids and, beside them, their status. Selects those whose status is another one now. */
+/** Values: model ids and, beside them, their status and demand. Selects those of which one is another now. */
 export const setModelStatus = statement<{ id: number }>(
   'set-model-status',
-  `update ai_models m set status = seen.status, updated_at = now()
-     from unnest($1::int[], $2::text[]) as seen(id, status)
-    where m.id = seen.id and m.status <> seen.status returning m.id`,
+  `update ai_models m set status = seen.status, demand = seen.demand, updated_at = now()
+     from unnest($1::int[], $2::text[], $3::text[]) as seen(id, status, demand)
+    where m.id = seen.id and (m.status, m.demand) <> (seen.status, seen.demand) returning m.id`,
+)
+
+export interface KnownModel {
+  id: number
+  modelId: string
+  /** The provider's own name for it. */
+  name: string
+  providerId: string
+  hasLimits: boolean
+  hasPrice: boolean
+}
+
+/** All models, with what of them a list of their provider may add. */
+export const listKnownModels = statement<KnownModel>(
+  'list-known-models',
+  `select m.id, m.model_id as "modelId", coalesce(m.upstream_id, m.model_id) as name, p.provider_id as "providerId",
+          m.limits is not null as "hasLimits", m.pricing is not null as "hasPrice"
+     from ai_models m join ai_providers p on p.id = m.provider_id`,
+)
+
+/** Values: the provider's name. */
+export const findCallableProvider = statement<
+  Pick<CallableModelRow, 'id' | 'providerId' | 'adapter' | 'apiUrl' | 'apiKey' | 'servers' | 'providerSettings'>
+>(
+  'find-callable-provider',
+  `select p.id, p.provider_id as "providerId", p.adapter, p.api_url as "apiUrl", p.api_key as "apiKey", p.servers,
+          p.settings as "providerSettings"
+     from ai_providers p where p.provider_id = $1`,
 )
 
 /** Analyses small tables, which autovacuum never does; without statistics PostgreSQL plans for large ones. */

@@ -41,7 +41,7 @@ export interface PriceRange {
 
 export type Pricing = { free: true } | { ranges: PriceRange[] | null; priorityRanges: null }
 
-const demands = ['low', 'medium', 'high'] as const
+export const demands = ['low', 'medium', 'high'] as const
 
 export const AiModel = defineEntity({
   name: 'AiModel',

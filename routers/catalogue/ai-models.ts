@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { AiModel, visibleModels } from '../../entities/catalogue/ai-model.ts'
+import { AiModel, demands, visibleModels } from '../../entities/catalogue/ai-model.ts'
 import { visibleTools } from '../../entities/catalogue/ai-tool.ts'
 import { availabilities } from '../../entities/sql/columns.ts'
 import { router } from '../core/trpc.ts'
@@ -54,6 +54,7 @@ export const aiModels = resource({
     output: attribute(someOf([...modalities, 'code', 'thought']).describe('What it gives.'), written(['text'])),
     parameters: attribute(modelParameters.nullable().describe(aboutParameters), written(null)),
     status: attribute(z.enum(availabilities).describe('What the last status check found.')),
+    demand: attribute(z.enum(demands).describe('How much it is asked for, as its provider said at the last check.')),
     nativeCapabilities: attribute(
       words.describe('What the provider itself can do for the model, such as `web_search`.'),
       written([]),

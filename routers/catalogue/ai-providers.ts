@@ -52,6 +52,14 @@ export const aiProviders = resource({
       secretText,
       'The key of its API. Nobody gets it back: where there is one, stars stand for it.',
     ),
+    modelStatusUrl: attribute(
+      webAddress
+        .nullable()
+        .describe(
+          'Where status checks find the list of models, if not at the API itself. The key is sent to no other server.',
+        ),
+      { write: true, default: null, only: 'admin' },
+    ),
     settings: attribute(
       settings.describe(
         'Time limits in milliseconds, of a day at most; after how many failures the provider is skipped for how long; whether it tells in each piece of a stream what that has taken so far.',

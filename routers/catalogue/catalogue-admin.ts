@@ -1,5 +1,6 @@
 import { analyse, listModels } from '../../entities/catalogue/ai-model.sql.ts'
 import { host, router } from '../core/trpc.ts'
+import { importModels, modelImport } from './import-models.ts'
 import { checkModels } from './model-checks.ts'
 import { syncModels } from './sync.ts'
 import { syncToolServers } from './tools/tool-discovery.ts'
@@ -14,6 +15,8 @@ export const modelsRouter = router({
   }),
 
   check: host.mutation(({ ctx }) => checkModels(ctx)),
+
+  import: host.input(modelImport).mutation(({ ctx, input }) => importModels(ctx, input)),
 
   /** Checks models and tool servers where no replica has done so within the period. */
   watch: host.mutation(async ({ ctx }) => {

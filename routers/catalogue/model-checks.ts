@@ -1,4 +1,4 @@
-import { type CallableModelRow, listCheckableModels, setModelStatus } from '../../entities/catalogue/ai-model.sql.ts'
+import { type CheckableModel, listCheckableModels, setModelStatus } from '../../entities/catalogue/ai-model.sql.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { runNamed } from '../core/run-named.ts'
@@ -7,6 +7,8 @@ interface ModelCheck {
   modelId: string
   provider: string
   status: 'online' | 'offline' | 'unknown'
+  /** How much it is asked for, where its provider says so. */
+  demand: 'low' | 'medium' | 'high'
 }
 
 /** Asks every provider which models it offers now, keeps the answer as the models' status, and tells everybody what changed. */
@@ -16,7 +18,7 @@ export async function checkModels(ctx: Context): Promise<ModelCheck[]> {
   const checks = await Promise.all([...byProvider.values()].map((some) => check(ctx, some)))
   const seen = checks.flat()
   await changing(ctx, async (em, changes) => {
-    const values = [seen.map(({ id }) => id), seen.map(({ status }) => status)]
+    const values = [seen.map(({ id }) => id), seen.map(({ status }) => status), seen.map(({ demand }) => demand)]
     const changed = await runNamed(em, setModelStatus, values)
     for (const { id } of changed) changes.add(['all'], 'updated', 'ai-models', id)
   })
@@ -24,16 +26,19 @@ export async function checkModels(ctx: Context): Promise<ModelCheck[]> {
 }
 
 /** A provider that does not answer says nothing about its models. */
-async function check({ services: { models, log } }: Context, some: readonly CallableModelRow[]) {
+async function check({ services: { models, log } }: Context, some: readonly CheckableModel[]) {
   const [first] = some
-  const offered = first && (await models.offered(first).catch((error: unknown) => ({ error })))
-  if (offered && 'error' in offered)
-    log.warn({ provider: first?.providerId, error: offered.error }, 'the AI provider did not answer the status check')
-  const statusOf = (name: string): ModelCheck['status'] => {
-    if (offered && 'error' in offered) return 'unknown'
-    return !offered || offered.has(name) ? 'online' : 'offline'
+  const listed = first && (await models.listed(first, first.modelStatusUrl).catch((error: unknown) => ({ error })))
+  const isLost = listed !== undefined && 'error' in listed
+  if (isLost)
+    log.warn({ provider: first?.providerId, error: listed.error }, 'the AI provider did not answer the status check')
+  const known = isLost || !listed ? undefined : new Map(listed.map((model) => [model.name, model]))
+  const seenOf = (name: string): Pick<ModelCheck, 'status' | 'demand'> => {
+    if (!known) return { status: isLost ? 'unknown' : 'online', demand: 'low' }
+    const { status = 'offline', demand = 'low' } = known.get(name) ?? {}
+    return { status, demand }
   }
   return some.map(({ id, modelId, upstreamId, providerId: provider }) => ({
-    ...{ id, modelId, provider, status: statusOf(upstreamId ?? modelId) },
+    ...{ id, modelId, provider, ...seenOf(upstreamId ?? modelId) },
   }))
 }

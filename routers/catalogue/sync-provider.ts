@@ -51,6 +51,7 @@ const wantedOf = ({
   active,
   apiUrl,
   apiKey,
+  modelStatusUrl,
   timeouts,
   circuit,
   continuousUsage,
@@ -59,6 +60,7 @@ const wantedOf = ({
   name,
   active,
   apiUrl: apiUrl ?? null,
+  modelStatusUrl: modelStatusUrl ?? null,
   settings: { timeouts, ...(circuit && { circuit }), ...(continuousUsage !== undefined && { continuousUsage }) },
   apiKey: digest(apiKey),
 })

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { LanguageModelV4FinishReason } from '@ai-sdk/provider'
 import type {
   AnswerPart,
-  CallableModel,
+  CallableProvider,
   EmbeddingCall,
   FinishReason,
   ModelAnswer,
@@ -29,7 +29,7 @@ const MAX_TOOL_ROUNDS = 5
 export function createGateway(vault: Vault): ModelGateway & { close(): Promise<void> } {
   const clients = new Map<string, { of: ClientSource; client: ProviderClient }>()
 
-  function clientFor(model: CallableModel): ProviderClient {
+  function clientFor(model: CallableProvider): ProviderClient {
     const of = sourceOf(model)
     const known = clients.get(model.providerId)
     if (known && isSame(known.of, of)) return known.client
@@ -45,15 +45,15 @@ export function createGateway(vault: Vault): ModelGateway & { close(): Promise<v
     generate: (call, onUsage) => generate(clientFor(call.model), call, onUsage),
     stream: (call, onUsage) => stream(clientFor(call.model), call, onUsage),
     embed: (call, onUsage) => embed(clientFor(call.model), call, onUsage),
-    offered: (model) => listModels(clientFor(model)),
+    listed: (provider, statusUrl) => listModels(clientFor(provider), statusUrl),
     isProvidersFault,
     close: async () => void (await Promise.all([...clients.values()].map(({ client }) => client.close()))),
   }
 }
 
-type ClientSource = Pick<CallableModel, 'adapter' | 'apiUrl' | 'apiKey' | 'servers' | 'providerSettings'>
+type ClientSource = Omit<CallableProvider, 'providerId'>
 
-const sourceOf = ({ adapter, apiUrl, apiKey, servers, providerSettings }: CallableModel): ClientSource => ({
+const sourceOf = ({ adapter, apiUrl, apiKey, servers, providerSettings }: CallableProvider): ClientSource => ({
   adapter,
   apiUrl,
   apiKey,

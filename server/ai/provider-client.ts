@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Adapter } from '../../routers/ports/ai/model-config.ts'
-import type { CallableModel } from '../../routers/ports/ai/models.ts'
+import type { CallableProvider } from '../../routers/ports/ai/models.ts'
 import { createHttpClient, type HttpClient } from '../net/http-client.ts'
 import { adapterDrivers } from './adapters.ts'
 import type { ChatModel, Connection, ModelConnection } from './chat-model.ts'
@@ -37,7 +37,7 @@ interface ServerAddress {
   apiKey: string | undefined
 }
 
-export function createProviderClient(model: CallableModel, addresses: readonly ServerAddress[]): ProviderClient {
+export function createProviderClient(model: CallableProvider, addresses: readonly ServerAddress[]): ProviderClient {
   const servers = addresses.map((address) => createServer(model, address))
   const [{ connection }] = servers as [ProviderServer]
   return {
@@ -64,7 +64,7 @@ export function createProviderClient(model: CallableModel, addresses: readonly S
 const inOrder = (servers: readonly ProviderServer[]) =>
   servers.toSorted((a, b) => Number(a.guard.isOpen) - Number(b.guard.isOpen) || a.busy - b.busy)
 
-function createServer(model: CallableModel, { apiUrl, apiKey }: ServerAddress): ProviderServer {
+function createServer(model: CallableProvider, { apiUrl, apiKey }: ServerAddress): ProviderServer {
   const { providerId, providerSettings } = model
   const adapter = model.adapter as Adapter
   const { timeouts: { connect, firstByte = 60_000 } = {}, continuousUsage = false, circuit } = providerSettings

@@ -204,7 +204,9 @@ test('a synchronisation and a check of providers that are away lose nothing', as
   await using app = await startWith(config)
 
   expect((await app.sync(config)).deactivated).toEqual([])
-  expect(await app.svc.host.models.check()).toEqual([{ modelId: 'a', provider: 'away', status: 'unknown' }])
+  expect(await app.svc.host.models.check()).toEqual([
+    { modelId: 'a', provider: 'away', status: 'unknown', demand: 'low' },
+  ])
   expect(app.svc.log.find((line) => line.includes('did not answer the status check'))).toContain('ECONNREFUSED')
   expect(await activeOf(app.svc)).toEqual({ a: true })
   expect(await externals(app.svc)).toEqual(['a'])

@@ -116,6 +116,8 @@ const provider = z
     active: z.boolean().default(true),
     apiUrl: apiUrl.optional(),
     apiKey: z.string().min(1).optional(),
+    /** Where status checks find the list of models, if not at the API itself. */
+    modelStatusUrl: z.url({ protocol: /^https?$/ }).optional(),
     /** More addresses or keys of the same models; a server without an address is at that of the provider. */
     servers: z
       .array(z.strictObject({ apiUrl: apiUrl.optional(), apiKey: z.string().min(1).optional() }))

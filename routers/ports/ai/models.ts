@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import type { CallableModelRow } from '../../../entities/catalogue/ai-model.sql.ts'
 import type { DeepReadonly } from '../../../entities/sql/read-only.ts'
 import type { AssistantPart, Message, Reasoning, Source, ToolCall } from './messages.ts'
+import type { Price } from './price-list.ts'
 
 /** A function that models may call. Its result goes back to the model as JSON. */
 export interface FunctionTool<Input extends z.ZodType = z.ZodType> {
@@ -63,6 +64,27 @@ export interface JsonFormat {
 
 /** A model as a call needs it, in one row. */
 export type CallableModel = DeepReadonly<CallableModelRow>
+
+/** A provider as a call needs it. */
+export type CallableProvider = Pick<
+  CallableModel,
+  'providerId' | 'adapter' | 'apiUrl' | 'apiKey' | 'servers' | 'providerSettings'
+>
+
+/** A model as its provider lists it. */
+export interface ListedModel {
+  /** The provider's own name for it. */
+  name: string
+  label: string | undefined
+  /** Whether it answers questions, as far as the list says. */
+  isChat: boolean
+  status: 'online' | 'offline' | 'unknown'
+  demand: 'low' | 'medium' | 'high'
+  takesImages: boolean
+  maxInputTokens: number | undefined
+  maxOutputTokens: number | undefined
+  price: Price | undefined
+}
 
 export interface ModelCall {
   model: CallableModel
@@ -154,6 +176,9 @@ export interface ModelGateway {
   isProvidersFault(error: unknown): boolean
   /** An embedding for each of the input, in its order. */
   embed(call: EmbeddingCall, meter: UsageMeter): Promise<number[][]>
-  /** The names of the models that the provider offers now; undefined where it has no list. Throws where it does not answer. */
-  offered(model: CallableModel): Promise<ReadonlySet<string> | undefined>
+  /**
+   * The models that the provider has now, by its own list or the one at `statusUrl`; undefined where it has no list. Throws
+   * where it does not answer.
+   */
+  listed(provider: CallableProvider, statusUrl?: string | null): Promise<readonly ListedModel[] | undefined>
 }

@@ -23,10 +23,11 @@ export type Behaviour = (asked: Asked, response: ServerResponse) => void | Promi
 /** An AI provider that speaks the OpenAI protocol over real HTTP and behaves as a test tells it. */
 export async function startProvider(behave: Behaviour = answers('Good day.')) {
   const listing: unknown = { data: [{ id: 'mock-1' }] }
-  const provider = { behave, listing, asked: [] as Asked[], connections: 0 }
+  const provider = { behave, listing, asked: [] as Asked[], lists: [] as Asked[], connections: 0 }
   const server = createServer(async (request, response) => {
     const asked: Asked = { path: request.url ?? '', headers: request.headers, body: await bodyOf(request) }
-    if (request.method === 'POST') provider.asked.push(asked)
+    const list = request.method === 'POST' ? provider.asked : provider.lists
+    list.push(asked)
     response.once('close', () => {
       if (!response.writableFinished) asked.abortedAt = performance.now()
     })

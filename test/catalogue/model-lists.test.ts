@@ -1,0 +1,195 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Asked, configFor, startProvider } from '../kit/ai/provider.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { host } from '../kit/command-line.ts'
+
+const resources = new AsyncDisposableStack()
+let upstream: Awaited<ReturnType<typeof startProvider>>
+let elsewhere: Awaited<ReturnType<typeof startProvider>>
+let svc: TestApp
+
+beforeAll(async () => {
+  upstream = resources.use(await startProvider())
+  elsewhere = resources.use(await startProvider())
+  const config = resources.use(await configFor(''))
+  const provider = (id: string, adapter: string, more: object = {}) => ({
+    ...{ id, adapter, apiUrl: upstream.url, apiKey: `key-of-${id}`, models: [], ...more },
+  })
+  await config.write({
+    providers: [
+      provider('told', 'openai-compatible', {
+        modelStatusUrl: `${elsewhere.url}/state`,
+        models: [{ id: 'busy', external: true }, { id: 'idle' }, { id: 'off' }, { id: 'gone' }],
+      }),
+      provider('router', 'openai-compatible', {
+        models: [{ id: 'mine', upstreamId: 'acme/known', limits: { maxInputTokens: 5 } }],
+      }),
+      provider('claude', 'anthropic'),
+      provider('gemini', 'google'),
+      provider('mistral', 'mistral'),
+      provider('demo', 'demo'),
+    ],
+  })
+  svc = resources.use(await startApp({ AI_CONFIG: config.file }))
+})
+afterAll(() => resources[Symbol.asyncDispose]())
+
+const headerOf = (asked: Asked | undefined) => asked?.headers.authorization
+
+test('a status check reads status and demand where an address says so, and sends the key to no other server', async () => {
+  upstream.listing = { data: [] }
+  elsewhere.listing = {
+    data: [
+      { id: 'busy', status: 'ready', demand: 5 },
+      { id: 'idle', status: 'ready', demand: 2 },
+      { id: 'off', status: 'offline' },
+    ],
+  }
+  const position = async () => (await svc.rows<{ n: number }>('select count(*)::int as n from change_log'))[0]?.n ?? 0
+  const before = await position()
+
+  const checked = await svc.host.models.check()
+
+  expect(checked.filter(({ provider }) => provider === 'told').map(({ provider: _, ...model }) => model)).toEqual([
+    { modelId: 'busy', status: 'online', demand: 'high' },
+    { modelId: 'idle', status: 'online', demand: 'medium' },
+    { modelId: 'off', status: 'offline', demand: 'low' },
+    { modelId: 'gone', status: 'offline', demand: 'low' },
+  ])
+  expect(elsewhere.lists.map(({ path }) => path)).toEqual(['/v1/state'])
+  expect(headerOf(elsewhere.lists[0])).toBeUndefined()
+  const { token } = await svc.user()
+  const shown = await svc.send('GET', '/api/svc/v1/ai-models', { token })
+  expect(await shown.json()).toMatchObject({
+    data: expect.arrayContaining([
+      expect.objectContaining({ attributes: expect.objectContaining({ modelId: 'busy', demand: 'high' }) }),
+    ]),
+  })
+  // Each model that changed is an event, and no other one.
+  expect((await position()) - before).toBe(5)
+  await svc.host.models.check()
+  expect((await position()) - before).toBe(5)
+})
+
+const lists: [name: string, listing: object, expected: object[]][] = [
+  [
+    'router',
+    {
+      data: [
+        {
+          ...{ id: 'acme/one', name: 'One', context_length: 1000, top_provider: { max_completion_tokens: 100 } },
+          pricing: { prompt: '0.0000004', completion: '0.0000016' },
+          architecture: { input_modalities: ['text', 'image'] },
+        },
+        { id: 'acme/known', context_length: 7, pricing: { prompt: '0.000001', completion: '0.000002' } },
+        { id: 'acme/odd', context_length: 'many', pricing: 'dear' },
+        { rubbish: true },
+      ],
+    },
+    [
+      { modelId: 'acme/one', name: 'acme/one', does: 'add', members: 'limits, pricing' },
+      { modelId: 'mine', name: 'acme/known', does: 'complete', members: 'pricing' },
+      { modelId: 'acme/odd', name: 'acme/odd', does: 'add', members: '' },
+    ],
+  ],
+  [
+    'claude',
+    {
+      data: [{ type: 'model', id: 'claude-x', display_name: 'Claude X', max_input_tokens: 200_000, max_tokens: 8192 }],
+    },
+    [{ modelId: 'claude-x', name: 'claude-x', does: 'add', members: 'limits' }],
+  ],
+  [
+    'gemini',
+    {
+      models: [
+        {
+          ...{ name: 'models/gemini-x', displayName: 'Gemini X', inputTokenLimit: 10, outputTokenLimit: 5 },
+          supportedGenerationMethods: ['generateContent'],
+        },
+        { name: 'models/embedding', supportedGenerationMethods: ['embedContent'] },
+      ],
+    },
+    [{ modelId: 'gemini-x', name: 'gemini-x', does: 'add', members: 'limits' }],
+  ],
+  [
+    'mistral',
+    {
+      data: [
+        { id: 'mistral-x', name: 'mistral-x', max_context_length: 32_768, capabilities: { completion_chat: true } },
+        { id: 'mistral-embed', capabilities: { completion_chat: false } },
+      ],
+    },
+    [{ modelId: 'mistral-x', name: 'mistral-x', does: 'add', members: 'limits' }],
+  ],
+  [
+    'told',
+    { models: [{ name: 'llama3:8b', model: 'llama3:8b', size: 1 }, { name: 'acme/one' }] },
+    [
+      { modelId: 'llama3:8b', name: 'llama3:8b', does: 'add', members: '' },
+      // Another provider has the name already.
+      { modelId: 'told/acme/one', name: 'acme/one', does: 'add', members: '' },
+    ],
+  ],
+]
+
+test.for(lists)(
+  'the list of %s is imported with the limits and prices that it tells, once',
+  async ([provider, listing, expected]) => {
+    upstream.listing = listing
+    const count = () => svc.rows('select count(*) from ai_models')
+    const before = await count()
+    expect(await svc.host.models.import({ provider, dryRun: true })).toEqual(expected)
+    expect(await count()).toEqual(before)
+
+    expect(await svc.host.models.import({ provider })).toEqual(expected)
+
+    expect(await svc.host.models.import({ provider })).toEqual([])
+  },
+)
+
+test('a model that was imported is switched off, and has what the list said; one that was known keeps what it had', async () => {
+  const models = await svc.rows(
+    `select model_id as id, active, label, limits, input, pricing->'ranges'->0->>'outputCostPerToken' as price from ai_models
+      where model_id in ('acme/one', 'mine') order by model_id`,
+  )
+
+  expect(models).toEqual([
+    {
+      ...{ id: 'acme/one', active: false, label: 'One', input: ['text', 'image'], price: '0.0000016' },
+      limits: { maxInputTokens: 1000, maxOutputTokens: 100 },
+    },
+    {
+      ...{ id: 'mine', active: true, label: 'mine', input: ['text'], price: '0.000002' },
+      limits: { maxInputTokens: 5 },
+    },
+  ])
+  await svc.host.models.sync()
+  expect(
+    await svc.rows(`select model_id as id from ai_models where model_id = 'mine' and pricing is not null`),
+  ).toEqual([{ id: 'mine' }])
+})
+
+test('a provider without a list, or one that does not answer, changes nothing', async () => {
+  expect(await svc.host.models.import({ provider: 'demo' })).toEqual([])
+  upstream.listing = 'rubbish'
+  await expect(svc.host.models.import({ provider: 'claude' })).rejects.toMatchObject({ problem: 'provider_failed' })
+  await expect(svc.host.models.import({ provider: 'none' })).rejects.toMatchObject({ problem: 'not_found' })
+})
+
+test('svc models import shows what it would do, and writes nothing without a word', async () => {
+  const provider = resources.use(await startProvider())
+  provider.listing = { data: [{ id: 'one' }] }
+  const config = resources.use(await configFor(provider.url, { provider: { models: [] }, more: { systemModels: {} } }))
+  await using machine = await host({ AI_CONFIG: config.file })
+  await machine.run(['models', 'sync'])
+
+  const dry = await machine.json('models', 'import', 'local', '--dry-run')
+  const refused = await machine.run(['models', 'import', 'local'])
+
+  expect(dry).toMatchObject([{ modelId: 'one', does: 'add' }])
+  expect([refused.exitCode, refused.stderr]).toEqual([2, expect.stringContaining('--yes')])
+  expect(await machine.json('models', 'list')).toEqual([])
+  expect(await machine.json('models', 'import', 'local', '--yes')).toMatchObject([{ modelId: 'one' }])
+  expect(await machine.json('models', 'list')).toMatchObject([{ modelId: 'one', active: false }])
+})
