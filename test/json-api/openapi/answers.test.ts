@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startApp, type TestApp, type TestUser } from '../../kit/app.ts'
 import { appPublicKey } from '../../kit/apps/ext-app.ts'
 import {
@@ -180,9 +180,16 @@ test('what is described is what is answered to every request for a file', async 
     }
 })
 
+/** One for all tests that only read. */
+let read: Awaited<ReturnType<typeof filled>> & { svc: TestApp }
+beforeAll(async () => {
+  const svc = await startApp()
+  read = { svc, ...(await filled(svc)) }
+})
+afterAll(() => read.svc[Symbol.asyncDispose]())
+
 test.for(['user', 'admin'] as const)('what is described is what is answered to every read of a %s', async (role) => {
-  await using svc = await startApp()
-  const caller = (await filled(svc))[role]
+  const { svc, [role]: caller } = read
   const answers: { path: string; status: number; errors: string[] }[] = []
 
   for (const { path, operation } of reads) {
@@ -199,8 +206,7 @@ test.for(['user', 'admin'] as const)('what is described is what is answered to e
 })
 
 test('what is described is what is answered to every read that asks for some fields alone', async () => {
-  await using svc = await startApp()
-  const { admin } = await filled(svc)
+  const { svc, admin } = read
   const answers: { at: string; errors: string[] }[] = []
 
   for (const { path, operation } of reads) {
@@ -245,8 +251,7 @@ test('what is described is what is answered to whatever is sent to every operati
 })
 
 test('what is described is what is answered in every member: nothing comes that is not described', async () => {
-  await using svc = await startApp()
-  const { admin } = await filled(svc)
+  const { svc, admin } = read
 
   for (const { path } of reads.filter(({ path }) => !path.includes('{id}') && !path.includes('actions'))) {
     const { body } = await ask(svc, admin, 'GET', path)
@@ -258,8 +263,7 @@ test('what is described is what is answered in every member: nothing comes that 
 })
 
 test('what is described is what is answered to every parameter of a collection: each value works, and one beyond them does not', async () => {
-  await using svc = await startApp()
-  const { admin } = await filled(svc)
+  const { svc, admin } = read
   const queries = reads
     .filter(({ path }) => !path.includes('{id}') && !path.includes('actions'))
     .flatMap(({ path, operation }) => queriesOf(operation).map(({ query, status }) => ({ at: path + query, status })))
