@@ -25,9 +25,8 @@ export interface Route {
   takesFile?: boolean
 }
 
-/** Whether an idempotency key makes it happen once; a file is not compared with one that was sent before. */
-export const isRepeatable = ({ method, answers, takesFile }: Route) =>
-  method === 'POST' && answers !== 'linkage' && !takesFile
+/** Whether an idempotency key makes it happen once. */
+export const isRepeatable = ({ method, answers }: Route) => method === 'POST' && answers !== 'linkage'
 
 type Wire = Pick<Route, 'method' | 'answers' | 'relation' | 'action'> & { suffix: string }
 

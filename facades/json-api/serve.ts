@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../routers/core/context.ts'
 import type { FileContent } from '../../routers/core/file-content.ts'
 import { runOnce, type StoredResponse } from '../../routers/core/idempotency.ts'
+import { hashFile } from '../../routers/core/incoming-file.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { RecordRef } from '../../routers/resource/record.ts'
 import { entityTag, expectedVersions, isKnown } from '../http/conditional.ts'
@@ -43,19 +44,35 @@ export async function serve(
   const key = request.headers['idempotency-key']
   const { method } = routeContext.route
   const isOnce = typeof key === 'string' && isRepeatable(routeContext.route)
-  const run = () => answer(routeContext, request, reply, ctx)
-  const attempt = () => ({
-    key: String(key),
-    request: `${method} ${request.url} ${JSON.stringify(request.body ?? null)}`,
-    bodyNotKept: bodyNotKept(routeContext.documentContext.names),
+  const serving = isOnce ? once(routeContext, request, ctx, key) : answer(routeContext, request, ctx)
+  const { status, headers, payload } = await serving.catch(async (error: unknown) => {
+    if (routeContext.route.takesFile && !(await drainBody(request))) reply.header('connection', 'close')
+    throw error
   })
-  const { status, headers, payload } = isOnce ? await runOnce(ctx, attempt(), run) : await run()
   reply.headers(headers)
   const isUnchanged = method === 'GET' && isKnown(request.headers['if-none-match'], headers['etag'])
   reply.code(isUnchanged ? 304 : status)
   if (isUnchanged) return undefined
   if (!reply.hasHeader('content-type')) reply.type(mediaType)
   return payload
+}
+
+/** Carries a request out once per key. Of a form, the fields are compared as text and the file by a hash. */
+async function once(
+  routeContext: RouteContext,
+  request: FastifyRequest,
+  ctx: Context,
+  key: string,
+): Promise<StoredResponse> {
+  const { route, documentContext } = routeContext
+  const body = route.takesFile ? await readForm(request, ctx) : request.body
+  const attempt = {
+    key,
+    request: `${route.method} ${request.url} ${JSON.stringify(body ?? null)}`,
+    bodyNotKept: bodyNotKept(documentContext.names),
+    ...(route.takesFile && { hashFile: hashFile(ctx) }),
+  }
+  return runOnce(ctx, attempt, () => answer(routeContext, request, ctx, body))
 }
 
 /** The body of a repeat where that of the first answer is not kept. */
@@ -68,17 +85,15 @@ const bodyNotKept = ({ syncLogMember }: WireNames) =>
     },
   })
 
+/** Calls the procedure; a form is read with the call, where that was not done before. */
 async function answer(
   routeContext: RouteContext,
   request: FastifyRequest,
-  reply: FastifyReply,
   ctx: Context,
+  form?: unknown,
 ): Promise<StoredResponse> {
   const { documentContext, route } = routeContext
-  const { output, query } = await call(routeContext, request, ctx).catch(async (error: unknown) => {
-    if (route.takesFile && !(await drainBody(request))) reply.header('connection', 'close')
-    throw error
-  })
+  const { output, query } = await call(routeContext, request, ctx, form)
   const plain = documentContext.members.plainAnswer(route.resource.type, route.action)
   if (plain !== undefined) return plainAnswer(plain, output)
   const { positions = [] } = ctx.hints
@@ -97,12 +112,12 @@ function plainAnswer(member: string, output: unknown): StoredResponse {
   }
 }
 
-async function call(routeContext: RouteContext, request: FastifyRequest, ctx: Context) {
+async function call(routeContext: RouteContext, request: FastifyRequest, ctx: Context, form?: unknown) {
   const { router, route } = routeContext
   const { name: path, procedure } = route
   const { type } = procedure._def
   // Parsed before the call, refused within it: only allowed callers learn what is wrong with their input.
-  const parsed = parse(routeContext, request, ctx)
+  const parsed = parse(routeContext, request, ctx, form)
   parsed.catch(() => {})
   const output: unknown = await callTRPCProcedure({
     router,
@@ -120,9 +135,10 @@ async function parse(
   routeContext: RouteContext,
   request: FastifyRequest,
   ctx: Context,
+  form: unknown,
 ): Promise<{ query: ParsedQuery; input: object }> {
   const query = parseQuery(searchOf(request), routeContext.route, routeContext.documentContext)
-  const body = routeContext.route.takesFile ? await readForm(request, ctx) : request.body
+  const body = routeContext.route.takesFile ? (form ?? (await readForm(request, ctx))) : request.body
   return { query, input: inputOf(routeContext, query, request, body) }
 }
 

@@ -12,7 +12,11 @@ export interface StoredResponse {
 }
 
 /** What is kept of an answer; a large body is not, nor one beyond the person's quota. */
-type KeptAnswer = Omit<StoredResponse, 'payload'> & { payload?: string }
+type KeptAnswer = Omit<StoredResponse, 'payload'> & {
+  payload?: string
+  /** A hash of the file that came with the request. */
+  file?: string
+}
 
 interface StoredExecution {
   /** A hash of the request; another one under the same key means another request. */
@@ -30,6 +34,8 @@ export interface Attempt {
   key: string
   /** What makes it the same request: method, address and body. */
   request: string
+  /** Reads the file that comes with it to its end, and returns a hash of it. */
+  hashFile?: () => Promise<string>
   /** What a repeat is told where the body of the first answer is not kept. */
   bodyNotKept: string
 }
@@ -37,7 +43,7 @@ export interface Attempt {
 /** Carries out a request once per caller and key; a replay gets the first answer, on whichever replica it arrives. */
 export async function runOnce(
   ctx: Context,
-  { key, request, bodyNotKept }: Attempt,
+  { key, request, bodyNotKept, hashFile }: Attempt,
   run: () => Promise<StoredResponse>,
 ): Promise<StoredResponse> {
   if (!/^[\x21-\x7e]{1,255}$/.test(key)) throw new Problem('idempotency_key')
@@ -47,8 +53,10 @@ export async function runOnce(
   const storeKey = `idempotency:${digest(`${caller.name} ${key}`)}`
   const fingerprint = digest(request)
   const kept = await replay(ctx, storeKey, fingerprint)
-  if (kept) return { payload: bodyNotKept, ...kept }
-  return first(ctx, { storeKey, fingerprint, owner: caller.owner }, run)
+  if (!kept) return first(ctx, { storeKey, fingerprint, owner: caller.owner, hashFile }, run)
+  const { file, ...answer } = kept
+  if (hashFile && (await hashFile()) !== file) throw conflict('This key was used for another file.')
+  return { payload: bodyNotKept, ...answer }
 }
 
 /** Claims the key; returns the stored answer, or undefined if this request is the first one with the key. */
@@ -80,6 +88,7 @@ interface Claim {
   fingerprint: string
   /** Whose quota it counts against. */
   owner: string
+  hashFile: Attempt['hashFile']
 }
 
 async function first(ctx: Context, claim: Claim, run: () => Promise<StoredResponse>): Promise<StoredResponse> {
@@ -98,11 +107,16 @@ async function first(ctx: Context, claim: Claim, run: () => Promise<StoredRespon
   return sent
 }
 
-async function keep(ctx: Context, { storeKey, fingerprint, owner }: Claim, sent: StoredResponse): Promise<void> {
+async function keep(
+  ctx: Context,
+  { storeKey, fingerprint, owner, hashFile }: Claim,
+  sent: StoredResponse,
+): Promise<void> {
   const { status, headers, payload } = sent
   const { location } = headers
   const brief: KeptAnswer = { status, headers: location === undefined ? {} : { location } }
-  const answer = (await takeRoom(ctx, owner, payload)) ? sent : brief
+  const answer: KeptAnswer = (await takeRoom(ctx, owner, payload)) ? { ...sent } : brief
+  if (hashFile) answer.file = await hashFile()
   const kept: StoredExecution = { fingerprint, sent: ctx.services.vault.seal(JSON.stringify(answer), PURPOSE) }
   await ctx.services.answers.set(storeKey, JSON.stringify(kept), KEPT)
 }

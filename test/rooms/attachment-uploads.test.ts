@@ -204,3 +204,30 @@ test('a page uploads and downloads with the session of its person, and a page of
   expect(Buffer.from(await picture.arrayBuffer()).equals(PNG)).toBe(true)
   expect((await browser.send('GET', '/proxy/storage/nonsense')).status).toBe(422)
 })
+
+test('an upload that is sent again with its Idempotency-Key is one attachment, and another file under the key is refused', async () => {
+  const send = (text: string, { by = token, name = 'a.txt', key = 'k-1' } = {}) => {
+    const form = new FormData()
+    form.append('file', new Blob([text]), name)
+    return sendForm(svc, by, form, { 'idempotency-key': key })
+  }
+  const [text, { bob }] = ['x'.repeat(100_000), svc.people]
+  const both = await Promise.all([send(text), send(text)])
+  const first = both.find(({ status }) => status === 200)
+  expect(both.map(({ status }) => status).filter((status) => status !== 409)).toContain(200)
+
+  expect(await send(text)).toMatchObject({ status: 200, text: first?.text })
+  for (const other of [send(`${text}x`), send('y'), send(text, { name: 'b.txt' }), send('x'.repeat(MAX))]) {
+    const { status, errors } = await other
+    expect([status, errors[0]?.code]).toEqual([409, 'idempotency_conflict'])
+  }
+  expect((await send('x'.repeat(MAX * 20))).status).toBe(413)
+  expect([(await storedFiles(svc)).length, (await svc.rows('select from attachments')).length]).toEqual([1, 1])
+  expect(svc.services.uploads.take(String(svc.people.ada.id))).toBeDefined()
+
+  expect((await send('another file', { by: bob.token })).status).toBe(200)
+  expect((await send('another key', { key: 'k-2' })).status).toBe(200)
+  expect(await storedFiles(svc)).toHaveLength(3)
+  expect((await send('\0\0', { key: 'k-3' })).status).toBe(415)
+  expect((await send('text', { key: 'k-3' })).status).toBe(200)
+})

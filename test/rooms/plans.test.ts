@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expiredByRoom, oldestExpired, pendingTexts } from '../../entities/rooms/attachment-upkeep.sql.ts'
+import { findOrphanedPictures, picturesByKey, picturesStillThere } from '../../entities/rooms/picture.sql.ts'
 import {
   beginDisclosure,
   deleteOldDisclosures,
   endLostDisclosures,
   listDisclosures,
 } from '../../entities/rooms/room-disclosure.sql.ts'
+import type { Statement } from '../../entities/sql/statement.ts'
 import { catalogue } from '../kit/catalogue.ts'
 import { makeRoom, type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
 
@@ -135,4 +138,20 @@ test('what was disclosed in a room is written, read, ended and deleted without g
   expect(await looked(listDisclosures.text, room?.id, id, 2_147_483_647, 51)).toBeLessThan(60)
   expect(await looked(endLostDisclosures)).toBeLessThan(10)
   expect(await looked(deleteOldDisclosures.text, 12, 500)).toBeLessThan(2000)
+})
+
+test('the upkeep of files and pictures looks them up by indexes, and goes over no whole table', async () => {
+  const keys = [Array.from({ length: 100 }, (_, index) => `avatars/${index}.webp`)]
+  const looked: [Statement<unknown>, unknown[]][] = [
+    [pendingTexts, [0, 1000]],
+    [expiredByRoom, [6, 1000]],
+    [oldestExpired, [6, 200]],
+    [findOrphanedPictures, keys],
+    [picturesStillThere, keys],
+    [picturesByKey, ['avatars/', 100]],
+  ]
+  for (const [{ text }, values] of looked) {
+    const lines = await svc.rows<{ 'QUERY PLAN': string }>(`explain (costs off) ${text}`, values)
+    expect(lines.map((line) => line['QUERY PLAN']).join('\n')).not.toMatch(/Seq Scan on (?:attachments|users|rooms)/)
+  }
 })

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { startCluster } from '../../server/database/embedded-postgres.ts'
@@ -146,3 +146,26 @@ async function stopRedis(redis: ChildProcess): Promise<void> {
   redis.kill('SIGKILL')
   await ended
 }
+
+test('GET /health answers 503 while the disk of the files is full or cannot be written, and leaves nothing on it', async () => {
+  await using svc = await startApp({ HEALTH_DEEP_EVERY: '1' })
+  const folder = join(svc.folder, 'files')
+  const storage = async () => {
+    const report = await health(svc)
+    return [report.code, checkOf(report, 'storage')?.status]
+  }
+
+  expect([await storage(), await readdir(folder)]).toEqual([[200, 'ok'], []])
+  // Whatever is written there finds no room.
+  await symlink('/dev/full', join(folder, 'health-check'))
+  expect(await storage()).toEqual([503, 'error'])
+  expect(svc.log.some((line) => line.includes('ENOSPC'))).toBe(true)
+  expect([await storage(), await readdir(folder)]).toEqual([[200, 'ok'], []])
+
+  await rm(folder, { recursive: true })
+  // Not even root writes there.
+  await symlink('/sys/kernel', folder)
+  expect(await storage()).toEqual([503, 'error'])
+  await rm(folder)
+  expect(await storage()).toEqual([200, 'ok'])
+})

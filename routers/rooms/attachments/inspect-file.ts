@@ -1,3 +1,4 @@
+import { tooLarge } from '../../core/incoming-file.ts'
 import { Problem } from '../../core/problems.ts'
 import type { FileRules } from '../../core/settings.ts'
 import { type FileKind, isTextual, kindOf } from './file-kind.ts'
@@ -62,9 +63,6 @@ export class FileInspector {
     return part
   }
 }
-
-export const tooLarge = ({ maxFileSize }: FileRules) =>
-  new Problem('too_large', { detail: `A file has at most ${maxFileSize} bytes.` })
 
 const notTaken = (kind: FileKind | undefined) =>
   new Problem('unsupported_media_type', {

@@ -3,16 +3,15 @@ import { z } from 'zod'
 import { MIN_COUNTED_BYTES, sumFilesOf } from '../../../entities/rooms/attachment.sql.ts'
 import { Attachment } from '../../../entities/rooms/attachment.ts'
 import type { Context } from '../../core/context.ts'
+import { inTime, tooLarge } from '../../core/incoming-file.ts'
 import { Problem } from '../../core/problems.ts'
-import { withTimeLimit } from '../../core/timeout.ts'
 import type { StoredFile } from '../../ports/file-store.ts'
 import type { RecordOf } from '../../resource/record.ts'
 import { getRow } from '../../verbs/read.ts'
 import { translateConstraintError } from '../../verbs/write.ts'
 import { attachments } from './attachments.ts'
 import type { FileKind } from './file-kind.ts'
-import { FileInspector, tooLarge } from './inspect-file.ts'
-import { interruptible } from './interruptible.ts'
+import { FileInspector } from './inspect-file.ts'
 
 /** Neither separates folders, nor controls a terminal, nor turns the direction of text round. */
 const fileName = z
@@ -59,16 +58,6 @@ export async function upload(
     },
   )
   return getRow(ctx, attachments, String(id))
-}
-
-/** The bytes, as long as they come in time and their sender is there. */
-async function* inTime({ signal: gone, services }: Context, content: AsyncIterable<Uint8Array>) {
-  using limit = withTimeLimit(services.settings.attachments.uploadTimeout, gone)
-  try {
-    yield* interruptible(content, limit.signal)
-  } catch (error) {
-    throw limit.signal.aborted ? new Problem(gone.aborted ? 'client_gone' : 'upload_timeout', { cause: error }) : error
-  }
 }
 
 interface Kept {

@@ -1,0 +1,53 @@
+import { createHash } from 'node:crypto'
+import type { Context } from './context.ts'
+import { interruptible } from './interruptible.ts'
+import { Problem } from './problems.ts'
+import type { FileRules } from './settings.ts'
+import { withTimeLimit } from './timeout.ts'
+
+/** The bytes of a file that is sent, as long as they come in time and their sender is there. */
+export async function* inTime({ signal: gone, services }: Context, content: AsyncIterable<Uint8Array>) {
+  using limit = withTimeLimit(services.settings.attachments.uploadTimeout, gone)
+  try {
+    yield* interruptible(content, limit.signal)
+  } catch (error) {
+    throw limit.signal.aborted ? new Problem(gone.aborted ? 'client_gone' : 'upload_timeout', { cause: error }) : error
+  }
+}
+
+export const tooLarge = ({ maxFileSize }: FileRules) =>
+  new Problem('too_large', { detail: `A file has at most ${maxFileSize} bytes.` })
+
+/** Hashes the file of a call while it is read; returns the hash of all of it, once what nobody has read has passed by. */
+export function hashFile(ctx: Context): () => Promise<string> {
+  const hash = createHash('sha256')
+  const { file } = ctx
+  let isRead = file === undefined
+  async function* hashed(content: AsyncIterable<Uint8Array>) {
+    for await (const part of content) {
+      hash.update(part)
+      yield part
+    }
+    isRead = true
+  }
+  if (file) ctx.file = { ...file, content: hashed(file.content) }
+  return async () => {
+    if (!isRead) await letPass(ctx)
+    return hash.digest('base64url')
+  }
+}
+
+/** Reads a file that is not kept, within the bounds of one that is. */
+async function letPass(ctx: Context): Promise<void> {
+  const { callerContext, file, services } = ctx
+  const rules = services.settings.public.files
+  const { current } = callerContext
+  using _slot = services.uploads.take(current.type === 'user' ? `${current.person.id}` : '')
+  let bytes = 0
+  for await (const part of inTime(ctx, file?.content ?? nothing())) {
+    bytes += part.length
+    if (bytes > rules.maxFileSize) throw tooLarge(rules)
+  }
+}
+
+async function* nothing(): AsyncGenerator<Uint8Array, void> {}
