@@ -4,6 +4,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 /** Tests that `npm run soak` repeats for minutes, because chance decides them, or runs in full, because that takes minutes. */
 const soak = [
   'test/process/lost-connection.test.ts',
+  'test/rooms/attachment-kills.test.ts',
   'test/ai/faults.test.ts',
   'test/json-api/fuzz.test.ts',
   'test/json-api/conformance.test.ts',

@@ -1,6 +1,6 @@
 import { readdir, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, inject, test, vi } from 'vitest'
 import { startApp } from '../kit/app.ts'
 import { cloneDatabase } from '../kit/database.ts'
 import { base } from '../kit/json-api/client.ts'
@@ -102,7 +102,11 @@ async function setPicture({ base, headers }: Mortal) {
   return response?.status
 }
 
-describe.each(places)('%s', (place) => {
+/** Each test starts a process: what differs little from the others runs in the soak alone. */
+const inFull = inject('soak')
+const inSoak = test.runIf(inFull)
+
+describe.each(inFull ? places : (['on a disk'] as const))('%s', (place) => {
   test('a service that is killed before the row of a file is written leaves a file that the next sweep removes', async () => {
     await using svc = await startMortal(place)
     svc.killAt(/insert into "attachments"/, false)
@@ -169,18 +173,21 @@ describe.each(places)('%s', (place) => {
     expect([(await svc.files()).length, await svc.rows()]).toEqual([1, 1])
   })
 
-  test('a service that is killed before the row of a picture is written leaves two files that the next sweep removes', async () => {
-    await using svc = await startMortal(place)
-    svc.killAt(/update "users"/, false)
+  inSoak(
+    'a service that is killed before the row of a picture is written leaves two files that the next sweep removes',
+    async () => {
+      await using svc = await startMortal(place)
+      svc.killAt(/update "users"/, false)
 
-    expect(await setPicture(svc)).toBeUndefined()
-    await svc.ended
-    expect(await svc.files()).toHaveLength(2)
-    expect(await svc.sweep()).toEqual({ unlinked: 0, orphans: 0, pictures: 1 })
-    expect(await svc.files()).toEqual([])
-  })
+      expect(await setPicture(svc)).toBeUndefined()
+      await svc.ended
+      expect(await svc.files()).toHaveLength(2)
+      expect(await svc.sweep()).toEqual({ unlinked: 0, orphans: 0, pictures: 1 })
+      expect(await svc.files()).toEqual([])
+    },
+  )
 
-  test('a service that is killed when it commits a picture has it in both sizes', async () => {
+  inSoak('a service that is killed when it commits a picture has it in both sizes', async () => {
     await using svc = await startMortal(place)
     svc.killAt(/commit/i, true, /update "users"/)
 
@@ -191,21 +198,26 @@ describe.each(places)('%s', (place) => {
   })
 })
 
-test.for([
+const steps = [
   ['before the second file of a picture reaches the bucket', false, 1],
   ['when the second file of a picture has reached the bucket', true, 2],
-] as const)('a service that is killed %s leaves what the next sweep removes', async ([, passOn, files]) => {
-  await using svc = await startMortal('in a bucket')
-  svc.killAt(/^PUT \S*-small\.webp/, passOn)
+] as const
 
-  expect(await setPicture(svc)).toBeUndefined()
-  await svc.ended
-  if (!passOn) expect(await svc.files()).toHaveLength(files)
-  expect(await svc.sweep()).toMatchObject({ orphans: 0, pictures: 1 })
-  expect(await svc.files()).toEqual([])
-})
+test.for(inFull ? steps : [steps[0]])(
+  'a service that is killed %s leaves what the next sweep removes',
+  async ([, passOn, files]) => {
+    await using svc = await startMortal('in a bucket')
+    svc.killAt(/^PUT \S*-small\.webp/, passOn)
 
-test('a service that is killed before a file is deleted from the bucket leaves it to the next sweep', async () => {
+    expect(await setPicture(svc)).toBeUndefined()
+    await svc.ended
+    if (!passOn) expect(await svc.files()).toHaveLength(files)
+    expect(await svc.sweep()).toMatchObject({ orphans: 0, pictures: 1 })
+    expect(await svc.files()).toEqual([])
+  },
+)
+
+inSoak('a service that is killed before a file is deleted from the bucket leaves it to the next sweep', async () => {
   await using svc = await startMortal('in a bucket')
   const first = await upload(svc)
   svc.killAt(/^DELETE /, false)

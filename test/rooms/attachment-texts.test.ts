@@ -1,6 +1,10 @@
+import { execFile } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { question } from '../kit/ai/provider.ts'
-import { base, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
+import { base, type JsonApiApp, type Resource, startJsonApi } from '../kit/json-api/client.ts'
 import { PNG, sendWith, upload } from '../kit/rooms/attachments.ts'
 import { newPerson, newRoom } from '../kit/rooms/messages.ts'
 import { docx } from '../kit/sample-files/documents.ts'
@@ -134,6 +138,51 @@ describe.concurrent('what comes of a hostile file is a clear state:', () => {
 const sentence = 'Nothing of this report keeps anybody waiting. '.repeat(40)
 const report = pdf({ lines: Array.from({ length: 200 }, (_, index) => `Page ${index + 1}. ${sentence}`) })
 const endless = pdf({ lines: ['x'], repeated: 5000, drawing: 'q Q '.repeat(500_000) })
+
+/** What curl is answered: the status, and the bytes. */
+async function curl(token: string, ...args: string[]) {
+  const { stdout } = await promisify(execFile)(
+    'curl',
+    ['-s', '-w', '\n%{http_code}', '-H', `Authorization: Bearer ${token}`, ...args],
+    { encoding: 'latin1', maxBuffer: 64 * 1024 * 1024 },
+  )
+  const end = stdout.lastIndexOf('\n')
+  return { status: Number(stdout.slice(end + 1)), bytes: Buffer.from(stdout.slice(0, end), 'latin1') }
+}
+
+test('a report of 200 pages is uploaded with curl, sent, read by the other person, and its text comes while models answer', async () => {
+  const room = await newRoom(svc, ['editor'])
+  const [stranger, asking] = [await newPerson(svc), await svc.user({ abilities: ['ai'] })]
+  const file = join(svc.folder, 'report.pdf')
+  await writeFile(file, report)
+  const uploaded = await curl(room.admin.token, '-F', `file=@${file}`, `${svc.url}${base}/attachments/actions/upload`)
+  const { data } = JSON.parse(uploaded.bytes.toString()) as { data: Resource }
+  expect([uploaded.status, data.attributes]).toMatchObject([200, { name: 'report.pdf', textState: 'pending' }])
+  expect((await sendWith(room.admin, room.id, [data.id])).status).toBe(201)
+
+  const answers = new Set<string>()
+  const ask = async () => {
+    const ai = await svc.send('POST', '/api/ai-req', { token: asking.token, body: question('Hello', 'demo') })
+    answers.add(`${ai.status} ${await ai.text()}`)
+  }
+  await ask()
+  while ((await state(room.editor, data.id)) === 'pending') await ask()
+  expect([...answers]).toEqual([expect.stringMatching(/^200 /)])
+  const { text } = await textOf(room.editor.token, data.id)
+  for (const page of ['Page 1. ', 'Page 100. ', 'Page 200. ']) expect(text).toContain(page)
+
+  for (const path of [`/attachments/${data.id}/actions/download`, `/proxy/storage/${data.attributes['identifier']}`]) {
+    const address = `${svc.url}${base}${path}`
+    const [whole, part, strange] = await Promise.all([
+      curl(room.editor.token, address),
+      curl(room.editor.token, '-r', '1000-1999', address),
+      curl(stranger.token, address),
+    ])
+    expect([whole.status, whole.bytes.equals(report)]).toEqual([200, true])
+    expect([part.status, part.bytes.equals(report.subarray(1000, 2000))]).toEqual([206, true])
+    expect(strange.status).toBe(404)
+  }
+})
 
 test('while a long and an endless file are read, models answer and the service is healthy', async () => {
   const person = await newPerson(svc)

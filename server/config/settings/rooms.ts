@@ -4,6 +4,7 @@ import { mediaTypes } from './file-kinds.ts'
 import { count, flag } from './kinds.ts'
 
 const MB = 1024 * 1024
+const MINUTE_MS = 60_000
 
 /** Settings of rooms, of private conversations and of the change log. */
 export const roomsShape = {
@@ -54,7 +55,11 @@ export const roomsShape = {
     .describe('After how many months files are deleted, from living messages, too; never when absent'),
   UPLOADS_PER_PERSON: count(5, 1, 1000).describe('How many files a person may upload at the same time'),
   UPLOADS_AT_ONCE: count(50, 1, 10_000).describe('How many files one process takes at the same time'),
-  UPLOAD_TIMEOUT: timerDuration.prefault('2m').describe('How long an upload may take'),
+  UPLOAD_TIMEOUT: timerDuration
+    // What was begun an hour ago and has no row is deleted.
+    .refine((length) => length <= 30 * MINUTE_MS, 'must be at most 30m')
+    .prefault('2m')
+    .describe('How long an upload may take, 30 minutes at most'),
   CHANGE_LOG_DAYS: count(7, 1, 365).describe('How many days long a change can be caught up with'),
   SYNC_LOG: flag(false).describe(
     'Whether the answer of a mutation lists the positions that it wrote to the change log',
