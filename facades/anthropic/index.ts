@@ -5,10 +5,11 @@ import { createCaller } from '../../routers/index.ts'
 import { answer } from '../ai/answer.ts'
 import { read } from '../ai/body.ts'
 import { type FacadeOptions, routeTo } from '../http/procedures.ts'
+import { setRateLimitHeaders } from '../http/rate-limit-headers.ts'
 import { sendError } from './errors.ts'
 import { MessageEvents } from './messages/events.ts'
 import { messageOf } from './messages/message.ts'
-import { messageRequest, type Translated, translated } from './messages/request.ts'
+import { countRequest, messageRequest, type Translated, translated } from './messages/request.ts'
 import { modelOf, pageOf, pageQuery } from './models.ts'
 
 interface AnthropicOptions extends FacadeOptions {
@@ -41,6 +42,23 @@ export async function anthropic(app: FastifyInstance, { contextOf, bodyLimits, h
       throw new Problem('invalid', { issues: [{ path: ['model'], message: 'is not a model that you may use' }] })
     return modelOf(found)
   })
+
+  app.post(
+    '/v1/messages/count_tokens',
+    routeTo('ai.countTokens', { contextOf, bodyLimits }),
+    async (request, reply) => {
+      const ctx = await contextOf(request, reply)
+      const { input, placeOf } = translated(read(countRequest, request.body))
+      try {
+        const { inputTokens, estimated } = await createCaller(ctx).ai.countTokens(input)
+        return { input_tokens: inputTokens, estimated }
+      } catch (error) {
+        throw placed(error, placeOf)
+      } finally {
+        setRateLimitHeaders(reply, ctx.hints.rateLimit)
+      }
+    },
+  )
 
   app.post('/v1/messages', routeTo('ai.complete', { contextOf, bodyLimits }), async (request, reply) => {
     const asked = read(messageRequest, request.body)

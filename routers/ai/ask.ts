@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { findCallableModel, listOfferedModels } from '../../entities/catalogue/ai-model.sql.ts'
 import { takes } from '../core/body-size.ts'
-import type { Context } from '../core/context.ts'
 import { type Issue, Problem } from '../core/problems.ts'
 import { about, router, userWith } from '../core/trpc.ts'
 import type { Message } from '../ports/ai/messages.ts'
@@ -11,6 +10,7 @@ import { streamParts, textAnswer, textOf, wholeAnswer } from './answer.ts'
 import { Approvals, answerApproval, approvalAnswer } from './approvals.ts'
 import { type Asking, consumeAiQuota } from './asking.ts'
 import { callSignal } from './call-signal.ts'
+import { countTokens } from './count-tokens.ts'
 import { embed } from './embed.ts'
 import { holdFor } from './hold.ts'
 import type { MeteredCall } from './metered-call.ts'
@@ -18,10 +18,10 @@ import { Attachments } from './request/attached.ts'
 import { problemsOf, tooMuchInput } from './request/checks.ts'
 import { inputTokensOf, tokensOfTools } from './request/input-tokens.ts'
 import { ofQuestion, question, requestOf, withAllProblems } from './request/question.ts'
-import { selectedTools, unaskableReferences } from './request/references.ts'
+import { unaskableReferences } from './request/references.ts'
 import { type AiRequest, request } from './request/request.ts'
 import { callWithin, standInsFor } from './stand-ins.ts'
-import { toolsOf } from './tools.ts'
+import { ownTools } from './tools.ts'
 
 type Told = (issue: Issue) => Issue
 
@@ -143,6 +143,7 @@ export const aiRouter = router({
     })
     .mutation(async ({ ctx, input }) => (await begin(ctx, input)).stream(streamParts)),
 
+  countTokens,
   embed,
 
   approve: userWith('ai')
@@ -150,18 +151,3 @@ export const aiRouter = router({
     .input(approvalAnswer)
     .mutation(({ ctx, input }) => answerApproval(ctx, ctx.caller.person.id, input)),
 })
-
-interface Offering {
-  model: CallableModel
-  asked: AiRequest
-  approvals: Approvals
-}
-
-/** What the service runs for the model. Where the caller says which tools the model is to call, these are none of them. */
-function ownTools(ctx: Context, { model, asked, approvals }: Offering) {
-  const { toolChoice = 'auto', tools, modelTools } = asked
-  if (toolChoice !== 'auto') return []
-  const taken = new Set(tools.map(({ name }) => name))
-  const selected = { ...model, tools: selectedTools(model.tools, modelTools) }
-  return toolsOf(ctx, selected, approvals).filter(({ name }) => !taken.has(name))
-}

@@ -5,11 +5,11 @@ import { consumeRateLimit } from '../core/rate-limit.ts'
 /** What belongs to the request of somebody who asks a model. */
 export type Asking = Context & { caller: Extract<Caller, { type: 'user' }> }
 
-/** Each token and each person has an allowance a minute. */
-export async function consumeAiQuota(ctx: Context): Promise<void> {
+/** Each token and each person has an allowance a minute for questions, and as large a one for counts of tokens. */
+export async function consumeAiQuota(ctx: Context, kind: 'ai' | 'ai-count' = 'ai'): Promise<void> {
   const { current } = ctx.callerContext
   const limit = ctx.services.settings.aiRequestsPerMinute
   if (limit === 0 || current.type !== 'user') return
   const { person, token } = current
-  await consumeRateLimit(ctx, [`ai:user:${person.id}`, ...(token ? [`ai:token:${token.id}`] : [])], limit)
+  await consumeRateLimit(ctx, [`${kind}:user:${person.id}`, ...(token ? [`${kind}:token:${token.id}`] : [])], limit)
 }

@@ -5,12 +5,29 @@ import { objectOf } from '../ports/ai/json-schema.ts'
 import type { CallableModel, FunctionTool } from '../ports/ai/models.ts'
 import { ToolServerError } from '../ports/ai/tool-servers.ts'
 import type { Approvals } from './approvals.ts'
+import { selectedTools } from './request/references.ts'
+import type { AiRequest } from './request/request.ts'
 
 type CallableTool = CallableModel['tools'][number]
 type McpTool = CallableTool & { mcp: NonNullable<CallableTool['mcp']> }
 
+interface Offering {
+  model: CallableModel
+  asked: AiRequest
+  approvals: Approvals
+}
+
+/** What the service runs for the model. Where the caller says which tools the model is to call, these are none of them. */
+export function ownTools(ctx: Context, { model, asked, approvals }: Offering): FunctionTool[] {
+  const { toolChoice = 'auto', tools, modelTools } = asked
+  if (toolChoice !== 'auto') return []
+  const taken = new Set(tools.map(({ name }) => name))
+  const selected = { ...model, tools: selectedTools(model.tools, modelTools) }
+  return toolsOf(ctx, selected, approvals).filter(({ name }) => !taken.has(name))
+}
+
 /** The tools that a model may call: functions of extensions, and tools of servers. */
-export const toolsOf = (ctx: Context, { tools, settings }: CallableModel, approvals: Approvals): FunctionTool[] =>
+const toolsOf = (ctx: Context, { tools, settings }: CallableModel, approvals: Approvals): FunctionTool[] =>
   (settings?.toolCalling === false ? [] : tools)
     .flatMap((tool) =>
       isOfServer(tool) ? serverTool(ctx, tool, approvals) : (ctx.services.extensions.tools.get(tool.name) ?? []),

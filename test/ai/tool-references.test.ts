@@ -48,7 +48,7 @@ test.each([
   ['example', 'is no tool'],
   ['capability:web_search:auto', 'is no tool'],
   ['capability:forecast:patient', 'is no tool'],
-  ['capability:forecast:native', 'is no tool'],
+  ['capability:forecast:native', 'is a tool of the provider'],
   ['capability:forecast', 'must be'],
   ['capability::auto', 'must be'],
   ['weather:[]', 'has settings'],

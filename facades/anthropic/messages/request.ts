@@ -52,13 +52,21 @@ export const messageRequest = z.strictObject({
 })
 type MessageRequest = z.output<typeof messageRequest>
 
+/** A message whose tokens are counted. */
+export const countRequest = messageRequest.pick({
+  ...{ model: true, messages: true, system: true, tools: true },
+  ...{ tool_choice: true, thinking: true, output_config: true },
+})
+
+type Askable = Omit<MessageRequest, 'max_tokens'> & { max_tokens?: number | undefined }
+
 /** A request in the terms of the service, and where its messages come from. */
 export interface Translated {
   input: CoreRequest
   placeOf: Conversation['placeOf']
 }
 
-export function translated(asked: MessageRequest): Translated {
+export function translated(asked: Askable): Translated {
   const { model, system, tools, tool_choice: choice } = asked
   const format = asked.output_config?.format
   const { messages, placeOf } = new Conversation(asked.messages)
@@ -83,7 +91,7 @@ function choiceOf(choice: z.output<typeof toolChoice>): ToolChoice {
   return choice.type === 'any' ? 'required' : choice.type
 }
 
-function parametersOf(asked: MessageRequest): CallParameters {
+function parametersOf(asked: Askable): CallParameters {
   const { temperature, top_p: topP, max_tokens: maxTokens, thinking, tool_choice: choice } = asked
   const stop = asked.stop_sequences?.length ? asked.stop_sequences : undefined
   const maxThinkingTokens = thinking?.type === 'enabled' ? thinking.budget_tokens : undefined
@@ -97,7 +105,7 @@ function parametersOf(asked: MessageRequest): CallParameters {
 }
 
 /** A model that is not to think is told so in the only word that all providers have. */
-function effortOf({ thinking, output_config: output }: MessageRequest): Effort | undefined {
+function effortOf({ thinking, output_config: output }: Askable): Effort | undefined {
   const effort = output?.effort ?? undefined
   if (thinking?.type !== 'disabled') return effort
   if (effort === undefined) return 'none'

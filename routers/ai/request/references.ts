@@ -47,6 +47,7 @@ function resolve<T extends Tool>(tools: readonly T[], reference: string): T | st
   const { key, name, settings } = read
   if (settings !== undefined && !isEmptyObject(settings)) return 'has settings, which no tool of this service takes'
   const tool = key === undefined ? tools.find((tool) => tool.name === name) : ableTool(tools, key, name)
+  if (key !== undefined && name === 'native') return tool ?? 'is a tool of the provider, none of which is used here'
   return tool ?? 'is no tool that this model may call'
 }
 

@@ -184,6 +184,23 @@ test('the client of Anthropic lists the models that its user may ask, at the add
   expect(await refusedBy(client.models.retrieve('other'))).toMatchObject({ status: 404, type: 'not_found_error' })
 })
 
+test('tokens are counted rather too high, without a word to a provider, a bill, or an answer', async () => {
+  const before = (await recordsOf(app.svc)).length
+  const tools = [{ name: 'weather', description: 'x'.repeat(400), input_schema: { type: 'object' as const } }]
+  const count = (more: object) => client.messages.countTokens({ model: 'mock-1', messages, ...more })
+
+  const plain = await count({})
+  expect(plain).toEqual({ input_tokens: 6, estimated: true })
+  expect((await count({ tools })).input_tokens).toBeGreaterThan(plain.input_tokens + 150)
+  expect((await count({ system: '你好' })).input_tokens).toBeGreaterThan(plain.input_tokens + 2)
+  expect(await refusedBy(count({ model: 'none' }))).toMatchObject({ status: 404, type: 'not_found_error' })
+  expect(await refusedBy(count({ max_tokens: 5 }))).toMatchObject({ status: 400 })
+  const { token } = await app.svc.user({ abilities: ['read'] })
+  const unable = new Anthropic({ apiKey: token, baseURL: app.svc.url })
+  expect(await refusedBy(unable.messages.countTokens({ model: 'mock-1', messages }))).toMatchObject({ status: 403 })
+  expect([await recordsOf(app.svc), app.upstream.asked]).toMatchObject([{ length: before }, []])
+})
+
 describe('a provider that fails', () => {
   test('a provider that fails is asked three times, and not again by the client', async () => {
     app.upstream.behave = refuses(500)

@@ -64,6 +64,8 @@ test('free JSON, bounded as every input is, is taken where it is needed and nowh
     'ai.complete.tools[].inputSchema[]',
     'ai.completeStream.format.schema[]',
     'ai.completeStream.tools[].inputSchema[]',
+    'ai.countTokens.format.schema[]',
+    'ai.countTokens.tools[].inputSchema[]',
     'aiModels.create.parameters[]',
     'aiModels.update.parameters[]',
     'conversations.sendMessage.metadata.citations',
