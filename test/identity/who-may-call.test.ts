@@ -61,7 +61,11 @@ const table: { open: string; by?: Ability; to: string }[] = [
   { open: 'a user in a browser', to: 'passkey.backup passkey.renewBackup passkey.reset' },
   { open: 'a user in a browser', to: 'password.state password.change' },
   { open: 'a user in a browser', to: 'tokens.create tokens.list tokens.revoke' },
-  { open: 'a user', by: 'ai', to: 'ai.ask ai.stream ai.approve ai.complete ai.completeStream ai.countTokens ai.embed ai.models' },
+  {
+    open: 'a user',
+    by: 'ai',
+    to: 'ai.ask ai.stream ai.approve ai.complete ai.completeStream ai.countTokens ai.embed ai.models',
+  },
   { open: 'a user in a browser', to: 'extApps.establishConnection extApps.links extApps.endLinks' },
   { open: 'a user in a browser', to: 'consentPage.asked consentPage.links appLogos.read' },
   { open: 'a user', by: 'read', to: 'extApps.list extApps.get' },
