@@ -36,7 +36,11 @@ function requests(tokens: readonly string[]): BenchRequest[] {
   ]
 }
 
-async function open({ databaseUrl, folder, start }: World, limits: readonly object[] = []): Promise<Contest> {
+export async function openWith(
+  { databaseUrl, folder, start }: World,
+  requests: (tokens: readonly string[]) => BenchRequest[],
+  limits: readonly object[] = [],
+): Promise<Contest> {
   const upstream = await start('upstream.ts', {})
   const config = join(folder, 'ai.json')
   await writeFile(config, JSON.stringify(configFor(upstream.url)))
@@ -48,6 +52,8 @@ async function open({ databaseUrl, folder, start }: World, limits: readonly obje
   const floor = await start('floor.ts', { databaseUrl, upstreamUrl: upstream.url })
   return { subject, floor, requests: requests((subject.details['tokens'] ?? '').split(' ')) }
 }
+
+const open = (world: World, limits: readonly object[] = []) => openWith(world, requests, limits)
 
 const configFor = (apiUrl: string) => ({
   providers: [
@@ -74,7 +80,7 @@ const p99: Wanted = {
   met: ({ concurrency, subject, floor }) => (concurrency === 10 ? subject.p99 - floor.p99 < 2 * floor.p99 : undefined),
 }
 
-const atOnce = ({ concurrency }: Comparison) => concurrency >= 10
+export const atOnce = ({ concurrency }: Comparison) => concurrency >= 10
 
 export const aiReq: Suite = {
   name: 'ai-req',

@@ -25,7 +25,7 @@ servePart(async ({ databaseUrl, upstreamUrl }: Input) => {
   const { origin, pathname } = new URL(upstreamUrl)
   const upstream = new Pool(origin, { pipelining: 1 })
   const headers = { authorization: 'Bearer bench', 'content-type': 'application/json' }
-  const app = fastify()
+  const app = fastify({ bodyLimit: 64 * 1024 * 1024 })
 
   app.post<{ Body: Question }>('/api/ai-req', async (request, reply) => {
     const started = performance.now()
@@ -54,6 +54,28 @@ servePart(async ({ databaseUrl, upstreamUrl }: Input) => {
     await record(usage)
     return { success: true, content: { text: choices[0]?.message.content } }
   })
+
+  app.post<{ Body: { model: string; messages: object[]; stream?: boolean } }>(
+    '/v1/chat/completions',
+    async (request, reply) => {
+      const started = performance.now()
+      const tokenId = Number(request.headers.authorization?.split('_', 2)[1])
+      const { rows } = await database.query({ ...findToken, values: [tokenId] })
+      if (!rows[0]) return reply.code(401).send({ error: {} })
+      const { model, stream } = request.body
+      const asked = { method: 'POST', path: `${pathname}/chat/completions`, headers } as const
+      const { body } = await upstream.request({ ...asked, body: JSON.stringify(request.body) })
+      const record = ({ prompt_tokens, completion_tokens }: Usage) => {
+        const ms = Math.round(performance.now() - started)
+        const values = [rows[0].user_id, tokenId, model, prompt_tokens, completion_tokens, ms, request.id]
+        return database.query({ ...insertUsage, values })
+      }
+      if (stream) return passOn(body, reply, record)
+      const answer = (await body.json()) as Completion
+      await record(answer.usage)
+      return answer
+    },
+  )
 
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
   return { ready: { url }, stop: () => Promise.all([app.close(), upstream.close(), database.end()]) }
@@ -93,6 +115,28 @@ async function retell(
   }
   const { prompt_tokens: inputTokens, completion_tokens: outputTokens } = usage
   raw.end(event('usage', { inputTokens, outputTokens, cachedTokens: 0, reasoningTokens: 0 }) + event('done', {}))
+  await record(usage)
+  return reply
+}
+
+/** Sends what the provider sends, and reads its usage on the way. */
+async function passOn(
+  body: AsyncIterable<Buffer>,
+  reply: FastifyReply,
+  record: (usage: Usage) => Promise<unknown>,
+): Promise<FastifyReply> {
+  reply.hijack()
+  const raw = reply.raw.writeHead(200, { 'content-type': 'text/event-stream' })
+  let rest = ''
+  let usage: Usage = { prompt_tokens: 0, completion_tokens: 0 }
+  for await (const piece of body) {
+    const lines = (rest + piece).split('\n')
+    rest = lines.pop() ?? ''
+    const chunks = lines.filter((line) => line.startsWith('data: {')).map((line): Chunk => JSON.parse(line.slice(6)))
+    usage = chunks.find((chunk) => chunk.usage)?.usage ?? usage
+    raw.write(piece)
+  }
+  raw.end()
   await record(usage)
   return reply
 }

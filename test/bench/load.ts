@@ -6,18 +6,22 @@ export interface Load {
   seconds: number
   /** Milliseconds of each answer, in rising order. */
   times: number[]
+  /** The same of first bytes, where they are timed. */
+  firsts: number[]
 }
 
 /** Sends the request again and again over `concurrency` connections, each as soon as its last answer is complete. */
 export async function load(pool: Pool, request: BenchRequest, concurrency: number, ms: number): Promise<Load> {
   const times: number[] = []
+  const firsts: number[] = []
   const started = performance.now()
   const end = started + ms
   const callers = inTurn(request)
   let turn = 0
   const worker = async () => {
     for (let now = started; now < end; ) {
-      await send(pool, callers[turn++ % callers.length] ?? request)
+      const began = await send(pool, callers[turn++ % callers.length] ?? request)
+      if (request.timesFirstByte) firsts.push(began - now)
       const done = performance.now()
       times.push(done - now)
       now = done
@@ -25,7 +29,8 @@ export async function load(pool: Pool, request: BenchRequest, concurrency: numbe
   }
   await Promise.all(Array.from({ length: concurrency }, worker))
   const seconds = (performance.now() - started) / 1000
-  return { requests: times.length, seconds, times: times.sort((a, b) => a - b) }
+  const sorted = (values: number[]) => values.sort((a, b) => a - b)
+  return { requests: times.length, seconds, times: sorted(times), firsts: sorted(firsts) }
 }
 
 /** The same request by all of its callers, for all of its addresses. */
@@ -40,9 +45,10 @@ function inTurn(request: BenchRequest): BenchRequest[] {
 
 export const openPool = (url: string, connections: number) => new Pool(url, { connections, pipelining: 1 })
 
-/** Straight on the dispatcher: what the generator saves is there for those who are measured. */
-function send(pool: Pool, { method, path, headers, body, isWhole }: BenchRequest): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>()
+/** Returns when the first byte came. Straight on the dispatcher: what the generator saves is there for those who are measured. */
+function send(pool: Pool, { method, path, headers, body, isWhole }: BenchRequest): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>()
+  let began = 0
   let status = 0
   let last = ''
   pool.dispatch({ method, path, headers, body: body ?? null }, {
@@ -51,10 +57,11 @@ function send(pool: Pool, { method, path, headers, body, isWhole }: BenchRequest
       status = code
     },
     onResponseData(_, chunk) {
+      began ||= performance.now()
       last = (last + chunk.toString('latin1')).slice(-200)
     },
     onResponseEnd() {
-      if ((status === 200 || status === 201) && isWhole(last)) resolve()
+      if ((status === 200 || status === 201) && isWhole(last)) resolve(began)
       else reject(new Error(`${path} was answered with ${status}: ${last}`))
     },
     onResponseError: (_, error) => reject(error),

@@ -4,6 +4,7 @@ import { basename, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { startCluster } from '../../server/database/embedded-postgres.ts'
 import { aiReq, fiveLimits, sharedLimit } from './ai-req.ts'
+import { chat } from './chat.ts'
 import { measureExtraction } from './files/extract.ts'
 import { measureTransfer, transferHeading } from './files/transfer.ts'
 import { identity } from './identity.ts'
@@ -16,7 +17,7 @@ import { rooms as roomsSuite } from './rooms.ts'
 import type { Comparison, Suite, World } from './suite.ts'
 import { type Effort, extractionHeading, measureWorst, worstHeading, worstRow } from './worst.ts'
 
-const suites: Suite[] = [aiReq, fiveLimits, sharedLimit, reads, identity, roomsSuite]
+const suites: Suite[] = [aiReq, chat, fiveLimits, sharedLimit, reads, identity, roomsSuite]
 
 const known = [...suites.map(({ name }) => name), 'realtime', 'files', 'files-extract', 'worst']
 

@@ -47,13 +47,14 @@ async function round(part: Part, request: BenchRequest, concurrency: number, ms:
   const pool = openPool(part.url, concurrency)
   await load(pool, request, concurrency, 50)
   const before = await part.usage()
-  const { requests, seconds, times } = await load(pool, request, concurrency, ms)
+  const { requests, seconds, times, firsts } = await load(pool, request, concurrency, ms)
   const after = await part.usage()
   await pool.close()
   return {
     perSecond: requests / seconds,
     p50: quantile(times, 0.5),
     p99: quantile(times, 0.99),
+    first: quantile(firsts, 0.5),
     cpuPerRequest: (after.cpu - before.cpu) / requests,
   }
 }
@@ -68,5 +69,11 @@ const median = (values: readonly number[]) =>
 
 function medianOf(rounds: readonly Figures[]): Figures {
   const of = (key: keyof Figures) => median(rounds.map((figures) => figures[key]))
-  return { perSecond: of('perSecond'), p50: of('p50'), p99: of('p99'), cpuPerRequest: of('cpuPerRequest') }
+  return {
+    perSecond: of('perSecond'),
+    p50: of('p50'),
+    p99: of('p99'),
+    first: of('first'),
+    cpuPerRequest: of('cpuPerRequest'),
+  }
 }

@@ -33,6 +33,8 @@ export interface BenchRequest {
   /** Callers who take turns, by their tokens. */
   tokens?: readonly string[]
   body?: string
+  /** Whether its first byte is timed, and not its end alone. */
+  timesFirstByte?: true
   /** Whether this is the end of the answer that was asked for. */
   isWhole(end: string): boolean
 }
@@ -48,6 +50,8 @@ export interface Figures {
   perSecond: number
   p50: number
   p99: number
+  /** Of the first byte, where it is timed; 50 of 100 come by then. */
+  first: number
   cpuPerRequest: number
 }
 
