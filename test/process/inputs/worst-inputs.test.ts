@@ -123,8 +123,11 @@ async function olderEndpoints(): Promise<string[]> {
   const actions = (await readdir(join(facades, 'web/actions'))).map((file) => join('web/actions', file))
   const files = [...actions, 'legacy/ai-req.ts']
   const texts = await Promise.all(files.map((file) => readFile(join(facades, file), 'utf8')))
+  const called = /(?:app\.post(?:<[^(]*>)?\(\s*|for \(const path of \[)('[^\])]+)/g
   return texts.flatMap((text) =>
-    [...text.matchAll(/app\.post(?:<[^(]*>)?\(\s*'([^']+)'/g)].map(([, path = '']) => path),
+    [...text.matchAll(called)].flatMap(([, names = '']) =>
+      names.split(',').flatMap((name) => name.match(/\/[^']+/) ?? []),
+    ),
   )
 }
 
