@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { eventsIn, textOf } from '../kit/ai/event-stream.ts'
 import { key, type Protocol, protocols } from '../kit/ai/protocols.ts'
 import { type Behaviour, beginStream, canary, configFor, json, question, startProvider } from '../kit/ai/provider.ts'
@@ -18,10 +18,9 @@ function speaks(protocol: Protocol, cut?: 'end' | 'reset' | 'error'): Behaviour 
   }
 }
 
-async function startWith(protocol: Protocol, behave: Behaviour) {
+async function startWith(protocol: Protocol) {
   await using resources = new AsyncDisposableStack()
-  const upstream = resources.use(await startProvider(behave))
-  upstream.listing = protocol.listing
+  const upstream = resources.use(await startProvider())
   const config = resources.use(
     await configFor(upstream.url, {
       provider: { adapter: protocol.adapter, apiUrl: `${upstream.url}/proxy`, apiKey: key },
@@ -36,11 +35,17 @@ async function startWith(protocol: Protocol, behave: Behaviour) {
     upstream,
     ask: (headers: Record<string, string> = {}) =>
       svc.send('POST', '/api/ai-req', { token, headers, body: question('How do you do?') }),
-    async records() {
+    /** Has the provider answer the next question so. */
+    answerBy(next: Behaviour) {
+      upstream.behave = next
+      upstream.asked.length = 0
+    },
+    /** What was recorded since the last time. */
+    async takeRecords() {
       await svc.services.usageLedger.flush()
       return svc.rows(
-        `select outcome, input_tokens as input, output_tokens as output, cached_tokens as cached,
-                cost_micros::int as cost from usage_records`,
+        `delete from usage_records
+         returning outcome, input_tokens as input, output_tokens as output, cached_tokens as cached, cost_micros::int as cost`,
       )
     },
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
@@ -52,8 +57,14 @@ const whole = { outcome: 'completed', input: 7, output: 3, cached: 2, cost: 13 }
 describe.for(protocols.map((protocol): [string, Protocol] => [protocol.adapter, protocol]))(
   'a provider of the kind %s',
   ([, protocol]) => {
+    let app: Awaited<ReturnType<typeof startWith>>
+    beforeAll(async () => {
+      app = await startWith(protocol)
+    })
+    afterAll(() => app[Symbol.asyncDispose]())
+
     test(`a provider of the kind ${protocol.adapter} is asked in its own terms at the address that was set`, async () => {
-      await using app = await startWith(protocol, speaks(protocol))
+      app.answerBy(speaks(protocol))
 
       const response = await app.ask()
 
@@ -63,24 +74,24 @@ describe.for(protocols.map((protocol): [string, Protocol] => [protocol.adapter, 
       const [name, value] = protocol.header
       expect(app.upstream.asked[0]?.headers[name]).toBe(value)
       expect(JSON.stringify(app.upstream.asked[0]?.body)).toContain('How do you do?')
-      expect(await app.records()).toEqual([whole])
+      expect(await app.takeRecords()).toEqual([whole])
     })
 
     test(`a provider of the kind ${protocol.adapter} streams its answer`, async () => {
-      await using app = await startWith(protocol, speaks(protocol))
+      app.answerBy(speaks(protocol))
 
       const events = eventsIn(await (await app.ask(streaming)).text())
 
       expect(app.upstream.asked[0]?.path).toBe(`/v1/proxy${protocol.streamPath}`)
       expect(textOf(events)).toBe('Hello there.')
       expect(events.map(({ event }) => event)).toEqual(['delta', 'delta', 'usage', 'done'])
-      expect(await app.records()).toEqual([whole])
+      expect(await app.takeRecords()).toEqual([whole])
     })
 
     test.for(['end', 'reset', 'error'] as const)(
       `a provider of the kind ${protocol.adapter} does not pass for complete when its stream is cut (%s)`,
       async (cut) => {
-        await using app = await startWith(protocol, speaks(protocol, cut))
+        app.answerBy(speaks(protocol, cut))
 
         const text = await (await app.ask(streaming)).text()
 
@@ -88,12 +99,12 @@ describe.for(protocols.map((protocol): [string, Protocol] => [protocol.adapter, 
         expect(textOf(events)).toBe('Hello there.')
         expect(events.at(-1)).toMatchObject({ event: 'error', data: { code: 'provider_failed' } })
         expect(text + app.svc.log.join('')).not.toContain(canary)
-        expect(await app.records()).toMatchObject([{ outcome: 'failed' }])
+        expect(await app.takeRecords()).toMatchObject([{ outcome: 'failed' }])
       },
     )
 
     test(`a provider of the kind ${protocol.adapter} tells which models it has`, async () => {
-      await using app = await startWith(protocol, speaks(protocol))
+      app.upstream.listing = protocol.listing
       const check = async () => (await app.svc.host.models.check()).map(({ status }) => status)
 
       expect(await check()).toEqual(['online'])
