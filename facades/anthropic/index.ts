@@ -4,6 +4,7 @@ import { Problem } from '../../routers/core/problems.ts'
 import { createCaller } from '../../routers/index.ts'
 import { answer } from '../ai/answer.ts'
 import { read } from '../ai/body.ts'
+import { failureOf } from '../http/failure.ts'
 import { type FacadeOptions, routeTo } from '../http/procedures.ts'
 import { setRateLimitHeaders } from '../http/rate-limit-headers.ts'
 import { sendError } from './errors.ts'
@@ -84,7 +85,7 @@ function takeApiKey({ headers }: FastifyRequest): void {
 /** An error about messages of the service as one about those on the wire. */
 function placed(error: unknown, placeOf: Translated['placeOf']): unknown {
   const issues = issuesOf(error).map((issue) => ({ ...issue, path: placeOf(issue.path) }))
-  return issues.length > 0 ? new Problem('invalid', { issues, cause: error }) : error
+  return issues.length > 0 ? new Problem(failureOf(error).code, { issues, cause: error }) : error
 }
 
 /** Tells routes apart by whether a request says which version of Anthropic's API it means. */

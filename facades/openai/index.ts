@@ -4,6 +4,7 @@ import { Problem } from '../../routers/core/problems.ts'
 import { type Api, createCaller } from '../../routers/index.ts'
 import { answer } from '../ai/answer.ts'
 import { read } from '../ai/body.ts'
+import { failureOf } from '../http/failure.ts'
 import { limitHeaders } from '../http/limit-headers.ts'
 import { type FacadeOptions, routeTo } from '../http/procedures.ts'
 import { setRateLimitHeaders } from '../http/rate-limit-headers.ts'
@@ -83,7 +84,7 @@ const inTheirWords =
   (tools: Parameters<typeof placeAmong>[0]) =>
   (error: unknown): never => {
     const issues = issuesOf(error).map((issue) => ({ ...issue, path: placeAmong(tools, issue.path) }))
-    throw issues.length > 0 ? new Problem('invalid', { issues, cause: error }) : error
+    throw issues.length > 0 ? new Problem(failureOf(error).code, { issues, cause: error }) : error
   }
 
 /** In seconds since 1970. */
