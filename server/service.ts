@@ -117,7 +117,13 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
   try {
     log.info(await core.host.models.sync(), 'models synchronised')
     log.info(await core.host.extApps.sync(await readExtApps(env.EXT_APPS, env.variables)), 'external apps synchronised')
-    log.info(await core.host.limits.sync(), 'limits synchronised')
+    const limits = await core.host.limits.sync()
+    log.info(limits, 'limits synchronised')
+    if (limits.ofNobody.length > 0)
+      log.warn(
+        { limits: limits.ofNobody },
+        'limits are for people or apps that are not there, and hold from the next start at which they are',
+      )
     await core.host.migrations.register()
     await addAiAvatar(core.host, env)
     await core.jobQueue.prepare()

@@ -45,8 +45,8 @@ export const limitsRouter = router({
     await assertTimeZones(ctx, [input])
     return change(ctx, async (em) => {
       const row = await em.findOne(UsageLimit, { name: input.name })
-      if (row?.fromFile) throw inFile(input.name)
-      await write(em, row, await columnsOf(em, input, input.timeZone ?? 'UTC'))
+      if (row && isInFile(row)) throw inFile(input.name)
+      await write(em, row, { ...(await columnsOf(em, input, input.timeZone ?? 'UTC')), fromFile: false })
       return { name: input.name }
     })
   }),
@@ -55,7 +55,7 @@ export const limitsRouter = router({
     change(ctx, async (em) => {
       const row = await em.findOne(UsageLimit, { name })
       if (!row) throw notFound(name)
-      if (row.fromFile) throw inFile(name)
+      if (isInFile(row)) throw inFile(name)
       em.remove(row)
       return { name }
     }),
@@ -96,20 +96,25 @@ export const limitsRouter = router({
       return { refusals, totals: simulation.totals, leftOut: summed?.requests ?? 0 }
     }),
 
-  /** Brings the limits to what the file says; those of administrators stay. */
+  /**
+   * Brings the limits to what the file says; those of administrators stay. One for a person or an app that is not there holds
+   * for nobody, and keeps no service from its start.
+   */
   sync: host.mutation(async ({ ctx }) => {
     const { timeZone, limits } = await ctx.services.limitsConfig()
     await assertTimeZones(ctx, [{ timeZone }, ...limits])
     return change(ctx, async (em) => {
       const rows = new Map((await em.find(UsageLimit, {})).map((row) => [row.name, row]))
+      const ofNobody: string[] = []
       for (const entry of limits) {
-        const columns = await columnsOf(em, entry, entry.timeZone ?? timeZone)
-        await write(em, rows.get(entry.name) ?? null, { ...columns, fromFile: true })
+        const columns = await findColumns(em, entry, entry.timeZone ?? timeZone)
+        if (columns) await write(em, rows.get(entry.name) ?? null, { ...columns, fromFile: true })
+        else ofNobody.push(entry.name)
       }
-      const names = new Set(limits.map(({ name }) => name))
-      const gone = [...rows.values()].filter((row) => row.fromFile && row.active && !names.has(row.name))
+      const names = new Set(limits.map(({ name }) => name).filter((name) => !ofNobody.includes(name)))
+      const gone = [...rows.values()].filter((row) => isInFile(row) && !names.has(row.name))
       for (const row of gone) row.active = false
-      return { limits: limits.length, deactivated: gone.map(({ name }) => name) }
+      return { limits: names.size, deactivated: gone.map(({ name }) => name), ofNobody }
     })
   }),
 })
@@ -151,23 +156,28 @@ async function write(em: EntityManager, row: UsageLimit | null, columns: LimitCo
   return em.assign(row, columns)
 }
 
-/** People and apps are named by their names, which can change, and counted by id. */
 async function columnsOf(em: EntityManager, entry: LimitEntry, zone: string): Promise<LimitColumns> {
+  const columns = await findColumns(em, entry, zone)
+  if (columns) return columns
+  const { subject, subjectId } = limitColumns(entry, zone)
+  const called = subject === 'user' ? 'user with the username' : 'app with the name'
+  throw new Problem('not_found', { detail: `There is no ${called} ${subjectId}.` })
+}
+
+/** People and apps are named by their names, which can change, and counted by id; nothing where there is none of the name. */
+async function findColumns(em: EntityManager, entry: LimitEntry, zone: string): Promise<LimitColumns | undefined> {
   const columns = limitColumns(entry, zone)
   const { subject, subjectId } = columns
   if (subjectId === null || (subject !== 'user' && subject !== 'app')) return columns
-  return { ...columns, subjectId: `${await idOf(em, subject, subjectId)}` }
-}
-
-async function idOf(em: EntityManager, subject: 'user' | 'app', name: string): Promise<number> {
   const [found] =
     subject === 'user'
-      ? await em.find(User, { username: name.toLowerCase() }, { fields: ['id'] })
-      : await em.execute<{ id: number }[]>('select id from ext_apps where name = ?', [name])
-  if (found) return found.id
-  const called = subject === 'user' ? `user with the username ${name}` : `app with the name ${name}`
-  throw new Problem('not_found', { detail: `There is no ${called}.` })
+      ? await em.find(User, { username: subjectId.toLowerCase() }, { fields: ['id'] })
+      : await em.execute<{ id: number }[]>('select id from ext_apps where name = ?', [subjectId])
+  return found && { ...columns, subjectId: `${found.id}` }
 }
+
+/** One that the file names no more is switched off, and the administrators'. */
+const isInFile = ({ fromFile, active }: UsageLimit) => fromFile && active
 
 /** In the unit that counters have. */
 function toppingUp({ unit }: UsageLimit, amount: number): number {

@@ -154,6 +154,35 @@ describe('the file that LIMITS names', () => {
     await file(machine.folder, 'limits: []\n')
     await (await start())[Symbol.asyncDispose]()
     expect(await machine.json('limits', 'list')).toEqual([expect.objectContaining({ name: 'lecture', active: false })])
+    // Then it is theirs.
+    expect((await machine.run(set('--cap', '9', '--unit', 'tokens'))).exitCode).toBe(0)
+    await (await start())[Symbol.asyncDispose]()
+    expect(await machine.json('limits', 'list')).toEqual([
+      expect.objectContaining({ name: 'lecture', cap: 9, active: true }),
+    ])
+    await machine.json('limits', 'remove', 'lecture')
+    expect(await machine.json('limits', 'list')).toEqual([])
+  })
+
+  test('a limit of the file for somebody who is not there holds for nobody, and keeps no service from its start', async () => {
+    await using machine = await host()
+    const hers = '{ name: hers, for: "user:ada", cap: 3, unit: tokens, per: week }'
+    const LIMITS = await file(
+      machine.folder,
+      `limits:\n  - ${hers}\n  - { name: all, for: user, cap: 9, unit: requests, per: day }\n`,
+    )
+    const start = () => startApp({ DATABASE_URL: machine.env.DATABASE_URL, LIMITS })
+    const active = async () =>
+      (await machine.json('limits', 'list')).flatMap(({ name, active }: { name: string; active: boolean }) =>
+        active ? [name] : [],
+      )
+
+    await (await start())[Symbol.asyncDispose]()
+    expect(await active()).toEqual(['all'])
+    const ada = ['--username', 'ada', '--email', 'ada@example.org', '--name', 'Ada']
+    expect((await machine.run(['add-user', ...ada])).exitCode).toBe(0)
+    await (await start())[Symbol.asyncDispose]()
+    expect(await active()).toEqual(expect.arrayContaining(['all', 'hers']))
   })
 
   test('the file that LIMITS names is refused at start with a time zone that the database does not know', async () => {
