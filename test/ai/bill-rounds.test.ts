@@ -107,7 +107,7 @@ describe('every request of one call is on its bill', () => {
     expect(await app.record()).toEqual({ outcome: 'completed', estimated: true, input: first + second, output: 3 + 1 })
   })
 
-  test('every request of one call is on its bill where a try told its input, failed before a word, and was made again', async () => {
+  test('a request that told its input and broke off before a word is on the bill, and is not made again', async () => {
     const fails: Behaviour = (_, response) => {
       beginStream(response)
       response.write(chunk({ delta: { role: 'assistant' } }, { usage: { prompt_tokens: 40, completion_tokens: 0 } }))
@@ -117,7 +117,7 @@ describe('every request of one call is on its bill', () => {
 
     await (await app.ask()).text()
 
-    expect(app.upstream.asked).toHaveLength(2)
-    expect(await app.record()).toEqual({ outcome: 'completed', estimated: false, input: 40 + 7, output: 3 })
+    expect(app.upstream.asked).toHaveLength(1)
+    expect(await app.record()).toEqual({ outcome: 'failed', estimated: false, input: 40, output: 0 })
   })
 })
