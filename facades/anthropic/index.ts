@@ -4,6 +4,7 @@ import { Problem } from '../../routers/core/problems.ts'
 import { createCaller } from '../../routers/index.ts'
 import { answer } from '../ai/answer.ts'
 import { read } from '../ai/body.ts'
+import { offeredModel } from '../ai/offered-model.ts'
 import { failureOf } from '../http/failure.ts'
 import { type FacadeOptions, routeTo } from '../http/procedures.ts'
 import { setRateLimitHeaders } from '../http/rate-limit-headers.ts'
@@ -37,11 +38,7 @@ export async function anthropic(app: FastifyInstance, { contextOf, bodyLimits, h
     return pageOf(await createCaller(await contextOf(request, reply)).ai.models(), page)
   })
   app.get<{ Params: { '*': string } }>('/v1/models/*', { constraints }, async (request, reply) => {
-    const models = await createCaller(await contextOf(request, reply)).ai.models()
-    const found = models.find(({ modelId }) => modelId === request.params['*'])
-    if (!found)
-      throw new Problem('invalid', { issues: [{ path: ['model'], message: 'is not a model that you may use' }] })
-    return modelOf(found)
+    return modelOf(await offeredModel(await contextOf(request, reply), request.params['*']))
   })
 
   app.post(

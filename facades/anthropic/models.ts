@@ -1,7 +1,5 @@
 import { z } from 'zod'
-import type { Api } from '../../routers/index.ts'
-
-type OfferedModel = Awaited<ReturnType<Api['ai']['models']>>[number]
+import type { OfferedModel } from '../ai/offered-model.ts'
 
 export const pageQuery = z.strictObject({
   limit: z.coerce.number().int().min(1).max(1000).default(20),

@@ -5,7 +5,8 @@ import { accessSentence, inputsOf } from '../http/procedures.ts'
 import { type Components, constant, type Described, nullable, objectOf } from '../json-api/openapi/components.ts'
 import { securityOf } from '../json-api/openapi/operations.ts'
 import { legacyUser } from '../legacy/user.ts'
-import { answered, json, type Plain, plainEndpoints, type Refusal, tags } from './plain-endpoints.ts'
+import { answered, json, type Plain, type Refusal } from './plain.ts'
+import { plainEndpoints, tags } from './plain-endpoints.ts'
 
 /** What these procedures answer with where their endpoint says it in other words. */
 const translated: Record<string, z.ZodType> = { 'users.me': legacyUser }
@@ -29,7 +30,7 @@ export function describePlain(router: AnyTRPCRouter, components: Components) {
 function operationOf(components: Components, endpoint: Plain, procedure: AnyTRPCProcedure): Described {
   const { path, name, tag, request, body, answers, more } = endpoint
   const [meta, access] = [metaOf(procedure), accessOf(procedure)]
-  const id = path.slice(1).replaceAll('/', '.')
+  const id = path.slice(1).replaceAll('/', '.').replaceAll(/[{}]/g, '')
   const schemaOf = (kind: string, schema: z.ZodType | undefined, io: 'input' | 'output') =>
     schema ? components.use('schemas', kind, () => components.fromZod(schema, io)) : {}
   const sent = () =>

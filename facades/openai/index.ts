@@ -1,9 +1,10 @@
 import type { FastifyInstance } from 'fastify'
 import { issuesOf } from '../../routers/core/issues.ts'
 import { Problem } from '../../routers/core/problems.ts'
-import { type Api, createCaller } from '../../routers/index.ts'
+import { createCaller } from '../../routers/index.ts'
 import { answer } from '../ai/answer.ts'
 import { read } from '../ai/body.ts'
+import { type OfferedModel, offeredModel } from '../ai/offered-model.ts'
 import { failureOf } from '../http/failure.ts'
 import { limitHeaders } from '../http/limit-headers.ts'
 import { type FacadeOptions, routeTo } from '../http/procedures.ts'
@@ -38,11 +39,7 @@ export async function openAi(app: FastifyInstance, { contextOf, bodyLimits, hear
     return { object: 'list', data: models.map(modelOf) }
   })
   app.get<{ Params: { '*': string } }>('/v1/models/*', async (request, reply) => {
-    const models = await createCaller(await contextOf(request, reply)).ai.models()
-    const found = models.find(({ modelId }) => modelId === request.params['*'])
-    if (!found)
-      throw new Problem('invalid', { issues: [{ path: ['model'], message: 'is not a model that you may use' }] })
-    return modelOf(found)
+    return modelOf(await offeredModel(await contextOf(request, reply), request.params['*']))
   })
 
   app.post('/v1/embeddings', routeTo('ai.embed', { contextOf, bodyLimits }), async (request, reply) => {
@@ -89,8 +86,6 @@ const inTheirWords =
 
 /** In seconds since 1970. */
 const now = () => Math.floor(Date.now() / 1000)
-
-type OfferedModel = Awaited<ReturnType<Api['ai']['models']>>[number]
 
 const modelOf = ({ modelId, provider, created }: OfferedModel) => ({
   id: modelId,

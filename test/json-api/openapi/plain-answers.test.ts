@@ -31,13 +31,19 @@ const version = { 'anthropic-version': '2023-06-01' }
 const asked: [
   method: string,
   path: string,
-  sent?: { query?: string; body?: object; headers?: Record<string, string> },
+  sent?: { query?: string; at?: string; body?: object; headers?: Record<string, string>; status?: number },
 ][] = [
   ['POST', '/v1/chat/completions', { body: { model: 'demo', messages } }],
   ['POST', '/v1/responses', { body: { model: 'demo', input: 'Hello' } }],
   ['POST', '/v1/messages', { body: { model: 'demo', max_tokens: 100, messages }, headers: version }],
   ['GET', '/v1/models'],
   ['GET', '/v1/models', { headers: version }],
+  ['GET', '/v1/models/{model}', { at: '/v1/models/demo' }],
+  ['GET', '/v1/models/{model}', { at: '/v1/models/demo', headers: version }],
+  ['GET', '/v1/models/{model}', { at: '/v1/models/none', status: 404 }],
+  ['POST', '/v1/messages/count_tokens', { body: { model: 'demo', messages }, headers: version }],
+  // The model of the demonstration answers in words alone.
+  ['POST', '/v1/embeddings', { body: { model: 'demo', input: 'Hello' }, status: 404 }],
   [
     'POST',
     '/api/ai-req',
@@ -74,11 +80,11 @@ test('the OpenAPI document has every endpoint beside JSON:API that programs call
 test.each(asked)(
   '%s %s is asked and answered as it is described, and so is a stranger refused',
   async (method, path, sent = {}) => {
-    const { query = '', body, headers = {} } = sent
-    const answer = await svc.send(method, path + query, { token: ada.token, headers, ...(body && { body }) })
-    const stranger = await svc.send(method, path + query, { headers, ...(body && { body }) })
+    const { query = '', at = path, body, headers = {}, status = 200 } = sent
+    const answer = await svc.send(method, at + query, { token: ada.token, headers, ...(body && { body }) })
+    const stranger = await svc.send(method, at + query, { headers, ...(body && { body }) })
 
-    expect(answer.status).toBe(200)
+    expect(answer.status).toBe(status)
     if (body) {
       const place = ['paths', path, method.toLowerCase(), 'requestBody', 'content', 'application/json', 'schema']
       expect(wrongWith(body, ...place)).toEqual([])
