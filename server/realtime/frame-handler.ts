@@ -34,6 +34,7 @@ type Handlers = {
 export class FrameHandler {
   readonly #options: FrameHandlerOptions
   readonly #handlers: Handlers
+  readonly #lastRelays = new WeakMap<Connection, Promise<void>>()
 
   constructor(options: FrameHandlerOptions) {
     this.#options = options
@@ -42,7 +43,7 @@ export class FrameHandler {
       refused: (connection, { refusal }) => connection.fail(refusal.code, refusal.message),
       subscribe: (connection, frame) => void options.subscriber.subscribe(connection, frame),
       unsubscribe: (connection, { channel }) => this.#unsubscribe(connection, channel),
-      'client event': (connection, frame) => void this.#relay(connection, frame),
+      'client event': (connection, frame) => this.#relayInTurn(connection, frame),
     }
     options.bus.subscribe({
       changed() {},
@@ -74,6 +75,15 @@ export class FrameHandler {
     const subscription = connection.subscriptions.get(name)
     connection.subscriptions.delete(name)
     subscription?.channel.drop(subscription)
+  }
+
+  /** Those of one connection after each other, as they came: whether somebody may tell others can take a look-up. */
+  #relayInTurn(connection: Connection, event: ClientEvent): void {
+    const before = this.#lastRelays.get(connection) ?? Promise.resolve()
+    this.#lastRelays.set(
+      connection,
+      before.then(() => this.#relay(connection, event)),
+    )
   }
 
   async #relay(connection: Connection, event: ClientEvent): Promise<void> {

@@ -102,9 +102,9 @@ async function setPicture({ base, headers }: Mortal) {
   return response?.status
 }
 
-/** Each test starts a process: what differs little from the others runs in the soak alone. */
+/** Each test starts a process: what differs little from the others is there in the soak alone. */
 const inFull = inject('soak')
-const inSoak = test.runIf(inFull)
+const inSoak = (name: string, run: () => Promise<void>) => void (inFull && test(name, run))
 
 describe.each(inFull ? places : (['on a disk'] as const))('%s', (place) => {
   test('a service that is killed before the row of a file is written leaves a file that the next sweep removes', async () => {

@@ -97,9 +97,13 @@ describeWith('chromium')('what people do on the pages', () => {
     await page.goto('/login?redirectUri=%2F%2Fevil.example')
     await signIn(page, 'dora')
     expect(new URL(page.url()).search).toBe('')
-    await page.goto('/handshake?redirectUri=%2F%5Cevil.example')
     const next = "import('/assets/go.js').then(({ wayOn }) => wayOn() ?? 'nowhere')"
-    expect(await page.evaluate(next)).toBe('nowhere')
+    for (const foreign of ['/\\evil.example', '/..//evil.example', '/.//evil.example/x']) {
+      await page.goto(`/handshake?redirectUri=${encodeURIComponent(foreign)}`)
+      expect(await page.evaluate(next)).toBe('nowhere')
+      await page.goto(`/login?ended=1&redirectUri=${encodeURIComponent(foreign)}`)
+      expect(await page.evaluate('Object.values(sessionStorage).join()')).not.toContain('evil')
+    }
     await page.goto('/handshake?redirectUri=%2Fprofile%3Fa')
     expect(await page.evaluate(next)).toBe('/profile?a')
   })

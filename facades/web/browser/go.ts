@@ -15,8 +15,8 @@ const KEPT = 'way on'
 /** Keeps in this tab where the sign-in leads to: an address of a page of consent can be longer than the server carries along. */
 export function keepWayOn(): void {
   const search = new URLSearchParams(location.search)
-  const wish = search.get('redirectUri')
-  if (wish !== null) sessionStorage.setItem(KEPT, wish)
+  const way = onThisService(search.get('redirectUri'))
+  if (way !== undefined) sessionStorage.setItem(KEPT, way)
   else if (!search.has('error')) arrived()
 }
 
@@ -24,9 +24,12 @@ export function keepWayOn(): void {
 export const arrived = () => sessionStorage.removeItem(KEPT)
 
 /** The `redirectUri` of this page's address, or the one that was kept, if it leads to a page of this service. */
-export function wayOn(): string | undefined {
-  const wish = new URLSearchParams(location.search).get('redirectUri') ?? sessionStorage.getItem(KEPT)
+export const wayOn = () =>
+  onThisService(new URLSearchParams(location.search).get('redirectUri') ?? sessionStorage.getItem(KEPT))
+
+function onThisService(wish: string | null): string | undefined {
   if (!wish?.startsWith('/') || !URL.canParse(wish, location.origin)) return undefined
   const { origin, pathname, search } = new URL(wish, location.origin)
-  return origin === location.origin ? pathname + search : undefined
+  // A browser takes two slashes for the beginning of a host.
+  return origin === location.origin && !pathname.startsWith('//') ? pathname + search : undefined
 }

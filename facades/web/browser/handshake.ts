@@ -3,7 +3,7 @@ import { boot, ownerOf } from './boot.ts'
 import { firstKeys, plainPasskey } from './crypto.ts'
 import { PageError } from './errors.ts'
 import { element, entered, onSubmit } from './form.ts'
-import { wayOn } from './go.ts'
+import { arrived, wayOn } from './go.ts'
 import { keep } from './keystore.ts'
 import { showSecret } from './secret.ts'
 import { ask, brand, resource } from './server.ts'
@@ -26,6 +26,7 @@ onSubmit(translate, 'handshake', async () => {
   const { redirectUri } = await ask<{ redirectUri: string }>('POST', '/handshake', body)
   await keep(ownerOf(await resource<Connection>(`connections/${brand}`)), key)
   element<HTMLAnchorElement>('on').href = wayOn() ?? redirectUri
+  arrived()
   document.querySelector('h1')?.replaceChildren(translate('page.handshake.codeTitle'))
   element('make').hidden = true
   element('kept').hidden = false
