@@ -100,10 +100,11 @@ export async function begin(
   await consumeAiQuota(ctx)
   using held = new DisposableStack()
   const call = await callOf(ctx, question, approvals, held)
-  const hold = await holdFor(ctx, call, room)
   // A room is told which model reads its messages.
   const toolsFor = (model: CallableModel) => ownTools(ctx, { model, asked, approvals })
   const standIns = room === undefined ? await standInsFor(ctx, asked, call, toolsFor) : []
+  // Last, as nobody would give it back if something failed after it.
+  const hold = await holdFor(ctx, call, room)
   return callWithin(ctx, { hold, call, approvals, held: held.move(), standIns })
 }
 

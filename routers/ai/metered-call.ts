@@ -26,7 +26,7 @@ interface MeteredCallOptions {
   approvals: Approvals
   /** Let go of when the call is over. */
   held: Disposable
-  /** Makes the call of the model that answers where this one's provider cannot, if there is one. */
+  /** Gives back what this call held and makes that of another model, if there is one; fails never. */
   standIn?: () => Promise<MeteredCall | undefined>
 }
 
@@ -136,14 +136,13 @@ export class MeteredCall {
 
   /** The call that takes the place of this one, which took nothing then, and is as if it had not been made. */
   async #standIn(error: unknown): Promise<MeteredCall | undefined> {
-    const { models, usageLedger } = this.#ctx.services
+    const { models } = this.#ctx.services
     const { input, output } = this.#meter.tokens
     if (this.#call.signal.aborted || input + output > 0 || !models.isProvidersFault(error)) return undefined
     const standIn = await this.#makeStandIn?.()
     if (!standIn) return undefined
     this.#record.drop()
     providerFailure(this.#ctx, this.#call.model, error)
-    await usageLedger.release(this.#hold)
     return standIn
   }
 

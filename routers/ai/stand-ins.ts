@@ -61,19 +61,31 @@ export function callWithin(ctx: Asking, { hold, call, standIns, ...shared }: Cal
   const bound = hold.held.tokens !== null && {
     maxOutputTokens: maxOutputOf(call, ctx.services.settings.maxOutputTokens),
   }
-  const standIn = () => nextOf(ctx, standIns, shared)
+  const standIn = () =>
+    nextOf(ctx, hold, standIns, shared).catch((error: unknown) => {
+      ctx.services.log.warn({ requestId: ctx.requestId, error }, 'no model could be asked in place of one that failed')
+      return undefined
+    })
   return new MeteredCall(ctx, { hold, call: { ...call, ...bound }, standIn, ...shared })
 }
 
-/** The first that limits have room for. */
+/** The first that limits have room for, once what was held before is given back. */
 async function nextOf(
   ctx: Asking,
+  before: Hold,
   [call, ...standIns]: readonly ModelCall[],
   shared: Pick<CallWithin, 'approvals' | 'held'>,
 ): Promise<MeteredCall | undefined> {
   if (!call) return undefined
   const hold = await tryHold(ctx, call)
-  if (!('id' in hold)) return nextOf(ctx, standIns, shared)
+  if (!('id' in hold)) return nextOf(ctx, before, standIns, shared)
+  const next = callWithin(ctx, { hold, call, standIns, ...shared })
+  try {
+    await ctx.services.usageLedger.release(before)
+  } catch (error) {
+    next.abandon()
+    throw error
+  }
   ctx.hints.answeredBy = call.model.modelId
-  return callWithin(ctx, { hold, call, standIns, ...shared })
+  return next
 }

@@ -68,6 +68,7 @@ export function createGuard({ failures = 5, openFor = 15_000 }: ProviderSettings
 export function isProvidersFault(error: unknown): boolean {
   if (error instanceof BrokenCircuitError) return true
   if (error instanceof Refusal) return !callersFault.has(error.status)
+  if (isBrokenOff(error)) return false
   return phaseOf(error) === 'connecting' || passingCodes.has(networkCode(error) ?? '')
 }
 
@@ -76,6 +77,9 @@ const callersFault = new Set([400, 413, 415, 422])
 
 /** The connection failed, or the provider says that it cannot work. */
 const isOutage = (error: unknown) => (statusOf(error) ?? 0) >= 500 || phaseOf(error) === 'connecting'
+
+/** An answer came, but not all of it: it may be paid, and another one would be, too. */
+export const isBrokenOff = (error: unknown) => phaseOf(error) === 'reading'
 
 /** The request was sent, but no byte of an answer came. */
 const isSilence = (error: unknown) => phaseOf(error) === 'waiting'
@@ -106,7 +110,7 @@ const passingCodes = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'EAI_AGAIN'
  * it would be paid twice.
  */
 function isPassing(error: unknown): boolean {
-  if (phaseOf(error) === 'reading') return false
+  if (isBrokenOff(error)) return false
   const status = statusOf(error)
   return status ? passingStatus.has(status) : passingCodes.has(networkCode(error) ?? '')
 }

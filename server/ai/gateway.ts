@@ -12,7 +12,7 @@ import type {
 } from '../../routers/ports/ai/models.ts'
 import { API_KEY, type Vault } from '../../routers/ports/vault.ts'
 import { upstreamName } from './chat-model.ts'
-import { isProvidersFault, isTimeout } from './circuit.ts'
+import { isBrokenOff, isProvidersFault, isTimeout } from './circuit.ts'
 import { Conversation } from './conversation.ts'
 import { askEmbeddings } from './embeddings.ts'
 import { listModels } from './model-listing.ts'
@@ -133,7 +133,7 @@ function finishOf({ unified }: LanguageModelV4FinishReason, callers: readonly un
   return unified === 'length' || unified === 'content-filter' ? unified : 'stop'
 }
 
-/** Counts every attempt, also an aborted one: the provider has the question by then and may bill it. */
+/** Counts every attempt, also one that was aborted or broke off: the provider has the question by then and may bill it. */
 async function metered<T>(
   send: () => Promise<T>,
   { inputTokens }: { readonly inputTokens: number },
@@ -143,7 +143,7 @@ async function metered<T>(
   try {
     return await send()
   } catch (error) {
-    if (!signal.aborted && !isTimeout(error)) meter.fail()
+    if (!signal.aborted && !isTimeout(error) && !isBrokenOff(error)) meter.fail()
     throw error
   }
 }

@@ -60,8 +60,8 @@ export function createUsageLedger({ sql, log, onReached }: UsageLedgerOptions): 
         return undefined
       }),
     async release(held) {
-      leases.remove(held)
       await sql(releaseHold, [held.id])
+      leases.remove(held)
     },
     settle(held, settlement) {
       leases.remove(held)

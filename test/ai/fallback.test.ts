@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import {
   type Asked,
   answers,
@@ -124,6 +124,70 @@ test.for<[string, Behaviour]>([
 
   expect(askedKeys()).toEqual(['first'])
   expect(await newest()).toMatchObject([{ model: 'first', outcome: 'failed' }])
+})
+
+/** Sends the head of an answer, and nothing more. */
+const breaksOffAtOnce: Behaviour = (_, response) => {
+  beginStream(response)
+  response.flushHeaders()
+  setTimeout(() => response.destroy(), 20)
+}
+
+test.for<[string, object]>([
+  ['in one piece', {}],
+  ['as a stream', streaming],
+])(
+  'neither another model nor another server is asked after an answer %s broke off, which is paid',
+  async ([, headers]) => {
+    for (const key of ['first', 'many', 'more', 'undefined']) byKey.set(key, breaksOffAtOnce)
+
+    expect((await ask('first', headers)).status).toBe(500)
+    expect(askedKeys()).toEqual(['first'])
+    expect(await newest()).toEqual([{ provider: 'first', model: 'first', outcome: 'failed', cost: expect.any(Number) }])
+    expect(await svc.rows('select input_tokens > 0 as paid from usage_records order by id desc limit 1')).toEqual([
+      { paid: true },
+    ])
+
+    expect((await ask('many', headers)).status).toBe(500)
+    expect(upstream.asked).toHaveLength(2)
+  },
+)
+
+describe('where the database fails between a model and the one in its place', () => {
+  /** Fails once for a hold of this model. */
+  async function failOnce(event: 'insert' | 'delete', model: string) {
+    await svc.rows(`create sequence failures;
+      create function fail_once() returns trigger language plpgsql as $$ begin
+        if nextval('failures') = 1 then raise exception 'this fails once'; end if;
+        return coalesce(new, old);
+      end $$;
+      create trigger fails before ${event} on usage_holds for each row
+        when (${event === 'insert' ? 'new' : 'old'}.model = '${model}') execute function fail_once()`)
+    return {
+      async [Symbol.asyncDispose]() {
+        await svc.rows('drop trigger fails on usage_holds; drop function fail_once; drop sequence failures')
+      },
+    }
+  }
+
+  test.for<['insert' | 'delete', string, object]>([
+    ['insert', 'second', {}],
+    ['insert', 'second', streaming],
+    ['delete', 'first', {}],
+    ['delete', 'first', streaming],
+  ])('nothing stays held: %s of %s with %o', async ([event, model, headers]) => {
+    byKey.set('first', refuses(401))
+    await using _ = await failOnce(event, model)
+
+    const answer = await ask('first', headers)
+
+    expect(answer.status).toBe(500)
+    expect(answer.headers.get('x-answered-by')).toBeNull()
+    expect(askedKeys()).toEqual(['first'])
+    expect(await newest()).toContainEqual({ provider: 'first', model: 'first', outcome: 'failed', cost: 0 })
+    expect(await svc.rows('select id from usage_holds')).toEqual([])
+    expect(svc.services.aiBytes.total).toBe(0)
+  })
 })
 
 test('a model that does not take an image of the question is not asked in place of one that does', async () => {
