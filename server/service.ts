@@ -116,7 +116,7 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
   const core = await openCore(options, 'service')
   try {
     log.info(await core.host.models.sync(), 'models synchronised')
-    log.info(await core.host.extApps.sync(await readExtApps(env.EXT_APPS, env.variables)), 'external apps synchronised')
+    await syncExtApps(core.host, options)
     const limits = await core.host.limits.sync()
     log.info(limits, 'limits synchronised')
     if (limits.ofNobody.length > 0)
@@ -162,6 +162,14 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
 
 /** Load balancers need a moment to see that readiness is gone; in development there are none. */
 const drainDelay = ({ DRAIN_DELAY, NODE_ENV }: Env) => DRAIN_DELAY ?? (NODE_ENV === 'production' ? 5000 : 0)
+
+/** A replica that misses the setting must not end the links of all apps: without a file they stay as they are. */
+async function syncExtApps(host: Api, { env: { EXT_APPS, variables }, log }: ServiceOptions): Promise<void> {
+  if (EXT_APPS)
+    return log.info(await host.extApps.sync(await readExtApps(EXT_APPS, variables)), 'external apps synchronised')
+  const apps = (await host.extApps.overview()).filter(({ fromFile }) => fromFile).map(({ name }) => name)
+  if (apps.length > 0) log.warn({ apps }, 'EXT_APPS is not set: the apps of the file stay as they are')
+}
 
 /** A picture that could not be read at the first start gets its chance at the next. */
 async function addAiAvatar(host: Api, { SVC_AVATAR }: Env): Promise<void> {

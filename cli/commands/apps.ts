@@ -4,6 +4,7 @@ import { appAbilities } from '../../entities/apps/ext-app.ts'
 import { readEnv } from '../../server/config/env.ts'
 import { readExtApps } from '../../server/config/ext-apps.ts'
 import { type CommandContext, json } from '../command-context.ts'
+import { UsageError } from '../errors.ts'
 import { parseFlag } from '../prompts.ts'
 import { properties, table } from '../table.ts'
 import { appId, rotateApp } from './rotate-app.ts'
@@ -27,10 +28,14 @@ const syncApps = (context: CommandContext) =>
     args: { json },
     async run() {
       const { EXT_APPS, variables } = readEnv(context.env)
+      if (!EXT_APPS)
+        throw new UsageError('EXT_APPS is not set: nothing was changed. Run this with the settings of the service.')
       const file = await readExtApps(EXT_APPS, variables)
       const record = await context.open(({ host }) => host.extApps.sync(file))
-      const off = record.switchedOff.length > 0 ? ` Switched off: ${record.switchedOff.join(', ')}.` : ''
-      context.print({ record, text: `Apps of the file: ${record.apps}.${off}` })
+      const { apps, switchedOff, stayedOff } = record
+      const off = switchedOff.length > 0 ? ` Switched off: ${switchedOff.join(', ')}.` : ''
+      const stayed = stayedOff.length > 0 ? ` Off by an administrator: ${stayedOff.join(', ')}.` : ''
+      context.print({ record, text: `Apps of the file: ${apps}.${off}${stayed}` })
     },
   })
 

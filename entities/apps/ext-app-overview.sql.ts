@@ -8,7 +8,7 @@ export interface AppOverview {
   abilities: AppAbility[]
   links: number
   active: boolean
-  /** Whether the file that EXT_APPS names made it. */
+  /** Whether it stands in the file that EXT_APPS names, as that was read last. */
   fromFile: boolean
   createdAt: string
   /** When a credential of it was last used. */

@@ -28,7 +28,10 @@ export const ExtApp = defineEntity({
     linkDays: p.integer().default(90),
     /** While it is not, neither its credentials nor the tokens of its links work; they are kept. */
     active: p.boolean().default(true),
-    /** Whether it stands, or stood, in the file that EXT_APPS names. */
+    /** Whether it stands in the file that EXT_APPS names, as that was read last. */
     fromFile: p.boolean().default(false),
+    /** Whether it is off for no other reason than that it left the file, and thus on again once it returns. */
+    leftFile: p.boolean().default(false),
   },
+  checks: [{ name: 'ext_apps_left_file_check', expression: 'not (left_file and (active or from_file))' }],
 })

@@ -34,25 +34,17 @@ export async function createApp(ctx: Context, given: GivenApp): Promise<ExtAppRe
 
 /** Changes an app. With another key its links end: it can open nothing that was sealed for the one before. */
 export async function updateApp(ctx: Context, change: RowChange): Promise<ExtAppRecord> {
-  const id = Number(change.id)
-  if (change['publicKey'] === undefined)
-    return updateRow(ctx, extApps, change, { beforehand: (em) => assertNotInFile(em, id) })
-  const { publicKey, ...made } = await keysFor(change['publicKey'])
-  const record = await updateRow(
-    ctx,
-    extApps,
-    { ...change, publicKey },
-    {
-      async beforehand(em) {
-        await assertNotInFile(em, id)
-        await endLinksOfOtherKey(em, id, publicKey)
-      },
+  const { publicKey, ...made } = change['publicKey'] === undefined ? {} : await keysFor(change['publicKey'])
+  const record = await updateRow(ctx, extApps, publicKey === undefined ? change : { ...change, publicKey }, {
+    async beforehand(em) {
+      await assertChangedHere(em, change)
+      if (publicKey !== undefined) await endLinksOfOtherKey(em, Number(change.id), publicKey)
     },
-  )
+  })
   return { ...record, ...made }
 }
 
-/** Removes an app with its links. One that is gone from the file can be removed, too. */
+/** Removes an app with its links. One of the file would be back at the next start: it leaves the file first. */
 export const deleteApp = (ctx: Context, given: Version) =>
   deleteRow(ctx, extApps, given, {
     async beforeDelete({ em, row }) {
@@ -61,10 +53,22 @@ export const deleteApp = (ctx: Context, given: Version) =>
     },
   })
 
+/** Every app can be switched off here, at once; what else an app of the file is, the file says. */
+async function assertChangedHere(em: EntityManager, { id, ifVersion, active, ...others }: RowChange): Promise<void> {
+  if (Object.keys(others).length > 0) await assertNotInFile(em, Number(id))
+  // From now on this decides, and not the return to the file.
+  if (active !== undefined) await em.execute('update ext_apps set left_file = false where id = ?', [Number(id)])
+}
+
 async function assertNotInFile(em: EntityManager, id: number): Promise<void> {
-  const inFile = await em.execute('select 1 from ext_apps where id = ? and from_file and active', [id])
-  if (inFile.length > 0)
-    throw new Problem('conflict', { detail: 'This app stands in the file that EXT_APPS names. Change it there.' })
+  const [app] = await em.execute<{ inFile: boolean }[]>(
+    'select from_file as "inFile" from ext_apps where id = ? for update',
+    [id],
+  )
+  if (app?.inFile)
+    throw new Problem('conflict', {
+      detail: 'This app stands in the file that EXT_APPS names. Change it there; only `active` can be changed here.',
+    })
 }
 
 const keysFor = async (given: unknown): Promise<Pick<KeyPair, 'publicKey'> & Partial<KeyPair>> =>

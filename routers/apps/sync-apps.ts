@@ -1,4 +1,4 @@
-import type { InferEntity } from '@mikro-orm/core'
+import { type InferEntity, LockMode } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { ExtApp } from '../../entities/apps/ext-app.ts'
@@ -34,22 +34,29 @@ export type AppsFile = z.output<typeof appsFile>
 
 /**
  * Brings the apps to what the file says; those of administrators stay, and one of the same name becomes the file's. What is
- * no longer in it is switched off with its links, and on again when it returns.
+ * no longer in it is switched off with its links, belongs to administrators, and is on again when it returns. What an
+ * administrator switched off stays off, whatever the file says.
  */
 export const syncApps = (ctx: Context, { apps }: AppsFile) =>
   ctx.em().transactional(async (em) => {
     // Replicas that start at once take turns.
     await em.execute('select pg_advisory_xact_lock(?)', [locks.syncApps])
-    const rows = new Map((await em.find(ExtApp, {})).map((row) => [row.name, row]))
-    for (const given of apps) await write(em, given, rows.get(given.name))
+    // Nobody switches one off between this look at it and what is made of it.
+    const locked = { lockMode: LockMode.PESSIMISTIC_WRITE, orderBy: { id: 'asc' } } as const
+    const rows = new Map((await em.find(ExtApp, {}, locked)).map((row) => [row.name, row]))
+    const written = []
+    for (const given of apps) written.push(await write(em, given, rows.get(given.name)))
     const names = new Set(apps.map((given) => given.name))
-    const gone = [...rows.values()].filter((row) => row.fromFile && row.active && !names.has(row.name))
-    for (const row of gone) row.active = false
-    return { apps: apps.length, switchedOff: gone.map((row) => row.name) }
+    const gone = [...rows.values()].filter((row) => row.fromFile && !names.has(row.name))
+    const switchedOff = gone.filter((row) => row.active).map((row) => row.name)
+    for (const row of gone) em.assign(row, { fromFile: false, leftFile: row.active, active: false })
+    const stayedOff = written.filter((row) => !row.active).map((row) => row.name)
+    return { apps: apps.length, switchedOff, stayedOff }
   })
 
 async function write(em: EntityManager, given: AppsFile['apps'][number], row: InferEntity<typeof ExtApp> | undefined) {
-  const wanted = { ...given, publicKey: keptPublicKey(given.publicKey), active: true, fromFile: true }
+  const active = !row || row.active || row.leftFile
+  const wanted = { ...given, publicKey: keptPublicKey(given.publicKey), active, fromFile: true, leftFile: false }
   if (!row) return em.create(ExtApp, wanted)
   await endLinksOfOtherKey(em, row.id, wanted.publicKey)
   return em.assign(row, wanted)

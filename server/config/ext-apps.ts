@@ -1,8 +1,6 @@
 import { type AppsFile, appsFile } from '../../routers/apps/sync-apps.ts'
 import { readConfigFile } from './config-file.ts'
 
-/** Reads the file of external apps; without one there are only those of administrators. */
-export const readExtApps = async (
-  file: string | undefined,
-  env: Record<string, string | undefined>,
-): Promise<AppsFile> => (file ? readConfigFile(file, appsFile, env) : { apps: [] })
+/** Reads the file of external apps. */
+export const readExtApps = (file: string, env: Record<string, string | undefined>): Promise<AppsFile> =>
+  readConfigFile(file, appsFile, env)

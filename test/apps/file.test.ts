@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { configFor, neverEnds, question, startProvider } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { APPS_ON, addApp, agree, appPublicKey, EXT_APPS, openSealed } from '../kit/apps/ext-app.ts'
+import { EXT_APPS as APPS, APPS_ON, addApp, agree, appPublicKey, openSealed } from '../kit/apps/ext-app.ts'
 import { signIn } from '../kit/browser.ts'
 import { run } from '../kit/command-line.ts'
 
@@ -39,6 +39,17 @@ const command = (...argv: string[]) => {
   const { DATABASE_URL = '', DATA_DIR } = svc.env
   return run(argv, { env: { DATABASE_URL, DATA_DIR, DATABASE_POOL: '2', EXT_APPS: file } })
 }
+const idOfPortal = async () => {
+  const [row] = await svc.rows<{ id: string }>(`select id::text from ext_apps where name = 'Portal'`)
+  return String(row?.id)
+}
+/** What an administrator changes of an app, as a program of theirs does. */
+const patch = async (id: string, attributes: object) => {
+  const { token } = await svc.user({ role: 'admin', abilities: ['write'] })
+  const headers = { 'content-type': 'application/vnd.api+json' }
+  const body = { data: { type: 'ext-apps', id, attributes } }
+  return (await svc.send('PATCH', `${APPS}/${id}`, { token, headers, body })).status
+}
 const sync = async (apps: object[]) => {
   await write(apps)
   return JSON.parse((await command('app', 'sync', '--json')).stdout)
@@ -67,15 +78,15 @@ test('an app of the file works by a credential of a command, changes in the file
       problem: 'conflict',
     })
   await expect(svc.host.extApps.delete({ id: `${listed.id}` })).rejects.toMatchObject({ problem: 'conflict' })
-  expect(await sync([])).toEqual({ apps: 0, switchedOff: ['Portal'] })
+  expect(await sync([])).toEqual({ apps: 0, switchedOff: ['Portal'], stayedOff: [] })
 
   expect(await reading, 'what it has under way ends').toContain('event: delta')
   expect((await connection()).status).toBe(401)
   expect((await svc.send('GET', '/api/user', { token })).status).toBe(401)
-  expect(await browser.send('GET', `${EXT_APPS}/${request}`)).toMatchObject({ status: 400 })
+  expect(await browser.send('GET', `${APPS}/${request}`)).toMatchObject({ status: 400 })
   expect((await made.connection('learner')).status, 'of another app').toBe(200)
 
-  expect(await sync([{ ...portal, description: 'Back again' }])).toEqual({ apps: 1, switchedOff: [] })
+  expect(await sync([{ ...portal, description: 'Back again' }])).toEqual({ apps: 1, switchedOff: [], stayedOff: [] })
   expect(await connection()).toMatchObject({ status: 200, connectionType: 'external_app_authenticated' })
   expect((await svc.host.extApps.show({ id: `${listed.id}` })).description).toBe('Back again')
   expect(await sync([])).toMatchObject({ switchedOff: ['Portal'] })
@@ -84,6 +95,57 @@ test('an app of the file works by a credential of a command, changes in the file
   expect(JSON.parse((await command('app', 'list', '--json')).stdout)).toMatchObject([
     { name: 'Made by hand', fromFile: false },
   ])
+})
+
+test('an administrator switches off an app of the file, and it stays off until an administrator says otherwise', async () => {
+  const isOn = async () =>
+    (await svc.rows<{ active: boolean }>('select active from ext_apps where id = $1', [Number(id)]))[0]?.active
+  await sync([portal])
+  const id = await idOfPortal()
+  const { meta } = await svc.host.extApps.rotateCredential({ id })
+  const calls = async () => (await svc.send('GET', '/api/svc/v1/users/me', { token: meta.credential })).status
+  expect(await calls()).toBe(200)
+
+  expect(await patch(id, { active: false, url: 'https://elsewhere.example' }), 'with more than that').toBe(409)
+  expect(await patch(id, { active: false })).toBe(200)
+
+  expect(await calls()).toBe(401)
+  expect([await patch(id, { name: 'Ours' }), await isOn()]).toEqual([409, false])
+  expect(await sync([portal]), 'it is named').toEqual({ apps: 1, switchedOff: [], stayedOff: ['Portal'] })
+  await expect(svc.host.extApps.delete({ id })).rejects.toMatchObject({ problem: 'conflict' })
+  await sync([])
+  expect(await sync([portal]), 'back in the file').toMatchObject({ stayedOff: ['Portal'] })
+  expect([await calls(), await isOn()]).toEqual([401, false])
+  expect([await patch(id, { active: true }), await calls()]).toEqual([200, 200])
+  expect(await sync([portal])).toMatchObject({ stayedOff: [] })
+})
+
+test('an app that left the file is one of administrators: what they bring back stays, changes and goes by their hand', async () => {
+  await sync([portal])
+  const id = await idOfPortal()
+  expect(await sync([])).toMatchObject({ switchedOff: ['Portal'] })
+
+  expect(await patch(id, { active: true })).toBe(200)
+
+  expect(await sync([])).toEqual({ apps: 0, switchedOff: [], stayedOff: [] })
+  expect(await patch(id, { description: 'Ours now' })).toBe(200)
+  expect(await svc.host.extApps.show({ id })).toMatchObject({ active: true, fromFile: false, description: 'Ours now' })
+  expect(await patch(id, { active: false })).toBe(200)
+  expect(await sync([portal]), 'off by hand, and then in the file').toMatchObject({ stayedOff: ['Portal'] })
+  await sync([])
+  await svc.host.extApps.delete({ id })
+})
+
+test('without the setting no app of the file is switched off, neither by the command nor by a replica that starts', async () => {
+  await sync([portal])
+  const { DATABASE_URL = '', DATA_DIR } = svc.env
+
+  const ended = await run(['app', 'sync'], { env: { DATABASE_URL, DATA_DIR, DATABASE_POOL: '2' } })
+  await using replica = await startApp({ ...APPS_ON, DATABASE_URL, DATA_DIR })
+
+  expect(ended).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining('EXT_APPS is not set') })
+  expect(replica.log.find((line) => line.includes('stay as they are'))).toContain('"apps":["Portal"]')
+  expect(await svc.rows(`select active from ext_apps where name = 'Portal'`)).toEqual([{ active: true }])
 })
 
 test.for([
