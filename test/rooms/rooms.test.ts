@@ -82,6 +82,17 @@ test('a room has a picture, which its administrators change and its members alon
   }
   expect((await svc.ada.update('rooms', room, { avatar: 'bm8=' })).status).toBe(422)
 
+  // Whoever changes the picture is no member any more by the time that the change is committed.
+  const setState = `update room_members set state`
+  await svc.rows(`create function leave() returns trigger language plpgsql as $$ begin
+    ${setState} = 'removed' where room_id = new.id and user_id = ${svc.people.ada.id}; return null; end $$`)
+  await svc.rows(`create constraint trigger leave after update on rooms deferrable initially deferred
+    for each row execute function leave()`)
+  expect((await svc.ada.update('rooms', room, { avatar })).status).toBe(404)
+  expect((await look(svc.people.bob.token)).status).toBe(200)
+  await svc.rows('drop trigger leave on rooms')
+  await svc.rows(`${setState} = 'member'`)
+
   const first = await kept()
   expect((await svc.ada.delete(`/rooms/${room}`)).status).toBe(200)
   await expect(svc.services.storage.get(first)).rejects.toThrow()

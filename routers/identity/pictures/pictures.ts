@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { User } from '../../../entities/identity/user.ts'
+import { findOrphanedPictures } from '../../../entities/rooms/picture.sql.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { deletePictures, large, storePicture } from './picture-files.ts'
@@ -37,11 +38,20 @@ async function exchange<T>(ctx: Context, { before, image, write }: PictureChange
   const key = image && (await storePicture(ctx.services, image))
   const written = await write(key).catch(async (error: unknown) => {
     // After a lost connection the row may be there, and the sweep finds out.
-    if (key && error instanceof Problem) await deletePictures(ctx.services, [key])
+    if (key && error instanceof Problem) await deleteUnnamed(ctx, key)
     throw error
   })
   if (before) await deletePictures(ctx.services, [before])
   return written
+}
+
+/** Keeps a picture that a row names: a problem may come after the row was written, such as for who sees it no more. */
+async function deleteUnnamed({ services }: Context, key: string): Promise<void> {
+  const orphaned = await services.sql(findOrphanedPictures, [[key]])
+  await deletePictures(
+    services,
+    orphaned.map(({ name }) => name),
+  )
 }
 
 function assertSmall({ services }: Context, image: Buffer): Buffer {
