@@ -57,13 +57,13 @@ const rotate = (context: CommandContext) =>
   defineCommand({
     meta: {
       description:
-        'Seal the keys of all attachments and pictures with APP_KEY; exit code 1 where APP_PREVIOUS_KEYS lacks a key',
+        'Seal the keys of all attachments and pictures with APP_KEY; exit code 1 where one is not, for want of a key or as its file cannot be read',
     },
     args: { json },
     async run() {
       const record = await context.open(({ host }) => host.files.rotate())
       context.print({ record, text: properties(record) })
-      context.failed = record.unknown > 0
+      context.failed = record.unknown + record.unreadable > 0
     },
   })
 

@@ -1,7 +1,13 @@
 import type { BlobEntry } from './blob-entry.ts'
 
-/** What is wrong with a stored picture: there is none, its key was sealed with an unknown application key, or it was changed. */
+/** Where bytes wait to be put in the place of others; what a process leaves there that is killed, no row names. */
+export const DRAFTS = 'drafts/'
+
+/** There is none, its key was sealed with an unknown application key, or it cannot be read as it was written. */
 export type PictureFault = 'no-file' | 'unknown-key' | 'damaged'
+
+/** `unknown` where no known application key opens it, `gone` where there is no file, `unreadable` where the disk cannot read it. */
+type Renewal = 'renewed' | 'current' | 'unknown' | 'gone' | 'unreadable'
 
 /** Keeps pictures encrypted under keys such as `avatars/9b2f….webp`. Drivers: a local folder, and a bucket. */
 export interface Storage {
@@ -13,6 +19,6 @@ export interface Storage {
   list(folder: string): AsyncIterable<BlobEntry>
   /** Reads a picture to its end; nothing where it is as it was written. */
   check(key: string): Promise<PictureFault | undefined>
-  /** Seals the key of a picture with the current application key; `unknown` where no known one opens it. */
-  renew(key: string): Promise<'renewed' | 'current' | 'unknown' | 'gone'>
+  /** Seals the key of a picture with the current application key. */
+  renew(key: string): Promise<Renewal>
 }

@@ -3,7 +3,7 @@ import { buffer } from 'node:stream/consumers'
 import { Problem } from '../../routers/core/problems.ts'
 import type { Storage } from '../../routers/ports/storage.ts'
 import { FILE_KEY, type Vault } from '../../routers/ports/vault.ts'
-import type { Blobs } from './blobs/blobs.ts'
+import { type Blobs, NoSuchBlob } from './blobs/blobs.ts'
 
 const IV = 12
 const TAG = 16
@@ -17,7 +17,7 @@ const isPlain = (bytes: Buffer) => bytes.toString('latin1', 0, 4) === 'RIFF'
 /** Keeps each picture encrypted under a key of its own, and opens it only by the name that it was stored under. */
 export function sealedStorage(vault: Vault, blobs: Blobs): Storage {
   const read = (key: string): Promise<Buffer> => buffer(blobs.get(key))
-  const find = (key: string) => read(key).catch(unlessUnavailable)
+  const find = (key: string) => read(key).catch(asFound)
   return {
     put: (key, bytes) => blobs.put(key, inOnePiece(seal(vault, key, bytes))),
     delete: (key) => blobs.remove(key),
@@ -30,7 +30,7 @@ export function sealedStorage(vault: Vault, blobs: Blobs): Storage {
 
     async check(key) {
       const stored = await find(key)
-      if (!stored) return 'no-file'
+      if (typeof stored === 'string') return faults[stored]
       if (isPlain(stored)) return undefined
       if (!keyIn(vault, stored)) return 'unknown-key'
       return opens(vault, key, stored) ? undefined : 'damaged'
@@ -38,7 +38,7 @@ export function sealedStorage(vault: Vault, blobs: Blobs): Storage {
 
     async renew(key) {
       const stored = await find(key)
-      if (!stored) return 'gone'
+      if (typeof stored === 'string') return stored
       const renewed = renew(vault, key, stored)
       if (typeof renewed === 'string') return renewed
       await blobs.replace(key, renewed)
@@ -51,9 +51,12 @@ async function* inOnePiece(bytes: Uint8Array) {
   yield bytes
 }
 
-/** Nothing for what is not there; that nobody can be asked says nothing of it. */
-function unlessUnavailable(error: unknown): undefined {
+const faults = { gone: 'no-file', unreadable: 'damaged' } as const
+
+/** What is wrong with a file, by the error of reading it. That nobody can be asked says nothing of it. */
+function asFound(error: unknown): keyof typeof faults {
   if (error instanceof Problem) throw error
+  return error instanceof NoSuchBlob ? 'gone' : 'unreadable'
 }
 
 function seal(vault: Vault, name: string, bytes: Uint8Array): Buffer {

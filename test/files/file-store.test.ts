@@ -1,6 +1,6 @@
 import { createHash, createHmac, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { link, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
+import { link, mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { createServer as createHttpServer, type IncomingMessage } from 'node:http'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -246,6 +246,10 @@ describe.for(Object.entries(drivers))('in %s', ([, start]) => {
     await pictures.delete('avatars/one.webp')
     await pictures.delete('avatars/one.webp')
     await expect(pictures.get('avatars/one.webp')).rejects.toThrow()
+    expect([await pictures.check('avatars/one.webp'), await pictures.renew('avatars/one.webp')]).toEqual([
+      'no-file',
+      'gone',
+    ])
   })
 
   test('the check says that files can be written, and leaves none', async () => {
@@ -253,6 +257,19 @@ describe.for(Object.entries(drivers))('in %s', ([, start]) => {
 
     expect(await allOf(blobs.list('health/'))).toEqual([])
   })
+})
+
+test('a picture that the disk cannot read is not taken for one that is not there', async () => {
+  const { folder, blobs, close } = await openStore({})
+  const pictures = sealedStorage(createVault(KEY), blobs)
+  // To read a folder fails for everybody, also for who may read all files.
+  await mkdir(join(folder, 'files/avatars/one.webp'), { recursive: true })
+
+  expect([await pictures.check('avatars/one.webp'), await pictures.renew('avatars/one.webp')]).toEqual([
+    'damaged',
+    'unreadable',
+  ])
+  await close()
 })
 
 test('a local file can be read by the service alone', async () => {

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import { watch } from 'node:fs'
 import { mkdir, readdir, rm, truncate, utimes, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import sharp from 'sharp'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { FILE_KEY } from '../../routers/ports/vault.ts'
 import { createVault } from '../../server/stores/vault.ts'
 import { run } from '../kit/command-line.ts'
@@ -262,6 +263,42 @@ test('svc files rotate seals the keys of pictures anew, too, so that the earlier
   await command(['rotate'], { APP_KEY: `${KEY}`, APP_PREVIOUS_KEYS: `${NEWER}` })
   expect(await look()).toEqual([200, 200, 200, 200])
   expect(await pictureFiles()).toHaveLength(4)
+})
+
+test('svc files rotate counts the pictures that cannot be read, and renews the others', async () => {
+  await clear()
+  const { ofRoom, ofPerson } = await withPictures()
+  const plain = await sharp(PNG).webp().toBuffer()
+  for (const name of [ofRoom, ofPerson]) await writeFile(join(svc.folder, 'files', name), plain)
+  const { storage } = svc.services
+  const { renew } = storage
+  // No file on a disk is unreadable to every user that a test may run as.
+  Object.assign(storage, { renew: async (key: string) => (key === ofRoom ? 'unreadable' : renew(key)) })
+  const rotation = await svc.host.files.rotate()
+  Object.assign(storage, { renew })
+
+  expect(rotation).toMatchObject({ pictures: 2, renewed: 1, unknown: 0, unreadable: 1 })
+})
+
+test('what svc files rotate writes lies among the pictures once it is whole, and what it left when killed is swept', async () => {
+  await clear()
+  const { ofRoom } = await withPictures()
+  await writeFile(join(svc.folder, 'files', ofRoom), await sharp(PNG).webp().toBuffer())
+  const touched = new Set<string | null>()
+  const watcher = watch(join(svc.folder, 'files/avatars'), (_, name) => touched.add(name))
+  expect(await svc.host.files.rotate()).toMatchObject({ renewed: 1 })
+  await vi.waitUntil(() => touched.has(basename(ofRoom)), SOON)
+  watcher.close()
+  expect([...touched]).toEqual([basename(ofRoom)])
+
+  const drafts = join(svc.folder, 'files/drafts')
+  const [old, fresh] = [randomUUID(), randomUUID()]
+  for (const name of [old, fresh]) await writeFile(join(drafts, name), 'half of a picture')
+  const then = new Date(Date.now() - 2 * 60 * 60_000)
+  await utimes(join(drafts, old), then, then)
+  expect(await command(['verify'])).toMatchObject({ exitCode: 0, record: { pictures: 2, files: 4, listed: [] } })
+  expect(await svc.host.files.sweep()).toMatchObject({ pictures: 1 })
+  expect(await readdir(drafts)).toEqual([fresh])
 })
 
 test('svc files verify says which pictures are missing, belong to nobody or do not open, and stats counts them', async () => {

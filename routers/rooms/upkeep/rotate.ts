@@ -12,11 +12,13 @@ interface Rotation {
   renewed: number
   /** How many keys none of the application keys opens. */
   unknown: number
+  /** How many files could not be read, so that their keys stay as they are. */
+  unreadable: number
 }
 
 /** Seals the keys of all files and pictures with the current application key; what they encrypt stays as it is. */
 export async function rotateKeys(services: Pick<Services, 'sql' | 'storage' | 'vault'>): Promise<Rotation> {
-  const rotation: Rotation = { attachments: 0, pictures: 0, renewed: 0, unknown: 0 }
+  const rotation: Rotation = { attachments: 0, pictures: 0, renewed: 0, unknown: 0, unreadable: 0 }
   await rotateAttachments(services, rotation)
   await rotatePictures(services, rotation)
   return rotation
@@ -53,7 +55,7 @@ async function rotatePictures({ storage }: Pick<Services, 'storage'>, rotation: 
     rotation.pictures += 1
     for (const { key } of files) {
       const outcome = await storage.renew(key)
-      if (outcome === 'renewed' || outcome === 'unknown') rotation[outcome] += 1
+      if (outcome !== 'current' && outcome !== 'gone') rotation[outcome] += 1
     }
   }
 }

@@ -2,6 +2,7 @@ import { deleteUnlinked, findOrphans } from '../../../entities/rooms/attachment.
 import { findOrphanedPictures } from '../../../entities/rooms/picture.sql.ts'
 import type { Services } from '../../core/services.ts'
 import { listPictures, type PictureFiles } from '../../identity/pictures/picture-files.ts'
+import { DRAFTS } from '../../ports/storage.ts'
 
 /** How long an attachment waits for its message, and a file for its row, in milliseconds. */
 export const GRACE_MS = 60 * 60_000
@@ -16,7 +17,7 @@ interface Swept {
   unlinked: number
   /** Files without an attachment, which a process left that was killed. */
   orphans: number
-  /** Pictures that neither a person nor a room has. */
+  /** Pictures that neither a person nor a room has, and drafts of such as were to be written anew. */
   pictures: number
 }
 
@@ -26,7 +27,7 @@ export async function sweepFiles(parts: SweepParts): Promise<Swept> {
   return {
     unlinked: await sweepUnlinked(parts, before),
     orphans: await sweepOrphans(parts, before),
-    pictures: await sweepPictures(parts, before),
+    pictures: (await sweepPictures(parts, before)) + (await sweepDrafts(parts, before)),
   }
 }
 
@@ -61,6 +62,16 @@ async function sweepPictures({ sql, storage }: SweepParts, before: Date): Promis
     pictures += found.length
   }
   return pictures
+}
+
+async function sweepDrafts({ storage }: SweepParts, before: Date): Promise<number> {
+  let drafts = 0
+  for await (const { key, modifiedAt } of storage.list(DRAFTS)) {
+    if (modifiedAt >= before) continue
+    await storage.delete(key)
+    drafts += 1
+  }
+  return drafts
 }
 
 /** The items that are wanted, so many at a time. */

@@ -7,7 +7,7 @@ export interface Blobs {
   put(key: string, bytes: AsyncIterable<Uint8Array>): Promise<void>
   /** Puts other bytes in the place of those under a key: whoever reads sees these or those, also after a crash. */
   replace(key: string, bytes: Uint8Array): Promise<void>
-  /** Opens nothing before it is read: who asked for it may be gone. Fails where there is nothing under the key. */
+  /** Opens nothing before it is read: who asked for it may be gone. Fails with `NoSuchBlob` where there is nothing under the key. */
   get(key: string, range?: ByteRange): AsyncIterable<Buffer>
   /** Does nothing where there is nothing under the key. */
   remove(key: string): Promise<void>
@@ -17,6 +17,9 @@ export interface Blobs {
   check(): Promise<void>
   close(): Promise<void>
 }
+
+/** There is nothing under a key. Every other error says that what is there cannot be read, perhaps only now. */
+export class NoSuchBlob extends Error {}
 
 const KEY = /^[a-z0-9][\w-]*(?:\/[\w-][\w.-]*)*$/
 

@@ -4,7 +4,8 @@ import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { BlobEntry } from '../../../routers/ports/blob-entry.ts'
-import { assertKey, type Blobs, byKey } from './blobs.ts'
+import { DRAFTS } from '../../../routers/ports/storage.ts'
+import { assertKey, type Blobs, byKey, NoSuchBlob } from './blobs.ts'
 
 /** As many bytes as wait for the disk, so that it is given several parts at a time. */
 const BUFFER = 128 * 1024
@@ -29,7 +30,8 @@ export function localBlobs(folder: string): Blobs {
       })
     },
     async replace(key, bytes) {
-      const [path, draft] = [pathOf(key), pathOf(`${key}.${randomUUID()}`)]
+      const [path, draft] = [pathOf(key), pathOf(`${DRAFTS}${randomUUID()}`)]
+      await mkdir(dirname(draft), { recursive: true, mode: 0o700 })
       try {
         await writeFile(draft, bytes, { flag: 'wx', mode: 0o600, flush: true })
         await rename(draft, path)
@@ -39,7 +41,11 @@ export function localBlobs(folder: string): Blobs {
       }
     },
     async *get(key, range) {
-      yield* createReadStream(pathOf(key), range) as AsyncIterable<Buffer>
+      try {
+        yield* createReadStream(pathOf(key), range) as AsyncIterable<Buffer>
+      } catch (error) {
+        throw isAbsent(error) ? new NoSuchBlob('there is no such file', { cause: error }) : error
+      }
     },
     remove: async (key) => rm(pathOf(key), { force: true }),
     list: (below) => listFiles(folder, below),
@@ -76,16 +82,20 @@ async function* listFiles(root: string, below: string): AsyncGenerator<BlobEntry
     const key = `${below}${entry.name}`
     if (entry.isDirectory()) yield* listFiles(root, `${key}/`)
     // It may just have been removed.
-    const found = entry.isFile() ? await stat(join(root, key)).catch(() => undefined) : undefined
+    const found = entry.isFile() ? await stat(join(root, key)).catch(unlessAbsent) : undefined
     if (found) yield { key, bytes: found.size, modifiedAt: found.mtime }
   }
 }
 
 /** Nothing was stored yet where there is no folder. */
 async function entriesOf(folder: string) {
-  const entries = await readdir(folder, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return []
-    throw error
-  })
-  return entries.sort((a, b) => byKey(a.name, b.name))
+  const entries = await readdir(folder, { withFileTypes: true }).catch(unlessAbsent)
+  return (entries ?? []).sort((a, b) => byKey(a.name, b.name))
+}
+
+const isAbsent = (error: unknown) => (error as NodeJS.ErrnoException).code === 'ENOENT'
+
+/** Whoever may not read what is there, or cannot, must not take it for absent. */
+function unlessAbsent(error: unknown): undefined {
+  if (!isAbsent(error)) throw error
 }

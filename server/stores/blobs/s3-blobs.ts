@@ -6,7 +6,7 @@ import {
   S3ServiceException,
 } from '@aws-sdk/client-s3'
 import { Problem } from '../../../routers/core/problems.ts'
-import { assertKey, type Blobs } from './blobs.ts'
+import { assertKey, type Blobs, NoSuchBlob } from './blobs.ts'
 import { createS3Client, type S3Access } from './s3-client.ts'
 import { type Spooled, spool } from './spool.ts'
 
@@ -91,12 +91,10 @@ async function* readAll(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer, voi
   }
 }
 
-/** What is wrong with the object alone: it is not there, or ends before the part that is asked for. */
-const ofTheObject = ['NoSuchKey', 'InvalidRange']
-
-/** Everything else is the matter of whoever runs the service. */
+/** Is the matter of whoever runs the service, unless the object alone is at fault: it is not there, or too short. */
 function explain(cause: unknown): never {
-  if (cause instanceof S3ServiceException && ofTheObject.includes(cause.name))
-    throw new Error('there is no such file in the bucket, or no such part of it', { cause })
+  const name = cause instanceof S3ServiceException && cause.name
+  if (name === 'NoSuchKey') throw new NoSuchBlob('there is no such file in the bucket', { cause })
+  if (name === 'InvalidRange') throw new Error('there is no such part of the file in the bucket', { cause })
   throw new Problem('unavailable', { cause })
 }
