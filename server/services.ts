@@ -77,7 +77,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
   const hooks = createServiceHooks()
   const { close: closeKeyValue, places, replica, ...keyValue } = await createKeyValue(env.REDIS_URL)
   const { close: closeChanges, ...changes } = await followChanges({ env, sql, log, places })
-  const { close: closeOutbound, ...outbound } = outboundOf(env, vault, settings)
+  const { close: closeOutbound, ...outbound } = outboundOf({ env, log }, vault, settings)
   const authenticator = createAuthenticator(sql, settings, log)
   const jobQueue = createJobQueue({ pool, log })
   const [texts, blobs] = [openTexts(env, log), await openBlobs(env)]
@@ -127,8 +127,8 @@ const answeringOf = ({ sql, hooks, log, changeStreams }: AnsweringParts) => ({
 })
 
 /** What speaks to models, to the tools that they may call, and to sites that people link to. */
-function outboundOf(env: Env, vault: Vault, settings: Settings) {
-  const models = createGateway(vault)
+function outboundOf({ env, log }: Pick<ServiceParts, 'env' | 'log'>, vault: Vault, settings: Settings) {
+  const models = createGateway(vault, log)
   const configured = async () => (await filesOf(env).modelConfig()).mcpServers
   const toolServers = createToolServers({
     ...{ vault, configured },

@@ -1,13 +1,17 @@
 import { z } from 'zod'
 import { AiProvider, visibleProviders } from '../../entities/catalogue/ai-provider.ts'
+import { takes } from '../core/body-size.ts'
 import type { Issue } from '../core/problems.ts'
 import { router } from '../core/trpc.ts'
 import { type Adapter, adapters, usualAddresses } from '../ports/ai/model-config.ts'
 import { timeLimitMs } from '../ports/duration.ts'
 import { API_KEY } from '../ports/vault.ts'
 import { attribute, cataloguePage, many, resource, sortedTimestamps } from '../resource/declare.ts'
+import { exposes } from '../resource/exposure.ts'
 import { reads } from '../verbs/read.ts'
-import { writes } from '../verbs/write.ts'
+import { withoutUnchanged } from '../verbs/unchanged.ts'
+import { administrator, type Change, updateRow, type WrittenRow, writes } from '../verbs/write.ts'
+import { updateInput } from '../verbs/write-inputs.ts'
 import { text, webAddress } from './schemas.ts'
 import { secret, secretText } from './secret.ts'
 import { secretsStay } from './secret-address.ts'
@@ -86,7 +90,20 @@ const keyStays = secretsStay(aiProviders, (row) => ({
   apiUrl: apiAddress(row as { adapter: string; apiUrl: string | null }),
 }))
 
+const validate = (row: Record<string, unknown>, change?: Change) => [...addressMissing(row), ...keyStays(row, change)]
+
+/** The further servers of the file stand beside its address and key: who gives others means those alone. */
+async function leaveServers({ row, given }: WrittenRow): Promise<void> {
+  if (['adapter', 'apiUrl', 'apiKey'].some((name) => name in given)) Object.assign(row, { servers: [] })
+}
+
 export const aiProvidersRouter = router({
   ...reads(aiProviders),
-  ...writes(aiProviders, { validate: (row, change) => [...addressMissing(row), ...keyStays(row, change)] }),
+  ...writes(aiProviders, { validate }),
+
+  update: administrator
+    .meta({ ...exposes(aiProviders, 'update'), ...takes('record') })
+    .use(withoutUnchanged(aiProviders))
+    .input(updateInput(aiProviders))
+    .mutation(({ ctx, input }) => updateRow(ctx, aiProviders, input, { validate, afterFlush: leaveServers })),
 })

@@ -24,22 +24,37 @@ export function writeProvider(
   const { apiKey: newKey, ...values } = current ? merge(wanted, current as Current, log) : wanted
   const written = row ? em.assign(row, values) : em.create(AiProvider, { ...wanted, apiKey: null, providerId })
   // Sealing twice gives two texts: an unchanged key is left alone.
-  if (newKey !== undefined && (plainKey.lost || apiKey !== plainKey.text))
-    written.apiKey = apiKey ? vault.seal(apiKey, API_KEY) : null
-  const servers = serversOf(vault, provider, row?.servers)
-  if (!isDeepStrictEqual(servers, row?.servers)) written.servers = servers
+  const isKnown = !plainKey.lost && apiKey === plainKey.text
+  if (newKey !== undefined && !isKnown) written.apiKey = apiKey ? vault.seal(apiKey, API_KEY) : null
+  writeServers(written, provider, { vault, log, hasFilesKey: newKey !== undefined || isKnown })
   written.synced = keepIfEqual(row?.synced, toJson(wanted))
   return written
 }
 
+interface ServersInput extends Pick<Services, 'vault' | 'log'> {
+  hasFilesKey: boolean
+}
+
+/** The servers of the file stand beside its own address and key: where an administrator set others, those alone are used. */
+function writeServers(row: AiProvider, provider: ProviderConfig, { vault, log, hasFilesKey }: ServersInput): void {
+  const isFiles = hasFilesKey && row.adapter === provider.adapter && apiAddress(row) === apiAddress(provider)
+  if (!isFiles && provider.servers.length > 0)
+    log.warn(
+      { provider: provider.id },
+      'the servers in the file do not take effect: an administrator set another adapter, address or key',
+    )
+  const servers = isFiles ? serversOf(vault, provider, row.servers) : []
+  if (!isDeepStrictEqual(servers, row.servers)) row.servers = servers
+}
+
 /** Each with its own address: no key goes to a server that it was not given for. Sealing a key that is known would change it. */
-function serversOf(vault: Vault, { servers, apiUrl }: ProviderConfig, known: readonly ProviderServer[] = []) {
-  return servers.map((server, at): ProviderServer => {
+function serversOf(vault: Vault, provider: ProviderConfig, known: readonly ProviderServer[] = []) {
+  return provider.servers.map((server, at): ProviderServer => {
     const before = openSecret(vault, known[at]?.apiKey, API_KEY)
     const isKnown = server.apiKey !== undefined && !before.lost && before.text === server.apiKey
     const kept = isKnown ? vault.renew(known[at]?.apiKey ?? '', API_KEY) : undefined
     const apiKey = kept ?? (server.apiKey ? vault.seal(server.apiKey, API_KEY) : null)
-    return { apiUrl: server.apiUrl ?? apiUrl ?? null, apiKey }
+    return { apiUrl: server.apiUrl ?? apiAddress(provider) ?? null, apiKey }
   })
 }
 

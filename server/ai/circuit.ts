@@ -26,6 +26,7 @@ export interface Guard {
   once: Run
   /** Retries a transient failure. */
   retrying: Run
+  /** Whether calls fail at once: not where the time to try the server again has come. */
   readonly isOpen: boolean
 }
 
@@ -42,6 +43,10 @@ export function createGuard({ failures = 5, openFor = 15_000 }: ProviderSettings
     breaker: new ConsecutiveBreaker(failures),
   })
   circuit.onSuccess(() => unanswered.clear())
+  let openedAt = 0
+  circuit.onBreak(() => {
+    openedAt = Date.now()
+  })
 
   const once: Run = async (attempt, { userId, signal }) => {
     // The library would let others wait for the one call that probes the provider.
@@ -59,7 +64,9 @@ export function createGuard({ failures = 5, openFor = 15_000 }: ProviderSettings
     once,
     retrying: (attempt, by) => again.execute(() => once(attempt, by), by.signal),
     get isOpen() {
-      return circuit.state === CircuitState.Open || circuit.state === CircuitState.HalfOpen
+      // The library closes a circuit by a call alone.
+      const isTriedNext = circuit.state === CircuitState.Open && Date.now() - openedAt >= openFor
+      return circuit.state !== CircuitState.Closed && !isTriedNext
     },
   }
 }

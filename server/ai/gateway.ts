@@ -10,14 +10,15 @@ import type {
   ModelGateway,
   UsageMeter,
 } from '../../routers/ports/ai/models.ts'
-import { API_KEY, type Vault } from '../../routers/ports/vault.ts'
+import type { Log } from '../../routers/ports/log.ts'
+import type { Vault } from '../../routers/ports/vault.ts'
 import { upstreamName } from './chat-model.ts'
 import { isBrokenOff, isProvidersFault, isTimeout } from './circuit.ts'
 import { Conversation } from './conversation.ts'
 import { askEmbeddings } from './embeddings.ts'
 import { listModels } from './model-listing.ts'
 import { extraMembers } from './parameters.ts'
-import { createProviderClient, type ProviderClient, type ProviderServer } from './provider-client.ts'
+import { createProviderClient, openServers, type ProviderClient, type ProviderServer } from './provider-client.ts'
 import { assertEnd, beginStream, forward, measureAnswer } from './provider-stream.ts'
 import { sdkUsage } from './reported-usage.ts'
 import { handedOut, Said } from './said.ts'
@@ -26,16 +27,14 @@ import { handedOut, Said } from './said.ts'
 const MAX_TOOL_ROUNDS = 5
 
 /** Calls providers through the AI SDK. Keeps one client per provider until its configuration changes. */
-export function createGateway(vault: Vault): ModelGateway & { close(): Promise<void> } {
+export function createGateway(vault: Vault, log: Log): ModelGateway & { close(): Promise<void> } {
   const clients = new Map<string, { of: ClientSource; client: ProviderClient }>()
 
   function clientFor(model: CallableProvider): ProviderClient {
     const of = sourceOf(model)
     const known = clients.get(model.providerId)
     if (known && isSame(known.of, of)) return known.client
-    const open = (key: string | null) => (key ? vault.open(key, API_KEY) : undefined)
-    const servers = [model, ...model.servers].map(({ apiUrl, apiKey }) => ({ apiUrl, apiKey: open(apiKey) }))
-    const client = createProviderClient(model, servers)
+    const client = createProviderClient(model, openServers(model, vault, log))
     clients.set(model.providerId, { of, client })
     void known?.client.close()
     return client
@@ -45,7 +44,7 @@ export function createGateway(vault: Vault): ModelGateway & { close(): Promise<v
     generate: (call, onUsage) => generate(clientFor(call.model), call, onUsage),
     stream: (call, onUsage) => stream(clientFor(call.model), call, onUsage),
     embed: (call, onUsage) => embed(clientFor(call.model), call, onUsage),
-    listed: (provider, statusUrl) => listModels(clientFor(provider), statusUrl),
+    listed: async (provider, statusUrl) => listModels(clientFor(provider), statusUrl),
     isProvidersFault,
     close: async () => void (await Promise.all([...clients.values()].map(({ client }) => client.close()))),
   }

@@ -1,6 +1,8 @@
 import { LRUCache } from 'lru-cache'
 import type { Adapter } from '../../routers/ports/ai/model-config.ts'
 import type { CallableProvider } from '../../routers/ports/ai/models.ts'
+import type { Log } from '../../routers/ports/log.ts'
+import { API_KEY, type Vault } from '../../routers/ports/vault.ts'
 import { createHttpClient, type HttpClient } from '../net/http-client.ts'
 import { adapterDrivers } from './adapters.ts'
 import type { ChatModel, Connection, ModelConnection } from './chat-model.ts'
@@ -37,6 +39,26 @@ interface ServerAddress {
   apiKey: string | undefined
 }
 
+/** The servers of a provider whose keys can be opened: the others of it answer in place of one whose key is lost. */
+export function openServers(provider: CallableProvider, vault: Vault, log: Log): ServerAddress[] {
+  const failures: unknown[] = []
+  const servers = [provider, ...provider.servers].flatMap(({ apiUrl, apiKey }) => {
+    try {
+      return [{ apiUrl, apiKey: apiKey ? vault.open(apiKey, API_KEY) : undefined }]
+    } catch (error) {
+      failures.push(error)
+      return []
+    }
+  })
+  if (servers.length === 0) throw failures[0]
+  for (const error of failures)
+    log.warn(
+      { provider: provider.providerId, error },
+      'a server of the AI provider is not used: its key cannot be opened',
+    )
+  return servers
+}
+
 export function createProviderClient(model: CallableProvider, addresses: readonly ServerAddress[]): ProviderClient {
   const servers = addresses.map((address) => createServer(model, address))
   const [{ connection }] = servers as [ProviderServer]
@@ -44,7 +66,7 @@ export function createProviderClient(model: CallableProvider, addresses: readonl
     connection,
     adapter: model.adapter as Adapter,
     async attempt(ask, by) {
-      const [first, ...others] = inOrder(servers) as [ProviderServer, ...ProviderServer[]]
+      const [first, ...others] = askable(servers) as [ProviderServer, ...ProviderServer[]]
       let server = first
       for (const other of others) {
         try {
@@ -60,9 +82,11 @@ export function createProviderClient(model: CallableProvider, addresses: readonl
   }
 }
 
-/** Those whose circuit is closed go first, and the least busy of them. */
-const inOrder = (servers: readonly ProviderServer[]) =>
-  servers.toSorted((a, b) => Number(a.guard.isOpen) - Number(b.guard.isOpen) || a.busy - b.busy)
+/** Those that are well, the least busy one first; where none is, all: their circuits say what failed. */
+function askable(servers: readonly ProviderServer[]): ProviderServer[] {
+  const well = servers.filter(({ guard }) => !guard.isOpen)
+  return (well.length > 0 ? well : servers).toSorted((a, b) => a.busy - b.busy)
+}
 
 function createServer(model: CallableProvider, { apiUrl, apiKey }: ServerAddress): ProviderServer {
   const { providerId, providerSettings } = model

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import {
   type Asked,
   answers,
@@ -8,6 +8,7 @@ import {
   chunk,
   configFor,
   endStream,
+  inTurn,
   question,
   refuses,
   stalls,
@@ -45,6 +46,11 @@ beforeAll(async () => {
       provider('third', [{ id: 'third', external: true, pricing: price(6) }]),
       provider('capped', [{ id: 'capped', external: true, pricing: price(2) }]),
       provider('blind', [{ id: 'blind', external: true }]),
+      ...['1m', '100ms'].map((openFor) =>
+        provider(openFor, [{ id: openFor, external: true }], {
+          ...{ servers: [{ apiKey: `twin of ${openFor}` }], circuit: { failures: 1, openFor } },
+        }),
+      ),
       provider('many', [{ id: 'many', external: true }], { servers: [{ apiKey: 'more' }, { apiUrl: upstream.url }] }),
     ],
   })
@@ -243,6 +249,25 @@ test('another key of a provider is asked at once where one is refused, and for n
   for (const key of ['many', 'more', 'undefined']) byKey.set(key, refuses(400))
   expect((await ask('many')).status).toBe(500)
   expect(askedKeys()).toHaveLength(1)
+})
+
+test('a server that is well is asked again after a passing failure while the circuit of the other one is open', async () => {
+  byKey.set('1m', refuses(500))
+  byKey.set('twin of 1m', inTurn(answers('Well.'), refuses(429), answers('Well again.')))
+  expect(await (await ask('1m')).json()).toMatchObject({ content: { text: 'Well.' } })
+
+  expect(await (await ask('1m')).json()).toMatchObject({ content: { text: 'Well again.' } })
+
+  expect(askedKeys()).toEqual(['1m', ...Array(3).fill('twin of 1m')])
+})
+
+test('a server whose circuit opened is tried again after its time, also while the other one answers', async () => {
+  byKey.set('100ms', refuses(500))
+  byKey.set('twin of 100ms', answers('From the twin.'))
+  expect(await (await ask('100ms')).json()).toMatchObject({ content: { text: 'From the twin.' } })
+  byKey.set('100ms', answers('Back again.'))
+
+  await vi.waitUntil(async () => (await (await ask('100ms')).text()).includes('Back again.'), { timeout: 10_000 })
 })
 
 test('the keys of servers are sealed, and in nothing that anybody reads', async () => {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { model, provider, startWith } from '../kit/ai/model-config.ts'
-import { configFor, question, startProvider } from '../kit/ai/provider.ts'
+import { type Behaviour, configFor, question, refuses, startProvider } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { cloneDatabase } from '../kit/database.ts'
 
@@ -37,15 +37,15 @@ describe("a provider's key", () => {
   })
 
   describe('goes to no server that it was not given for', () => {
-    const file = (apiUrl: string, apiKey: string) => ({
-      providers: [provider('p', [model('mock-1')], { apiUrl, apiKey })],
+    const file = (apiUrl: string, apiKey: string, more: object = {}) => ({
+      providers: [provider('p', [model('mock-1')], { apiUrl, apiKey, ...more })],
     })
 
     /** Two providers, and a service that knows the first by its file. */
-    async function startWithTwo() {
+    async function startWithTwo(more: object = {}, behave?: Behaviour) {
       await using resources = new AsyncDisposableStack()
-      const [first, second] = [resources.use(await startProvider()), resources.use(await startProvider())]
-      const app = resources.use(await startWith(file(first.url, 'key-of-file')))
+      const [first, second] = [resources.use(await startProvider(behave)), resources.use(await startProvider(behave))]
+      const app = resources.use(await startWith(file(first.url, 'key-of-file', more)))
       const [admin, ada] = [
         await app.svc.user({ role: 'admin', abilities: ['read', 'write'] }),
         await app.svc.user({ username: 'ada' }),
@@ -70,6 +70,8 @@ describe("a provider's key", () => {
           const sentTo = ({ asked }: typeof first) => asked.map(({ headers }) => headers.authorization)
           return { first: sentTo(first), second: sentTo(second) }
         },
+        servers: async () =>
+          (await app.svc.rows<{ servers: object[] }>('select servers from ai_providers'))[0]?.servers,
         warnings: () => app.svc.log.filter((line) => line.includes('do not take effect')).length,
         [Symbol.asyncDispose]: () => kept.disposeAsync(),
       }
@@ -112,6 +114,32 @@ describe("a provider's key", () => {
 
       expect(await app.keys()).toEqual({ first: ['Bearer key-of-admin'], second: [] })
       expect(app.first.asked[0]?.path).toBe('/v1/other/chat/completions')
+    })
+
+    test('the further servers of the file are left with its address, and come back with it', async () => {
+      const servers = { servers: [{ apiKey: 'server-key' }] }
+      await using app = await startWithTwo(servers, refuses(401))
+      await app.change({ apiUrl: app.second.url, apiKey: 'key-of-admin' })
+
+      expect(await app.keys()).toEqual({ first: [], second: ['Bearer key-of-admin'] })
+      await app.sync(file(app.first.url, 'key-of-file', servers))
+      expect(await app.keys()).toEqual({ first: [], second: Array(2).fill('Bearer key-of-admin') })
+
+      await app.change({ apiUrl: app.first.url, apiKey: 'key-of-file' })
+      await app.sync(file(app.first.url, 'key-of-file', servers))
+      expect((await app.keys()).first).toEqual(['Bearer key-of-file', 'Bearer server-key'])
+    })
+
+    test('a further server keeps the usual address of the adapter in the file, and goes with another adapter', async () => {
+      const usual = { adapter: 'openai', apiUrl: undefined, servers: [{ apiKey: 'server-key' }] }
+      await using app = await startWithTwo(usual)
+      expect(await app.servers()).toMatchObject([{ apiUrl: 'https://api.openai.com/v1' }])
+
+      await app.change({ adapter: 'anthropic', apiKey: 'key-of-admin' })
+      expect(await app.servers()).toEqual([])
+      await app.sync(file('', 'key-of-file', usual))
+
+      expect(await app.servers()).toEqual([])
     })
   })
 
@@ -163,6 +191,23 @@ describe("a provider's key", () => {
 
     expect((await svc.send('POST', '/api/ai-req', { token, body: question() })).status).toBe(200)
     expect(upstream.asked.at(-1)?.headers.authorization).toBe('Bearer provider-key')
+  })
+
+  test('of one server that cannot be opened leaves the others of the provider to answer and to be checked', async () => {
+    await using upstream = await startProvider()
+    await using config = await configFor(upstream.url, { provider: { servers: [{ apiKey: 'server-key' }] } })
+    await using svc = await startApp({ AI_CONFIG: config.file })
+    const { token } = await svc.user()
+    await svc.rows(`update ai_providers set api_key = overlay(api_key placing 'AAAA' from length(api_key) - 8)`)
+
+    expect((await svc.send('POST', '/api/ai-req', { token, body: question() })).status).toBe(200)
+    expect(upstream.asked.map(({ headers }) => headers.authorization)).toEqual(['Bearer server-key'])
+    expect(svc.log.filter((line) => line.includes('cannot be opened'))).toHaveLength(1)
+    upstream.listing = { data: [{ id: 'mock-1' }] }
+    expect(await svc.host.models.check()).toMatchObject([{ modelId: 'mock-1', status: 'online' }])
+
+    await svc.rows(`update ai_providers set servers = '[]'`)
+    expect(await svc.host.models.check()).toMatchObject([{ modelId: 'mock-1', status: 'unknown' }])
   })
 
   test('that was tampered with fails the call and nothing else', async () => {
