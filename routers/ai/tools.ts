@@ -80,7 +80,7 @@ const watched = (ctx: Context, tool: FunctionTool): FunctionTool => ({
 function failed({ services: { log }, requestId }: Context, { name: tool }: FunctionTool, error: unknown) {
   const isKnown = error instanceof ToolServerError
   const kind = error instanceof Error ? error.name : typeof error
-  log.warn({ requestId, tool, error: isKnown ? error.message : kind }, 'a tool failed')
+  log.warn({ requestId, tool, reason: isKnown ? error.message : kind }, 'a tool failed')
   if (isKnown) return { error: `The tool server failed: ${error.message}.` }
   throw error
 }

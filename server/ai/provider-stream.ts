@@ -106,8 +106,8 @@ export function assertEnd({ unified, raw }: Finish['finishReason']): void {
   if (isBroken) throw new Error('the answer ended early')
 }
 
-/** Wraps an error that the provider reports in its stream, as it may be text or an object that quotes the conversation. */
+/** An error that the provider reports in its stream, without its own words, which may quote the conversation. */
 const asError = (reported: unknown): Error =>
   reported instanceof Error && reported.name !== 'Error'
     ? reported
-    : new Error('the provider reported an error in its stream', { cause: reported })
+    : new Error('the provider reported an error in its stream')

@@ -56,8 +56,8 @@ const MAX_CAUSES = 3
 
 /** An error by its kind and place, with its causes; its message only where it is ours or the system's. */
 function describe(error: unknown, depth = 0): unknown {
-  // Only our own code throws strings. Any other value that is no Error may hold something secret.
-  if (!(error instanceof Error)) return typeof error === 'string' ? error : { name: typeof error }
+  // A value that is no Error may hold something secret, a text too: a provider's own words, for one.
+  if (!(error instanceof Error)) return { name: typeof error }
   const { name, code, stack, message, cause } = error as Error & { code?: string }
   const frames = stack
     ?.replace(message, '')

@@ -54,6 +54,13 @@ describe('nothing that a person said and no secret is written down', () => {
         await send('POST', '/api/ai-req', { token, body })
         await send('POST', '/api/ai-req', { token, body, headers: streaming })
       }
+      // Some servers tell an error as a text, which may quote the question.
+      provider.behave = replies(`data: {"error":"${canary}"}\n\n`)
+      const others = {
+        ...{ model: 'mock-1', stream: true, max_tokens: 9 },
+        messages: [{ role: 'user', content: spoken.prompt }],
+      }
+      for (const path of ['/v1/chat/completions', '/v1/messages']) await send('POST', path, { token, body: others })
       provider.behave = neverEnds
       const gone = new AbortController()
       const response = await svc.send('POST', '/api/ai-req', { token, body, headers: streaming, signal: gone.signal })

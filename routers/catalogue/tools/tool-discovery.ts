@@ -79,7 +79,7 @@ async function ask({ services: { toolServers, log }, signal }: Context, server: 
     return { server, offer: await toolServers.offer(server, signal) }
   } catch (error) {
     const reason = error instanceof ToolServerError ? error.message : 'it cannot be asked'
-    log.warn({ server: server.id, reason, error: (error as Error).name }, 'a tool server did not answer as it should')
+    log.warn({ server: server.id, reason, kind: (error as Error).name }, 'a tool server did not answer as it should')
     return { server, reason }
   }
 }

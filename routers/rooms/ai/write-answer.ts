@@ -92,7 +92,7 @@ async function fail(ctx: Asking, { id, room }: AnswerTarget, error: unknown): Pr
   const [state, told] = endOf(code)
   if (code === 'internal') {
     const kind = error instanceof Error ? error.name : typeof error
-    ctx.services.log.error({ requestId: ctx.requestId, error: kind }, 'an answer in a room was not kept')
+    ctx.services.log.error({ requestId: ctx.requestId, kind }, 'an answer in a room was not kept')
   }
   await changing(ctx, async (em, changes) => {
     const [ended] = await runNamed(em, endDisclosure, [id, state, told, null])
