@@ -7,12 +7,18 @@ import { UsageError } from './errors.ts'
 export function checkFlags(args: ArgsDef, argv: string[]): void {
   const flags = Object.entries(args).filter(([, { type }]) => type !== 'positional')
   const options = Object.fromEntries(
-    flags.map(([name, { type }]) => [name, { type: type === 'boolean' ? 'boolean' : 'string' } as const]),
+    flags.map(([name, { type }]) => [
+      name,
+      type === 'boolean' ? ({ type } as const) : ({ type: 'string', multiple: true } as const),
+    ]),
   )
-  const { positionals } = strictly(
+  const { values, positionals } = strictly(
     () => parseArgs({ args: argv, options, allowPositionals: true }),
     flags.map(([name]) => name),
   )
+  // Of several values the parser of citty would take the last, and say nothing of the others.
+  const again = Object.keys(values).find((name) => [values[name]].flat().length > 1)
+  if (again) throw new UsageError(`--${again} is given more than once.`)
   const stray = positionals[Object.keys(args).length - flags.length]
   if (stray !== undefined) throw new UsageError(`'${stray}' is one word too many.`)
 }

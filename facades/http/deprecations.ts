@@ -22,7 +22,9 @@ const deprecatedRoutes: readonly DeprecatedRoute[] = [
   },
   { method: 'POST', path: '/req/login-ldap', successor: '/req/login', since: '2026-01-01' },
   { method: 'GET', path: '/req/login-oidc', successor: '/req/login', since: '2026-01-01' },
+  { method: 'POST', path: '/req/login-oidc', successor: '/req/login', since: '2026-01-01' },
   { method: 'GET', path: '/req/login-shibboleth', successor: '/req/login', since: '2026-01-01' },
+  { method: 'POST', path: '/req/login-shibboleth', successor: '/req/login', since: '2026-01-01' },
 ]
 
 export interface Deprecation {

@@ -2,9 +2,9 @@ import { z } from 'zod'
 import { users } from '../../routers/index.ts'
 import type { RecordOf } from '../../routers/resource/record.ts'
 
-const { username, displayName, email, role, bio, avatar, createdAt, updatedAt } = users.attributes
+const { username, displayName, email, role, bio, avatar, publicKey, createdAt, updatedAt } = users.attributes
 
-/** The caller as `/api/user` has always shown them. */
+/** The caller as `/api/user` has always shown them, some of it by two names. */
 export const legacyUser = z.object({
   id: z.int(),
   username: username.schema,
@@ -13,11 +13,19 @@ export const legacyUser = z.object({
   role: role.schema.optional(),
   bio: bio.schema,
   avatar: avatar.schema,
+  avatar_id: z.string().nullable().describe('The picture without its kind.'),
+  publicKey: publicKey.schema,
   createdAt: createdAt.schema,
   updatedAt: updatedAt.schema,
+  created_at: createdAt.schema,
+  updated_at: updatedAt.schema,
 })
 
 export function legacyUserOf({ id, displayName: name, ...me }: RecordOf<typeof users>): z.output<typeof legacyUser> {
-  const { username, email, role, bio, avatar, createdAt, updatedAt } = me
-  return { id: Number(id), username, name, email, role, bio, avatar, createdAt, updatedAt }
+  const { username, email, role, bio, avatar, publicKey, createdAt, updatedAt } = me
+  return {
+    ...{ id: Number(id), username, name, email, role, bio, avatar, publicKey },
+    avatar_id: avatar === null ? null : avatar.slice(avatar.indexOf('-') + 1),
+    ...{ createdAt, updatedAt, created_at: createdAt, updated_at: updatedAt },
+  }
 }

@@ -88,6 +88,10 @@ test('the picture of a person is downloaded by its identifier by who knows them,
   const { token: stranger } = await signIn(svc, 'bob')
   const { avatar } = attributesOf((await ada.browser.send('GET', `/api/svc/v1/users/${ada.id}`)).body)
   expect(avatar).toMatch(/^profile_avatars-[0-9a-f-]{36}$/)
+  const { avatar_id } = (await (await svc.send('GET', '/api/user', { token: ada.token })).json()) as {
+    avatar_id: string
+  }
+  expect(`profile_avatars-${avatar_id}`).toBe(avatar)
 
   for (const path of [`/proxy/storage/${avatar}`, `/api/svc/v1/proxy/storage/${avatar}`]) {
     const get = (token?: string, headers = {}) => svc.send('GET', path, { token, headers })

@@ -4,6 +4,7 @@ import { hashSecret, mintSecret, writeToken } from '../../entities/identity/toke
 import { question } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { administer } from '../kit/database.ts'
+import { publicKeyOf } from '../kit/identity/public-key.ts'
 
 const ask = (svc: TestApp, token: string | undefined, headers: Record<string, string> = {}) =>
   svc.send('POST', '/api/ai-req', { token, headers, body: question('Hello', 'demo') })
@@ -235,6 +236,8 @@ describe('GET /api/user', () => {
     await using svc = await startApp()
     const { id, token } = await svc.user({ username: 'ada' })
 
+    const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+
     const response = await svc.send('GET', '/api/user', { token })
 
     expect(response.status).toBe(200)
@@ -246,8 +249,9 @@ describe('GET /api/user', () => {
       role: 'user',
       bio: null,
       avatar: null,
-      createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
-      updatedAt: expect.stringMatching(/Z$/),
+      avatar_id: null,
+      publicKey: publicKeyOf('ada'),
+      ...{ createdAt: time, updatedAt: time, created_at: time, updated_at: time },
     })
     expect(response.headers.get('deprecation')).toMatch(/^@\d{10}$/)
     expect(response.headers.get('link')).toBe('</api/svc/v1/users/me>; rel="successor-version"')

@@ -35,7 +35,9 @@ test('a deprecated route says so and names its successor, whatever it answers, a
 test.each([
   ['POST', '/req/login-ldap', 422],
   ['GET', '/req/login-oidc', 302],
+  ['POST', '/req/login-oidc', 302],
   ['GET', '/req/login-shibboleth', 302],
+  ['POST', '/req/login-shibboleth', 302],
 ])('%s %s is an older name of /req/login, and says so', async (method, path, status) => {
   const answer = await openBrowser(svc.url).send(method, path)
 

@@ -25,7 +25,7 @@ beforeAll(async () => {
     '/article': page(
       `<!doctype html><html><head><title>A &amp; B\n  C</title><meta name="description" content="later">
        <meta property="og:description" content="What it&#39;s about">
-       <meta name="image" property="og:image" content="/photo.jpg"></head><body><title>no</title>`,
+       <meta name="twitter:image" content="/icon.png"><meta name="image" property="og:image" content="/photo.jpg"></head><body><title>no</title>`,
     ),
     '/bare': page('<p>nothing'),
     '/photo.jpg': send('image/jpeg', photo),

@@ -36,9 +36,14 @@ export async function login(app: FastifyInstance, options: ReqOptions) {
   app.get<Coming>('/req/login', elsewhere())
   app.get<Coming>('/req/login/oidc', elsewhere('oidc'))
   app.get<Coming>('/req/login/proxy', elsewhere('proxy'))
-  // As earlier front ends call them.
-  app.get<Coming>('/req/login-oidc', elsewhere('oidc'))
-  app.get<Coming>('/req/login-shibboleth', elsewhere('proxy'))
+  // As earlier front ends call them, some with a form.
+  for (const [path, by] of [
+    ['/req/login-oidc', 'oidc'],
+    ['/req/login-shibboleth', 'proxy'],
+  ] as const) {
+    app.get<Coming>(path, elsewhere(by))
+    app.post<Coming>(path, elsewhere(by))
+  }
 }
 
 const searchOf = ({ url }: FastifyRequest) => url.split(/\?(.*)/s)[1] ?? ''

@@ -111,7 +111,7 @@ class FoundElements {
       title: plainText(this.#title || first('og:title', 'twitter:title') || '', 300),
       description: plainText(first('og:description', 'twitter:description', 'description') ?? '', 1000),
       images: absolute(
-        [...this.#meta].flatMap(([name, value]) => (imageNames.has(name) ? [value] : [])),
+        imageNames.flatMap((name) => this.#meta.get(name) ?? []),
         url,
       ),
       icons: absolute([...this.#icons, ...this.#otherIcons], url),
@@ -119,7 +119,8 @@ class FoundElements {
   }
 }
 
-const imageNames = new Set(['og:image', 'og:image:url', 'og:image:secure_url', 'twitter:image', 'twitter:image:src'])
+/** The best first, wherever they stand in the page. */
+const imageNames = ['og:image', 'og:image:url', 'og:image:secure_url', 'twitter:image', 'twitter:image:src']
 const textNames = ['og:title', 'twitter:title', 'og:description', 'twitter:description', 'description']
 const wanted = new Set([...imageNames, ...textNames])
 

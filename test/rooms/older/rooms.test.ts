@@ -325,6 +325,7 @@ test('a request of version v2 names messages by id, within its room alone', asyn
     [{ version: 'v2', id, message_id: '1.000' }, '/message_id', 'The message_id field is prohibited.'],
     [{ version: 'v2', thread_id: id, threadId: 1 }, '/threadId', 'The threadId field is prohibited.'],
     [{ version: 'v2', id: 2_000_000_000 }, '/id', 'Message with ID 2000000000 not found'],
+    [{ version: 'v2', thread_id: 9_000_000_000 }, '/thread_id', 'Parent message with ID 9000000000 not found'],
     [{ version: 'v2', id: elsewhereId }, '/id', `Message with ID ${elsewhereId} not found`],
     [{ version: 'v2', thread_id: unseenId }, '/thread_id', `Parent message with ID ${unseenId} not found`],
   ] as const) {
