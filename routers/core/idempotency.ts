@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import type { Caller } from './caller.ts'
 import type { Context } from './context.ts'
 import { giveKeyBack, takeKey, takeRoom } from './idempotency-quota.ts'
@@ -21,11 +21,13 @@ type KeptAnswer = Omit<StoredResponse, 'payload'> & {
 interface StoredExecution {
   /** A hash of the request; another one under the same key means another request. */
   fingerprint: string
+  /** Of the one request that is under way. */
+  attempt?: string
   /** Sealed; absent while the first request is under way. */
   sent?: string
 }
 
-/** How long a key stays claimed if the process crashes. */
+/** How long a key stays claimed if the process crashes; with a file, longer by as long as that may take to come. */
 const RUNNING = 5 * 60_000
 const KEPT = 24 * 60 * 60_000
 const PURPOSE = 'idempotency'
@@ -52,8 +54,10 @@ export async function runOnce(
   if (!caller) return run()
   const storeKey = `idempotency:${digest(`${caller.name} ${key}`)}`
   const fingerprint = digest(request)
-  const kept = await replay(ctx, storeKey, fingerprint)
-  if (!kept) return first(ctx, { storeKey, fingerprint, owner: caller.owner, hashFile }, run)
+  const mark = JSON.stringify({ fingerprint, attempt: randomUUID() } satisfies StoredExecution)
+  const claim: Claim = { storeKey, fingerprint, mark, owner: caller.owner, hashFile }
+  const kept = await replay(ctx, claim)
+  if (!kept) return first(ctx, claim, run)
   const { file, ...answer } = kept
   if (hashFile && (await hashFile()) !== file) throw conflict('This key was used for another file.')
   return { payload: bodyNotKept, ...answer }
@@ -61,18 +65,16 @@ export async function runOnce(
 
 /** Claims the key; returns the stored answer, or undefined if this request is the first one with the key. */
 async function replay(
-  { services: { answers, vault } }: Context,
-  storeKey: string,
-  fingerprint: string,
+  { services: { answers, vault, settings } }: Context,
+  { storeKey, fingerprint, mark, hashFile }: Claim,
 ): Promise<KeptAnswer | undefined> {
+  const running = RUNNING + (hashFile ? settings.attachments.uploadTimeout : 0)
   // The first request may fail and delete its entry between the two look-ups; then this one becomes the first.
   for (;;) {
-    const isFirst = await answers
-      .setIfAbsent(storeKey, JSON.stringify({ fingerprint } satisfies StoredExecution), RUNNING)
-      .catch((cause: unknown) => {
-        // The store is down, so it is unknown whether this is a repeat.
-        throw new Problem('unavailable', { cause })
-      })
+    const isFirst = await answers.setIfAbsent(storeKey, mark, running).catch((cause: unknown) => {
+      // The store is down, so it is unknown whether this is a repeat.
+      throw new Problem('unavailable', { cause })
+    })
     if (isFirst) return undefined
     const text = await answers.get(storeKey)
     if (text === undefined) continue
@@ -86,6 +88,8 @@ async function replay(
 interface Claim {
   storeKey: string
   fingerprint: string
+  /** What stands under the key while the request is under way. Another request with it has another one. */
+  mark: string
   /** Whose quota it counts against. */
   owner: string
   hashFile: Attempt['hashFile']
@@ -94,7 +98,7 @@ interface Claim {
 async function first(ctx: Context, claim: Claim, run: () => Promise<StoredResponse>): Promise<StoredResponse> {
   // A failed request changed nothing, so the key is released for another try.
   const release = async (error: unknown): Promise<never> => {
-    await ctx.services.answers.delete(claim.storeKey)
+    await ctx.services.answers.deleteOwn(claim.storeKey, claim.mark)
     throw error
   }
   await takeKey(ctx, claim.owner).catch(release)
@@ -109,7 +113,7 @@ async function first(ctx: Context, claim: Claim, run: () => Promise<StoredRespon
 
 async function keep(
   ctx: Context,
-  { storeKey, fingerprint, owner, hashFile }: Claim,
+  { storeKey, fingerprint, mark, owner, hashFile }: Claim,
   sent: StoredResponse,
 ): Promise<void> {
   const { status, headers, payload } = sent
@@ -118,7 +122,7 @@ async function keep(
   const answer: KeptAnswer = (await takeRoom(ctx, owner, payload)) ? { ...sent } : brief
   if (hashFile) answer.file = await hashFile()
   const kept: StoredExecution = { fingerprint, sent: ctx.services.vault.seal(JSON.stringify(answer), PURPOSE) }
-  await ctx.services.answers.set(storeKey, JSON.stringify(kept), KEPT)
+  await ctx.services.answers.replaceOwn(storeKey, mark, JSON.stringify(kept), KEPT)
 }
 
 const conflict = (detail: string) => new Problem('idempotency_conflict', { detail })

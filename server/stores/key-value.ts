@@ -51,5 +51,11 @@ function valuesInProcess(): AnswerStore {
       return true
     },
     delete: async (key) => void values.delete(key),
+    replaceOwn: async (key, own, value, ttlMs) => {
+      if ((values.get(key) ?? own) === own) values.set(key, value, { ttl: ttlMs })
+    },
+    deleteOwn: async (key, own) => {
+      if (values.get(key) === own) values.delete(key)
+    },
   }
 }

@@ -6,6 +6,13 @@ import { limiterInRedis } from './rate-limiter.ts'
 
 const PREFIX = 'svc:'
 
+/** Values: the own value, the one to be put in its place, how long that lasts. */
+const REPLACE_OWN = `
+  local there = redis.call('get', KEYS[1])
+  if not there or there == ARGV[1] then redis.call('set', KEYS[1], ARGV[2], 'PX', ARGV[3]) end`
+
+const DELETE_OWN = `if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('del', KEYS[1]) end`
+
 /** The key-value store in Redis, shared by all replicas. `replica` is the name of this one. */
 export function inRedis(url: string, replica: string) {
   const redis = openClient(url)
@@ -29,6 +36,14 @@ export function inRedis(url: string, replica: string) {
     delete: async (key) => {
       await connected()
       await redis.del(key)
+    },
+    replaceOwn: async (key, own, value, ttlMs) => {
+      await connected()
+      await redis.eval(REPLACE_OWN, 1, key, own, value, ttlMs)
+    },
+    deleteOwn: async (key, own) => {
+      await connected()
+      await redis.eval(DELETE_OWN, 1, key, own)
     },
     ping: async () => {
       await connected()

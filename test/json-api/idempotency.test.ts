@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis'
-import { expect, inject, test } from 'vitest'
+import { expect, inject, test, vi } from 'vitest'
 import { startApp } from '../kit/app.ts'
 import { cloneDatabase } from '../kit/database.ts'
 import { freePort } from '../kit/free-port.ts'
@@ -92,6 +92,29 @@ test('a creation with a key that was refused may be put right under the same key
   expect(again.text).toBe(right.text)
   expect([taken.status, other.status]).toEqual([409, 201])
   expect(taken.errors[0]?.code).toBe('conflict')
+})
+
+test('a creation with a key that fails once its mark has ended leaves what another one did with the key', async () => {
+  await using svc = await startJsonApi()
+  const { answers, limiter } = svc.services
+  const { giveBack } = limiter
+  const claiming = vi.spyOn(answers, 'setIfAbsent')
+  let second: Awaited<ReturnType<typeof create>> | undefined
+  // The first one has failed, and is about to release the key.
+  Object.assign(limiter, {
+    giveBack: async (...taken: Parameters<typeof giveBack>) => {
+      Object.assign(limiter, { giveBack })
+      await answers.delete(claiming.mock.calls[0]?.[0] ?? '')
+      second = await create(svc.admin, 'one')
+      await giveBack(...taken)
+    },
+  })
+
+  const first = await create(svc.admin, 'one', provider(''))
+  const third = await create(svc.admin, 'one')
+
+  expect([first.status, second?.status, third.status]).toEqual([422, 201, 201])
+  expect(third.text).toBe(second?.text)
 })
 
 test('a creation with a key that failed by our fault may be tried again', async () => {

@@ -25,6 +25,22 @@ describe.for(stores)('a value %s', ([, url]) => {
     await kv.delete(key)
   })
 
+  test('is replaced and deleted by its owner alone, who may also set it anew', async () => {
+    await using store = await openStore(url)
+    const { kv, key } = store
+
+    await kv.setIfAbsent(key, 'of another', 60_000)
+    await kv.replaceOwn(key, 'own', 'next', 60_000)
+    await kv.deleteOwn(key, 'own')
+    expect(await kv.get(key)).toBe('of another')
+    await kv.replaceOwn(key, 'of another', 'next', 60_000)
+    expect(await kv.get(key)).toBe('next')
+    await kv.deleteOwn(key, 'next')
+    expect(await kv.get(key)).toBeUndefined()
+    await kv.replaceOwn(key, 'next', 'again', 60_000)
+    expect(await kv.get(key)).toBe('again')
+  })
+
   test('is gone when its time is over', async () => {
     await using store = await openStore(url)
     const { kv, key } = store

@@ -1,5 +1,5 @@
 import { request } from 'node:http'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { signIn } from '../kit/browser.ts'
 import { base, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
 import { PNG, sendForm, sendWith, storedFiles, upload } from '../kit/rooms/attachments.ts'
@@ -7,6 +7,7 @@ import { newRoom } from '../kit/rooms/messages.ts'
 import { whileChanging } from '../kit/while-changing.ts'
 
 const MAX = 200_000
+const TIMEOUT_MS = 1500
 
 let svc: JsonApiApp
 let token: string
@@ -17,7 +18,7 @@ beforeAll(async () => {
     ATTACHMENT_QUOTA: `${3 * MAX}`,
     UPLOADS_PER_PERSON: '2',
     UPLOADS_AT_ONCE: '3',
-    UPLOAD_TIMEOUT: '1500ms',
+    UPLOAD_TIMEOUT: `${TIMEOUT_MS}ms`,
   })
   token = svc.people.ada.token
 })
@@ -211,12 +212,17 @@ test('an upload that is sent again with its Idempotency-Key is one attachment, a
     form.append('file', new Blob([text]), name)
     return sendForm(svc, by, form, { 'idempotency-key': key })
   }
+  const { answers } = svc.services
+  const marking = vi.spyOn(answers, 'setIfAbsent')
   const [text, { bob }] = ['x'.repeat(100_000), svc.people]
   const both = await Promise.all([send(text), send(text)])
   const first = both.find(({ status }) => status === 200)
   expect(both.map(({ status }) => status).filter((status) => status !== 409)).toContain(200)
 
   expect(await send(text)).toMatchObject({ status: 200, text: first?.text })
+  // The mark of an upload under way lasts longer than the upload may.
+  expect(marking.mock.calls[0]?.[2]).toBe(5 * 60_000 + TIMEOUT_MS)
+  marking.mockRestore()
   for (const [other, name] of [[`${text}x`], ['y'], [text, 'b.txt'], ['x'.repeat(MAX)]] as const) {
     const { status, errors } = await send(other, { name })
     expect([status, errors[0]?.code]).toEqual([409, 'idempotency_conflict'])
