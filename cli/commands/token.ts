@@ -4,9 +4,9 @@ import { abilities } from '../../entities/identity/access-token.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import { tokenId, tokenName } from '../../routers/identity/tokens.ts'
 import type { UserChoice } from '../../routers/identity/user-selector.ts'
-import { duration } from '../../routers/ports/duration.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { UsageError } from '../errors.ts'
+import { lifetime } from '../lifetime.ts'
 import { parseFlag } from '../prompts.ts'
 import { table } from '../table.ts'
 import { chooseKnownUser, chooseUser, type UserFlags, userFlags } from '../user-flags.ts'
@@ -44,17 +44,6 @@ const list = z
   .string()
   .transform((text) => text.split(',').map((part) => part.trim()))
   .pipe(z.array(z.enum(abilities)))
-
-const CENTURY = 100 * 365 * 86_400_000
-
-/** Refuses a bare number, which would be read as milliseconds. */
-const lifetime = z
-  .string()
-  .regex(/[a-z]\s*$/i, 'needs a unit, as in 12h, 90d or 1y')
-  .transform((text): string | number => text)
-  .pipe(duration)
-  .refine((length) => length <= CENTURY, 'must be at most a hundred years')
-  .transform((length) => new Date(Date.now() + length))
 
 async function create(context: CommandContext, flags: TokenFlags): Promise<void> {
   only(flags, ['token-id', 'yes'], 'goes with --revoke')

@@ -14,6 +14,10 @@ export const backWith =
     return `${url} || ${mark} || ${sql.param('brand')} || '-connect-status=${status}'`
   }
 
+/** SQL for until when an app has a credential that works; null where one has no end. */
+export const credentialsEnd: SqlPredicate = (app) =>
+  `(select ${isoTime(`nullif(max(coalesce(c.expires_at, 'infinity')), 'infinity')`)} from ext_app_credentials c where c.app_id = ${app}.id)`
+
 export interface AppToConnect {
   id: string
   name: string

@@ -16,7 +16,7 @@ export type ExtAppRecord = RecordOf<typeof extApps>
 type GivenApp = Record<string, unknown>
 
 /** Makes an app with its first credential, and with a pair of keys where it brings none. */
-export async function createApp(ctx: Context, given: GivenApp): Promise<ExtAppRecord> {
+export async function createApp(ctx: Context, { credentialExpiresAt, ...given }: GivenApp): Promise<ExtAppRecord> {
   const { publicKey, ...made } = await keysFor(given['publicKey'])
   let credential = ''
   const record = await createRow(
@@ -25,7 +25,7 @@ export async function createApp(ctx: Context, given: GivenApp): Promise<ExtAppRe
     { ...given, publicKey },
     {
       afterFlush: async ({ em, row }) => {
-        credential = await addCredential(em, row.id, null)
+        credential = await addCredential(em, row.id, credentialExpiresAt as string | null)
       },
     },
   )

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { backWith } from '../../entities/apps/ext-app.sql.ts'
+import { backWith, credentialsEnd } from '../../entities/apps/ext-app.sql.ts'
 import { appAbilities, ExtApp } from '../../entities/apps/ext-app.ts'
 import { everyRowForAdminsAlone } from '../../entities/sql/scope.ts'
-import { attribute, resource, sortedTimestamps } from '../resource/declare.ts'
+import { attribute, resource, sortedTimestamps, time } from '../resource/declare.ts'
 import { distinct } from '../verbs/write-inputs.ts'
 import { givenPublicKey } from './app-key.ts'
 
@@ -28,6 +28,11 @@ const redirectUrl = safeAddress.refine((text) => {
 /** How many days a person can agree for. */
 const linkDays = z.int().min(1).max(365)
 export const abilitiesOfApps = z.array(z.enum(appAbilities)).min(1).max(20).overwrite(distinct)
+/** Until when a credential works; null for no end. */
+export const credentialEnd = z.iso
+  .datetime({ offset: true })
+  .refine((text) => new Date(text) > new Date(), 'must be in the future')
+  .nullable()
 const onceOnly = { sparse: true, sql: () => 'null::text' } as const
 
 export const extApps = resource({
@@ -89,6 +94,13 @@ export const extApps = resource({
       default: true,
     }),
     credential: attribute(z.string().describe('By what it proves who it is. Told once.'), onceOnly),
+    credentialExpiresAt: attribute(
+      time.describe('Until when it has a credential that works; absent where one has no end, or there is none.'),
+      {
+        ...{ write: 'create', sql: credentialsEnd, sparse: true, default: null },
+        input: credentialEnd.describe('Until when its first credential works; null for no end.'),
+      },
+    ),
     privateKey: attribute(z.string().describe('The other half of a pair that was made here. Told once.'), onceOnly),
     ...sortedTimestamps,
   },

@@ -14,7 +14,7 @@ import { getRow, reads } from '../verbs/read.ts'
 import { withoutUnchanged } from '../verbs/unchanged.ts'
 import { administrator } from '../verbs/write.ts'
 import { createInput, ifVersion, updateInput } from '../verbs/write-inputs.ts'
-import { overlapMinutes, rotateCredential } from './app-credential.ts'
+import { rotateCredential, rotation } from './app-credential.ts'
 import { createApp, deleteApp, type ExtAppRecord, updateApp } from './change-app.ts'
 import { claim, type Deciding, MAX_REQUEST } from './connect-request.ts'
 import { consent, establish } from './establish.ts'
@@ -87,10 +87,8 @@ export const extAppsRouter = router({
 
   rotateCredential: rowAction(extApps, 'rotate-credential', administrator)
     .meta(about('Give an app another credential; those it has work for a while longer.'))
-    .input(z.strictObject({ id: resourceId, overlapMinutes }))
-    .mutation(async ({ ctx, input: { id, overlapMinutes } }) => ({
-      meta: { credential: await rotateCredential(ctx, id, overlapMinutes) },
-    })),
+    .input(rotation)
+    .mutation(async ({ ctx, input }) => ({ meta: { credential: await rotateCredential(ctx, input) } })),
 
   /** Brings the apps to what a file says that was read. */
   sync: host.input(appsFile).mutation(({ ctx, input }) => syncApps(ctx, input)),

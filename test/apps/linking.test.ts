@@ -165,6 +165,10 @@ describe('an external app and a person', () => {
   })
 })
 
+interface Document {
+  data?: { id: string; attributes: object }
+  meta?: { credential: string }
+}
 type Linked = Awaited<ReturnType<typeof linked>>
 
 /** What ends a link, at another replica than the one where the app calls. */
@@ -280,6 +284,42 @@ describe('a link that ends', () => {
     expect((await me(token)).status).toBe(200)
     expect(await app.connection('learner')).toMatchObject({ connectionType: 'external_app_authenticated' })
     expect(await agree(person.browser, request, NARROW)).toMatchObject({ status: 200 })
+  })
+
+  test('a credential ends when an administrator says, the first as any after it, and never in the past', async () => {
+    const { token } = await svc.user({ role: 'admin', abilities: ['read', 'write'] })
+    const send = async (method: string, path: string, body?: object, headers = {}) => {
+      const answer = await svc.send(method, path, { token, headers, ...(body && { body }) })
+      return { status: answer.status, ...((await answer.json()) as Document) }
+    }
+    const make = (credentialExpiresAt: string) => {
+      const given = { name: `App ${++counter}`, url: 'https://a.example', redirectUrls: ['https://a.example'] }
+      const attributes = { ...given, publicKey: appPublicKey, credentialExpiresAt }
+      return send(
+        'POST',
+        EXT_APPS,
+        { data: { type: 'ext-apps', attributes } },
+        { 'content-type': 'application/vnd.api+json' },
+      )
+    }
+    const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString()
+    const [soon, later] = [inDays(1), inDays(30)]
+
+    const made = await make(soon)
+    const { id = '', attributes } = made.data ?? {}
+    expect(attributes).toMatchObject({ credentialExpiresAt: soon })
+    const rotate = (body: object) => send('POST', `${EXT_APPS}/${id}/actions/rotate-credential`, body)
+    const rotated = await rotate({ overlapMinutes: 0, expiresAt: later })
+    const credential = String(rotated.meta?.credential)
+    expect((await send('GET', `${EXT_APPS}/${id}`)).data?.attributes).toMatchObject({ credentialExpiresAt: later })
+    expect((await me(credential)).status).toBe(200)
+    await svc.rows(`update ext_app_credentials set expires_at = now() - interval '1 second' where app_id = $1`, [
+      Number(id),
+    ])
+    expect((await me(credential)).status, 'once it has ended').toBe(401)
+
+    for (const refused of [await make(inDays(-1)), await rotate({ expiresAt: inDays(-1) })])
+      expect(refused).toMatchObject({ status: 422, errors: [{ detail: expect.stringContaining('in the future') }] })
   })
 
   test('a new credential leaves the one before a while, or no time at all', async () => {

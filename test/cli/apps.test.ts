@@ -36,17 +36,29 @@ const key = () => {
 
 test('a command gives an external app another credential or another key, and removes it', async () => {
   await using machine = await host()
-  const { id } = await machine.json('app', 'create', ...portal, '--public-key', key(), '--abilities', 'ai')
+  const { id } = await machine.json(
+    'app',
+    'create',
+    ...portal,
+    '--public-key',
+    key(),
+    '--abilities',
+    'ai',
+    '--expires',
+    '12h',
+  )
   const keys = () => machine.rows('select public_key, abilities from ext_apps')
   const [before] = await keys()
 
-  const rotated = await machine.json('app', 'rotate', id, '--overlap', '0')
+  const rotated = await machine.json('app', 'rotate', id, '--overlap', '0', '--expires', '90d')
   const rekeyed = await machine.run(['app', 'rotate', id, '--key', key(), '--yes'])
 
   expect(rotated).toEqual({ credential: expect.stringMatching(/^svc_app_2_/) })
-  expect(await machine.rows('select expires_at <= now() as ended from ext_app_credentials order by id')).toEqual([
-    { ended: true },
-    { ended: null },
+  const ends =
+    'select ceil(extract(epoch from expires_at - now()) / 3600)::int as hours from ext_app_credentials order by id'
+  expect(await machine.rows(ends)).toEqual([
+    { hours: expect.toSatisfy((hours: number) => hours <= 0) },
+    { hours: 2160 },
   ])
   expect(rekeyed).toMatchObject({ exitCode: 0, stdout: `App ${id} has another key, and no links.\n` })
   const [after] = await keys()
@@ -74,6 +86,8 @@ test.for([
   ['--name is missing.', 'create'],
   ['--abilities', 'create', ...portal, '--abilities', 'keychain'],
   ['--days must be', 'create', ...portal, '--days', 'soon'],
+  ['--expires needs a unit', 'create', ...portal, '--expires', '90'],
+  ['--expires does not go with --key.', 'rotate', '7', '--expires', '5d', '--key', 'new'],
   ['--overlap must be', 'rotate', '7', '--overlap', 'long'],
   ['--overlap does not go with --key.', 'rotate', '7', '--overlap', '5', '--key', 'new'],
   ['--yes is missing.', 'rotate', '7', '--key', 'new'],
