@@ -63,18 +63,20 @@ export const findCallableModel = coalescedStatement<CallableModelRow>(
 export interface OfferedModel {
   modelId: string
   label: string
+  modelType: 'chat' | 'embedding'
   provider: string
   /** In seconds since 1970. */
   created: number
 }
 
-/** The models that requests may name. Values: the usage type that must be allowed to use them. */
+/** The models that requests for answers or for embeddings may name. Values: the usage type that must be allowed to use them. */
 export const listOfferedModels = statement<OfferedModel>(
   'list-offered-models',
-  `select m.model_id as "modelId", m.label, p.provider_id as provider, extract(epoch from m.created_at)::int as created
+  `select m.model_id as "modelId", m.label, m.model_type as "modelType", p.provider_id as provider,
+          extract(epoch from m.created_at)::int as created
      from ai_models m join ai_providers p on p.id = m.provider_id
      join ai_model_usage_rules r on r.model_id = m.id and r.usage_type = $1
-    where m.active and p.active and m.model_type = 'chat' order by m.id limit 1000`,
+    where m.active and p.active and m.model_type in ('chat', 'embedding') order by m.id limit 1000`,
 )
 
 export interface CheckableModel extends CallableModelRow {

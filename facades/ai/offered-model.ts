@@ -4,9 +4,21 @@ import { type Api, createCaller } from '../../routers/index.ts'
 
 export type OfferedModel = Awaited<ReturnType<Api['ai']['models']>>[number]
 
-/** A model that the caller may use, by its id. */
-export async function offeredModel(ctx: Context, id: string): Promise<OfferedModel> {
-  const found = (await createCaller(ctx).ai.models()).find(({ modelId }) => modelId === id)
+/** The models of these types that the caller may use. */
+export async function offeredModels(
+  ctx: Context,
+  types: readonly OfferedModel['modelType'][],
+): Promise<OfferedModel[]> {
+  return (await createCaller(ctx).ai.models()).filter(({ modelType }) => types.includes(modelType))
+}
+
+/** One of them, by its id. */
+export async function offeredModel(
+  ctx: Context,
+  id: string,
+  types: readonly OfferedModel['modelType'][],
+): Promise<OfferedModel> {
+  const found = (await offeredModels(ctx, types)).find(({ modelId }) => modelId === id)
   if (found) return found
   throw new Problem('invalid', { issues: [{ path: ['model'], message: 'is not a model that you may use' }] })
 }

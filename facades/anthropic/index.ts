@@ -4,7 +4,7 @@ import { Problem } from '../../routers/core/problems.ts'
 import { createCaller } from '../../routers/index.ts'
 import { answer } from '../ai/answer.ts'
 import { read } from '../ai/body.ts'
-import { offeredModel } from '../ai/offered-model.ts'
+import { offeredModel, offeredModels } from '../ai/offered-model.ts'
 import { failureOf } from '../http/failure.ts'
 import { type FacadeOptions, routeTo } from '../http/procedures.ts'
 import { setRateLimitHeaders } from '../http/rate-limit-headers.ts'
@@ -35,10 +35,10 @@ export async function anthropic(app: FastifyInstance, { contextOf, bodyLimits, h
 
   app.get('/v1/models', { constraints }, async (request, reply) => {
     const page = read(pageQuery, request.query)
-    return pageOf(await createCaller(await contextOf(request, reply)).ai.models(), page)
+    return pageOf(await offeredModels(await contextOf(request, reply), ['chat']), page)
   })
   app.get<{ Params: { '*': string } }>('/v1/models/*', { constraints }, async (request, reply) => {
-    return modelOf(await offeredModel(await contextOf(request, reply), request.params['*']))
+    return modelOf(await offeredModel(await contextOf(request, reply), request.params['*'], ['chat']))
   })
 
   app.post(

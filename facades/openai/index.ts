@@ -4,7 +4,7 @@ import { Problem } from '../../routers/core/problems.ts'
 import { createCaller } from '../../routers/index.ts'
 import { answer } from '../ai/answer.ts'
 import { read } from '../ai/body.ts'
-import { type OfferedModel, offeredModel } from '../ai/offered-model.ts'
+import { type OfferedModel, offeredModel, offeredModels } from '../ai/offered-model.ts'
 import { failureOf } from '../http/failure.ts'
 import { limitHeaders } from '../http/limit-headers.ts'
 import { type FacadeOptions, routeTo } from '../http/procedures.ts'
@@ -35,11 +35,11 @@ export async function openAi(app: FastifyInstance, { contextOf, bodyLimits, hear
   app.setErrorHandler(sendError)
 
   app.get('/v1/models', async (request, reply) => {
-    const models = await createCaller(await contextOf(request, reply)).ai.models()
+    const models = await offeredModels(await contextOf(request, reply), ['chat', 'embedding'])
     return { object: 'list', data: models.map(modelOf) }
   })
   app.get<{ Params: { '*': string } }>('/v1/models/*', async (request, reply) => {
-    return modelOf(await offeredModel(await contextOf(request, reply), request.params['*']))
+    return modelOf(await offeredModel(await contextOf(request, reply), request.params['*'], ['chat', 'embedding']))
   })
 
   app.post('/v1/embeddings', routeTo('ai.embed', { contextOf, bodyLimits }), async (request, reply) => {

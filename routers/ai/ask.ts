@@ -111,11 +111,16 @@ export async function begin(
 const asking = userWith('ai').meta(takes('AI request')).use(withAllProblems).input(question)
 const requesting = userWith('ai').meta(takes('AI request with files')).input(request)
 
-const offered = z.array(z.object({ modelId: z.string(), label: z.string(), provider: z.string(), created: z.int() }))
+const offered = z.array(
+  z.object({
+    ...{ modelId: z.string(), label: z.string(), modelType: z.enum(['chat', 'embedding']), provider: z.string() },
+    created: z.int(),
+  }),
+)
 
 export const aiRouter = router({
   models: userWith('ai')
-    .meta(about('List the models that the caller may ask.', offered))
+    .meta(about('List the models that the caller may ask for answers or for embeddings.', offered))
     .query(({ ctx }) => ctx.services.sql(listOfferedModels, [ctx.usage])),
 
   ask: asking.meta(about('Ask a model for its whole answer.', textAnswer)).mutation(async ({ ctx, input }) => ({

@@ -34,6 +34,7 @@ export const aiModels = resource({
   entity: AiModel,
   coalesced: true,
   scope: visibleModels,
+  streams: 'all',
   attributes: {
     active: attribute(z.boolean().describe('Whether it can be used.'), written(true)),
     modelId: attribute(text(200).describe('The name that requests use, unique.'), { write: true, sort: true }),

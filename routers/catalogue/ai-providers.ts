@@ -36,6 +36,7 @@ export const aiProviders = resource({
   entity: AiProvider,
   coalesced: true,
   scope: visibleProviders,
+  streams: 'all',
   attributes: {
     providerId: attribute(text(120).describe('The name in the configuration, unique.'), { write: true, sort: true }),
     name: attribute(text(120).describe('The name that people see.'), { write: true, sort: true }),

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { changing } from '../../routers/core/changes.ts'
 import { createContext } from '../../routers/core/context.ts'
-import { clientOf, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
+import { clientOf, type JsonApiApp, startJsonApi, to } from '../kit/json-api/client.ts'
 
 let svc: JsonApiApp
 beforeAll(async () => {
@@ -28,6 +28,26 @@ const write = (userId: number, count: number) =>
 const subjectsOf = ({ meta }: { meta: Record<string, unknown> }) =>
   (meta['changes'] as { subject: string }[]).map(({ subject }) => Number(subject))
 const positionOf = ({ meta }: { meta: Record<string, unknown> }) => String(meta['position'])
+
+test('everybody is told what administrators do with providers and models', async () => {
+  const { admin } = svc
+  const { one: provider } = await admin.create('ai-providers', { providerId: 'told', name: 'Told', adapter: 'demo' })
+  const relations = { provider: to('ai-providers', provider.id) }
+  const { one: model } = await admin.create('ai-models', { modelId: 'told', label: 'Told' }, relations)
+  await admin.update('ai-models', model.id, { active: false })
+  await admin.update('ai-providers', provider.id, { name: 'Other' })
+  await admin.delete(`/ai-models/${model.id}`)
+  await admin.delete(`/ai-providers/${provider.id}`)
+
+  const told = await svc.rows<{ kind: string; subject: string }>(
+    `select kind, subject from change_log where stream = 'all' and kind ~ '^ai-(models|providers)' order by seq`,
+  )
+  const [p, m] = [provider.id, model.id]
+  expect(told.map(({ kind, subject }) => `${kind} ${subject}`)).toEqual([
+    ...[`ai-providers.created ${p}`, `ai-models.created ${m}`, `ai-models.updated ${m}`],
+    ...[`ai-providers.updated ${p}`, `ai-models.deleted ${m}`, `ai-providers.deleted ${p}`],
+  ])
+})
 
 describe('GET /users/me/actions/changes', () => {
   test('tells the position where a client begins, and nothing more', async () => {

@@ -64,6 +64,16 @@ test('the client of OpenAI reads the embeddings of texts in their order, with wh
   expect(await lastRecord()).toEqual({ outcome: 'completed', input: 9, output: 0 })
 })
 
+test('the clients of OpenAI find models for embeddings among the others, those of Anthropic chats alone', async () => {
+  expect((await client.models.list()).data.map(({ id }) => id)).toEqual(expect.arrayContaining(['embeds', 'talks']))
+  expect(await client.models.retrieve('embeds')).toMatchObject({ id: 'embeds' })
+  const headers = { 'anthropic-version': '2023-06-01' }
+  const toAnthropic = (path: string) => svc.send('GET', path, { token, headers })
+
+  expect(await (await toAnthropic('/v1/models')).json()).toMatchObject({ data: [{ id: 'talks' }] })
+  expect((await toAnthropic('/v1/models/embeds')).status).toBe(404)
+})
+
 test('embeddings come as numbers or as their bytes, of the length that is asked for', async () => {
   const ask = (more: object) =>
     svc.send('POST', '/v1/embeddings', { token, body: { model: 'embeds', input: 'a', ...more } })
