@@ -106,10 +106,20 @@ export class Said {
 
   #cite(source: LanguageModelV4Source): Source | undefined {
     if (source.sourceType !== 'url') return undefined
-    const cited: Source = { type: 'source', url: source.url, ...(source.title && { title: source.title }) }
+    const url = withoutTracking(source.url)
+    const cited: Source = { type: 'source', url, ...(source.title && { title: source.title }) }
     this.#parts.push(cited)
     return cited
   }
+}
+
+/** What tells a site by which advertisement or program its readers come. */
+const tracking = /(?<=[?&])(?:utm_(?:source|medium|campaign|term|content)|gclid|fbclid)=[^&#]*&?/g
+
+/** The address is changed as text alone: it is never asked for. */
+function withoutTracking(url: string): string {
+  const plain = url.replace(tracking, '')
+  return plain === url ? url : plain.replace(/[?&](?=#|$)/, '')
 }
 
 /** A call as the caller gets it. */

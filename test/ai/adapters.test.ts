@@ -3,6 +3,7 @@ import { eventsIn, textOf } from '../kit/ai/event-stream.ts'
 import { key, type Protocol, protocols } from '../kit/ai/protocols.ts'
 import { type Behaviour, beginStream, canary, configFor, json, question, startProvider } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
+import { signIn } from '../kit/browser.ts'
 
 const streaming = { accept: 'text/event-stream' }
 
@@ -86,6 +87,37 @@ describe.for(protocols.map((protocol): [string, Protocol] => [protocol.adapter, 
       expect(textOf(events)).toBe('Hello there.')
       expect(events.map(({ event }) => event)).toEqual(['delta', 'delta', 'usage', 'done'])
       expect(await app.takeRecords()).toEqual([whole])
+    })
+
+    test.runIf(protocol.adapter === 'openai')('a page that is cited is told without what tracks readers', async () => {
+      const cited = [
+        ['https://example.org/a?utm_source=openai', 'https://example.org/a'],
+        ['https://example.org/b?utm_medium=x&id=1&gclid=2#top', 'https://example.org/b?id=1#top'],
+        ['https://example.org/c?', 'https://example.org/c?'],
+      ]
+      const citation = (url = '') => ({ type: 'url_citation', start_index: 0, end_index: 5, url, title: 'A page' })
+      const added = cited.map(([url]) => ({
+        ...{ type: 'response.output_text.annotation.added', item_id: 'msg', output_index: 0, content_index: 0 },
+        ...{ annotation_index: 0, annotation: citation(url) },
+      }))
+      app.answerBy((_, response) => {
+        beginStream(response)
+        response.write(protocol.events[0])
+        for (const event of added) response.write(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+        response.end(protocol.events[1])
+      })
+      const { browser } = await signIn(app.svc)
+      const messages = [{ role: 'user', content: { text: 'Where?' } }]
+      const body = { payload: { model: 'mock-1', stream: true, messages }, broadcast: false }
+      const { text } = await browser.send('POST', '/req/streamAI', { body })
+
+      const lines = text
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line))
+      const told = lines.flatMap(({ type, content }) => (type === 'citation' ? [content] : []))
+      expect(told).toMatchObject(cited.map(([, url]) => ({ url, title: 'A page', start_index: 0, end_index: 0 })))
+      await app.takeRecords()
     })
 
     test.for(['end', 'reset', 'error'] as const)(
