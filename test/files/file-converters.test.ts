@@ -68,7 +68,10 @@ test('kreuzberg gets a file with how to read it and answers with a list', async 
   const [received] = service.received
   expect(received?.path).toBe('/extract')
   expect(received?.form.has('files')).toBe(true)
-  expect(JSON.parse(String(received?.form.get('config')))).toMatchObject({ ocr: { language: 'deu+eng' } })
+  expect(JSON.parse(String(received?.form.get('config')))).toMatchObject({
+    ocr: { language: 'deu+eng' },
+    pages: { insert_page_markers: true },
+  })
 })
 
 test('a picture is read by a converter that takes pictures', async () => {

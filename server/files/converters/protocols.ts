@@ -34,6 +34,13 @@ const doclingFormats = [
   'webp',
 ]
 
+/** The marks of pages let a model say where in a document something stands. */
+const kreuzbergConfig = {
+  use_cache: false,
+  ocr: { backend: 'tesseract', language: 'deu+eng' },
+  pages: { insert_page_markers: true },
+}
+
 export const protocols = {
   svc_converter: (env: Env): Protocol => ({
     url: env.SVC_FILE_CONVERTER_API_URL ?? '',
@@ -55,7 +62,7 @@ export const protocols = {
     url: `${env.KREUZBERG_FILE_CONVERTER_API_URL}/extract`,
     timeout: env.KREUZBERG_FILE_CONVERTER_TIMEOUT,
     field: 'files',
-    fields: { config: JSON.stringify({ use_cache: false, ocr: { backend: 'tesseract', language: 'deu+eng' } }) },
+    fields: { config: JSON.stringify(kreuzbergConfig) },
     answers: 'kreuzberg-json',
     formats: { listedAt: `${env.KREUZBERG_FILE_CONVERTER_API_URL}/formats` },
   }),
