@@ -2,7 +2,7 @@ import type { QueryResult } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { type EraseRule, eraseRules } from '../../entities/identity/erasure.ts'
 import { Session } from '../../entities/identity/session.ts'
-import { AI_USER_ID, User } from '../../entities/identity/user.ts'
+import { AI_USER_ID, type User } from '../../entities/identity/user.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import type { ErasureReport } from '../core/hooks.ts'
@@ -18,7 +18,7 @@ export async function eraseUser(
   const { localAccounts, hooks } = ctx.services
   if (user.id === AI_USER_ID) throw new Problem('invalid', { detail: 'The AI user cannot be removed.' })
   const report: ErasureReport = {}
-  const files = user.avatar ? [user.avatar] : []
+  const files: string[] = []
   await changing(ctx, async (tx, changes) => {
     await first(tx)
     await hooks.settle('user-erasing', { userId: user.id, em: tx, changes, report, files })
@@ -27,10 +27,14 @@ export async function eraseUser(
       const count = await carryOut(tx, rule, user.id)
       report[rule.table] = rule.rows === 'delete' ? { deleted: deleted + count, kept } : { deleted, kept: kept + count }
     }
-    const deleted = await tx.nativeDelete(User, { id: user.id })
+    // The picture that they have now, which may be another one than when they were looked up.
+    const [deleted] = await tx.execute<{ avatar: string | null }[]>('delete from users where id = ? returning avatar', [
+      user.id,
+    ])
     // Somebody else was faster.
     if (!deleted) throw new Problem('not_found', { detail: `There is no user ${user.username} any more.` })
-    report['users'] = { deleted, kept: 0 }
+    if (deleted.avatar) files.push(deleted.avatar)
+    report['users'] = { deleted: 1, kept: 0 }
     // Nobody goes on registering under their name.
     await tx.nativeDelete(Session, { subject: { username: user.username } })
     // Last: where the account cannot be removed nothing else is, and where only the commit fails the next try ends it.

@@ -1,9 +1,11 @@
-import { copyFile, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { randomUUID } from 'node:crypto'
+import { copyFile, readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
 import sharp from 'sharp'
 import { expect, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
+import { whileChanging } from '../kit/while-changing.ts'
 
 const picture = (colour: string) =>
   sharp({ create: { width: 40, height: 30, channels: 3, background: colour } })
@@ -170,7 +172,12 @@ test('the picture of a person lies encrypted on the disk, as no other picture, a
   )
   expect((await look(svc, ada.id, ada.browser)).status).toBe(500)
 
-  await svc.host.admin.removeUser({ user: { id: ada.id } })
+  // They change it at the same moment.
+  const newer = `avatars/${randomUUID()}.webp`
+  for (const path of stored) await rename(path, path.replace(/[^/]{36}(?=(-small)?\.webp$)/, basename(newer, '.webp')))
+  await whileChanging(svc, `update users set avatar = '${newer}' where id = ${ada.id}`, () =>
+    svc.host.admin.removeUser({ user: { id: ada.id } }),
+  )
   expect(await filesOf(svc)).toEqual([])
 })
 
