@@ -100,6 +100,8 @@ export interface Service extends CoreService {
 }
 
 const CLOSING_INTERVAL_MS = 250
+/** How many connections the system keeps until they are taken: beyond, it breaks off some of those that come all at once. */
+const BACKLOG = 4096
 
 /** Claims the port first: if it is taken, no database is created; if it is free, all parts know its number. */
 export async function startService(options: ServiceOptions): Promise<Service> {
@@ -117,13 +119,7 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
   try {
     log.info(await core.host.models.sync(), 'models synchronised')
     await syncExtApps(core.host, options)
-    const limits = await core.host.limits.sync()
-    log.info(limits, 'limits synchronised')
-    if (limits.ofNobody.length > 0)
-      log.warn(
-        { limits: limits.ofNobody },
-        'limits are for people or apps that are not there, and hold from the next start at which they are',
-      )
+    await syncLimits(core.host, log)
     await core.host.migrations.register()
     await addAiAvatar(core.host, env)
     await core.jobQueue.prepare()
@@ -133,7 +129,8 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
     drain.watch(app.server)
     const realtime = new Realtime({ ...core, env, server: app.server })
     await claimed.release()
-    const url = await app.listen({ port: env.PORT, host: env.HOST }).catch((error) => explainPort(error, env))
+    const address = { port: env.PORT, host: env.HOST, backlog: BACKLOG }
+    const url = await app.listen(address).catch((error) => explainPort(error, env))
     await core.jobQueue.work(handlersOf(core.services), env.FILE_TEXT_WORKERS)
     const stopPeriodicTasks = startPeriodicTasks(core.periodicTasks, log)
     const stop = async () => {
@@ -169,6 +166,16 @@ async function syncExtApps(host: Api, { env: { EXT_APPS, variables }, log }: Ser
     return log.info(await host.extApps.sync(await readExtApps(EXT_APPS, variables)), 'external apps synchronised')
   const apps = (await host.extApps.overview()).filter(({ fromFile }) => fromFile).map(({ name }) => name)
   if (apps.length > 0) log.warn({ apps }, 'EXT_APPS is not set: the apps of the file stay as they are')
+}
+
+async function syncLimits(host: Api, log: FastifyBaseLogger): Promise<void> {
+  const limits = await host.limits.sync()
+  log.info(limits, 'limits synchronised')
+  if (limits.ofNobody.length > 0)
+    log.warn(
+      { limits: limits.ofNobody },
+      'limits are for people or apps that are not there, and hold from the next start at which they are',
+    )
 }
 
 /** A picture that could not be read at the first start gets its chance at the next. */

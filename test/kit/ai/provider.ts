@@ -35,7 +35,7 @@ export async function startProvider(behave: Behaviour = answers('Good day.')) {
     else await provider.behave(asked, response)
   })
   server.on('connection', () => provider.connections++)
-  server.listen(0, '127.0.0.1')
+  server.listen({ port: 0, host: '127.0.0.1', backlog: 4096 })
   await once(server, 'listening')
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
   return Object.assign(provider, {
