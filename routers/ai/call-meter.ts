@@ -44,6 +44,11 @@ export class CallMeter implements UsageMeter {
     this.#request?.receive(text, kind)
   }
 
+  /** Whether a request is made or was the last one; not before the first, nor after one that took nothing. */
+  get isAsking(): boolean {
+    return this.#request !== undefined
+  }
+
   get tokens(): TokenCounts {
     return sum(this.#before.tokens, this.#request?.tokens ?? nothing)
   }

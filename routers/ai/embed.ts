@@ -4,10 +4,9 @@ import { takes } from '../core/body-size.ts'
 import { type Issue, Problem } from '../core/problems.ts'
 import { withTimeLimit } from '../core/timeout.ts'
 import { about, userWith } from '../core/trpc.ts'
-import { embedded } from '../ports/ai/embeddings.ts'
+import { embedded, tokensToEmbed } from '../ports/ai/embeddings.ts'
 import type { Adapter } from '../ports/ai/model-config.ts'
-import type { CallableModel, EmbeddingCall, EmbeddingInput } from '../ports/ai/models.ts'
-import { tokensIn } from '../ports/ai/token-estimate.ts'
+import type { CallableModel, EmbeddingCall } from '../ports/ai/models.ts'
 import { type Asking, consumeAiQuota } from './asking.ts'
 import { CallRecord } from './call-record.ts'
 import { callSignal } from './call-signal.ts'
@@ -55,7 +54,7 @@ async function embeddingsFor(ctx: Asking, asked: EmbeddingRequest): Promise<z.ou
   if (!model || issues.length > 0) throw new Problem('invalid', { issues })
   await consumeAiQuota(ctx)
   const { input, dimensions } = asked
-  const inputTokens = Math.ceil(input.reduce((sum, one) => sum + tokensOf(one), 0))
+  const inputTokens = Math.ceil(tokensToEmbed(input))
   return metered(ctx, { model, input, dimensions, inputTokens, userId: ctx.caller.person.id, signal: callSignal(ctx) })
 }
 
@@ -77,8 +76,6 @@ async function metered(ctx: Asking, call: EmbeddingCall): Promise<z.output<typeo
   }
 }
 
-const tokensOf = (input: EmbeddingInput): number => (typeof input === 'string' ? tokensIn(input) : input.length)
-
 /** What this model does not take: its limit is that of each text. */
 function problemsWith({ input }: EmbeddingRequest, { adapter, limits }: CallableModel): Issue[] {
   const kinds = embedded[adapter as Adapter]
@@ -87,7 +84,7 @@ function problemsWith({ input }: EmbeddingRequest, { adapter, limits }: Callable
   return input.flatMap((one, at) => {
     if (kinds === 'texts' && typeof one !== 'string')
       return [{ path: ['input', at], message: 'is ids of tokens, of which this model knows none' }]
-    if (tokensOf(one) <= most) return []
+    if (tokensToEmbed([one]) <= most) return []
     const message = `is more input than the model takes, which is ${most} tokens`
     return [{ path: ['input', at], message, reason: 'too_long' as const }]
   })

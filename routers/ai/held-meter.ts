@@ -31,7 +31,6 @@ export class HeldMeter extends CallMeter {
   constructor(options: HeldMeterOptions) {
     super(options.pricing)
     this.#options = options
-    options.hold.progress = () => this.#progress()
   }
 
   /** Throws where the request does not fit into what limits leave; nothing was sent then. */
@@ -39,6 +38,8 @@ export class HeldMeter extends CallMeter {
     if (this.#isBegun) await this.#holdFor(inputTokens)
     this.#isBegun = true
     await super.begin(inputTokens)
+    // Until then it stands at what was held for.
+    this.#options.hold.progress = () => this.#progress()
   }
 
   /** Whether the call took more than is held: a provider may answer with more than it was told to. */
@@ -80,7 +81,10 @@ export class HeldMeter extends CallMeter {
   }
 
   #progress(): CallProgress {
-    return { ...this.bill, most: this.mostWith(this.#options.maxOutput) }
+    const { maxOutput } = this.#options
+    // A request that took nothing may be made again, and embeddings, which are no output, by several.
+    const isKnown = this.isAsking && maxOutput > 0
+    return { ...this.bill, most: isKnown ? this.mostWith(maxOutput) : { tokens: null, costMicros: null } }
   }
 }
 

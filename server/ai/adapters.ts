@@ -4,9 +4,9 @@ import { boundThinking } from './anthropic-thinking.ts'
 import type { ChatModel, Connection, ModelConnection } from './chat-model.ts'
 import { demoModel } from './demo.ts'
 import { fetchWithMembers } from './extra-members.ts'
+import { refusing } from './failures/refusal.ts'
 import { compatibleModel } from './openai-compatible.ts'
 import type { PartBatch } from './provider-stream.ts'
-import { refusing } from './refusal.ts'
 import { anthropicUsage, completionUsage, googleUsage, responseUsage, type UsageReader } from './reported-usage.ts'
 
 interface AdapterDriver {

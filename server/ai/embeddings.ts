@@ -1,11 +1,13 @@
 import type { EmbeddingModelV4 } from '@ai-sdk/provider'
 import { z } from 'zod'
+import { tokensToEmbed } from '../../routers/ports/ai/embeddings.ts'
 import { type Adapter, usualAddresses } from '../../routers/ports/ai/model-config.ts'
-import type { EmbeddingCall, EmbeddingInput } from '../../routers/ports/ai/models.ts'
+import type { EmbeddingCall } from '../../routers/ports/ai/models.ts'
+import type { Phase } from '../net/response-stream.ts'
 import { type Connection, upstreamName } from './chat-model.ts'
 import { addMembers } from './extra-members.ts'
+import { refusing } from './failures/refusal.ts'
 import { extraMembers } from './parameters.ts'
-import { refusing } from './refusal.ts'
 
 interface Embedded {
   embeddings: number[][]
@@ -13,9 +15,37 @@ interface Embedded {
   tokens: number | undefined
 }
 
-/** Asks a provider once for all embeddings. */
-export function askEmbeddings(connection: Connection, call: EmbeddingCall): Promise<Embedded> {
-  return call.model.adapter === 'google' ? askGoogle(connection, call) : askOpenAi(connection, call)
+/** As many texts as Google takes in one request. */
+const GOOGLE_TEXTS = 100
+
+/** The requests in which a provider takes all of a call; the estimates of their tokens add up to that of the call. */
+export function requestsOf(call: EmbeddingCall): EmbeddingCall[] {
+  const size = call.model.adapter === 'google' ? GOOGLE_TEXTS : call.input.length
+  const starts = Array.from({ length: Math.ceil(call.input.length / size) }, (_, at) => at * size)
+  let [all, counted] = [0, 0]
+  return starts.map((start) => {
+    const input = call.input.slice(start, start + size)
+    all += tokensToEmbed(input)
+    const inputTokens = Math.ceil(all) - counted
+    counted += inputTokens
+    return { ...call, input, inputTokens }
+  })
+}
+
+/** Asks a provider once. An answer that came is paid, so whatever is wrong with it fails as one that broke off. */
+export async function askEmbeddings(connection: Connection, call: EmbeddingCall): Promise<Embedded> {
+  let isAnswered = false
+  const fetch: Connection['fetch'] = async (url, init) => {
+    const response = await refusing(connection.fetch)(url, init)
+    isAnswered = true
+    return response
+  }
+  const ask = call.model.adapter === 'google' ? askGoogle : askOpenAi
+  try {
+    return await ask({ ...connection, fetch }, call)
+  } catch (error) {
+    throw isAnswered ? Object.assign(error as Error, { phase: 'reading' satisfies Phase }) : error
+  }
 }
 
 const numbers = z.union([z.array(z.number()), z.base64().transform(floatsIn)])
@@ -37,39 +67,29 @@ async function askOpenAi(
   const encoding = adapter === 'openai' && { encoding_format: 'base64' }
   const length = dimensions !== undefined && { [adapter === 'mistral' ? 'output_dimension' : 'dimensions']: dimensions }
   const body = addMembers({ model: upstreamName(model), input, ...encoding, ...length }, extraMembers(model))
-  const response = await refusing(fetch)(url, { method: 'POST', headers, body: JSON.stringify(body), signal })
+  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body), signal })
   const { data, usage } = answer.parse(await response.json())
   const sorted = data.toSorted((a, b) => (a.index ?? 0) - (b.index ?? 0)).map(({ embedding }) => embedding)
-  return { embeddings: assertAll(sorted, input, dimensions), tokens: usage?.prompt_tokens }
+  return { embeddings: sorted, tokens: usage?.prompt_tokens }
 }
 
 async function askGoogle({ apiUrl, apiKey, fetch }: Connection, call: EmbeddingCall): Promise<Embedded> {
   const { createGoogle } = await import('@ai-sdk/google')
-  const google = createGoogle({ fetch: refusing(fetch), ...(apiUrl && { baseURL: apiUrl }), ...(apiKey && { apiKey }) })
+  const google = createGoogle({ fetch, ...(apiUrl && { baseURL: apiUrl }), ...(apiKey && { apiKey }) })
   const model: EmbeddingModelV4 = google.embeddingModel(upstreamName(call.model))
-  const texts = call.input.map(String)
-  const size = (await model.maxEmbeddingsPerCall) ?? texts.length
-  const embeddings: number[][] = []
-  for (let from = 0; from < texts.length; from += size) {
-    const values = texts.slice(from, from + size)
-    const length = call.dimensions !== undefined && {
-      providerOptions: { google: { outputDimensionality: call.dimensions } },
-    }
-    embeddings.push(...(await model.doEmbed({ values, abortSignal: call.signal, ...length })).embeddings)
+  const length = call.dimensions !== undefined && {
+    providerOptions: { google: { outputDimensionality: call.dimensions } },
   }
-  return { embeddings: assertAll(embeddings, call.input, call.dimensions), tokens: undefined }
+  const values = call.input.map(String)
+  const { embeddings } = await model.doEmbed({ values, abortSignal: call.signal, ...length })
+  return { embeddings, tokens: undefined }
 }
 
 /** Fails where a provider leaves something out, or passes over how long embeddings are to be. */
-function assertAll(
-  embeddings: number[][],
-  input: readonly EmbeddingInput[],
-  dimensions: number | undefined,
-): number[][] {
+export function assertAll(embeddings: number[][], { input, dimensions }: EmbeddingCall): void {
   const isWhole = embeddings.length === input.length
   const isRight = dimensions === undefined || embeddings.every(({ length }) => length === dimensions)
   if (!isWhole || !isRight) throw new Error('the provider answered with other embeddings than it was asked for')
-  return embeddings
 }
 
 /** Numbers of four bytes each, the lowest byte first. */

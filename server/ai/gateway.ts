@@ -1,8 +1,6 @@
-import { isDeepStrictEqual } from 'node:util'
 import type { LanguageModelV4FinishReason } from '@ai-sdk/provider'
 import type {
   AnswerPart,
-  CallableProvider,
   EmbeddingCall,
   FinishReason,
   ModelAnswer,
@@ -13,12 +11,13 @@ import type {
 import type { Log } from '../../routers/ports/log.ts'
 import type { Vault } from '../../routers/ports/vault.ts'
 import { upstreamName } from './chat-model.ts'
-import { isBrokenOff, isProvidersFault, isTimeout } from './circuit.ts'
 import { Conversation } from './conversation.ts'
-import { askEmbeddings } from './embeddings.ts'
+import { askEmbeddings, assertAll, requestsOf } from './embeddings.ts'
+import { isBrokenOff, isProvidersFault, isTimeout } from './failures/circuit.ts'
 import { listModels } from './model-listing.ts'
 import { extraMembers } from './parameters.ts'
-import { createProviderClient, openServers, type ProviderClient, type ProviderServer } from './provider-client.ts'
+import type { ProviderServer } from './provider-client.ts'
+import { ProviderClients } from './provider-clients.ts'
 import { assertEnd, beginStream, forward, measureAnswer } from './provider-stream.ts'
 import { sdkUsage } from './reported-usage.ts'
 import { handedOut, Said } from './said.ts'
@@ -26,47 +25,25 @@ import { handedOut, Said } from './said.ts'
 /** How often a model may call tools before it must answer, where its settings say nothing else. */
 const MAX_TOOL_ROUNDS = 5
 
-/** Calls providers through the AI SDK. Keeps one client per provider until its configuration changes. */
+/** Calls providers through the AI SDK. */
 export function createGateway(vault: Vault, log: Log): ModelGateway & { close(): Promise<void> } {
-  const clients = new Map<string, { of: ClientSource; client: ProviderClient }>()
-
-  function clientFor(model: CallableProvider): ProviderClient {
-    const of = sourceOf(model)
-    const known = clients.get(model.providerId)
-    if (known && isSame(known.of, of)) return known.client
-    const client = createProviderClient(model, openServers(model, vault, log))
-    clients.set(model.providerId, { of, client })
-    void known?.client.close()
-    return client
-  }
-
+  const clients = new ProviderClients(vault, log)
   return {
-    generate: (call, onUsage) => generate(clientFor(call.model), call, onUsage),
-    stream: (call, onUsage) => stream(clientFor(call.model), call, onUsage),
-    embed: (call, onUsage) => embed(clientFor(call.model), call, onUsage),
-    listed: async (provider, statusUrl) => listModels(clientFor(provider), statusUrl),
+    generate: (call, meter) => generate(clients, call, meter),
+    stream: (call, meter) => stream(clients, call, meter),
+    embed: (call, meter) => embed(clients, call, meter),
+    async listed(provider, statusUrl) {
+      using taken = clients.take(provider)
+      return await listModels(taken.client, statusUrl)
+    },
     isProvidersFault,
-    close: async () => void (await Promise.all([...clients.values()].map(({ client }) => client.close()))),
+    close: () => clients.close(),
   }
 }
 
-type ClientSource = Omit<CallableProvider, 'providerId'>
-
-const sourceOf = ({ adapter, apiUrl, apiKey, servers, providerSettings }: CallableProvider): ClientSource => ({
-  adapter,
-  apiUrl,
-  apiKey,
-  servers,
-  providerSettings,
-})
-
-const isSame = (a: ClientSource, b: ClientSource) =>
-  a.apiKey === b.apiKey &&
-  a.apiUrl === b.apiUrl &&
-  a.adapter === b.adapter &&
-  isDeepStrictEqual([a.servers, a.providerSettings], [b.servers, b.providerSettings])
-
-async function generate(client: ProviderClient, call: ModelCall, meter: UsageMeter): Promise<ModelAnswer> {
+async function generate(clients: ProviderClients, call: ModelCall, meter: UsageMeter): Promise<ModelAnswer> {
+  using taken = clients.take(call.model)
+  const { client } = taken
   const modelAt = (server: ProviderServer) => server.model(upstreamName(call.model), extraMembers(call.model))
   const conversation = new Conversation(call)
   const { signal } = call
@@ -92,10 +69,12 @@ async function generate(client: ProviderClient, call: ModelCall, meter: UsageMet
 }
 
 async function* stream(
-  client: ProviderClient,
+  clients: ProviderClients,
   call: ModelCall,
   meter: UsageMeter,
 ): AsyncGenerator<readonly AnswerPart[], void> {
+  using taken = clients.take(call.model)
+  const { client } = taken
   const modelAt = (server: ProviderServer) => server.model(upstreamName(call.model), extraMembers(call.model))
   const conversation = new Conversation(call)
   const { signal } = call
@@ -116,14 +95,21 @@ async function* stream(
   throw new EndlessTools()
 }
 
-async function embed(client: ProviderClient, call: EmbeddingCall, meter: UsageMeter): Promise<number[][]> {
+/** Each request is tried again and paid by itself, so that none is repeated for the failure of another. */
+async function embed(clients: ProviderClients, call: EmbeddingCall, meter: UsageMeter): Promise<number[][]> {
+  using taken = clients.take(call.model)
   const { signal } = call
-  const { embeddings, tokens } = await client.attempt(
-    ({ connection }) => metered(() => askEmbeddings(connection, call), call, { meter, signal }),
-    call,
-  )
-  meter.report({ input: tokens, output: 0 })
-  return embeddings
+  const found: number[][] = []
+  for (const request of requestsOf(call)) {
+    const { embeddings, tokens } = await taken.client.attempt(
+      ({ connection }) => metered(() => askEmbeddings(connection, request), request, { meter, signal }),
+      request,
+    )
+    meter.report({ input: tokens, output: 0 })
+    assertAll(embeddings, request)
+    found.push(...embeddings)
+  }
+  return found
 }
 
 /** Why the answer ended; calls of the caller's tools say so themselves, as not every server does. */

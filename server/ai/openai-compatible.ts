@@ -7,8 +7,8 @@ import type { HttpClient } from '../net/http-client.ts'
 import type { ChatModel, ModelConnection } from './chat-model.ts'
 import { type CompletionChunk, CompletionParts } from './completion-parts.ts'
 import { addMembers } from './extra-members.ts'
+import { Refusal } from './failures/refusal.ts'
 import type { Part, PartBatch } from './provider-stream.ts'
-import { Refusal } from './refusal.ts'
 import { completionTotal } from './reported-usage.ts'
 
 /**

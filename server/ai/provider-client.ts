@@ -6,7 +6,7 @@ import { API_KEY, type Vault } from '../../routers/ports/vault.ts'
 import { createHttpClient, type HttpClient } from '../net/http-client.ts'
 import { adapterDrivers } from './adapters.ts'
 import type { ChatModel, Connection, ModelConnection } from './chat-model.ts'
-import { type Attempting, createGuard, type Guard, isProvidersFault } from './circuit.ts'
+import { type Attempting, createGuard, type Guard, isProvidersFault } from './failures/circuit.ts'
 
 type ExtraMembers = ModelConnection['extraMembers']
 

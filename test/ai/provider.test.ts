@@ -10,6 +10,7 @@ import {
   canary,
   chunk,
   configFor,
+  endStream,
   inTurn,
   neverEnds,
   question,
@@ -158,6 +159,26 @@ test('another try follows before the first byte of a stream', async () => {
   expect(textOf(events)).toBe('Now.')
   expect(app.upstream.asked).toHaveLength(3)
   expect(await app.takeRecords()).toHaveLength(1)
+})
+
+test('a stream under way goes on where the configuration of its provider changes', async () => {
+  const changed = Promise.withResolvers<void>()
+  const waits: Behaviour = async (_, response) => {
+    beginStream(response)
+    response.write(chunk({ delta: { content: 'Half an answer' } }))
+    await changed.promise
+    response.write(chunk({ delta: { content: ', and the rest.' } }))
+    endStream(response)
+  }
+  await app.answerBy(inTurn(waits, answers('By another client.')))
+  const stream = await app.ask(streaming)
+
+  await app.svc.rows(`update ai_providers set settings = jsonb_set(settings, '{circuit,failures}', '1001')`)
+  expect(await (await app.ask()).json()).toMatchObject({ content: { text: 'By another client.' } })
+  changed.resolve()
+
+  expect(textOf(eventsIn(await stream.text()))).toBe('Half an answer, and the rest.')
+  expect(await app.takeRecords()).toMatchObject([{ outcome: 'completed' }, { outcome: 'completed' }])
 })
 
 test('another try is the last after two', async () => {

@@ -1,4 +1,6 @@
 import type { Adapter } from './model-config.ts'
+import type { EmbeddingInput } from './models.ts'
+import { tokensIn } from './token-estimate.ts'
 
 /** What each kind of provider embeds; those that embed nothing are not here. */
 export const embedded: Partial<Record<Adapter, 'texts' | 'texts and tokens'>> = {
@@ -7,3 +9,7 @@ export const embedded: Partial<Record<Adapter, 'texts' | 'texts and tokens'>> = 
   mistral: 'texts',
   google: 'texts',
 }
+
+/** About how many tokens these are, with parts of one. */
+export const tokensToEmbed = (input: readonly EmbeddingInput[]): number =>
+  input.reduce((sum, one) => sum + (typeof one === 'string' ? tokensIn(one) : one.length), 0)

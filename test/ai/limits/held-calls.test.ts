@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test, vi } from 'vitest'
 import { eventsIn } from '../../kit/ai/event-stream.ts'
@@ -9,9 +10,12 @@ import {
   configFor,
   endStream,
   question,
+  refuses,
   startProvider,
 } from '../../kit/ai/provider.ts'
 import { startApp } from '../../kit/app.ts'
+import { type Client, openClient } from '../../kit/postgres-client.ts'
+import { untilWaiting } from '../../kit/while-changing.ts'
 
 const EXTENSIONS = fileURLToPath(new URL('../../fixtures/extension.ts', import.meta.url))
 
@@ -21,11 +25,14 @@ const TOOL = 60
 const limit = { name: 'all', for: 'installation', cap: 1000, unit: 'tokens', per: 'month' }
 
 /** A service whose model answers with at most 100 tokens, under a limit. */
-async function startWith(behave: Behaviour, more: object = {}, model: object = {}) {
+async function startWith(behave: Behaviour, more: object = {}, model: object = {}, models?: object[]) {
   await using resources = new AsyncDisposableStack()
   const upstream = resources.use(await startProvider(behave))
   const config = resources.use(
-    await configFor(upstream.url, { provider: { continuousUsage: true }, model: { tools: ['weather'], ...model } }),
+    await configFor(upstream.url, {
+      provider: { continuousUsage: true, ...(models && { models }) },
+      model: { tools: ['weather'], ...model },
+    }),
   )
   const svc = resources.use(await startApp({ AI_CONFIG: config.file, EXTENSIONS, LIMITS_MAX_OUTPUT_TOKENS: '100' }))
   await svc.host.limits.set({ ...limit, ...more } as never)
@@ -170,6 +177,40 @@ describe('what is held for a stream', () => {
 
     expect(await world.state()).toEqual({ used: known, held: 0 })
   })
+})
+
+test('what is held for a model in place of another stays until it is asked', async () => {
+  await using resources = new AsyncDisposableStack()
+  const lock = Promise.withResolvers<Client>()
+  const behave: Behaviour = async (asked, response) => {
+    if (asked.body.model === 'mock-1') {
+      // So that its hold cannot be given back before calls are told of.
+      await (await lock.promise).query('begin; select from usage_holds for update')
+      return refuses(401)(asked, response)
+    }
+    beginStream(response)
+    response.write(chunk({ delta: { content: 'A whole ' } }))
+    await pause(50)
+    response.write(chunk({ delta: { content: 'answer.' } }))
+    await pause(50)
+    endStream(response)
+  }
+  const [first, second] = ['mock-1', 'mock-2'].map((id) => ({ id, label: id, external: true }))
+  const world = resources.use(await startWith(behave, {}, {}, [{ ...first, fallback: ['mock-2'] }, second as object]))
+  const url = world.svc.env.DATABASE_URL
+  const client = resources.use(await openClient(url))
+  lock.resolve(client)
+
+  const asking = world.ask('text/event-stream', 'x'.repeat(1000))
+  // One gives the hold back, the other tells of the calls.
+  await untilWaiting(url, 2)
+  await client.query('commit')
+
+  const text = await (await asking).text()
+  expect(text).toContain('answer.')
+  expect(text).not.toContain('"cut"')
+  expect(await world.record()).toEqual([{ outcome: 'completed', input: 7, output: 3 }])
+  expect(await world.state()).toEqual({ used: 10, held: 0 })
 })
 
 test('a provider that counts more than there can be keeps no other call from being told of', async () => {

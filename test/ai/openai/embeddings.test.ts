@@ -3,7 +3,16 @@ import OpenAI from 'openai'
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { recordsOf } from '../../kit/ai/asked-provider.ts'
 import { key } from '../../kit/ai/protocols.ts'
-import { type Behaviour, canary, configFor, embeds, json, refuses, startProvider } from '../../kit/ai/provider.ts'
+import {
+  type Behaviour,
+  canary,
+  configFor,
+  embeds,
+  inTurn,
+  json,
+  refuses,
+  startProvider,
+} from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
 
 let svc: TestApp
@@ -32,7 +41,7 @@ beforeAll(async () => {
     ],
     openai: [of('openai-embeds')],
     mistral: [of('mistral-embeds')],
-    google: [of('google-embeds')],
+    google: [of('google-embeds', { pricing })],
     anthropic: [of('claude')],
   }
   const providers = Object.entries(models).map(([adapter, models]) => ({
@@ -158,6 +167,31 @@ test('a provider that fails, or leaves an embedding out, is told of without its 
 
   upstream.behave = (_, response) => json(response, { data: [], usage: { prompt_tokens: 1 } })
   expect(await refusedBy(client.embeddings.create({ model: 'embeds', input: 'a' }))).toMatchObject({ status: 500 })
+  expect(await lastRecord()).toEqual({ outcome: 'failed', input: 1, output: 0 })
+
+  // An answer that nobody can read may be paid, too.
+  upstream.behave = (_, response) => json(response, { data: 'none' })
+  upstream.asked.length = 0
+  expect(await refusedBy(client.embeddings.create({ model: 'embeds', input: 'abcd' }))).toMatchObject({ status: 500 })
+  expect(await lastRecord()).toEqual({ outcome: 'failed', input: 1, output: 0 })
+  expect(upstream.asked).toHaveLength(1)
+})
+
+test('of texts that take several requests, only the one that failed is made again, and those that were answered are paid', async () => {
+  const input = Array(250).fill('abcd')
+  const sizes = () => upstream.asked.map(({ body }) => (body['requests'] as unknown[]).length)
+
+  upstream.behave = inTurn(likeGoogle, refuses(503), likeGoogle)
+  const { data } = await client.embeddings.create({ model: 'google-embeds', input })
+  expect(data).toHaveLength(250)
+  expect(sizes()).toEqual([100, 100, 100, 50])
+  expect(await lastRecord()).toEqual({ outcome: 'completed', input: 250, output: 0 })
+
+  upstream.asked.length = 0
+  upstream.behave = inTurn(likeGoogle, refuses(400))
+  expect(await refusedBy(client.embeddings.create({ model: 'google-embeds', input }))).toMatchObject({ status: 500 })
+  expect(sizes()).toEqual([100, 100])
+  expect(await lastRecord()).toEqual({ outcome: 'failed', input: 100, output: 0 })
 })
 
 test('embeddings are held and paid by their input alone, and a limit without room for it refuses them', async () => {

@@ -1,4 +1,4 @@
-import type { HttpClient } from '../net/http-client.ts'
+import type { HttpClient } from '../../net/http-client.ts'
 
 /**
  * A status of the provider's that is no answer, without its message, which may quote the conversation. An SDK has errors

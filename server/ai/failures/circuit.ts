@@ -10,8 +10,8 @@ import {
   type IRetryBackoffContext,
   retry,
 } from 'cockatiel'
-import type { ProviderSettings } from '../../entities/catalogue/ai-provider.ts'
-import { phaseOf } from '../net/response-stream.ts'
+import type { ProviderSettings } from '../../../entities/catalogue/ai-provider.ts'
+import { phaseOf } from '../../net/response-stream.ts'
 import { Refusal } from './refusal.ts'
 
 export interface Attempting {
