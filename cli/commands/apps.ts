@@ -6,6 +6,7 @@ import { UsageError } from '../errors.ts'
 import { properties, table } from '../table.ts'
 import { createApp } from './create-app.ts'
 import { appId, rotateApp } from './rotate-app.ts'
+import { switchApp } from './switch-app.ts'
 
 export const app = (context: CommandContext) =>
   defineCommand({
@@ -15,6 +16,8 @@ export const app = (context: CommandContext) =>
       list: listApps(context),
       show: showApp(context),
       rotate: rotateApp(context),
+      off: switchApp(context, false),
+      on: switchApp(context, true),
       remove: removeApp(context),
       sync: syncApps(context),
     },

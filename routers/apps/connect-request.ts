@@ -19,7 +19,7 @@ interface AskingApp {
 /** Who asks for a link by a connect request; throws where nobody does, or no longer. */
 export async function openConnectRequest(ctx: Deciding, text: string): Promise<AskingApp> {
   const { settings, connectRequests, sql } = ctx.services
-  if (!settings.allowExternalApps) throw new Problem('external_apps_off')
+  if (!settings.allowExternalCommunication || !settings.allowExternalApps) throw new Problem('external_apps_off')
   await consumeRateLimit(ctx, [`connect:${ctx.caller.person.id}`], settings.connectionsPerMinute)
   const request = connectRequests.read(text)
   const [app] = request ? await sql(findAppToConnect, [Number(request.appId)]) : []

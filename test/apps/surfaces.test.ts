@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { question } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { APPS_ON, addApp, agree } from '../kit/apps/ext-app.ts'
+import { APPS_ON, addApp, agree, EXT_APPS } from '../kit/apps/ext-app.ts'
 import { signIn } from '../kit/browser.ts'
 import { allRoutes } from '../kit/json-api/all-routes.ts'
 
@@ -49,34 +49,49 @@ test('an app is told of itself what stands in its registration, and has no accou
   expect(await svc.rows('select from users where id = 0 or username like $1', ['APP:%'])).toEqual([])
 })
 
-test('while apps are switched off, neither their credentials nor the tokens that they hold work anywhere', async () => {
-  const [app, { browser, token }] = [await addApp(svc, { name: 'Other', needsKeys: false }), await signIn(svc)]
-  await agree(browser, await app.connectRequest('learner'), {})
-  const { apiToken } = await app.secrets('learner')
-  const { DATABASE_URL = '', DATA_DIR } = svc.env
-  await using off = await startApp({ ...APPS_ON, ALLOW_EXTERNAL_APPS: 'false', DATABASE_URL, DATA_DIR })
+test.for([
+  // The master switch is looked at before any token.
+  ['ALLOW_EXTERNAL_COMMUNICATION', { forged: 403, own: 403 }],
+  ['ALLOW_EXTERNAL_APPS', { forged: 401, own: 200 }],
+] as const)(
+  'while %s is off, no credential of an app works anywhere, no token that it holds, and nobody links',
+  async ([setting, statuses]) => {
+    const [app, { browser, token }] = [
+      await addApp(svc, { name: setting, needsKeys: false }),
+      await signIn(svc, `ada${statuses.forged}`),
+    ]
+    await agree(browser, await app.connectRequest('learner'), {})
+    const { apiToken } = await app.secrets('learner')
+    const request = await app.connectRequest('somebody else')
+    const { DATABASE_URL = '', DATA_DIR } = svc.env
+    await using off = await startApp({ ...APPS_ON, [setting]: 'false', DATABASE_URL, DATA_DIR })
 
-  const surfaces = [
-    ['GET', '/api/svc/v1/users/me'],
-    ['GET', '/api/svc/v1/connections/learner'],
-    ['GET', '/api/user'],
-    ['GET', '/trpc/users.me'],
-    ['POST', '/api/ai-req', question()],
-    ['POST', '/api/broadcasting/auth', {}],
-    ['GET', '/v1/models'],
-    ['POST', '/v1/chat/completions', {}],
-    ['POST', '/v1/messages', {}],
-    ['POST', '/trpc/ai.ask', {}],
-  ] as const
-  for (const [method, path, body] of surfaces) {
-    for (const given of [apiToken, app.credential, `${app.credential.slice(0, -1)}x`]) {
-      const answer = await off.send(method, path, { token: given, ...(body && { body }) })
-      const isForged = given !== apiToken && given !== app.credential
-      expect(answer.status, `${method} ${path} ${given.slice(0, 8)}`).toBe(isForged ? 401 : 403)
+    const surfaces = [
+      ['GET', '/api/svc/v1/users/me'],
+      ['GET', '/api/svc/v1/connections/learner'],
+      ['GET', '/api/user'],
+      ['GET', '/trpc/users.me'],
+      ['POST', '/api/ai-req', question()],
+      ['POST', '/api/broadcasting/auth', {}],
+      ['GET', '/v1/models'],
+      ['POST', '/v1/chat/completions', {}],
+      ['POST', '/v1/messages', {}],
+      ['POST', '/trpc/ai.ask', {}],
+    ] as const
+    for (const [method, path, body] of surfaces) {
+      for (const given of [apiToken, app.credential, `${app.credential.slice(0, -1)}x`]) {
+        const answer = await off.send(method, path, { token: given, ...(body && { body }) })
+        const isForged = given !== apiToken && given !== app.credential
+        expect(answer.status, `${method} ${path} ${given.slice(0, 8)}`).toBe(isForged ? statuses.forged : 403)
+      }
     }
-  }
-  expect((await off.send('GET', '/api/svc/v1/users/me', { token })).status).toBe(200)
-})
+    expect((await off.send('GET', '/api/svc/v1/users/me', { token })).status).toBe(statuses.own)
+    const { browser: there } = await signIn(off, `bob${statuses.forged}`)
+    const refused = { status: 403, body: { errors: [{ code: 'external_apps_off' }] } }
+    expect(await there.send('GET', `${EXT_APPS}/${request}`)).toMatchObject(refused)
+    expect(await agree(there, request, {})).toMatchObject(refused)
+  },
+)
 
 test('where the service has another word for itself, documents and pages send browsers back with it', async () => {
   await using acme = await startApp({ ...APPS_ON, BRAND: 'acme' })

@@ -64,6 +64,13 @@ test('a command gives an external app another credential or another key, and rem
   const [after] = await keys()
   expect(before).toMatchObject({ abilities: ['ai'] })
   expect(after?.['public_key']).not.toBe(before?.['public_key'])
+  for (const [word, active] of [
+    ['off', false],
+    ['on', true],
+  ] as const) {
+    expect(await machine.json('app', word, id)).toEqual({ id, name: 'Portal', active })
+    expect(await machine.rows('select active from ext_apps')).toEqual([{ active }])
+  }
   const removed = await machine.run(['ext-app:remove', id, '--yes'], { program: svcConsole })
   expect(removed).toMatchObject({ exitCode: 0, stdout: `App ${id} is removed.\n` })
   expect(await keys()).toEqual([])
