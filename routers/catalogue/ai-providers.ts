@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { AiModel } from '../../entities/catalogue/ai-model.ts'
 import { AiProvider, visibleProviders } from '../../entities/catalogue/ai-provider.ts'
 import { takes } from '../core/body-size.ts'
 import type { Issue } from '../core/problems.ts'
@@ -10,8 +11,8 @@ import { attribute, cataloguePage, many, resource, sortedTimestamps } from '../r
 import { exposes } from '../resource/exposure.ts'
 import { reads } from '../verbs/read.ts'
 import { withoutUnchanged } from '../verbs/unchanged.ts'
-import { administrator, type Change, updateRow, type WrittenRow, writes } from '../verbs/write.ts'
-import { updateInput } from '../verbs/write-inputs.ts'
+import { administrator, type Change, deleteRow, updateRow, type WrittenRow, writes } from '../verbs/write.ts'
+import { ifVersion, updateInput } from '../verbs/write-inputs.ts'
 import { text, webAddress } from './schemas.ts'
 import { secret, secretText } from './secret.ts'
 import { secretsStay } from './secret-address.ts'
@@ -98,6 +99,12 @@ async function leaveServers({ row, given }: WrittenRow): Promise<void> {
   if (['adapter', 'apiUrl', 'apiKey'].some((name) => name in given)) Object.assign(row, { servers: [] })
 }
 
+/** The database deletes the models of a provider with it, which tells nobody. */
+async function tellOfModels({ em, changes, row }: Omit<WrittenRow, 'given'>): Promise<void> {
+  const models = await em.find(AiModel, { provider: row.id }, { fields: ['id'], orderBy: { id: 'asc' } })
+  for (const { id } of models) changes.add(['all'], 'deleted', 'ai-models', id)
+}
+
 export const aiProvidersRouter = router({
   ...reads(aiProviders),
   ...writes(aiProviders, { validate }),
@@ -107,4 +114,9 @@ export const aiProvidersRouter = router({
     .use(withoutUnchanged(aiProviders))
     .input(updateInput(aiProviders))
     .mutation(({ ctx, input }) => updateRow(ctx, aiProviders, input, { validate, afterFlush: leaveServers })),
+
+  delete: administrator
+    .meta(exposes(aiProviders, 'delete'))
+    .input(z.strictObject({ id: aiProviders.ids.schema, ifVersion }))
+    .mutation(({ ctx, input }) => deleteRow(ctx, aiProviders, input, { beforeDelete: tellOfModels })),
 })

@@ -37,15 +37,17 @@ test('everybody is told what administrators do with providers and models', async
   await admin.update('ai-models', model.id, { active: false })
   await admin.update('ai-providers', provider.id, { name: 'Other' })
   await admin.delete(`/ai-models/${model.id}`)
-  await admin.delete(`/ai-providers/${provider.id}`)
+  const { one: second } = await admin.create('ai-models', { modelId: 'second', label: 'Second' }, relations)
+  expect((await admin.delete(`/ai-providers/${provider.id}`)).status).toBe(200)
 
   const told = await svc.rows<{ kind: string; subject: string }>(
     `select kind, subject from change_log where stream = 'all' and kind ~ '^ai-(models|providers)' order by seq`,
   )
-  const [p, m] = [provider.id, model.id]
+  const [p, m, s] = [provider.id, model.id, second.id]
   expect(told.map(({ kind, subject }) => `${kind} ${subject}`)).toEqual([
     ...[`ai-providers.created ${p}`, `ai-models.created ${m}`, `ai-models.updated ${m}`],
-    ...[`ai-providers.updated ${p}`, `ai-models.deleted ${m}`, `ai-providers.deleted ${p}`],
+    ...[`ai-providers.updated ${p}`, `ai-models.deleted ${m}`, `ai-models.created ${s}`],
+    ...[`ai-providers.deleted ${p}`, `ai-models.deleted ${s}`],
   ])
 })
 
