@@ -35,19 +35,17 @@ export async function startLoad({ url }: Deployment, token: string) {
   ] as const
   // What happens before somebody is there is told to nobody.
   while (!frontEnds.every(({ reads }) => reads > 0)) await pause(50)
+  const content = { text: { ciphertext: 'dGV4dA==', iv: 'aXY=', tag: 'dGFn' } }
+  const older = `/req/room/sendMessage/${room.attributes['slug']}`
   const load = repeat({
     page: async () => (await browser.send('GET', '/profile', { headers: { accept: 'text/html' } })).status === 200,
     read: async () => (await ada.get('/users/me')).status === 200,
+    older: async () => (await browser.send('POST', older, { body: { content, threadId: 0 } })).status === 200,
     write: async () => (await sendMessage(ada, room.id)).status === 201,
     query: async () => (await svc.send('GET', '/trpc/users.me', { token })).ok,
     mutation: async () =>
       (await svc.send('POST', '/trpc/rooms.update', { token, body: { id: room.id, name: 'Chess' } })).ok,
-    ask: async () => (await svc.send('POST', '/api/ai-req', { token, body: question('Hello', 'llama') })).ok,
-    stream: async () => {
-      const headers = { accept: 'text/event-stream' }
-      const answer = await svc.send('POST', '/api/ai-req', { token, headers, body: question('Hello', 'llama') })
-      return (await answer.text()).includes('event: done')
-    },
+    ...asking(svc, token),
     file: async () => {
       const { one } = await upload(svc, token, Buffer.alloc(1_000_000, 'A line.\n'))
       const given = await download(svc, token, one.id)
@@ -71,6 +69,23 @@ export async function startLoad({ url }: Deployment, token: string) {
 }
 
 type Doing = Record<string, () => Promise<boolean>>
+
+/** A model by each face for programs. */
+function asking(svc: Pick<TestApp, 'send'>, token: string): Doing {
+  const messages = [{ role: 'user', content: 'Hello' }]
+  return {
+    ask: async () => (await svc.send('POST', '/api/ai-req', { token, body: question('Hello', 'llama') })).ok,
+    openAi: async () =>
+      (await svc.send('POST', '/v1/chat/completions', { token, body: { model: 'llama', messages } })).ok,
+    anthropic: async () =>
+      (await svc.send('POST', '/v1/messages', { token, body: { model: 'llama', max_tokens: 10, messages } })).ok,
+    stream: async () => {
+      const headers = { accept: 'text/event-stream' }
+      const answer = await svc.send('POST', '/api/ai-req', { token, headers, body: question('Hello', 'llama') })
+      return (await answer.text()).includes('event: done')
+    },
+  }
+}
 
 /** Does each of several things again and again until it is stopped. */
 function repeat(doing: Doing) {
