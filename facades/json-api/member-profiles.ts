@@ -40,6 +40,7 @@ const earlier: MemberProfile = {
       'logoUrl',
       'logoProxyUrl',
       'publicKey',
+      'credentialExpiresAt',
       'privateKey',
       'needsKeys',
       'linkDays',

@@ -65,8 +65,8 @@ export const extApps = resource({
     }),
     logoUrl: attribute(safeAddress.nullable().describe('Where its picture is.'), { write: true, default: null }),
     logoProxyUrl: attribute(
-      z.string().describe('Where people whom it asks see that picture, for a while. Told to them alone.'),
-      onceOnly,
+      z.string().nullable().describe('Where people whom it asks see that picture, for a while. Told to them alone.'),
+      { sql: () => 'null::text' },
     ),
     publicKey: attribute(
       z.string().describe('`b64(PEM)|b64(body)` of its RSA key, for which the secrets of links are sealed.'),

@@ -32,7 +32,7 @@ const recordOf = (ctx: Context, app: AppToConnect): ExtAppRecord => {
     active: true,
     redirectOnConnectionAccepted: backUrl(ctx, url, 'success'),
     redirectOnConnectionDeclined: backUrl(ctx, url, 'declined'),
-    ...(logo !== null && { logoProxyUrl: ctx.services.settings.baseUrl + logo }),
+    logoProxyUrl: logo && ctx.services.settings.baseUrl + logo,
     relations: {},
   }
 }

@@ -50,6 +50,7 @@ describe('an external app and a person', () => {
       attributes: {
         name: app.name,
         needsKeys: true,
+        ...{ logoUrl: null, logoProxyUrl: null },
         redirectOnConnectionAccepted: 'https://portal.example/back?svc-connect-status=success',
         redirectOnConnectionDeclined: 'https://portal.example/back?svc-connect-status=declined',
       },
@@ -276,7 +277,12 @@ describe('a link that ends', () => {
       expect((await svc.send('PATCH', `${EXT_APPS}/${app.id}`, { token: admin, headers, body })).status).toBe(200)
     }
 
+    const headers = { accept: 'text/event-stream' }
+    const stream = await there.send('POST', '/api/ai-req', { token, headers, body: question() })
+    const reading = stream.text()
+
     await turn(false)
+    expect(await reading, 'what it has under way ends on every replica').toContain('event: delta')
     expect([(await me(token)).status, (await app.connection('learner')).status]).toEqual([401, 401])
     expect(await agree(person.browser, request, NARROW)).toMatchObject({ status: 400 })
 
