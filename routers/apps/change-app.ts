@@ -40,6 +40,8 @@ export async function updateApp(ctx: Context, change: RowChange): Promise<ExtApp
       await assertChangedHere(em, change)
       if (publicKey !== undefined) await endLinksOfOtherKey(em, Number(change.id), publicKey)
     },
+    // From now on this decides, and not the return to the file.
+    complete: ({ active }) => (active === undefined ? {} : { leftFile: false }),
   })
   return { ...record, ...made }
 }
@@ -56,8 +58,6 @@ export const deleteApp = (ctx: Context, given: Version) =>
 /** Every app can be switched off here, at once; what else an app of the file is, the file says. */
 async function assertChangedHere(em: EntityManager, { id, ifVersion, active, ...others }: RowChange): Promise<void> {
   if (Object.keys(others).length > 0) await assertNotInFile(em, Number(id))
-  // From now on this decides, and not the return to the file.
-  if (active !== undefined) await em.execute('update ext_apps set left_file = false where id = ?', [Number(id)])
 }
 
 async function assertNotInFile(em: EntityManager, id: number): Promise<void> {

@@ -71,20 +71,17 @@ interface Changing {
   validate?: Writing['validate']
   /** Does in the transaction what comes before the row, such as a lock, and throws where the change may not be. */
   beforehand?: (em: EntityManager) => Promise<unknown>
-  /** Does what belongs to the change, in its transaction. */
-  afterFlush?: (written: WrittenRow) => Promise<void>
-}
-
-interface Creating extends Changing {
   /** The properties that nobody gives. */
   complete?: (given: Data) => Data
+  /** Does what belongs to the change, in its transaction. */
+  afterFlush?: (written: WrittenRow) => Promise<void>
 }
 
 export async function createRow<R extends Resource>(
   ctx: Context,
   of: R,
   given: Data,
-  { validate, beforehand, complete = () => ({}), afterFlush }: Creating = {},
+  { validate, beforehand, complete = () => ({}), afterFlush }: Changing = {},
 ): Promise<RecordOf<R>> {
   const { entity } = ctx.services.resources.tableOf(of.type)
   const id = await changing(ctx, async (em, changes) => {
@@ -106,7 +103,7 @@ export async function updateRow<R extends Resource>(
   ctx: Context,
   of: R,
   { id, ifVersion, ...given }: RowChange,
-  { validate, beforehand, afterFlush }: Changing = {},
+  { validate, beforehand, complete = () => ({}), afterFlush }: Changing = {},
 ): Promise<RecordOf<R>> {
   const { entity } = ctx.services.resources.tableOf(of.type)
   const lists = listsOf(of, given)
@@ -118,7 +115,7 @@ export async function updateRow<R extends Resource>(
     const row = await em.findOneOrFail(entity, { id: of.ids.keyOf(id) }, { refresh: true })
     if (lists.length > 0) await em.populate(row, lists as never[])
     const before = { ...row }
-    em.assign(row, columnsOf(ctx, of, given) as Partial<Row>)
+    em.assign(row, { ...columnsOf(ctx, of, given), ...complete(given) } as Partial<Row>)
     assertSound(row, validate, { before, given })
     // What stands in other tables is a change of the row, too.
     row.updatedAt = new Date()

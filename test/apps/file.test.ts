@@ -45,8 +45,9 @@ const idOfPortal = async () => {
 }
 /** What an administrator changes of an app, as a program of theirs does. */
 const patch = async (id: string, attributes: object) => {
-  const { token } = await svc.user({ role: 'admin', abilities: ['write'] })
-  const headers = { 'content-type': 'application/vnd.api+json' }
+  const { token } = await svc.user({ role: 'admin', abilities: ['read', 'write'] })
+  const read = await svc.send('GET', `${APPS}/${id}`, { token })
+  const headers = { 'content-type': 'application/vnd.api+json', 'if-match': read.headers.get('etag') ?? '' }
   const body = { data: { type: 'ext-apps', id, attributes } }
   return (await svc.send('PATCH', `${APPS}/${id}`, { token, headers, body })).status
 }
