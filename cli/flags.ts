@@ -23,6 +23,13 @@ export function checkFlags(args: ArgsDef, argv: string[]): void {
   if (stray !== undefined) throw new UsageError(`'${stray}' is one word too many.`)
 }
 
+/** Earlier versions gave switches a value: `--force=true` and `--force=1` are `--force`. Another value is refused. */
+export const plainSwitches = (args: ArgsDef, argv: readonly string[]): string[] =>
+  argv.map((word) => {
+    const [, name = ''] = /^--([\w-]+)=(?:true|1)$/.exec(word) ?? []
+    return args[name]?.type === 'boolean' ? `--${name}` : word
+  })
+
 /** Keeps the first sentence of the parser's message, which is enough. */
 function strictly<T>(parse: () => T, names: readonly string[]): T {
   try {

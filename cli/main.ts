@@ -3,7 +3,7 @@ import manifest from '../package.json' with { type: 'json' }
 import { createCommandContext } from './command-context.ts'
 import { assertRunnable, findCommand, resolve, usageOf } from './command-tree.ts'
 import { exitErrorOf } from './errors.ts'
-import { checkFlags } from './flags.ts'
+import { checkFlags, plainSwitches } from './flags.ts'
 import { type Program, rootOf, svc, svcConsole } from './programs.ts'
 import { processTerminal, type Terminal } from './terminal.ts'
 
@@ -35,10 +35,12 @@ export async function main(
       return 0
     }
     assertRunnable(found)
-    if (command.args) checkFlags((await resolve(command.args)) ?? {}, rest)
+    const args = (await resolve(command.args)) ?? {}
+    const words = plainSwitches(args, rest)
+    if (command.args) checkFlags(args, words)
     // None of its subcommands was named, and citty would take the value of a flag for one.
     const { subCommands: _, ...alone } = command
-    await runCommand(alone, { rawArgs: rest })
+    await runCommand(alone, { rawArgs: words })
     return Number(context.failed)
   } catch (error) {
     const { exitCode, code, message } = exitErrorOf(error)

@@ -60,4 +60,13 @@ test('an older name does what its command does, with the flags that it once took
   expect(await json('ai:tools:sync', '--mcp-only')).toEqual([])
   expect(await json('ai:tools:list')).toEqual([])
   expect(await json('ext-app:list')).toEqual([])
+
+  const { view } = await json('announcement:make', 'Rules')
+  const show = (...flags: string[]) =>
+    machine.run(['announcement:publish', 'Rules', view, '--type=policy', '--json', ...flags], { program: svcConsole })
+  expect(await show('--force=false')).toMatchObject({ exitCode: 2 })
+  expect(await show('--global=0')).toMatchObject({ exitCode: 2 })
+  const { id } = JSON.parse((await show('--force=1', '--global=true')).stdout)
+  const shown = await machine.run(['announcement', 'list', '--json'])
+  expect(JSON.parse(shown.stdout)).toMatchObject([{ id, isForced: true, isGlobal: true, type: 'policy' }])
 })

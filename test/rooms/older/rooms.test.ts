@@ -202,6 +202,12 @@ test('each does by the older routes what their role allows, others find no room,
     404,
     '/username',
   ])
+  const { members } = (await done(ada, 'GET', `/req/room/${slug}`)) as { members: { username: string; role: string }[] }
+  const model = members.find(({ role }) => role === 'assistant')
+  expect(await errorOf(ada, 'DELETE', `/req/room/removeMember/${slug}`, { username: model?.username })).toEqual([
+    403,
+    'not_permitted',
+  ])
   await done(ada, 'DELETE', `/req/room/removeRoom/${slug}`)
   expect(await errorOf(bob, 'GET', `/req/room/${slug}`)).toEqual([404, 'not_found'])
 })
