@@ -60,6 +60,8 @@ export default defineConfig(({ mode }) => ({
     globalSetup: ['test/kit/global-setup.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    // A busy machine is late, and what is there at once is seen at once.
+    expect: { poll: { timeout: 20_000 } },
     maxWorkers: 4,
     sequence: { sequencer: LongestFirst },
     // A worker keeps the modules of the service from file to file: each file for itself would load them for a second.
