@@ -115,9 +115,10 @@ describe('a NUL character, half of a character, a number beyond its column and a
       for (const input of oddInputs(procedure).slice(1)) {
         const code = await call?.(input).then(
           () => 'done',
-          ({ code }: { code: string }) => code,
+          // A provider that cannot be reached has a code of its own.
+          ({ code, problem = code }: { code: string; problem?: string }) => problem,
         )
-        expect(code, `${procedure.name} ${JSON.stringify(input)}`).not.toBe('INTERNAL_SERVER_ERROR')
+        expect(['INTERNAL_SERVER_ERROR', 'internal'], `${procedure.name} ${JSON.stringify(input)}`).not.toContain(code)
       }
     }
     expect(await brokenTexts()).toEqual([])
