@@ -4,7 +4,7 @@ import { AiProvider, visibleProviders } from '../../entities/catalogue/ai-provid
 import { takes } from '../core/body-size.ts'
 import type { Issue } from '../core/problems.ts'
 import { router } from '../core/trpc.ts'
-import { type Adapter, adapters, usualAddresses } from '../ports/ai/model-config.ts'
+import { type Adapter, adapters, usualAddresses } from '../ports/ai/adapters.ts'
 import { timeLimitMs } from '../ports/duration.ts'
 import { API_KEY } from '../ports/vault.ts'
 import { attribute, cataloguePage, many, resource, sortedTimestamps } from '../resource/declare.ts'

@@ -1,5 +1,5 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
-import { type Adapter, usualAddresses } from '../../routers/ports/ai/model-config.ts'
+import { type Adapter, usualAddresses } from '../../routers/ports/ai/adapters.ts'
 import { boundThinking } from './anthropic-thinking.ts'
 import type { ChatModel, Connection, ModelConnection } from './chat-model.ts'
 import { demoModel } from './demo.ts'

@@ -1,7 +1,7 @@
 import type { EmbeddingModelV4 } from '@ai-sdk/provider'
 import { z } from 'zod'
+import { type Adapter, usualAddresses } from '../../routers/ports/ai/adapters.ts'
 import { tokensToEmbed } from '../../routers/ports/ai/embeddings.ts'
-import { type Adapter, usualAddresses } from '../../routers/ports/ai/model-config.ts'
 import type { EmbeddingCall } from '../../routers/ports/ai/models.ts'
 import type { Phase } from '../net/response-stream.ts'
 import { type Connection, upstreamName } from './chat-model.ts'

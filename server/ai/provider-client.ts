@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { Adapter } from '../../routers/ports/ai/model-config.ts'
+import type { Adapter } from '../../routers/ports/ai/adapters.ts'
 import type { CallableProvider } from '../../routers/ports/ai/models.ts'
 import type { Log } from '../../routers/ports/log.ts'
 import { API_KEY, type Vault } from '../../routers/ports/vault.ts'

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import type { Readable, Writable } from 'node:stream'
 import type { JSONRPCMessage, MCPTransport } from '@ai-sdk/mcp'
-import type { ProgramConfig } from '../../routers/ports/ai/model-config.ts'
+import type { ProgramConfig } from '../../routers/ports/ai/server-config.ts'
 import { ToolServerError } from '../../routers/ports/ai/tool-servers.ts'
 
 export interface ProgramBounds {

@@ -1,4 +1,4 @@
-import type { ServerConfig } from '../../routers/ports/ai/model-config.ts'
+import type { ServerConfig } from '../../routers/ports/ai/server-config.ts'
 import { ToolServerError } from '../../routers/ports/ai/tool-servers.ts'
 import { Program, type ProgramBounds } from './program.ts'
 

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type MCPClient, MCPClientError } from '@ai-sdk/mcp'
-import type { ServerConfig } from '../../routers/ports/ai/model-config.ts'
+import type { ServerConfig } from '../../routers/ports/ai/server-config.ts'
 import {
   type ToolCall,
   type ToolOffer,

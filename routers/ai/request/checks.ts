@@ -1,6 +1,6 @@
 import type { Issue } from '../../core/problems.ts'
+import { type Adapter, untaken } from '../../ports/ai/adapters.ts'
 import type { ToolResult } from '../../ports/ai/messages.ts'
-import { type Adapter, untaken } from '../../ports/ai/model-config.ts'
 import type { CallableModel } from '../../ports/ai/models.ts'
 import { isPlainText } from './parts.ts'
 import { unknownReferences } from './references.ts'

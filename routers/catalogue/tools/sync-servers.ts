@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql'
 import { McpServer } from '../../../entities/catalogue/mcp-server.ts'
 import type { ChangeRecorder } from '../../core/change-recorder.ts'
 import type { Services } from '../../core/services.ts'
-import type { ServerConfig } from '../../ports/ai/model-config.ts'
+import type { ServerConfig } from '../../ports/ai/server-config.ts'
 import { writeServer } from './sync-server.ts'
 
 interface Writing {

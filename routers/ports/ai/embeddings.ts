@@ -1,4 +1,4 @@
-import type { Adapter } from './model-config.ts'
+import type { Adapter } from './adapters.ts'
 import type { EmbeddingInput } from './models.ts'
 import { tokensIn } from './token-estimate.ts'
 

@@ -1,48 +1,15 @@
 import { z } from 'zod'
-import { mcpTransports, serverApprovals } from '../../../entities/catalogue/mcp-server.ts'
 import { systemModelTypes } from '../../../entities/catalogue/system-model.ts'
 import { timeLimit } from '../duration.ts'
+import { adapters } from './adapters.ts'
 import { price } from './price-list.ts'
-
-export const adapters = ['openai-compatible', 'openai', 'anthropic', 'google', 'mistral', 'demo'] as const
-export type Adapter = (typeof adapters)[number]
-
-/** Where the API of a provider is that has an address of its own. */
-export const usualAddresses: Record<Adapter, string | undefined> = {
-  'openai-compatible': undefined,
-  openai: 'https://api.openai.com/v1',
-  anthropic: 'https://api.anthropic.com/v1',
-  google: 'https://generativelanguage.googleapis.com/v1beta',
-  mistral: 'https://api.mistral.ai/v1',
-  demo: undefined,
-}
-
-type Untaken =
-  | 'seed'
-  | 'maxThinkingTokens'
-  | 'parallelTools'
-  | 'documents'
-  | 'files in results'
-  | 'JSON without a schema'
-
-/** What the API of a provider has no word for, or none that every server of the kind knows. */
-export const untaken: Record<Adapter, readonly Untaken[]> = {
-  'openai-compatible': ['documents', 'maxThinkingTokens', 'files in results'],
-  openai: ['maxThinkingTokens'],
-  anthropic: ['seed', 'JSON without a schema'],
-  google: ['parallelTools'],
-  mistral: ['maxThinkingTokens', 'files in results'],
-  demo: ['documents', 'maxThinkingTokens'],
-}
+import { differentServers, mcpServer } from './server-config.ts'
 
 export const modalities = ['text', 'image', 'audio', 'video'] as const
 
 const identifier = z.string().trim().min(1).max(200)
 const providerId = identifier.max(120)
 const tokens = z.number().int().positive()
-
-/** How its row in the database calls a program, which is unique. */
-const MAX_COMMAND = 2048
 
 const rounds = z.number().int().min(0).max(100)
 
@@ -137,40 +104,6 @@ const provider = z
     message: 'an openai-compatible provider needs its address',
   })
 
-const times = z.strictObject({
-  connect: timeLimit.optional(),
-  read: timeLimit.optional(),
-  sseIdle: timeLimit.optional(),
-})
-
-/** A server that is spoken to over HTTP, or a program of this host. */
-const anyServer = z.strictObject({
-  label: z.string().trim().min(1).max(120),
-  description: z.string().max(4000).nullable().default(null),
-  timeouts: times.default({}),
-  requireApproval: z.enum(serverApprovals).default('never'),
-  transport: z.enum(mcpTransports).default('http'),
-  url: z
-    .url({ protocol: /^https?$/ })
-    .max(2048)
-    .optional(),
-  apiKey: z.string().min(1).optional(),
-  headers: z.record(z.string().max(80), z.string().max(4096)).default({}),
-  command: z.string().min(1).max(1024).optional(),
-  args: z.array(z.string().max(1024)).max(100).default([]),
-  env: z.record(z.string().regex(/^[A-Za-z_]\w*$/), z.string().max(4096)).default({}),
-})
-
-const mcpServer = anyServer.transform(({ transport, url, command, args, env, ...server }, ctx) => {
-  if (transport === 'stdio' && command !== undefined && url === undefined && server.apiKey === undefined) {
-    const told = [command, ...args].join(' ').slice(0, MAX_COMMAND)
-    return { ...server, transport, url: told, program: { command, args, env } }
-  }
-  if (transport !== 'stdio' && url !== undefined && command === undefined) return { ...server, transport, url }
-  ctx.addIssue({ code: 'custom', message: 'must have a url, or with the transport stdio a command, args and env' })
-  return z.NEVER
-})
-
 const unique = (what: string, idsOf: (config: { providers: z.output<typeof provider>[] }) => string[]) =>
   z.superRefine<{ providers: z.output<typeof provider>[] }>((config, ctx) => {
     const ids = idsOf(config)
@@ -178,16 +111,6 @@ const unique = (what: string, idsOf: (config: { providers: z.output<typeof provi
     if (duplicate)
       ctx.addIssue({ code: 'custom', path: ['providers'], message: `there are two ${what} with the id ${duplicate}` })
   })
-
-/** Servers are known by their addresses: programs by their command and arguments. */
-const differentServers = z.superRefine<{ mcpServers: { url: string }[] }>(({ mcpServers }, ctx) => {
-  const urls = mcpServers.map(({ url }) => url)
-  for (const [index, url] of urls.entries()) {
-    const first = urls.indexOf(url)
-    if (first < index)
-      ctx.addIssue({ code: 'custom', path: ['mcpServers', index], message: `has the address of mcpServers.${first}` })
-  }
-})
 
 const assignments = z.partialRecord(z.enum(systemModelTypes), identifier).default({})
 
@@ -225,13 +148,5 @@ export const modelConfig = z
   )
 
 export type ModelConfig = z.output<typeof modelConfig>
-export type ServerConfig = ModelConfig['mcpServers'][number]
-
-/** A program that is started as a tool server. */
-export interface ProgramConfig {
-  command: string
-  args: readonly string[]
-  env: Readonly<Record<string, string>>
-}
 export type ProviderConfig = ModelConfig['providers'][number]
 export type ModelEntry = ProviderConfig['models'][number]

@@ -1,4 +1,4 @@
-import type { Adapter } from '../../../routers/ports/ai/model-config.ts'
+import type { Adapter } from '../../../routers/ports/ai/adapters.ts'
 import { canary } from './provider.ts'
 
 /** How a provider of one kind is asked and answers, as far as one short conversation needs it. */

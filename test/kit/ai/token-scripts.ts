@@ -1,4 +1,4 @@
-import type { Adapter } from '../../../routers/ports/ai/model-config.ts'
+import type { Adapter } from '../../../routers/ports/ai/adapters.ts'
 import type { Asked } from './provider.ts'
 
 /** What a provider counts of one request. */

@@ -1,0 +1,30 @@
+export const adapters = ['openai-compatible', 'openai', 'anthropic', 'google', 'mistral', 'demo'] as const
+export type Adapter = (typeof adapters)[number]
+
+/** Where the API of a provider is that has an address of its own. */
+export const usualAddresses: Record<Adapter, string | undefined> = {
+  'openai-compatible': undefined,
+  openai: 'https://api.openai.com/v1',
+  anthropic: 'https://api.anthropic.com/v1',
+  google: 'https://generativelanguage.googleapis.com/v1beta',
+  mistral: 'https://api.mistral.ai/v1',
+  demo: undefined,
+}
+
+type Untaken =
+  | 'seed'
+  | 'maxThinkingTokens'
+  | 'parallelTools'
+  | 'documents'
+  | 'files in results'
+  | 'JSON without a schema'
+
+/** What the API of a provider has no word for, or none that every server of the kind knows. */
+export const untaken: Record<Adapter, readonly Untaken[]> = {
+  'openai-compatible': ['documents', 'maxThinkingTokens', 'files in results'],
+  openai: ['maxThinkingTokens'],
+  anthropic: ['seed', 'JSON without a schema'],
+  google: ['parallelTools'],
+  mistral: ['maxThinkingTokens', 'files in results'],
+  demo: ['documents', 'maxThinkingTokens'],
+}

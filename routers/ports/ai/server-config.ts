@@ -1,0 +1,59 @@
+import { z } from 'zod'
+import { mcpTransports, serverApprovals } from '../../../entities/catalogue/mcp-server.ts'
+import { timeLimit } from '../duration.ts'
+
+/** How its row in the database calls a program, which is unique. */
+const MAX_COMMAND = 2048
+
+const times = z.strictObject({
+  connect: timeLimit.optional(),
+  read: timeLimit.optional(),
+  sseIdle: timeLimit.optional(),
+})
+
+/** A server that is spoken to over HTTP, or a program of this host. */
+const anyServer = z.strictObject({
+  label: z.string().trim().min(1).max(120),
+  description: z.string().max(4000).nullable().default(null),
+  timeouts: times.default({}),
+  requireApproval: z.enum(serverApprovals).default('never'),
+  transport: z.enum(mcpTransports).default('http'),
+  url: z
+    .url({ protocol: /^https?$/ })
+    .max(2048)
+    .optional(),
+  apiKey: z.string().min(1).optional(),
+  headers: z.record(z.string().max(80), z.string().max(4096)).default({}),
+  command: z.string().min(1).max(1024).optional(),
+  args: z.array(z.string().max(1024)).max(100).default([]),
+  env: z.record(z.string().regex(/^[A-Za-z_]\w*$/), z.string().max(4096)).default({}),
+})
+
+export const mcpServer = anyServer.transform(({ transport, url, command, args, env, ...server }, ctx) => {
+  if (transport === 'stdio' && command !== undefined && url === undefined && server.apiKey === undefined) {
+    const told = [command, ...args].join(' ').slice(0, MAX_COMMAND)
+    return { ...server, transport, url: told, program: { command, args, env } }
+  }
+  if (transport !== 'stdio' && url !== undefined && command === undefined) return { ...server, transport, url }
+  ctx.addIssue({ code: 'custom', message: 'must have a url, or with the transport stdio a command, args and env' })
+  return z.NEVER
+})
+
+/** Servers are known by their addresses: programs by their command and arguments. */
+export const differentServers = z.superRefine<{ mcpServers: { url: string }[] }>(({ mcpServers }, ctx) => {
+  const urls = mcpServers.map(({ url }) => url)
+  for (const [index, url] of urls.entries()) {
+    const first = urls.indexOf(url)
+    if (first < index)
+      ctx.addIssue({ code: 'custom', path: ['mcpServers', index], message: `has the address of mcpServers.${first}` })
+  }
+})
+
+export type ServerConfig = z.output<typeof mcpServer>
+
+/** A program that is started as a tool server. */
+export interface ProgramConfig {
+  command: string
+  args: readonly string[]
+  env: Readonly<Record<string, string>>
+}
