@@ -3,7 +3,7 @@ import { create as contentDisposition } from 'content-disposition'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FileContent } from '../../routers/core/file-content.ts'
 import { Problem } from '../../routers/core/problems.ts'
-import type { ByteRange } from '../../routers/ports/file-store.ts'
+import type { ByteRange } from '../../routers/ports/files/file-store.ts'
 import { isKnown, listsStrongly } from './conditional.ts'
 
 /** A browser may save it, and runs nothing that is in it. */

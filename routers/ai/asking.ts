@@ -1,6 +1,6 @@
 import type { Caller } from '../core/caller.ts'
 import type { Context } from '../core/context.ts'
-import { consumeRateLimit } from '../core/rate-limit.ts'
+import { consumeRateLimit } from '../core/load/rate-limit.ts'
 
 /** What belongs to the request of somebody who asks a model. */
 export type Asking = Context & { caller: Extract<Caller, { type: 'user' }> }

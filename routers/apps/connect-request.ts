@@ -2,8 +2,8 @@ import { type AppToConnect, findAppToConnect } from '../../entities/apps/ext-app
 import { claimConnectRequest } from '../../entities/apps/ext-app-connect-request.sql.ts'
 import type { Caller } from '../core/caller.ts'
 import type { Context } from '../core/context.ts'
+import { consumeRateLimit } from '../core/load/rate-limit.ts'
 import { Problem } from '../core/problems.ts'
-import { consumeRateLimit } from '../core/rate-limit.ts'
 import type { OpenedRequest } from '../ports/connect-requests.ts'
 
 export type Deciding = Context & { caller: Extract<Caller, { type: 'user' }> }

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { ByteRange } from '../ports/file-store.ts'
+import type { ByteRange } from '../ports/files/file-store.ts'
 
 interface FileFacts {
   name: string

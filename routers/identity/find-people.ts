@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type FoundPerson, findPeople as statement } from '../../entities/identity/user.sql.ts'
 import { AI_USER_ID } from '../../entities/identity/user.ts'
 import type { Context } from '../core/context.ts'
-import { consumeRateLimit } from '../core/rate-limit.ts'
+import { consumeRateLimit } from '../core/load/rate-limit.ts'
 
 const MIN_CHARACTERS = 3
 

@@ -1,5 +1,5 @@
 import type { Context } from '../core/context.ts'
-import { consumeRateLimit } from '../core/rate-limit.ts'
+import { consumeRateLimit } from '../core/load/rate-limit.ts'
 
 /** Counts what others see of a person: each change is told to all their rooms. */
 export const consumeProfileChange = (ctx: Context, person: number): Promise<void> =>

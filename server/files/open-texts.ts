@@ -1,5 +1,5 @@
+import type { TextExtractor } from '../../routers/ports/files/text-extractor.ts'
 import type { Log } from '../../routers/ports/log.ts'
-import type { TextExtractor } from '../../routers/ports/text-extractor.ts'
 import type { Env } from '../config/settings.ts'
 import { createConverter } from './converters/create-converter.ts'
 import { createSandboxPool } from './sandbox-pool.ts'

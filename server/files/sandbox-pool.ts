@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import { bulkhead } from 'cockatiel'
 import { z } from 'zod'
 import { textFailures } from '../../entities/rooms/attachment.ts'
-import type { ExtractedText } from '../../routers/ports/text-extractor.ts'
+import type { ExtractedText } from '../../routers/ports/files/text-extractor.ts'
 import { runSandbox, type SandboxEnd } from './run-sandbox.ts'
 import type { ContentKind, Task } from './sandbox/main.ts'
 

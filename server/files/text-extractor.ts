@@ -1,5 +1,5 @@
+import type { ExtractedText, FileToRead, TextExtractor } from '../../routers/ports/files/text-extractor.ts'
 import type { Log } from '../../routers/ports/log.ts'
-import type { ExtractedText, FileToRead, TextExtractor } from '../../routers/ports/text-extractor.ts'
 import type { Converter } from './converters/converter.ts'
 import type { SandboxPool } from './sandbox-pool.ts'
 import { textKindOf } from './text-kinds.ts'

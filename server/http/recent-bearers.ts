@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import { atMost } from '../../routers/core/cache-size.ts'
+import { atMost } from '../../routers/core/load/cache-size.ts'
 import type { Authenticate } from './authenticate.ts'
 import type { Authenticated, Authenticator } from './credentials.ts'
 

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
-import type { FileStore } from '../../routers/ports/file-store.ts'
+import type { FileStore } from '../../routers/ports/files/file-store.ts'
 import { FILE_KEY, type Vault } from '../../routers/ports/vault.ts'
 import type { Blobs } from './blobs/blobs.ts'
 import { openChunks, sealChunks, sealedRange } from './sealed-chunks.ts'

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import { LRUCache } from 'lru-cache'
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
-import { atMost } from '../../routers/core/cache-size.ts'
+import { atMost } from '../../routers/core/load/cache-size.ts'
 import type { RateLimiter } from '../../routers/ports/rate-limiter.ts'
 
 interface Window {

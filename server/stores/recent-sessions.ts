@@ -1,6 +1,6 @@
 import type { SessionStore } from '@fastify/session'
 import { LRUCache } from 'lru-cache'
-import { atMost } from '../../routers/core/cache-size.ts'
+import { atMost } from '../../routers/core/load/cache-size.ts'
 
 type Found = Parameters<Parameters<SessionStore['get']>[1]>[1]
 

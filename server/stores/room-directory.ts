@@ -2,7 +2,7 @@ import DataLoader from 'dataloader'
 import { LRUCache } from 'lru-cache'
 import { findRoomsOfPeople } from '../../entities/rooms/room-member.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
-import { atMost } from '../../routers/core/cache-size.ts'
+import { atMost } from '../../routers/core/load/cache-size.ts'
 import type { ChangeBus } from '../../routers/ports/change-bus.ts'
 import type { OwnRoom, RoomDirectory } from '../../routers/ports/room-directory.ts'
 

@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject } from 'node:crypto'
-import type { ByteRange } from '../../routers/ports/file-store.ts'
+import type { ByteRange } from '../../routers/ports/files/file-store.ts'
 
 /** Plain bytes of a chunk; only the last one may have fewer. */
 const CHUNK = 64 * 1024

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { buffer } from 'node:stream/consumers'
 import { Problem } from '../../routers/core/problems.ts'
-import type { Storage } from '../../routers/ports/storage.ts'
+import type { Storage } from '../../routers/ports/files/storage.ts'
 import { FILE_KEY, type Vault } from '../../routers/ports/vault.ts'
 import { type Blobs, NoSuchBlob } from './blobs/blobs.ts'
 

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { atMost } from '../../routers/core/cache-size.ts'
+import { atMost } from '../../routers/core/load/cache-size.ts'
 import type { Log } from '../../routers/ports/log.ts'
 
 /** Collects items and writes them behind the answers: one write at a time takes all that came during the last. */

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 import { promisify } from 'node:util'
 import { deflateRaw, inflateRaw } from 'node:zlib'
-import type { StoredFile } from '../../ports/file-store.ts'
+import type { StoredFile } from '../../ports/files/file-store.ts'
 import { FILE_KEY, type Vault } from '../../ports/vault.ts'
 
 const IV = 12

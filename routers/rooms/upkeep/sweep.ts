@@ -2,7 +2,7 @@ import { deleteUnlinked, findOrphans } from '../../../entities/rooms/attachment.
 import { findOrphanedPictures } from '../../../entities/rooms/picture.sql.ts'
 import type { Services } from '../../core/services.ts'
 import { listPictures, type PictureFiles } from '../../identity/pictures/picture-files.ts'
-import { DRAFTS } from '../../ports/storage.ts'
+import { DRAFTS } from '../../ports/files/storage.ts'
 
 /** How long an attachment waits for its message, and a file for its row, in milliseconds. */
 export const GRACE_MS = 60 * 60_000

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache'
 import type { Sql } from '../../../entities/sql/statement.ts'
 import { findUnacceptedAnnouncement, listForcedAnnouncements } from '../../../entities/system/announcement.sql.ts'
-import { atMost } from '../../core/cache-size.ts'
 import type { Hooks, Listener } from '../../core/hooks.ts'
+import { atMost } from '../../core/load/cache-size.ts'
 import { Problem } from '../../core/problems.ts'
 
 /** How long a forced announcement may be published before it is asked for, in milliseconds. */

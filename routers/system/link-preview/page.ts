@@ -1,4 +1,4 @@
-import { createBulkhead } from '../../core/bulkhead.ts'
+import { createBulkhead } from '../../core/load/bulkhead.ts'
 import { type Asking, type CacheOptions, cached } from './cache.ts'
 import { type PageHead, readHead } from './read-head.ts'
 

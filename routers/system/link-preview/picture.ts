@@ -1,4 +1,4 @@
-import { createBulkhead } from '../../core/bulkhead.ts'
+import { createBulkhead } from '../../core/load/bulkhead.ts'
 import { Problem } from '../../core/problems.ts'
 import { type PictureShape, reencode } from '../../identity/pictures/reencode.ts'
 import { type Asking, type CacheOptions, cached } from './cache.ts'

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { FileToRead } from '../../../routers/ports/text-extractor.ts'
+import type { FileToRead } from '../../../routers/ports/files/text-extractor.ts'
 import type { AnswerKind } from '../sandbox/answer-kinds.ts'
 
 /** A service elsewhere that turns files into text. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
 import mime from 'mime'
-import type { FileToRead } from '../../../routers/ports/text-extractor.ts'
+import type { FileToRead } from '../../../routers/ports/files/text-extractor.ts'
 
 interface Form {
   /** The field of the file. */

@@ -1,4 +1,4 @@
-import type { Unreadable as Reason } from '../../../routers/ports/text-extractor.ts'
+import type { Unreadable as Reason } from '../../../routers/ports/files/text-extractor.ts'
 
 /** Ends an extraction: the file gives no text, for this reason. */
 export class Unreadable extends Error {

@@ -3,8 +3,8 @@ import { createReadStream, createWriteStream } from 'node:fs'
 import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import type { BlobEntry } from '../../../routers/ports/blob-entry.ts'
-import { DRAFTS } from '../../../routers/ports/storage.ts'
+import type { BlobEntry } from '../../../routers/ports/files/blob-entry.ts'
+import { DRAFTS } from '../../../routers/ports/files/storage.ts'
 import { assertKey, type Blobs, byKey, NoSuchBlob } from './blobs.ts'
 
 /** As many bytes as wait for the disk, so that it is given several parts at a time. */

@@ -3,7 +3,7 @@ import { type CounterRow, findCounters, openCounters } from '../../../entities/a
 import { type ActiveLimit, listActiveLimits } from '../../../entities/ai/usage-limit.sql.ts'
 import type { Sql } from '../../../entities/sql/statement.ts'
 import { type Claim as LimitClaim, LimitIndex } from '../../../routers/ai/limit-claims.ts'
-import { atMost } from '../../../routers/core/cache-size.ts'
+import { atMost } from '../../../routers/core/load/cache-size.ts'
 import type { HoldRequest } from '../../../routers/ports/ai/usage-ledger.ts'
 
 export type Claim = LimitClaim<ActiveLimit>

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { TextFailure } from '../../entities/rooms/attachment.ts'
+import type { TextFailure } from '../../../entities/rooms/attachment.ts'
 
 /** Why a file gives no text, however often it is read. */
 export type Unreadable = Exclude<TextFailure, 'not-read'>

@@ -1,5 +1,5 @@
-import type { Context } from './context.ts'
-import { Problem } from './problems.ts'
+import type { Context } from '../context.ts'
+import { Problem } from '../problems.ts'
 
 /** Counts a call against each key and notes the tightest allowance for the answer's headers. */
 export async function consumeRateLimit(ctx: Context, keys: readonly string[], limit: number): Promise<void> {

@@ -1,4 +1,4 @@
-import { Problem } from './problems.ts'
+import { Problem } from '../problems.ts'
 
 interface SlotLimits {
   perKey: number

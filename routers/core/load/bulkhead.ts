@@ -1,5 +1,5 @@
 import { BulkheadRejectedError, bulkhead } from 'cockatiel'
-import { Problem } from './problems.ts'
+import { Problem } from '../problems.ts'
 
 export type Bulkhead = <Result>(work: () => Promise<Result>) => Promise<Result>
 
