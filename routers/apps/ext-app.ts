@@ -31,6 +31,7 @@ export const abilitiesOfApps = z.array(z.enum(appAbilities)).min(1).max(20).over
 /** Until when a credential works; null for no end. */
 export const credentialEnd = z.iso
   .datetime({ offset: true })
+  .max(40)
   .refine((text) => new Date(text) > new Date(), 'must be in the future')
   .nullable()
 const onceOnly = { sparse: true, sql: () => 'null::text' } as const

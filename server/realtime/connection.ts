@@ -8,6 +8,8 @@ import { TokenBucket } from './token-bucket.ts'
 const MAX_UNREAD_PASSING = 64 * 1024
 const MAX_UNREAD = 1024 * 1024
 
+const AS_TEXT = { binary: false } as const
+
 const CLIENT_EVENTS_PER_SECOND = 10
 const FRAMES_PER_SECOND = 50
 
@@ -85,12 +87,12 @@ export class Connection {
   send(frame: string | Buffer): void {
     if (!this.isOpen) return
     if (this.#ws.bufferedAmount > MAX_UNREAD) this.close(codes.overCapacity, 'Too much is unread.')
-    else this.#ws.send(frame, { binary: false })
+    else this.#ws.send(frame, AS_TEXT)
   }
 
   /** Sends what a client may miss that reads slowly. */
   sendPassing(frame: string | Buffer): void {
-    if (this.#ws.bufferedAmount <= MAX_UNREAD_PASSING) this.send(frame)
+    if (this.isOpen && this.#ws.bufferedAmount <= MAX_UNREAD_PASSING) this.#ws.send(frame, AS_TEXT)
   }
 
   ping(): void {
