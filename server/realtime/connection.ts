@@ -49,8 +49,8 @@ export class Connection {
   readonly id = newSocketId()
   /** By the names of channels. One that is on its way has none yet. */
   readonly subscriptions = new Map<string, Subscription | undefined>()
-  /** By what its subscriptions were signed. */
-  readonly credentials = new Set<string>()
+  /** By what its subscriptions were signed: one or two, for which a list is smaller than a set. */
+  credentials: readonly string[] = []
   /** Known from the first subscription on. */
   person: number | undefined
   /** Whether the person may have it beside their others: undefined until somebody asks, a promise until that is known. */

@@ -23,16 +23,16 @@ export class Credentials {
 
   /** Whether it still holds; what it signed on the connection ends with it. */
   async begin(credential: string, connection: Connection): Promise<boolean> {
-    if (connection.credentials.has(credential)) return true
+    if (connection.credentials.includes(credential)) return true
     const held = this.#held.get(credential) ?? this.#hold(credential)
     held.connections.add(connection)
     try {
       const stop = await held.watching
-      if (stop && connection.isOpen && held.connections.has(connection)) connection.credentials.add(held.credential)
+      if (stop && connection.isOpen && held.connections.has(connection)) note(held.credential, connection)
     } finally {
-      if (!connection.credentials.has(credential)) this.#leave(credential, held, connection)
+      if (!connection.credentials.includes(credential)) this.#leave(credential, held, connection)
     }
-    return connection.credentials.has(credential)
+    return connection.credentials.includes(credential)
   }
 
   forget(connection: Connection): void {
@@ -69,10 +69,15 @@ export class Credentials {
   }
 }
 
+/** Two waits for the same one may end after each other. */
+function note(credential: string, connection: Connection) {
+  if (!connection.credentials.includes(credential)) connection.credentials = [...connection.credentials, credential]
+}
+
 /** Ends what was signed by it, and the connection where nothing else was. */
 function end(credential: string, connection: Connection) {
-  connection.credentials.delete(credential)
-  if (connection.credentials.size === 0) return connection.close(codes.unauthorized, SIGNED_OUT)
+  connection.credentials = connection.credentials.filter((other) => other !== credential)
+  if (connection.credentials.length === 0) return connection.close(codes.unauthorized, SIGNED_OUT)
   for (const subscription of connection.subscriptions.values())
     if (subscription?.credential === credential) subscription.channel.end(subscription, 401, SIGNED_OUT)
 }

@@ -107,7 +107,7 @@ export class Subscriber {
       // It may have been given up meanwhile, and be there by another request.
       const isAwaited = connection.subscriptions.has(name) && !connection.subscriptions.get(name)
       if (!connection.isOpen || !isAwaited) return
-      if (!connection.credentials.has(credential)) throw new Refused(401, 'You are signed out.')
+      if (!connection.credentials.includes(credential)) throw new Refused(401, 'You are signed out.')
       const subscription = { connection, channel, ...signed, member }
       connection.subscriptions.set(name, subscription)
       channel.subscriptions.add(subscription)
