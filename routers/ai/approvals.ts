@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
-import type { Context } from '../core/context.ts'
+import { type Context, findCredential } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { ConversationApprovals, type ConversationScope } from './conversation-approvals.ts'
 
@@ -40,7 +40,7 @@ interface Asked extends Omit<ApprovalPart, 'type' | 'id'> {
   hash: string
 }
 
-interface ApprovalScope extends ConversationScope {
+interface ApprovalScope extends Omit<ConversationScope, 'credential'> {
   /** Whether somebody hears the questions. */
   isHeard: boolean
 }
@@ -69,7 +69,7 @@ export class Approvals {
   constructor(ctx: Context, { isHeard, ...scope }: ApprovalScope) {
     this.#ctx = ctx
     this.#isHeard = isHeard
-    this.#conversation = new ConversationApprovals(ctx.services, scope)
+    this.#conversation = new ConversationApprovals(ctx.services, { ...scope, credential: findCredential(ctx) })
     this.person = scope.person
   }
 

@@ -92,10 +92,8 @@ export async function begin(
   asked: AiRequest,
   { told = (issue) => issue, room, canAsk = false }: BeginOptions = {},
 ): Promise<MeteredCall> {
-  const { person, token } = ctx.caller
   const { conversation } = asked
-  const credential = token?.id ?? 'session'
-  const approvals = new Approvals(ctx, { person: person.id, credential, conversation, isHeard: canAsk })
+  const approvals = new Approvals(ctx, { person: ctx.caller.person.id, conversation, isHeard: canAsk })
   const question = await checked(ctx, asked, { told, room, canAsk })
   await consumeAiQuota(ctx)
   using held = new DisposableStack()

@@ -4,8 +4,8 @@ import type { Services } from '../core/services.ts'
 /** In which conversation somebody is asked. */
 export interface ConversationScope {
   person: number
-  /** By what the person asks: what one app was allowed, another one was not. */
-  credential: number | 'session'
+  /** The token or the session by which the person asks: what one app was allowed, another one was not. */
+  credential: string | undefined
   /** As the request names it. */
   conversation: string | undefined
 }

@@ -27,13 +27,7 @@ export const countTokens = userWith('ai')
     const issues = [...problemsOf(input, model, 0), ...attachmentsIn(input)]
     if (!model || issues.length > 0) throw new Problem('invalid', { issues })
     await consumeAiQuota(ctx, 'ai-count')
-    const { person, token } = ctx.caller
-    const approvals = new Approvals(ctx, {
-      person: person.id,
-      credential: token?.id ?? 'session',
-      conversation: undefined,
-      isHeard: false,
-    })
+    const approvals = new Approvals(ctx, { person: ctx.caller.person.id, conversation: undefined, isHeard: false })
     const tools = ownTools(ctx, { model, asked: input, approvals })
     return { inputTokens: Math.ceil(MARGIN * (inputTokensOf(input) + tokensOfTools(tools))), estimated: true }
   })

@@ -49,7 +49,7 @@ servePart(async ({ databaseUrl, upstreamUrl }: Input) => {
       const values = [rows[0].user_id, tokenId, model, prompt_tokens, completion_tokens, ms, request.id]
       return database.query({ ...insertUsage, values })
     }
-    if (stream) return retell(body, reply, record)
+    if (stream) return passOn(body, reply, record, ownEvents)
     const { choices, usage } = (await body.json()) as Completion
     await record(usage)
     return { success: true, content: { text: choices[0]?.message.content } }
@@ -70,7 +70,7 @@ servePart(async ({ databaseUrl, upstreamUrl }: Input) => {
         const values = [rows[0].user_id, tokenId, model, prompt_tokens, completion_tokens, ms, request.id]
         return database.query({ ...insertUsage, values })
       }
-      if (stream) return passOn(body, reply, record)
+      if (stream) return passOn(body, reply, record, asSent)
       const answer = (await body.json()) as Completion
       await record(answer.usage)
       return answer
@@ -96,34 +96,28 @@ interface Chunk {
   usage?: Usage | null
 }
 
-/** Sends the events that the service sends. */
-async function retell(
-  body: AsyncIterable<Buffer>,
-  reply: FastifyReply,
-  record: (usage: Usage) => Promise<unknown>,
-): Promise<FastifyReply> {
-  reply.hijack()
-  const raw = reply.raw.writeHead(200, { 'content-type': 'text/event-stream' })
-  let rest = ''
-  let usage: Usage = { prompt_tokens: 0, completion_tokens: 0 }
-  for await (const piece of body) {
-    const lines = (rest + piece).split('\n')
-    rest = lines.pop() ?? ''
-    const chunks = lines.filter((line) => line.startsWith('data: {')).map((line): Chunk => JSON.parse(line.slice(6)))
-    usage = chunks.find((chunk) => chunk.usage)?.usage ?? usage
-    raw.write(chunks.flatMap(deltaOf).join(''))
-  }
-  const { prompt_tokens: inputTokens, completion_tokens: outputTokens } = usage
-  raw.end(event('usage', { inputTokens, outputTokens, cachedTokens: 0, reasoningTokens: 0 }) + event('done', {}))
-  await record(usage)
-  return reply
+/** What is sent of an answer that is streamed. */
+interface Sending {
+  piece(bytes: Buffer, chunks: readonly Chunk[]): string | Buffer
+  end(usage: Usage): string
 }
 
-/** Sends what the provider sends, and reads its usage on the way. */
+/** The events that the service sends. */
+const ownEvents: Sending = {
+  piece: (_, chunks) => chunks.flatMap(deltaOf).join(''),
+  end: ({ prompt_tokens: inputTokens, completion_tokens: outputTokens }) =>
+    event('usage', { inputTokens, outputTokens, cachedTokens: 0, reasoningTokens: 0 }) + event('done', {}),
+}
+
+/** What the provider sends, as it is. */
+const asSent: Sending = { piece: (bytes) => bytes, end: () => '' }
+
+/** Sends an answer on, and reads its usage on the way. */
 async function passOn(
   body: AsyncIterable<Buffer>,
   reply: FastifyReply,
   record: (usage: Usage) => Promise<unknown>,
+  { piece: sent, end }: Sending,
 ): Promise<FastifyReply> {
   reply.hijack()
   const raw = reply.raw.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -134,9 +128,9 @@ async function passOn(
     rest = lines.pop() ?? ''
     const chunks = lines.filter((line) => line.startsWith('data: {')).map((line): Chunk => JSON.parse(line.slice(6)))
     usage = chunks.find((chunk) => chunk.usage)?.usage ?? usage
-    raw.write(piece)
+    raw.write(sent(piece, chunks))
   }
-  raw.end()
+  raw.end(end(usage))
   await record(usage)
   return reply
 }
