@@ -19,6 +19,7 @@ interface OlderOptions extends FacadeOptions {
 export async function olderRequests(app: FastifyInstance, { heartbeat, ...options }: OlderOptions) {
   app.addHook('onRequest', async (_, reply) => void reply.header('cache-control', 'no-store'))
   readOlderBodies(app)
+  // What asks for it stands in the body, so it comes once that is read, and before any handler looks at it.
   app.addHook('preHandler', translateIds(options.contextOf))
   await app.register(multipart)
   for (const part of [announcements, conversations, rooms, invitations, profile]) await app.register(part, options)

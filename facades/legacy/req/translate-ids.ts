@@ -30,27 +30,32 @@ type Body = Record<string, unknown>
 const rowId = z.coerce.number().int().max(Number.MAX_SAFE_INTEGER)
 
 /** 0 says that there is no thread. */
-const ids = z.object({ id: rowId.min(1).nullish(), thread_id: rowId.min(0).nullish() })
+const ids = z.object({ id: rowId.min(1).optional(), thread_id: rowId.min(0).optional() })
 
 /**
- * Translates requests that name messages by id (`"version": "v2"`) into those that name them by number, before their route
- * sees them. Requests of no version are left as they are; an id counts only within the room of the request.
+ * Translates requests that name messages by id (`"version": "v2"`) into those that name them by number. A hook in front of all
+ * handlers of these routes: none of them knows of ids. Requests of no version are left as they are; an id counts only within
+ * the room of the request.
  */
 export const translateIds =
   (contextOf: ContextOf) =>
   async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const fields = translated.get(request.routeOptions.url)
-    const body = request.body as Body | null | undefined
-    if (!fields || body?.['version'] === undefined) return
-    const { version, id: _, thread_id: __, ...rest } = body
+    const given = presentIn(request.body)
+    if (!fields || given['version'] === undefined) return
+    const { version, id: _, thread_id: __, ...rest } = given
     if (version !== 'v2')
       throw wrong('version', `Unsupported API version: ${String(version).slice(0, 40)}`, 'must be v2')
     for (const name of Object.values(fields))
       if (Object.hasOwn(rest, name)) throw wrong(name, `The ${name} field is prohibited.`, 'is prohibited')
-    const named = inShape(ids, body)
+    const named = inShape(ids, given)
     const at = await roomIn(request, reply, contextOf)
     request.body = { ...rest, ...(await numbersOf(at, named, fields)) }
   }
+
+/** The members of a body that say something: to front ends that exist, null and an empty text are as good as none. */
+const presentIn = (body: unknown): Body =>
+  Object.fromEntries(Object.entries((body ?? {}) as Body).filter(([, value]) => value !== null && value !== ''))
 
 type Ids = z.output<typeof ids>
 

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { messagesOf } from '../../../facades/legacy/req/find.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
 import { openBrowser, signIn, type TestBrowser } from '../../kit/browser.ts'
@@ -325,6 +326,13 @@ test('a request of version v2 names messages by id, within its room alone', asyn
   const changed = await done(ada, 'POST', path('updateMessage'), { ...body, id })
   expect(changed['messageData']).toMatchObject({ message_id: '1.000', content: { text: text('second') } })
   await done(ada, 'POST', path('readstat'), { version: 'v2', id })
+  const none = { message_id: null, threadId: '' }
+  const still = await done(ada, 'POST', path('updateMessage'), { ...body, ...none, id, thread_id: null })
+  expect(still['messageData']).toMatchObject({ message_id: '1.000' })
+  for (const version of [null, '']) {
+    await done(ada, 'POST', path('updateMessage'), { ...body, version, message_id: '1.000' })
+    await done(ada, 'POST', path('readstat'), { version, message_id: '1.000' })
+  }
 
   for (const [given, pointer, message] of [
     [{ version: 'v3', id }, '/version', 'Unsupported API version: v3'],
@@ -352,6 +360,12 @@ test('a request of version v2 names messages by id, within its room alone', asyn
     })
     expect([status, answer]).toMatchObject([422, { errors: { [field]: [expect.any(String)] } }])
   }
+  const inRoom = { ...asked, broadcast: true, key: randomBytes(32).toString('base64'), version: 'v2' }
+  expect(await errorOf(ada, 'POST', path('streamAI'), { ...inRoom, id: elsewhereId })).toEqual([422, '/id'])
+  await done(ada, 'POST', path('streamAI'), { ...inRoom, thread_id: id })
+  const answer = () => ada.send('GET', `/req/room/message/get/${slug}/1.002`)
+  await vi.waitUntil(async () => (await answer()).status === 200, { timeout: 30_000 })
+  expect((await answer()).body).toMatchObject({ message_role: 'assistant', model: 'demo' })
   expect(await errorOf(cyd, 'POST', path('updateMessage'), { ...body, id })).toEqual([404, 'not_found'])
   expect(await errorOf(openBrowser(svc.url), 'POST', path('updateMessage'), { ...body, id })).toEqual([
     401,
