@@ -42,7 +42,7 @@ export class Upgrades {
   }
 
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer) {
-    socket.on('error', () => {})
+    socket.on('error', ignore)
     const key = keyIn(request.url ?? '', this.#basePath)
     if (key === undefined) return end(socket, '404 Not Found')
     const connect = () => {
@@ -63,6 +63,9 @@ export class Upgrades {
     return versionRefusal(url)
   }
 }
+
+/** What breaks a socket closes it, too. A function made above would hold the request as long as the socket lives. */
+const ignore = () => {}
 
 /** A socket that is no server's any more stays open as long as its client likes, unless it is closed from here. */
 function end(socket: Duplex, status: string): void {
