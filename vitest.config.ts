@@ -4,16 +4,16 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 /** Tests that `npm run soak` repeats for minutes, because chance decides them, or runs in full, because that takes minutes. */
 const soak = [
   'test/process/lost-connection.test.ts',
-  'test/rooms/attachment-kills.test.ts',
+  'test/rooms/attachments/kills.test.ts',
   'test/ai/faults.test.ts',
   'test/json-api/fuzz.test.ts',
-  'test/json-api/conformance.test.ts',
+  'test/json-api/conformance/conformance.test.ts',
   'test/json-api/openapi/answers.test.ts',
 ]
 
 /** Tests that are too long for `npm test`, and run in the soak alone. */
 const soakOnly = [
-  'test/process/{image,kills,older-front-end,rolling-stop,stop}.test.ts',
+  'test/process/{deployment/image,kills,older-front-end,rolling-stop,stop}.test.ts',
   'test/realtime/chaos.test.ts',
   'test/ai/limits/limit-history.test.ts',
   'test/json-api/differential.test.ts',
@@ -23,9 +23,10 @@ const soakOnly = [
 /** Tests that take longest: they begin first, so that at the end no worker goes on alone. */
 const longest = [
   ...['web/pages', 'web/actions', 'web/looks', 'web/profile-usage', 'web/connect', 'client/calls', 'client/rooms'],
-  ...['cli/process', 'process/start', 'process/start-refused', 'process/plans', 'process/deploy', 'process/outage'],
-  ...['process/inputs/worst-documents', 'rooms/replay', 'rooms/attachment-texts', 'files/extract-text', 'ai/faults'],
-  ...['json-api/fuzz', 'json-api/conformance', 'json-api/openapi/answers', 'json-api/openapi/docs', 'ai/bills'],
+  ...['cli/process', 'process/start', 'process/start-refused', 'process/deployment/deploy', 'process/outage'],
+  ...['process/plans', 'process/inputs/worst-documents', 'rooms/replay', 'rooms/attachments/texts'],
+  ...['files/extract-text', 'ai/faults', 'ai/bills', 'json-api/fuzz', 'json-api/openapi/answers'],
+  ...['json-api/openapi/docs', 'json-api/conformance/conformance'],
 ].map((name) => `/test/${name}.test.ts`)
 
 /** A fresh clone remembers no times, by which vitest would sort. */
@@ -42,7 +43,7 @@ const onDebian = [
   'test/identity/{erasure,sessions,tokens,keychain}.test.ts',
   'test/json-api/{statements,conditional}.test.ts',
   'test/ai/{limits/*,usage}.test.ts',
-  'test/process/{migrations,plans,outage,key-value,store-quotas,day-partitions,deploy}.test.ts',
+  'test/process/{migrations,plans,outage,key-value,store-quotas,day-partitions,deployment/deploy}.test.ts',
   'test/realtime/{ghosts,healing,presence,quotas}.test.ts',
 ]
 

@@ -1,7 +1,7 @@
 import { defineCommand, type SubCommandsDef } from 'citty'
 import type { CommandContext } from './command-context.ts'
 import { announcement } from './commands/announcement.ts'
-import { app } from './commands/apps.ts'
+import { app } from './commands/apps/apps.ts'
 import { updateAvatar } from './commands/avatar.ts'
 import { completion } from './commands/completion.ts'
 import { deprecations } from './commands/deprecations.ts'

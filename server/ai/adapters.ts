@@ -1,6 +1,5 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { type Adapter, usualAddresses } from '../../routers/ports/ai/adapters.ts'
-import { boundThinking } from './anthropic-thinking.ts'
 import type { ChatModel, Connection, ModelConnection } from './chat-model.ts'
 import { demoModel } from './demo.ts'
 import { fetchWithMembers } from './extra-members.ts'
@@ -8,6 +7,7 @@ import { refusing } from './failures/refusal.ts'
 import { compatibleModel } from './openai-compatible.ts'
 import type { PartBatch } from './provider-stream.ts'
 import { anthropicUsage, completionUsage, googleUsage, responseUsage, type UsageReader } from './reported-usage.ts'
+import { boundThinking } from './thinking/anthropic.ts'
 
 interface AdapterDriver {
   /** The model of this name at the provider. */

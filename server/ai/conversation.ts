@@ -8,9 +8,9 @@ import type {
 import type { CallerTool, FunctionTool, ModelCall, ToolChoice } from '../../routers/ports/ai/models.ts'
 import { tokensIn } from '../../routers/ports/ai/token-estimate.ts'
 import { schemaOf } from '../../routers/ports/ai/tool-schema.ts'
-import { withoutMarks, withoutMarksIn } from './meta-blocks.ts'
 import { type CallOptions, callOptions } from './parameters.ts'
-import { promptOf } from './prompt.ts'
+import { withoutMarks, withoutMarksIn } from './prompt/meta-blocks.ts'
+import { promptOf } from './prompt/prompt.ts'
 import type { Said } from './said.ts'
 import { runTools } from './tool-calls.ts'
 

@@ -1,6 +1,6 @@
 import type { LanguageModelV4CallOptions, SharedV4ProviderOptions } from '@ai-sdk/provider'
 import type { CallableModel, JsonFormat, ModelCall } from '../../routers/ports/ai/models.ts'
-import { thinkingBudget } from './thinking.ts'
+import { thinkingBudget } from './thinking/budget.ts'
 
 export type CallOptions = Omit<LanguageModelV4CallOptions, 'prompt' | 'abortSignal' | 'tools' | 'toolChoice'>
 

@@ -8,8 +8,8 @@ import type {
 } from '@ai-sdk/provider'
 import type { AssistantPart, Source, TextPart, ToolCall } from '../../routers/ports/ai/messages.ts'
 import type { AnswerPart } from '../../routers/ports/ai/models.ts'
-import { parsed } from './prompt.ts'
-import { signatureOf } from './signatures.ts'
+import { parsed } from './prompt/prompt.ts'
+import { signatureOf } from './prompt/signatures.ts'
 
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content']
 

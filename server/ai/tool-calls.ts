@@ -1,8 +1,8 @@
 import type { JSONValue, LanguageModelV4ToolCall, LanguageModelV4ToolResultPart } from '@ai-sdk/provider'
 import { z } from 'zod'
 import type { ModelCall } from '../../routers/ports/ai/models.ts'
-import { withoutMarksIn } from './meta-blocks.ts'
-import { parsed } from './prompt.ts'
+import { withoutMarksIn } from './prompt/meta-blocks.ts'
+import { parsed } from './prompt/prompt.ts'
 
 type Call = Pick<LanguageModelV4ToolCall, 'toolCallId' | 'toolName' | 'input'>
 type Result = LanguageModelV4ToolResultPart

@@ -1,0 +1,68 @@
+import { defineCommand } from 'citty'
+import { z } from 'zod'
+import { appAbilities } from '../../../entities/apps/ext-app.ts'
+import { type CommandContext, json } from '../../command-context.ts'
+import { lifetime } from '../../lifetime.ts'
+import { parseFlag } from '../../prompts.ts'
+import { credentialExpires } from './rotate-app.ts'
+
+const words = z.string().transform((text) => text.split(',').map((part) => part.trim()))
+const abilities = words.pipe(z.array(z.enum(appAbilities)))
+const days = z.coerce.number('must be a number').int('must be a whole number').min(1).max(365)
+const said = z.string().trim().min(1, 'must not be empty')
+
+export const createApp = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Make an external app, and show its credential and its private key once' },
+    args: {
+      name: { type: 'string', description: 'The name that people see, unique' },
+      url: { type: 'string', description: 'Where the app is' },
+      redirect: {
+        type: 'string',
+        description: 'Where browsers may be sent back, with commas between; --url when absent',
+      },
+      description: { type: 'string', description: 'What the app is for' },
+      logo: { type: 'string', description: 'Address of its picture' },
+      abilities: {
+        type: 'string',
+        description: `What it may ask for, of ${appAbilities.join(',')}; ai,user when absent`,
+      },
+      'public-key': { type: 'string', description: 'Its RSA key, as SPKI in base64; a pair is made when absent' },
+      'without-keys': { type: 'boolean', description: 'It can do without the passkey of people' },
+      days: { type: 'string', description: 'How many days a link holds; 90 when absent' },
+      expires: credentialExpires,
+      json,
+    },
+    async run({ args }) {
+      const { prompts } = context
+      const name = await prompts.text({ flag: '--name', given: args.name, message: 'Name', schema: said })
+      const url = await prompts.text({ flag: '--url', given: args.url, message: 'Address of the app', schema: said })
+      const given = { name, url, redirectUrls: [url], ...optionsOf(args) }
+      const { id, credential, privateKey } = await context.open(({ host }) => host.extApps.create(given))
+      const key = privateKey ? `\n\nPrivate key:\n\n${privateKey}` : ''
+      const text = `App ${id} is made. Copy this now, it is not shown again.\n\nCredential:\n\n${credential}${key}`
+      context.print({ record: { id, name, credential, ...(privateKey && { privateKey }) }, text })
+    },
+  })
+
+interface Options {
+  redirect?: string | undefined
+  description?: string | undefined
+  logo?: string | undefined
+  abilities?: string | undefined
+  'public-key'?: string | undefined
+  'without-keys'?: boolean | undefined
+  days?: string | undefined
+  expires?: string | undefined
+}
+
+const optionsOf = ({ redirect, description, logo, abilities: asked, days: held, expires, ...args }: Options) => ({
+  ...(redirect !== undefined && { redirectUrls: words.parse(redirect) }),
+  ...(description !== undefined && { description }),
+  ...(logo !== undefined && { logoUrl: logo }),
+  ...(asked !== undefined && { abilities: parseFlag(abilities, asked, '--abilities') }),
+  ...(args['public-key'] !== undefined && { publicKey: args['public-key'] }),
+  ...(args['without-keys'] && { needsKeys: false }),
+  ...(held !== undefined && { linkDays: parseFlag(days, held, '--days') }),
+  ...(expires !== undefined && { credentialExpiresAt: parseFlag(lifetime, expires, '--expires').toISOString() }),
+})

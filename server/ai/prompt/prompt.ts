@@ -1,0 +1,114 @@
+import type { LanguageModelV4Message, LanguageModelV4Prompt, LanguageModelV4ToolResultPart } from '@ai-sdk/provider'
+import type {
+  AssistantPart,
+  FilePart,
+  InputPart,
+  Message,
+  TextPart,
+  ToolResult,
+  UserPart,
+} from '../../../routers/ports/ai/messages.ts'
+import { inlined, preamble, skipped, withoutMarks } from './meta-blocks.ts'
+import { optionsOf } from './signatures.ts'
+
+/** A conversation in the terms of the AI SDK: instructions first, and no role twice in a row, as some providers have it. */
+export function promptOf(messages: readonly Message[]): LanguageModelV4Prompt {
+  const isSystem = ({ role }: Message) => role === 'system'
+  const turns: Message[] = []
+  for (const message of [...messages.filter(isSystem), ...messages.filter((other) => !isSystem(other))]) {
+    const last = turns.at(-1)
+    if (last?.role === message.role) turns[turns.length - 1] = merged(last, message)
+    else turns.push(message)
+  }
+  const prompt = turns.map(asPrompt)
+  return hasBlocks(messages) ? explained(prompt) : prompt
+}
+
+/** The prompt with a word about blocks before everything else. */
+function explained([first, ...rest]: LanguageModelV4Prompt): LanguageModelV4Prompt {
+  if (first?.role === 'system') return [{ ...first, content: `${preamble}\n\n${first.content}` }, ...rest]
+  return [{ role: 'system', content: preamble }, ...(first ? [first] : []), ...rest]
+}
+
+type Part = Message['content'][number]
+
+/** Two texts that meet become one, with a line between them. */
+function merged({ role, content }: Message, { content: more }: Message): Message {
+  const [end, start] = [content.at(-1), more[0]]
+  const parts: Part[] =
+    end?.type === 'text' && start?.type === 'text'
+      ? [...content.slice(0, -1), { type: 'text', text: `${end.text}\n\n${start.text}` }, ...more.slice(1)]
+      : [...content, ...more]
+  return { role, content: parts } as Message
+}
+
+function asPrompt(message: Message): LanguageModelV4Message {
+  switch (message.role) {
+    case 'system':
+      return { role: 'system', content: withoutMarks(message.content.map(({ text }) => text).join('\n\n')) }
+    case 'user':
+      return { role: 'user', content: message.content.map(asSent) }
+    case 'assistant':
+      return { role: 'assistant', content: message.content.map(asSaid) }
+    case 'tool':
+      return { role: 'tool', content: message.content.map(asResult) }
+  }
+}
+
+const asSent = (part: UserPart) =>
+  part.type === 'skipped' ? { type: 'text' as const, text: skipped(part.name, part.reason) } : asInput(part)
+
+const asInput = (part: InputPart) => (part.type === 'text' ? unmarked(part) : asFile(part))
+
+const unmarked = ({ text }: TextPart) => ({ type: 'text' as const, text: withoutMarks(text) })
+
+const isInlined = (mime: string) => !mime.startsWith('image/') && mime !== 'application/pdf'
+
+/** Whether the service writes something into a message of its own: the text of a file, or that one is not given. */
+const hasBlocks = (messages: readonly Message[]): boolean =>
+  messages.some(({ content }) =>
+    content
+      .flatMap((part: Part): readonly Part[] => (part.type === 'tool-result' ? part.content : [part]))
+      .some((part) => part.type === 'skipped' || (part.type === 'file' && isInlined(part.mime))),
+  )
+
+/** A document that is text is read as such by every model. */
+function asFile({ mime, data, name }: FilePart) {
+  if (isInlined(mime))
+    return { type: 'text' as const, text: inlined(Buffer.from(data, 'base64').toString(), mime, name) }
+  return {
+    type: 'file' as const,
+    mediaType: mime,
+    data: { type: 'data' as const, data },
+    ...(name !== undefined && { filename: name }),
+  }
+}
+
+function asSaid(part: AssistantPart) {
+  if (part.type === 'text') return unmarked(part)
+  const providerOptions = optionsOf(part.signature)
+  if (part.type === 'reasoning') return { type: 'reasoning' as const, text: part.text, providerOptions }
+  const { id: toolCallId, name: toolName, input } = part
+  return { type: 'tool-call' as const, toolCallId, toolName, input: parsed(input), providerOptions }
+}
+
+/** Only results that are text alone can say otherwise that they are errors. */
+const failed = { type: 'text' as const, text: 'The tool failed:' }
+
+function asResult({ id, name, content, isError }: ToolResult): LanguageModelV4ToolResultPart {
+  const texts = content.flatMap((part) => (part.type === 'text' ? withoutMarks(part.text) : []))
+  const output: LanguageModelV4ToolResultPart['output'] =
+    texts.length < content.length
+      ? { type: 'content', value: [...(isError ? [failed] : []), ...content.map(asInput)] }
+      : { type: isError ? 'error-text' : 'text', value: texts.join('\n\n') }
+  return { type: 'tool-result', toolCallId: id, toolName: name, output }
+}
+
+/** What a model wrote as arguments, which need not be JSON. */
+export function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch {
+    return undefined
+  }
+}

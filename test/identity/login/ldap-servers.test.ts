@@ -1,0 +1,177 @@
+import { readFile } from 'node:fs/promises'
+import { expect, test } from 'vitest'
+import { readEnv } from '../../../server/config/env.ts'
+import { freePort } from '../../kit/free-port.ts'
+import { ann, entries, plain, SECRET, startTls, useDirectory } from '../../kit/identity/directory.ts'
+import { startRelay } from '../../kit/parts/relay.ts'
+import { startSlapd } from '../../kit/parts/slapd.ts'
+import { describeWith } from '../../kit/parts/with-parts.ts'
+
+describeWith('slapd')('LDAP servers', () => {
+  const directory = useDirectory()
+  const { settings, open } = directory
+
+  test('a directory is spoken to by StartTLS, so that no password can be read on the way', async () => {
+    await using relay = await startRelay(directory.slapd.port)
+    const { source } = await open(startTls(relay.port))
+
+    expect(await source.verify('ann', "Ann's password")).toEqual(ann)
+    expect(relay.sent().includes('password')).toBe(false)
+    expect(relay.sent().includes(SECRET)).toBe(false)
+    await using readable = await startRelay(directory.slapd.port)
+    await (await open(plain(readable.port))).source.verify('ann', "Ann's password")
+    expect(readable.sent().includes("Ann's password")).toBe(true)
+  })
+
+  test.for(['ldaps', 'StartTLS'] as const)(
+    'a directory is told nothing over %s with a certificate we do not trust',
+    async (way) => {
+      const port = way === 'ldaps' ? directory.slapd.securePort : directory.slapd.port
+      const how = (host: string, relayPort: number): Record<string, string> =>
+        way === 'ldaps'
+          ? { LDAP_HOST: `ldaps://${host}:${relayPort}` }
+          : { LDAP_HOST: `ldap://${host}:${relayPort}`, LDAP_START_TLS: 'true' }
+      for (const [host, more] of [
+        ['localhost', { LDAP_CA_FILE: directory.slapd.otherCaFile }],
+        ['localhost', { LDAP_CA_FILE: '' }],
+        ['127.0.0.1', {}],
+      ] as const) {
+        await using relay = await startRelay(port)
+        const { source, log } = await open({ ...how(host, relay.port), ...more })
+
+        await expect(source.verify('ann', "Ann's password")).rejects.toMatchObject({ problem: 'unavailable' })
+        expect(log.lines.join()).toMatch(/an LDAP server failed/)
+        await expect.poll(() => relay.open.size).toBe(0)
+      }
+    },
+  )
+
+  test.for([1, 2, 3, 4, 5, 6, 7, 8])(
+    'a directory is never told in the clear what began by StartTLS, cut off after piece %d',
+    async (cutAfter) => {
+      await using relay = await startRelay(directory.slapd.port, { cutAfter })
+      const { source } = await open(startTls(relay.port))
+
+      await source.verify('ann', "Ann's password").catch(() => {})
+
+      expect(relay.connections).toHaveLength(1)
+      expect(relay.sent().includes('password')).toBe(false)
+      expect(relay.sent().includes(SECRET)).toBe(false)
+    },
+  )
+
+  test('a directory may have several servers, of which the first that works is asked', async () => {
+    await using silent = await startRelay(undefined)
+    await using relay = await startRelay(directory.slapd.securePort)
+    await using spare = await startRelay(directory.slapd.securePort)
+    const hosts = [await freePort(), silent.port, relay.port, spare.port].map((port) => `ldaps://localhost:${port}`)
+    const { source, log } = await open({ LDAP_HOST: hosts.join(' '), LDAP_TIMEOUT: '300ms' })
+
+    expect(await source.verify('ann', "Ann's password")).toEqual(ann)
+    expect(await source.verify('ann', 'wrong')).toBeUndefined()
+
+    expect(log.lines).toHaveLength(4)
+    expect(relay.connections).toHaveLength(2)
+    expect(spare.connections).toEqual([])
+  })
+
+  test('a directory may name its port beside its servers', async () => {
+    const { source } = await open({ LDAP_HOST: 'ldaps://localhost', LDAP_PORT: String(directory.slapd.securePort) })
+
+    expect(await source.verify('ann', "Ann's password")).toEqual(ann)
+  })
+
+  test.for([
+    ['says nothing', {}, undefined],
+    ['says nothing to a TLS greeting', { LDAP_HOST: 'ldaps' }, undefined],
+    ['takes StartTLS and then says nothing', { LDAP_START_TLS: 'true' }, startTlsAccepted],
+  ] as const)('a directory that %s is given up', async ([, more, answer]) => {
+    await using silent = await startRelay(undefined, {
+      onSent: (piece, client, count) => void (answer && count === 1 && client.write(answer(piece))),
+    })
+    const scheme = 'LDAP_HOST' in more ? 'ldaps' : 'ldap'
+    const { source } = await open({
+      ...plain(silent.port),
+      ...more,
+      LDAP_HOST: `${scheme}://localhost:${silent.port}`,
+      LDAP_TIMEOUT: '200ms',
+    })
+
+    await expect(source.verify('ann', "Ann's password")).rejects.toMatchObject({ problem: 'unavailable' })
+    await expect.poll(() => silent.open.size).toBe(0)
+  })
+
+  test('a directory that is down is unavailable for every account, and back when it is back', async () => {
+    await using gone = await startSlapd(entries)
+    const { source } = await open(plain(gone.port))
+    expect(await source.verify('ann', 'wrong')).toBeUndefined()
+
+    gone.kill()
+
+    await expect(source.verify('ann', "Ann's password")).rejects.toMatchObject({ problem: 'unavailable' })
+    await expect(source.verify('nobody', 'x')).rejects.toMatchObject({ problem: 'unavailable' })
+  })
+
+  test('a directory has no connection left open after a login, a refusal or a failure', async () => {
+    await using relay = await startRelay(directory.slapd.securePort)
+    const { source } = await open({ LDAP_HOST: `ldaps://localhost:${relay.port}` })
+
+    await source.verify('ann', "Ann's password")
+    await source.verify('ann', 'wrong')
+    await source.verify('twin', 'wrong')
+    await source.verify('nomail', "nomail's password")
+
+    expect(relay.connections).toHaveLength(4)
+    await expect.poll(() => relay.open.size).toBe(0)
+  })
+
+  test('a directory serves many at once', async () => {
+    const { source } = await open()
+    const passwords = Array.from({ length: 30 }, (_, i) => (i % 3 ? "Ann's password" : 'wrong'))
+
+    const found = await Promise.all(passwords.map((password) => source.verify('ann', password)))
+
+    expect(found.map(Boolean)).toEqual(passwords.map((password) => password !== 'wrong'))
+  })
+
+  test('a directory can be one source beside local accounts', async () => {
+    const { source } = await open({ AUTHENTICATION_METHOD: 'local,LDAP', DATA_DIR: '/nonexistent' })
+    const { source: down, log } = await open({
+      AUTHENTICATION_METHOD: 'local,ldap',
+      DATA_DIR: '/nonexistent',
+      LDAP_HOST: `ldaps://localhost:${await freePort()}`,
+    })
+
+    expect(await source.verify('ann', "Ann's password")).toEqual(ann)
+    await expect(down.verify('ann', "Ann's password")).rejects.toMatchObject({ problem: 'unavailable' })
+    expect(log.lines).toHaveLength(1)
+  })
+
+  test('a directory whose authorities cannot be read stops the start', async () => {
+    await expect(open({ LDAP_CA_FILE: '/nonexistent/ca.pem' })).rejects.toThrow(/ca\.pem/)
+    await expect(readFile(directory.slapd.caFile, 'utf8')).resolves.toContain('BEGIN CERTIFICATE')
+  })
+
+  test.for([
+    ['LDAP_HOST', ''],
+    ['LDAP_HOST', 'directory.example.org'],
+    ['LDAP_HOST', 'ldap://directory.example.org'],
+    ['LDAP_HOST', 'ldaps://a.example.org ldap://b.example.org'],
+    ['LDAP_HOST', 'https://directory.example.org'],
+    ['LDAP_BIND_DN', ''],
+    ['LDAP_BIND_PW', ''],
+    ['LDAP_BASE_DN', ''],
+    ['LDAP_FILTER', ''],
+    ['LDAP_FILTER', '(uid=someone)'],
+    ['LDAP_FILTER', '(&(uid=username)'],
+    ['LDAP_FILTER', 'uid=username)'],
+  ] as const)('a directory with %s=%s stops the start', ([name, value]) => {
+    expect(() => readEnv({ ...settings(), [name]: value })).toThrow(/LDAP_/)
+  })
+})
+
+/** The answer of a server that agrees to StartTLS, in the protocol's bytes. */
+function startTlsAccepted(request: Buffer): Buffer {
+  const messageId = request[4]!
+  return Buffer.from([0x30, 12, 2, 1, messageId, 0x78, 7, 10, 1, 0, 4, 0, 4, 0])
+}

@@ -1,0 +1,242 @@
+import { execFile } from 'node:child_process'
+import { chmod, mkdtemp, readdir, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import * as argon2 from '@node-rs/argon2'
+import { afterAll, describe, expect, test, vi } from 'vitest'
+import { readEnv } from '../../../server/config/env.ts'
+import { accountsFile, putAccount, readAccounts, removeAccount } from '../../../server/login/accounts.ts'
+import { openLoginSources } from '../../../server/login/index.ts'
+import { keepLog } from '../../kit/log.ts'
+
+// The real one, whose calls can be seen. Modules that other files of this worker loaded hold one that cannot.
+vi.hoisted(() => vi.resetModules())
+vi.mock('@node-rs/argon2', { spy: true })
+afterAll(() => void vi.resetModules())
+
+const ann = { username: 'ann', email: 'ann@example.org', name: 'Ann Müller' }
+const bea = { username: 'bea', email: 'bea@example.org', name: 'Bea' }
+const salts = ['USERDATA_ENCRYPTION_SALT', 'INVITATION_SALT', 'AI_CRYPTO_SALT', 'PASSKEY_SALT', 'BACKUP_SALT']
+const production = {
+  ...Object.fromEntries(salts.map((name) => [name, `the ${name} of this test, long enough`])),
+  NODE_ENV: 'production',
+  DATABASE_URL: 'postgres://db/svc',
+  APP_KEY: 'cm9vbSB0ZW1wZXJhdHVyZSBpcyBmaW5lIGZvciBtZQ',
+  AI_CONFIG: 'ai.yaml',
+}
+
+async function inFolder() {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-accounts-'))
+  const file = join(folder, 'accounts.json')
+  return {
+    folder,
+    file,
+    log: keepLog(),
+    async open(settings: Record<string, string> = {}) {
+      const env = readEnv({ DATA_DIR: folder, ...settings })
+      const { password } = await openLoginSources(env, this.log)
+      return password!
+    },
+    [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
+  }
+}
+
+describe('local accounts', () => {
+  test('local accounts are the source of development, in a file of the data folder, with argon2id hashes', async () => {
+    await using t = await inFolder()
+    await putAccount(t.file, ann, 'correct horse')
+    const source = await t.open()
+
+    expect(accountsFile(readEnv({ DATA_DIR: t.folder }))).toBe(t.file)
+    expect(await source.verify('ann', 'correct horse')).toEqual(ann)
+    expect(await source.verify(' ANN ', 'correct horse')).toEqual(ann)
+    expect((await readAccounts(t.file))[0]!.hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
+    expect(await readFile(t.file, 'utf8')).not.toContain('correct horse')
+  })
+
+  test('local accounts refuse a wrong password, an empty one, and who is not there, all alike', async () => {
+    await using t = await inFolder()
+    await putAccount(t.file, ann, 'correct horse')
+    const source = await t.open()
+
+    const tries = ['Correct horse', 'correct horse ', '', 'x'.repeat(2000)].map(
+      (password) => ['ann', password] as const,
+    )
+    const others = ['bea', '', '__proto__', 'constructor', 'ann\0', 'a'.repeat(5000)].map(
+      (name) => [name, 'x'] as const,
+    )
+    for (const [name, password] of [...tries, ...others])
+      expect(await source.verify(name, password), name).toBeUndefined()
+    expect(t.log.lines).toEqual([])
+  })
+
+  test('verify a hash of the same cost for an unknown account as for one that is known', async () => {
+    await using t = await inFolder()
+    await putAccount(t.file, ann, 'correct horse')
+    const source = await t.open()
+    const costOf = async (account: string) => {
+      vi.mocked(argon2.verify).mockClear()
+      await source.verify(account, 'wrong')
+      return vi
+        .mocked(argon2.verify)
+        .mock.calls.map(([hash, password]) => [/^\$.*?\$.*?\$.*?\$/.exec(`${hash}`)?.[0], password])
+    }
+
+    const known = await costOf('ann')
+
+    expect(known).toEqual([['$argon2id$v=19$m=19456,t=2,p=1$', 'wrong']])
+    expect(await costOf('nobody')).toEqual(known)
+  })
+
+  test('local accounts take a password in whatever way a keyboard composes its letters', async () => {
+    await using t = await inFolder()
+    await putAccount(t.file, ann, 'Grüße'.normalize('NFD'))
+
+    expect(await (await t.open()).verify('ann', 'Grüße'.normalize('NFC'))).toEqual(ann)
+  })
+
+  test('local accounts are read again when the file changes, also where size and time stay', async () => {
+    await using t = await inFolder()
+    const source = await t.open()
+    expect(await source.verify('ann', 'one')).toBeUndefined()
+
+    await putAccount(t.file, ann, 'one')
+    const { atime, mtime } = await stat(t.file)
+    expect(await source.verify('ann', 'one')).toEqual(ann)
+    await putAccount(t.file, ann, 'two')
+    await utimes(t.file, atime, mtime)
+
+    expect(await source.verify('ann', 'one')).toBeUndefined()
+    expect(await source.verify('ann', 'two')).toEqual(ann)
+    await removeAccount(t.file, 'ann')
+    expect(await source.verify('ann', 'two')).toBeUndefined()
+  })
+
+  test('local accounts may be written in YAML', async () => {
+    await using t = await inFolder()
+    const file = join(t.folder, 'people.yaml')
+    await putAccount(t.file, ann, 'one')
+    const { hash } = (await readAccounts(t.file))[0]!
+    await writeFile(file, `# people\n- {username: ANN, email: Ann@Example.org, name: Ann Müller, hash: "${hash}"}\n`)
+    await putAccount(file, bea, 'two')
+    const source = await t.open({ ACCOUNTS_FILE: file })
+
+    expect(await source.verify('ann', 'one')).toEqual(ann)
+    expect(await source.verify('bea', 'two')).toEqual(bea)
+    expect(await readFile(file, 'utf8')).toContain('username: ann')
+  })
+
+  test('local accounts lose nobody when many are added at once, and leave no file behind', async () => {
+    await using t = await inFolder()
+    const people = Array.from({ length: 8 }, (_, i) => ({ ...ann, username: `p${i}`, email: `p${i}@example.org` }))
+
+    await Promise.all(people.map((person) => putAccount(t.file, person, 'x')))
+
+    const names = (await readAccounts(t.file)).map(({ username }) => username)
+    expect(names.sort()).toEqual(people.map(({ username }) => username))
+    expect(await readdir(t.folder)).toEqual(['accounts.json'])
+  })
+
+  test('local accounts lose nobody when several processes add, change and remove some at once', async () => {
+    await using t = await inFolder()
+    await putAccount(t.file, { ...ann, username: 'old', email: 'old@example.org' }, 'x')
+    const accounts = JSON.stringify(fileURLToPath(new URL('../../../server/login/accounts.ts', import.meta.url)))
+    const work = (own: string) => `
+      const { putAccount, removeAccount, setAccountPassword } = await import(${accounts})
+      for (const at of [1, 2, 3]) {
+        const username = '${own}' + at
+        await putAccount('${t.file}', { username, email: username + '@example.org', name: username }, 'x')
+        await setAccountPassword('${t.file}', username, 'y')
+      }
+      await removeAccount('${t.file}', 'old')
+      await removeAccount('${t.file}', '${own}2')`
+
+    await Promise.all(
+      ['a', 'b', 'c'].map((own) => promisify(execFile)(process.execPath, ['--input-type=module', '-e', work(own)])),
+    )
+
+    const names = (await readAccounts(t.file)).map(({ username }) => username)
+    expect(names.sort()).toEqual(['a1', 'a3', 'b1', 'b3', 'c1', 'c3'])
+    const source = await t.open()
+    expect(await source.verify('b3', 'y')).toMatchObject({ username: 'b3' })
+  })
+
+  test('local accounts are readable for their owner only, and keep the mode and the link that they have', async () => {
+    await using t = await inFolder()
+    const link = join(t.folder, 'link.json')
+    await putAccount(t.file, ann, 'x')
+    expect((await stat(t.file)).mode & 0o777).toBe(0o600)
+    await chmod(t.file, 0o640)
+    await symlink(t.file, link)
+
+    await putAccount(link, bea, 'x')
+
+    expect((await stat(t.file)).mode & 0o777).toBe(0o640)
+    expect(await readAccounts(t.file)).toHaveLength(2)
+  })
+
+  test('local accounts refuse a second account with an e-mail address, and a person who is not one', async () => {
+    await using t = await inFolder()
+    await putAccount(t.file, ann, 'x')
+    const before = await readFile(t.file, 'utf8')
+
+    await expect(putAccount(t.file, { ...bea, email: 'ANN@example.org' }, 'x')).rejects.toThrow(/one e-mail address/)
+    await expect(putAccount(t.file, { ...bea, username: '../bea' }, 'x')).rejects.toThrow(/letters, digits/)
+    await expect(putAccount(t.file, { ...bea, name: 'Bea\nroot' }, 'x')).rejects.toThrow(/one line/)
+    expect(await readFile(t.file, 'utf8')).toBe(before)
+    expect(await readdir(t.folder)).toEqual(['accounts.json'])
+  })
+
+  test('local accounts that cannot be read stop the start, and later close the door without a word of theirs in the log', async () => {
+    await using t = await inFolder()
+    await putAccount(t.file, ann, 'one')
+    const source = await t.open()
+
+    for (const broken of ['[{', '{"ann": 1}', '[{"username": "ann", "role": "admin", "password": "SECRET"}]']) {
+      await writeFile(t.file, broken)
+      await expect(t.open(), broken).rejects.toThrow(/not a valid list of accounts/)
+      await expect(source.verify('ann', 'one')).rejects.toMatchObject({ problem: 'unavailable' })
+    }
+    expect(t.log.lines.length).toBeGreaterThan(0)
+    expect(t.log.lines.join()).not.toMatch(/SECRET|ann@/)
+    await rm(t.file)
+    await putAccount(t.file, ann, 'one')
+    expect(await source.verify('ann', 'one')).toEqual(ann)
+  })
+})
+
+describe('in production', () => {
+  test('nobody is known unless a source is chosen', async () => {
+    expect(await openLoginSources(readEnv(production), keepLog())).toEqual({})
+  })
+
+  test('local accounts need a file of their own', () => {
+    expect(() => readEnv({ ...production, AUTHENTICATION_METHOD: 'local' })).toThrow(/ACCOUNTS_FILE/)
+  })
+
+  test('accounts of an example are ignored with a warning, and stop the start where there are no others', async () => {
+    await using t = await inFolder()
+    const settings = { ...production, AUTHENTICATION_METHOD: 'local', ACCOUNTS_FILE: t.file }
+    await putAccount(t.file, { ...ann, email: 'ann@uni-example.de' }, 'x')
+    expect(await (await t.open(settings)).verify('ann', 'x')).toMatchObject({ username: 'ann' })
+
+    const running = await t.open(settings)
+
+    await putAccount(t.file, bea, 'x')
+
+    expect(await running.verify('bea', 'x')).toBeUndefined()
+    expect(await running.verify('ann', 'x')).toMatchObject({ username: 'ann' })
+    expect(t.log.lines.join()).toMatch(/accounts of the example/)
+    expect(await (await t.open(settings)).verify('ann', 'x')).toMatchObject({ username: 'ann' })
+    await removeAccount(t.file, 'ann')
+    await expect(t.open(settings)).rejects.toThrow(/accounts of the example/)
+  })
+})
+
+test('a method that does not exist stops the start with the list of those that do', () => {
+  expect(() => readEnv({ AUTHENTICATION_METHOD: 'local,shibboleth' })).toThrow(
+    /must be one of local, ldap, oidc, proxy/,
+  )
+})

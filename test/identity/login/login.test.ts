@@ -1,0 +1,288 @@
+import { expect, test, vi } from 'vitest'
+import { startApp } from '../../kit/app.ts'
+import { addAccount, identityOf, openBrowser, PASSWORD, signIn } from '../../kit/browser.ts'
+import { proxyHeaders } from '../../kit/identity/proxy-headers.ts'
+
+const failed = { success: false, error: 'Wrong username or password.', message: 'Login Failed!' }
+
+const notCredentials = [
+  ['no account', { password: 'x' }],
+  ['no password', { account: 'ada' }],
+  ['an empty account', { account: '', password: 'x' }],
+  ['numbers', { account: 1, password: 2 }],
+  ['lists', { account: ['ada'], password: ['x'] }],
+  ['objects', { account: { $ne: null }, password: { $ne: null } }],
+  ['a password that is too long', { account: 'ada', password: 'x'.repeat(1025) }],
+  ['an account that is too long', { account: 'a'.repeat(255), password: 'x' }],
+  ['a member too many', { account: 'ada', password: PASSWORD, role: 'admin' }],
+  ['a list', []],
+  ['null', 'null'],
+  ['broken JSON', '{"account":'],
+  ['nothing', ''],
+  ['a prototype', '{"account":"ada","password":"x","__proto__":{"role":"admin"}}'],
+  ['a constructor', '{"account":"ada","password":"x","constructor":{"prototype":{"role":"admin"}}}'],
+] as const
+
+test.for([
+  ['who has keys', '/handshake', 'internal_authenticated', { known: true, keys: true }],
+  ['who has no keys yet', '/register', 'internal_registering_user', { known: true, keys: false }],
+  ['whom nobody knows yet', '/register', 'internal_registering_user', { known: false, keys: false }],
+] as const)('signing in with a password sends on a person %s', async ([, redirectUri, standing, { known, keys }]) => {
+  await using svc = await startApp()
+  await addAccount(svc, 'ada', { known, keys })
+  const browser = openBrowser(svc.url)
+
+  const { status, body, headers } = await browser.login('ada')
+
+  expect([status, body]).toEqual([200, { success: true, redirectUri }])
+  expect(headers.get('cache-control')).toBe('no-store')
+  expect(await browser.standing()).toBe(standing)
+})
+
+test('signing in with a password takes a form as well, and the account in any case', async () => {
+  await using svc = await startApp()
+  await addAccount(svc, 'ada')
+
+  const { status, body } = await openBrowser(svc.url).send('POST', '/req/login', {
+    form: { account: ' ADA', password: PASSWORD },
+  })
+
+  expect([status, body]).toEqual([200, { success: true, redirectUri: '/handshake' }])
+})
+
+test('signing in with a password tells who is registering who they are', async () => {
+  await using svc = await startApp()
+  const { browser } = await signIn(svc, 'ada', { known: false })
+
+  const { text } = await browser.send('GET', '/api/svc/v1/connections/svc')
+
+  expect(JSON.parse(text).data.attributes.userinfo).toMatchObject({ id: 0, ...identityOf('ada') })
+})
+
+test('signing in with a password answers an unknown account and a wrong password with the same bytes, and puts nothing in the cookie', async () => {
+  await using svc = await startApp()
+  await addAccount(svc, 'ada')
+  const browser = openBrowser(svc.url)
+
+  const answers = [await browser.login('ada', 'wrong'), await browser.login('nobody', 'wrong')]
+
+  for (const { status, body } of answers) expect([status, body]).toEqual([401, failed])
+  const seen = answers.map(({ headers }) => [...headers.keys()].sort())
+  expect(seen[0]).toEqual(seen[1])
+  expect(browser.session).toBeUndefined()
+})
+
+test('signing in with a password refuses what is no account and password', async () => {
+  await using svc = await startApp()
+  await addAccount(svc, 'ada')
+  const browser = openBrowser(svc.url)
+
+  for (const [what, body] of notCredentials) {
+    const answer = await browser.send('POST', '/req/login', { body })
+    expect(answer.status, what).toBe(422)
+    expect(answer.body, what).toEqual({ success: false, error: expect.any(String), message: 'Login Failed!' })
+  }
+  expect(browser.session).toBeUndefined()
+  expect(({} as Record<string, unknown>)['role']).toBeUndefined()
+})
+
+test('signing in with a password refuses a form with the members of every object', async () => {
+  await using svc = await startApp()
+  await addAccount(svc, 'ada')
+
+  const form = { account: 'ada', password: PASSWORD, ['__proto__']: 'x' }
+  const { status } = await openBrowser(svc.url).send('POST', '/req/login', { form })
+
+  expect(status).toBe(422)
+})
+
+test('signing in with a password refuses a body that is too large, or of another kind', async () => {
+  await using svc = await startApp()
+  const browser = openBrowser(svc.url)
+
+  const large = await browser.send('POST', '/req/login', { body: { account: 'ada', password: 'x'.repeat(20_000) } })
+  const other = await browser.send('POST', '/req/login', { body: '<a/>', headers: { 'content-type': 'text/xml' } })
+
+  expect([large.status, large.body['message']]).toEqual([413, 'Login Failed!'])
+  expect([other.status, other.body['message']]).toEqual([415, 'Login Failed!'])
+})
+
+test('signing in with a password is throttled for an account, wherever it is known, and says until when', async () => {
+  await using svc = await startApp({ LOGIN_ATTEMPTS_PER_ACCOUNT: '2' })
+  await addAccount(svc, 'ada')
+  await addAccount(svc, 'bob')
+  const browser = openBrowser(svc.url)
+
+  for (const account of ['ada', 'nobody']) {
+    for (let tries = 0; tries < 2; tries++) expect((await browser.login(account, 'wrong')).status).toBe(401)
+    const { status, headers, body } = await browser.login(account)
+
+    expect(status, account).toBe(429)
+    expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
+    expect(body).toEqual({ success: false, error: expect.stringContaining('Too many'), message: 'Login Failed!' })
+  }
+  expect(browser.session).toBeUndefined()
+  expect((await browser.login('bob')).status).toBe(200)
+})
+
+test('signing in with a password counts anew after it worked', async () => {
+  await using svc = await startApp({ LOGIN_ATTEMPTS_PER_ACCOUNT: '2' })
+  await addAccount(svc, 'ada')
+  const browser = openBrowser(svc.url)
+
+  for (let round = 0; round < 3; round++) {
+    expect((await browser.login('ada', 'wrong')).status).toBe(401)
+    expect((await browser.login('ada')).status).toBe(200)
+  }
+})
+
+test('signing in with a password is throttled for an address, which a header does not change', async () => {
+  await using svc = await startApp({ LOGIN_ATTEMPTS_PER_ADDRESS: '3' })
+  const browser = openBrowser(svc.url)
+  const tryFrom = (account: string, from: string) =>
+    browser.send('POST', '/req/login', {
+      body: { account, password: 'wrong' },
+      headers: { 'x-forwarded-for': from, 'x-real-ip': from },
+    })
+
+  const statuses = []
+  for (const number of [1, 2, 3, 4]) statuses.push((await tryFrom(`user${number}`, `10.0.0.${number}`)).status)
+
+  expect(statuses).toEqual([401, 401, 401, 429])
+})
+
+test('signing in with a password counts only failures for an address: any number of people sign in from it', async () => {
+  await using svc = await startApp({ LOGIN_ATTEMPTS_PER_ADDRESS: '2' })
+  await addAccount(svc, 'ada')
+
+  for (let i = 0; i < 5; i++) expect((await openBrowser(svc.url).login('ada')).status).toBe(200)
+  for (let i = 0; i < 2; i++) expect((await openBrowser(svc.url).login('ada', 'wrong')).status).toBe(401)
+
+  expect((await openBrowser(svc.url).login('ada')).status).toBe(429)
+})
+
+test('signing in with a password is open to a browser that signed in before, whatever strangers try on the account from its address', async () => {
+  await using svc = await startApp({ LOGIN_ATTEMPTS_PER_ACCOUNT: '2', LOGIN_ATTEMPTS_PER_ADDRESS: '4' })
+  for (const account of ['ada', 'bob']) await addAccount(svc, account)
+  const browser = openBrowser(svc.url)
+  await browser.login('ada')
+  await browser.send('POST', '/logout')
+  for (let i = 0; i < 6; i++) await openBrowser(svc.url).login('ada', 'wrong')
+  expect((await openBrowser(svc.url).login('ada')).status).toBe(429)
+
+  expect((await browser.login('ada')).status).toBe(200)
+  expect((await browser.login('bob')).status).toBe(429)
+})
+
+test('signing in with a password locks a browser that signed in before, too, when it fails too often, and that one only', async () => {
+  await using svc = await startApp({ LOGIN_ATTEMPTS_PER_ACCOUNT: '2' })
+  await addAccount(svc, 'ada')
+  const browser = openBrowser(svc.url)
+  await browser.login('ada')
+
+  const statuses = []
+  for (let i = 0; i < 3; i++) statuses.push((await browser.login('ada', 'wrong')).status)
+
+  expect(statuses).toEqual([401, 401, 429])
+  expect((await browser.login('ada')).status).toBe(429)
+  expect((await openBrowser(svc.url).login('ada')).status).toBe(200)
+})
+
+test('signing in with a password tells a known browser by a sealed cookie that scripts cannot read, and that stands for these accounts only', async () => {
+  await using svc = await startApp({ LOGIN_ATTEMPTS_PER_ACCOUNT: '1' })
+  await addAccount(svc, 'ada')
+  const browser = openBrowser(svc.url)
+  const { headers } = await browser.login('ada')
+  const cookie = headers.getSetCookie().find((line) => line.startsWith('svc_known=')) ?? ''
+  expect(cookie).toMatch(/^svc_known=v1\.[\w.-]+; Max-Age=7776000; Path=\/; HttpOnly; SameSite=Lax$/)
+  expect(cookie.length).toBeLessThan(400)
+  const sealed = browser.cookies.get('svc_known') ?? ''
+  await openBrowser(svc.url).login('ada', 'wrong')
+
+  const changed = `${sealed.slice(0, 40)}${sealed[40] === 'x' ? 'y' : 'x'}${sealed.slice(41)}`
+
+  for (const forged of [changed, sealed.slice(0, -3), 'v1.x.y.z', 'ada']) {
+    const stranger = openBrowser(svc.url)
+    stranger.cookies.set('svc_known', forged)
+    expect((await stranger.login('ada')).status, forged).toBe(429)
+  }
+  expect((await browser.login('ada')).status).toBe(200)
+})
+
+test('signing in with a password forgets a known browser when its time is over', async () => {
+  await using svc = await startApp({ LOGIN_ATTEMPTS_PER_ACCOUNT: '1' })
+  await addAccount(svc, 'ada')
+  const browser = openBrowser(svc.url)
+  const ninetyDaysAgo = Date.now() - 91 * 86_400_000
+  vi.useFakeTimers({ toFake: ['Date'], now: ninetyDaysAgo })
+  await browser.login('ada').finally(() => vi.useRealTimers())
+  await openBrowser(svc.url).login('ada', 'wrong')
+
+  expect((await browser.login('ada')).status).toBe(429)
+})
+
+test('signing in with a password lets nobody in as the AI user', async () => {
+  await using svc = await startApp()
+  await addAccount(svc, 'svc', { known: false })
+  const browser = openBrowser(svc.url)
+
+  const { status, body } = await browser.login('svc')
+
+  expect([status, body]).toEqual([401, failed])
+  expect(await browser.standing()).toBe('internal')
+})
+
+test('signing in with a password writes no account and no password into the log', async () => {
+  await using svc = await startApp({ LOG_LEVEL: 'trace' })
+  await addAccount(svc, 'ada')
+  const browser = openBrowser(svc.url)
+
+  await browser.login('hunter-account', 'hunter-password')
+  await browser.login('ada')
+
+  const log = svc.log.join('')
+  expect(log).toContain('a login was refused')
+  expect(log).toContain('signed in')
+  for (const secret of ['hunter', PASSWORD, browser.session!, 'ada@']) expect(log.includes(secret), secret).toBe(false)
+})
+
+test('signing in with a password is not there where people sign in elsewhere only', async () => {
+  await using svc = await startApp({
+    AUTHENTICATION_METHOD: 'proxy',
+    PROXY_ADDRESSES: '10.9.9.9',
+    ...proxyHeaders,
+  })
+
+  expect((await openBrowser(svc.url).login('ada')).status).toBe(404)
+})
+
+const wishes = [
+  ['/profile', '/profile'],
+  ['/profile?tab=tokens#top', '/profile?tab=tokens#top'],
+  ['https://evil.example/', undefined],
+  ['//evil.example/', undefined],
+  ['/\\evil.example/', undefined],
+  ['\\\\evil.example', undefined],
+  ['/\t/evil.example', undefined],
+  ['/..//evil.example', undefined],
+  ['/./\\evil.example', undefined],
+  ['javascript:alert(1)', undefined],
+  ['evil.example', undefined],
+  ['/profile\r\nset-cookie: a=b', undefined],
+  [`/${'x'.repeat(2048)}`, undefined],
+  ['', undefined],
+] as const
+
+test('the address to go on to after a login is one of ours, or left out', async () => {
+  await using svc = await startApp()
+  await addAccount(svc, 'ada')
+  const browser = openBrowser(svc.url)
+
+  for (const [redirectUri, kept] of wishes) {
+    const { body } = await browser.send('POST', '/req/login', {
+      body: { account: 'ada', password: PASSWORD, redirectUri },
+    })
+    const expected = kept === undefined ? '/handshake' : `/handshake?redirectUri=${encodeURIComponent(kept)}`
+    expect(body, redirectUri).toEqual({ success: true, redirectUri: expected })
+  }
+})

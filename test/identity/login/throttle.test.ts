@@ -1,0 +1,146 @@
+import { randomUUID } from 'node:crypto'
+import { Redis } from 'ioredis'
+import { describe, expect, inject, test } from 'vitest'
+import { createLoginThrottle, type LoginLimits } from '../../../routers/identity/sessions/login-throttle.ts'
+import { createKeyValue } from '../../../server/stores/key-value.ts'
+import { testWith } from '../../kit/parts/with-parts.ts'
+
+const limits: LoginLimits = { perAccount: 3, perAddress: 5, windowSeconds: 600 }
+
+const stores = ['in process', 'Redis'] as const
+const urlOf = (store: (typeof stores)[number]) => (store === 'Redis' ? inject('redisUrl') : undefined)
+
+describe.for(stores)('the login throttle, %s', (store) => {
+  const run = store === 'Redis' ? testWith('redis') : test
+
+  /** Accounts and addresses that no other test counts. */
+  async function open(more: Partial<LoginLimits> = {}) {
+    const { limiter, close } = await createKeyValue(urlOf(store))
+    const throttle = createLoginThrottle(limiter, { ...limits, ...more })
+    const own = randomUUID()
+    const [x, y] = crypto.getRandomValues(new Uint8Array(2))
+    return {
+      throttle,
+      take: (account: string, address: string, browserId?: string) => throttle.take({ account, address, browserId }),
+      account: (name = 'ann') => `${name}.${own}@example.org`,
+      address: (last: number) => `10.${x}.${y}.${last}`,
+      [Symbol.asyncDispose]: close,
+    }
+  }
+
+  run('refuses an account that was tried too often from many addresses', async () => {
+    await using t = await open()
+    for (const from of [1, 2, 3]) expect((await t.take(t.account(), t.address(from))).remaining).toBe(3 - from)
+
+    const refused = await t.take(t.account(), t.address(4))
+
+    expect(refused.remaining).toBeLessThan(0)
+    expect(refused.resetSeconds).toBeGreaterThan(500)
+    expect(refused.resetSeconds).toBeLessThanOrEqual(600)
+    expect((await t.take(t.account('bea'), t.address(4))).remaining).toBeGreaterThanOrEqual(0)
+  })
+
+  run('refuses an address that tries many accounts, and counts nothing for accounts from there', async () => {
+    await using t = await open()
+    for (let i = 0; i < 5; i++) await t.take(t.account(`a${i}`), t.address(1))
+
+    for (let i = 0; i < 9; i++) expect((await t.take(t.account(), t.address(1))).remaining).toBeLessThan(0)
+
+    expect((await t.take(t.account(), t.address(2))).remaining).toBe(2)
+  })
+
+  run('counts all addresses of one IPv6 network as one, and an IPv4 address however written', async () => {
+    await using t = await open({ perAddress: 2 })
+    const [x, y] = crypto.getRandomValues(new Uint8Array(2))
+    const network = randomUUID().slice(9, 18).replace('-', ':')
+    const six = (end: string) => `2001:db8:${network}:${end}`
+    await t.take(t.account('a'), six(':1'))
+    await t.take(t.account('b'), six('aaaa:bbbb:cccc:dddd'))
+    await t.take(t.account('a'), `10.${x}.${y}.7`)
+    await t.take(t.account('b'), `::ffff:10.${x}.${y}.7`)
+
+    expect((await t.take(t.account('c'), six(':2'))).remaining).toBeLessThan(0)
+    expect((await t.take(t.account('c'), `10.${x}.${y}.7`)).remaining).toBeLessThan(0)
+    expect((await t.take(t.account('c'), `10.${x}.${y}.8`)).remaining).toBeGreaterThanOrEqual(0)
+  })
+
+  run(
+    'forgets the failures of an account after a login, which counts for nothing, and keeps those of the address',
+    async () => {
+      await using t = await open()
+      for (let i = 0; i < 4; i++) await t.take(t.account(), t.address(1))
+      expect((await t.take(t.account(), t.address(2))).remaining).toBeLessThan(0)
+
+      for (let i = 0; i < 9; i++) {
+        await t.throttle.succeed({ account: t.account(), address: t.address(1) })
+        expect((await t.take(t.account(), t.address(1))).remaining).toBeGreaterThanOrEqual(0)
+      }
+
+      expect((await t.take(t.account(), t.address(2))).remaining).toBe(1)
+      expect((await t.take(t.account('bea'), t.address(1))).remaining).toBe(0)
+      expect((await t.take(t.account('bea'), t.address(1))).remaining).toBeLessThan(0)
+    },
+  )
+
+  run('gives back what a source took that did not answer', async () => {
+    await using t = await open()
+    const attempt = { account: t.account(), address: t.address(1) }
+
+    for (let i = 0; i < 9; i++) {
+      expect((await t.throttle.take(attempt)).remaining).toBe(2)
+      await t.throttle.giveBack(attempt)
+    }
+  })
+
+  run('counts a browser that signed in before for itself, whatever others do, and not without end', async () => {
+    await using t = await open()
+    for (let i = 0; i < 9; i++) await t.take(t.account(), t.address(1))
+
+    for (const left of [2, 1, 0]) expect((await t.take(t.account(), t.address(1), 'known')).remaining).toBe(left)
+    expect((await t.take(t.account(), t.address(1), 'known')).remaining).toBeLessThan(0)
+    expect((await t.take(t.account(), t.address(1), 'other')).remaining).toBe(2)
+    expect((await t.take(t.account('bea'), t.address(2), 'known')).remaining).toBe(2)
+
+    await t.throttle.succeed({ account: t.account(), address: t.address(1), browserId: 'known' })
+    expect((await t.take(t.account(), t.address(1), 'known')).remaining).toBe(2)
+    expect((await t.take(t.account(), t.address(3))).remaining).toBeLessThan(0)
+  })
+
+  run('lets no more through when all try at once', async () => {
+    await using t = await open({ perAddress: 100 })
+
+    const taken = await Promise.all(Array.from({ length: 20 }, (_, i) => t.take(t.account(), t.address(i))))
+
+    expect(taken.filter(({ remaining }) => remaining >= 0)).toHaveLength(3)
+  })
+
+  run('takes tries again when the window is over', async () => {
+    await using t = await open({ perAccount: 1, windowSeconds: 1 })
+    await t.take(t.account(), t.address(1))
+    expect((await t.take(t.account(), t.address(1))).remaining).toBeLessThan(0)
+
+    await expect.poll(async () => (await t.take(t.account(), t.address(2))).remaining, { timeout: 10_000 }).toBe(0)
+  })
+})
+
+testWith('redis')('replicas count together, and Redis holds neither account nor address', async () => {
+  const url = inject('redisUrl')!
+  const [one, two] = await Promise.all([createKeyValue(url), createKeyValue(url)])
+  const redis = new Redis(url)
+  const account = `zoe-${randomUUID()}`
+  try {
+    const from = (last: number) => ({ account, address: `192.0.2.${last}` })
+    for (const { limiter } of [one, one, one]) await createLoginThrottle(limiter, limits).take(from(77))
+
+    expect((await createLoginThrottle(two.limiter, limits).take(from(78))).remaining).toBeLessThan(0)
+
+    await createLoginThrottle(two.limiter, limits).succeed(from(78))
+    expect((await createLoginThrottle(one.limiter, limits).take(from(78))).remaining).toBe(2)
+    const keys = await redis.keys('*login:*')
+    expect(keys.length).toBeGreaterThan(1)
+    expect(keys.join()).not.toMatch(/zoe|192\.0\.2/)
+  } finally {
+    redis.disconnect()
+    await Promise.all([one.close(), two.close()])
+  }
+})

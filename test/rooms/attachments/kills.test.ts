@@ -1,0 +1,230 @@
+import { readdir, utimes } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, inject, test, vi } from 'vitest'
+import { startApp } from '../../kit/app.ts'
+import { cloneDatabase } from '../../kit/database.ts'
+import { base } from '../../kit/json-api/client.ts'
+import { type OnSent, startRelay } from '../../kit/parts/relay.ts'
+import { startS3 } from '../../kit/parts/s3.ts'
+import { openClient } from '../../kit/postgres-client.ts'
+import { PNG } from '../../kit/rooms/attachments.ts'
+import { dataFolder, startProcess } from '../../kit/service-process.ts'
+import { tokensIn } from '../../kit/started.ts'
+
+vi.setConfig({ testTimeout: 180_000 })
+
+const places = ['on a disk', 'in a bucket'] as const
+type Place = (typeof places)[number]
+
+/** Where a service stores files, which is a bucket where `onSent` hears what is said to its server. */
+async function openPlace(place: Place, folder: string, onSent: OnSent, resources: AsyncDisposableStack) {
+  if (place === 'on a disk') return { settings: {}, directory: join(folder, 'files') }
+  const { port, settings, directory } = resources.use(await startS3())
+  const relay = resources.use(await startRelay(port, { onSent }))
+  return { settings: { ...settings, S3_ENDPOINT: `http://127.0.0.1:${relay.port}` }, directory }
+}
+
+/** A service as a process of its own, which dies at what it says to its database or to the server of its bucket. */
+async function startMortal(place: Place) {
+  await using resources = new AsyncDisposableStack()
+  const [database, folder] = [resources.use(await cloneDatabase()), resources.use(await dataFolder())]
+  let heard: OnSent | undefined
+  const onSent: OnSent = (...piece) => heard?.(...piece)
+  const url = new URL(database.url)
+  const relay = resources.use(await startRelay(Number(url.port), { onSent }))
+  url.host = `127.0.0.1:${relay.port}`
+  const { settings, directory } = await openPlace(place, folder.path, onSent, resources)
+  const started = { DATA_DIR: folder.path, PORT: '0', DATABASE_URL: url.href, ...settings }
+  const service = resources.use(startProcess(started))
+  const address = await service.ready()
+  const [token = ''] = tokensIn(service.said.out)
+  const client = resources.use(await openClient(database.url))
+  await client.query(`update access_tokens set abilities = '{read,write,user}'`)
+  const kept = resources.move()
+  return {
+    base: `${address}${base}`,
+    address: `${address}${base}/attachments`,
+    headers: { authorization: `Bearer ${token}` },
+    ended: service.ended,
+    /** Kills the service once it has said something, and passes that on to the database, or not. */
+    killAt(word: RegExp, passOn: boolean, after = /^/) {
+      let isNear = false
+      heard = (piece) => {
+        const said = piece.toString('latin1')
+        isNear ||= after.test(said)
+        if (!isNear || !word.test(said)) return undefined
+        service.kill('SIGKILL')
+        return passOn ? undefined : 'hold'
+      }
+    },
+    kill: () => service.kill('SIGKILL'),
+    files: () => filesIn(directory),
+    rows: async () => (await client.query('select uuid from attachments')).rows.length,
+    /** Starts the service anew two hours later, as far as the files can tell, and sweeps. */
+    async sweep() {
+      heard = undefined
+      const earlier = new Date(Date.now() - 2 * 60 * 60_000)
+      for (const file of await filesIn(directory)) await utimes(file, earlier, earlier)
+      await using svc = await startApp({ ...settings, DATABASE_URL: database.url, DATA_DIR: folder.path })
+      return await svc.host.files.sweep()
+    },
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  }
+}
+
+/** The server of a bucket keeps beside each object what it knows of it. */
+const filesIn = async (folder: string) => {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => [])
+  const files = entries.filter(
+    (entry) => entry.isFile() && !/\._S3rver_(?:metadata\.json|object\.md5)$/.test(entry.name),
+  )
+  return files.map(({ parentPath, name }) => join(parentPath, name))
+}
+
+type Mortal = Awaited<ReturnType<typeof startMortal>>
+
+async function upload({ address, headers }: Mortal, text = 'Hello') {
+  const body = new FormData()
+  body.append('file', new Blob([text]), 'a.txt')
+  const response = await fetch(`${address}/actions/upload`, { method: 'POST', headers, body }).catch(() => undefined)
+  return (await response?.json().catch(() => undefined)) as { data: { id: string } } | undefined
+}
+
+/** Gives the caller a picture; nothing where no answer came. */
+async function setPicture({ base, headers }: Mortal) {
+  const me = await fetch(`${base}/users/me`, { headers })
+  const { data } = (await me.json()) as { data: { id: string } }
+  const response = await fetch(`${base}/users/${data.id}`, {
+    method: 'PATCH',
+    headers: { ...headers, 'content-type': 'application/vnd.api+json' },
+    body: JSON.stringify({ data: { type: 'users', id: data.id, attributes: { avatar: PNG.toString('base64') } } }),
+  }).catch(() => undefined)
+  return response?.status
+}
+
+/** Each test starts a process: what differs little from the others is there in the soak alone. */
+const inFull = inject('soak')
+const inSoak = (name: string, run: () => Promise<void>) => void (inFull && test(name, run))
+
+describe.each(inFull ? places : (['on a disk'] as const))('%s', (place) => {
+  test('a service that is killed before the row of a file is written leaves a file that the next sweep removes', async () => {
+    await using svc = await startMortal(place)
+    svc.killAt(/insert into "attachments"/, false)
+
+    expect(await upload(svc)).toBeUndefined()
+    await svc.ended
+    expect([(await svc.files()).length, await svc.rows()]).toEqual([1, 0])
+
+    expect(await svc.sweep()).toEqual({ unlinked: 0, orphans: 1, pictures: 0 })
+    expect(await svc.files()).toEqual([])
+  })
+
+  test('a service that is killed while a file comes in leaves nothing that the next sweep does not remove', async () => {
+    await using svc = await startMortal(place)
+    const body = new ReadableStream({
+      start(controller) {
+        const head = '--b\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n'
+        controller.enqueue(Buffer.from(head + 'x'.repeat(200_000)))
+      },
+    })
+    const headers = { ...svc.headers, 'content-type': 'multipart/form-data; boundary=b' }
+    const sending = fetch(`${svc.address}/actions/upload`, {
+      method: 'POST',
+      headers,
+      body,
+      duplex: 'half',
+    } as RequestInit)
+    const failed = sending.catch(() => 'failed')
+    // Only on a disk it is seen to come.
+    const isComing = async () => place === 'in a bucket' || (await svc.files()).length === 1
+    await expect.poll(isComing, { timeout: 20_000 }).toBe(true)
+    svc.kill()
+    await svc.ended
+
+    expect(await failed).toBe('failed')
+    expect(await svc.rows()).toBe(0)
+    expect(await svc.sweep()).toEqual({ unlinked: 0, orphans: place === 'in a bucket' ? 0 : 1, pictures: 0 })
+    expect(await svc.files()).toEqual([])
+  })
+
+  test('a service that is killed when it commits a deletion leaves a file that the next sweep removes', async () => {
+    await using svc = await startMortal(place)
+    const first = await upload(svc)
+    svc.killAt(/commit/i, true, /delete from attachments/)
+
+    await fetch(`${svc.address}/${first?.data.id}`, { method: 'DELETE', headers: svc.headers }).catch(() => {})
+    await svc.ended
+    await expect.poll(svc.rows).toBe(0)
+    expect(await svc.files()).toHaveLength(1)
+
+    expect(await svc.sweep()).toEqual({ unlinked: 0, orphans: 1, pictures: 0 })
+    expect(await svc.files()).toEqual([])
+  })
+
+  test('a service that is killed when it commits an upload has both the attachment and its file', async () => {
+    await using svc = await startMortal(place)
+    svc.killAt(/commit/i, true, /insert into "attachments"/)
+
+    expect(await upload(svc)).toBeUndefined()
+    await svc.ended
+    await expect.poll(svc.rows).toBe(1)
+
+    expect(await svc.sweep()).toEqual({ unlinked: 0, orphans: 0, pictures: 0 })
+    expect([(await svc.files()).length, await svc.rows()]).toEqual([1, 1])
+  })
+
+  inSoak(
+    'a service that is killed before the row of a picture is written leaves two files that the next sweep removes',
+    async () => {
+      await using svc = await startMortal(place)
+      svc.killAt(/update "users"/, false)
+
+      expect(await setPicture(svc)).toBeUndefined()
+      await svc.ended
+      expect(await svc.files()).toHaveLength(2)
+      expect(await svc.sweep()).toEqual({ unlinked: 0, orphans: 0, pictures: 1 })
+      expect(await svc.files()).toEqual([])
+    },
+  )
+
+  inSoak('a service that is killed when it commits a picture has it in both sizes', async () => {
+    await using svc = await startMortal(place)
+    svc.killAt(/commit/i, true, /update "users"/)
+
+    expect(await setPicture(svc)).toBeUndefined()
+    await svc.ended
+    expect(await svc.sweep()).toEqual({ unlinked: 0, orphans: 0, pictures: 0 })
+    expect(await svc.files()).toHaveLength(2)
+  })
+})
+
+const steps = [
+  ['before the second file of a picture reaches the bucket', false, 1],
+  ['when the second file of a picture has reached the bucket', true, 2],
+] as const
+
+test.for(inFull ? steps : [steps[0]])(
+  'a service that is killed %s leaves what the next sweep removes',
+  async ([, passOn, files]) => {
+    await using svc = await startMortal('in a bucket')
+    svc.killAt(/^PUT \S*-small\.webp/, passOn)
+
+    expect(await setPicture(svc)).toBeUndefined()
+    await svc.ended
+    if (!passOn) expect(await svc.files()).toHaveLength(files)
+    expect(await svc.sweep()).toMatchObject({ orphans: 0, pictures: 1 })
+    expect(await svc.files()).toEqual([])
+  },
+)
+
+inSoak('a service that is killed before a file is deleted from the bucket leaves it to the next sweep', async () => {
+  await using svc = await startMortal('in a bucket')
+  const first = await upload(svc)
+  svc.killAt(/^DELETE /, false)
+
+  await fetch(`${svc.address}/${first?.data.id}`, { method: 'DELETE', headers: svc.headers }).catch(() => {})
+  await svc.ended
+  expect([(await svc.files()).length, await svc.rows()]).toEqual([1, 0])
+  expect(await svc.sweep()).toEqual({ unlinked: 0, orphans: 1, pictures: 0 })
+  expect(await svc.files()).toEqual([])
+})

@@ -1,0 +1,210 @@
+import { execFile } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { question } from '../../kit/ai/provider.ts'
+import { base, type JsonApiApp, type Resource, startJsonApi } from '../../kit/json-api/client.ts'
+import { PNG, sendWith, upload } from '../../kit/rooms/attachments.ts'
+import { newPerson, newRoom } from '../../kit/rooms/messages.ts'
+import { docx } from '../../kit/sample-files/documents.ts'
+import { pdf } from '../../kit/sample-files/pdf.ts'
+import { deflatedZeros } from '../../kit/sample-files/zip.ts'
+
+const SOON = { timeout: 50_000, interval: 50 }
+
+let svc: JsonApiApp
+beforeAll(async () => {
+  svc = await startJsonApi({ AI_CONFIG: '', FILE_TEXT_TIMEOUT: '3s', FILE_TEXT_WORKERS: '2' })
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+
+type By = Awaited<ReturnType<typeof newPerson>>
+
+const facts = async (by: Pick<By, 'get'>, id: string) => (await by.get(`/attachments/${id}`)).one.attributes
+const state = async (by: Pick<By, 'get'>, id: string) => (await facts(by, id))['textState']
+/** Tests side by side share no `expect.poll`: it asks which test is running. */
+const settled = (by: Pick<By, 'get'>, id: string) => vi.waitUntil(async () => (await state(by, id)) !== 'pending', SOON)
+
+async function textOf(token: string | undefined, id: string, headers: Record<string, string> = {}) {
+  const response = await svc.send('GET', `${base}/attachments/${id}/actions/text`, { token, headers })
+  return { status: response.status, headers: response.headers, text: await response.text() }
+}
+
+test('the text of a file is there some time after its upload, for those who see the file', async () => {
+  const room = await newRoom(svc, ['editor', 'viewer'])
+  const { one } = await upload(svc, room.editor.token, pdf({ lines: ['Grand plan'] }), { name: 'plan.pdf' })
+  expect(one.attributes).toMatchObject({ textState: 'pending', textFailure: null, textTruncated: false })
+  await settled(room.editor, one.id)
+  expect(await facts(room.editor, one.id)).toMatchObject({ textState: 'ready', textFailure: null })
+
+  const got = await textOf(room.editor.token, one.id)
+  expect(got).toMatchObject({ status: 200, text: 'Grand plan' })
+  expect(got.headers.get('content-type')).toBe('text/plain; charset=utf-8')
+  expect(got.headers.get('content-disposition')).toContain('plan.pdf.txt')
+  expect((await textOf(room.editor.token, one.id, { range: 'bytes=6-9' })).text).toBe('plan')
+
+  expect((await textOf(room.viewer.token, one.id)).status).toBe(404)
+  await sendWith(room.editor, room.id, [one.id])
+  expect((await textOf(room.viewer.token, one.id)).text).toBe('Grand plan')
+  expect((await textOf(svc.people.bob.token, one.id)).status).toBe(404)
+  expect((await textOf(svc.people.admin.token, one.id)).status).toBe(404)
+  expect((await textOf(undefined, one.id)).status).toBe(401)
+})
+
+test('members of a room hear of it when the text of a file is there', async () => {
+  const room = await newRoom(svc, ['editor'])
+  const { one } = await upload(svc, room.editor.token, pdf({ lines: ['News'] }), { name: 'news.pdf' })
+  await settled(room.editor, one.id)
+  await sendWith(room.editor, room.id, [one.id])
+  const { position } = await room.changes(room.admin)
+  await svc.rows('delete from attachment_texts where attachment_id = $1', [one.id])
+  await svc.rows(`update attachments set text_state = 'pending' where id = $1`, [one.id])
+  await svc.host.attachments.readText({ attachmentId: Number(one.id) })
+  const { changes } = await room.changes(room.admin, position)
+  expect(changes).toContainEqual(expect.objectContaining({ kind: 'attachments.updated', subject: one.id }))
+})
+
+test('a text is kept encrypted and goes with its file', async () => {
+  const ada = await newPerson(svc)
+  const { one } = await upload(svc, ada.token, 'a secret recipe', { name: 'recipe.txt' })
+  await settled(ada, one.id)
+  const kept = () =>
+    svc.rows<{ sealed: Buffer }>('select sealed from attachment_texts where attachment_id = $1', [one.id])
+  const [row] = await kept()
+  expect(row?.sealed.includes('recipe')).toBe(false)
+
+  await svc.rows(
+    'update attachment_texts set sealed = set_byte(sealed, 20, 255 - get_byte(sealed, 20)) where attachment_id = $1',
+    [one.id],
+  )
+  expect((await textOf(ada.token, one.id)).status).toBe(500)
+  await ada.delete(`/attachments/${one.id}`)
+  expect(await kept()).toEqual([])
+})
+
+test('ciphertext of a browser is never read', async () => {
+  const ada = await newPerson(svc)
+  const fields = { clientEncrypted: 'true' }
+  const { one } = await upload(svc, ada.token, pdf({ lines: ['Hidden'] }), { name: 'a.pdf', fields })
+  expect(one.attributes['textState']).toBe('none')
+  await svc.host.attachments.readText({ attachmentId: Number(one.id) })
+  expect(await state(ada, one.id)).toBe('none')
+  expect((await textOf(ada.token, one.id)).status).toBe(404)
+})
+
+test('a text that could not be read as often as that was tried says so', async () => {
+  const ada = await newPerson(svc)
+  const { one } = await upload(svc, ada.token, pdf({ lines: ['x'] }), { name: 'a.pdf' })
+  await settled(ada, one.id)
+  await svc.rows(`update attachments set text_state = 'pending' where id = $1`, [one.id])
+  await svc.services.files.remove([String(one.attributes['uuid'])])
+  await expect(svc.host.attachments.readText({ attachmentId: Number(one.id) })).rejects.toThrow()
+  expect(await state(ada, one.id)).toBe('pending')
+  await svc.host.attachments.giveUpText({ attachmentId: Number(one.id) })
+  expect(await facts(ada, one.id)).toMatchObject({ textState: 'failed', textFailure: 'not-read' })
+})
+
+const script = '<script>alert(1)</script>'
+const entities = '<!DOCTYPE svg [<!ENTITY e SYSTEM "file:///etc/passwd">]>'
+const svg = `<svg xmlns="http://www.w3.org/2000/svg">${script}<text>&e;</text></svg>`
+const program = 'GIF89a=1;alert(1)//'.padEnd(64, ' ')
+const hugePng = Buffer.from(PNG)
+hugePng.writeUInt32BE(60_000, 16)
+hugePng.writeUInt32BE(60_000, 20)
+const bomb = docx(['x'], [{ name: 'word/media/a', content: '', deflated: deflatedZeros(2048), claimedSize: 2 ** 31 }])
+const locked = pdf({ lines: ['x'], isEncrypted: true })
+const truncated = pdf({ lines: ['x'] }).subarray(0, 60)
+
+describe.concurrent('what comes of a hostile file is a clear state:', () => {
+  test.each<[string, string, Buffer | string, object]>([
+    ['2 GiB of zeros in 2 MB', 'a.docx', bomb, { textState: 'failed', textFailure: 'too-large' }],
+    ['a PDF with a password', 'a.pdf', locked, { textState: 'failed', textFailure: 'encrypted' }],
+    ['a truncated PDF', 'a.pdf', truncated, { textState: 'failed', textFailure: 'damaged' }],
+    ['a picture of 60,000 by 60,000 points', 'a.png', hugePng, { mime: 'image/png', textState: 'none' }],
+    ['a picture with a script', 'a.svg', svg, { mime: 'image/svg+xml', textState: 'none' }],
+    ['a picture with an entity', 'a.svg', entities + svg, { mime: 'image/svg+xml', textState: 'none' }],
+    ['a program that begins like a picture', 'a.gif', program, { mime: 'text/plain', textState: 'ready' }],
+    ['text that is called a PDF', 'a.pdf', 'plain words', { mime: 'text/plain', textState: 'ready' }],
+  ])('%s', async (_, name, bytes, expected) => {
+    const person = await newPerson(svc)
+    const { one } = await upload(svc, person.token, bytes, { name })
+    await settled(person, one.id)
+    expect(await facts(person, one.id)).toMatchObject(expected)
+    expect((await textOf(person.token, one.id)).text).not.toContain('root:')
+  })
+})
+
+const sentence = 'Nothing of this report keeps anybody waiting. '.repeat(40)
+const report = pdf({ lines: Array.from({ length: 200 }, (_, index) => `Page ${index + 1}. ${sentence}`) })
+const endless = pdf({ lines: ['x'], repeated: 5000, drawing: 'q Q '.repeat(500_000) })
+
+/** What curl is answered: the status, and the bytes. */
+async function curl(token: string, ...args: string[]) {
+  const { stdout } = await promisify(execFile)(
+    'curl',
+    ['-s', '-w', '\n%{http_code}', '-H', `Authorization: Bearer ${token}`, ...args],
+    { encoding: 'latin1', maxBuffer: 64 * 1024 * 1024 },
+  )
+  const end = stdout.lastIndexOf('\n')
+  return { status: Number(stdout.slice(end + 1)), bytes: Buffer.from(stdout.slice(0, end), 'latin1') }
+}
+
+test('a report of 200 pages is uploaded with curl, sent, read by the other person, and its text comes while models answer', async () => {
+  const room = await newRoom(svc, ['editor'])
+  const [stranger, asking] = [await newPerson(svc), await svc.user({ abilities: ['ai'] })]
+  const file = join(svc.folder, 'report.pdf')
+  await writeFile(file, report)
+  const uploaded = await curl(room.admin.token, '-F', `file=@${file}`, `${svc.url}${base}/attachments/actions/upload`)
+  const { data } = JSON.parse(uploaded.bytes.toString()) as { data: Resource }
+  expect([uploaded.status, data.attributes]).toMatchObject([200, { name: 'report.pdf', textState: 'pending' }])
+  expect((await sendWith(room.admin, room.id, [data.id])).status).toBe(201)
+
+  const answers = new Set<string>()
+  const ask = async () => {
+    const ai = await svc.send('POST', '/api/ai-req', { token: asking.token, body: question('Hello', 'demo') })
+    answers.add(`${ai.status} ${await ai.text()}`)
+  }
+  await ask()
+  while ((await state(room.editor, data.id)) === 'pending') await ask()
+  expect([...answers]).toEqual([expect.stringMatching(/^200 /)])
+  const { text } = await textOf(room.editor.token, data.id)
+  for (const page of ['Page 1. ', 'Page 100. ', 'Page 200. ']) expect(text).toContain(page)
+
+  for (const path of [`/attachments/${data.id}/actions/download`, `/proxy/storage/${data.attributes['identifier']}`]) {
+    const address = `${svc.url}${base}${path}`
+    const [whole, part, strange] = await Promise.all([
+      curl(room.editor.token, address),
+      curl(room.editor.token, '-r', '1000-1999', address),
+      curl(stranger.token, address),
+    ])
+    expect([whole.status, whole.bytes.equals(report)]).toEqual([200, true])
+    expect([part.status, part.bytes.equals(report.subarray(1000, 2000))]).toEqual([206, true])
+    expect(strange.status).toBe(404)
+  }
+})
+
+test('while a long and an endless file are read, models answer and the service is healthy', async () => {
+  const person = await newPerson(svc)
+  const asking = await svc.user({ abilities: ['ai'] })
+  const held = process.memoryUsage.rss()
+  const [long, never] = await Promise.all(
+    [report, endless].map(async (bytes) => (await upload(svc, person.token, bytes, { name: 'report.pdf' })).one.id),
+  )
+  const statuses = new Set<number>()
+  let asked = 0
+  while ((await state(person, never ?? '')) === 'pending') {
+    const ai = await svc.send('POST', '/api/ai-req', { token: asking.token, body: question('Hello', 'demo') })
+    statuses.add(ai.status).add((await svc.send('GET', '/health/ready')).status)
+    asked += 1
+  }
+  expect([...statuses]).toEqual([200])
+  expect(asked).toBeGreaterThan(5)
+  expect(process.memoryUsage.rss() - held).toBeLessThan(200 * 1024 * 1024)
+
+  expect(await facts(person, never ?? '')).toMatchObject({ textState: 'failed', textFailure: 'too-slow' })
+  await settled(person, long ?? '')
+  const { text } = await textOf(person.token, long ?? '')
+  expect(text).toContain('Page 1. ')
+  expect(text).toContain('Page 200. ')
+})

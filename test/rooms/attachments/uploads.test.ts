@@ -1,0 +1,238 @@
+import { request } from 'node:http'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { signIn } from '../../kit/browser.ts'
+import { base, type JsonApiApp, startJsonApi } from '../../kit/json-api/client.ts'
+import { PNG, sendForm, sendWith, storedFiles, upload } from '../../kit/rooms/attachments.ts'
+import { newRoom } from '../../kit/rooms/messages.ts'
+import { whileChanging } from '../../kit/while-changing.ts'
+
+const MAX = 200_000
+const TIMEOUT_MS = 1500
+
+let svc: JsonApiApp
+let token: string
+beforeAll(async () => {
+  svc = await startJsonApi({
+    MAX_FILE_SIZE: `${MAX}`,
+    ALLOWED_FILE_MIME_TYPES: 'text/plain, image/png',
+    ATTACHMENT_QUOTA: `${3 * MAX}`,
+    UPLOADS_PER_PERSON: '2',
+    UPLOADS_AT_ONCE: '3',
+    UPLOAD_TIMEOUT: `${TIMEOUT_MS}ms`,
+  })
+  token = svc.people.ada.token
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+
+afterEach(async () => {
+  await svc.rows('delete from attachments')
+  await svc.services.files.remove(await storedFiles(svc))
+})
+
+const refused = async ({ status, errors }: { status: number; errors: { code: string }[] }) => {
+  const files = await storedFiles(svc)
+  const rows = await svc.rows('select from attachments')
+  return [status, errors[0]?.code, files.length, rows.length]
+}
+
+test('a file as large as allowed is taken, and one byte more is refused, announced or not', async () => {
+  expect((await upload(svc, token, 'x'.repeat(MAX))).status).toBe(200)
+  await svc.rows('delete from attachments')
+  await svc.services.files.remove(await storedFiles(svc))
+
+  expect(await refused(await upload(svc, token, 'x'.repeat(MAX + 1)))).toEqual([413, 'too_large', 0, 0])
+  expect(await refused(await upload(svc, token, 'x'.repeat(MAX * 2)))).toEqual([413, 'too_large', 0, 0])
+  expect(await refused(await chunked('x'.repeat(MAX * 20)))).toEqual([413, 'too_large', 0, 0])
+})
+
+/** A form whose size nobody announces. */
+async function chunked(text: string) {
+  const form = new FormData()
+  form.append('file', new Blob([text]), 'a.txt')
+  const { headers, body } = new Response(form)
+  return sendForm(svc, token, body as ReadableStream, { 'content-type': headers.get('content-type') ?? '' })
+}
+
+test.for<[string, string | Buffer, number, string]>([
+  ['a program', Buffer.from('MZ\x90\0\x03\0\0\0', 'latin1'), 415, 'unsupported_media_type'],
+  ['a kind that is known and not allowed', '%PDF-1.7', 415, 'unsupported_media_type'],
+  ['bytes of no kind', Buffer.from([1, 2, 3, 0]), 415, 'unsupported_media_type'],
+  ['nothing', '', 422, 'invalid'],
+])('%s is refused, whatever it is called, and nothing is kept', async ([, bytes, status, code]) => {
+  for (const name of ['a.txt', 'a.png']) {
+    const answer = await upload(svc, token, bytes, { name, type: 'image/png' })
+    expect(await refused(answer)).toEqual([status, code === 'invalid' ? expect.stringMatching(/^invalid/) : code, 0, 0])
+  }
+})
+
+test.for<[string, () => FormData]>([
+  ['without a file', () => formOf(['clientEncrypted', 'true'])],
+  ['with a file of another name', () => formOf(['picture', PNG])],
+  ['with two files', () => formOf(['file', PNG], ['file', PNG])],
+  ['with a field behind the file', () => formOf(['file', PNG], ['clientEncrypted', 'true'])],
+  ['with a field that nobody knows', () => formOf(['room', '1'], ['file', PNG])],
+  ['with something else than true or false', () => formOf(['clientEncrypted', 'perhaps'], ['file', PNG])],
+])('a form %s is refused, and nothing is kept', async ([, form]) => {
+  const [status, code, ...kept] = await refused(await sendForm(svc, token, form()))
+
+  expect([status, code, kept]).toEqual([422, expect.stringMatching(/^invalid/), [0, 0]])
+})
+
+function formOf(...parts: [name: string, value: string | Buffer][]): FormData {
+  const form = new FormData()
+  for (const [name, value] of parts) {
+    if (typeof value === 'string') form.append(name, value)
+    else form.append(name, new Blob([value as Uint8Array<ArrayBuffer>]), 'a.png')
+  }
+  return form
+}
+
+test.for<[string, string, string, number]>([
+  ['JSON', 'application/json', '{}', 415],
+  ['a form of another kind', 'application/x-www-form-urlencoded', 'a=b', 415],
+  ['a form without a boundary', 'multipart/form-data', 'x', 422],
+  [
+    'a form that breaks off',
+    'multipart/form-data; boundary=b',
+    '--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\nabc',
+    422,
+  ],
+  ['an empty body', 'multipart/form-data; boundary=b', '', 422],
+])('%s is refused as a body', async ([, type, body, status]) => {
+  const answer = await sendForm(svc, token, body, { 'content-type': type })
+
+  expect((await refused(answer)).filter((_, at) => at !== 1)).toEqual([status, 0, 0])
+})
+
+test.for(['../../etc/passwd', 'a\u202Egnp.exe', 'a\u0007b', 'x'.repeat(300)])(
+  'the name of a file leads nowhere and hides nothing: %j',
+  async (name) => {
+    const { status, one } = await upload(svc, token, 'x', { name })
+
+    if (status === 200) expect(one.attributes['name']).toBe('passwd')
+    else expect(status).toBe(422)
+  },
+)
+
+test('a person keeps no more bytes than allowed, however many uploads they begin at once', async () => {
+  const size = MAX - 1000
+  const first = await upload(svc, token, 'x'.repeat(size))
+  const second = await upload(svc, token, 'x'.repeat(size))
+  const both = await Promise.all([1, 2].map(() => upload(svc, token, 'x'.repeat(size))))
+
+  expect([first.status, second.status, ...both.map(({ status }) => status).sort()]).toEqual([200, 200, 200, 422])
+  expect(await storedFiles(svc)).toHaveLength(3)
+  expect((await upload(svc, svc.people.bob.token, 'x')).status).toBe(200)
+})
+
+test('a person uploads so many files at a time, and the process takes so many of all people', async () => {
+  const own = [begin(token), begin(token)]
+  await expect.poll(async () => (await storedFiles(svc)).length).toBe(2)
+  const third = await upload(svc, token, 'x')
+  own.push(begin(svc.people.bob.token))
+  await expect.poll(async () => (await storedFiles(svc)).length).toBe(3)
+  const other = await upload(svc, svc.people.admin.token, 'x')
+  for (const { end } of own) end()
+
+  expect([third.status, other.status]).toEqual([429, 503])
+  expect(await Promise.all(own.map(({ status }) => status))).toEqual([200, 200, 200])
+  expect((await upload(svc, token, 'x')).status).toBe(200)
+})
+
+test('an upload that takes too long is told so and leaves nothing, and one that breaks off neither', async () => {
+  const slow = begin(token)
+  const broken = begin(token)
+  await expect.poll(async () => (await storedFiles(svc)).length).toBe(2)
+  broken.abort()
+  await expect.poll(async () => (await storedFiles(svc)).length).toBe(1)
+
+  expect(await slow.status).toBe(408)
+  await broken.status
+  expect(await storedFiles(svc)).toEqual([])
+  expect(svc.services.uploads.take(String(svc.people.ada.id))).toBeDefined()
+})
+
+/** Sends the first half of a file, and the rest when told. */
+function begin(by: string) {
+  const head = '--b\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n'
+  const sending = request(`${svc.url}${base}/attachments/actions/upload`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${by}`, 'content-type': 'multipart/form-data; boundary=b' },
+  })
+  const status = new Promise<number>((resolve) => {
+    sending.on('response', (response) => {
+      response.resume()
+      resolve(response.statusCode ?? 0)
+    })
+    sending.on('error', () => resolve(0))
+  })
+  sending.write(head + 'x'.repeat(100_000))
+  return { status, end: () => sending.end('y\r\n--b--\r\n'), abort: () => sending.destroy() }
+}
+
+test('a file of somebody who is erased while it comes in is not kept', async () => {
+  const person = await svc.user({ abilities: ['write'] })
+
+  const answer = await whileChanging(svc, `delete from users where id = ${person.id}`, () =>
+    upload(svc, person.token, 'x'),
+  )
+
+  expect(await refused(answer)).toEqual([404, 'not_found', 0, 0])
+})
+
+test('a message is not sent with a file that is deleted at the same moment', async () => {
+  const room = await newRoom(svc)
+  const { one } = await upload(svc, room.admin.token, 'x')
+
+  const sent = await whileChanging(svc, `delete from attachments where id = ${one.id}`, () =>
+    sendWith(room.admin, room.id, [one.id]),
+  )
+
+  expect(sent.status).toBe(404)
+  expect((await room.admin.get(`/rooms/${room.id}/messages`)).list).toEqual([])
+})
+
+test('a page uploads and downloads with the session of its person, and a page of another site does not upload with it', async () => {
+  const { browser } = await signIn(svc, 'fay')
+  const cookie = [...browser.cookies].map((pair) => pair.join('=')).join('; ')
+  const form = () => formOf(['file', PNG])
+
+  const own = await sendForm(svc, undefined, form(), { cookie, 'sec-fetch-site': 'same-origin' })
+  const foreign = await sendForm(svc, undefined, form(), { cookie, 'sec-fetch-site': 'cross-site' })
+  const picture = await svc.send('GET', `/proxy/storage/${own.one.attributes['identifier']}`, { headers: { cookie } })
+
+  expect([own.status, foreign.status, picture.status]).toEqual([200, 403, 200])
+  expect(Buffer.from(await picture.arrayBuffer()).equals(PNG)).toBe(true)
+  expect((await browser.send('GET', '/proxy/storage/nonsense')).status).toBe(422)
+})
+
+test('an upload that is sent again with its Idempotency-Key is one attachment, and another file under the key is refused', async () => {
+  const send = (text: string, { by = token, name = 'a.txt', key = 'k-1' } = {}) => {
+    const form = new FormData()
+    form.append('file', new Blob([text]), name)
+    return sendForm(svc, by, form, { 'idempotency-key': key })
+  }
+  const { answers } = svc.services
+  const marking = vi.spyOn(answers, 'setIfAbsent')
+  const [text, { bob }] = ['x'.repeat(100_000), svc.people]
+  const both = await Promise.all([send(text), send(text)])
+  const first = both.find(({ status }) => status === 200)
+  expect(both.map(({ status }) => status).filter((status) => status !== 409)).toContain(200)
+
+  expect(await send(text)).toMatchObject({ status: 200, text: first?.text })
+  // The mark of an upload under way lasts longer than the upload may.
+  expect(marking.mock.calls[0]?.[2]).toBe(5 * 60_000 + TIMEOUT_MS)
+  marking.mockRestore()
+  for (const [other, name] of [[`${text}x`], ['y'], [text, 'b.txt'], ['x'.repeat(MAX)]] as const) {
+    const { status, errors } = await send(other, { name })
+    expect([status, errors[0]?.code]).toEqual([409, 'idempotency_conflict'])
+  }
+  expect((await send('x'.repeat(MAX * 20))).status).toBe(413)
+  expect([(await storedFiles(svc)).length, (await svc.rows('select from attachments')).length]).toEqual([1, 1])
+
+  expect((await send('another file', { by: bob.token })).status).toBe(200)
+  expect((await send('another key', { key: 'k-2' })).status).toBe(200)
+  expect(await storedFiles(svc)).toHaveLength(3)
+  expect((await send('\0\0', { key: 'k-3' })).status).toBe(415)
+  expect((await send('text', { key: 'k-3' })).status).toBe(200)
+})
