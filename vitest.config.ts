@@ -13,6 +13,7 @@ const soak = [
 
 /** Tests that are too long for `npm test`, and run in the soak alone. */
 const soakOnly = [
+  'test/cli/bench.test.ts',
   'test/process/{deployment/image,kills,older-front-end,rolling-stop,stop}.test.ts',
   'test/realtime/chaos.test.ts',
   'test/ai/limits/limit-history.test.ts',

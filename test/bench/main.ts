@@ -8,6 +8,7 @@ import { chat } from './chat.ts'
 import { measureExtraction } from './files/extract.ts'
 import { measureTransfer, transferHeading } from './files/transfer.ts'
 import { identity } from './identity.ts'
+import { load, openPool } from './load.ts'
 import { measure, type Plan } from './measure.ts'
 import { type Part, startPart } from './part.ts'
 import { reads } from './reads.ts'
@@ -21,14 +22,15 @@ const suites: Suite[] = [aiReq, chat, fiveLimits, sharedLimit, reads, identity, 
 
 const known = [...suites.map(({ name }) => name), 'realtime', 'files', 'files-extract', 'worst']
 
-const usage = `npm run bench -- [suite...] [--quick] [--json] [--profile folder]
-Suites: ${known.join(', ')}; all of them when none is named.
+const usage = `npm run bench -- [suite...] [--quick] [--check] [--json] [--profile folder]
+Suites: ${known.join(', ')}; all of them when none is named. With --check they are opened, not measured.
 `
 
 const { values: options, positionals: names } = parseArgs({
   allowPositionals: true,
   options: {
     quick: { type: 'boolean', default: false },
+    check: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     profile: { type: 'string' },
     help: { type: 'boolean', default: false },
@@ -74,6 +76,19 @@ const run = (suite: Suite) =>
     return comparisons
   })
 
+/** Throws where a floor does not send what the service does, or a request is not answered. */
+const check = (suite: Suite) =>
+  inWorld(async (world) => {
+    const { subject, floor, requests } = await suite.open(world)
+    for (const request of requests)
+      for (const { url } of [subject, floor]) {
+        const pool = openPool(url, 1)
+        await load(pool, request, 1, 1)
+        await pool.close()
+      }
+    say(`${suite.name} can be measured\n`)
+  })
+
 const runEfforts = (heading: string, measureEfforts: (world: World) => AsyncGenerator<Effort>) =>
   inWorld(async (world) => {
     say(heading)
@@ -101,6 +116,11 @@ const unknown = names.filter((name) => !known.includes(name))
 if (options.help || unknown.length > 0) {
   process.stdout.write(usage)
   process.exit(options.help ? 0 : 2)
+}
+
+if (options.check) {
+  for (const suite of suites.filter(({ name }) => isWanted(name))) await check(suite)
+  process.exit()
 }
 
 const comparisons: Comparison[] = []

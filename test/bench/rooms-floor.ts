@@ -17,7 +17,7 @@ const findToken = { name: 'token', text: 'select user_id, hash from access_token
 
 const columns = `m.id::text as id, m.room_id::text as room, m.member_id::text as member,
   concat(m.seq, '.', lpad(m.sub_seq::text, 3, '0')) as number, m.content, m.key_epoch as "keyEpoch",
-  m.client_id as "clientId",
+  m.client_id as "clientId", m.model, m.metadata,
   (select coalesce(max(r.sub_seq), 0) from room_messages r where r.room_id = m.room_id and r.seq = m.seq) as "replyCount",
   ${isoTime('m.edited_at')} as "editedAt", ${isoTime('m.deleted_at')} as "deletedAt",
   ${isoTime('m.created_at')} as "createdAt", ${isoTime('m.updated_at')} as "updatedAt"`

@@ -1,4 +1,4 @@
-import { isDeepStrictEqual } from 'node:util'
+import { deepStrictEqual } from 'node:assert'
 import type { Contest } from './suite.ts'
 
 /** Whoever sends less is not faster. */
@@ -7,7 +7,11 @@ export async function assertSame({ subject, floor, requests }: Contest): Promise
     const [ours, theirs] = await Promise.all(
       [subject, floor].map(async ({ url }) => inOrder(await (await fetch(url + path, { headers })).json())),
     )
-    if (!isDeepStrictEqual(ours, theirs)) throw new Error(`the floor sends something else for: ${name}`)
+    try {
+      deepStrictEqual(ours, theirs)
+    } catch (difference) {
+      throw new Error(`the floor sends something else for: ${name}\n${(difference as Error).message}`)
+    }
   }
 }
 

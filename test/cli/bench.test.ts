@@ -1,0 +1,12 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+import { root } from '../kit/service-process.ts'
+
+test('every suite of the bench can be measured: its floor sends what the service does', async () => {
+  const asked = ['test/bench/main.ts', '--check']
+
+  const { stdout } = await promisify(execFile)(process.execPath, asked, { cwd: root })
+
+  expect(stdout.match(/can be measured$/gm)).toHaveLength(7)
+}, 300_000)
