@@ -1,0 +1,112 @@
+import { z } from 'zod'
+import { describeUser, findUsers, type ListedUser } from '../../entities/identity/user.sql.ts'
+import { AI_USER_ID } from '../../entities/identity/user.ts'
+import { takes } from '../core/body-size.ts'
+import type { ExternalApp } from '../core/caller.ts'
+import { Problem } from '../core/problems.ts'
+import { about, host, router, userOrAppWith, userWith } from '../core/trpc.ts'
+import { exposes } from '../resource/exposure.ts'
+import { resourceId } from '../resource/ids.ts'
+import type { RecordOf } from '../resource/record.ts'
+import { action, member, memberAction } from '../verbs/action.ts'
+import { changesInput, changesSince } from '../verbs/changes.ts'
+import { followChanges, followInput } from '../verbs/follow-changes.ts'
+import { lockRow } from '../verbs/lock.ts'
+import { getRow, reads } from '../verbs/read.ts'
+import { withoutUnchanged } from '../verbs/unchanged.ts'
+import { administrator } from '../verbs/write.ts'
+import { ifVersion, updateInput } from '../verbs/write-inputs.ts'
+import { eraseUser } from './erase-user.ts'
+import { findPeople, peopleQuery } from './find-people.ts'
+import { keyOfPicture, pictureSize, readPicture } from './pictures/picture-files.ts'
+import { mayUpdateUser, type UserChange, updateUser } from './update-user.ts'
+import { findUser, userChoice } from './user-selector.ts'
+import { users } from './users.ts'
+
+export const usersRouter = router({
+  ...reads(users),
+
+  me: member(users, 'me', userOrAppWith('user'))
+    .meta(about('Read the caller. An external app has the id 0, for it has no account.'))
+    .input(z.strictObject({ include: z.array(z.never()).max(1).optional() }).prefault({}))
+    .query(async ({ ctx }): Promise<RecordOf<typeof users>> => {
+      const { caller } = ctx
+      return caller.type === 'user' ? getRow(ctx, users, String(caller.person.id)) : appAsUser(caller)
+    }),
+
+  changesSince: memberAction(users, 'me', 'changes', userWith('read'))
+    .meta(
+      about(
+        "Read what has changed in the caller's own list of rooms, invitations and private conversations since a position.",
+      ),
+    )
+    .input(changesInput)
+    .query(({ ctx, input }) => changesSince(ctx, `user:${ctx.caller.person.id}`, input.page?.after)),
+
+  changes: userWith('read')
+    .meta(about("Follow what changes in the caller's own list of rooms, invitations and private conversations."))
+    .input(followInput.prefault({}))
+    .subscription(({ ctx, input: { lastEventId: after } }) =>
+      followChanges(ctx, { stream: `user:${ctx.caller.person.id}`, after, admit: async () => () => false }),
+    ),
+
+  picture: userWith('read')
+    .meta(about('Read the picture of somebody the caller knows, as WebP.'))
+    .input(z.strictObject({ id: resourceId, size: pictureSize }))
+    .query(async ({ ctx, input }) => {
+      const { avatar } = await getRow(ctx, users, input.id)
+      if (!avatar) throw new Problem('not_found', { detail: 'This user has no picture.' })
+      return readPicture(ctx.services, keyOfPicture(avatar), input.size)
+    }),
+
+  update: userWith('write')
+    .meta({ ...exposes(users, 'update'), ...takes('picture') })
+    .use(withoutUnchanged(users))
+    .input(updateInput(users))
+    .use(mayUpdateUser)
+    .mutation(({ ctx, input }): Promise<RecordOf<typeof users>> => updateUser(ctx, input as UserChange)),
+
+  delete: administrator
+    .meta(exposes(users, 'delete'))
+    .input(z.strictObject({ id: resourceId, ifVersion }))
+    .mutation(async ({ ctx, input: { id, ifVersion } }) => {
+      if (Number(id) === AI_USER_ID) throw new Problem('read_only')
+      const user = await findUser(ctx, { id: Number(id) })
+      return {
+        id,
+        report: await eraseUser(ctx, user, (em) => lockRow(ctx, em, users, { id, ifVersion, verb: 'delete' })),
+      }
+    }),
+
+  /** By POST, so that what was typed stands in no address and no log. */
+  findPeople: action(users, 'search', userWith('read'))
+    .meta(about('Find people to invite: `meta.people` has five at most, with their public keys.'))
+    .input(peopleQuery)
+    .mutation(async ({ ctx, input }) => ({
+      meta: { people: await findPeople(ctx, ctx.caller.person.id, input.query) },
+    })),
+
+  /** Everybody whose username, name or e-mail address holds the text. */
+  search: host
+    .input(z.strictObject({ text: z.string().max(254).default('') }))
+    .query(({ ctx, input: { text } }): Promise<ListedUser[]> => ctx.services.sql(findUsers, [text])),
+
+  /** What an administrator wants to know of somebody who asks for help. */
+  show: host.input(z.strictObject({ user: userChoice })).query(async ({ ctx, input }) => {
+    const { id, username } = await findUser(ctx, input.user)
+    const [details] = await ctx.services.sql(describeUser, [id])
+    if (!details) throw new Problem('not_found')
+    return { ...details, localAccount: await ctx.services.localAccounts.has(username) }
+  }),
+
+  find: host.input(z.strictObject({ user: userChoice })).query(async ({ ctx, input }) => {
+    const { id, username, name } = await findUser(ctx, input.user)
+    return { id, username, name }
+  }),
+})
+
+/** As apps know themselves that were made for it. No person has such a username. */
+const appAsUser = ({ name, createdAt, updatedAt }: ExternalApp): RecordOf<typeof users> => ({
+  ...{ id: '0', displayName: name, username: `APP: ${name}`, bio: null, avatar: null, publicKey: null },
+  ...{ createdAt, updatedAt, relations: {} },
+})
