@@ -190,6 +190,8 @@ describeWith(
     )
     const invitation = { username: 'bob', role: 'editor', iv: '0', tag: '0', encryptedRoomKey: 'd3JhcHBlZCBrZXk=' }
     await expectOf(ada, `POST /req/inv/store-invitations/${slug}`, { invitations: [invitation] }, '')
+    const byMail = { username: 'bob', hash: 'a'.repeat(32), slug }
+    await expectOf(ada, 'POST /req/inv/sendExternInvitation', byMail, like({ success: false, error: any }), 422)
     const shown = like({ room_slug: slug, role: 'editor', iv: '0', tag: '0', invitation: 'd3JhcHBlZCBrZXk=' })
     await expectOf(bob, 'GET /req/inv/requestUserInvitations', undefined, { formattedInvitations: [shown] })
     const { invitation_id } = await expectOf(bob, `GET /req/inv/requestInvitation/${slug}`, undefined, shown)
@@ -321,6 +323,7 @@ const olderRoutes = [
   ...['POST /req/room/updateInfo/*', 'POST /req/room/uploadAvatar/*', 'DELETE /req/room/removeRoom/*'],
   ...['POST /req/room/addMember/*', 'DELETE /req/room/removeMember/*', 'DELETE /req/room/attachment/delete'],
   ...['POST /req/room/search', 'POST /req/inv/store-invitations/*', 'POST /req/inv/roomInvitationAccept'],
+  'POST /req/inv/sendExternInvitation',
   ...['GET /req/inv/requestInvitation/*', 'GET /req/inv/requestUserInvitations', 'POST /req/profile/update'],
   ...['POST /req/profile/uploadAvatar', 'GET /req/profile/requestPasskeyBackup', 'POST /req/profile/create-token'],
   ...['GET /req/profile/fetch-tokens', 'POST /req/profile/revoke-token', 'GET /check-session'],

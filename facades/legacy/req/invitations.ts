@@ -1,7 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import { Problem } from '../../../routers/core/problems.ts'
+import type { Context } from '../../../routers/core/context.ts'
+import { type Issue, Problem } from '../../../routers/core/problems.ts'
 import { createCaller } from '../../../routers/index.ts'
+import type { Locale } from '../../../routers/ports/locales.ts'
 import { type FacadeOptions, routeTo } from '../../http/procedures.ts'
 import { bodyIn, errorHandler } from './errors.ts'
 import { type InRoom, roomOf } from './find.ts'
@@ -9,16 +11,17 @@ import { type Member, type Room, roomRow } from './room-shapes.ts'
 
 const personRole = z.enum(['admin', 'editor', 'viewer'])
 
-/** The service sends no mail: an invitation that asks for one is refused before any is stored. */
 const invitation = z.object({
   username: z.string(),
   role: personRole,
   iv: z.string(),
   tag: z.string(),
   encryptedRoomKey: z.string(),
-  email: z.null({ error: 'is not possible: this service sends no mail' }).optional(),
+  email: z.unknown().optional(),
 })
 const stored = z.object({ invitations: z.array(invitation).max(100) })
+/** The hash is a secret that opens the key of the room, which must not pass the service. */
+const mailed = z.object({ username: z.string().min(1).max(255), hash: z.string().length(32), slug: z.string().min(1) })
 const accepted = z.object({ invitation_id: z.coerce.number().int().min(1).max(2_147_483_647) })
 
 /** Routes for invitations, with the bodies that existing front ends expect. */
@@ -32,6 +35,8 @@ export async function invitations(app: FastifyInstance, options: FacadeOptions) 
     async (request, reply) => {
       const { api, room } = await roomOf(request, reply, contextOf)
       const given = bodyIn(stored, request).invitations
+      const byMail = given.findIndex(({ email }) => email)
+      if (byMail >= 0) throw mailRefusal(await contextOf(request, reply), room, ['invitations', byMail, 'email'])
       // Older front ends know the first key alone.
       const invitations = given.map(({ username, role, ...key }) => ({
         username,
@@ -43,6 +48,12 @@ export async function invitations(app: FastifyInstance, options: FacadeOptions) 
       return reply.send()
     },
   )
+
+  app.post('/req/inv/sendExternInvitation', routeTo('roomMembers.inviteByName', options), async (request, reply) => {
+    const ctx = await contextOf(request, reply)
+    const { slug } = bodyIn(mailed, request)
+    throw mailRefusal(ctx, await createCaller(ctx).rooms.find({ slug }))
+  })
 
   app.get('/req/inv/requestUserInvitations', routeTo('roomMembers.invitations', options), async (request, reply) => {
     const found = await createCaller(await contextOf(request, reply)).roomMembers.invitations()
@@ -67,6 +78,13 @@ export async function invitations(app: FastifyInstance, options: FacadeOptions) 
     const room = data.relations?.['room'] as Room
     return { success: true, room: roomRow(await api.rooms.get({ id: room.id })) }
   })
+}
+
+/** The service sends no mail. Who may not invite anybody is told that, the others what they can do instead. */
+function mailRefusal({ services, locale }: Context, { role }: Room, path?: Issue['path']): Problem {
+  if (role !== 'admin') return new Problem('not_permitted')
+  const detail = services.labels[locale as Locale]['rooms.invitation.noMail'] ?? ''
+  return new Problem('invalid', { detail, issues: path ? [{ path, message: 'must be absent' }] : [] })
 }
 
 /** What stands for no iv and no tag, where the key is encrypted for a public key. */

@@ -222,10 +222,6 @@ test('invitations are stored all or not at all, and what is wrong is told by the
     '/invitations/1/username',
   ])
   expect(await store(invitationOf('cyd', 'king'))).toEqual([422, '/invitations/0/role'])
-  expect(await store(invitationOf('cyd', 'viewer', { email: { tempHash: 'a'.repeat(32) } }))).toEqual([
-    422,
-    '/invitations/0/email',
-  ])
   expect(await cyd.send('GET', `/req/inv/requestInvitation/${slug}`)).toMatchObject({
     status: 404,
     body: { error: expect.any(String) },
@@ -245,6 +241,42 @@ test('invitations are stored all or not at all, and what is wrong is told by the
     success: true,
     users: [{ name: 'The bob', username: 'bob', publicKey: expect.any(String) }],
   })
+})
+
+test('whoever asks for an invitation by mail is told what to do instead, and nobody is invited', async () => {
+  const slug = await makeRoom()
+  await join(slug, bob, 'bob', 'editor')
+  const send = '/req/inv/sendExternInvitation'
+  const mail = { username: 'cyd', hash: 'a'.repeat(32), slug }
+  const body = { invitations: [invitationOf('cyd', 'viewer'), invitationOf('nobody', 'viewer', { email: mail })] }
+  const store = `/req/inv/store-invitations/${slug}`
+
+  for (const [locale, said] of [
+    ['en-US', /no invitations by mail/],
+    ['de-DE', /keine Einladungen per E-Mail/],
+  ] as const) {
+    const headers = { 'x-app-locale': locale, 'sec-fetch-site': 'same-origin' }
+    const refused = await ada.send('POST', send, { headers, body: mail })
+    expect([refused.status, refused.body]).toMatchObject([422, { success: false, error: said, message: said }])
+    const { error, message } = refused.body
+    expect(await ada.send('POST', store, { headers, body })).toMatchObject({
+      status: 422,
+      body: { error, message, errors: [{ source: { pointer: '/invitations/1/email' } }] },
+    })
+  }
+  expect((await cyd.send('GET', `/req/inv/requestInvitation/${slug}`)).status).toBe(404)
+  for (const [field, wrong] of Object.entries({ username: 'x'.repeat(256), hash: 'short', slug: '' }))
+    expect(await errorOf(ada, 'POST', send, { ...mail, [field]: wrong })).toEqual([422, `/${field}`])
+  for (const [by, status] of [
+    [bob, 403],
+    [cyd, 404],
+    [openBrowser(svc.url), 401],
+  ] as const) {
+    const statuses = [send, store].map(
+      async (path) => (await by.send('POST', path, { body: { ...mail, ...body } })).status,
+    )
+    expect(await Promise.all(statuses)).toEqual([status, status])
+  }
 })
 
 test('a message is told once, also where somebody writes while its room is read', async () => {
