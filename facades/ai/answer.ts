@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Context } from '../../routers/core/context.ts'
 import { createCaller } from '../../routers/index.ts'
 import { eventStream, type Frames } from '../http/event-stream.ts'
 import { limitHeaders } from '../http/limit-headers.ts'
@@ -24,9 +25,30 @@ export async function answer(
 ): Promise<object> {
   const ctx = await contextOf(request, reply)
   const { ai } = createCaller(ctx)
+  return sendAnswer(ctx, reply, {
+    whole: async () => whole(await ai.complete(input)),
+    stream: () => ai.completeStream(input),
+    ...{ frames, heartbeat },
+  })
+}
+
+interface SentAnswer<Part> {
+  whole(): Promise<object>
+  stream(): Promise<AsyncGenerator<Part>>
+  /** Where the answer is wanted as it comes. */
+  frames: Frames<Part> | undefined
+  heartbeat: number
+}
+
+/** Sends an answer whole, or as it comes where there are frames, with what is left of the caller's limits. */
+export async function sendAnswer<Part>(
+  ctx: Context,
+  reply: FastifyReply,
+  { whole, stream, frames, heartbeat }: SentAnswer<Part>,
+): Promise<object> {
   try {
-    if (!frames) return whole(await ai.complete(input))
-    const parts = await ai.completeStream(input)
+    if (!frames) return await whole()
+    const parts = await stream()
     const first = await parts.next()
     setRateLimitHeaders(reply, ctx.hints.rateLimit)
     reply.headers(limitHeaders(ctx.hints))

@@ -1,17 +1,15 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { issuesOf } from '../../routers/core/issues.ts'
-import { Problem } from '../../routers/core/problems.ts'
 import { createCaller } from '../../routers/index.ts'
 import { answer } from '../ai/answer.ts'
 import { read } from '../ai/body.ts'
 import { offeredModel, offeredModels } from '../ai/offered-model.ts'
-import { failureOf } from '../http/failure.ts'
+import { placed } from '../ai/placed.ts'
 import { type FacadeOptions, routeTo } from '../http/procedures.ts'
 import { setRateLimitHeaders } from '../http/rate-limit-headers.ts'
 import { sendError } from './errors.ts'
 import { MessageEvents } from './messages/events.ts'
 import { messageOf } from './messages/message.ts'
-import { countRequest, messageRequest, type Translated, translated } from './messages/request.ts'
+import { countRequest, messageRequest, translated } from './messages/request.ts'
 import { modelOf, pageOf, pageQuery } from './models.ts'
 
 interface AnthropicOptions extends FacadeOptions {
@@ -20,7 +18,8 @@ interface AnthropicOptions extends FacadeOptions {
 }
 
 /** What programs written for Anthropic's API call. */
-export async function anthropic(app: FastifyInstance, { contextOf, bodyLimits, heartbeat }: AnthropicOptions) {
+export async function anthropic(app: FastifyInstance, options: AnthropicOptions) {
+  const { contextOf } = options
   app.addHook('onRequest', async (request, reply) => {
     reply.headers({ 'cache-control': 'no-store', 'request-id': request.id })
     takeApiKey(request)
@@ -29,10 +28,15 @@ export async function anthropic(app: FastifyInstance, { contextOf, bodyLimits, h
   })
   app.removeContentTypeParser('text/plain')
   app.setErrorHandler(sendError)
-  // OpenAI's clients, which ask for models at the same address, do not send it.
+  modelRoutes(app, options)
+  countRoute(app, options)
+  messageRoute(app, options)
+}
+
+function modelRoutes(app: FastifyInstance, { contextOf }: AnthropicOptions): void {
+  // OpenAI's clients ask for models at the same address, without the header `anthropic-version`.
   app.addConstraintStrategy(versioned)
   const constraints = { anthropicVersion: 'sent' }
-
   app.get('/v1/models', { constraints }, async (request, reply) => {
     const page = read(pageQuery, request.query)
     return pageOf(await offeredModels(await contextOf(request, reply), ['chat']), page)
@@ -40,34 +44,34 @@ export async function anthropic(app: FastifyInstance, { contextOf, bodyLimits, h
   app.get<{ Params: { '*': string } }>('/v1/models/*', { constraints }, async (request, reply) => {
     return modelOf(await offeredModel(await contextOf(request, reply), request.params['*'], ['chat']))
   })
+}
 
-  app.post(
-    '/v1/messages/count_tokens',
-    routeTo('ai.countTokens', { contextOf, bodyLimits }),
-    async (request, reply) => {
-      const ctx = await contextOf(request, reply)
-      const { input, placeOf } = translated(read(countRequest, request.body))
-      try {
-        const { inputTokens, estimated } = await createCaller(ctx).ai.countTokens(input)
-        return { input_tokens: inputTokens, estimated }
-      } catch (error) {
-        throw placed(error, placeOf)
-      } finally {
-        setRateLimitHeaders(reply, ctx.hints.rateLimit)
-      }
-    },
-  )
+function countRoute(app: FastifyInstance, options: AnthropicOptions): void {
+  app.post('/v1/messages/count_tokens', routeTo('ai.countTokens', options), async (request, reply) => {
+    const ctx = await options.contextOf(request, reply)
+    const { input, placeOf } = translated(read(countRequest, request.body))
+    try {
+      const { inputTokens, estimated } = await createCaller(ctx).ai.countTokens(input)
+      return { input_tokens: inputTokens, estimated }
+    } catch (error) {
+      throw placed(error, placeOf)
+    } finally {
+      setRateLimitHeaders(reply, ctx.hints.rateLimit)
+    }
+  })
+}
 
-  app.post('/v1/messages', routeTo('ai.complete', { contextOf, bodyLimits }), async (request, reply) => {
+function messageRoute(app: FastifyInstance, options: AnthropicOptions): void {
+  app.post('/v1/messages', routeTo('ai.complete', options), async (request, reply) => {
     const asked = read(messageRequest, request.body)
     const heading = { id: `msg_${request.id}`, model: asked.model }
     const { input, placeOf } = translated(asked)
-    const answering = {
-      ...{ contextOf, heartbeat, input },
-      whole: messageOf.bind(undefined, heading),
+    return answer(request, reply, {
+      ...options,
+      input,
+      whole: (answered) => messageOf(heading, answered),
       frames: asked.stream ? new MessageEvents(heading, request.id) : undefined,
-    }
-    return answer(request, reply, answering).catch((error: unknown) => {
+    }).catch((error: unknown) => {
       throw placed(error, placeOf)
     })
   })
@@ -77,12 +81,6 @@ export async function anthropic(app: FastifyInstance, { contextOf, bodyLimits, h
 function takeApiKey({ headers }: FastifyRequest): void {
   const key = headers['x-api-key']
   if (headers.authorization === undefined && typeof key === 'string') headers.authorization = `Bearer ${key}`
-}
-
-/** An error about messages of the service as one about those on the wire. */
-function placed(error: unknown, placeOf: Translated['placeOf']): unknown {
-  const issues = issuesOf(error).map((issue) => ({ ...issue, path: placeOf(issue.path) }))
-  return issues.length > 0 ? new Problem(failureOf(error).code, { issues, cause: error }) : error
 }
 
 /** Tells routes apart by whether a request says which version of Anthropic's API it means. */

@@ -1,9 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { type Api, createCaller } from '../../routers/index.ts'
-import { eventStream } from '../http/event-stream.ts'
-import { limitHeaders } from '../http/limit-headers.ts'
+import { sendAnswer } from '../ai/answer.ts'
 import { type FacadeOptions, routeTo } from '../http/procedures.ts'
-import { setRateLimitHeaders } from '../http/rate-limit-headers.ts'
 import { answerErrors } from './errors.ts'
 import { namedEvents } from './frames.ts'
 import { legacyUserOf } from './user.ts'
@@ -31,20 +29,15 @@ export async function legacy(app: FastifyInstance, { contextOf, bodyLimits, hear
     routeTo('ai.ask', { contextOf, bodyLimits }),
     async (request, reply) => {
       const ctx = await contextOf(request, reply)
-      const api = createCaller(ctx)
+      const { ai } = createCaller(ctx)
       const payload = (request.body?.payload ?? {}) as AiRequest
-      try {
-        if (request.headers.accept?.includes('text/event-stream')) {
-          const parts = await api.ai.stream(payload)
-          const first = await parts.next()
-          setRateLimitHeaders(reply, ctx.hints.rateLimit)
-          reply.headers(limitHeaders(ctx.hints))
-          return await eventStream(reply, { first, parts, frames: namedEvents(request.id), heartbeat })
-        }
-        return { success: true, content: await api.ai.ask(payload) }
-      } finally {
-        if (!reply.sent) setRateLimitHeaders(reply, ctx.hints.rateLimit)
-      }
+      const isStreamed = request.headers.accept?.includes('text/event-stream')
+      return sendAnswer(ctx, reply, {
+        whole: async () => ({ success: true, content: await ai.ask(payload) }),
+        stream: () => ai.stream(payload),
+        frames: isStreamed ? namedEvents(request.id) : undefined,
+        heartbeat,
+      })
     },
   )
 

@@ -1,11 +1,9 @@
 import type { FastifyInstance } from 'fastify'
-import { issuesOf } from '../../routers/core/issues.ts'
-import { Problem } from '../../routers/core/problems.ts'
 import { createCaller } from '../../routers/index.ts'
 import { answer } from '../ai/answer.ts'
 import { read } from '../ai/body.ts'
 import { type OfferedModel, offeredModel, offeredModels } from '../ai/offered-model.ts'
-import { failureOf } from '../http/failure.ts'
+import { placed } from '../ai/placed.ts'
 import { limitHeaders } from '../http/limit-headers.ts'
 import { type FacadeOptions, routeTo } from '../http/procedures.ts'
 import { setRateLimitHeaders } from '../http/rate-limit-headers.ts'
@@ -25,7 +23,8 @@ interface OpenAiOptions extends FacadeOptions {
 }
 
 /** What programs written for OpenAI's API call. */
-export async function openAi(app: FastifyInstance, { contextOf, bodyLimits, heartbeat }: OpenAiOptions) {
+export async function openAi(app: FastifyInstance, options: OpenAiOptions) {
+  const { contextOf } = options
   app.addHook('onRequest', async (request, reply) => {
     reply.header('cache-control', 'no-store')
     // Who calls is settled before a byte of the body is read.
@@ -33,7 +32,13 @@ export async function openAi(app: FastifyInstance, { contextOf, bodyLimits, hear
   })
   app.removeContentTypeParser('text/plain')
   app.setErrorHandler(sendError)
+  modelRoutes(app, options)
+  embeddingRoute(app, options)
+  completionRoute(app, options)
+  responseRoute(app, options)
+}
 
+function modelRoutes(app: FastifyInstance, { contextOf }: OpenAiOptions): void {
   app.get('/v1/models', async (request, reply) => {
     const models = await offeredModels(await contextOf(request, reply), ['chat', 'embedding'])
     return { object: 'list', data: models.map(modelOf) }
@@ -41,9 +46,11 @@ export async function openAi(app: FastifyInstance, { contextOf, bodyLimits, hear
   app.get<{ Params: { '*': string } }>('/v1/models/*', async (request, reply) => {
     return modelOf(await offeredModel(await contextOf(request, reply), request.params['*'], ['chat', 'embedding']))
   })
+}
 
-  app.post('/v1/embeddings', routeTo('ai.embed', { contextOf, bodyLimits }), async (request, reply) => {
-    const ctx = await contextOf(request, reply)
+function embeddingRoute(app: FastifyInstance, options: OpenAiOptions): void {
+  app.post('/v1/embeddings', routeTo('ai.embed', options), async (request, reply) => {
+    const ctx = await options.contextOf(request, reply)
     const asked = read(embeddings.embeddingRequest, request.body)
     try {
       return embeddings.embeddingList(asked, await createCaller(ctx).ai.embed(embeddings.coreRequestOf(asked)))
@@ -52,23 +59,27 @@ export async function openAi(app: FastifyInstance, { contextOf, bodyLimits, hear
       reply.headers(limitHeaders(ctx.hints))
     }
   })
+}
 
-  const answering = { contextOf, heartbeat }
-  app.post('/v1/chat/completions', routeTo('ai.complete', { contextOf, bodyLimits }), async (request, reply) => {
+function completionRoute(app: FastifyInstance, options: OpenAiOptions): void {
+  app.post('/v1/chat/completions', routeTo('ai.complete', options), async (request, reply) => {
     const asked = read(chat.chatRequest, request.body)
     const heading = { id: `chatcmpl-${request.id}`, created: now(), model: asked.model }
     return answer(request, reply, {
-      ...answering,
+      ...options,
       input: chat.coreRequestOf(asked),
       whole: (answered) => completionOf(heading, answered),
       frames: asked.stream ? chunksOf(heading, asked.stream_options?.include_usage === true) : undefined,
     }).catch(inTheirWords(asked.tools))
   })
-  app.post('/v1/responses', routeTo('ai.complete', { contextOf, bodyLimits }), async (request, reply) => {
+}
+
+function responseRoute(app: FastifyInstance, options: OpenAiOptions): void {
+  app.post('/v1/responses', routeTo('ai.complete', options), async (request, reply) => {
     const asked = read(responses.responseRequest, request.body)
     const response = responseOf(`resp_${request.id}`, now(), asked)
     return answer(request, reply, {
-      ...answering,
+      ...options,
       input: responses.coreRequestOf(asked),
       whole: (answered) => wholeResponse(response, answered),
       frames: asked.stream ? new ResponseEvents(response) : undefined,
@@ -80,8 +91,7 @@ export async function openAi(app: FastifyInstance, { contextOf, bodyLimits, hear
 const inTheirWords =
   (tools: Parameters<typeof placeAmong>[0]) =>
   (error: unknown): never => {
-    const issues = issuesOf(error).map((issue) => ({ ...issue, path: placeAmong(tools, issue.path) }))
-    throw issues.length > 0 ? new Problem(failureOf(error).code, { issues, cause: error }) : error
+    throw placed(error, (path) => placeAmong(tools, path))
   }
 
 /** In seconds since 1970. */

@@ -1,8 +1,7 @@
 import type { FastifyInstance } from 'fastify'
-import { issuesOf } from '../../../routers/core/issues.ts'
-import { Problem } from '../../../routers/core/problems.ts'
 import { type Api, createCaller } from '../../../routers/index.ts'
 import { answer } from '../../ai/answer.ts'
+import { placed } from '../../ai/placed.ts'
 import type { WholeAnswer } from '../../ai/types.ts'
 import { failureOf } from '../../http/failure.ts'
 import { type FacadeOptions, routeTo } from '../../http/procedures.ts'
@@ -34,7 +33,7 @@ export async function streamAi(app: FastifyInstance, { heartbeat, ...options }: 
     try {
       return await answer(request, reply, { contextOf, heartbeat, input, whole, frames })
     } catch (error) {
-      if (failureOf(error).code !== 'provider_failed') throw placed(error)
+      if (failureOf(error).code !== 'provider_failed') throw placed(error, fieldAt)
       return inTheirWords(error)
     }
   })
@@ -56,12 +55,6 @@ async function authorOf(api: Api) {
 function whole({ content }: WholeAnswer) {
   const text = content.map((part) => (part.type === 'text' ? part.text : '')).join('')
   return { success: true, content: JSON.stringify({ text }) }
-}
-
-/** An error about our request as one about theirs. */
-function placed(error: unknown): unknown {
-  const issues = issuesOf(error).map((issue) => ({ ...issue, path: fieldAt(issue.path) }))
-  return issues.length > 0 ? new Problem(failureOf(error).code, { issues, cause: error }) : error
 }
 
 const AI_USER = '1'

@@ -1,0 +1,11 @@
+import { issuesOf } from '../../routers/core/issues.ts'
+import { Problem } from '../../routers/core/problems.ts'
+import { failureOf } from '../http/failure.ts'
+
+type Path = readonly (string | number)[]
+
+/** An error about our request as one about theirs; `placeOf` tells where in theirs stands what a path of ours leads to. */
+export function placed(error: unknown, placeOf: (path: Path) => Path): unknown {
+  const issues = issuesOf(error).map((issue) => ({ ...issue, path: placeOf(issue.path) }))
+  return issues.length > 0 ? new Problem(failureOf(error).code, { issues, cause: error }) : error
+}
