@@ -22,7 +22,7 @@ export const sameCommands: Readonly<Record<string, Make>> = {
   'hawki:update-avatar': updateAvatar,
   'svc:update-avatar': updateAvatar,
   'announcement:make': make,
-  'announcement:publish': tolerating(publish, { global: 'Everybody, which is so without --users' }),
+  'announcement:publish': publish,
   'ext-app:create': createApp,
   'ext-app:list': listApps,
   'ext-app:remove': removeApp,

@@ -5,6 +5,7 @@ import { announcementTypes } from '../../entities/system/announcement.ts'
 import { makeAnnouncement } from '../../server/config/announcement-texts.ts'
 import { readEnv } from '../../server/config/env.ts'
 import { type CommandContext, json } from '../command-context.ts'
+import { UsageError } from '../errors.ts'
 import { parseFlag } from '../prompts.ts'
 import { table } from '../table.ts'
 
@@ -36,6 +37,7 @@ export const publish = (context: CommandContext) =>
       view: { type: 'positional', required: false, description: 'The folder of its texts' },
       type: { type: 'string', description: `${announcementTypes.join(', ')}; info when absent` },
       force: { type: 'boolean', description: 'People must accept it before they write or ask a model' },
+      global: { type: 'boolean', description: 'Everybody, which is so without --users' },
       users: { type: 'string', description: 'Usernames with commas between; everybody when absent' },
       anchor: { type: 'string', description: 'The event of the front end at which it is shown, such as FileUpload' },
       start: { type: 'string', description: 'From when on, such as 2026-01-31T08:00:00Z; now when absent' },
@@ -43,6 +45,8 @@ export const publish = (context: CommandContext) =>
       json,
     },
     async run({ args }) {
+      if (args.global && args.users !== undefined)
+        throw new UsageError('Give only one of --global, for everybody, and --users, for some.')
       const { prompts: ask } = context
       const input = {
         title: await ask.text({ flag: 'TITLE', given: args.title, message: 'Title', schema: title }),

@@ -66,6 +66,11 @@ test('an older name does what its command does, with the flags that it once took
     machine.run(['announcement:publish', 'Rules', view, '--type=policy', '--json', ...flags], { program: svcConsole })
   expect(await show('--force=false')).toMatchObject({ exitCode: 2 })
   expect(await show('--global=0')).toMatchObject({ exitCode: 2 })
+  const contradicting = await show('--global', '--users', 'ada')
+  expect([contradicting.exitCode, JSON.parse(contradicting.stdout)]).toMatchObject([
+    2,
+    { error: { message: 'Give only one of --global, for everybody, and --users, for some.' } },
+  ])
   const { id } = JSON.parse((await show('--force=1', '--global=true')).stdout)
   const shown = await machine.run(['announcement', 'list', '--json'])
   expect(JSON.parse(shown.stdout)).toMatchObject([{ id, isForced: true, isGlobal: true, type: 'policy' }])
