@@ -10,6 +10,7 @@ import type { Context } from '../core/context.ts'
 import type { ModelEntry } from '../ports/ai/model-config.ts'
 import type { FunctionTool } from '../ports/ai/models.ts'
 import { addPrompts } from './default-prompts.ts'
+import { noteWrites } from './note-writes.ts'
 import { pricingOf } from './pricing.ts'
 import { renewSecrets } from './renew-secrets.ts'
 import { syncSystemModels, syncUsageRules } from './sync-assignments.ts'
@@ -26,15 +27,16 @@ export interface SyncReport {
 
 /**
  * Brings the tables to what the configuration says. It asks no provider, so one that is down loses nothing; what an
- * administrator changed stays; what is no longer in the file is switched off.
+ * administrator changed stays; what is no longer in the file is switched off. Everybody is told what is new, other or gone.
  */
 export async function syncModels(ctx: Context): Promise<SyncReport> {
   const config = await ctx.services.modelConfig()
   return changing(ctx, async (em, changes) => {
     // Replicas that start at once take turns.
     await em.execute('select pg_advisory_xact_lock(?)', [locks.syncModels])
+    noteWrites({ em, changes }, ctx.services)
     const tools = await syncTools(em, [...ctx.services.extensions.tools.values()])
-    await syncServers({ em, changes }, ctx.services, config.mcpServers)
+    await syncServers(em, ctx.services, config.mcpServers)
     const deactivated: string[] = []
     const providers = new Map((await em.find(AiProvider, {})).map((row) => [row.providerId, row]))
     const models = new Map(

@@ -3,8 +3,10 @@ import { expect, test } from 'vitest'
 import { activeOf, model, provider, startWith } from '../kit/ai/model-config.ts'
 import { configFor } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
+import { run } from '../kit/command-line.ts'
 import { cloneDatabase } from '../kit/database.ts'
 import { freePort } from '../kit/free-port.ts'
+import { openPusher } from '../kit/realtime/pusher.ts'
 
 const externals = async (svc: TestApp) =>
   (
@@ -210,6 +212,48 @@ test('a synchronisation and a check of providers that are away lose nothing', as
   expect(app.svc.log.find((line) => line.includes('did not answer the status check'))).toContain('ECONNREFUSED')
   expect(await activeOf(app.svc)).toEqual({ a: true })
   expect(await externals(app.svc)).toEqual(['a'])
+})
+
+test('a synchronisation by a command is seen and heard at a running service, each row once and no other one', async () => {
+  const kept = provider('kept', [model('same'), model('told'), model('renamed'), model('gone')])
+  const server = { label: 'Search', url: 'http://127.0.0.1:9/mcp' }
+  await using app = await startWith({ providers: [kept], mcpServers: [server] })
+  const { svc } = app
+  const { token } = await svc.user()
+  using client = openPusher(svc.url, { token })
+  await client.subscribe('private-AllUsers')
+  const sync = (providers: object[]) => {
+    const env = { AI_CONFIG: app.file, DATABASE_URL: String(svc.env.DATABASE_URL), DATA_DIR: svc.folder }
+    return app.write({ providers }).then(() => run(['models', 'sync'], { env }))
+  }
+  const heard = () =>
+    client.dataOf('change').map((change) => {
+      const { kind, subject } = change as { kind: string; subject: string }
+      return `${kind} ${subject}`
+    })
+  const idOf = async (modelId: string) =>
+    (await svc.rows<{ id: number }>('select id from ai_models where model_id = $1', [modelId]))[0]?.id
+
+  const models = [model('same'), model('told', { external: false }), model('renamed', { label: 'Other' }), model('new')]
+  expect(await sync([provider('kept', models), provider('added', [])])).toMatchObject({ exitCode: 0 })
+
+  await client.until('change', 6)
+  expect(heard().toSorted()).toEqual(
+    [
+      `ai-models.created ${await idOf('new')}`,
+      `ai-models.updated ${await idOf('gone')}`,
+      `ai-models.updated ${await idOf('renamed')}`,
+      `ai-models.updated ${await idOf('told')}`,
+      'ai-providers.created 2',
+      'mcp-servers.deleted 1',
+    ].toSorted(),
+  )
+  const shown = (await (await svc.send('GET', '/api/svc/v1/ai-models', { token })).json()) as {
+    data: { attributes: { modelId: string; label: string } }[]
+  }
+  expect(shown.data.map(({ attributes: { modelId, label } }) => `${modelId}: ${label}`)).toEqual([
+    ...['same: same', 'renamed: Other', 'new: new'],
+  ])
 })
 
 test('a synchronisation takes turns on replicas that start together', async () => {

@@ -19,20 +19,20 @@ interface Known {
   isTaken: boolean
 }
 
-/** Writes a server of the file to its row, or to a new one; what an administrator changed stays. Returns it where it changed. */
+/** Writes a server of the file to its row, or to a new one; what an administrator changed stays. */
 export function writeServer(
   em: EntityManager,
   { vault, log }: Pick<Services, 'vault' | 'log'>,
   config: ServerConfig,
   { row, isTaken }: Known,
-): McpServer | undefined {
+): void {
   const wanted = wantedOf(config)
   if (!row && isTaken) {
     log.warn(
       { server: config.label },
       'the server in the file has no row: an administrator led another one to its address',
     )
-    return undefined
+    return
   }
   const change = row ? changeOf(wanted, currentOf(vault, row), { row, isTaken }) : { values: wanted, isMixed: false }
   if (change.isMixed)
@@ -43,7 +43,6 @@ export function writeServer(
   const values = { ...change.values, ...sealed(vault, config, change.values) }
   const written = row ? em.assign(row, values as Partial<McpServer>) : em.create(McpServer, values as McpServer)
   written.synced = keepIfEqual(row?.synced, toJson(wanted))
-  return Object.keys(values).length > 0 ? written : undefined
 }
 
 /** A secret stands as its digest. */

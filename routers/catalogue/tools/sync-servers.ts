@@ -1,18 +1,12 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { McpServer } from '../../../entities/catalogue/mcp-server.ts'
-import type { ChangeRecorder } from '../../core/change-recorder.ts'
 import type { Services } from '../../core/services.ts'
 import type { ServerConfig } from '../../ports/ai/server-config.ts'
 import { writeServer } from './sync-server.ts'
 
-interface Writing {
-  em: EntityManager
-  changes: ChangeRecorder
-}
-
-/** Writes the tool servers of the file; those that left it go with their tools. Everybody is told what is new, other or gone. */
+/** Writes the tool servers of the file; those that left it go with their tools. */
 export async function syncServers(
-  { em, changes }: Writing,
+  em: EntityManager,
   services: Pick<Services, 'vault' | 'log'>,
   configs: readonly ServerConfig[],
 ): Promise<void> {
@@ -20,16 +14,15 @@ export async function syncServers(
   const known = rowsOf(rows, configs)
   const found = new Set(known.values())
   const gone = rows.filter((row) => row.synced && !found.has(row))
-  for (const row of gone) remove({ em, changes }, row)
+  for (const row of gone) em.remove([...row.tools.getItems(), row])
   // Their addresses are free from here on.
   await em.flush()
   const kept = rows.filter((row) => !gone.includes(row))
   for (const config of configs) {
     const row = known.get(config)
     const isTaken = kept.some((other) => other !== row && other.url === config.url)
-    const written = writeServer(em, services, config, { row, isTaken })
+    writeServer(em, services, config, { row, isTaken })
     await em.flush()
-    if (written) changes.add(['all'], row ? 'updated' : 'created', 'mcp-servers', written.id)
   }
 }
 
@@ -52,11 +45,4 @@ function rowsOf(rows: readonly McpServer[], configs: readonly ServerConfig[]): M
   claim((row, { url }) => row.url === url)
   claim(({ synced }, { label }) => synced?.['serverLabel'] === label)
   return found
-}
-
-function remove({ em, changes }: Writing, row: McpServer): void {
-  const tools = row.tools.getItems()
-  for (const tool of tools) changes.add(['all'], 'deleted', 'ai-tools', tool.id)
-  changes.add(['all'], 'deleted', 'mcp-servers', row.id)
-  em.remove([...tools, row])
 }

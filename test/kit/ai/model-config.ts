@@ -21,6 +21,7 @@ export async function startWith(config: object, settings: Record<string, string>
   return {
     svc,
     file: file.file,
+    write: file.write,
     async sync(changed: object) {
       await file.write(changed)
       return svc.host.models.sync()
