@@ -14,7 +14,7 @@ import type { TypeChangeCause } from '../../routers/core/hooks.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { Settings } from '../../routers/core/settings.ts'
 import type { Log } from '../../routers/ports/log.ts'
-import { type Batch, createBatch } from '../stores/write-behind.ts'
+import { Batch } from '../stores/write-behind.ts'
 
 export interface Authenticated {
   caller: Caller
@@ -97,18 +97,18 @@ function claimIn(authorization: string | undefined): TokenClaim {
 }
 
 /** Collects when tokens were last used and writes it every few seconds, so that no request waits for it. */
-function tokenUse(sql: Sql, touch: Statement<never>, log: Log): Batch<number> {
+function tokenUse(sql: Sql, touch: Statement<never>, log: Log): Pick<Batch<number>, 'add' | 'flush'> {
   const waiting = new Set<number>()
   const write = (ids: number[]) => {
     for (const id of ids) waiting.delete(id)
     return sql(touch, [ids, ids.map(() => new Date())])
   }
-  const batch = createBatch({ name: 'token use', write, log, gather: 5000 })
+  const batch = new Batch({ name: 'token use', write, log, gather: 5000 })
   return {
     add(id) {
       if (!waiting.has(id)) batch.add(id)
       waiting.add(id)
     },
-    flush: batch.flush,
+    flush: () => batch.flush(),
   }
 }

@@ -3,7 +3,7 @@ import type { Sql } from '../../entities/sql/statement.ts'
 import { countDeprecatedCalls } from '../../entities/system/deprecated-call.sql.ts'
 import { type Deprecation, deprecations } from '../../facades/http/deprecations.ts'
 import type { Context } from '../../routers/core/context.ts'
-import { createBatch } from '../stores/write-behind.ts'
+import { Batch } from '../stores/write-behind.ts'
 
 interface DeprecatedRoutesOptions {
   /** When they go, if that is settled. */
@@ -25,7 +25,7 @@ const GATHER_MS = 1000
 /** Has deprecated routes say so in every answer, and counts behind the answers who calls them. For routes registered later. */
 export function markDeprecatedRoutes(app: FastifyInstance, { sunset, sql, log, made }: DeprecatedRoutesOptions): void {
   const known = deprecations(app.names.basePath, sunset)
-  const batch = createBatch<Call>({
+  const batch = new Batch<Call>({
     name: 'deprecated calls',
     write: (calls) =>
       sql(countDeprecatedCalls, [calls.map((it) => it.route), calls.map((it) => it.user), calls.map((it) => it.token)]),

@@ -40,15 +40,7 @@ export function createLocalAccounts(options: LocalOptions, log: Log): OpenedLoca
       throw new Problem('unavailable', { detail: UNUSABLE, cause: error })
     })
   const find = async (username: string) => (await guard(read())).get(usernameOf(username))
-  // Verified in place of an unknown account's hash, so that this takes as long as a wrong password.
-  let nobody: Promise<string> | undefined
-  const hashOfNobody = () => {
-    nobody ??= hashPassword(randomUUID()).catch((error: unknown) => {
-      nobody = undefined
-      throw error
-    })
-    return nobody
-  }
+  const hashOfNobody = onceHashed()
 
   return {
     inUse,
@@ -82,6 +74,18 @@ const NO_IDENTITY = 'An account needs a username, an e-mail address and a name o
 const ONLY_EXAMPLES = 'Production does not take accounts of the example, with addresses at example.org.'
 
 const usernameOf = (typed: string) => typed.trim().toLowerCase()
+
+/** A hash to verify in place of an unknown account's, so that this takes as long as a wrong password. */
+function onceHashed(): () => Promise<string> {
+  let hash: Promise<string> | undefined
+  return () => {
+    hash ??= hashPassword(randomUUID()).catch((error: unknown) => {
+      hash = undefined
+      throw error
+    })
+    return hash
+  }
+}
 
 /** Reads the file again whenever it has changed. */
 function accountsReader({ file, allowExamples }: LocalOptions, log: Log): () => Promise<Map<string, Account>> {

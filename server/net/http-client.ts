@@ -32,25 +32,15 @@ export interface HttpClientOptions {
 }
 
 export function createHttpClient(options: HttpClientOptions): HttpClient {
-  const { connectTimeout = 10_000, byteTimeout = 120_000, maxBytes = 64 * 1024 * 1024, networkPolicy } = options
+  const { networkPolicy } = options
   const network = networkPolicy === 'public' ? new PublicNetwork() : networkPolicy
-  const isPublic = network !== 'configured'
-  const agent = new Agent({
-    connect: { timeout: connectTimeout, ...(isPublic && { lookup: network.lookup }) },
-    headersTimeout: byteTimeout,
-    bodyTimeout: byteTimeout,
-    maxResponseSize: maxBytes,
-    pipelining: 1,
-    // Strangers name many hosts, none of which is worth a connection that waits.
-    keepAliveTimeout: isPublic ? 1000 : 30_000,
-  })
-
+  const agent = agentFor(network, options)
   let busy = 0
 
   async function send(address: string, { method, headers, body, signal }: OutboundRequest) {
     const url = new URL(address)
     assertSpoken(url)
-    if (isPublic) network.assertAllowed(url)
+    if (network !== 'configured') network.assertAllowed(url)
     signal?.throwIfAborted()
     const stream = new ResponseStream(signal)
     busy++
@@ -77,6 +67,20 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     },
     close: () => agent.destroy(),
   }
+}
+
+function agentFor(network: PublicNetwork | 'configured', options: HttpClientOptions): Agent {
+  const { connectTimeout = 10_000, byteTimeout = 120_000, maxBytes = 64 * 1024 * 1024 } = options
+  const isPublic = network !== 'configured'
+  return new Agent({
+    connect: { timeout: connectTimeout, ...(isPublic && { lookup: network.lookup }) },
+    headersTimeout: byteTimeout,
+    bodyTimeout: byteTimeout,
+    maxResponseSize: maxBytes,
+    pipelining: 1,
+    // Strangers name many hosts, none of which is worth a connection that waits.
+    keepAliveTimeout: isPublic ? 1000 : 30_000,
+  })
 }
 
 function assertSpoken({ protocol, username, password }: URL): void {

@@ -20,7 +20,24 @@ export function inRedis(url: string, replica: string) {
   const connected = async () => {
     if (redis.status === 'connecting' || redis.status === 'connect') await Promise.race([ready, pauseAtMost(3000)])
   }
-  const values: KeyValueStore = namingRedis({
+  const values = namingRedis(valuesIn(redis, connected))
+  const places = placesInRedis({ redis, connected, replica })
+  return {
+    kv: values,
+    answers: values,
+    previews: values,
+    limiter: limiterInRedis(redis, connected),
+    places,
+    replica,
+    close: async () => {
+      places.close()
+      redis.disconnect()
+    },
+  }
+}
+
+function valuesIn(redis: Redis, connected: () => Promise<void>): KeyValueStore {
+  return {
     get: async (key) => {
       await connected()
       return (await redis.get(key)) ?? undefined
@@ -48,19 +65,6 @@ export function inRedis(url: string, replica: string) {
     ping: async () => {
       await connected()
       await redis.ping()
-    },
-  })
-  const places = placesInRedis({ redis, connected, replica })
-  return {
-    kv: values,
-    answers: values,
-    previews: values,
-    limiter: limiterInRedis(redis, connected),
-    places,
-    replica,
-    close: async () => {
-      places.close()
-      redis.disconnect()
     },
   }
 }

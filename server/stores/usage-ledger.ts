@@ -9,7 +9,7 @@ import type { Log } from '../../routers/ports/log.ts'
 import { HoldQueue } from './usage/hold-queue.ts'
 import { LEASE_MS, LeaseKeeper } from './usage/lease-keeper.ts'
 import { LimitWatch } from './usage/limit-watch.ts'
-import { type Batch, createBatch } from './write-behind.ts'
+import { Batch } from './write-behind.ts'
 
 /** How often the database is told of calls that took more: as much of a call is lost where its process is killed. */
 const TELL_MS = 1000
@@ -37,13 +37,12 @@ export function createUsageLedger({ sql, log, onReached }: UsageLedgerOptions): 
     await sql(settle, settleValues(items))
     watch.add(items.flatMap(({ counters }) => counters))
   }
-  const batch = createBatch<Ended>({ name: 'usage', write, log, gather: 5 })
-  const queue = new HoldQueue({ sql, leaseMs: LEASE_MS, settleEnded: batch.flush })
-  const warn = (error: unknown) => log.warn({ error }, 'the accounts of calls could not be kept')
-  const telling = setInterval(() => void leases.tell().catch(warn), TELL_MS).unref()
-  const upkeep = setInterval(() => {
-    void Promise.all([settleExpired(sql, batch), sql(removeOldCounters)]).catch(warn)
-  }, UPKEEP_MS).unref()
+  const batch = new Batch<Ended>({ name: 'usage', write, log, gather: 5 })
+  const queue = new HoldQueue({ sql, leaseMs: LEASE_MS, settleEnded: () => batch.flush() })
+  const timers = [
+    repeat(TELL_MS, () => leases.tell(), log),
+    repeat(UPKEEP_MS, () => Promise.all([settleExpired(sql, batch), sql(removeOldCounters)]), log),
+  ]
 
   return {
     async hold(request) {
@@ -67,15 +66,20 @@ export function createUsageLedger({ sql, log, onReached }: UsageLedgerOptions): 
       leases.remove(held)
       batch.add({ ...settlement, id: held.id, counters: held.counters, expiredOnly: false })
     },
-    flush: batch.flush,
+    flush: () => batch.flush(),
     async close() {
-      clearInterval(telling)
-      clearInterval(upkeep)
+      timers.forEach(clearInterval)
       await batch.flush()
       await watch.look()
     },
   }
 }
+
+const repeat = (ms: number, work: () => Promise<unknown>, log: Log) =>
+  setInterval(
+    () => void work().catch((error) => log.warn({ error }, 'the accounts of calls could not be kept')),
+    ms,
+  ).unref()
 
 const greater = (held: HeldAmounts, { tokens, costMicros }: HeldAmounts): HeldAmounts => ({
   tokens: held.tokens === null ? null : Math.max(held.tokens, tokens ?? 0),

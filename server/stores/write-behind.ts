@@ -2,13 +2,6 @@ import { LRUCache } from 'lru-cache'
 import { atMost } from '../../routers/core/load/cache-size.ts'
 import type { Log } from '../../routers/ports/log.ts'
 
-/** Collects items and writes them behind the answers: one write at a time takes all that came during the last. */
-export interface Batch<Item> {
-  add(item: Item): void
-  /** Waits until nothing is left to write; gives up, and says so in the log, after a last failed try. */
-  flush(): Promise<void>
-}
-
 interface BatchOptions<Item> {
   name: string
   write(items: Item[]): Promise<unknown>
@@ -56,59 +49,61 @@ function countTries<Item extends number | object>(): (item: Item) => boolean {
   }
 }
 
-export function createBatch<Item extends number | object>({
-  name,
-  write,
-  log,
-  gather,
-  most = 100_000,
-}: BatchOptions<Item>): Batch<Item> {
-  let waiting: Item[] = []
-  const isLastTry = countTries<Item>()
-  let running: Promise<void> | undefined
-  let timer: NodeJS.Timeout | undefined
+/** Collects items and writes them behind the answers: one write at a time takes all that came during the last. */
+export class Batch<Item extends number | object> {
+  #waiting: Item[] = []
+  #running: Promise<void> | undefined
+  #timer: NodeJS.Timeout | undefined
+  readonly #isLastTry = countTries<Item>()
+  readonly #options: BatchOptions<Item>
 
-  const plan = (delay: number) => {
-    timer ??= setTimeout(() => void run(), delay).unref()
+  constructor(options: BatchOptions<Item>) {
+    this.#options = options
   }
 
-  function run(): Promise<void> {
-    clearTimeout(timer)
-    timer = undefined
-    running ??= writeAll().finally(() => {
-      running = undefined
-      if (waiting.length > 0) plan(gather)
+  add(item: Item): void {
+    this.#waiting.push(item)
+    if (!this.#running) this.#plan(this.#options.gather)
+  }
+
+  /** Waits until nothing is left to write; gives up, and says so in the log, after a last failed try. */
+  async flush(): Promise<void> {
+    await this.#running
+    await this.#run()
+    if (this.#waiting.length > 0) await this.#run()
+  }
+
+  #plan(delay: number): void {
+    this.#timer ??= setTimeout(() => void this.#run(), delay).unref()
+  }
+
+  #run(): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#running ??= this.#writeAll().finally(() => {
+      this.#running = undefined
+      if (this.#waiting.length > 0) this.#plan(this.#options.gather)
     })
-    return running
+    return this.#running
   }
 
-  async function writeAll(): Promise<void> {
-    const items = waiting
-    waiting = []
+  async #writeAll(): Promise<void> {
+    const { name, write, log } = this.#options
+    const items = this.#waiting
+    this.#waiting = []
     if (items.length === 0) return
     for (const { items: failed, error } of await writeApart(items, write)) {
-      if (isRefused(error) && failed.every(isLastTry))
+      if (isRefused(error) && failed.every(this.#isLastTry))
         log.error({ name, error }, 'an item cannot be written, and is dropped')
-      else putBack(failed, error)
+      else this.#putBack(failed, error)
     }
   }
 
-  function putBack(items: Item[], error: unknown): void {
-    const dropped = Math.max(0, items.length + waiting.length - most)
-    waiting = [...items, ...waiting].slice(dropped)
-    log.error({ name, waiting: waiting.length, dropped, error }, 'a batch could not be written')
-    plan(RETRY_AFTER)
-  }
-
-  return {
-    add(item) {
-      waiting.push(item)
-      if (!running) plan(gather)
-    },
-    async flush() {
-      await running
-      await run()
-      if (waiting.length > 0) await run()
-    },
+  #putBack(items: Item[], error: unknown): void {
+    const { name, log, most = 100_000 } = this.#options
+    const dropped = Math.max(0, items.length + this.#waiting.length - most)
+    this.#waiting = [...items, ...this.#waiting].slice(dropped)
+    log.error({ name, waiting: this.#waiting.length, dropped, error }, 'a batch could not be written')
+    this.#plan(RETRY_AFTER)
   }
 }

@@ -12,49 +12,58 @@ type OfOne = { Params: { id: string } }
 
 /** Routes for announcements. What is unknown, or not for the caller, fails as these front ends expect it. */
 export async function announcements(app: FastifyInstance, options: FacadeOptions) {
-  const { contextOf } = options
-  const apiOf = async (request: FastifyRequest, reply: FastifyReply) =>
-    createCaller(await contextOf(request, reply)).announcements
   app.setErrorHandler(errorHandler({}))
+  readRoutes(app, options)
+  markRoute(app, options, { path: 'seen', procedure: 'markSeen', done: 'seen' })
+  markRoute(app, options, { path: 'report', procedure: 'accept', done: 'accepted' })
+}
 
+function readRoutes(app: FastifyInstance, options: FacadeOptions): void {
   app.get<OfOne>('/req/announcement/render/:id', routeTo('announcements.read', options), async (request, reply) => {
     const { id } = request.params
-    const found = await orElse((await apiOf(request, reply)).read({ id }), undefined)
+    const found = await orElse((await apiOf(options, request, reply)).read({ id }), undefined)
     if (!found) return reply.code(404).type('text/plain').send('Announcement not found or unauthorized')
     return { success: true, view: found.text }
   })
-
-  for (const [path, procedure, done] of [
-    ['seen', 'markSeen', 'seen'],
-    ['report', 'accept', 'accepted'],
-  ] as const)
-    app.post<OfOne>(
-      `/req/announcement/${path}/:id`,
-      routeTo(`announcements.${procedure}`, options),
-      async (request, reply) => {
-        const { id } = request.params
-        const given = procedure === 'accept' ? { id, ...bodyIn(readVersion, request) } : { id }
-        const isMarked = await orElse(
-          (await apiOf(request, reply))[procedure](given).then(() => true),
-          false,
-        )
-        if (!isMarked)
-          return reply.code(400).send({ success: false, message: `Failed to mark announcement as ${done}` })
-        return { success: true, message: `Announcement marked as ${done}` }
-      },
-    )
 
   app.get(
     '/req/announcement/fetchLatestPolicy',
     routeTo('announcements.latestPolicy', options),
     async (request, reply) => {
-      const found = await orElse((await apiOf(request, reply)).latestPolicy(), undefined)
+      const found = await orElse((await apiOf(options, request, reply)).latestPolicy(), undefined)
       if (!found) return reply.code(404).send({ success: false, message: 'Failed to fetch latest policy' })
       const { text: view, ...announcement } = found
       return { success: true, announcement: olderRow(announcement), view }
     },
   )
 }
+
+interface Mark {
+  path: string
+  procedure: 'markSeen' | 'accept'
+  /** What the front end is told was done. */
+  done: string
+}
+
+function markRoute(app: FastifyInstance, options: FacadeOptions, { path, procedure, done }: Mark): void {
+  app.post<OfOne>(
+    `/req/announcement/${path}/:id`,
+    routeTo(`announcements.${procedure}`, options),
+    async (request, reply) => {
+      const { id } = request.params
+      const given = procedure === 'accept' ? { id, ...bodyIn(readVersion, request) } : { id }
+      const isMarked = await orElse(
+        (await apiOf(options, request, reply))[procedure](given).then(() => true),
+        false,
+      )
+      if (!isMarked) return reply.code(400).send({ success: false, message: `Failed to mark announcement as ${done}` })
+      return { success: true, message: `Announcement marked as ${done}` }
+    },
+  )
+}
+
+const apiOf = async ({ contextOf }: FacadeOptions, request: FastifyRequest, reply: FastifyReply) =>
+  createCaller(await contextOf(request, reply)).announcements
 
 interface Row {
   id: string

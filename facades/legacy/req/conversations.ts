@@ -28,10 +28,15 @@ const WHOLE = 1000
 
 /** Routes for private conversations, with the bodies that existing front ends expect. */
 export async function conversations(app: FastifyInstance, options: FacadeOptions) {
-  const { contextOf } = options
   app.setErrorHandler(errorHandler(words))
   attachmentRoutes(app, options, '/req/conv/attachment', '/upload')
   conversationMessages(app, options)
+  readRoutes(app, options)
+  changeRoutes(app, options)
+}
+
+function readRoutes(app: FastifyInstance, options: FacadeOptions): void {
+  const { contextOf } = options
 
   app.get<Part>('/req/conv', routeTo('conversations.list', options), async (request, reply) => {
     const { size, after } = request.query
@@ -51,6 +56,10 @@ export async function conversations(app: FastifyInstance, options: FacadeOptions
     ])
     return { success: true, data: { ...inList(conversation), messages: data.map(olderMessage), next: meta.next } }
   })
+}
+
+function changeRoutes(app: FastifyInstance, options: FacadeOptions): void {
+  const { contextOf } = options
 
   app.post('/req/conv/createChat', routeTo('conversations.create', options), async (request, reply) => {
     const ctx = await contextOf(request, reply)

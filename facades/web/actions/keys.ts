@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { type Api, createCaller } from '../../../routers/index.ts'
 import { routeTo } from '../../http/procedures.ts'
+import { setCsrfToken } from './csrf-token.ts'
 import type { ReqOptions } from './options.ts'
 import { errorHandler } from './refusal.ts'
 
@@ -10,14 +11,18 @@ type Backup = Parameters<Api['passkey']['renewBackup']>[0]
 
 /** Routes by which people make their keys and recover them. */
 export async function keys(app: FastifyInstance, options: ReqOptions) {
-  const { contextOf } = options
   app.setErrorHandler(errorHandler((refusal) => refusal))
+  makingRoutes(app, options)
+  recoveryRoutes(app, options)
+}
+
+function makingRoutes(app: FastifyInstance, options: ReqOptions): void {
+  const { contextOf } = options
 
   app.post<{ Body: FirstKeys }>('/handshake', routeTo('registration.complete', options), async (request, reply) => {
     const ctx = await contextOf(request, reply)
     const { redirectUri } = await createCaller(ctx).registration.complete(request.body)
-    // The page needs the CSRF token of the new session.
-    reply.header('x-csrf-token', ctx.browser?.session?.csrfToken)
+    setCsrfToken(ctx, reply)
     return { success: true, redirectUri }
   })
 
@@ -27,11 +32,14 @@ export async function keys(app: FastifyInstance, options: ReqOptions) {
     async (request, reply) => {
       const ctx = await contextOf(request, reply)
       await createCaller(ctx).password.change(request.body)
-      // The page needs the CSRF token of the new session.
-      reply.header('x-csrf-token', ctx.browser?.session?.csrfToken)
+      setCsrfToken(ctx, reply)
       return { success: true, message: 'Password changed. Your other sessions have ended.' }
     },
   )
+}
+
+function recoveryRoutes(app: FastifyInstance, options: ReqOptions): void {
+  const { contextOf } = options
 
   app.get('/req/profile/passkey-backup', routeTo('passkey.backup', options), async (request, reply) => {
     const api = createCaller(await contextOf(request, reply))
@@ -50,7 +58,7 @@ export async function keys(app: FastifyInstance, options: ReqOptions) {
   app.post('/req/profile/reset', routeTo('passkey.reset', options), async (request, reply) => {
     const ctx = await contextOf(request, reply)
     const { redirectUri } = await createCaller(ctx).passkey.reset()
-    reply.header('x-csrf-token', ctx.browser?.session?.csrfToken)
+    setCsrfToken(ctx, reply)
     return { success: true, redirectUri }
   })
 }

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Api, createCaller } from '../../../routers/index.ts'
 import { failureOf } from '../../http/failure.ts'
 import { routeTo } from '../../http/procedures.ts'
+import { setCsrfToken } from './csrf-token.ts'
 import type { ReqOptions } from './options.ts'
 import { errorHandler } from './refusal.ts'
 
@@ -20,7 +21,7 @@ export async function login(app: FastifyInstance, options: ReqOptions) {
     app.post<{ Body: Credentials }>(path, routeTo('sessions.login', options), async (request, reply) => {
       const ctx = await contextOf(request, reply)
       const { redirectUri } = await createCaller(ctx).sessions.login(request.body)
-      reply.header('x-csrf-token', ctx.browser?.session?.csrfToken)
+      setCsrfToken(ctx, reply)
       return { success: true, redirectUri }
     })
 

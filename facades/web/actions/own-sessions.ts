@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { type Api, createCaller } from '../../../routers/index.ts'
 import { routeTo } from '../../http/procedures.ts'
+import { setCsrfToken } from './csrf-token.ts'
 import type { ReqOptions } from './options.ts'
 import { errorHandler } from './refusal.ts'
 
@@ -24,8 +25,7 @@ export async function ownSessions(app: FastifyInstance, options: ReqOptions) {
   app.post('/req/profile/end-other-sessions', routeTo('sessions.endOthers', options), async (request, reply) => {
     const ctx = await contextOf(request, reply)
     await createCaller(ctx).sessions.endOthers()
-    // The page needs the CSRF token of the new session.
-    reply.header('x-csrf-token', ctx.browser?.session?.csrfToken)
+    setCsrfToken(ctx, reply)
     return { success: true }
   })
 }
