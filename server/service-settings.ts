@@ -7,6 +7,7 @@ import { realtimeSecret } from './stores/vault.ts'
 const toolSettingsOf = (env: Env): Settings['tools'] => ({
   approvalTimeout: env.AI_TOOL_APPROVAL_TIMEOUT,
   approvalLifetime: env.AI_TOOL_APPROVAL_LIFETIME,
+  questionLifetime: env.AI_TOOL_QUESTION_LIFETIME,
   atOnce: env.AI_TOOLS_AT_ONCE,
   statusCheckEvery: env.AI_STATUS_CHECK_EVERY,
 })

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { type AnswerPart, finishReasons } from '../ports/ai/models.ts'
-import type { ApprovalPart } from './approvals.ts'
 
 /** The answer of a model as a text. */
 export const textAnswer = z.object({ text: z.string().describe('What the model says.') })
@@ -17,6 +16,13 @@ export type Usage = z.output<typeof usage>
 
 const signature = z.string().optional().describe('What the provider wants back with the results of tools.')
 
+const askedCall = {
+  id: z.string().describe('To answer with.'),
+  tool: z.string(),
+  server: z.string().describe('The label of its server.'),
+  input: z.unknown(),
+}
+
 const part = z.discriminatedUnion('type', [
   z.object({ type: z.literal('text'), text: z.string() }),
   z.object({ type: z.literal('reasoning'), text: z.string(), signature }),
@@ -28,6 +34,8 @@ const part = z.discriminatedUnion('type', [
     signature,
   }),
   z.object({ type: z.literal('source'), url: z.string(), title: z.string().optional() }),
+  z.object({ type: z.literal('approval'), ...askedCall }),
+  z.object({ type: z.literal('tool-run'), ...askedCall, output: z.string(), isError: z.boolean() }),
 ])
 
 /** The whole answer of a model, with what it thought and the functions that the caller is to run. */
@@ -43,14 +51,16 @@ interface UsagePart extends Usage {
   cut?: 'limit'
 }
 
-export type StreamPart = AnswerPart | ApprovalPart | UsagePart
+export type StreamPart = AnswerPart | UsagePart
 
-/** All but questions whether a tool may be called: clients of other protocols would leave them without an answer. */
+/** All of them. Questions whether a tool may be called come where the request says that they may. */
 export const streamParts = [
   'delta',
   'reasoning',
   'tool-call',
   'source',
+  'approval',
+  'tool-run',
   'finish',
   'usage',
 ] as const satisfies StreamPart['type'][]

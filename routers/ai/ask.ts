@@ -7,7 +7,8 @@ import type { Message } from '../ports/ai/messages.ts'
 import type { CallableModel, ModelCall } from '../ports/ai/models.ts'
 import { viewerOf } from '../verbs/viewer.ts'
 import { streamParts, textAnswer, textOf, wholeAnswer } from './answer.ts'
-import { Approvals, answerApproval, approvalAnswer } from './approvals.ts'
+import { answerApproval, approvalAnswer } from './approvals/answer-approval.ts'
+import { Approvals, type AskingPlace } from './approvals/approvals.ts'
 import { type Asking, consumeAiQuota } from './asking.ts'
 import { callSignal } from './call-signal.ts'
 import { countTokens } from './count-tokens.ts'
@@ -38,11 +39,11 @@ interface Asked {
 interface Checking {
   told: Told
   room: number | undefined
-  canAsk: boolean
+  asks: AskingPlace
 }
 
 /** A model the caller may use, asked a question it can take. */
-async function checked(ctx: Asking, asked: AiRequest, { told, room, canAsk }: Checking): Promise<Asked> {
+async function checked(ctx: Asking, asked: AiRequest, { told, room, asks }: Checking): Promise<Asked> {
   const { promptFiles: files, settings, sql } = ctx.services
   const [model] = await sql(findCallableModel, [asked.model, ctx.usage, 'chat'])
   const attachments = new Attachments(
@@ -52,7 +53,7 @@ async function checked(ctx: Asking, asked: AiRequest, { told, room, canAsk }: Ch
   const inputTokens = inputTokensOf(asked)
   const issues = [...problemsOf(asked, model, inputTokens), ...(model ? await attachments.find(model) : [])]
   // For a conversation it may be allowed already.
-  if (model && !canAsk && asked.conversation === undefined) issues.push(...unaskableReferences(model, asked.modelTools))
+  if (model && !asks && asked.conversation === undefined) issues.push(...unaskableReferences(model, asked.modelTools))
   if (!model || issues.length > 0) throw new Problem('invalid', { issues: issues.map(told) })
   return { asked, model, attachments, inputTokens, told }
 }
@@ -64,7 +65,7 @@ async function callOf(
   approvals: Approvals,
   held: DisposableStack,
 ): Promise<ModelCall> {
-  const { model: _, tools: callerTools, modelTools: __, conversation: ___, system, ...rest } = asked
+  const { model: _, tools: callerTools, modelTools: __, conversation: ___, mayAsk: ____, system, ...rest } = asked
   const { person } = ctx.caller
   const said = await attachments.read((bytes) => held.use(ctx.services.aiBytes.take(`${person.id}`, bytes)))
   const tools = ownTools(ctx, { model, asked, approvals })
@@ -73,7 +74,8 @@ async function callOf(
   const issues = tooMuchInput(inputTokens, model)
   if (issues.length > 0) throw new Problem('invalid', { issues: issues.map(told) })
   const { atOnce: toolsAtOnce } = ctx.services.settings.tools
-  const messages: Message[] = [...(system ? [{ role: 'system' as const, content: system }] : []), ...said]
+  const instructions: Message[] = system ? [{ role: 'system', content: system }] : []
+  const messages = [...instructions, ...approvals.allowed.take(said)]
   const own = { tools, toolsAtOnce, callerTools }
   return { ...rest, ...own, userId: person.id, signal: callSignal(ctx), model, messages, inputTokens }
 }
@@ -82,19 +84,19 @@ interface BeginOptions {
   told?: Told
   /** Where the answer goes to a room, whose limits hold, too, and of which all attachments are. */
   room?: number
-  /** Whether the person can be asked whether a tool may be called. */
-  canAsk?: boolean
+  /** Where the person can be asked whether a tool may be called. */
+  asks?: AskingPlace
 }
 
 /** Holds what the call can take, and begins it; a call that a limit bounds is told to answer within it. */
 export async function begin(
   ctx: Asking,
   asked: AiRequest,
-  { told = (issue) => issue, room, canAsk = false }: BeginOptions = {},
+  { told = (issue) => issue, room, asks }: BeginOptions = {},
 ): Promise<MeteredCall> {
   const { conversation } = asked
-  const approvals = new Approvals(ctx, { person: ctx.caller.person.id, conversation, isHeard: canAsk })
-  const question = await checked(ctx, asked, { told, room, canAsk })
+  const approvals = new Approvals(ctx, { person: ctx.caller.person.id, conversation, asks })
+  const question = await checked(ctx, asked, { told, room, asks })
   await consumeAiQuota(ctx)
   using held = new DisposableStack()
   const call = await callOf(ctx, question, approvals, held)
@@ -105,6 +107,9 @@ export async function begin(
   const hold = await holdFor(ctx, call, room)
   return callWithin(ctx, { hold, call, approvals, held: held.move(), standIns })
 }
+
+/** Asks the person only at the end of the answer: clients of most protocols would leave a question in between without an answer. */
+const beginRequest = (ctx: Asking, asked: AiRequest) => begin(ctx, asked, { asks: asked.mayAsk ? 'last' : undefined })
 
 const asking = userWith('ai').meta(takes('AI request')).use(withAllProblems).input(question)
 const requesting = userWith('ai').meta(takes('AI request with files')).input(request)
@@ -133,19 +138,19 @@ export const aiRouter = router({
       streams: true,
     })
     .mutation(async ({ ctx, input }) =>
-      (await begin(ctx, requestOf(input), { told: ofQuestion, canAsk: true })).stream(['delta', 'approval', 'usage']),
+      (await begin(ctx, requestOf(input), { told: ofQuestion, asks: 'amid' })).stream(['delta', 'approval', 'usage']),
     ),
 
   complete: requesting
     .meta(about('Ask a model with files, tools and parameters for its whole answer.', wholeAnswer))
-    .mutation(async ({ ctx, input }) => (await begin(ctx, input)).answer()),
+    .mutation(async ({ ctx, input }) => (await beginRequest(ctx, input)).answer()),
 
   completeStream: requesting
     .meta({
       ...about('Ask a model with files, tools and parameters for its answer as it comes, in parts of several types.'),
       streams: true,
     })
-    .mutation(async ({ ctx, input }) => (await begin(ctx, input)).stream(streamParts)),
+    .mutation(async ({ ctx, input }) => (await beginRequest(ctx, input)).stream(streamParts)),
 
   countTokens,
   embed,

@@ -3,7 +3,7 @@ import { findCallableModel } from '../../entities/catalogue/ai-model.sql.ts'
 import { takes } from '../core/body-size.ts'
 import { Problem } from '../core/problems.ts'
 import { about, userWith } from '../core/trpc.ts'
-import { Approvals } from './approvals.ts'
+import { Approvals } from './approvals/approvals.ts'
 import { consumeAiQuota } from './asking.ts'
 import { problemsOf } from './request/checks.ts'
 import { inputTokensOf, tokensOfTools } from './request/input-tokens.ts'
@@ -27,7 +27,7 @@ export const countTokens = userWith('ai')
     const issues = [...problemsOf(input, model, 0), ...attachmentsIn(input)]
     if (!model || issues.length > 0) throw new Problem('invalid', { issues })
     await consumeAiQuota(ctx, 'ai-count')
-    const approvals = new Approvals(ctx, { person: ctx.caller.person.id, conversation: undefined, isHeard: false })
+    const approvals = new Approvals(ctx, { person: ctx.caller.person.id, conversation: undefined, asks: undefined })
     const tools = ownTools(ctx, { model, asked: input, approvals })
     return { inputTokens: Math.ceil(MARGIN * (inputTokensOf(input) + tokensOfTools(tools))), estimated: true }
   })

@@ -4,7 +4,7 @@ import { withTimeLimit } from '../core/timeout.ts'
 import type { AnswerPart, ModelCall } from '../ports/ai/models.ts'
 import type { Hold } from '../ports/ai/usage-ledger.ts'
 import type { StreamPart, Usage, WholeAnswer } from './answer.ts'
-import type { Approvals } from './approvals.ts'
+import type { Approvals } from './approvals/approvals.ts'
 import { CallRecord, type RecordedContext } from './call-record.ts'
 import { HeldMeter, LimitCut } from './held-meter.ts'
 import { maxOutputOf } from './hold.ts'
@@ -79,7 +79,7 @@ export class MeteredCall {
     using time = this.#timeLimit()
     const call = { ...this.#call, signal: time.signal }
     try {
-      const { content, finish } = await this.#ctx.services.models.generate(call, this.#meter)
+      const { content, finish } = await this.#approvals.allowed.generate(this.#ctx.services.models, call, this.#meter)
       this.#record.write('completed')
       return { content: [...content], finish, usage: this.#usage }
     } catch (error) {
@@ -147,7 +147,7 @@ export class MeteredCall {
   }
 
   #steps(call: ModelCall): AsyncIterable<readonly AnswerPart[]> {
-    const steps = this.#ctx.services.models.stream(call, this.#meter)
+    const steps = this.#approvals.allowed.stream(this.#ctx.services.models, call, this.#meter)
     return this.#hold.held.tokens === null ? steps : this.#withinHold(steps)
   }
 

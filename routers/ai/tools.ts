@@ -4,7 +4,7 @@ import type { Context } from '../core/context.ts'
 import { objectOf } from '../ports/ai/json-schema.ts'
 import type { CallableModel, FunctionTool } from '../ports/ai/models.ts'
 import { ToolServerError } from '../ports/ai/tool-servers.ts'
-import type { Approvals } from './approvals.ts'
+import type { Approvals } from './approvals/approvals.ts'
 import { selectedTools } from './request/references.ts'
 import type { AiRequest } from './request/request.ts'
 
@@ -44,16 +44,19 @@ function serverTool(
   const { server, definition } = mcp
   const asks = server.requireApproval !== 'never'
   approvals.isNeeded ||= asks
+  const asked = (input: unknown) => ({ tool: name, server: server.label, input, hash: hashOf(mcp) })
   return {
     name,
     description: definition.description,
     // Made where the tool is called, as most calls of a model call none.
     input: z.lazy(() => objectOf(definition.inputSchema)),
     schema: definition.inputSchema as Record<string, unknown>,
+    ...(asks && {
+      asks: { server: server.label, question: (input, allowed) => approvals.questionOf(asked(input), allowed) },
+    }),
     async run(given, signal) {
       const input = given as Record<string, unknown>
-      const question = { tool: name, server: server.label, input, hash: hashOf(mcp) }
-      const refusal = asks ? await approvals.refusalOf(question, signal) : undefined
+      const refusal = asks ? await approvals.refusalOf(asked(input), signal) : undefined
       const call = { name: mcp.name, input, person: approvals.person }
       return refusal ? { error: refusal } : toolServers.call(server, call, signal)
     },

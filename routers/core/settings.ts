@@ -49,6 +49,8 @@ interface ToolSettings {
   approvalTimeout: number
   /** How long one that was given for a conversation holds, in milliseconds. */
   approvalLifetime: number
+  /** How long a question by which an answer ended can be answered, in milliseconds. */
+  questionLifetime: number
   /** How many one answer calls at the same time. */
   atOnce: number
   /** How often models and tool servers are asked whether they answer, in milliseconds. */

@@ -5,6 +5,7 @@ import type {
   LanguageModelV4ToolCall,
   LanguageModelV4ToolChoice,
 } from '@ai-sdk/provider'
+import type { ApprovalPart } from '../../routers/ports/ai/approvals.ts'
 import type { CallerTool, FunctionTool, ModelCall, ToolChoice } from '../../routers/ports/ai/models.ts'
 import { tokensIn } from '../../routers/ports/ai/token-estimate.ts'
 import { schemaOf } from '../../routers/ports/ai/tool-schema.ts'
@@ -12,7 +13,7 @@ import { type CallOptions, callOptions } from './parameters.ts'
 import { withoutMarks, withoutMarksIn } from './prompt/meta-blocks.ts'
 import { promptOf } from './prompt/prompt.ts'
 import type { Said } from './said.ts'
-import { runTools } from './tool-calls.ts'
+import { questionsOf, runTools } from './tool-calls.ts'
 
 /** One request with its rounds of tool calls, in the terms of the AI SDK. */
 export class Conversation {
@@ -54,6 +55,11 @@ export class Conversation {
   callersOf(calls: readonly LanguageModelV4ToolCall[]): LanguageModelV4ToolCall[] {
     if (this.#call.callerTools.length === 0) return []
     return calls.filter(({ toolName }) => this.#call.tools.every(({ name }) => name !== toolName))
+  }
+
+  /** What the person is to be asked of the calls that the service would run: where there are any questions, none of them runs. */
+  questionsOf(calls: readonly LanguageModelV4ToolCall[]): Promise<ApprovalPart[]> {
+    return questionsOf(calls, this.#call.tools)
   }
 
   /** Runs the tools that the model asked for, and appends what it said and the results. */

@@ -61,8 +61,9 @@ async function generate(clients: ProviderClients, call: ModelCall, meter: UsageM
     const said = Said.whole(content)
     answer.push(...said.answer)
     const callers = conversation.callersOf(said.calls)
-    if (callers.length > 0 || said.calls.length === 0)
-      return { content: [...answer, ...callers.map(handedOut)], finish: finishOf(finishReason, callers) }
+    const unsettled = [...callers.map(handedOut), ...(await conversation.questionsOf(said.calls))]
+    if (unsettled.length > 0 || said.calls.length === 0)
+      return { content: [...answer, ...unsettled], finish: finishOf(finishReason, unsettled) }
     await conversation.runTools(said, signal)
   }
   throw new EndlessTools()
@@ -88,8 +89,9 @@ async function* stream(
     )
     const { said, finish } = yield* forward(parts, meter)
     const callers = conversation.callersOf(said.calls)
-    if (callers.length > 0 || said.calls.length === 0)
-      return yield [...callers.map(handedOut), { type: 'finish', reason: finishOf(finish, callers) }]
+    const unsettled = [...callers.map(handedOut), ...(await conversation.questionsOf(said.calls))]
+    if (unsettled.length > 0 || said.calls.length === 0)
+      return yield [...unsettled, { type: 'finish', reason: finishOf(finish, unsettled) }]
     await conversation.runTools(said, signal)
   }
   throw new EndlessTools()
@@ -112,9 +114,9 @@ async function embed(clients: ProviderClients, call: EmbeddingCall, meter: Usage
   return found
 }
 
-/** Why the answer ended; calls of the caller's tools say so themselves, as not every server does. */
-function finishOf({ unified }: LanguageModelV4FinishReason, callers: readonly unknown[]): FinishReason {
-  if (callers.length > 0) return 'tool-calls'
+/** Why the answer ended; calls that others are to settle say so themselves, as not every server does. */
+function finishOf({ unified }: LanguageModelV4FinishReason, unsettled: readonly unknown[]): FinishReason {
+  if (unsettled.length > 0) return 'tool-calls'
   return unified === 'length' || unified === 'content-filter' ? unified : 'stop'
 }
 

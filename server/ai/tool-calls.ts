@@ -1,5 +1,6 @@
 import type { JSONValue, LanguageModelV4ToolCall, LanguageModelV4ToolResultPart } from '@ai-sdk/provider'
 import { z } from 'zod'
+import type { ApprovalPart } from '../../routers/ports/ai/approvals.ts'
 import type { ModelCall } from '../../routers/ports/ai/models.ts'
 import { withoutMarksIn } from './prompt/meta-blocks.ts'
 import { parsed } from './prompt/prompt.ts'
@@ -26,6 +27,16 @@ export async function runTools(
   }
   await unlessEnded(Promise.all(Array.from({ length: toolsAtOnce }, work)), signal)
   return results
+}
+
+/** What the person is asked before calls run that are fit to run. */
+export async function questionsOf(calls: readonly Call[], tools: ModelCall['tools']): Promise<ApprovalPart[]> {
+  const asking = calls.slice(0, MAX_CALLS_A_ROUND).map(async ({ toolName, input }) => {
+    const tool = tools.find(({ name }) => name === toolName)
+    const given = tool?.asks && tool.input.safeParse(parsed(input))
+    return given?.success ? tool?.asks?.question(given.data) : undefined
+  })
+  return (await Promise.all(asking)).filter((question) => question !== undefined)
 }
 
 const resultOf = ({ toolCallId, toolName }: Call, output: Result['output']): Result => ({

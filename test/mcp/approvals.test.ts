@@ -145,7 +145,6 @@ test('a face that cannot ask refuses a request for the tool by its field, and te
   const asking: [path: string, body: object, status: number, names: RegExp][] = [
     ['/api/ai-req', { payload: { ...question().payload, tools: ['mail_echo'] } }, 422, /payload\.tools\.0/],
     ['/v1/chat/completions', { model: 'mock-1', messages, tools: ['mail_echo'] }, 400, /"param":"tools/],
-    ['/v1/responses', { model: 'mock-1', input: 'Hello', tools: ['mail_echo'] }, 400, /"param":"tools/],
     ['/trpc/ai.complete', { model: 'mock-1', messages: [said], modelTools: ['mail_echo'] }, 422, /modelTools/],
   ]
   for (const [path, body, status, names] of asking) {
@@ -158,8 +157,6 @@ test('a face that cannot ask refuses a request for the tool by its field, and te
   for (const [path, body] of [
     ['/v1/chat/completions', { model: 'mock-1', messages }],
     ['/v1/chat/completions', { model: 'mock-1', messages, stream: true }],
-    ['/v1/responses', { model: 'mock-1', input: 'Hello' }],
-    ['/v1/responses', { model: 'mock-1', input: 'Hello', stream: true }],
     ['/v1/messages', { model: 'mock-1', messages, max_tokens: 10 }],
     ['/v1/messages', { model: 'mock-1', messages, max_tokens: 10, stream: true }],
   ] as const) {

@@ -52,6 +52,10 @@ export class MessageEvents implements Frames<StreamPart> {
         )
       case 'source':
         return this.#in('text') + this.#delta({ type: 'citations_delta', citation: citationOf(part) })
+      case 'approval':
+      case 'tool-run':
+        // Nobody is asked here.
+        return ''
       case 'finish':
         this.#finish = part.reason
         return this.#close()

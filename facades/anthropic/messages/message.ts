@@ -22,6 +22,8 @@ function blocksOf(part: WholeAnswer['content'][number]): { type: string }[] {
   if (part.type === 'source') return []
   if (part.type === 'text') return [{ ...part, ...{ citations: null } }]
   if (part.type === 'tool-call') return [...proofOf(part), { ...callOf(part), ...{ input: parsedObject(part.input) } }]
+  // Nobody is asked here.
+  if (part.type !== 'reasoning') return []
   const { text: thinking, signature = '' } = part
   return [{ type: 'thinking', ...{ thinking, signature } }]
 }

@@ -26,6 +26,10 @@ export function chunksOf(heading: Heading, withUsage: boolean): Frames<StreamPar
           return chunk({ tool_calls: [{ index: calls++, ...toolCallOf(part) }] })
         case 'source':
           return chunk({ annotations: [citationOf(part)] })
+        case 'approval':
+        case 'tool-run':
+          // Nobody is asked here.
+          return ''
         case 'finish':
           return chunk({}, finishReasons[part.reason])
         case 'usage':

@@ -3,6 +3,7 @@ import type { StreamPart } from '../../ai/types.ts'
 import type { Frames } from '../../http/event-stream.ts'
 import { failureOf } from '../../http/failure.ts'
 import { errorOf } from '../errors.ts'
+import { approvalRequestItem, mcpCallItem } from './approvals.ts'
 import { annotationOf, callItem, ended, Ids, messageItem, type Response, reasoningItem } from './response.ts'
 
 /** An item that is being said. */
@@ -58,6 +59,10 @@ export class ResponseEvents implements Frames<StreamPart> {
         return this.#thought(part)
       case 'tool-call':
         return this.#close() + this.#call(part)
+      case 'approval':
+        return this.#close() + this.#whole(approvalRequestItem(part))
+      case 'tool-run':
+        return this.#close() + this.#ran(part)
       case 'source':
         return this.#cited(part)
       case 'finish':
@@ -104,6 +109,26 @@ export class ResponseEvents implements Frames<StreamPart> {
       this.#event('response.function_call_arguments.done', { ...place, arguments: said, name: item.name }) +
       this.#finished(item)
     )
+  }
+
+  /** A tool that ran, of which is told when it has ended. */
+  #ran(run: PartOf<'tool-run'>): string {
+    const item = mcpCallItem(this.#ids.next('mcp'), run)
+    const place = { item_id: item.id, output_index: this.#output.length }
+    const { arguments: said, output: _, error: __, ...begun } = item
+    const added = { output_index: this.#output.length, item: { ...begun, arguments: '', status: 'in_progress' } }
+    return (
+      this.#event('response.output_item.added', added) +
+      this.#event('response.mcp_call.in_progress', place) +
+      this.#event('response.mcp_call_arguments.delta', { ...place, delta: said }) +
+      this.#event('response.mcp_call_arguments.done', { ...place, arguments: said }) +
+      this.#event(`response.mcp_call.${item.status}`, place) +
+      this.#finished(item)
+    )
+  }
+
+  #whole(item: object): string {
+    return this.#event('response.output_item.added', { output_index: this.#output.length, item }) + this.#finished(item)
   }
 
   /** The item of this type that is being said, with the events that begin it. */

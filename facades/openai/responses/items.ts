@@ -3,6 +3,7 @@ import type { AssistantPart } from '../../../routers/ports/ai/messages.ts'
 import { only } from '../../ai/parameters.ts'
 import type { AskedMessage, AskedPart } from '../chat/messages.ts'
 import { fileOrAttachment, imageOrAttachment, sentFile } from '../files.ts'
+import { approvalItems, messageOfApproval } from './approvals.ts'
 
 /** What a client sends back of an item that it was answered with, and which says nothing to the model. */
 const known = { id: z.string().nullish(), status: z.string().nullish() }
@@ -57,6 +58,7 @@ const items = z.discriminatedUnion('type', [
     arguments: z.string(),
   }),
   z.strictObject({ ...known, type: z.literal('function_call_output'), call_id: z.string(), output: parts }),
+  ...approvalItems,
 ])
 type Item = z.output<typeof items>
 
@@ -92,6 +94,8 @@ function messageOf(one: Item, at: number, names: ReadonlyMap<string, string>): A
       const name = names.get(one.call_id) ?? 'unknown'
       return { role: 'tool', content: [{ type: 'tool-result', id: one.call_id, name, content: content as never }] }
     }
+    default:
+      return messageOfApproval(one)
   }
 }
 

@@ -65,6 +65,7 @@ export function coreRequestOf(asked: ResponseRequest): CoreRequest {
     model,
     ...(instructions && { system: [{ type: 'text', text: instructions }] }),
     messages: messagesOf(input),
+    mayAsk: true,
     ...referencesAmong(tools),
     tools: (tools ?? []).filter(isOwn).map(({ name, description, parameters, strict }) => ({
       name,

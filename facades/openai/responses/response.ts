@@ -2,6 +2,7 @@ import type { Reasoning, Source, ToolCall } from '../../../routers/ports/ai/mess
 import type { FinishReason } from '../../../routers/ports/ai/models.ts'
 import { set } from '../../ai/parameters.ts'
 import type { Usage, WholeAnswer } from '../../ai/types.ts'
+import { approvalRequestItem, mcpCallItem } from './approvals.ts'
 import type { ResponseRequest } from './request.ts'
 
 /** What a response says of what was not asked for, or is never so. */
@@ -66,6 +67,8 @@ export function wholeResponse(response: Response, { content, finish, usage }: Wh
   const output = content.flatMap((part) => {
     if (part.type === 'source') return []
     if (part.type === 'reasoning') return reasoningItem(ids.next('rs'), part)
+    if (part.type === 'approval') return approvalRequestItem(part)
+    if (part.type === 'tool-run') return mcpCallItem(ids.next('mcp'), part)
     return part.type === 'text' ? messageItem(ids.next('msg'), part.text, sources) : callItem(ids.next('fc'), part)
   })
   return ended(response, output, finish, usage)

@@ -1,11 +1,11 @@
 import type { Viewer } from '../../../entities/sql/scope.ts'
 import { type Issue, Problem } from '../../core/problems.ts'
-import type { FilePart, Message, SkippedPart } from '../../ports/ai/messages.ts'
+import type { FilePart, SkippedPart } from '../../ports/ai/messages.ts'
 import type { CallableModel } from '../../ports/ai/models.ts'
 import type { PromptFile, PromptFiles, WantedFile } from '../../ports/ai/prompt-files.ts'
 import { untakenFile } from './checks.ts'
 import { imageTypes } from './parts.ts'
-import type { AskedMessage } from './request.ts'
+import type { AskedMessage, ReadMessage } from './request.ts'
 
 /** Attachments of one request, of which each counts once. */
 const MAX_ATTACHMENTS = 100
@@ -66,7 +66,7 @@ export class Attachments {
   }
 
   /** The messages with what is in the attachments. `hold` hears of all bytes before they are kept. */
-  async read(hold: (bytes: number) => void): Promise<Message[]> {
+  async read(hold: (bytes: number) => void): Promise<ReadMessage[]> {
     const wanted = [...this.#files()]
     const parts = new Map<string, FilePart>()
     let total = this.#sum(({ file, as }) => (as === 'bytes' ? file.bytes : 0))
@@ -95,7 +95,7 @@ export class Attachments {
     return new Map([...this.#wanted.values()].map((wanted) => [wanted.file.uuid, wanted])).values()
   }
 
-  #filled(message: AskedMessage, parts: ReadonlyMap<string, FilePart>): Message {
+  #filled(message: AskedMessage, parts: ReadonlyMap<string, FilePart>): ReadMessage {
     if (message.role !== 'user') return message
     const content = message.content.flatMap((part) => {
       if (part.type !== 'attachment') return part

@@ -38,6 +38,8 @@ function tokensOfPart(part: Part): number {
       return BLOCK_TOKENS + tokensIn(part.name)
     case 'tool-call':
       return tokensIn(part.name + part.input + (part.signature ?? ''))
+    case 'tool-approval':
+      return tokensIn(part.reason ?? '')
     case 'tool-result':
       return sumOf(part.content)
     case 'reasoning':

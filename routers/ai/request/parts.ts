@@ -8,6 +8,7 @@ const MAX_PARTS = 200
 /** Base64 characters, for 25 MiB. */
 const MAX_FILE = Math.ceil((25 * 1024 * 1024) / 3) * 4
 const MAX_ID = 200
+const MAX_REASON = 2000
 /** Proofs of long thoughts are long. */
 const MAX_SIGNATURE = 500_000
 
@@ -90,6 +91,23 @@ export const toolResult = z.strictObject({
   content: z.array(inputPart).max(MAX_PARTS),
   isError: z.boolean().optional(),
 }) satisfies z.ZodType<ToolResult>
+
+/** What the person says to a question by which an answer ended. */
+export interface ApprovalGiven {
+  type: 'tool-approval'
+  /** Of the question, which is that of the call, too. */
+  id: string
+  allow: boolean
+  /** Told to the model where the call is refused. */
+  reason?: string | undefined
+}
+
+export const approvalGiven = z.strictObject({
+  type: z.literal('tool-approval'),
+  id: id.describe('Of the question; the call that it is about is sent back with the same.'),
+  allow: z.boolean(),
+  reason: z.string().max(MAX_REASON).optional().describe('Told to the model where the call is refused.'),
+}) satisfies z.ZodType<ApprovalGiven>
 
 export const several = <Part extends z.ZodType>(part: Part) =>
   z.array(part).min(1).max(MAX_PARTS, `must have at most ${MAX_PARTS} parts`)

@@ -1,7 +1,16 @@
 import { z } from 'zod'
-import type { Message, UserPart } from '../../ports/ai/messages.ts'
+import type { Message, ToolResult, UserPart } from '../../ports/ai/messages.ts'
 import { parameters } from './parameters.ts'
-import { type AttachmentPart, assistantPart, several, textPart, toolResult, userPart } from './parts.ts'
+import {
+  type ApprovalGiven,
+  type AttachmentPart,
+  approvalGiven,
+  assistantPart,
+  several,
+  textPart,
+  toolResult,
+  userPart,
+} from './parts.ts'
 import { toolReferences } from './references.ts'
 import { callerTools, jsonFormat, toolChoice } from './tools.ts'
 
@@ -14,16 +23,23 @@ export const model = z
   .max(200, 'is not a model that you may use')
   .describe('The `modelId` of one of the `ai-models`.')
 
-/** A message as it is asked: what a user says may name attachments. */
+/** A message as it is asked: what a user says may name attachments, and a call may have the person's word for a result. */
 export type AskedMessage =
-  | Exclude<Message, { role: 'user' }>
+  | Exclude<Message, { role: 'user' | 'tool' }>
+  | { role: 'tool'; content: readonly (ToolResult | ApprovalGiven)[] }
   | { role: 'user'; content: readonly (UserPart | AttachmentPart)[] }
+
+/** One of which the attachments are read. */
+export type ReadMessage = Exclude<AskedMessage, { role: 'user' }> | Extract<Message, { role: 'user' }>
 
 const message: z.ZodType<AskedMessage, AskedMessage> = z.discriminatedUnion('role', [
   z.strictObject({ role: z.literal('system'), content: several(textPart) }),
   z.strictObject({ role: z.literal('user'), content: several(userPart) }),
   z.strictObject({ role: z.literal('assistant'), content: several(assistantPart) }),
-  z.strictObject({ role: z.literal('tool'), content: several(toolResult) }),
+  z.strictObject({
+    role: z.literal('tool'),
+    content: several(z.discriminatedUnion('type', [toolResult, approvalGiven])),
+  }),
 ])
 
 /** Of a private conversation the slug is meant; any other name of the caller's does as well. */
@@ -47,6 +63,12 @@ export const request = z.strictObject({
   tools: callerTools.default([]).describe('Functions that the caller runs.'),
   modelTools: toolReferences.optional(),
   conversation: conversation.optional(),
+  mayAsk: z
+    .boolean()
+    .optional()
+    .describe(
+      'Whether the answer may end with questions whether tools may be called, which a further request answers by `tool-approval`.',
+    ),
   toolChoice: toolChoice.optional(),
   parameters: parameters.default({}),
   format: jsonFormat.optional().describe('The answer is to be JSON.'),

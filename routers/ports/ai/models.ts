@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import type { CallableModelRow } from '../../../entities/catalogue/ai-model.sql.ts'
 import type { DeepReadonly } from '../../../entities/sql/read-only.ts'
+import type { ApprovalPart, ToolRun } from './approvals.ts'
 import type { AssistantPart, Message, Reasoning, Source, ToolCall } from './messages.ts'
 import type { Price } from './price-list.ts'
 
@@ -13,6 +14,16 @@ export interface FunctionTool<Input extends z.ZodType = z.ZodType> {
   /** The arguments as a model is told them, where that is not made from `input`: a JSON schema. */
   schema?: Record<string, unknown>
   capability?: string
+  /** Where the person must allow each call. */
+  asks?: {
+    /** The label of its server. */
+    server: string
+    /**
+     * The question by which the answer is to end; undefined where the tool is to be run, which may refuse. `allowed` is the
+     * question that the person answered with yes.
+     */
+    question(input: z.output<Input>, allowed?: string): Promise<ApprovalPart | undefined>
+  }
   run(input: z.output<Input>, signal: AbortSignal): unknown
 }
 
@@ -155,7 +166,7 @@ export const finishReasons = ['stop', 'length', 'tool-calls', 'content-filter'] 
 export type FinishReason = (typeof finishReasons)[number]
 
 export interface ModelAnswer {
-  content: readonly (AssistantPart | Source)[]
+  content: readonly (AssistantPart | Source | ApprovalPart | ToolRun)[]
   finish: FinishReason
 }
 
@@ -165,6 +176,8 @@ export type AnswerPart =
   | Reasoning
   | ToolCall
   | Source
+  | ApprovalPart
+  | ToolRun
   | { type: 'finish'; reason: FinishReason }
 
 /** The AI providers behind one small interface. Failures are thrown as they came; nobody outside may see them. */

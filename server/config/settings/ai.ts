@@ -30,6 +30,9 @@ export const aiShape = {
   AI_TOOL_APPROVAL_LIFETIME: timerDuration
     .prefault('8h')
     .describe('How long a person who allows a tool for a whole conversation is not asked again in it'),
+  AI_TOOL_QUESTION_LIFETIME: timerDuration
+    .prefault('1h')
+    .describe('How long a person can allow a call of a tool about which an answer of `/v1/responses` asked'),
   AI_TOOLS_AT_ONCE: count(4, 1, 64).describe('How many tools one answer calls at the same time; further calls wait'),
   AI_TOOL_RESULT_MAX: count(256 * 1024, 1024).describe('Largest result of a tool of a tool server, in bytes'),
   RATE_LIMIT_AI_PER_MINUTE: count(0).describe('AI requests a minute, per token and per user; 0 is no limit'),

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Services } from '../core/services.ts'
+import type { Services } from '../../core/services.ts'
 
 /** In which conversation somebody is asked. */
 export interface ConversationScope {

@@ -1,94 +1,80 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import { z } from 'zod'
-import { type Context, findCredential } from '../core/context.ts'
-import { Problem } from '../core/problems.ts'
+import { type Context, findCredential } from '../../core/context.ts'
+import type { ApprovalPart } from '../../ports/ai/approvals.ts'
+import { AllowedCalls } from './allowed-calls.ts'
+import { type ApprovalAnswer, answerKey, questionKey } from './answer-approval.ts'
 import { ConversationApprovals, type ConversationScope } from './conversation-approvals.ts'
-
-/** Asks the person whether a tool may be called, with what. */
-export interface ApprovalPart {
-  type: 'approval'
-  /** To answer with. */
-  id: string
-  tool: string
-  /** The label of its server. */
-  server: string
-  input: unknown
-}
-
-export const approvalAnswer = z.strictObject({
-  id: z.uuid().describe('As the part `approval` of the stream says.'),
-  allow: z.boolean(),
-  remember: z
-    .boolean()
-    .default(false)
-    .describe(
-      'Whether it holds for further calls of the tool: in the same answer, and where it is allowed also in the conversation that the request names.',
-    ),
-})
-type ApprovalAnswer = z.output<typeof approvalAnswer>
+import { type AskedCall, OpenQuestions } from './open-questions.ts'
 
 /** How often it is looked whether there is an answer, which any replica may have taken. */
 const LOOK_MS = 200
 
-const questionKey = (person: number, id: string) => `tool-approval:${person}:${id}`
-const answerKey = (person: number, id: string) => `${questionKey(person, id)}:answer`
-
-/** A call of a tool about which the person is to be asked. */
-interface Asked extends Omit<ApprovalPart, 'type' | 'id'> {
-  /** Of what the tool is: its server, and how it describes itself. */
-  hash: string
-}
+/** Where a person is asked: within the stream, which waits, or at the end of the answer; nowhere where it is undefined. */
+export type AskingPlace = 'amid' | 'last' | undefined
 
 interface ApprovalScope extends Omit<ConversationScope, 'credential'> {
-  /** Whether somebody hears the questions. */
-  isHeard: boolean
+  asks: AskingPlace
 }
 
-/** Answers a question of a stream of the same person; the first answer holds. */
-export async function answerApproval(ctx: Context, person: number, { id, ...answer }: ApprovalAnswer): Promise<void> {
-  const { kv, settings } = ctx.services
-  const isAsked = await kv.get(questionKey(person, id))
-  const value = JSON.stringify(answer)
-  if (!isAsked || !(await kv.setIfAbsent(answerKey(person, id), value, settings.tools.approvalTimeout)))
-    throw new Problem('not_found')
-}
-
-/** The questions of one answer, which are put between its parts. */
+/** The questions of one answer. */
 export class Approvals {
   readonly #ctx: Context
-  readonly #isHeard: boolean
+  readonly #asks: AskingPlace
   readonly #conversation: ConversationApprovals
+  readonly #open: OpenQuestions
   readonly person: number
+  /** What the person allowed with the request. */
+  readonly allowed = new AllowedCalls(this)
   readonly #remembered = new Map<string, boolean>()
+  /** Calls that may run once. */
+  readonly #granted: string[] = []
   #waiting: ApprovalPart[] = []
   #arrival = Promise.withResolvers<void>()
-  /** Whether some tool asks. */
+  /** Whether some tool asks while the stream waits. */
   isNeeded = false
 
-  constructor(ctx: Context, { isHeard, ...scope }: ApprovalScope) {
+  constructor(ctx: Context, { asks, ...scope }: ApprovalScope) {
+    const asker = { person: scope.person, credential: findCredential(ctx) }
     this.#ctx = ctx
-    this.#isHeard = isHeard
-    this.#conversation = new ConversationApprovals(ctx.services, { ...scope, credential: findCredential(ctx) })
+    this.#asks = asks
+    this.#conversation = new ConversationApprovals(ctx.services, { ...scope, ...asker })
+    this.#open = new OpenQuestions(ctx.services, asker)
     this.person = scope.person
   }
 
-  /** Waits for the person; returns why the tool must not be called, or nothing where it may. */
-  async refusalOf(call: Asked, signal: AbortSignal): Promise<string | undefined> {
+  /** The question to end the answer with, or nothing where the tool says itself whether it runs. `allowed` is one that was answered with yes. */
+  async questionOf(call: AskedCall, allowed?: string): Promise<ApprovalPart | undefined> {
+    if (this.#asks !== 'last') return undefined
+    if (allowed !== undefined && (await this.#open.take(allowed, call))) return void this.#granted.push(nameOf(call))
     if (await this.#conversation.has(call)) return undefined
-    if (!this.#isHeard) return 'The person must allow each call of this tool, and cannot be asked here.'
+    const id = await this.#open.open(call)
+    return id === undefined ? undefined : { type: 'approval', id, ...shown(call) }
+  }
+
+  /** Closes a question that the person answered with no. */
+  async refuse(id: string): Promise<void> {
+    await this.#open.close(id)
+  }
+
+  /** Waits for the person; returns why the tool must not be called, or nothing where it may. */
+  async refusalOf(call: AskedCall, signal: AbortSignal): Promise<string | undefined> {
+    const granted = this.#granted.indexOf(nameOf(call))
+    if (granted >= 0) return void this.#granted.splice(granted, 1)
+    if (await this.#conversation.has(call)) return undefined
+    if (this.#asks === 'last') return 'The person must allow each call of this tool, and has too many open questions.'
+    if (!this.#asks) return 'The person must allow each call of this tool, and cannot be asked here.'
     const allowed = this.#remembered.get(call.tool) ?? (await this.#ask(call, signal))
     if (allowed === undefined) return 'The person did not answer in time whether this tool may be called.'
     return allowed ? undefined : 'The person does not allow this call.'
   }
 
-  async #ask(call: Asked, signal: AbortSignal): Promise<boolean | undefined> {
+  async #ask(call: AskedCall, signal: AbortSignal): Promise<boolean | undefined> {
     const { kv, settings } = this.#ctx.services
     const id = randomUUID()
     const [question, answer] = [questionKey(this.person, id), answerKey(this.person, id)]
     await kv.set(question, '1', settings.tools.approvalTimeout)
-    const { hash: _, ...shown } = call
-    this.#waiting.push({ type: 'approval', id, ...shown })
+    this.#waiting.push({ type: 'approval', id, ...shown(call) })
     this.#arrival.resolve()
     try {
       const ends = performance.now() + settings.tools.approvalTimeout
@@ -105,7 +91,7 @@ export class Approvals {
     }
   }
 
-  async #take(call: Asked, { allow, remember }: ApprovalAnswer): Promise<boolean> {
+  async #take(call: AskedCall, { allow, remember }: ApprovalAnswer): Promise<boolean> {
     if (remember) this.#remembered.set(call.tool, allow)
     if (remember && allow) await this.#conversation.add(call)
     return allow
@@ -132,3 +118,7 @@ export class Approvals {
     }
   }
 }
+
+const shown = ({ hash: _, ...call }: AskedCall) => call
+
+const nameOf = ({ tool, hash, input }: AskedCall) => JSON.stringify([tool, hash, input])

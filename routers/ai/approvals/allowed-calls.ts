@@ -1,0 +1,119 @@
+import type { ApprovalPart, ToolRun } from '../../ports/ai/approvals.ts'
+import type { Message, ToolCall, ToolResult } from '../../ports/ai/messages.ts'
+import type { AnswerPart, ModelAnswer, ModelCall, ModelGateway, UsageMeter } from '../../ports/ai/models.ts'
+import { tokensIn } from '../../ports/ai/token-estimate.ts'
+import type { ApprovalGiven } from '../request/parts.ts'
+import type { ReadMessage } from '../request/request.ts'
+import { resultOf, runAllowed } from './run-allowed.ts'
+
+type Models = Pick<ModelGateway, 'generate' | 'stream'>
+type Questions = { refuse(id: string): Promise<void> }
+
+interface Settled {
+  /** What is handed out before the model says anything. */
+  parts: (ToolRun | ApprovalPart)[]
+  messages: Message[]
+  /** Of the results. */
+  tokens: number
+}
+
+/** Calls about which an earlier answer asked, at its end. Those that the person allowed run before the model goes on. */
+export class AllowedCalls {
+  readonly #questions: Questions
+  /** By the result that each is to have. */
+  readonly #allowed = new Map<ToolResult, ToolCall>()
+  readonly #refused: string[] = []
+  #settled: Promise<Settled> | undefined
+
+  constructor(questions: Questions) {
+    this.#questions = questions
+  }
+
+  /** The messages with a result for each word of the person; that of an allowed call is put in when it has run. */
+  take(messages: readonly ReadMessage[]): Message[] {
+    const parts = messages.flatMap(({ content }): readonly ReadMessage['content'][number][] => content)
+    const calls = new Map(parts.flatMap((part) => (part.type === 'tool-call' ? [[part.id, part]] : [])))
+    const answered = new Set(parts.flatMap((part) => (part.type === 'tool-result' ? part.id : [])))
+    const end = messages.findLastIndex(({ role }) => role === 'assistant')
+    return messages.flatMap((message, at): Message[] => {
+      if (message.role !== 'tool') return [message]
+      const content = message.content.flatMap((part) => {
+        if (part.type === 'tool-result') return part
+        const call = calls.get(part.id)
+        // A call with a result has run.
+        return call && !answered.has(part.id) ? this.#resultOf(part, call, at > end) : []
+      })
+      return content.length > 0 ? [{ role: 'tool', content }] : []
+    })
+  }
+
+  /** Words that other answers came after are history. */
+  #resultOf({ id, allow, reason }: ApprovalGiven, call: ToolCall, isNew: boolean): ToolResult {
+    const refusal = `The person does not allow this call.${reason ? ` They say: ${reason}` : ''}`
+    const result = resultOf(call, { text: allow ? 'This call was not made.' : refusal, isError: true })
+    if (isNew && allow) this.#allowed.set(result, call)
+    if (isNew && !allow) this.#refused.push(id)
+    return result
+  }
+
+  /** The answer of the model, after what was allowed has run; a call that is asked about anew ends the answer before it. */
+  async generate(models: Models, asked: ModelCall, meter: UsageMeter): Promise<ModelAnswer> {
+    if (this.#isEmpty) return models.generate(asked, meter)
+    const settled = await this.#settle(asked)
+    const { parts } = settled
+    if (isOpen(settled)) return { content: parts, finish: 'tool-calls' }
+    const { content, finish } = await models.generate(filled(asked, settled), meter)
+    return { content: [...parts, ...content], finish }
+  }
+
+  /** The same as it comes. */
+  stream(models: Models, asked: ModelCall, meter: UsageMeter): AsyncIterable<readonly AnswerPart[]> {
+    return this.#isEmpty ? models.stream(asked, meter) : this.#stream(models, asked, meter)
+  }
+
+  async *#stream(models: Models, asked: ModelCall, meter: UsageMeter): AsyncGenerator<readonly AnswerPart[], void> {
+    const settled = await this.#settle(asked)
+    const ends = isOpen(settled)
+    // A model that takes the place of this one hands them out no more.
+    if (settled.parts.length > 0) yield settled.parts.splice(0)
+    if (ends) yield [{ type: 'finish', reason: 'tool-calls' }]
+    else yield* models.stream(filled(asked, settled), meter)
+  }
+
+  get #isEmpty(): boolean {
+    return this.#allowed.size + this.#refused.length === 0
+  }
+
+  /** Once, also where another model takes the place of the first. */
+  #settle(call: ModelCall): Promise<Settled> {
+    this.#settled ??= this.#run(call)
+    return this.#settled
+  }
+
+  async #run(call: ModelCall): Promise<Settled> {
+    await Promise.all(this.#refused.map((id) => this.#questions.refuse(id)))
+    const results = new Map<ToolResult, ToolResult>()
+    const parts: Settled['parts'] = []
+    let tokens = 0
+    for (const [empty, allowed] of this.#allowed) {
+      const outcome = await runAllowed(allowed, call)
+      if (outcome.part) parts.push(outcome.part)
+      tokens += tokensIn(outcome.text)
+      results.set(empty, resultOf(allowed, outcome))
+    }
+    const messages = call.messages.map((message) =>
+      message.role === 'tool'
+        ? { ...message, content: message.content.map((one) => results.get(one) ?? one) }
+        : message,
+    )
+    return { parts, messages, tokens }
+  }
+}
+
+const isOpen = ({ parts }: Settled): boolean => parts.some(({ type }) => type === 'approval')
+
+const filled = (call: ModelCall, { messages, tokens }: Settled): ModelCall => ({
+  ...call,
+  messages,
+  inputTokens: call.inputTokens + tokens,
+})

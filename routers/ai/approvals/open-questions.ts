@@ -1,0 +1,81 @@
+import { createHash, randomUUID } from 'node:crypto'
+import type { Services } from '../../core/services.ts'
+import type { ApprovalPart } from '../../ports/ai/approvals.ts'
+
+/** How many one person may have; each stands until it is answered or too old. */
+const MAX_OPEN = 100
+
+/** A call of a tool about which the person is to be asked. */
+export interface AskedCall extends Omit<ApprovalPart, 'type' | 'id'> {
+  /** Of what the tool is: its server, and how it describes itself. */
+  hash: string
+}
+
+interface Asker {
+  person: number
+  /** The token or the session by which the person asks: what one app was asked, another one cannot answer. */
+  credential: string | undefined
+}
+
+/** Questions by which answers ended, and which a further request of the same person answers, once. */
+export class OpenQuestions {
+  readonly #services: Pick<Services, 'kv' | 'limiter' | 'settings'>
+  readonly #asker: Asker
+
+  constructor(services: Pick<Services, 'kv' | 'limiter' | 'settings'>, asker: Asker) {
+    this.#services = services
+    this.#asker = asker
+  }
+
+  /** The id of a new question; undefined where too many are open. */
+  async open(call: AskedCall): Promise<string | undefined> {
+    const { kv, limiter } = this.#services
+    const { remaining } = await limiter.take(this.#countKey, MAX_OPEN, this.#seconds)
+    if (remaining < 0) return undefined
+    const id = newId()
+    await kv.set(this.#keyOf(id), this.#markOf(call), this.#lifetime)
+    return id
+  }
+
+  /** Whether this very call was asked about, and is allowed for the first time. */
+  async take(id: string, call: AskedCall): Promise<boolean> {
+    const { kv } = this.#services
+    const key = this.#keyOf(id)
+    if ((await kv.get(key)) !== this.#markOf(call)) return false
+    const isFirst = await kv.setIfAbsent(`${key}:taken`, '1', this.#lifetime)
+    if (isFirst) await this.close(id)
+    return isFirst
+  }
+
+  /** Nobody can allow it any more. */
+  async close(id: string): Promise<void> {
+    const { kv, limiter } = this.#services
+    if ((await kv.get(this.#keyOf(id))) === undefined) return
+    await Promise.all([kv.delete(this.#keyOf(id)), limiter.giveBack(this.#countKey, MAX_OPEN, this.#seconds)])
+  }
+
+  get #lifetime(): number {
+    return this.#services.settings.tools.questionLifetime
+  }
+
+  get #seconds(): number {
+    return Math.ceil(this.#lifetime / 1000)
+  }
+
+  get #countKey(): string {
+    return `tool-questions:${this.#asker.person}`
+  }
+
+  #keyOf(id: string): string {
+    return `tool-question:${this.#asker.person}:${id}`
+  }
+
+  /** Of all that the person was shown. */
+  #markOf({ tool, hash, input }: AskedCall): string {
+    const of = JSON.stringify([this.#asker.credential, tool, hash, JSON.stringify(input)])
+    return createHash('sha256').update(of).digest('hex')
+  }
+}
+
+/** It becomes the id of the call, which some providers take with nine letters and digits alone. */
+const newId = () => randomUUID().replaceAll('-', '').slice(0, 9)

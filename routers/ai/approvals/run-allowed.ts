@@ -1,0 +1,56 @@
+import { z } from 'zod'
+import type { ApprovalPart, ToolRun } from '../../ports/ai/approvals.ts'
+import type { ToolCall, ToolResult } from '../../ports/ai/messages.ts'
+import type { FunctionTool, ModelCall } from '../../ports/ai/models.ts'
+
+interface Outcome {
+  /** As the model is told it. */
+  text: string
+  isError: boolean
+  /** As the caller is told it. */
+  part?: ToolRun | ApprovalPart
+}
+
+export const resultOf = ({ id, name }: ToolCall, { text, isError }: Outcome): ToolResult => ({
+  ...{ type: 'tool-result', id, name, isError },
+  content: [{ type: 'text', text }],
+})
+
+const failure = (text: string): Outcome => ({ text, isError: true })
+
+/** Runs a call if it is the one that the person was asked about, and asks about it anew where it is not. */
+export async function runAllowed(
+  { id, name, input: json }: ToolCall,
+  { tools, signal }: Pick<ModelCall, 'tools' | 'signal'>,
+): Promise<Outcome> {
+  const tool = tools.find((known) => known.name === name)
+  if (!tool?.asks) return failure('There is no such tool about which the person is asked.')
+  const given = tool.input.safeParse(parsed(json))
+  if (!given.success) return failure(z.prettifyError(given.error))
+  const input = given.data
+  const question = await tool.asks.question(input, id)
+  if (question) return { ...failure('The person is asked whether this tool may be called.'), part: question }
+  signal.throwIfAborted()
+  const { text, isError } = await outcomeOf(tool, input, signal)
+  const { server } = tool.asks
+  return { text, isError, part: { type: 'tool-run', id, tool: name, server, input, output: text, isError } }
+}
+
+async function outcomeOf(tool: FunctionTool, input: unknown, signal: AbortSignal): Promise<Outcome> {
+  try {
+    const told: unknown = (await tool.run(input, signal)) ?? null
+    const isError = typeof told === 'object' && told !== null && 'error' in told
+    const output = isError ? told.error : told
+    return { text: typeof output === 'string' ? output : JSON.stringify(output), isError }
+  } catch {
+    return failure('The tool failed.')
+  }
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch {
+    return undefined
+  }
+}

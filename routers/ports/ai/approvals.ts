@@ -1,0 +1,21 @@
+/** A call of a tool about which the person is asked. */
+interface AskedCall {
+  /** Of the question. */
+  id: string
+  tool: string
+  /** The label of its server. */
+  server: string
+  input: unknown
+}
+
+/** Asks the person whether a tool may be called, with what. */
+export interface ApprovalPart extends AskedCall {
+  type: 'approval'
+}
+
+/** A call that the person allowed beforehand, and what came of it as the model is told it. */
+export interface ToolRun extends AskedCall {
+  type: 'tool-run'
+  output: string
+  isError: boolean
+}

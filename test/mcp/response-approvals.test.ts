@@ -1,0 +1,237 @@
+import OpenAI from 'openai'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { recordsOf } from '../kit/ai/asked-provider.ts'
+import { callsTool, callsTools, configFor, startProvider } from '../kit/ai/provider.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { startToolServer } from '../kit/mcp/hostile.ts'
+
+type Input = OpenAI.Responses.ResponseInput
+type Response = OpenAI.Responses.Response
+
+const resources = new AsyncDisposableStack()
+let svc: TestApp
+let server: Awaited<ReturnType<typeof startToolServer>>
+let upstream: Awaited<ReturnType<typeof startProvider>>
+let adaId: number
+let ada: OpenAI
+let eve: OpenAI
+
+const clientOf = (apiKey: string, { url } = svc) => new OpenAI({ apiKey, baseURL: `${url}/v1`, maxRetries: 0 })
+
+async function start(settings: Record<string, string> = {}): Promise<TestApp> {
+  const mcpServers = [{ label: 'Mail', url: server.url, requireApproval: 'always' }]
+  const config = resources.use(await configFor(upstream.url, { model: { tools: ['mail_echo'] }, more: { mcpServers } }))
+  const started = resources.use(await startApp({ AI_CONFIG: config.file, ...settings }))
+  await started.host.mcp.sync()
+  const [known] = await started.host.mcp.tools()
+  await started.host.mcp.approve({ name: 'mail_echo', hash: known?.hash ?? '' })
+  return started
+}
+
+beforeAll(async () => {
+  server = resources.use(await startToolServer())
+  upstream = resources.use(await startProvider())
+  svc = await start()
+  const [one, other] = [await svc.user(), await svc.user()]
+  adaId = one.id
+  ada = clientOf(one.token)
+  eve = clientOf(other.token)
+})
+afterAll(() => resources.disposeAsync())
+beforeEach(() => {
+  server.seen.length = 0
+  server.behave = undefined
+  upstream.asked.length = 0
+  upstream.behave = callsTool('mail_echo', '{"text":"to Bob"}')
+})
+
+const calls = () => server.seen.filter(({ method }) => method === 'tools/call').map(({ params }) => params?.arguments)
+const told = () => upstream.asked.at(-1)?.body.messages.at(-1)
+const hello: Input = [{ role: 'user', content: 'Hello' }]
+
+const ask = (client: OpenAI, input: Input, more: object = {}): Promise<Response> =>
+  client.responses.create({ model: 'mock-1', input, ...more, stream: false })
+
+/** What was said so far, and what a response adds to it. */
+const after = (input: Input, { output }: Response): Input => [...input, ...(output as Input)]
+
+function questionsIn({ output }: Response) {
+  return output.filter((item) => item.type === 'mcp_approval_request')
+}
+
+function questionIn(response: Response) {
+  const [question, ...others] = questionsIn(response)
+  if (!question || others.length > 0) throw new Error('not one question')
+  return question
+}
+
+const word = (response: Response, approve: boolean, reason?: string): Input =>
+  questionsIn(response).map(({ id }) => ({
+    ...{ type: 'mcp_approval_response', approval_request_id: id, approve, ...(reason && { reason }) },
+  }))
+
+/** The conversation up to a question with yes for an answer. */
+async function allowed(client = ada) {
+  const asked = await ask(client, hello)
+  return { asked, input: [...after(hello, asked), ...word(asked, true)] }
+}
+
+test('a response ends with the question whether a tool may be called, which a further request allows once', async () => {
+  const { asked, input } = await allowed()
+  expect(asked).toMatchObject({ status: 'completed', output_text: '' })
+  expect(asked.output).toEqual([
+    {
+      ...{ type: 'mcp_approval_request', id: expect.stringMatching(/^mcpr_\w{9}$/), server_label: 'Mail' },
+      ...{ name: 'mail_echo', arguments: '{"text":"to Bob"}' },
+    },
+  ])
+  expect(calls()).toEqual([])
+
+  const done = await ask(ada, input)
+  expect(done.output).toMatchObject([
+    {
+      ...{ type: 'mcp_call', name: 'mail_echo', arguments: '{"text":"to Bob"}', server_label: 'Mail' },
+      ...{ approval_request_id: questionIn(asked).id, status: 'completed', output: 'done', error: null },
+    },
+    { type: 'message' },
+  ])
+  expect(done.output_text).toBe('The tool was of help.')
+  expect([calls(), told()]).toMatchObject([[{ text: 'to Bob' }], { role: 'tool', content: 'done' }])
+
+  await ask(ada, [...after(input, done), { role: 'user', content: 'Thanks' }])
+  expect(upstream.asked.at(-1)?.body.messages.map(({ role }) => role)).toEqual([
+    ...['user', 'assistant', 'tool', 'assistant', 'user'],
+  ])
+  const again = await ask(ada, input)
+  expect(questionIn(again).id).not.toBe(questionIn(asked).id)
+  expect(calls()).toHaveLength(1)
+
+  const both = [...input, ...after([], again), ...word(again, true)]
+  const [one, two] = await Promise.all([ask(ada, both), ask(ada, both)])
+  expect([one, two].flatMap(questionsIn)).toHaveLength(1)
+  expect(calls()).toHaveLength(2)
+})
+
+test('a stream tells the question, the call and its result by the events of OpenAI', async () => {
+  const types = async (input: Input) => {
+    const events = []
+    for await (const event of await ada.responses.create({ model: 'mock-1', input, stream: true })) events.push(event)
+    expect(events.map(({ sequence_number }) => sequence_number)).toEqual(events.map((_, at) => at))
+    return events.map(({ type }) => type.replace('response.', ''))
+  }
+  expect(await types(hello)).toEqual([
+    ...['created', 'in_progress', 'output_item.added', 'output_item.done', 'completed'],
+  ])
+  const said = await types((await allowed()).input)
+  expect(said.slice(0, 10)).toEqual([
+    ...['created', 'in_progress', 'output_item.added', 'mcp_call.in_progress', 'mcp_call_arguments.delta'],
+    ...['mcp_call_arguments.done', 'mcp_call.completed', 'output_item.done', 'output_item.added', 'content_part.added'],
+  ])
+  const { input } = await allowed()
+  const whole = await ada.responses.stream({ model: 'mock-1', input }).finalResponse()
+  expect(whole.output.map(({ type }) => type)).toEqual(['mcp_call', 'message'])
+})
+
+test('a model hears that the person does not allow a call, and why', async () => {
+  const asked = await ask(ada, hello)
+  const input = [...after(hello, asked), ...word(asked, false, 'Bob is away.')]
+  const { output_text } = await ask(ada, input)
+  expect([output_text, calls()]).toEqual(['The tool was of help.', []])
+  expect(told()).toMatchObject({ content: 'The person does not allow this call. They say: Bob is away.' })
+  const changed = input.map((item) => ('approve' in item ? { ...item, approve: true } : item))
+  questionIn(await ask(ada, changed))
+  expect(calls()).toEqual([])
+})
+
+test('what the person allows is this very call, by the same person and token: all else is asked about anew', async () => {
+  const { asked, input } = await allowed()
+  const other = (await svc.host.tokens.createFor({ user: { id: adaId }, name: 'other', abilities: ['ai'] })).token
+  const changed = input.map((item) => ('arguments' in item ? { ...item, arguments: '{"text":"to all"}' } : item))
+  for (const [client, said] of [
+    [eve, input],
+    [clientOf(other), input],
+    [ada, changed],
+  ] as const) {
+    const question = questionIn(await ask(client, said))
+    expect(question.id).not.toBe(questionIn(asked).id)
+    expect(question.arguments).toBe(said === changed ? '{"text":"to all"}' : '{"text":"to Bob"}')
+  }
+  await expect(ask(clientOf('nobody'), input)).rejects.toMatchObject({ status: 401 })
+  expect([calls(), upstream.asked.length]).toEqual([[], 1])
+
+  const anew = await ask(ada, changed)
+  const done = await ask(ada, [...after(changed, anew), ...word(anew, true)])
+  expect([done.output.map(({ type }) => type), calls()]).toEqual([['mcp_call', 'message'], [{ text: 'to all' }]])
+  const at = upstream.asked.at(-1)?.body.messages.find(({ role }) => role === 'tool')
+  expect(at?.content).toBe('This call was not made.')
+  expect((await ask(ada, input)).output[0]?.type).toBe('mcp_call')
+})
+
+test('a question that is too old is asked anew', async () => {
+  const forgetful = await start({ AI_TOOL_QUESTION_LIFETIME: '1ms' })
+  const client = clientOf((await forgetful.user()).token, forgetful)
+  const { input } = await allowed(client)
+  questionIn(await ask(client, input))
+  expect(calls()).toEqual([])
+})
+
+test('several calls are allowed one by one; beside a question no other call runs; a person has no endless questions', async () => {
+  upstream.behave = callsTools([
+    { name: 'mail_echo', input: '{"text":"to Bob"}' },
+    { name: 'mail_echo', input: '{"text":1}' },
+    { name: 'mail_echo', input: '{"text":"to Eve"}' },
+  ])
+  const asked = await ask(eve, hello)
+  expect(questionsIn(asked).map((question) => question.arguments)).toEqual(['{"text":"to Bob"}', '{"text":"to Eve"}'])
+  const [yes, other] = word(asked, true)
+  const input: Input = [...after(hello, asked), ...(yes ? [yes] : [])]
+  await expect(ask(eve, input)).rejects.toMatchObject({ status: 400, message: expect.stringMatching(/has no result/) })
+  const no = { ...other, approve: false } as Input[number]
+  expect((await ask(eve, [...input, no])).output.map(({ type }) => type)).toEqual(['mcp_call', 'message'])
+  expect(calls()).toEqual([{ text: 'to Bob' }])
+
+  upstream.behave = callsTools(Array(64).fill({ name: 'mail_echo', input: '{"text":"to Bob"}' }))
+  const mia = clientOf((await svc.user()).token)
+  const open = [questionsIn(await ask(mia, hello)).length, questionsIn(await ask(mia, hello)).length]
+  expect(open).toEqual([64, 36])
+  expect((await ask(mia, hello)).output_text).toBe('The tools were of help.')
+  expect(String(told()?.content)).toMatch(/too many open questions/)
+  expect(calls()).toHaveLength(1)
+})
+
+test('a call that fails is told as failed; a request that only asks anew takes no tokens, and asks no provider', async () => {
+  server.behave = ({ rpc, reply }) => {
+    if (rpc.method !== 'tools/call') return false
+    reply({ content: [{ type: 'text', text: 'The box is full.' }], isError: true })
+    return true
+  }
+  const { input } = await allowed()
+  const failed = await ask(ada, input)
+  expect(failed.output[0]).toMatchObject({
+    ...{ type: 'mcp_call', status: 'failed', output: null },
+    error: { type: 'mcp_tool_execution_error', content: 'The box is full.' },
+  })
+  await ask(ada, [...after(input, failed), { role: 'user', content: 'Well' }])
+  const results = upstream.asked.at(-1)?.body.messages.filter(({ role }) => role === 'tool')
+  expect(results?.map(({ content }) => content)).toEqual(['The box is full.'])
+
+  const before = await recordsOf(svc)
+  upstream.asked.length = 0
+  const { usage } = await ask(ada, input)
+  expect([usage?.total_tokens, upstream.asked]).toEqual([0, []])
+  expect((await recordsOf(svc)).slice(before.length)).toEqual([{ outcome: 'completed', input: 0, output: 0 }])
+})
+
+test('a tool that asks can be named, and runs beside functions of the caller', async () => {
+  const weather = { type: 'function', name: 'weather', parameters: { type: 'object', properties: {} }, strict: false }
+  const more = { tools: [weather, 'mail_echo'] }
+  upstream.behave = callsTools([
+    { name: 'mail_echo', input: '{"text":"to Bob"}' },
+    { name: 'weather', input: '{}' },
+  ])
+  const asked = await ask(ada, hello, more)
+  expect(asked.output.map(({ type }) => type)).toEqual(['function_call', 'mcp_approval_request'])
+  const result = { type: 'function_call_output', call_id: 'call-2', output: 'Rain' } as const
+  const done = await ask(ada, [...after(hello, asked), result, ...word(asked, true)], more)
+  expect([done.output.map(({ type }) => type), calls()]).toEqual([['mcp_call', 'message'], [{ text: 'to Bob' }]])
+})
