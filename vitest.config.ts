@@ -26,7 +26,7 @@ const longest = [
   ...['web/pages', 'web/actions', 'web/looks', 'web/profile-usage', 'web/connect', 'client/calls', 'client/rooms'],
   ...['cli/process', 'process/start', 'process/start-refused', 'process/deployment/deploy', 'process/outage'],
   ...['process/plans', 'process/inputs/worst-documents', 'rooms/replay', 'rooms/attachments/texts'],
-  ...['files/extract-text', 'ai/faults', 'ai/bills', 'json-api/fuzz', 'json-api/openapi/answers'],
+  ...['files/extract-text', 'ai/faults', 'ai/usage/bills', 'json-api/fuzz', 'json-api/openapi/answers'],
   ...['json-api/openapi/docs', 'json-api/conformance/conformance'],
 ].map((name) => `/test/${name}.test.ts`)
 
@@ -43,7 +43,7 @@ const onDebian = [
   'test/{catalogue,rooms,apps}/**/*.test.ts',
   'test/identity/{erasure,sessions,tokens,keychain}.test.ts',
   'test/json-api/{statements,conditional}.test.ts',
-  'test/ai/{limits/*,usage}.test.ts',
+  'test/ai/{limits/*,usage/usage}.test.ts',
   'test/process/{migrations,plans,outage,key-value,store-quotas,day-partitions,deployment/deploy}.test.ts',
   'test/realtime/{ghosts,healing,presence,quotas}.test.ts',
 ]

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { callsTool, configFor, json, question, startProvider } from '../kit/ai/provider.ts'
-import { type Counted, type TokenScript, tokenScripts } from '../kit/ai/token-scripts.ts'
-import { startApp } from '../kit/app.ts'
-import { host } from '../kit/command-line.ts'
+import { callsTool, configFor, json, question, startProvider } from '../../kit/ai/provider.ts'
+import { type Counted, type TokenScript, tokenScripts } from '../../kit/ai/token-scripts.ts'
+import { startApp } from '../../kit/app.ts'
+import { host } from '../../kit/command-line.ts'
 
 const prices = {
   currency: 'EUR',
@@ -77,7 +77,7 @@ async function startWith(script: TokenScript) {
 }
 
 test('each round of a call costs by its own length, not by that of all rounds', async () => {
-  const EXTENSIONS = fileURLToPath(new URL('../fixtures/extension.ts', import.meta.url))
+  const EXTENSIONS = fileURLToPath(new URL('../../fixtures/extension.ts', import.meta.url))
   const tokens = { prompt_tokens: 150_000, completion_tokens: 10, total_tokens: 150_010 }
   await using upstream = await startProvider(callsTool('weather', '{"city":"x"}', 'It rains.', tokens))
   await using config = await configFor(upstream.url, { model: { pricing: prices, tools: ['weather'] } })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import * as web from '../../facades/web/browser/crypto.ts'
-import { pairs, passkeyKey, roomKey, salt, salts } from '../kit/web/crypto.ts'
+import * as web from '../../../facades/web/browser/crypto.ts'
+import { pairs, passkeyKey, roomKey, salt, salts } from '../../kit/web/crypto.ts'
 
 test('a derived key takes one byte per UTF-16 unit of the salt, modulo 256', async () => {
   const sealed = await web.seal(await web.passkeyKey('x', { userdata: 'ŁĀ\u{1F600}' }), 'text')

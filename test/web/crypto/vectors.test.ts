@@ -7,9 +7,9 @@ import {
   publicEncrypt,
 } from 'node:crypto'
 import { describe, expect, test, vi } from 'vitest'
-import * as web from '../../facades/web/browser/crypto.ts'
-import { fallbackSalt, keyHash, saltSettings } from '../../routers/identity/salts.ts'
-import { invitation, pairs, passkeyKey, roomKey, salts } from '../kit/web/crypto.ts'
+import * as web from '../../../facades/web/browser/crypto.ts'
+import { fallbackSalt, keyHash, saltSettings } from '../../../routers/identity/salts.ts'
+import { invitation, pairs, passkeyKey, roomKey, salts } from '../../kit/web/crypto.ts'
 
 const fixedIv = '000102030405060708090a0b'
 

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { createTRPCClient, httpLink } from '@trpc/client'
 import { describe, expect, inject, test, vi } from 'vitest'
-import type { AppRouter } from '../../routers/index.ts'
-import { type Behaviour, completion, configFor, json, question, replies, startProvider } from '../kit/ai/provider.ts'
-import { startApp, type TestApp } from '../kit/app.ts'
-import { administer } from '../kit/database.ts'
-import { testWith } from '../kit/parts/with-parts.ts'
+import type { AppRouter } from '../../../routers/index.ts'
+import { type Behaviour, completion, configFor, json, question, replies, startProvider } from '../../kit/ai/provider.ts'
+import { startApp, type TestApp } from '../../kit/app.ts'
+import { administer } from '../../kit/database.ts'
+import { testWith } from '../../kit/parts/with-parts.ts'
 
 const pricing = { currency: 'EUR', inputPerMillion: 0.4, outputPerMillion: 1.6, cachedInputPerMillion: 0.1 }
 

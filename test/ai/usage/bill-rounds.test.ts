@@ -11,10 +11,10 @@ import {
   inTurn,
   question,
   startProvider,
-} from '../kit/ai/provider.ts'
-import { startApp } from '../kit/app.ts'
+} from '../../kit/ai/provider.ts'
+import { startApp } from '../../kit/app.ts'
 
-const EXTENSIONS = fileURLToPath(new URL('../fixtures/extension.ts', import.meta.url))
+const EXTENSIONS = fileURLToPath(new URL('../../fixtures/extension.ts', import.meta.url))
 
 async function startWith(behave: Behaviour, provider: object = {}) {
   await using resources = new AsyncDisposableStack()

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { eventsIn } from '../kit/ai/event-stream.ts'
+import { eventsIn } from '../../kit/ai/event-stream.ts'
 import {
   type Asked,
   type Behaviour,
@@ -12,9 +12,9 @@ import {
   refuses,
   stalls,
   startProvider,
-} from '../kit/ai/provider.ts'
-import { type Counted, failedResponse, type TokenScript, tokenScripts } from '../kit/ai/token-scripts.ts'
-import { startApp } from '../kit/app.ts'
+} from '../../kit/ai/provider.ts'
+import { type Counted, failedResponse, type TokenScript, tokenScripts } from '../../kit/ai/token-scripts.ts'
+import { startApp } from '../../kit/app.ts'
 
 /** Four letters a word, so that a token is the same to the provider and to whoever counts for it. */
 const words = ['one ', 'and ', 'two ', 'and ', 'six ']

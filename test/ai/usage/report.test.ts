@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { usageGroupings } from '../../entities/ai/usage-report.sql.ts'
-import { startApp, type TestApp } from '../kit/app.ts'
-import { host } from '../kit/command-line.ts'
+import { usageGroupings } from '../../../entities/ai/usage-report.sql.ts'
+import { startApp, type TestApp } from '../../kit/app.ts'
+import { host } from '../../kit/command-line.ts'
 
 type Rows = (text: string) => Promise<unknown[]>
 
