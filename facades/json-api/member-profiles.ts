@@ -11,6 +11,8 @@ export interface MemberProfile {
   verbatim?: ByAttribute<true>
   /** Attributes whose value is shown otherwise; without one, the attribute is left out. */
   shown?: ByAttribute<(value: unknown) => unknown>
+  /** Attributes on demand that are sent where `fields` says nothing of their type. */
+  unasked?: ByAttribute<true>
   /** Values of filters that mean another one. */
   filters?: ByAttribute<Readonly<Record<string, string>>>
   /** Actions, as `type/action`, that answer with plain JSON, and what of their `meta`. */
@@ -61,6 +63,7 @@ const earlier: MemberProfile = {
     'room-messages': { replyCount: (count) => count !== 0 },
     'translation-labels': { labels: (labels) => nest(labels as Record<string, string>) },
   },
+  unasked: { 'room-messages': { readBy: true } },
   filters: { 'ai-tools': { assigned: { '1': 'true', '0': 'false' } } },
   plain: { 'user-keychain-values/validator': 'validator' },
   lenientActions: true,

@@ -34,6 +34,11 @@ export class Members {
     return this.#profile?.filters?.[type]?.[name]?.[value] ?? value
   }
 
+  /** Whether an attribute on demand is sent to who does not say which they want. */
+  isUnasked(type: string, name: string): boolean {
+    return this.#profile?.unasked?.[type]?.[name] === true
+  }
+
   /** The attributes of a type, and the members of their values. */
   attributesOf(of: Resource): Names {
     return this.#remember(this.#ofResources, of, ({ write, renamed, verbatim, shown }) => {

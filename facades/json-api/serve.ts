@@ -137,8 +137,10 @@ async function parse(
   ctx: Context,
   form: unknown,
 ): Promise<{ query: ParsedQuery; input: object }> {
-  const query = parseQuery(searchOf(request), routeContext.route, routeContext.documentContext)
-  const body = routeContext.route.takesFile ? (form ?? (await readForm(request, ctx))) : request.body
+  const { route, documentContext } = routeContext
+  const query = parseQuery(searchOf(request), route, documentContext)
+  ctx.asks = (type, name) => query.fields.get(type)?.has(name) ?? documentContext.members.isUnasked(type, name)
+  const body = route.takesFile ? (form ?? (await readForm(request, ctx))) : request.body
   return { query, input: inputOf(routeContext, query, request, body) }
 }
 

@@ -51,6 +51,8 @@ export interface Context {
   browser: BrowserSession | undefined
   /** The file that comes with the input, set by the facade. */
   file: IncomingFile | undefined
+  /** Whether the caller wants an attribute that is sent on demand, set by the facade. */
+  asks(type: string, attribute: string): boolean
   /** What a facade tells beside the result. */
   hints: ResponseHints
 }
@@ -77,6 +79,7 @@ export function createContext(services: Services, call: Call): Context {
     hangUp,
     browser,
     file: undefined,
+    asks: () => false,
     hints,
   }
 }

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { everyRow, everyRowForAdminsAlone, type ParameterBinder, type SqlPredicate } from '../../entities/sql/scope.ts'
 import type { Filter } from './filter.ts'
 import { type IdFormat, rowIds } from './ids.ts'
+import type { FindValues } from './on-demand.ts'
 
 interface MemberOptions {
   /** The property of the entity, where it has another name. */
@@ -24,6 +25,8 @@ interface AttributeOptions extends MemberOptions {
   only?: 'admin'
   /** Left out where there is no value, rather than sent as null. */
   sparse?: true
+  /** Left out unless it is asked for: what it says changes without a change of the row, of which clients would be told. */
+  onDemand?: FindValues
   /** What is given, where that has another shape than what is read. */
   input?: z.ZodType
   /** What its column is sealed for: it is a secret. */

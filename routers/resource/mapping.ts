@@ -53,10 +53,10 @@ export function mapTable(of: Resource, metadata: MetadataStorage): TableMapping 
     entity: of.entity as EntityName<Row>,
     table: meta.tableName,
     columns: Object.fromEntries(
-      Object.entries(of.attributes).flatMap(([name, { property = name, sql, save }]) => {
+      Object.entries(of.attributes).flatMap(([name, { property = name, sql, save, onDemand }]) => {
         const known = propertiesOf(meta)[property]
         if (known) return [[name, columnOf(known)]]
-        if (sql || save) return []
+        if (sql || save || onDemand) return []
         throw new Error(`${of.type}.${name}: the entity ${meta.className} has no property ${property}`)
       }),
     ),

@@ -3,10 +3,12 @@ import { isoTime } from '../../entities/sql/statement.ts'
 import type { Attribute, Relation, Resource } from './declare.ts'
 import type { ColumnMapping, RelationMapping, TypeFinder } from './mapping.ts'
 
-/** SQL for a row `t` as the record it stands for: its attributes, and its to-one relations as links. PostgreSQL sends it as JSON. */
+/** SQL for a row `t` as the record it stands for: its attributes, but those on demand, and its to-one relations as links. PostgreSQL sends it as JSON. */
 export function recordSql(of: Resource, others: TypeFinder, sql: ParameterBinder): string {
   const { columns, relations: mapped } = others.tableOf(of.type)
-  const visible = Object.entries(of.attributes).filter(([, { only }]) => !only || sql.unrestricted)
+  const visible = Object.entries(of.attributes).filter(
+    ([, { only, onDemand }]) => !onDemand && (!only || sql.unrestricted),
+  )
   const values = visible.map(
     ([name, attribute]) => `${attribute.sql?.('t', sql) ?? columnSql(attribute, columns[name])} as "${name}"`,
   )

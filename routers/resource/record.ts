@@ -1,8 +1,9 @@
 import type { z } from 'zod'
 import type { DeepReadonly } from '../../entities/sql/read-only.ts'
 import type { Attributes, Resource } from './declare.ts'
+import type { FindValues } from './on-demand.ts'
 
-type Hidden<T> = T extends { only: string } | { sparse: true } ? true : false
+type Hidden<T> = T extends { only: string } | { sparse: true } | { onDemand: FindValues } ? true : false
 
 type Values<A extends Attributes> = {
   readonly [K in keyof A as Hidden<A[K]> extends true ? never : K]: DeepReadonly<z.output<A[K]['schema']>>

@@ -2,6 +2,7 @@ import { type CompiledStatement, compile, ParameterBinder, type SqlPredicate } f
 import type { Resource } from './declare.ts'
 import { rowIds } from './ids.ts'
 import type { RelationMapping, TableMapping, TypeFinder } from './mapping.ts'
+import type { FindValues } from './on-demand.ts'
 import { orderBy } from './order-by.ts'
 import {
   type FilterUse,
@@ -26,12 +27,17 @@ export class ResourceStatements {
   readonly #others: TypeFinder
   readonly #written = new Map<string, CompiledStatement<unknown>>()
   readonly #sparse: readonly string[]
+  /** The attributes that are not in its statements. */
+  readonly onDemand: readonly [name: string, find: FindValues][]
 
   constructor(of: Resource, others: TypeFinder) {
     this.#of = of
     this.#mapping = others.tableOf(of.type)
     this.#others = others
     this.#sparse = Object.keys(of.attributes).filter((name) => of.attributes[name]?.sparse)
+    this.onDemand = Object.entries(of.attributes).flatMap(([name, { onDemand }]) =>
+      onDemand ? [[name, onDemand]] : [],
+    )
   }
 
   /** The record of a row, without sparse attributes that have no value. */

@@ -30,6 +30,7 @@ import { createInput, ifVersion, updateInput } from '../verbs/write-inputs.ts'
 import { dropAttachmentsOf } from './attachments/remove.ts'
 import { assertKeyOfEditInUse } from './key-epoch.ts'
 import { assertContentFits, content, keyEpoch, noContent } from './message-content.ts'
+import { findReaders } from './readers.ts'
 import { type Sending, sendMessage } from './send-message.ts'
 
 const number = z
@@ -74,6 +75,14 @@ export const roomMessages = resource({
         .describe('The `tools` and `params` of an answer of a model. Not encrypted.'),
     ),
     replyCount: attribute(z.int().describe('How many replies it has.'), { sql: replyCount }),
+    readBy: attribute(
+      z
+        .array(z.int())
+        .describe(
+          'The ids of the members who have read or written it: 200 at most, the caller first. Only where asked for.',
+        ),
+      { onDemand: findReaders },
+    ),
     editedAt: attribute(time.nullable().describe('When its content was last changed.')),
     deletedAt: attribute(time.nullable().describe('When it was deleted: its place stays.')),
     ...sortedTimestamps,

@@ -2,8 +2,10 @@ import type { CompiledStatement, ParameterValues, Viewer } from '../../entities/
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import type { Relation, Resource } from '../resource/declare.ts'
+import type { FoundRow } from '../resource/on-demand.ts'
 import { MAX_INCLUDED, type PageRow, type QueryShape, type RecordRow } from '../resource/query-shape.ts'
 import type { RecordRef, ResourceRecord } from '../resource/record.ts'
+import type { ResourceStatements } from '../resource/statements.ts'
 import { seesAll, viewerOf } from './viewer.ts'
 
 export interface PageWindow {
@@ -73,7 +75,7 @@ export class RowReader {
     counting: () => CompiledStatement<{ total: number }>,
   ) {
     const rows = await this.#run(compiled, given)
-    const items = await this.#including(of, this.#recordsOf(of, rows), query.include)
+    const items = await this.#including(of, await this.#recordsOf(of, rows), query.include)
     const [first] = rows.length > 0 || given.offset === 0 ? rows : await this.#run(counting(), given)
     return { items, total: first?.total ?? 0 }
   }
@@ -87,13 +89,26 @@ export class RowReader {
     const given = { ...this.#viewer, ids: ids.map(of.ids.keyOf) }
     const rows = await this.#run(this.#statements(of).byIds(this.#unrestricted), given)
     // Others may have asked for more.
-    const found = new Map(this.#recordsOf(of, rows).map((record) => [record.id, record]))
+    const found = new Map((await this.#recordsOf(of, rows)).map((record) => [record.id, record]))
     return ids.flatMap((id) => found.get(id) ?? [])
   }
 
-  #recordsOf(of: Resource, rows: readonly RecordRow[]): ResourceRecord[] {
+  async #recordsOf(of: Resource, rows: readonly RecordRow[]): Promise<ResourceRecord[]> {
     const statements = this.#statements(of)
-    return rows.map((row) => statements.recordOf(row))
+    const records = rows.map((row) => statements.recordOf(row))
+    const asked = statements.onDemand.filter(([name]) => this.#ctx.asks(of.type, name))
+    return asked.length === 0 || records.length === 0 ? records : this.#completed(records, asked)
+  }
+
+  /** The records with attributes on demand. Rows have links in their relations, and nothing else yet. */
+  async #completed(
+    records: readonly ResourceRecord[],
+    asked: ResourceStatements['onDemand'],
+  ): Promise<ResourceRecord[]> {
+    const by = { sql: this.#ctx.services.sql, viewer: this.#viewer.viewer }
+    const found = await Promise.all(asked.map(([, find]) => find(records as readonly FoundRow[], by)))
+    const valuesAt = (at: number) => Object.fromEntries(asked.map(([name], index) => [name, found[index]?.[at]]))
+    return records.map((record, at) => ({ ...record, ...valuesAt(at) }))
   }
 
   #statements({ type }: Resource) {
@@ -144,7 +159,7 @@ export class RowReader {
     const rows = Map.groupBy(all, ({ parent }) => parent)
     // Others may have asked for those of more parents.
     const own = ids.flatMap((id) => rows.get(`${id}`) ?? [])
-    const records = await this.#including(target, this.#recordsOf(target, own), nested)
+    const records = await this.#including(target, await this.#recordsOf(target, own), nested)
     const byParent = Map.groupBy(records, (_, index) => own[index]?.parent)
     return ({ id }: RecordRef) => byParent.get(`${of.ids.keyOf(id)}`) ?? []
   }

@@ -103,6 +103,7 @@ const shapes: Record<string, z.ZodRawShape> = {
     member_id: whole,
     has_thread: flag,
     thread_id: whole.nullable(),
+    read_by: z.array(whole),
     content: text,
     ...made,
   },
@@ -220,10 +221,29 @@ test.each(Object.keys(places).filter((type) => !['connections', 'user-keychain-v
     const linked = ['room_id', 'member_id', 'thread_id', 'user_id'].filter(
       (name) => type.startsWith('room-') && name in shapes[type]!,
     )
-    const wanted = Object.keys(shapes[type]!).filter((name) => !linked.includes(name) && name !== 'has_thread')
+    const own = [...linked, 'has_thread', 'read_by']
+    const wanted = Object.keys(shapes[type]!).filter((name) => !own.includes(name))
     expect(names).toEqual(expect.arrayContaining(wanted.map((name) => (name === 'type' ? typeOf[type]! : camel(name)))))
   },
 )
+
+test('who has read a message is told unless `fields` leaves it out, and as members are declared only where it is asked for', async () => {
+  const { ada } = world.svc.people
+  const sent = async (client: 'snake' | 'declared', query: string) => {
+    const { list, included } = await world[client].ada.get(`/room-messages?include=thread${query}`)
+    const all = [...list, ...included].filter(({ type }) => type === 'room-messages')
+    expect(all.length).toBeGreaterThan(1)
+    return new Set(all.map(({ attributes: { read_by, readBy } }) => JSON.stringify(read_by ?? readBy)))
+  }
+
+  const hers = new Set([JSON.stringify([ada.id])])
+  const nothing = new Set([undefined])
+  expect(await sent('snake', '')).toEqual(hers)
+  expect(await sent('snake', '&fields[room-messages]=read_by')).toEqual(hers)
+  expect(await sent('snake', '&fields[room-messages]=content')).toEqual(nothing)
+  expect(await sent('declared', '')).toEqual(nothing)
+  expect(await sent('declared', '&fields[room-messages]=readBy')).toEqual(hers)
+})
 
 test('a connection is called by the other word, leaves out what is nothing, and keeps the names within what a browser keeps', async () => {
   const { body } = await world.browser.send('GET', `${SNAKE}/connections/acme`)
