@@ -124,6 +124,9 @@ test('the number of statements of a related page is one more, for the row it sta
     ['/ai-models/100/provider', 2],
     ['/ai-models/100/provider?include=models.tools', 4],
     ['/ai-models/100/relationships/provider', 2],
+    // What is on demand takes one statement, however many rows it is of.
+    ['/rooms/100/messages?fields[room-messages]=readBy', 3],
+    ['/rooms/100/messages?fields[room-messages]=content', 2],
   ] as const) {
     expect([path, (await statementsOf(svc.ada, path)).length]).toEqual([path, count])
   }
@@ -145,6 +148,7 @@ test('the number of statements of one resource is one, and of what is no table n
 
   expect(await statementsOf(svc.ada, '/ai-models/5')).toHaveLength(1)
   expect(await statementsOf(svc.ada, '/ai-models/5?include=provider,tools.server,descriptions')).toHaveLength(5)
+  expect(await statementsOf(svc.ada, '/room-messages?fields[room-messages]=readBy')).toHaveLength(2)
   expect(await statementsOf(svc.ada, '/users/me')).toHaveLength(1)
   expect(await statementsOf(svc.ada, '/ai-model-flags')).toHaveLength(0)
   expect(await statementsOf(svc.ada, '/translation-labels/en_US')).toHaveLength(0)
