@@ -16,6 +16,7 @@ import { AiProvider } from './catalogue/ai-provider.ts'
 import { AiTool } from './catalogue/ai-tool.ts'
 import { McpServer } from './catalogue/mcp-server.ts'
 import { ModelPrice } from './catalogue/model-price.ts'
+import { ProviderOutage } from './catalogue/provider-outage.ts'
 import { SystemModel } from './catalogue/system-model.ts'
 import { SystemPrompt } from './catalogue/system-prompt.ts'
 import { AccessToken } from './identity/access-token.ts'
@@ -46,6 +47,7 @@ export const entities = [
   AccessToken,
   Session,
   AiProvider,
+  ProviderOutage,
   AiModel,
   AiModelDescription,
   AiModelUsageRule,

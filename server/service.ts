@@ -124,6 +124,7 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
     await addAiAvatar(core.host, env)
     await core.jobQueue.prepare()
     await warnAtStart(core.services)
+    core.outageReports.listen(core.host.models)
     const drain = createDrain()
     const app = await buildApp({ ...core, env, log, drain })
     drain.watch(app.server)

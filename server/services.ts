@@ -14,6 +14,7 @@ import type { Places } from '../routers/ports/places.ts'
 import type { Vault } from '../routers/ports/vault.ts'
 import { createCatalogue } from '../routers/resource/catalogue.ts'
 import { promptFiles } from '../routers/rooms/attachments/prompt-files.ts'
+import { OutageReports } from './ai/failures/outage-reports.ts'
 import { createGateway } from './ai/gateway.ts'
 import { ProcessRoomAnswers } from './ai/room-answers.ts'
 import { followChanges } from './changes.ts'
@@ -58,6 +59,7 @@ export interface ServiceBundle {
   cookieSecrets: string[]
   /** Takes no job before it is told to. */
   jobQueue: DatabaseJobQueue
+  outageReports: OutageReports
   close(): Promise<void>
 }
 
@@ -77,7 +79,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
   const hooks = createServiceHooks()
   const { close: closeKeyValue, places, replica, ...keyValue } = await createKeyValue(env.REDIS_URL)
   const { close: closeChanges, ...changes } = await followChanges({ env, sql, log, places })
-  const { close: closeOutbound, ...outbound } = outboundOf({ env, log }, vault, settings)
+  const { close: closeOutbound, outageReports, ...outbound } = outboundOf({ env, log }, vault, settings)
   const authenticator = createAuthenticator(sql, settings, log)
   const jobQueue = createJobQueue({ pool, log })
   const [texts, blobs] = [openTexts(env, log), await openBlobs(env)]
@@ -110,8 +112,8 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
     await Promise.all([answering.usageLedger.close(), authenticator.flush()])
     await Promise.all([texts.close(), closeOutbound(), blobs.close(), closeKeyValue(), changes.changeBus.close()])
   }
-  const cookieSecrets = [appKey, ...env.APP_PREVIOUS_KEYS].map(cookieSecret)
-  return { services, authenticator, credentials: changes.credentials, places, replica, cookieSecrets, jobQueue, close }
+  const parts = { services, authenticator, credentials: changes.credentials, places, replica, jobQueue, outageReports }
+  return { ...parts, cookieSecrets: [appKey, ...env.APP_PREVIOUS_KEYS].map(cookieSecret), close }
 }
 
 interface AnsweringParts extends Pick<ServiceParts, 'log'> {
@@ -128,7 +130,8 @@ const answeringOf = ({ sql, hooks, log, changeStreams }: AnsweringParts) => ({
 
 /** What speaks to models, to the tools that they may call, and to sites that people link to. */
 function outboundOf({ env, log }: Pick<ServiceParts, 'env' | 'log'>, vault: Vault, settings: Settings) {
-  const models = createGateway(vault, log)
+  const outageReports = new OutageReports(log)
+  const models = createGateway({ vault, log, outages: outageReports })
   const configured = async () => (await filesOf(env).modelConfig()).mcpServers
   const toolServers = createToolServers({
     ...{ vault, configured },
@@ -137,7 +140,7 @@ function outboundOf({ env, log }: Pick<ServiceParts, 'env' | 'log'>, vault: Vaul
   })
   const webReader = openWebReader(env, settings)
   const close = () => Promise.all([models.close(), toolServers.close(), webReader.close()])
-  return { models, toolServers, webReader, close }
+  return { models, toolServers, webReader, outageReports, close }
 }
 
 type StoreParts = Pick<Services, 'sql' | 'vault'> & { blobs: Blobs }

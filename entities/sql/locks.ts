@@ -8,4 +8,5 @@ export const locks = {
   changeLimits: 7_240_124,
   syncTools: 7_240_125,
   syncApps: 7_240_126,
+  modelStatus: 7_240_127,
 } as const

@@ -54,7 +54,11 @@ export const aiModels = resource({
     input: attribute(someOf([...modalities, 'code']).describe('What it takes.'), written(['text'])),
     output: attribute(someOf([...modalities, 'code', 'thought']).describe('What it gives.'), written(['text'])),
     parameters: attribute(modelParameters.nullable().describe(aboutParameters), written(null)),
-    status: attribute(z.enum(availabilities).describe('What the last status check found.')),
+    status: attribute(
+      z
+        .enum(availabilities)
+        .describe('What the last status check found; `offline` also while the calls of its provider fail.'),
+    ),
     demand: attribute(z.enum(demands).describe('How much it is asked for, as its provider said at the last check.')),
     nativeCapabilities: attribute(
       words.describe('What the provider itself can do for the model, such as `web_search`.'),

@@ -2,6 +2,7 @@ import { analyse, listModels } from '../../entities/catalogue/ai-model.sql.ts'
 import { host, router } from '../core/trpc.ts'
 import { importModels, modelImport } from './import-models.ts'
 import { checkModels } from './model-checks.ts'
+import { outageProcedures } from './outages.ts'
 import { syncModels } from './sync.ts'
 import { syncToolServers } from './tools/tool-discovery.ts'
 
@@ -17,6 +18,8 @@ export const modelsRouter = router({
   check: host.mutation(({ ctx }) => checkModels(ctx)),
 
   import: host.input(modelImport).mutation(({ ctx, input }) => importModels(ctx, input)),
+
+  ...outageProcedures,
 
   /** Checks models and tool servers where no replica has done so within the period. */
   watch: host.mutation(async ({ ctx }) => {

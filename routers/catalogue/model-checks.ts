@@ -1,4 +1,6 @@
 import { type CheckableModel, listCheckableModels, setModelStatus } from '../../entities/catalogue/ai-model.sql.ts'
+import { deleteEndedOutages, listOutages } from '../../entities/catalogue/provider-outage.sql.ts'
+import { locks } from '../../entities/sql/locks.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { runNamed } from '../core/run-named.ts'
@@ -11,18 +13,27 @@ interface ModelCheck {
   demand: 'low' | 'medium' | 'high'
 }
 
-/** Asks every provider which models it offers now, keeps the answer as the models' status, and tells everybody what changed. */
-export async function checkModels(ctx: Context): Promise<ModelCheck[]> {
+/**
+ * Asks every provider, or some, which models it offers now, keeps the answer as the models' status, and tells everybody what
+ * changed. The models of a provider whose calls fail are offline, whatever its list says.
+ */
+export async function checkModels(ctx: Context, only?: readonly string[]): Promise<ModelCheck[]> {
   const models = await ctx.services.sql(listCheckableModels)
   const byProvider = Map.groupBy(models, ({ providerId }) => providerId)
-  const checks = await Promise.all([...byProvider.values()].map((some) => check(ctx, some)))
-  const seen = checks.flat()
-  await changing(ctx, async (em, changes) => {
+  const meant = only ?? [...byProvider.keys()]
+  const checks = await Promise.all(meant.map((provider) => check(ctx, byProvider.get(provider) ?? [])))
+  const listed = checks.flat()
+  return changing(ctx, async (em, changes) => {
+    // An outage comes before this, or after.
+    await em.execute('select pg_advisory_xact_lock(?)', [locks.modelStatus])
+    await runNamed(em, deleteEndedOutages, [meant])
+    const lost = new Set((await runNamed(em, listOutages, [])).map(({ provider }) => provider))
+    const seen = listed.map((one) => (lost.has(one.provider) ? { ...one, status: 'offline' as const } : one))
     const values = [seen.map(({ id }) => id), seen.map(({ status }) => status), seen.map(({ demand }) => demand)]
     const changed = await runNamed(em, setModelStatus, values)
     for (const { id } of changed) changes.add(['all'], 'updated', 'ai-models', id)
+    return seen.map(({ id: _, ...told }) => told)
   })
-  return seen.map(({ id: _, ...told }) => told)
 }
 
 /** A provider that does not answer says nothing about its models. */

@@ -8,8 +8,6 @@ import type {
   ModelGateway,
   UsageMeter,
 } from '../../routers/ports/ai/models.ts'
-import type { Log } from '../../routers/ports/log.ts'
-import type { Vault } from '../../routers/ports/vault.ts'
 import { upstreamName } from './chat-model.ts'
 import { Conversation } from './conversation.ts'
 import { askEmbeddings, assertAll, requestsOf } from './embeddings.ts'
@@ -17,7 +15,7 @@ import { isBrokenOff, isProvidersFault, isTimeout } from './failures/circuit.ts'
 import { listModels } from './model-listing.ts'
 import { extraMembers } from './parameters.ts'
 import type { ProviderServer } from './provider-client.ts'
-import { ProviderClients } from './provider-clients.ts'
+import { ProviderClients, type ProviderClientsOptions } from './provider-clients.ts'
 import { assertEnd, beginStream, forward, measureAnswer } from './provider-stream.ts'
 import { sdkUsage } from './reported-usage.ts'
 import { handedOut, Said } from './said.ts'
@@ -26,8 +24,8 @@ import { handedOut, Said } from './said.ts'
 const MAX_TOOL_ROUNDS = 5
 
 /** Calls providers through the AI SDK. */
-export function createGateway(vault: Vault, log: Log): ModelGateway & { close(): Promise<void> } {
-  const clients = new ProviderClients(vault, log)
+export function createGateway(options: ProviderClientsOptions): ModelGateway & { close(): Promise<void> } {
+  const clients = new ProviderClients(options)
   return {
     generate: (call, meter) => generate(clients, call, meter),
     stream: (call, meter) => stream(clients, call, meter),

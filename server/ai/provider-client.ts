@@ -7,6 +7,7 @@ import { createHttpClient, type HttpClient } from '../net/http-client.ts'
 import { adapterDrivers } from './adapters.ts'
 import type { ChatModel, Connection, ModelConnection } from './chat-model.ts'
 import { type Attempting, createGuard, type Guard, isProvidersFault } from './failures/circuit.ts'
+import type { OutageReports } from './failures/outage-reports.ts'
 
 type ExtraMembers = ModelConnection['extraMembers']
 
@@ -30,6 +31,8 @@ export interface ProviderClient {
   /** Where its models are listed. */
   connection: Connection
   adapter: Adapter
+  /** Its provider has another client from here on, and what becomes of this one says nothing of the provider. */
+  retire(): void
   close(): Promise<void>
 }
 
@@ -59,8 +62,13 @@ export function openServers(provider: CallableProvider, vault: Vault, log: Log):
   return servers
 }
 
-export function createProviderClient(model: CallableProvider, addresses: readonly ServerAddress[]): ProviderClient {
-  const servers = addresses.map((address) => createServer(model, address))
+export function createProviderClient(
+  model: CallableProvider,
+  addresses: readonly ServerAddress[],
+  outages: OutageReports,
+): ProviderClient {
+  const outage = watchOutage(model.providerId, outages)
+  const servers = addresses.map((address) => createServer(model, address, () => outage.look(servers)))
   const [{ connection }] = servers as [ProviderServer]
   return {
     connection,
@@ -78,7 +86,30 @@ export function createProviderClient(model: CallableProvider, addresses: readonl
       }
       return server.guard.retrying(() => ask(server), by)
     },
+    retire: outage.retire,
     close: async () => void (await Promise.all(servers.map((server) => server.close()))),
+  }
+}
+
+/** Tells when a provider has no server left that answers, and when it has one again. */
+function watchOutage(provider: string, outages: OutageReports) {
+  let isLost = false
+  let isRetired = false
+  const end = () => {
+    if (isLost) outages.ended(provider)
+    isLost = false
+  }
+  return {
+    look(servers: readonly ProviderServer[]) {
+      if (isRetired) return
+      if (!servers.every(({ guard }) => guard.isBroken)) return end()
+      isLost = true
+      outages.began(provider, Math.max(...servers.map(({ guard }) => guard.openFor)))
+    },
+    retire() {
+      end()
+      isRetired = true
+    },
   }
 }
 
@@ -88,7 +119,11 @@ function askable(servers: readonly ProviderServer[]): ProviderServer[] {
   return (well.length > 0 ? well : servers).toSorted((a, b) => a.busy - b.busy)
 }
 
-function createServer(model: CallableProvider, { apiUrl, apiKey }: ServerAddress): ProviderServer {
+function createServer(
+  model: CallableProvider,
+  { apiUrl, apiKey }: ServerAddress,
+  onCircuit: () => void,
+): ProviderServer {
   const { providerId, providerSettings } = model
   const adapter = model.adapter as Adapter
   const { timeouts: { connect, firstByte = 60_000 } = {}, continuousUsage = false, circuit } = providerSettings
@@ -101,7 +136,7 @@ function createServer(model: CallableProvider, { apiUrl, apiKey }: ServerAddress
   const connection: Connection = { name: providerId, apiUrl: apiUrl ?? undefined, apiKey, continuousUsage, fetch, send }
   return {
     model: memoize((modelId, extraMembers) => adapterDrivers[adapter].model(modelId, { ...connection, extraMembers })),
-    guard: createGuard(circuit),
+    guard: createGuard(circuit, onCircuit),
     connection,
     get busy() {
       return httpClient.busy

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { CallableProvider } from '../../routers/ports/ai/models.ts'
 import type { Log } from '../../routers/ports/log.ts'
 import type { Vault } from '../../routers/ports/vault.ts'
+import type { OutageReports } from './failures/outage-reports.ts'
 import { createProviderClient, openServers, type ProviderClient } from './provider-client.ts'
 
 interface KeptClient {
@@ -16,16 +17,24 @@ interface TakenClient extends Disposable {
   client: ProviderClient
 }
 
+export interface ProviderClientsOptions {
+  vault: Vault
+  log: Log
+  outages: OutageReports
+}
+
 /** One client per provider, until its configuration changes. The calls that go by a replaced one are made to their end. */
 export class ProviderClients {
   readonly #vault: Vault
   readonly #log: Log
+  readonly #outages: OutageReports
   readonly #current = new Map<string, KeptClient>()
   readonly #open = new Set<KeptClient>()
 
-  constructor(vault: Vault, log: Log) {
+  constructor({ vault, log, outages }: ProviderClientsOptions) {
     this.#vault = vault
     this.#log = log
+    this.#outages = outages
   }
 
   take(provider: CallableProvider): TakenClient {
@@ -47,10 +56,11 @@ export class ProviderClients {
     const of = sourceOf(provider)
     const known = this.#current.get(provider.providerId)
     if (known && isSame(known.of, of)) return known
-    const client = createProviderClient(provider, openServers(provider, this.#vault, this.#log))
+    const client = createProviderClient(provider, openServers(provider, this.#vault, this.#log), this.#outages)
     const kept = { of, client, calls: 0 }
     this.#current.set(provider.providerId, kept)
     this.#open.add(kept)
+    known?.client.retire()
     if (known) this.#closeUnused(known)
     return kept
   }

@@ -28,12 +28,20 @@ export interface Guard {
   retrying: Run
   /** Whether calls fail at once: not where the time to try the server again has come. */
   readonly isOpen: boolean
+  /** Whether nothing has answered since the circuit opened. */
+  readonly isBroken: boolean
+  /** After how many milliseconds an open circuit lets the server be tried again. */
+  readonly openFor: number
 }
 
 /** How many callers must time out before the circuit opens: the questions of a single person may simply take long. */
 const MIN_UNANSWERED_USERS = 3
 
-export function createGuard({ failures = 5, openFor = 15_000 }: ProviderSettings['circuit'] = {}): Guard {
+/** `onChange` is called when the circuit opens, also once more after a try in vain, and when it closes. */
+export function createGuard(
+  { failures = 5, openFor = 15_000 }: ProviderSettings['circuit'] = {},
+  onChange: () => void,
+): Guard {
   /** The callers who got no answer since the provider last answered anybody. */
   const unanswered = new Set<number>()
   const isUnwell = (error: unknown) => isOutage(error) || (isSilence(error) && isSilentForMany())
@@ -46,7 +54,9 @@ export function createGuard({ failures = 5, openFor = 15_000 }: ProviderSettings
   let openedAt = 0
   circuit.onBreak(() => {
     openedAt = Date.now()
+    onChange()
   })
+  circuit.onReset(onChange)
 
   const once: Run = async (attempt, { userId, signal }) => {
     // The library would let others wait for the one call that probes the provider.
@@ -68,6 +78,10 @@ export function createGuard({ failures = 5, openFor = 15_000 }: ProviderSettings
       const isTriedNext = circuit.state === CircuitState.Open && Date.now() - openedAt >= openFor
       return circuit.state !== CircuitState.Closed && !isTriedNext
     },
+    get isBroken() {
+      return circuit.state !== CircuitState.Closed
+    },
+    openFor,
   }
 }
 

@@ -1,0 +1,57 @@
+import { z } from 'zod'
+import {
+  beginOutage,
+  endOutage,
+  listEndedOutages,
+  setModelsOffline,
+} from '../../entities/catalogue/provider-outage.sql.ts'
+import { locks } from '../../entities/sql/locks.ts'
+import { changing } from '../core/changes.ts'
+import type { Context } from '../core/context.ts'
+import { runNamed } from '../core/run-named.ts'
+import { host } from '../core/trpc.ts'
+import { timeLimitMs } from '../ports/duration.ts'
+import { checkModels } from './model-checks.ts'
+
+const provider = z.string().max(120)
+
+/** How long one lasts beyond the time after which the provider is tried again: where people go on asking, it goes on unbroken. */
+const GRACE_MS = 60_000
+
+/** What replicas do about a provider that they cannot ask, so that all of them show it, and none shows it for ever. */
+export const outageProcedures = {
+  /** Sets the models of a provider offline. `retryAfter`: after how many milliseconds it is tried again. */
+  beginOutage: host
+    .input(z.strictObject({ provider, retryAfter: timeLimitMs }))
+    .mutation(async ({ ctx, input: { provider, retryAfter } }) => {
+      const isNew = await changing(ctx, async (em, changes) => {
+        await em.execute('select pg_advisory_xact_lock(?)', [locks.modelStatus])
+        const [outage] = await runNamed(em, beginOutage, [provider, retryAfter + Math.min(retryAfter, GRACE_MS)])
+        const changed = await runNamed(em, setModelsOffline, [provider])
+        for (const { id } of changed) changes.add(['all'], 'updated', 'ai-models', id)
+        return outage?.isNew
+      })
+      if (isNew) ctx.services.log.warn({ provider }, 'the models of an AI provider are offline: its calls failed')
+    }),
+
+  /** A call was answered again: the models are what a check says. */
+  endOutage: host.input(z.strictObject({ provider })).mutation(async ({ ctx, input: { provider } }) => {
+    const [outage] = await ctx.services.sql(endOutage, [provider])
+    if (outage) await checkAfter(ctx, [provider])
+  }),
+
+  /** Checks the providers whose outage is over, of whichever replica it was. */
+  checkEndedOutages: host.mutation(async ({ ctx }) => {
+    const ended = await ctx.services.sql(listEndedOutages)
+    if (ended.length > 0)
+      await checkAfter(
+        ctx,
+        ended.map((outage) => outage.provider),
+      )
+  }),
+}
+
+async function checkAfter(ctx: Context, providers: readonly string[]): Promise<void> {
+  const checks = await checkModels(ctx, providers)
+  ctx.services.log.info({ providers, models: checks.length }, 'the models of AI providers were checked after an outage')
+}

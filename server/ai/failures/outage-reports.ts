@@ -1,0 +1,53 @@
+import type { Log } from '../../../routers/ports/log.ts'
+
+/** What the calls of this process find out about providers. */
+export interface OutageListener {
+  /** Every server of the provider fails its calls at once; after so many milliseconds one is tried again. */
+  beginOutage(outage: { provider: string; retryAfter: number }): Promise<unknown>
+  /** One of its servers answered again, or it has other servers now. */
+  endOutage(outage: { provider: string }): Promise<unknown>
+}
+
+type Report = (listener: OutageListener) => Promise<unknown>
+
+/** Passes on what becomes of providers, beside the calls that notice it: of each provider in order, and what is old is left out. */
+export class OutageReports {
+  readonly #log: Log
+  readonly #waiting = new Map<string, Report>()
+  readonly #passing = new Set<string>()
+  #listener: OutageListener | undefined
+
+  constructor(log: Log) {
+    this.#log = log
+  }
+
+  /** Without a listener nothing is told: a command that asks a provider says nothing about the service. */
+  listen(listener: OutageListener): void {
+    this.#listener = listener
+  }
+
+  began(provider: string, retryAfter: number): void {
+    this.#tell(provider, (listener) => listener.beginOutage({ provider, retryAfter: Math.ceil(retryAfter) }))
+  }
+
+  ended(provider: string): void {
+    this.#tell(provider, (listener) => listener.endOutage({ provider }))
+  }
+
+  #tell(provider: string, report: Report): void {
+    if (!this.#listener) return
+    this.#waiting.set(provider, report)
+    if (!this.#passing.has(provider)) void this.#passOn(provider, this.#listener)
+  }
+
+  async #passOn(provider: string, listener: OutageListener): Promise<void> {
+    this.#passing.add(provider)
+    for (let report = this.#waiting.get(provider); report; report = this.#waiting.get(provider)) {
+      this.#waiting.delete(provider)
+      await report(listener).catch((error: unknown) =>
+        this.#log.warn({ provider, error }, 'the outage of an AI provider could not be written down'),
+      )
+    }
+    this.#passing.delete(provider)
+  }
+}

@@ -1,0 +1,129 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { type Asked, answers, type Behaviour, configFor, question, refuses, startProvider } from '../kit/ai/provider.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { clientOf } from '../kit/json-api/client.ts'
+import { openPusher } from '../kit/realtime/pusher.ts'
+
+const SLOW = { timeout: 20_000, interval: 20 }
+
+const byKey = new Map<string, Behaviour>()
+const keyOf = ({ headers }: Asked) => String(headers.authorization).replace('Bearer ', '')
+
+const resources = new AsyncDisposableStack()
+let settings: Record<string, string>
+/** Two replicas: one is asked, what the other one shows is looked at. */
+let asked: TestApp
+let shown: TestApp
+let token: string
+
+beforeAll(async () => {
+  const upstream = resources.use(
+    await startProvider((request, response) => (byKey.get(keyOf(request)) ?? refuses(500))(request, response)),
+  )
+  const names = ['patient', 'quick', 'orphaned', 'twofold']
+  upstream.listing = { data: names.map((id) => ({ id })) }
+  const config = resources.use(await configFor(''))
+  const provider = (id: string, openFor: string, more: object = {}) => ({
+    ...{ id, adapter: 'openai-compatible', apiUrl: upstream.url, apiKey: id, models: [{ id, external: true }] },
+    ...{ circuit: { failures: 1, openFor }, ...more },
+  })
+  await config.write({
+    providers: [
+      provider('patient', '1h'),
+      provider('quick', '200ms'),
+      provider('orphaned', '200ms'),
+      provider('twofold', '1h', { servers: [{ apiKey: 'twin' }] }),
+    ],
+  })
+  settings = { AI_CONFIG: config.file, APP_KEY: randomBytes(32).toString('base64'), AI_REQUESTS_PER_MINUTE: '0' }
+  asked = resources.use(await startApp(settings))
+  settings['DATABASE_URL'] = String(asked.env.DATABASE_URL)
+  shown = resources.use(await startApp(settings))
+  token = (await asked.user()).token
+  await asked.host.models.check()
+})
+afterAll(() => resources[Symbol.asyncDispose]())
+
+const ask = (model: string, svc = asked) => svc.send('POST', '/api/ai-req', { token, body: question('Hello', model) })
+
+async function statusOf(model: string): Promise<unknown> {
+  const { list } = await clientOf(shown, token).get('/ai-models')
+  return list.find(({ attributes }) => attributes['modelId'] === model)?.attributes['status']
+}
+
+const untilShown = (model: string, status: string) => vi.waitUntil(async () => (await statusOf(model)) === status, SLOW)
+
+const versionOf = (model: string) => asked.rows('select xmin::text from ai_models where model_id = $1', [model])
+
+test('the models of a provider whose calls fail are offline on every replica, which is told once, and no later call writes it again', async () => {
+  using client = openPusher(shown.url, { token })
+  await client.subscribe('private-AllUsers')
+  const [model] = await asked.rows<{ id: number }>(`select id from ai_models where model_id = 'patient'`)
+  const heard = () => client.dataOf('change').filter(({ subject }) => subject === String(model?.id))
+  expect(await statusOf('patient')).toBe('online')
+
+  expect((await ask('patient')).status).toBe(500)
+
+  await untilShown('patient', 'offline')
+  await client.until('change', 1)
+  const version = await versionOf('patient')
+  expect((await ask('patient')).status).toBe(500)
+  // The provider's list still has the model.
+  const checked = await shown.host.models.check()
+  expect(checked.find(({ modelId }) => modelId === 'patient')).toMatchObject({ status: 'offline' })
+  expect(await versionOf('patient')).toEqual(version)
+  expect(heard()).toEqual([expect.objectContaining({ kind: 'ai-models.updated' })])
+  expect(await statusOf('quick')).toBe('online')
+})
+
+test('an administrator who sets the provider up anew ends its outage with the next call', async () => {
+  await ask('patient')
+  await untilShown('patient', 'offline')
+  byKey.set('patient', answers('Here again.'))
+  await asked.rows(`update ai_providers set settings = '{"circuit": {"failures": 2}}' where provider_id = 'patient'`)
+
+  expect((await ask('patient')).status).toBe(200)
+
+  await untilShown('patient', 'online')
+})
+
+test('the models of a provider are online as soon as it answers again', async () => {
+  expect((await ask('quick')).status).toBe(500)
+  await untilShown('quick', 'offline')
+  byKey.set('quick', answers('Here again.'))
+
+  await vi.waitUntil(async () => (await ask('quick')).ok, SLOW)
+
+  await untilShown('quick', 'online')
+})
+
+test('an outage that only a replica knew of which is gone is over in its time', async () => {
+  const gone = await startApp(settings)
+  expect((await ask('orphaned', gone)).status).toBe(500)
+  await untilShown('orphaned', 'offline')
+  await gone[Symbol.asyncDispose]()
+
+  await vi.waitUntil(async () => {
+    await shown.host.models.checkEndedOutages()
+    return (await statusOf('orphaned')) === 'online'
+  }, SLOW)
+
+  expect(
+    await asked.rows(
+      `select from provider_outages o join ai_providers p on p.id = o.provider_id where p.provider_id = 'orphaned'`,
+    ),
+  ).toEqual([])
+})
+
+test('a provider with several servers is offline only where none of them answers', async () => {
+  byKey.set('twin', answers('From the twin.'))
+  const calls = [await ask('twofold'), await ask('twofold'), await ask('twofold')]
+  expect(calls.map(({ status }) => status)).toEqual([200, 200, 200])
+  expect(await statusOf('twofold')).toBe('online')
+  byKey.delete('twin')
+
+  expect((await ask('twofold')).status).toBe(500)
+
+  await untilShown('twofold', 'offline')
+})
