@@ -3,18 +3,17 @@ import { findCallableModel, listOfferedModels } from '../../entities/catalogue/a
 import { takes } from '../core/body-size.ts'
 import { type Issue, Problem } from '../core/problems.ts'
 import { about, router, userWith } from '../core/trpc.ts'
-import type { Message } from '../ports/ai/messages.ts'
 import type { CallableModel, ModelCall } from '../ports/ai/models.ts'
 import { viewerOf } from '../verbs/viewer.ts'
 import { streamParts, textAnswer, textOf, wholeAnswer } from './answer.ts'
 import { answerApproval, approvalAnswer } from './approvals/answer-approval.ts'
 import { Approvals, type AskingPlace } from './approvals/approvals.ts'
 import { type Asking, consumeAiQuota } from './asking.ts'
-import { callSignal } from './call-signal.ts'
 import { countTokens } from './count-tokens.ts'
 import { embed } from './embed.ts'
 import { holdFor } from './hold.ts'
 import type { MeteredCall } from './metered-call.ts'
+import { modelCallOf } from './model-call.ts'
 import { Attachments } from './request/attached.ts'
 import { problemsOf, tooMuchInput } from './request/checks.ts'
 import { inputTokensOf, tokensOfTools } from './request/input-tokens.ts'
@@ -65,19 +64,14 @@ async function callOf(
   approvals: Approvals,
   held: DisposableStack,
 ): Promise<ModelCall> {
-  const { model: _, tools: callerTools, modelTools: __, conversation: ___, mayAsk: ____, system, ...rest } = asked
-  const { person } = ctx.caller
-  const said = await attachments.read((bytes) => held.use(ctx.services.aiBytes.take(`${person.id}`, bytes)))
+  const person = `${ctx.caller.person.id}`
+  const said = await attachments.read((bytes) => held.use(ctx.services.aiBytes.take(person, bytes)))
   const tools = ownTools(ctx, { model, asked, approvals })
   const sent = attachments.isEmpty ? known.inputTokens : inputTokensOf({ ...asked, messages: said })
   const inputTokens = sent + tokensOfTools(tools)
   const issues = tooMuchInput(inputTokens, model)
   if (issues.length > 0) throw new Problem('invalid', { issues: issues.map(told) })
-  const { atOnce: toolsAtOnce } = ctx.services.settings.tools
-  const instructions: Message[] = system ? [{ role: 'system', content: system }] : []
-  const messages = [...instructions, ...approvals.allowed.take(said)]
-  const own = { tools, toolsAtOnce, callerTools }
-  return { ...rest, ...own, userId: person.id, signal: callSignal(ctx), model, messages, inputTokens }
+  return modelCallOf(ctx, { asked, model, said: approvals.allowed.take(said), tools, inputTokens })
 }
 
 interface BeginOptions {

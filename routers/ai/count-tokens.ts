@@ -3,34 +3,69 @@ import { findCallableModel } from '../../entities/catalogue/ai-model.sql.ts'
 import { takes } from '../core/body-size.ts'
 import { Problem } from '../core/problems.ts'
 import { about, userWith } from '../core/trpc.ts'
+import type { CallableModel, ModelCall } from '../ports/ai/models.ts'
 import { Approvals } from './approvals/approvals.ts'
-import { consumeAiQuota } from './asking.ts'
+import { type Asking, consumeAiQuota } from './asking.ts'
+import { modelCallOf } from './model-call.ts'
+import { logFailure } from './provider-failure.ts'
 import { problemsOf } from './request/checks.ts'
 import { inputTokensOf, tokensOfTools } from './request/input-tokens.ts'
-import { type AiRequest, request } from './request/request.ts'
+import { type AiRequest, type AskedMessage, type ReadMessage, request } from './request/request.ts'
 import { ownTools } from './tools.ts'
 
 /** Tokenizers differ, and whoever goes by a count must not run short. */
 const MARGIN = 1.5
 
+/** How often a minute the providers count for one person; the rest is estimated. */
+const COUNTS_PER_MINUTE = 100
+
 const tokenCount = z.object({
   inputTokens: z.int().min(0),
-  estimated: z.literal(true).describe('Rather too many than too few: no provider is asked.'),
+  estimated: z.boolean().describe('Whether no provider counted: then rather too many than too few.'),
 })
 
 export const countTokens = userWith('ai')
   .meta(takes('AI request with files'))
   .input(request)
-  .meta(about('Estimate how many tokens a request takes as input. Nothing of it is billed.', tokenCount))
+  .meta(about('Count how many tokens a request takes as input. Nothing of it is billed.', tokenCount))
   .mutation(async ({ ctx, input }): Promise<z.output<typeof tokenCount>> => {
     const [model] = await ctx.services.sql(findCallableModel, [input.model, ctx.usage, 'chat'])
     const issues = [...problemsOf(input, model, 0), ...attachmentsIn(input)]
     if (!model || issues.length > 0) throw new Problem('invalid', { issues })
     await consumeAiQuota(ctx, 'ai-count')
-    const approvals = new Approvals(ctx, { person: ctx.caller.person.id, conversation: undefined, asks: undefined })
-    const tools = ownTools(ctx, { model, asked: input, approvals })
-    return { inputTokens: Math.ceil(MARGIN * (inputTokensOf(input) + tokensOfTools(tools))), estimated: true }
+    const call = callOf(ctx, input, model)
+    const counted = await countOf(ctx, call)
+    return counted === undefined
+      ? { inputTokens: Math.ceil(MARGIN * call.inputTokens), estimated: true }
+      : { inputTokens: counted, estimated: false }
   })
+
+function callOf(ctx: Asking, asked: AiRequest, model: CallableModel): ModelCall {
+  const approvals = new Approvals(ctx, { person: ctx.caller.person.id, conversation: undefined, asks: undefined })
+  const tools = ownTools(ctx, { model, asked, approvals })
+  const said = approvals.allowed.take(asked.messages.map(withoutAttachments))
+  return modelCallOf(ctx, { asked, model, said, tools, inputTokens: inputTokensOf(asked) + tokensOfTools(tools) })
+}
+
+const withoutAttachments = (message: AskedMessage): ReadMessage =>
+  message.role === 'user'
+    ? { ...message, content: message.content.filter((part) => part.type !== 'attachment') }
+    : message
+
+/** What the provider counts; undefined where it does not, fails, or has counted enough for this person. */
+async function countOf(ctx: Asking, call: ModelCall): Promise<number | undefined> {
+  const { limiter, models } = ctx.services
+  const { remaining } = await limiter.take(`ai-count:provider:${ctx.caller.person.id}`, COUNTS_PER_MINUTE)
+  if (remaining < 0) return undefined
+  try {
+    return await models.countTokens(call)
+  } catch (error) {
+    const { aborted, reason } = call.signal
+    if (aborted) throw reason instanceof Problem ? reason : new Problem('client_gone', { cause: error })
+    logFailure(ctx, call.model, { error, what: 'the AI provider counted no tokens' })
+    return undefined
+  }
+}
 
 /** What is in them is known only when they are read. */
 const attachmentsIn = ({ messages }: AiRequest) =>

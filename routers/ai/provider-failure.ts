@@ -2,16 +2,22 @@ import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import type { CallableModel } from '../ports/ai/models.ts'
 
-/** What the provider said goes to the log by its kind only: it may quote the question. */
-export function providerFailure(
-  { services: { log }, requestId }: Pick<Context, 'services' | 'requestId'>,
-  { providerId, modelId }: CallableModel,
-  error: unknown,
-): Problem {
-  const { name, message, statusCode, code } = describe(error)
-  const details = { requestId, provider: providerId, model: modelId, error: name, statusCode, code }
-  log.warn(details, `the AI provider failed: ${message}`)
+type Logging = Pick<Context, 'services' | 'requestId'>
+
+/** A failed call as its caller is told of it. */
+export function providerFailure(ctx: Logging, model: CallableModel, error: unknown): Problem {
+  logFailure(ctx, model, { error, what: 'the AI provider failed' })
   return new Problem('provider_failed', { cause: error })
+}
+
+/** What the provider said goes to the log by its kind only: it may quote the question. */
+export function logFailure(
+  { services: { log }, requestId }: Logging,
+  { providerId, modelId }: CallableModel,
+  { error, what }: { error: unknown; what: string },
+): void {
+  const { name, message, statusCode, code } = describe(error)
+  log.warn({ requestId, provider: providerId, model: modelId, error: name, statusCode, code }, `${what}: ${message}`)
 }
 
 /** A provider's own words are left out; only our own and the network's errors have a message worth keeping. */

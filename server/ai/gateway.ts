@@ -10,6 +10,7 @@ import type {
 } from '../../routers/ports/ai/models.ts'
 import { upstreamName } from './chat-model.ts'
 import { Conversation } from './conversation.ts'
+import { countTokens } from './count-tokens.ts'
 import { askEmbeddings, assertAll, requestsOf } from './embeddings.ts'
 import { isBrokenOff, isProvidersFault, isTimeout } from './failures/circuit.ts'
 import { listModels } from './model-listing.ts'
@@ -30,6 +31,10 @@ export function createGateway(options: ProviderClientsOptions): ModelGateway & {
     generate: (call, meter) => generate(clients, call, meter),
     stream: (call, meter) => stream(clients, call, meter),
     embed: (call, meter) => embed(clients, call, meter),
+    async countTokens(call) {
+      using taken = clients.take(call.model)
+      return await countTokens(taken.client, call)
+    },
     async listed(provider, statusUrl) {
       using taken = clients.take(provider)
       return await listModels(taken.client, statusUrl)

@@ -185,6 +185,8 @@ export interface ModelGateway {
   generate(call: ModelCall, meter: UsageMeter): Promise<ModelAnswer>
   /** The answer in pieces, as they come; those that came at once together. */
   stream(call: ModelCall, meter: UsageMeter): AsyncIterable<readonly AnswerPart[]>
+  /** How many tokens the provider counts as the input of the call; undefined where it counts none. Throws where it does not say. */
+  countTokens(call: ModelCall): Promise<number | undefined>
   /** Whether another model may answer what failed so: the question is not at fault, and no answer has begun. */
   isProvidersFault(error: unknown): boolean
   /** An embedding for each of the input, in its order. */

@@ -1,0 +1,27 @@
+import type { Message } from '../ports/ai/messages.ts'
+import type { CallableModel, FunctionTool, ModelCall } from '../ports/ai/models.ts'
+import type { Asking } from './asking.ts'
+import { callSignal } from './call-signal.ts'
+import type { AiRequest } from './request/request.ts'
+
+interface CallParts {
+  asked: AiRequest
+  model: CallableModel
+  /** What is said, with what is in the attachments. */
+  said: readonly Message[]
+  /** Run by the service. */
+  tools: readonly FunctionTool[]
+  /** Of all of it. */
+  inputTokens: number
+}
+
+/** The call of a model by which it is asked. */
+export function modelCallOf(ctx: Asking, { asked, model, said, tools, inputTokens }: CallParts): ModelCall {
+  const { system, tools: callerTools, toolChoice, parameters, format } = asked
+  const instructions: Message[] = system ? [{ role: 'system', content: system }] : []
+  const { atOnce: toolsAtOnce } = ctx.services.settings.tools
+  return {
+    ...{ model, messages: [...instructions, ...said], inputTokens, tools, toolsAtOnce, callerTools },
+    ...{ toolChoice, parameters, format, userId: ctx.caller.person.id, signal: callSignal(ctx) },
+  }
+}

@@ -1,0 +1,74 @@
+import { finished } from 'node:stream/promises'
+import type { ModelCall } from '../../routers/ports/ai/models.ts'
+import type { HttpClient } from '../net/http-client.ts'
+import { adapterDrivers } from './adapters.ts'
+import { upstreamName } from './chat-model.ts'
+import { Conversation } from './conversation.ts'
+import { counters } from './counters.ts'
+import { Refusal } from './failures/refusal.ts'
+import { extraMembers } from './parameters.ts'
+import type { ProviderClient } from './provider-client.ts'
+
+const COUNT_TIMEOUT_MS = 10_000
+/** Of an answer, which is one number. */
+const MAX_BYTES = 64 * 1024
+
+/** How many tokens the provider counts as the input of a call; undefined where it counts none. Throws where it does not say. */
+export async function countTokens(
+  { adapter, connection }: ProviderClient,
+  call: ModelCall,
+): Promise<number | undefined> {
+  const counter = counters[adapter]
+  const written = counter && (await writtenFor(call, { adapter, connection }))
+  const count = written && counter.request(written.url, JSON.parse(written.body))
+  if (!count) return undefined
+  const answer = await connection.send(count.url, {
+    method: 'POST',
+    headers: written.headers,
+    body: JSON.stringify(count.body),
+    signal: AbortSignal.any([call.signal, AbortSignal.timeout(COUNT_TIMEOUT_MS)]),
+  })
+  if (answer.statusCode === 200) return counter.answer.parse(JSON.parse(await textOf(answer.body)))
+  // Read to its end, so that the connection can be used again.
+  await finished(answer.body.resume()).catch(() => {})
+  throw new Refusal(answer.statusCode, answer.headers['retry-after'])
+}
+
+interface Written {
+  url: string
+  headers: Record<string, string>
+  body: string
+}
+
+/** The request for an answer as the AI SDK writes it, which is not sent. */
+async function writtenFor(
+  call: ModelCall,
+  { adapter, connection }: Pick<ProviderClient, 'adapter' | 'connection'>,
+): Promise<Written> {
+  let written: Written | undefined
+  const keep: HttpClient['fetch'] = async (url, init) => {
+    written = { url: String(url), headers: init?.headers as Written['headers'], body: String(init?.body) }
+    throw new Error('it is only counted')
+  }
+  const { model: known, signal } = call
+  const of = { ...connection, fetch: keep, extraMembers: extraMembers(known) }
+  const model = adapterDrivers[adapter].model(upstreamName(known), of)
+  try {
+    await model.doGenerate(new Conversation(call).options(signal, false))
+  } catch (error) {
+    if (!written) throw error
+  }
+  if (!written) throw new Error('nothing was written')
+  return written
+}
+
+async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of body) {
+    bytes += chunk.length
+    if (bytes > MAX_BYTES) throw new Error('the count of tokens is too long')
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString()
+}

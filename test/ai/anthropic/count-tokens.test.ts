@@ -1,0 +1,111 @@
+import Anthropic from '@anthropic-ai/sdk'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { recordsOf } from '../../kit/ai/asked-provider.ts'
+import { key } from '../../kit/ai/protocols.ts'
+import {
+  type Behaviour,
+  canary,
+  configFor,
+  json,
+  refuses,
+  replies,
+  stalls,
+  startProvider,
+} from '../../kit/ai/provider.ts'
+import { startApp, type TestApp } from '../../kit/app.ts'
+
+const resources = new AsyncDisposableStack()
+let svc: TestApp
+let upstream: Awaited<ReturnType<typeof startProvider>>
+let client: Anthropic
+
+const adapters = ['anthropic', 'google', 'openai', 'openai-compatible', 'mistral']
+
+/** Counts as the provider of each kind does. */
+const counts: Behaviour = ({ path }, response) =>
+  path.includes(':countTokens') ? json(response, { totalTokens: 42 }) : json(response, { input_tokens: 42 })
+
+beforeAll(async () => {
+  upstream = resources.use(await startProvider(counts))
+  const providers = adapters.map((adapter) => ({
+    ...{ id: adapter, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: key },
+    models: [{ id: `of-${adapter}`, upstreamId: 'up-1', label: adapter, external: true }],
+  }))
+  const slow = {
+    ...{ id: 'slow', adapter: 'anthropic', apiUrl: upstream.url, timeouts: { firstByte: '300ms' } },
+    models: [{ id: 'of-slow', label: 'Slow', external: true }],
+  }
+  const more = { providers: [...providers, slow], systemModels: {} }
+  const config = resources.use(await configFor(upstream.url, { more }))
+  svc = resources.use(await startApp({ AI_CONFIG: config.file }))
+  client = await newClient()
+})
+afterAll(() => resources.disposeAsync())
+beforeEach(() => {
+  upstream.behave = counts
+  upstream.asked.length = 0
+})
+
+const newClient = async () => new Anthropic({ apiKey: (await svc.user()).token, baseURL: svc.url, maxRetries: 0 })
+
+const weather = { name: 'weather', description: 'Tells the weather.', input_schema: { type: 'object' as const } }
+const asked = { system: 'Be kind.', messages: [{ role: 'user' as const, content: 'How do you do?' }], tools: [weather] }
+const count = (adapter = 'anthropic', by = client) => by.messages.countTokens({ model: `of-${adapter}`, ...asked })
+
+const exact = { input_tokens: 42, estimated: false }
+const estimate = { input_tokens: expect.any(Number), estimated: true }
+
+test('Anthropic counts what it would be asked, with its key, and nothing is recorded', async () => {
+  expect(await count()).toEqual(exact)
+  const [{ path, headers, body } = {}] = upstream.asked
+  expect(path).toBe('/v1/anthropic/messages/count_tokens')
+  expect(headers).toMatchObject({ 'x-api-key': key, 'anthropic-version': '2023-06-01' })
+  expect(Object.keys(body ?? {}).sort()).toEqual(['messages', 'model', 'system', 'tools'])
+  expect(body).toMatchObject({ model: 'up-1', system: [{ text: 'Be kind.' }], tools: [{ name: 'weather' }] })
+  expect(JSON.stringify(body?.messages)).toContain('How do you do?')
+  expect([upstream.asked.length, await recordsOf(svc)]).toEqual([1, []])
+})
+
+test('Google and OpenAI count what they would be asked, too; other providers count nothing', async () => {
+  expect([await count('google'), await count('openai')]).toEqual([exact, exact])
+  const [google, openAi] = upstream.asked
+  expect(google).toMatchObject({
+    path: '/v1/google/models/up-1:countTokens',
+    headers: { 'x-goog-api-key': key },
+    body: { generateContentRequest: { model: 'models/up-1', contents: [{ role: 'user' }] } },
+  })
+  expect(openAi).toMatchObject({
+    path: '/v1/openai/responses/input_tokens',
+    headers: { authorization: `Bearer ${key}` },
+    body: { model: 'up-1', tools: [{ name: 'weather' }] },
+  })
+  expect(openAi?.body).not.toHaveProperty('store')
+  expect([await count('openai-compatible'), await count('mistral')]).toEqual([estimate, estimate])
+  expect(upstream.asked).toHaveLength(2)
+})
+
+test.for<[string, Behaviour]>([
+  ['refuses', refuses(404)],
+  ['says no number', replies(JSON.stringify({ input_tokens: canary }))],
+  ['says a page', replies(`<html>${canary}</html>`, { type: 'text/html' })],
+  ['says too much', replies(`{"input_tokens":1,"more":"${canary.repeat(5000)}"}`)],
+  ['redirects', (_, response) => void response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end()],
+  ['closes the connection', (_, response) => void response.destroy()],
+])('where the counter of a provider %s, tokens are estimated', async ([, behave]) => {
+  upstream.behave = behave
+  const told = await count()
+  expect([told, JSON.stringify(told)]).toEqual([estimate, expect.not.stringContaining(canary)])
+  expect(upstream.asked).toHaveLength(1)
+})
+
+test('a counter that says nothing in time is not waited for', async () => {
+  upstream.behave = stalls
+  expect(await count('slow')).toEqual(estimate)
+})
+
+test('providers count 100 times a minute for one person, and the rest is estimated', async () => {
+  const mine = await newClient()
+  const told = await Promise.all(Array.from({ length: 103 }, () => count('anthropic', mine)))
+  expect(told.filter((answer) => 'estimated' in answer && answer.estimated)).toHaveLength(3)
+  expect([upstream.asked.length, await count()]).toEqual([100, exact])
+})
