@@ -20,8 +20,8 @@ const ids = `(select json_agg(id order by n) from numbered) as ids`
 
 /** Counters with the sum that is asked of each, the cap and the mode of its limit, and whether to tell what is left of it. */
 const asked = `asked as (
-     select * from unnest($3::bigint[], $4::bigint[], $5::bigint[], $8::boolean[], $9::boolean[])
-                     as a(id, amount, cap, observes, tells) ${expectFew('$7')}
+     select id, ($4::bigint[])[n] as amount, ($5::bigint[])[n] as cap, ($8::boolean[])[n] as observes, ($9::boolean[])[n] as tells
+       from unnest($3::bigint[]) with ordinality as a(id, n) ${expectFew('$7')}
    )`
 
 export interface HoldResult {
@@ -54,38 +54,38 @@ interface TogetherResult {
 
 /**
  * Holds for many calls at once, or for none of them, by one stripe of each limit. Rows are locked in one order, so that calls
- * never wait in a circle. A limit that only observes refuses nothing, and counts what it would have. Values: lease in
- * milliseconds, version of the limits, counters, amounts (null where no price is known) and caps, calls, how many counters,
- * which only observe, and of which to tell what is left.
+ * never wait in a circle. A limit that only observes refuses nothing, and counts what it would have: the calls are looked at
+ * one by one only where it would. Values: lease in milliseconds, version of the limits, counters, amounts (null where no price
+ * is known) and caps, calls, how many counters, which only observe, and of which to tell what is left.
  */
 export const holdTogether = statement<HoldResult & TogetherResult>(
   'hold-together',
   `with ${asked}, locked as (
-     select c.*, a.amount, a.observes, a.tells, a.cap as limit_cap,
-            a.observes or c.cap = a.cap and c.used + c.held + a.amount <= c.share as fits
+     select c.id, c.limit_id, c.subject_id, c.starts_at, c.share - c.used - c.held as room, c.topped_up - c.used - c.held as own,
+            a.amount, a.observes, a.tells, a.cap, a.observes or c.cap = a.cap and c.used + c.held + a.amount <= c.share as fits
        from asked a join usage_counters c on c.id = a.id
       where c.ends_at > now() order by c.id for update of c
-   ), wholes as (
-     select l.id, l.limit_cap + l.topped_up + o.topped_up - l.used - l.held - o.taken as whole
-       from locked l cross join lateral (
-         select coalesce(sum(topped_up), 0) as topped_up, coalesce(sum(used + held), 0) as taken from usage_counters c
-          where c.limit_id = l.limit_id and c.subject_id = l.subject_id and c.starts_at = l.starts_at and c.id <> l.id) o
-      where l.tells or l.observes
+   ), judged as (
+     select l.id, l.room, l.amount, l.observes, l.fits, case when l.tells or l.observes then l.cap + l.own + (
+              select coalesce(sum(c.topped_up - c.used - c.held), 0) from usage_counters c
+               where c.limit_id = l.limit_id and c.subject_id = l.subject_id and c.starts_at = l.starts_at and c.id <> l.id) end as whole
+       from locked l
+   ), verdict as (
+     select ${currentVersion} <> $2::int or count(*) < $7::int as stale, array_agg(id) filter (where fits is not true) as misfits,
+            json_agg(room - amount order by id) as rooms, json_agg(whole - amount order by id) as wholes,
+            coalesce(bool_or(amount is null or amount > whole) filter (where observes), false) as is_observed
+       from judged
    ), observed as (
-     select l.id, sum(p.amount) as known, count(*) filter (where p.measure = 'unpriced' or p.running > w.whole) as refused
-       from locked l join wholes w using (id) join lateral (
+     select j.id, sum(p.amount) as known, count(*) filter (where p.measure = 'unpriced' or p.running > j.whole) as refused
+       from judged j join (
          select a.id, a.amount, a.measure, sum(a.amount) over (partition by a.id order by c.n) as running
            from jsonb_to_recordset($6::jsonb) as c(n int, counters bigint[], amounts bigint[], measures text[])
-          cross join lateral unnest(counters, amounts, measures) as a(id, amount, measure)) p on p.id = l.id
-      where l.observes and (l.amount is null or l.amount > w.whole) group by l.id
-   ), verdict as (
-     select ${currentVersion} <> $2::int or count(*) > count(l.id) as stale,
-            array_agg(a.id) filter (where l.fits is not true) as misfits,
-            json_agg(l.share - l.used - l.held - a.amount order by a.id) as rooms, json_agg(w.whole - a.amount order by a.id) as wholes
-       from asked a left join locked l on l.id = a.id left join wholes w on w.id = a.id
+          cross join lateral unnest(counters, amounts, measures) as a(id, amount, measure)
+          where (select is_observed from verdict)) p on p.id = j.id
+      where j.observes and (j.amount is null or j.amount > j.whole) group by j.id
    ), counted as (
-     update usage_counters c set held = c.held + coalesce(l.amount, o.known, 0), refused = c.refused + coalesce(o.refused, 0)
-       from verdict, locked l left join observed o using (id) where c.id = l.id and not stale and misfits is null
+     update usage_counters c set held = c.held + coalesce(j.amount, o.known, 0), refused = c.refused + coalesce(o.refused, 0)
+       from verdict, judged j left join observed o using (id) where c.id = j.id and not stale and misfits is null
    ), ${insertHolds('$6', 'not stale and misfits is null')}
    select ${ids}, stale, to_json(misfits) as misfits, rooms, wholes from verdict`,
 )
