@@ -57,7 +57,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   secureHeaders(app)
   await compression(app)
   await allowOrigins(app, env.CORS_ORIGINS)
-  addRequestHooks(app, { env, services, log, drain, made: contexts.made })
+  addRequestHooks(app, { env, services, log, drain })
   answerErrors(app, env, services)
   readJsonBodies(app)
 

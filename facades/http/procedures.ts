@@ -29,6 +29,13 @@ export function bodyLimitOf(procedure: AnyTRPCProcedure | undefined, limits: Bod
   return limits[(procedure && metaOf(procedure).body) ?? 'form']
 }
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** As soon as there is one; nothing where the caller was refused. */
+    context: Context | null
+  }
+}
+
 /** The context of a request, with its caller: created once, then reused. */
 export type ContextOf = (request: FastifyRequest, reply: FastifyReply) => Promise<Context>
 

@@ -8,6 +8,7 @@ import type { Resource } from '../../routers/resource/declare.ts'
 import { excessOf } from '../http/json-text.ts'
 import { previewPath } from '../http/link-preview.ts'
 import { bodyLimitOf, type FacadeOptions } from '../http/procedures.ts'
+import { varyBy } from '../http/vary.ts'
 import { appLogos } from './app-logos.ts'
 import type { DocumentContext } from './document.ts'
 import { errorDocument } from './errors.ts'
@@ -41,40 +42,36 @@ export async function jsonApi(app: FastifyInstance, options: JsonApiOptions) {
   }
 
   readDocuments(app)
-  await app.register(multipart)
-  app.decorateRequest('context', null)
   app.addHook('onRequest', async (request, reply) => {
     // Fastify would add a charset to the media type, which may have no such parameter.
-    reply
-      .header('vary', [reply.getHeader('vary') ?? [], 'Accept'].flat().join(', '))
-      .header('cache-control', 'private, no-cache')
-      .serializer(asItIs)
+    reply.header('cache-control', 'private, no-cache').serializer(asItIs)
+    varyBy(reply, 'Accept')
     const { route, isPlain } = configOf(request)
     if (route?.answers !== 'file' && !isPlain) assertAcceptable(request.headers.accept)
     const ctx = await contextOf(request, reply)
     // Regardless of the body.
     if (request.is404) throw nothingHere()
     if (route) assertServed(route, ctx)
-    Object.assign(request, { context: ctx })
   })
   handleErrors(app, documentContext)
   await app.register(appLogos, { contextOf })
   await app.register(linkPreview, { prefix: previewPath, contextOf, baseUrl: documentContext.baseUrl })
 
-  for (const route of routes) {
-    app.route({
-      method: route.method,
-      url: route.url,
-      config: { route } as object,
-      bodyLimit: bodyLimitOf(route.procedure, bodyLimits),
-      preParsing: async (request) => {
-        const isRead = route.method === 'GET' || !hasBody(request)
-        if (!isRead) assertContentType(request.headers['content-type'], route)
-      },
-      handler: async (request, reply) =>
-        serve({ router, documentContext, route: route as ServedRoute }, request, reply, contextIn(request)),
-    })
-  }
+  const toRoute = (route: Route) => ({
+    method: route.method,
+    url: route.url,
+    config: { route } as object,
+    bodyLimit: bodyLimitOf(route.procedure, bodyLimits),
+    ...(route.method !== 'GET' && { preParsing: bodyCheck(route) }),
+    handler: (request: FastifyRequest, reply: FastifyReply) =>
+      serve({ documentContext, route: route as ServedRoute }, request, reply),
+  })
+  for (const route of routes.filter(({ takesFile }) => !takesFile)) app.route(toRoute(route))
+  await app.register(async (forms) => {
+    // Its hooks are for forms alone.
+    await forms.register(multipart)
+    for (const route of routes.filter(({ takesFile }) => takesFile)) forms.route(toRoute(route))
+  })
   for (const [url, taken] of Map.groupBy(routes, (route) => route.url)) refuseOtherMethods(app, url, taken)
 }
 
@@ -98,20 +95,17 @@ interface RouteConfig {
 
 const configOf = ({ routeOptions }: FastifyRequest) => routeOptions.config as RouteConfig
 
-/** The context that the first hook left on the request. */
-const contextIn = (request: FastifyRequest) => (request as FastifyRequest & { context: Context }).context
-
-/**
- * Who may not call is told so before the body is read; a read has none, and its procedure says so itself. What is only
- * read refuses writes of whoever has signed in.
- */
+/** Who may not call is told so before the body is read. What is only read refuses writes of whoever has signed in. */
 function assertServed(route: Route, ctx: Context): void {
-  if (route.method === 'GET' && isServed(route)) return
   if (isServed(route)) assertMayCall(ctx, routeAccess(route))
   else throw new Problem(ctx.callerContext.current.type === 'guest' ? 'signed_out' : 'read_only')
 }
 
 const asItIs = (payload: unknown) => payload as string
+
+const bodyCheck = (route: Route) => async (request: FastifyRequest) => {
+  if (hasBody(request)) assertContentType(request.headers['content-type'], route)
+}
 
 const hasBody = ({ headers }: FastifyRequest) =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0

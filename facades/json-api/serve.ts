@@ -1,5 +1,4 @@
 import type { Readable } from 'node:stream'
-import { type AnyTRPCRouter, callTRPCProcedure } from '@trpc/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../routers/core/context.ts'
 import type { FileContent } from '../../routers/core/file-content.ts'
@@ -22,7 +21,6 @@ import { textOf } from './text.ts'
 import { jsonapi, mediaType } from './wire.ts'
 
 export interface RouteContext {
-  router: AnyTRPCRouter
   documentContext: DocumentContext
   route: ServedRoute
 }
@@ -35,26 +33,33 @@ export async function serve(
   routeContext: RouteContext,
   request: FastifyRequest,
   reply: FastifyReply,
-  ctx: Context,
 ): Promise<string | Readable | undefined> {
-  if (routeContext.route.answers === 'file') {
+  const { method, answers, takesFile } = routeContext.route
+  // The first hook made it.
+  const ctx = request.context as Context
+  if (answers === 'file') {
     const { output } = await call(routeContext, request, ctx)
     return sendFile(request, reply, output as FileContent)
   }
   const key = request.headers['idempotency-key']
-  const { method } = routeContext.route
   const isOnce = typeof key === 'string' && isRepeatable(routeContext.route)
   const serving = isOnce ? once(routeContext, request, ctx, key) : answer(routeContext, request, ctx)
-  const { status, headers, payload } = await serving.catch(async (error: unknown) => {
-    if (routeContext.route.takesFile && !(await drainBody(request))) reply.header('connection', 'close')
-    throw error
-  })
+  const { status, headers, payload } = await (takesFile ? drainedIfRefused(serving, request, reply) : serving)
   reply.headers(headers)
   const isUnchanged = method === 'GET' && isKnown(request.headers['if-none-match'], headers['etag'])
   reply.code(isUnchanged ? 304 : status)
   if (isUnchanged) return undefined
   if (!reply.hasHeader('content-type')) reply.type(mediaType)
   return payload
+}
+
+async function drainedIfRefused<T>(serving: Promise<T>, request: FastifyRequest, reply: FastifyReply): Promise<T> {
+  try {
+    return await serving
+  } catch (error) {
+    if (!(await drainBody(request))) reply.header('connection', 'close')
+    throw error
+  }
 }
 
 /** Carries a request out once per key. Of a form, the fields are compared as text and the file by a hash. */
@@ -112,36 +117,18 @@ function plainAnswer(member: string, output: unknown): StoredResponse {
   }
 }
 
+/** The first hook let the caller in: whoever is told here what is wrong with the input may call. */
 async function call(routeContext: RouteContext, request: FastifyRequest, ctx: Context, form?: unknown) {
-  const { router, route } = routeContext
-  const { name: path, procedure } = route
-  const { type } = procedure._def
-  // Parsed before the call, refused within it: only allowed callers learn what is wrong with their input.
-  const parsed = parse(routeContext, request, ctx, form)
-  parsed.catch(() => {})
-  const output: unknown = await callTRPCProcedure({
-    router,
-    ctx,
-    path,
-    type,
-    getRawInput: async () => (await parsed).input,
-    signal: ctx.signal,
-    batchIndex: 0,
-  })
-  return { output, query: (await parsed).query }
-}
-
-async function parse(
-  routeContext: RouteContext,
-  request: FastifyRequest,
-  ctx: Context,
-  form: unknown,
-): Promise<{ query: ParsedQuery; input: object }> {
-  const { route, documentContext } = routeContext
+  const { documentContext, route } = routeContext
+  const { name: path, procedure, takesFile } = route
   const query = parseQuery(searchOf(request), route, documentContext)
   ctx.asks = (type, name) => query.fields.get(type)?.has(name) ?? documentContext.members.isUnasked(type, name)
-  const body = route.takesFile ? (form ?? (await readForm(request, ctx))) : request.body
-  return { query, input: inputOf(routeContext, query, request, body) }
+  const body = takesFile ? (form ?? (await readForm(request, ctx))) : request.body
+  const input = inputOf(routeContext, query, request, body)
+  const { type } = procedure._def
+  const getRawInput = async () => input
+  const output: unknown = await procedure({ ctx, path, type, getRawInput, signal: undefined, batchIndex: 0 })
+  return { output, query }
 }
 
 /** The form without its file, which comes with the call. */
@@ -151,7 +138,10 @@ async function readForm(request: FastifyRequest, ctx: Context): Promise<object> 
   return input
 }
 
-const searchOf = ({ url }: FastifyRequest) => url.split(/\?(.*)/s)[1] ?? ''
+function searchOf({ url }: FastifyRequest): string {
+  const at = url.indexOf('?')
+  return at < 0 ? '' : url.slice(at + 1)
+}
 
 function headersOf({ documentContext, route }: RouteContext, output: unknown, payload: string): Record<string, string> {
   const { answers, resource } = route

@@ -1,6 +1,7 @@
 import compress from '@fastify/compress'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { contentCodings } from '../../facades/http/asset.ts'
+import { varyBy } from '../../facades/http/vary.ts'
 
 /** A smaller body fits into one packet, and compressing it gains nothing. */
 const MIN_BYTES = 1024
@@ -12,13 +13,15 @@ const MAX_BYTES_IN_EVENT_LOOP = 16 * 1024
  * are safe from probing by compressed length, because their cookies do not go along with requests of other sites.
  */
 export async function compression(app: FastifyInstance): Promise<void> {
-  app.addHook('onRequest', async ({ headers }) => {
+  app.addHook('onRequest', ({ headers }, _, done) => {
     for (const name of ['if-match', 'if-none-match'] as const)
       if (headers[name]) headers[name] = headers[name].replace(SUFFIXES, '"')
+    done()
   })
-  app.addHook('onSend', async ({ headers }, _, payload) => {
+  app.addHook('onSend', ({ headers }, _, payload, done) => {
     // A streamed body is not compressed: the compressor would hold its parts back.
     if (typeof payload !== 'string' && !Buffer.isBuffer(payload)) headers['x-no-compression'] = 'true'
+    done()
   })
   await app.register(compress, {
     encodings: [...contentCodings],
@@ -42,13 +45,12 @@ function orderHooks(route: RouteOptions): void {
 
 const SUFFIXES = new RegExp(`~(?:${contentCodings.join('|')})"`, 'g')
 
-async function labelRepresentation(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
-  const vary = [reply.getHeader('vary') ?? []].flat().join(', ')
-  if (!vary.includes('accept-encoding')) reply.header('vary', vary ? `${vary}, accept-encoding` : 'accept-encoding')
+function labelRepresentation(request: FastifyRequest, reply: FastifyReply, _: unknown, done: () => void): void {
+  varyBy(reply, 'accept-encoding')
   const tag = reply.getHeader('etag')
   const coding = reply.statusCode === 304 ? codingKnown(request, tag) : reply.getHeader('content-encoding')
   if (tag && coding) reply.header('etag', tagOf(tag, coding))
-  return payload
+  done()
 }
 
 const tagOf = (tag: unknown, coding: unknown) => String(tag).replace(/"$/, `~${coding}"`)

@@ -2,7 +2,6 @@ import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify
 import type { Sql } from '../../entities/sql/statement.ts'
 import { countDeprecatedCalls } from '../../entities/system/deprecated-call.sql.ts'
 import { type Deprecation, deprecations } from '../../facades/http/deprecations.ts'
-import type { Context } from '../../routers/core/context.ts'
 import { Batch } from '../stores/write-behind.ts'
 
 interface DeprecatedRoutesOptions {
@@ -10,8 +9,6 @@ interface DeprecatedRoutesOptions {
   sunset: Date | undefined
   sql: Sql
   log: FastifyBaseLogger
-  /** The context that was made for a request, if any. */
-  made(request: FastifyRequest): Promise<Context | undefined>
 }
 
 interface Call {
@@ -23,7 +20,7 @@ interface Call {
 const GATHER_MS = 1000
 
 /** Has deprecated routes say so in every answer, and counts behind the answers who calls them. For routes registered later. */
-export function markDeprecatedRoutes(app: FastifyInstance, { sunset, sql, log, made }: DeprecatedRoutesOptions): void {
+export function markDeprecatedRoutes(app: FastifyInstance, { sunset, sql, log }: DeprecatedRoutesOptions): void {
   const known = deprecations(app.names.basePath, sunset)
   const batch = new Batch<Call>({
     name: 'deprecated calls',
@@ -39,14 +36,16 @@ export function markDeprecatedRoutes(app: FastifyInstance, { sunset, sql, log, m
     const deprecation = known.get(`${method} ${route.url}`)
     if (deprecation) route.config = { ...route.config, deprecation } as object
   })
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     const deprecation = deprecationOf(request)
     if (deprecation) reply.headers(deprecation.headers)
+    done()
   })
-  app.addHook('onResponse', async (request) => {
+  app.addHook('onResponse', (request, _, done) => {
     const route = deprecationOf(request)?.name
-    const caller = route && (await made(request))?.callerContext.current
+    const caller = route && request.context?.callerContext.current
     if (caller && caller.type === 'user') batch.add({ route, user: caller.person.id, token: caller.token?.id ?? null })
+    done()
   })
   app.addHook('onClose', () => batch.flush())
 }

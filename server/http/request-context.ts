@@ -20,8 +20,6 @@ export interface Contexts {
   recentTokenContextOf: ContextOf
   /** The context of a guest, even if the request has credentials. */
   guestContextOf: ContextOf
-  /** The context that was made for a request, if any. */
-  made(request: FastifyRequest): Promise<Context | undefined>
 }
 
 declare module 'fastify' {
@@ -38,6 +36,7 @@ export async function createContexts(
 ): Promise<Contexts> {
   const { bySession, peeking, byToken, byRecentToken } = await waysToAuthenticate(services, authenticator)
   app.decorateRequest('callContext', null)
+  app.decorateRequest('context', null)
 
   /** One context for each request, created once. */
   const once =
@@ -51,7 +50,6 @@ export async function createContexts(
     recentTokenContextOf: once(byRecentToken),
     guestContextOf: async ({ id: requestId }, reply) =>
       createContext(services, { requestId, signal: goneSignal(reply) }),
-    made: async ({ callContext }) => callContext?.catch(() => undefined),
   }
 }
 
@@ -83,7 +81,9 @@ async function makeContext(
   })
   const locale = localeOf(request, authenticated.browser?.session?.locale)
   const hangUp = () => void reply.raw.destroy()
-  return createContext(services, { ...authenticated, locale, requestId: request.id, signal: goneSignal(reply), hangUp })
+  const call = { ...authenticated, locale, requestId: request.id, signal: goneSignal(reply), hangUp }
+  request.context = createContext(services, call)
+  return request.context
 }
 
 /** A request refused before it has a context gets its id here. */

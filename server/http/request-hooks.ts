@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { limitHeaders } from '../../facades/http/limit-headers.ts'
-import type { Context } from '../../routers/core/context.ts'
 import type { ResponseHints } from '../../routers/core/hooks.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { Services } from '../../routers/core/services.ts'
@@ -10,7 +9,6 @@ import type { Env } from '../config/settings.ts'
 import { markDeprecatedRoutes } from './deprecated-routes.ts'
 import type { Drain } from './drain.ts'
 import { createAddressCheck } from './own-address.ts'
-import type { Contexts } from './request-context.ts'
 import { assertFewParameters } from './request-url.ts'
 
 interface RequestHookOptions {
@@ -18,28 +16,29 @@ interface RequestHookOptions {
   services: Services
   log: FastifyBaseLogger
   drain: Pick<Drain, 'isRefusing'>
-  /** The context that was made for a request, if any. */
-  made: Contexts['made']
 }
 
 /** What happens around each request, whatever surface answers it. */
-export function addRequestHooks(app: FastifyInstance, { env, services, log, drain, made }: RequestHookOptions): void {
-  markDeprecatedRoutes(app, { sunset: env.DEPRECATION_SUNSET, sql: services.sql, log, made })
+export function addRequestHooks(app: FastifyInstance, { env, services, log, drain }: RequestHookOptions): void {
+  markDeprecatedRoutes(app, { sunset: env.DEPRECATION_SUNSET, sql: services.sql, log })
   const checkAddress = createAddressCheck(services.settings.baseUrl, log)
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     checkAddress(request)
     reply.header('x-request-id', request.id)
-    if (drain.isRefusing() && !request.url.startsWith('/health')) await refuseWork(request)
+    if (drain.isRefusing() && !request.url.startsWith('/health')) return void refuseWork(request).catch(done)
     assertFewParameters(request.url)
+    done()
   })
-  app.addHook('onSend', async (request, reply) => {
-    const hints = (await made(request))?.hints
+  app.addHook('onSend', ({ context }, reply, _, done) => {
+    const hints = context?.hints
     if (hints) reply.headers(limitHeaders(hints))
     if (hints?.clearSiteData) reply.header('clear-site-data', '"cache", "storage"')
     if (!reply.hasHeader('retry-after')) tellWhenToRetry(reply, hints)
+    done()
   })
-  app.addHook('onResponse', async (request, reply) => {
-    logRequest(request, reply, await made(request))
+  app.addHook('onResponse', (request, reply, done) => {
+    logRequest(request, reply)
+    done()
   })
 }
 
@@ -62,8 +61,8 @@ async function refuseWork({ raw }: FastifyRequest): Promise<never> {
 const BODY_TIMEOUT_MS = 1000
 
 /** The path as the route declares it: a real path may contain a secret. */
-function logRequest(request: FastifyRequest, reply: FastifyReply, ctx: Context | undefined): void {
-  const current = ctx?.callerContext.current
+function logRequest(request: FastifyRequest, reply: FastifyReply): void {
+  const current = request.context?.callerContext.current
   const caller = current?.type === 'user' ? { userId: current.person.id, tokenId: current.token?.id } : undefined
   const { method, routeOptions } = request
   const ms = Math.round(reply.elapsedTime * 10) / 10

@@ -27,5 +27,7 @@ export function localeOf({ cookies, headers, query }: FastifyRequest, remembered
 const MAX_HEADER = 500
 
 /** `de;q=0.8, en` as `['en', 'de']`. */
-const preferred = (acceptLanguage = '') =>
-  new Negotiator({ headers: { 'accept-language': acceptLanguage.slice(0, MAX_HEADER) } }).languages()
+const preferred = (acceptLanguage: string | undefined) =>
+  acceptLanguage
+    ? new Negotiator({ headers: { 'accept-language': acceptLanguage.slice(0, MAX_HEADER) } }).languages()
+    : []

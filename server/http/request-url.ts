@@ -5,6 +5,7 @@ const MAX_PARAMETERS = 100
 
 /** A path that cannot be decoded is taken literally: nothing exists there, and the facade of that path answers 404. */
 export function readable(url: string): string {
+  if (!url.includes('%')) return url
   const [path = '', search] = url.split(/(\?.*)/s)
   try {
     decodeURIComponent(path)

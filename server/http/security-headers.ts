@@ -18,9 +18,10 @@ const headers = {
 }
 
 export function secureHeaders(app: FastifyInstance): void {
-  app.addHook('onRequest', async ({ protocol }, reply) => {
+  app.addHook('onRequest', ({ protocol }, reply, done) => {
     reply.headers(headers)
     // A browser must ignore this header over plain http, and over TLS it binds the host for a year.
     if (protocol === 'https') reply.header('strict-transport-security', `max-age=${YEAR_SECONDS}`)
+    done()
   })
 }
