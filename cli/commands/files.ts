@@ -57,7 +57,7 @@ const rotate = (context: CommandContext) =>
   defineCommand({
     meta: {
       description:
-        'Seal the keys of all attachments and pictures with APP_KEY; exit code 1 where one is not, for want of a key or as its file cannot be read',
+        'Seal the keys of all attachments and pictures, and what front-end migrations keep for people, with APP_KEY; exit code 1 where one is not, for want of a key or as its file cannot be read',
     },
     args: { json },
     async run() {

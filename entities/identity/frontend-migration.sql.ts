@@ -1,4 +1,4 @@
-import { statement } from '../sql/statement.ts'
+import { statement, unboundedStatement } from '../sql/statement.ts'
 
 /** Whether a migration is newer than the person and they have not applied it. */
 const isPending = `m.created_at > u.created_at
@@ -24,4 +24,25 @@ export const findOldKeychain = statement<{ data: string; publicKey: string | nul
      join frontend_migration_userdata d on d.user_id = u.id
      join frontend_migrations m on m.id = d.migration_id
     where u.id = $1 and m.name = $2 and ${isPending}`,
+)
+
+/** What a migration keeps for a person. */
+export interface SealedUserdata {
+  user: number
+  migration: number
+  sealed: string
+}
+
+/** Values: the ids of a person and of a migration, and how many at most. What is kept for those that follow. */
+export const userdataAfter = unboundedStatement<SealedUserdata>(
+  `select user_id as user, migration_id as migration, data as sealed from frontend_migration_userdata
+    where (user_id, migration_id) > ($1, $2) order by user_id, migration_id limit $3`,
+)
+
+/** Values: ids of people and of migrations, what was read, and the same sealed anew. Returns a row for each that nobody has changed since. */
+export const replaceUserdata = unboundedStatement<{ user: number }>(
+  `update frontend_migration_userdata d set data = renewed.data
+     from unnest($1::int[], $2::int[], $3::text[], $4::text[]) as renewed (user_id, migration_id, before, data)
+    where d.user_id = renewed.user_id and d.migration_id = renewed.migration_id and d.data = renewed.before
+   returning d.user_id as user`,
 )

@@ -4,7 +4,7 @@ import { mkdir, readdir, rm, truncate, utimes, writeFile } from 'node:fs/promise
 import { basename, join } from 'node:path'
 import sharp from 'sharp'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { FILE_KEY } from '../../routers/ports/vault.ts'
+import { FILE_KEY, USERDATA } from '../../routers/ports/vault.ts'
 import { createVault } from '../../server/stores/vault.ts'
 import { run } from '../kit/command-line.ts'
 import { type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
@@ -263,6 +263,37 @@ test('svc files rotate seals the keys of pictures anew, too, so that the earlier
   await command(['rotate'], { APP_KEY: `${KEY}`, APP_PREVIOUS_KEYS: `${NEWER}` })
   expect(await look()).toEqual([200, 200, 200, 200])
   expect(await pictureFiles()).toHaveLength(4)
+})
+
+test('svc files rotate seals anew what front-end migrations keep for people who have not applied them', async () => {
+  await clear()
+  const people = await Promise.all(Array.from({ length: 3 }, () => newPerson(svc)))
+  const sealed = people.map((_, n) => createVault(n === 0 ? `${UNKNOWN}` : `${KEY}`).seal(`{"n":${n}}`, USERDATA))
+  await svc.rows(
+    `with migrations as (insert into frontend_migrations (name) select 'm' || n from generate_series(1, 50) n returning id)
+     insert into frontend_migration_userdata (user_id, migration_id, data)
+     select person, m.id, data from unnest($1::int[], $2::text[]) as kept (person, data), migrations m`,
+    [people.map(({ id }) => id), sealed],
+  )
+  const both = { APP_KEY: `${NEWER}`, APP_PREVIOUS_KEYS: `${KEY}` }
+
+  expect(await command(['rotate'], both)).toMatchObject({
+    exitCode: 1,
+    record: { attachments: 0, migrationData: 150, renewed: 100, unknown: 50 },
+  })
+  await svc.rows('delete from frontend_migration_userdata where user_id = $1', [people[0]?.id])
+  expect(await command(['rotate'], both)).toMatchObject({
+    exitCode: 0,
+    record: { migrationData: 100, renewed: 0, unknown: 0 },
+  })
+  const kept = await svc.rows<{ user: number; data: string }>(
+    'select distinct user_id as user, data from frontend_migration_userdata',
+  )
+  const alone = createVault(`${NEWER}`)
+  expect(new Set(kept.map(({ user, data }) => `${user} ${alone.open(data, USERDATA)}`))).toEqual(
+    new Set([1, 2].map((n) => `${people[n]?.id} {"n":${n}}`)),
+  )
+  await svc.rows('delete from frontend_migrations')
 })
 
 test('svc files rotate counts the pictures that cannot be read, and renews the others', async () => {

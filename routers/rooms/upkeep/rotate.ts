@@ -1,52 +1,69 @@
-import { type FileRow, filesById, replaceSealedKeys } from '../../../entities/rooms/attachment-upkeep.sql.ts'
+import { replaceUserdata, userdataAfter } from '../../../entities/identity/frontend-migration.sql.ts'
+import { filesById, replaceSealedKeys } from '../../../entities/rooms/attachment-upkeep.sql.ts'
 import type { Services } from '../../core/services.ts'
 import { listPictures } from '../../identity/pictures/picture-files.ts'
-import { FILE_KEY, type Vault } from '../../ports/vault.ts'
+import { FILE_KEY, USERDATA, type Vault } from '../../ports/vault.ts'
 
 const BATCH = 1000
+/** What is kept for a person may be large. */
+const USERDATA_BATCH = 100
 
 interface Rotation {
   attachments: number
   pictures: number
-  /** How many keys were sealed anew: one of each attachment, and one of each size of a picture. The others already were. */
+  /** What front-end migrations keep for people who have not applied them: one for each person and migration. */
+  migrationData: number
+  /** How many were sealed anew: of an attachment its key, of a picture that of each size. The others already were. */
   renewed: number
-  /** How many keys none of the application keys opens. */
+  /** How many none of the application keys opens. */
   unknown: number
   /** How many files could not be read, so that their keys stay as they are. */
   unreadable: number
 }
 
-/** Seals the keys of all files and pictures with the current application key; what they encrypt stays as it is. */
+/**
+ * Seals the keys of all files and pictures with the current application key, and what front-end migrations keep for people; what
+ * the keys encrypt stays as it is.
+ */
 export async function rotateKeys(services: Pick<Services, 'sql' | 'storage' | 'vault'>): Promise<Rotation> {
-  const rotation: Rotation = { attachments: 0, pictures: 0, renewed: 0, unknown: 0, unreadable: 0 }
+  const rotation: Rotation = { attachments: 0, pictures: 0, migrationData: 0, renewed: 0, unknown: 0, unreadable: 0 }
   await rotateAttachments(services, rotation)
   await rotatePictures(services, rotation)
+  await rotateUserdata(services, rotation)
   return rotation
 }
 
 async function rotateAttachments({ sql, vault }: Pick<Services, 'sql' | 'vault'>, rotation: Rotation): Promise<void> {
   for (let after = 0; ; ) {
     const rows = await sql(filesById, [after, BATCH])
-    const opened = rows.flatMap((row) => renew(vault, row) ?? [])
-    const changed = opened.filter(({ before, key }) => key !== before)
+    const sealed = rows.map(({ id, sealedKey }) => ({ id, sealed: sealedKey }))
+    const { changed, unknown } = sealAnew(vault, FILE_KEY, sealed)
     if (changed.length > 0) {
-      const values = [changed.map(({ id }) => id), changed.map(({ before }) => before), changed.map(({ key }) => key)]
+      const values = [changed.map(({ id }) => id), changed.map(({ sealed }) => sealed), changed.map(({ anew }) => anew)]
       rotation.renewed += (await sql(replaceSealedKeys, values)).length
     }
     rotation.attachments += rows.length
-    rotation.unknown += rows.length - opened.length
+    rotation.unknown += unknown
     if (rows.length < BATCH) return
     after = rows.at(-1)?.id ?? 0
   }
 }
 
-function renew(vault: Vault, { id, sealedKey: before }: FileRow) {
-  try {
-    vault.open(before, FILE_KEY)
-    return { id, before, key: vault.renew(before, FILE_KEY) }
-  } catch {
-    return undefined
-  }
+interface Sealed {
+  sealed: string
+}
+
+/** The rows that another key than the current one has sealed, with the same sealed anew; `unknown` counts those that no key opens. */
+function sealAnew<Row extends Sealed>(vault: Vault, purpose: string, rows: readonly Row[]) {
+  const opened = rows.flatMap((row) => {
+    try {
+      vault.open(row.sealed, purpose)
+      return [{ ...row, anew: vault.renew(row.sealed, purpose) }]
+    } catch {
+      return []
+    }
+  })
+  return { changed: opened.filter(({ sealed, anew }) => sealed !== anew), unknown: rows.length - opened.length }
 }
 
 /** The key of a picture is stored with it, so each file is written anew. */
@@ -57,5 +74,22 @@ async function rotatePictures({ storage }: Pick<Services, 'storage'>, rotation: 
       const outcome = await storage.renew(key)
       if (outcome !== 'current' && outcome !== 'gone') rotation[outcome] += 1
     }
+  }
+}
+
+async function rotateUserdata({ sql, vault }: Pick<Services, 'sql' | 'vault'>, rotation: Rotation): Promise<void> {
+  for (let after = { user: 0, migration: 0 }; ; ) {
+    const rows = await sql(userdataAfter, [after.user, after.migration, USERDATA_BATCH])
+    const { changed, unknown } = sealAnew(vault, USERDATA, rows)
+    if (changed.length > 0) {
+      const ids = [changed.map(({ user }) => user), changed.map(({ migration }) => migration)]
+      const values = [...ids, changed.map(({ sealed }) => sealed), changed.map(({ anew }) => anew)]
+      rotation.renewed += (await sql(replaceUserdata, values)).length
+    }
+    rotation.migrationData += rows.length
+    rotation.unknown += unknown
+    const last = rows.at(-1)
+    if (!last || rows.length < USERDATA_BATCH) return
+    after = last
   }
 }
