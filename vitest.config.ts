@@ -43,7 +43,7 @@ const onDebian = [
   'test/{catalogue,rooms,apps}/**/*.test.ts',
   'test/identity/{erasure,sessions,tokens,keychain}.test.ts',
   'test/json-api/{statements,conditional}.test.ts',
-  'test/ai/{limits/*,usage/usage}.test.ts',
+  'test/ai/{limits/*,usage/{usage,outage}}.test.ts',
   'test/process/{migrations,plans,outage,key-value,store-quotas,day-partitions,deployment/deploy}.test.ts',
   'test/realtime/{ghosts,healing,presence,quotas}.test.ts',
 ]

@@ -1,0 +1,132 @@
+import { randomBytes } from 'node:crypto'
+import { describe, expect, test, vi } from 'vitest'
+import { ask, limited, requests, stateOf } from '../../kit/ai/limited.ts'
+import { type Behaviour, beginStream, chunk, neverEnds, question } from '../../kit/ai/provider.ts'
+
+import { dataFolder, startProcess } from '../../kit/service-process.ts'
+
+const pricing = { currency: 'EUR', inputPerMillion: 1, cachedInputPerMillion: 0.5, outputPerMillion: 2 }
+
+/** Tells with each piece what it counted, and never ends. */
+const countsAndWaits: Behaviour = (_, response) => {
+  beginStream(response)
+  for (let completion_tokens = 10; completion_tokens <= 40; completion_tokens++) {
+    const details = {
+      prompt_tokens_details: { cached_tokens: 20 },
+      completion_tokens_details: { reasoning_tokens: 10 },
+    }
+    response.write(
+      chunk({ delta: { content: 'on ' } }, { usage: { prompt_tokens: 30, completion_tokens, ...details } }),
+    )
+  }
+}
+
+describe('a limit', () => {
+  test('a limit in tokens holds input and longest answer, tells the provider, and settles at what was taken', async () => {
+    await using world = await limited([{ ...requests, unit: 'tokens', cap: 200 }], {
+      env: { LIMITS_MAX_OUTPUT_TOKENS: '100' },
+    })
+    const { token } = await world.svc.user()
+
+    const [first, second] = [await ask(world.svc, token), await ask(world.svc, token)]
+
+    expect([first.status, second.status]).toEqual([200, 200])
+    expect(world.provider.asked.map(({ body }) => body['max_tokens'])).toEqual([100, 100])
+    // The provider counts 7 and 3 a call.
+    expect(await stateOf(world.svc, 'all')).toEqual({ cap: 200, used: 20, held: 0, refused: 0 })
+    expect((await ask(world.svc, token, 'long '.repeat(100))).status).toBe(429)
+  })
+
+  test('a limit in tokens cuts an answer that goes on beyond what was held, says so and stops the provider', async () => {
+    await using world = await limited([{ ...requests, unit: 'tokens', cap: 200 }], {
+      env: { LIMITS_MAX_OUTPUT_TOKENS: '20' },
+    })
+    world.provider.behave = neverEnds
+    const { token } = await world.svc.user()
+
+    const headers = { accept: 'text/event-stream' }
+    const answer = await world.svc.send('POST', '/api/ai-req', { token, headers, body: question() })
+    const text = await answer.text()
+
+    expect(text.match(/event: (?!delta)\w+/g)).toEqual(['event: usage', 'event: done'])
+    expect(text).toMatch(/event: usage\ndata: \{.*"cut":"limit"\}/)
+    await vi.waitUntil(() => world.provider.asked[0]?.abortedAt)
+    await world.svc.services.usageLedger.flush()
+    const [record] = await world.svc.rows(
+      'select outcome, estimated, input_tokens + output_tokens as took from usage_records',
+    )
+    expect(record).toEqual({ outcome: 'cut', estimated: true, took: 2 + 22 })
+    expect(await stateOf(world.svc, 'all')).toMatchObject({ used: 24, held: 0 })
+  })
+
+  test('a limit in money refuses a model without a price, unless it says what such a call counts', async () => {
+    await using world = await limited([{ ...requests, unit: 'EUR', cap: 1 }])
+    const { token } = await world.svc.user()
+
+    const refused = await ask(world.svc, token)
+    await world.svc.host.limits.set({ ...requests, unit: 'EUR', cap: 1, unpriced: 0.25 } as never)
+    const counted = await ask(world.svc, token)
+
+    expect([refused.status, ((await refused.json()) as { message: string }).message]).toEqual([
+      429,
+      "The limit 'all' is in money, and the price of this model is not known.",
+    ])
+    expect(counted.status).toBe(200)
+    expect(await stateOf(world.svc, 'all')).toMatchObject({ used: 250_000, held: 0 })
+  })
+
+  test('a limit in money counts what the call cost', async () => {
+    await using world = await limited([{ ...requests, unit: 'EUR', cap: 1 }], { model: { pricing } })
+    const { token } = await world.svc.user()
+
+    await ask(world.svc, token)
+
+    expect(await stateOf(world.svc, 'all')).toMatchObject({ used: 7 + 6, held: 0 })
+  })
+})
+
+describe('a call whose process died', () => {
+  test('a call whose process died is settled by another process at what it had delivered', async () => {
+    const APP_KEY = randomBytes(32).toString('base64')
+    const limit = { ...requests, unit: 'tokens', cap: 10_000 }
+    await using world = await limited([limit], {
+      env: { APP_KEY },
+      provider: { continuousUsage: true },
+      model: { pricing },
+    })
+    world.provider.behave = countsAndWaits
+    const { token } = await world.svc.user()
+    await using folder = await dataFolder()
+    const DATABASE_URL = world.svc.env.DATABASE_URL as string
+    const settings = { DATABASE_URL, APP_KEY, DATA_DIR: folder.path, AI_CONFIG: world.config.file, PORT: '0' }
+    await using dying = startProcess({ ...settings, NODE_ENV: 'development' })
+    const url = await dying.ready()
+    const headers = {
+      authorization: `Bearer ${token}`,
+      accept: 'text/event-stream',
+      'content-type': 'application/json',
+    }
+    const answer = await fetch(`${url}/api/ai-req`, { method: 'POST', headers, body: JSON.stringify(question()) })
+    const isTold = async () =>
+      (await world.svc.rows('select id from usage_holds where output_tokens = 40')).length === 1
+    await vi.waitUntil(isTold, { timeout: 15_000, interval: 100 })
+    expect(await stateOf(world.svc, 'all')).toMatchObject({ used: 0, held: 2 + 4096 })
+
+    dying.kill('SIGKILL')
+    await dying.ended
+    await answer.body?.cancel().catch(() => {})
+    await world.svc.rows("update usage_holds set lease_until = now() - interval '1 s'")
+
+    await vi.waitUntil(async () => (await stateOf(world.svc, 'all'))?.held === 0, { timeout: 15_000, interval: 200 })
+    expect(await stateOf(world.svc, 'all')).toMatchObject({ used: 70, held: 0 })
+    expect(
+      await world.svc.rows(`select outcome, estimated, input_tokens as input, output_tokens as output, cached_tokens as cached,
+        reasoning_tokens as reasoning, cost_micros::int as cost, currency from usage_records`),
+    ).toEqual([
+      {
+        ...{ outcome: 'lost', estimated: true, input: 30, output: 40, cached: 20, reasoning: 10 },
+        ...{ cost: 10 + 20 * 0.5 + 40 * 2, currency: 'EUR' },
+      },
+    ])
+  }, 60_000)
+})

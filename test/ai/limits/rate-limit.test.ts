@@ -1,0 +1,107 @@
+import { randomBytes } from 'node:crypto'
+import { describe, expect, inject, test } from 'vitest'
+import { configFor, question, startProvider } from '../../kit/ai/provider.ts'
+import { startApp, type TestApp } from '../../kit/app.ts'
+import { testWith } from '../../kit/parts/with-parts.ts'
+
+const ask = (svc: TestApp, token: string) => svc.send('POST', '/api/ai-req', { token, body: question() })
+
+describe('a rate limit', () => {
+  const statuses = (answers: Response[]) => answers.map(({ status }) => status)
+
+  test('a rate limit is off by default', async () => {
+    await using provider = await startProvider()
+    await using config = await configFor(provider.url)
+    await using svc = await startApp({ AI_CONFIG: config.file })
+    const { token } = await svc.user()
+
+    const answers = await Promise.all(Array.from({ length: 30 }, () => ask(svc, token)))
+
+    expect(new Set(statuses(answers))).toEqual(new Set([200]))
+    expect(answers[0]?.headers.has('ratelimit-limit')).toBe(false)
+  })
+
+  test('a rate limit counts what is asked in a minute, and says what is left', async () => {
+    await using provider = await startProvider()
+    await using config = await configFor(provider.url)
+    await using svc = await startApp({ AI_CONFIG: config.file, RATE_LIMIT_AI_PER_MINUTE: '3' })
+    const { token } = await svc.user()
+    const first = await ask(svc, token)
+    const streamed = await svc.send('POST', '/api/ai-req', {
+      token,
+      body: question(),
+      headers: { accept: 'text/event-stream' },
+    })
+    await ask(svc, token)
+    const refused = await ask(svc, token)
+
+    const told = (response: Response) =>
+      ['limit', 'remaining'].map((name) => response.headers.get(`ratelimit-${name}`)).join(' of ')
+    expect(told(first)).toBe('3 of 2')
+    expect(told(streamed)).toBe('3 of 1')
+    expect(told(refused)).toBe('3 of 0')
+    expect(refused.status).toBe(429)
+    const wait = Number(refused.headers.get('retry-after'))
+    expect(wait).toBeGreaterThan(0)
+    expect(wait).toBeLessThanOrEqual(60)
+    expect(Number(refused.headers.get('ratelimit-reset'))).toBe(wait)
+    expect(first.headers.has('retry-after')).toBe(false)
+    expect(await refused.json()).toEqual({
+      success: false,
+      message: 'Too many requests. Try again later.',
+      code: 'too_many_requests',
+      requestId: refused.headers.get('x-request-id'),
+    })
+    expect(provider.asked).toHaveLength(3)
+  })
+
+  test('a rate limit holds for all tokens of a person together, and for nobody else', async () => {
+    await using provider = await startProvider()
+    await using config = await configFor(provider.url)
+    await using svc = await startApp({ AI_CONFIG: config.file, RATE_LIMIT_AI_PER_MINUTE: '2' })
+    const ada = await svc.user()
+    const bob = await svc.user()
+    const { token: second } = await svc.host.tokens.createFor({ user: { id: ada.id }, name: 'second' })
+
+    expect((await ask(svc, ada.token)).status).toBe(200)
+    expect((await ask(svc, second)).status).toBe(200)
+    expect((await ask(svc, ada.token)).status).toBe(429)
+    expect((await ask(svc, second)).status).toBe(429)
+    expect((await ask(svc, bob.token)).status).toBe(200)
+  })
+
+  test('a rate limit lets through no more than it says when all come at once', async () => {
+    await using provider = await startProvider()
+    await using config = await configFor(provider.url)
+    await using svc = await startApp({ AI_CONFIG: config.file, RATE_LIMIT_AI_PER_MINUTE: '5' })
+    const { token } = await svc.user()
+
+    const answers = await Promise.all(Array.from({ length: 20 }, () => ask(svc, token)))
+
+    expect(statuses(answers).filter((status) => status === 200)).toHaveLength(5)
+    expect(statuses(answers).filter((status) => status === 429)).toHaveLength(15)
+  })
+
+  testWith('redis')('a rate limit is one over two replicas that share a Redis', async () => {
+    await using provider = await startProvider()
+    await using config = await configFor(provider.url)
+    const shared = {
+      AI_CONFIG: config.file,
+      RATE_LIMIT_AI_PER_MINUTE: '10',
+      REDIS_URL: inject('redisUrl') ?? '',
+      APP_KEY: randomBytes(32).toString('base64'),
+    }
+    await using one = await startApp(shared)
+    await using two = await startApp({ ...shared, DATABASE_URL: one.env.DATABASE_URL ?? '' })
+    // Tests share the Redis, and ids of a fresh database are the same in all: this one's is its own.
+    await one.rows(`select setval('users_id_seq', $1)`, [Math.floor(Math.random() * 1e9) + 1000])
+    await one.rows(`select setval('access_tokens_id_seq', $1)`, [Math.floor(Math.random() * 1e9) + 1000])
+    const { token } = await one.user()
+
+    const answers = await Promise.all(Array.from({ length: 30 }, (_, index) => ask(index % 2 ? one : two, token)))
+
+    expect(statuses(answers).filter((status) => status === 200)).toHaveLength(10)
+    expect(statuses(answers).filter((status) => status === 429)).toHaveLength(20)
+    expect((await ask(two, token)).headers.get('retry-after')).toMatch(/^\d+$/)
+  })
+})

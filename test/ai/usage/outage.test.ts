@@ -1,0 +1,81 @@
+import { describe, expect, test, vi } from 'vitest'
+import { completion, configFor, question, replies, startProvider } from '../../kit/ai/provider.ts'
+import { startApp, type TestApp } from '../../kit/app.ts'
+import { administer } from '../../kit/database.ts'
+
+const ask = (svc: TestApp, token: string) => svc.send('POST', '/api/ai-req', { token, body: question() })
+
+describe('a database that is gone', () => {
+  const nameOf = (svc: TestApp) => new URL(svc.env.DATABASE_URL ?? '').pathname.slice(1)
+  const cut = async (svc: TestApp) => {
+    await administer(`alter database ${nameOf(svc)} with allow_connections false`)
+    await administer(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${nameOf(svc)}'`)
+  }
+  const restore = (svc: TestApp) => administer(`alter database ${nameOf(svc)} with allow_connections true`)
+
+  test('a database that is gone in the middle of a request costs neither the answer nor the record', async () => {
+    const waiting = Promise.withResolvers<void>()
+    await using provider = await startProvider(async (asked, response) => {
+      await waiting.promise
+      return replies(JSON.stringify(completion('Here all the same.')))(asked, response)
+    })
+    await using config = await configFor(provider.url)
+    await using svc = await startApp({ AI_CONFIG: config.file })
+    const { token } = await svc.user()
+    const asking = ask(svc, token)
+    await vi.waitFor(() => expect(provider.asked).toHaveLength(1))
+
+    await cut(svc)
+    waiting.resolve()
+    const response = await asking
+
+    expect(response.status).toBe(200)
+    expect(await response.json()).toEqual({ success: true, content: { text: 'Here all the same.' } })
+    await vi.waitFor(() => expect(svc.log.join('')).toContain('a batch could not be written'), { timeout: 10_000 })
+    await restore(svc)
+    await vi.waitFor(
+      async () => expect(await svc.rows('select outcome from usage_records')).toEqual([{ outcome: 'completed' }]),
+      { timeout: 20_000, interval: 200 },
+    )
+  })
+
+  test('a database that is gone before a request is a clean 503, and the service recovers', async () => {
+    await using provider = await startProvider()
+    await using config = await configFor(provider.url)
+    await using svc = await startApp({ AI_CONFIG: config.file })
+    const { token } = await svc.user()
+    await cut(svc)
+
+    const response = await ask(svc, token)
+
+    expect(response.status).toBe(503)
+    const text = await response.text()
+    expect(JSON.parse(text)).toEqual({
+      success: false,
+      message: 'The service is not available. Try again later.',
+      code: 'unavailable',
+      requestId: response.headers.get('x-request-id'),
+    })
+    expect((await svc.send('GET', '/api/user', { token })).status).toBe(503)
+    expect((await fetch(`${svc.url}/health/live`)).status).toBe(200)
+
+    await restore(svc)
+    await vi.waitFor(async () => expect((await ask(svc, token)).status).toBe(200), { timeout: 20_000, interval: 200 })
+  })
+
+  test('a database whose connections were all cut is used again at once', async () => {
+    await using provider = await startProvider()
+    await using config = await configFor(provider.url)
+    await using svc = await startApp({ AI_CONFIG: config.file })
+    const { token } = await svc.user()
+    await Promise.all(Array.from({ length: 10 }, () => ask(svc, token)))
+
+    await administer(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${nameOf(svc)}'`)
+
+    await vi.waitFor(async () => expect((await ask(svc, token)).status).toBe(200), { timeout: 20_000, interval: 200 })
+    await svc.services.usageLedger.flush()
+    await vi.waitFor(async () =>
+      expect((await svc.rows('select id from usage_records')).length).toBe(provider.asked.length),
+    )
+  })
+})

@@ -1,0 +1,107 @@
+import { expect, test, vi } from 'vitest'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { addAccount, firstKeys, openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
+
+const entries = (svc: TestApp) =>
+  svc.rows('select user_id, key, key_type, value from user_keychain_values order by user_id, id')
+const backups = (svc: TestApp) => svc.rows('select user_id, ciphertext, iv, tag from passkey_backups order by user_id')
+const people = (svc: TestApp) => svc.rows('select id, username, email, name, role, public_key from users where id > 1')
+const complete = (browser: TestBrowser, keys: unknown = firstKeys()) =>
+  browser.send('POST', '/handshake', { body: keys })
+
+async function nothingKept(svc: TestApp) {
+  expect(await entries(svc)).toEqual([])
+  expect(await backups(svc)).toEqual([])
+  expect(await svc.rows('select id from users where public_key is not null')).toEqual([])
+}
+
+const path = '/req/profile/passkey-backup'
+
+test('the backup of a passkey comes back to its person and nobody else', async () => {
+  await using svc = await startApp()
+  const { browser: ada } = await signIn(svc, 'ada', { known: false })
+  const { browser: bob } = await signIn(svc, 'bob', { known: false })
+  await complete(ada, firstKeys('of ada'))
+  await complete(bob, firstKeys('of bob'))
+
+  const answer = await ada.send('GET', path)
+
+  expect(answer.body).toEqual({ success: true, passkeyBackup: firstKeys('of ada').passkeyBackup })
+  expect(answer.headers.get('cache-control')).toBe('no-store')
+  expect((await bob.send('GET', path)).body['passkeyBackup']).toEqual(firstKeys('of bob').passkeyBackup)
+})
+
+test('the backup of a passkey is not for guests, tokens and people who are registering, and not there before it is made', async () => {
+  await using svc = await startApp()
+  const { browser: ada, token } = await signIn(svc, 'ada')
+  const { browser: bob } = await signIn(svc, 'bob', { known: false })
+
+  expect((await openBrowser(svc.url).send('GET', path)).status).toBe(401)
+  expect((await svc.send('GET', path, { token })).status).toBe(403)
+  expect((await bob.send('GET', path)).status).toBe(403)
+  expect((await ada.send('GET', path)).status).toBe(404)
+})
+
+test('the backup of a passkey is replaced by a new one, of which there is one', async () => {
+  await using svc = await startApp()
+  const { browser, id } = await signIn(svc, 'ada', { keys: false })
+  await complete(browser)
+  const { passkeyBackup } = firstKeys('new')
+
+  expect((await browser.send('POST', path, { body: passkeyBackup })).status).toBe(200)
+  expect((await browser.send('POST', path, { body: { ...passkeyBackup, iv: '?' } })).status).toBe(422)
+
+  expect(await backups(svc)).toEqual([{ user_id: id, ...passkeyBackup }])
+})
+
+const reset = (browser: TestBrowser) => browser.send('POST', '/req/profile/reset')
+
+test('a reset deletes keys and backup right after a login, ends other sessions, and leads to new keys', async () => {
+  await using svc = await startApp()
+  const { browser, id } = await signIn(svc, 'ada', { keys: false })
+  await complete(browser)
+  const other = openBrowser(svc.url)
+  await other.login('ada')
+  const before = browser.copy()
+
+  const { status, body } = await reset(browser)
+
+  expect([status, body]).toEqual([200, { success: true, redirectUri: '/register' }])
+  await nothingKept(svc)
+  expect(await browser.standing()).toBe('internal_registering_user')
+  expect([await other.standing(), await before.standing()]).toEqual(['internal', 'internal'])
+  expect((await complete(browser, firstKeys('second'))).status).toBe(200)
+  expect(await people(svc)).toEqual([expect.objectContaining({ id, public_key: firstKeys('second').publicKey })])
+})
+
+test('a reset takes a login of the last five minutes', async () => {
+  await using svc = await startApp()
+  const { browser } = await signIn(svc, 'ada', { keys: false })
+  await complete(browser)
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 5 * 60_000 + 1000 })
+  try {
+    expect(await reset(browser)).toMatchObject({ status: 403, body: { code: 'fresh_login_needed' } })
+    expect(await entries(svc)).toHaveLength(3)
+    await browser.login('ada')
+    expect((await reset(browser)).status).toBe(200)
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('a reset touches nobody else, and is not for guests, tokens and people who are registering', async () => {
+  await using svc = await startApp()
+  const { browser: ada, token } = await signIn(svc, 'ada', { keys: false })
+  const { browser: bob } = await signIn(svc, 'bob', { known: false })
+  await complete(ada)
+  await addAccount(svc, 'cid', { known: false })
+
+  expect((await reset(bob)).status).toBe(403)
+  expect((await svc.send('POST', '/req/profile/reset', { token })).status).toBe(403)
+  expect((await reset(openBrowser(svc.url))).status).toBe(401)
+  await complete(bob, firstKeys('of bob'))
+  expect((await reset(bob)).status).toBe(200)
+
+  expect(await entries(svc)).toHaveLength(3)
+  expect(await backups(svc)).toHaveLength(1)
+})

@@ -1,0 +1,239 @@
+import { describe, expect, test } from 'vitest'
+import type { Client } from '../kit/json-api/client.ts'
+import { accept, invite, join, KEY, makeRoom, membershipOf, newLink, startRooms } from '../kit/rooms/rooms.ts'
+
+describe('an invitation', () => {
+  test('an invitation is seen by whom it is for and by administrators of the room, and makes a member of who accepts it', async () => {
+    await using svc = await startRooms()
+    const room = await makeRoom(svc.ada)
+    await join(svc, room, 'cyd', 'editor')
+
+    const { status, one, headers } = await invite(svc.ada, room, svc.people.bob.id, 'viewer')
+
+    expect([status, one.id, headers.get('location')]).toEqual([
+      201,
+      'invitation-4',
+      '/api/svc/v1/room-members/invitation-4',
+    ])
+    expect(one.attributes).not.toHaveProperty('wrappedKey')
+    const seen = await svc.bob.get(`/room-members/${one.id}?include=user,room`)
+    expect(seen.one.attributes).toMatchObject({
+      state: 'invited',
+      role: 'viewer',
+      username: 'bob',
+      inviterName: 'The ada',
+      roomName: 'Chess',
+      roomSlug: expect.stringMatching(/^chess-/),
+      wrappedKey: KEY,
+      keyEpoch: 0,
+    })
+    expect(seen.one.relationships?.['room']?.data).toBe(null)
+    expect((await svc.bob.get(`/rooms/${room}`)).status).toBe(404)
+    expect((await svc.bob.get('/room-members')).list).toMatchObject([{ id: one.id }])
+    const idsFor = async (client: typeof svc.ada) => (await client.get('/room-members')).list.map(({ id }) => id)
+    expect(await idsFor(svc.ada)).toContain(one.id)
+    for (const client of [svc.cyd, svc.dan, svc.admin]) {
+      expect(await idsFor(client)).not.toContain(one.id)
+      expect((await client.get(`/room-members/${one.id}`)).status).toBe(404)
+      expect((await accept(client, one.id)).status).toBe(404)
+    }
+
+    const accepted = await accept(svc.bob, one.id)
+
+    expect([accepted.status, accepted.one.id, accepted.one.attributes, accepted.meta]).toMatchObject([
+      200,
+      '4',
+      { state: 'member', role: 'viewer', displayName: 'The bob' },
+      { wrappedKey: KEY, keyEpoch: 0 },
+    ])
+    expect((await svc.bob.get(`/rooms/${room}`)).one.attributes).toMatchObject({ role: 'viewer', unreadCount: 0 })
+    expect((await svc.bob.get(`/room-members/${one.id}`)).status).toBe(404)
+    expect((await accept(svc.bob, one.id)).status).toBe(404)
+  })
+})
+
+describe('an invitation that is not accepted', () => {
+  test('an invitation that is not accepted is gone once it was declined, withdrawn or not answered in time', async () => {
+    await using svc = await startRooms()
+    const room = await makeRoom(svc.ada)
+    await join(svc, room, 'cyd', 'editor')
+    const invited = async () => (await invite(svc.ada, room, svc.people.bob.id, 'viewer')).one.id
+    const isGone = async (id: string) => {
+      expect((await svc.bob.get(`/room-members/${id}`)).status).toBe(404)
+      expect((await accept(svc.bob, id)).status).toBe(404)
+    }
+
+    const declined = await invited()
+    expect((await svc.bob.delete(`/room-members/${declined}`)).status).toBe(200)
+    await isGone(declined)
+    const withdrawn = await invited()
+    expect((await svc.cyd.delete(`/room-members/${withdrawn}`)).status).toBe(404)
+    expect((await svc.ada.delete(`/room-members/${withdrawn}`)).status).toBe(200)
+    await isGone(withdrawn)
+    const late = await invited()
+    await svc.rows(`update room_members set expires_at = now() where state = 'invited'`)
+    await isGone(late)
+    expect((await svc.ada.get('/room-members')).total).toBe(3)
+  })
+
+  test('an invitation that is not accepted is replaced by the next one to the same person, and goes with the right of who invites', async () => {
+    await using svc = await startRooms()
+    const room = await makeRoom(svc.ada)
+    const cyd = await join(svc, room, 'cyd', 'admin')
+
+    const first = await invite(svc.cyd, room, svc.people.bob.id, 'admin')
+    const second = await invite(svc.cyd, room, svc.people.bob.id, 'viewer')
+    expect([second.status, second.one.id]).toEqual([201, first.one.id])
+    await invite(svc.cyd, room, svc.people.dan.id, 'admin')
+    expect((await svc.ada.update('room-members', cyd, { role: 'editor' })).status).toBe(200)
+
+    expect((await accept(svc.bob, first.one.id)).status).toBe(404)
+    expect(await svc.rows(`select from room_members where state = 'invited'`)).toEqual([])
+  })
+
+  test('an invitation is not made by somebody who may not invite, for somebody who is there, or with a key that is not in use', async () => {
+    await using svc = await startRooms()
+    const room = await makeRoom(svc.ada)
+    await join(svc, room, 'cyd', 'editor')
+    await join(svc, room, 'dan', 'viewer')
+    const { bob, cyd, eve } = svc.people
+
+    for (const [client, user, role, more, status] of [
+      [svc.cyd, eve.id, 'viewer', {}, 403],
+      [svc.dan, svc.people.dan.id, 'admin', {}, 403],
+      [svc.admin, eve.id, 'viewer', {}, 403],
+      [svc.bob, bob.id, 'admin', {}, 404],
+      [svc.guest, bob.id, 'admin', {}, 401],
+      [svc.ada, cyd.id, 'admin', {}, 409],
+      [svc.ada, 1, 'viewer', {}, 404],
+      [svc.ada, 9999, 'viewer', {}, 404],
+      [svc.ada, bob.id, 'assistant', {}, 422],
+      [svc.ada, bob.id, 'viewer', { keyEpoch: 1 }, 409],
+      [svc.ada, bob.id, 'viewer', { wrappedKey: '<b>' }, 422],
+      [svc.ada, undefined, 'viewer', {}, 422],
+    ] as const)
+      expect([user, role, more, (await invite(client, room, user, role as 'admin', more)).status]).toEqual([
+        user,
+        role,
+        more,
+        status,
+      ])
+    expect(await svc.rows(`select from room_members where state = 'invited'`)).toEqual([])
+    expect(await membershipOf(svc, room, cyd.id)).toMatchObject({ role: 'editor' })
+  })
+})
+
+describe('the link of an invitation', () => {
+  test('the link of an invitation makes a member of whoever has it, once, and of nobody else', async () => {
+    await using svc = await startRooms()
+    const room = await makeRoom(svc.ada)
+    const { proof, proofHash } = newLink()
+    const { one } = await invite(svc.ada, room, undefined, 'editor', { proofHash })
+
+    expect(one.attributes).toMatchObject({ state: 'invited', displayName: null })
+    expect((await svc.bob.get('/room-members')).list).toEqual([])
+    for (const body of [{}, { proof: 'x' }, { proof: proofHash }])
+      expect((await accept(svc.bob, one.id, body)).status).toBe(404)
+    const accepted = await accept(svc.bob, one.id, { proof })
+    expect([accepted.status, accepted.one.attributes, accepted.meta]).toMatchObject([
+      200,
+      { role: 'editor', username: 'bob' },
+      { wrappedKey: KEY },
+    ])
+    expect((await accept(svc.cyd, one.id, { proof })).status).toBe(404)
+    expect(await svc.rows('select from room_members where proof_hash is not null')).toEqual([])
+    expect(svc.log.join()).not.toContain(proof)
+  })
+
+  test('the link of an invitation shows whoever has it what they would accept, and can be accepted afterwards', async () => {
+    await using svc = await startRooms({ PEOPLE_SEARCHES_PER_MINUTE: '12' })
+    const room = await makeRoom(svc.ada)
+    const { proof, proofHash } = newLink()
+    const { one } = await invite(svc.ada, room, undefined, 'viewer', { proofHash })
+    const look = (by: Client, given: object = { proof }, id = one.id) =>
+      by.post(`/room-members/${id}/actions/preview`, given)
+    const before = await svc.rows('select * from room_members order by id')
+
+    const { status, meta } = await look(svc.bob)
+    expect([status, meta]).toEqual([
+      200,
+      {
+        ...{ role: 'viewer', roomName: 'Chess', inviterName: 'The ada' },
+        ...{ expiresAt: one.attributes['expiresAt'], _svc_sync_log: [] },
+      },
+    ])
+    for (const given of [{}, { proof: newLink().proof }]) expect((await look(svc.bob, given)).status).toBe(404)
+    expect((await look(svc.bob, { proof }, 'invitation-999')).status).toBe(404)
+    expect((await look(svc.guest)).status).toBe(401)
+    expect(await svc.rows('select * from room_members order by id')).toEqual(before)
+    for (let n = 0; n < 12; n++) await look(svc.cyd, {})
+    expect((await look(svc.cyd)).status).toBe(429)
+
+    expect((await accept(svc.bob, one.id, { proof })).status).toBe(200)
+    expect((await look(svc.dan)).status).toBe(404)
+  })
+
+  test('the link of an invitation lets nobody back in who was removed after it was made', async () => {
+    await using svc = await startRooms()
+    const room = await makeRoom(svc.ada)
+    const member = await join(svc, room, 'bob', 'viewer')
+    const [old, later] = [newLink(), newLink()]
+    const known = (await invite(svc.ada, room, undefined, 'admin', { proofHash: old.proofHash })).one.id
+    await svc.ada.delete(`/room-members/${member}`)
+
+    for (const action of ['preview', 'accept'])
+      expect((await svc.bob.post(`/room-members/${known}/actions/${action}`, { proof: old.proof })).status).toBe(404)
+    expect((await accept(svc.cyd, known, { proof: old.proof })).status).toBe(200)
+    const { one } = await invite(svc.ada, room, undefined, 'viewer', { proofHash: later.proofHash })
+    expect((await accept(svc.bob, one.id, { proof: later.proof })).status).toBe(200)
+  })
+
+  test('the link of an invitation with a name is looked at by whom it is for, and by nobody else', async () => {
+    await using svc = await startRooms()
+    const room = await makeRoom(svc.ada)
+    const { proof, proofHash } = newLink()
+    const { one } = await invite(svc.ada, room, svc.people.bob.id, 'editor', { proofHash })
+    const look = async (by: Client, given: object) =>
+      (await by.post(`/room-members/${one.id}/actions/preview`, given)).status
+
+    expect(await look(svc.bob, { proof })).toBe(200)
+    expect(await look(svc.bob, {})).toBe(422)
+    for (const by of [svc.cyd, svc.ada, svc.admin]) expect(await look(by, { proof })).toBe(404)
+  })
+
+  test('the link of an invitation is needed beside the name where the invitation has both', async () => {
+    await using svc = await startRooms()
+    const room = await makeRoom(svc.ada)
+    const { proof, proofHash } = newLink()
+    const { one } = await invite(svc.ada, room, svc.people.bob.id, 'editor', { proofHash })
+
+    expect((await accept(svc.cyd, one.id, { proof })).status).toBe(404)
+    expect((await accept(svc.bob, one.id)).status).toBe(422)
+    expect((await accept(svc.bob, one.id, { proof: 'wrong' })).status).toBe(422)
+    expect((await accept(svc.bob, one.id, { proof })).status).toBe(200)
+  })
+
+  test('the link of an invitation raises nobody: a member keeps their role, and the invitation stays for who it is meant for', async () => {
+    await using svc = await startRooms()
+    const room = await makeRoom(svc.ada)
+    await join(svc, room, 'bob', 'viewer')
+    const { proof, proofHash } = newLink()
+    const { one } = await invite(svc.ada, room, undefined, 'admin', { proofHash })
+
+    expect((await accept(svc.bob, one.id, { proof })).status).toBe(409)
+
+    expect(await membershipOf(svc, room, svc.people.bob.id)).toMatchObject({ role: 'viewer' })
+    expect((await accept(svc.cyd, one.id, { proof })).status).toBe(200)
+  })
+
+  test('the link of an invitation is used by one of several who try at the same moment', async () => {
+    await using svc = await startRooms()
+    const room = await makeRoom(svc.ada)
+    const { proof, proofHash } = newLink()
+    const { one } = await invite(svc.ada, room, undefined, 'viewer', { proofHash })
+
+    const tries = await Promise.all([svc.bob, svc.cyd, svc.dan, svc.eve].map((by) => accept(by, one.id, { proof })))
+
+    expect(tries.map(({ status }) => status).sort()).toEqual([200, 404, 404, 404])
+  })
+})
