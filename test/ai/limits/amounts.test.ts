@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import { describe, expect, test, vi } from 'vitest'
 import { ask, limited, requests, stateOf } from '../../kit/ai/limited.ts'
 import { type Behaviour, beginStream, chunk, neverEnds, question } from '../../kit/ai/provider.ts'
-
 import { dataFolder, startProcess } from '../../kit/service-process.ts'
 
 const pricing = { currency: 'EUR', inputPerMillion: 1, cachedInputPerMillion: 0.5, outputPerMillion: 2 }
