@@ -5,7 +5,7 @@ import { describeWith } from '../kit/parts/with-parts.ts'
 import { startRooms } from '../kit/rooms/rooms.ts'
 import { type Given, playRoom } from '../kit/rooms/scenario.ts'
 import { openPage } from '../kit/web/chromium.ts'
-import { invitation, pairs, passkeyKey, roomKey, salts } from '../kit/web/crypto.ts'
+import { invitation, keyPairs, passkeyKey, roomKey, salts } from '../kit/web/crypto.ts'
 
 async function start() {
   const svc = await startRooms()
@@ -102,7 +102,7 @@ const recipients = (...given: { id: string; publicKey: string }[]): web.KeyRecip
 })
 
 test('a public key that is none keeps nobody else from the next key of a room, and is named', async () => {
-  const [{ publicKey, privateKey }] = await pairs
+  const [{ publicKey, privateKey }] = await keyPairs()
   const given = recipients({ id: '4', publicKey: 'a2V5' }, { id: '5', publicKey }, { id: '6', publicKey: 'no key' })
 
   const { roomKey: made, request, unusable } = await web.makeNextRoomKey(given, new Map([[0, roomKey]]))
@@ -115,7 +115,7 @@ test('a public key that is none keeps nobody else from the next key of a room, a
 })
 
 test('the texts of a room that shares no earlier keys are encrypted anew with the next, whatever the key they had', async () => {
-  const [{ publicKey }] = await pairs
+  const [{ publicKey }] = await keyPairs()
   const known = new Map([
     [0, roomKey],
     [3, web.makeKey()],
@@ -141,7 +141,7 @@ test('the texts of a room that shares no earlier keys are encrypted anew with th
 })
 
 test('a stored key that somebody spoiled keeps nobody from the others', async () => {
-  const [{ publicKey, privateKey }, other] = await pairs
+  const [{ publicKey, privateKey }, other] = await keyPairs()
   const wrapFor = async (half: string, key: string) => web.wrap(await web.importPublicKey(half), web.keyBytes(key))
   const next = await web.makeNextRoomKey(recipients({ id: '5', publicKey }), new Map([[0, roomKey]]))
   const { wrappedKey } = next.request.keys[0]!

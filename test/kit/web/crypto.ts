@@ -1,3 +1,4 @@
+import { createCipheriv } from 'node:crypto'
 import * as web from '../../../facades/web/browser/crypto.ts'
 
 export const salt = '0123456789abcdef0123456789abcdef'
@@ -12,6 +13,28 @@ export const invitation = {
   tag: '+FSt68PE/Sm/PuYgPHfVuQ==',
 }
 
-export const pairs = Promise.all([web.makeKeyPair(), web.makeKeyPair()])
+const makePairs = () => Promise.all([web.makeKeyPair(), web.makeKeyPair()])
+
+let made: ReturnType<typeof makePairs> | undefined
+
+/** Two pairs of keys, made once for all tests of a worker. */
+export function keyPairs() {
+  made ??= makePairs()
+  return made
+}
 
 export const passkeyKey = () => web.passkeyKey('Datakey_123', salts)
+
+export const fixedIv = '000102030405060708090a0b'
+
+/** A sealed text made with other code than ours, so that opening it proves which key a derived key is. */
+export function sealedElsewhere(hexKey: string, plain: string | Buffer, iv = Buffer.from(fixedIv, 'hex')): web.Sealed {
+  const cipher = createCipheriv('aes-256-gcm', Buffer.from(hexKey, 'hex'), iv)
+  const ciphertext = Buffer.concat([cipher.update(plain), cipher.final()])
+  const parts = { ciphertext, iv, tag: cipher.getAuthTag() }
+  return {
+    ciphertext: parts.ciphertext.toString('base64'),
+    iv: parts.iv.toString('base64'),
+    tag: parts.tag.toString('base64'),
+  }
+}

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import * as web from '../../../facades/web/browser/crypto.ts'
-import { pairs, passkeyKey, roomKey, salt, salts } from '../../kit/web/crypto.ts'
+import { keyPairs, passkeyKey, roomKey, salt, salts } from '../../kit/web/crypto.ts'
 
 test('a derived key takes one byte per UTF-16 unit of the salt, modulo 256', async () => {
   const sealed = await web.seal(await web.passkeyKey('x', { userdata: 'ŁĀ\u{1F600}' }), 'text')
@@ -119,7 +119,7 @@ test('a room gets a key and an AI key in the keychain, and never a new legacy ke
 })
 
 test('a room lets in who has a public key', async () => {
-  const [{ publicKey, privateKey }, other] = await pairs
+  const [{ publicKey, privateKey }, other] = await keyPairs()
   const sealed = await web.inviteByPublicKey(publicKey, roomKey)
 
   expect(sealed).toMatchObject({ iv: '0', tag: '0' })
@@ -139,10 +139,70 @@ test('a room lets in who has the hash of an invitation', async () => {
 })
 
 test('a room is not entered with a key of a wrong length', async () => {
-  const [{ publicKey, privateKey }] = await pairs
+  const [{ publicKey, privateKey }] = await keyPairs()
   const short = await web.wrap(await web.importPublicKey(publicKey), web.randomBytes(16))
   const sealed = { encryptedRoomKey: short, iv: '0', tag: '0' }
 
   await expect(web.inviteByPublicKey(publicKey, btoa('short'))).rejects.toThrow(web.Malformed)
   await expect(web.openByPrivateKey(await web.importPrivateKey(privateKey), sealed)).rejects.toThrow(web.Malformed)
+})
+
+test('a plain passkey has only letters, digits and the signs of the number row', () => {
+  for (const good of ['Datakey_123', 'aZ09!@#$%^&*()_+-']) expect(good).toMatch(web.plainPasskey)
+  for (const bad of ['', 'two words', 'Schlüssel', 'a.b', 'line\n', 'a~', 'a{b'])
+    expect(bad).not.toMatch(web.plainPasskey)
+})
+
+const validatorOf = async (publicKey: string, inKeychain = publicKey) => ({
+  publicKey,
+  validator: web.writeSealed(await web.seal(await passkeyKey(), inKeychain)),
+})
+
+test('unlocking tells a wrong passkey from a right one', async () => {
+  const [{ publicKey }] = await keyPairs()
+  const validator = await validatorOf(publicKey)
+
+  expect(await web.unlock('Datakey_123', validator, salts)).toBeDefined()
+  expect(await web.unlock('Datakey_124', validator, salts)).toBeUndefined()
+})
+
+test('unlocking knows a right passkey from a wrong one by a keychain that is still one blob, too', async () => {
+  const [{ publicKey, privateKey }, other] = await keyPairs()
+  const old = JSON.stringify({ username: 'jdoe', 'time-signature': 1, publicKey, privateKey, aiConvKey: {} })
+  const validator = { publicKey, validator: web.writeSealed(await web.seal(await passkeyKey(), old)) }
+
+  expect(await web.unlock('Datakey_123', validator, salts)).toBeDefined()
+  expect(await web.unlock('Datakey_124', validator, salts)).toBeUndefined()
+  await expect(web.unlock('Datakey_123', { ...validator, publicKey: other.publicKey }, salts)).rejects.toThrow(
+    web.Malformed,
+  )
+})
+
+test('unlocking stops when the service shows a public key that is not the one in the keychain', async () => {
+  const [mine, other] = await keyPairs()
+
+  await expect(web.unlock('Datakey_123', await validatorOf(other.publicKey, mine.publicKey), salts)).rejects.toThrow(
+    web.Malformed,
+  )
+})
+
+test('unlocking does not call a broken validator a wrong passkey', async () => {
+  const validator = { publicKey: 'AAAA', validator: 'AAAA|AAAA' }
+
+  await expect(web.unlock('Datakey_123', validator, salts)).rejects.toThrow(web.Malformed)
+})
+
+test('unlocking refuses a keychain value that was put into another slot', async () => {
+  const [{ publicKey, privateKey }] = await keyPairs()
+  const key = await passkeyKey()
+  const plain = { private_key: privateKey, public_key: publicKey, ai_conv: roomKey } as const
+  const kinds = Object.keys(plain) as (keyof typeof plain)[]
+
+  for (const from of kinds) {
+    const { value } = await web.sealEntry(key, { key: 'k', keyType: from, value: plain[from] })
+    for (const to of kinds) {
+      const opened = web.unsealEntry(key, { key: 'k', keyType: to, value })
+      await (to === from ? expect(opened).resolves.toBe(plain[from]) : expect(opened).rejects.toThrow(web.Malformed))
+    }
+  }
 })
