@@ -1,9 +1,9 @@
 import type { Page } from 'playwright-core'
-import { pairs } from './crypto.ts'
+import { keyPairs } from './crypto.ts'
 
 /** Has a page take a key pair that is there already, where it would look for one of 4096 bits for seconds. */
 export async function givePair(page: Page): Promise<void> {
-  const [pair] = await pairs
+  const [pair] = await keyPairs()
   await page.addInitScript(({ publicKey, privateKey }) => {
     const read = (text: string) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0))
     const { subtle } = crypto
