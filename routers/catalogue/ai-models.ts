@@ -8,6 +8,7 @@ import { attribute, cataloguePage, many, one, resource, sortedTimestamps } from 
 import { reads } from '../verbs/read.ts'
 import { writes } from '../verbs/write.ts'
 import { distinct } from '../verbs/write-inputs.ts'
+import { fallback, namesModels, namesNotItself } from './fallback.ts'
 import { modelUsageTypes } from './model-usage-types.ts'
 import { pricing } from './pricing.ts'
 import { someOf, text, webAddress } from './schemas.ts'
@@ -79,6 +80,7 @@ export const aiModels = resource({
       z.iso.datetime({ precision: 3 }).nullable().describe('When the provider will switch it off.'),
       written(null),
     ),
+    fallback,
     usageTypes: modelUsageTypes,
     toolIds: attribute(z.array(z.int()).describe('The ids of its tools that are active.'), {
       sql: (m, sql) =>
@@ -98,4 +100,7 @@ export const aiModels = resource({
   page: cataloguePage,
 })
 
-export const aiModelsRouter = router({ ...reads(aiModels), ...writes(aiModels) })
+export const aiModelsRouter = router({
+  ...reads(aiModels),
+  ...writes(aiModels, { validate: namesNotItself, afterFlush: namesModels }),
+})

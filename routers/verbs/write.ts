@@ -29,6 +29,8 @@ interface Writing {
   body?: BodySize
   /** What is wrong with a row as a whole, which may be how it was changed. */
   validate?: ((row: Data, change?: Change) => Issue[]) | undefined
+  /** Does what belongs to a row that was just created or changed, in its transaction, or throws where it may not be so. */
+  afterFlush?: (written: WrittenRow) => Promise<void>
 }
 
 export interface Change {
@@ -39,18 +41,19 @@ export interface Change {
 }
 
 /** `create`, `update` and `delete` of a type that is one table, whose inputs follow from its declaration. */
-export function writes<R extends Resource>(of: R, { by = administrator, body = 'record', validate }: Writing = {}) {
+export function writes<R extends Resource>(of: R, options: Writing = {}) {
+  const { by = administrator, body = 'record', ...changing } = options
   return {
     create: by
       .meta({ ...exposes(of, 'create'), ...takes(body) })
       .input(createInput(of))
-      .mutation(({ ctx, input }) => createRow(ctx, of, input, { validate })),
+      .mutation(({ ctx, input }) => createRow(ctx, of, input, changing)),
 
     update: by
       .meta({ ...exposes(of, 'update'), ...takes(body) })
       .use(withoutUnchanged(of))
       .input(updateInput(of))
-      .mutation(({ ctx, input }) => updateRow(ctx, of, input, { validate })),
+      .mutation(({ ctx, input }) => updateRow(ctx, of, input, changing)),
 
     delete: by
       .meta(exposes(of, 'delete'))

@@ -15,6 +15,7 @@ import {
   startProvider,
 } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
+import { clientOf } from '../kit/json-api/client.ts'
 
 const price = (outputPerMillion: number, currency = 'EUR') => ({ currency, inputPerMillion: 1, outputPerMillion })
 const byKey = new Map<string, Behaviour>()
@@ -158,6 +159,21 @@ test.for<[string, object]>([
     expect(upstream.asked).toHaveLength(2)
   },
 )
+
+test('models that an administrator names stand in, also after a synchronisation, for those who may use them alone', async () => {
+  const admin = clientOf(svc, (await svc.user({ role: 'admin', abilities: ['read', 'write'] })).token)
+  const { list } = await admin.get('/ai-models')
+  const third = list.find(({ attributes }) => attributes['modelId'] === 'third')
+  await admin.update('ai-models', String(third?.id), { fallback: ['inner', 'second'] })
+  await svc.host.models.sync()
+  byKey.set('third', refuses(401))
+  byKey.set('inner', answers('From within.'))
+
+  const answer = await ask('third')
+
+  expect(await answer.json()).toMatchObject({ content: { text: 'From second.' } })
+  expect(askedKeys()).toEqual(['third', 'second'])
+})
 
 describe('where the database fails between a model and the one in its place', () => {
   /** Fails once for a hold of this model. */

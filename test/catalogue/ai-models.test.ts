@@ -200,6 +200,34 @@ describe('models', () => {
     expect((await svc.admin.update('ai-models', id, { label: 'x' })).status).toBe(404)
   })
 
+  test('an administrator names the models that answer in place of another one, which nobody else reads', async () => {
+    await using svc = await startJsonApi()
+    const { model } = await addCatalogue(svc)
+    const names = async (id: string) => String((await svc.admin.get(`/ai-models/${id}`)).one.attributes['modelId'])
+    const [external, main] = [await names(model.external), await names(model.main)]
+    const write = (id: string, fallback: unknown) => svc.admin.update('ai-models', id, { fallback })
+
+    const written = await write(model.external, [main, main])
+    expect([written.status, written.one.attributes['fallback']]).toEqual([200, [main]])
+    // Each of two may stand in for the other one: that of a stand-in does not count.
+    expect((await write(model.main, [external])).status).toBe(200)
+    expect((await svc.ada.get(`/ai-models/${model.external}`)).one.attributes).not.toHaveProperty('fallback')
+
+    for (const [fallback, ...at] of [
+      [[main, 'nobody'], '/data/attributes/fallback/1'],
+      [[external], '/data/attributes/fallback'],
+      [['a', 'b', 'c', 'd', 'e', 'f'], '/data/attributes/fallback'],
+      [[''], '/data/attributes/fallback/0'],
+      [main, '/data/attributes/fallback'],
+    ] as const) {
+      const refused = await write(model.external, fallback)
+      expect([fallback, refused.status, pointersOf(refused)]).toEqual([fallback, 422, at])
+    }
+    expect((await svc.admin.get(`/ai-models/${model.external}`)).one.attributes['fallback']).toEqual([main])
+    const renamed = await svc.admin.update('ai-models', model.external, { modelId: main })
+    expect([renamed.status, pointersOf(renamed)]).toEqual([422, ['/data/attributes/modelId']])
+  })
+
   test('models says where a body is wrong, at a place that the body has', async () => {
     await using svc = await startJsonApi()
     const { provider, model } = await addCatalogue(svc)
