@@ -6,8 +6,11 @@ import { moment } from '../sql/columns.ts'
 /** How somebody asked: with a token, with a session, for an answer in a room, or by an external app that holds their token. */
 export const usageContexts = ['api', 'private', 'group', 'external'] as const
 export type UsageContext = (typeof usageContexts)[number]
-/** `cut`: ended where what a limit held for it did. `lost`: the process that made the call was gone before it ended. */
-export const outcomes = ['completed', 'cut', 'failed', 'aborted', 'lost'] as const
+/**
+ * `cut`: ended where what a limit held for it did. `refused`: the provider would not answer, or not to the end. `lost`: the
+ * process that made the call was gone before it ended.
+ */
+export const outcomes = ['completed', 'cut', 'refused', 'failed', 'aborted', 'lost'] as const
 export type Outcome = (typeof outcomes)[number]
 
 /** One call of a model, without a word of what was said. It outlives the person and the token. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { Problem } from '../core/problems.ts'
 import { type AnswerPart, finishReasons } from '../ports/ai/models.ts'
 
 /** The answer of a model as a text. */
@@ -42,13 +43,17 @@ const part = z.discriminatedUnion('type', [
 export const wholeAnswer = z.object({ content: z.array(part), finish: z.enum(finishReasons), usage })
 export type WholeAnswer = z.output<typeof wholeAnswer>
 
-export const textOf = ({ content }: WholeAnswer): string =>
-  content.map((part) => (part.type === 'text' ? part.text : '')).join('')
+/** What a model says; throws where its provider refused without a word. */
+export function textOf({ content, finish }: WholeAnswer): string {
+  const text = content.map((part) => (part.type === 'text' ? part.text : '')).join('')
+  if (finish === 'content-filter' && text === '') throw new Problem('provider_refused')
+  return text
+}
 
-interface UsagePart extends Usage {
+export interface UsagePart extends Usage {
   type: 'usage'
-  /** The answer was ended because a usage limit had no more room. */
-  cut?: 'limit'
+  /** The answer was ended because a usage limit had no more room, or because its provider refused to say it. */
+  cut?: 'limit' | 'refusal'
 }
 
 export type StreamPart = AnswerPart | UsagePart

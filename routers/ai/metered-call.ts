@@ -1,9 +1,10 @@
 import type { Outcome } from '../../entities/ai/usage-record.ts'
 import type { Context } from '../core/context.ts'
+import { Problem } from '../core/problems.ts'
 import { withTimeLimit } from '../core/timeout.ts'
 import type { AnswerPart, ModelCall } from '../ports/ai/models.ts'
 import type { Hold } from '../ports/ai/usage-ledger.ts'
-import type { StreamPart, Usage, WholeAnswer } from './answer.ts'
+import type { StreamPart, Usage, UsagePart, WholeAnswer } from './answer.ts'
 import type { Approvals } from './approvals/approvals.ts'
 import { CallRecord, type RecordedContext } from './call-record.ts'
 import { HeldMeter, LimitCut } from './held-meter.ts'
@@ -16,6 +17,8 @@ type MeteredContext = RecordedContext & Pick<Context, 'hangUp'>
 
 /** For a whole call, where the settings of the provider say nothing else. */
 export const TOTAL_MS = 300_000
+
+const outcomeOf = { limit: 'cut', refusal: 'refused' } as const satisfies Record<string, Outcome>
 
 /** How long after the end of its time a call waits for a reader who has not taken what was sent. */
 const HANG_UP_AFTER_MS = 1000
@@ -41,7 +44,7 @@ export class MeteredCall {
   readonly #record: CallRecord
   /** Whether a part was handed out and the next one not asked for. */
   #isHeld = false
-  #isCut = false
+  #cut: UsagePart['cut']
 
   constructor(ctx: MeteredContext, { hold, call, approvals, held, standIn }: MeteredCallOptions) {
     this.#ctx = ctx
@@ -80,7 +83,7 @@ export class MeteredCall {
     const call = { ...this.#call, signal: time.signal }
     try {
       const { content, finish } = await this.#approvals.allowed.generate(this.#ctx.services.models, call, this.#meter)
-      this.#record.write('completed')
+      this.#record.write(finish === 'content-filter' ? 'refused' : 'completed')
       return { content: [...content], finish, usage: this.#usage }
     } catch (error) {
       const standIn = await this.#standIn(error)
@@ -94,6 +97,9 @@ export class MeteredCall {
     this.#record.assertCaller()
     const parts = this.#parts(new Set<string>(types)) as AsyncGenerator<PartOf<Type>, void>
     const first = await parts.next()
+    // Who does not hear why an answer ended would take this one for a silent one.
+    if (isRefusal(first.value ?? undefined) && !types.some((type) => type === 'finish'))
+      throw new Problem('provider_refused')
     // Nobody ends a generator whose reader goes away before it reads.
     this.#call.signal.addEventListener('abort', () => void parts.return(), { once: true })
     return resume(first, parts)
@@ -107,16 +113,17 @@ export class MeteredCall {
       const answer = this.#steps({ ...this.#call, signal: time.signal })
       const steps = this.#approvals.isNeeded ? this.#approvals.amid(answer) : answer
       for await (const pieces of steps) {
+        this.#hear(pieces.at(-1))
         for (const piece of pieces.filter(({ type }) => wanted.has(type))) {
           this.#isHeld = true
           yield piece
           this.#isHeld = false
         }
       }
-      outcome = this.#isCut ? 'cut' : 'completed'
+      outcome = this.#cut ? outcomeOf[this.#cut] : 'completed'
       this.#record.write(outcome)
       this.#isHeld = true
-      yield { type: 'usage', ...this.#usage, ...(this.#isCut && { cut: 'limit' }) }
+      yield { type: 'usage', ...this.#usage, ...(this.#cut && { cut: this.#cut }) }
     } catch (error) {
       outcome = 'failed'
       yield* this.#insteadOf(error, wanted)
@@ -156,15 +163,19 @@ export class MeteredCall {
     try {
       for await (const pieces of steps) {
         // An answer that is over by itself is not cut.
-        this.#isCut = this.#meter.isBeyond && pieces.at(-1)?.type !== 'finish'
-        if (this.#isCut) break
+        if (this.#meter.isBeyond && pieces.at(-1)?.type !== 'finish') this.#cut = 'limit'
+        if (this.#cut) break
         yield pieces
       }
     } catch (error) {
       if (!(error instanceof LimitCut)) throw error
-      this.#isCut = true
+      this.#cut = 'limit'
     }
-    if (this.#isCut) yield [{ type: 'finish', reason: 'length' }]
+    if (this.#cut === 'limit') yield [{ type: 'finish', reason: 'length' }]
+  }
+
+  #hear(last: StreamPart | undefined): void {
+    if (last?.type === 'finish' && last.reason === 'content-filter') this.#cut = 'refusal'
   }
 
   #timeLimit() {
@@ -184,6 +195,8 @@ export class MeteredCall {
     return { inputTokens: input, outputTokens: output, cachedTokens: cached, reasoningTokens: reasoning }
   }
 }
+
+const isRefusal = (part: StreamPart | undefined): boolean => part?.type === 'usage' && part.cut === 'refusal'
 
 async function* resume<Part>(
   first: IteratorResult<Part, void>,

@@ -72,6 +72,7 @@ const errorKinds = {
   announcement_pending: ['FORBIDDEN', 'An announcement must be accepted first.'],
   attachment_pending: ['CONFLICT', 'The text of an attachment is still being read. Try again in a moment.'],
   provider_failed: ['INTERNAL_SERVER_ERROR', 'The AI provider did not answer. Try again later.'],
+  provider_refused: ['UNPROCESSABLE_CONTENT', 'The AI provider refused to answer this.'],
   client_gone: ['CLIENT_CLOSED_REQUEST', 'The client went away.'],
   busy: ['SERVICE_UNAVAILABLE', 'The service is busy. Try again in a moment.'],
   unavailable: ['SERVICE_UNAVAILABLE', 'The service is not available. Try again later.'],

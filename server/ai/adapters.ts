@@ -4,6 +4,7 @@ import type { ChatModel, Connection, ModelConnection } from './chat-model.ts'
 import { demoModel } from './demo.ts'
 import { fetchWithMembers } from './extra-members.ts'
 import { refusing } from './failures/refusal.ts'
+import { readingAnswer } from './failures/unread.ts'
 import { compatibleModel } from './openai-compatible.ts'
 import type { PartBatch } from './provider-stream.ts'
 import { anthropicUsage, completionUsage, googleUsage, responseUsage, type UsageReader } from './reported-usage.ts'
@@ -24,10 +25,11 @@ function stepwise(load: () => Promise<LanguageModelV4>, readUsage: UsageReader =
   let made: Promise<LanguageModelV4> | undefined
   const model = () => (made ??= load())
   return {
-    doGenerate: async (options) => (await model()).doGenerate(options),
+    doGenerate: (options) => readingAnswer(async () => (await model()).doGenerate(options)),
     async doStream(options) {
       // The SDK reports usage at the end only, while the raw events of most providers report it earlier.
-      const { stream } = await (await model()).doStream({ ...options, includeRawChunks: true })
+      const begin = async () => (await model()).doStream({ ...options, includeRawChunks: true })
+      const { stream } = await readingAnswer(begin)
       return { stream: oneByOne(stream, readUsage) }
     },
   }

@@ -3,10 +3,10 @@ import { z } from 'zod'
 import { type Adapter, usualAddresses } from '../../routers/ports/ai/adapters.ts'
 import { tokensToEmbed } from '../../routers/ports/ai/embeddings.ts'
 import type { EmbeddingCall } from '../../routers/ports/ai/models.ts'
-import type { Phase } from '../net/response-stream.ts'
 import { type Connection, upstreamName } from './chat-model.ts'
 import { addMembers } from './extra-members.ts'
 import { refusing } from './failures/refusal.ts'
+import { readingAnswer } from './failures/unread.ts'
 import { extraMembers } from './parameters.ts'
 
 interface Embedded {
@@ -32,20 +32,10 @@ export function requestsOf(call: EmbeddingCall): EmbeddingCall[] {
   })
 }
 
-/** Asks a provider once. An answer that came is paid, so whatever is wrong with it fails as one that broke off. */
+/** Asks a provider once. */
 export async function askEmbeddings(connection: Connection, call: EmbeddingCall): Promise<Embedded> {
-  let isAnswered = false
-  const fetch: Connection['fetch'] = async (url, init) => {
-    const response = await refusing(connection.fetch)(url, init)
-    isAnswered = true
-    return response
-  }
   const ask = call.model.adapter === 'google' ? askGoogle : askOpenAi
-  try {
-    return await ask({ ...connection, fetch }, call)
-  } catch (error) {
-    throw isAnswered ? Object.assign(error as Error, { phase: 'reading' satisfies Phase }) : error
-  }
+  return readingAnswer(() => ask({ ...connection, fetch: refusing(connection.fetch) }, call))
 }
 
 const numbers = z.union([z.array(z.number()), z.base64().transform(floatsIn)])

@@ -20,6 +20,7 @@ import { ProviderClients, type ProviderClientsOptions } from './provider-clients
 import { assertEnd, beginStream, forward, measureAnswer } from './provider-stream.ts'
 import { sdkUsage } from './reported-usage.ts'
 import { handedOut, Said } from './said.ts'
+import { measureUnread } from './unread-usage.ts'
 
 /** How often a model may call tools before it must answer, where its settings say nothing else. */
 const MAX_TOOL_ROUNDS = 5
@@ -133,7 +134,8 @@ async function metered<T>(
   try {
     return await send()
   } catch (error) {
-    if (!signal.aborted && !isTimeout(error) && !isBrokenOff(error)) meter.fail()
+    if (isBrokenOff(error)) measureUnread(error, meter)
+    else if (!signal.aborted && !isTimeout(error)) meter.fail()
     throw error
   }
 }

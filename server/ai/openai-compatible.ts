@@ -1,4 +1,3 @@
-import { json } from 'node:stream/consumers'
 import { finished } from 'node:stream/promises'
 import { OpenAICompatibleChatLanguageModel } from '@ai-sdk/openai-compatible'
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
@@ -8,6 +7,7 @@ import type { ChatModel, ModelConnection } from './chat-model.ts'
 import { type CompletionChunk, CompletionParts } from './completion-parts.ts'
 import { addMembers } from './extra-members.ts'
 import { Refusal } from './failures/refusal.ts'
+import { unread } from './failures/unread.ts'
 import type { Part, PartBatch } from './provider-stream.ts'
 import { completionTotal } from './reported-usage.ts'
 
@@ -41,8 +41,14 @@ export function compatibleModel(id: string, connection: ModelConnection): ChatMo
     async doGenerate(options) {
       const { body } = await model.prepareRequest(options)
       const answer = await post(body, options)
-      const whole = await json(answer.body)
-      return { ...(await model.convertResponse({ body: whole })), usage: completionTotal(whole) }
+      let text = ''
+      try {
+        for await (const piece of answer.body.setEncoding('utf8')) text += piece
+        const whole: unknown = JSON.parse(text)
+        return { ...(await model.convertResponse({ body: whole })), usage: completionTotal(whole) }
+      } catch (error) {
+        throw unread(error, text)
+      }
     },
     async doStream(options) {
       const { body } = await model.prepareRequest(options)

@@ -1,5 +1,6 @@
 import type { LanguageModelV4Content, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { AnswerPart, ReportedTokens, UsageMeter } from '../../routers/ports/ai/models.ts'
+import { unread } from './failures/unread.ts'
 import { sdkUsage } from './reported-usage.ts'
 import { Said } from './said.ts'
 
@@ -27,6 +28,12 @@ const preliminary = new Set<Part['type']>([
 /** Opens a stream and waits for the first part with content: until then a failed call can be retried. */
 export async function beginStream(open: () => Promise<Parts>, meter: UsageMeter): Promise<Parts> {
   const iterator = (await open())[Symbol.asyncIterator]()
+  return firstContent(iterator, meter).catch((error: unknown) => {
+    throw unread(error)
+  })
+}
+
+async function firstContent(iterator: AsyncIterator<PartBatch>, meter: UsageMeter): Promise<Parts> {
   for (let step = await iterator.next(); ; step = await iterator.next()) {
     if (!step.done) measure(step.value, meter)
     const real = step.done ? undefined : step.value.find(({ type }) => !preliminary.has(type))

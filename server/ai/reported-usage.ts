@@ -90,6 +90,19 @@ export const googleUsage: UsageReader = (event) => {
   }
 }
 
+/** The total of an answer that comes in one piece, in whichever dialect. Those that are not spoken find nothing. */
+export function usageOfWhole(whole: unknown): ReportedTokens {
+  const events: [UsageReader, unknown][] = [
+    [completionUsage, whole],
+    [responseUsage, { response: whole }],
+    [anthropicUsage, whole],
+    [anthropicUsage, { message: whole }],
+    [googleUsage, whole],
+  ]
+  const known = events.flatMap(([read, event]) => Object.entries(read(event) ?? {}))
+  return Object.fromEntries(known.filter(([, tokens]) => tokens !== undefined))
+}
+
 /** The total of an answer, as the AI SDK reads it. */
 export const sdkUsage = ({ inputTokens, outputTokens }: LanguageModelV4Usage): ReportedTokens => ({
   input: count(inputTokens.total),

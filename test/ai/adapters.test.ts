@@ -89,6 +89,42 @@ describe.for(protocols.map((protocol): [string, Protocol] => [protocol.adapter, 
       expect(await app.takeRecords()).toEqual([whole])
     })
 
+    // Others end such an answer as any that they refuse.
+    const whereBlocked = protocol.adapter === 'google' ? test : undefined
+    whereBlocked?.(
+      'a question that its provider blocks is refused by each face in its own words, and recorded so',
+      async () => {
+        const blocked = {
+          promptFeedback: { blockReason: 'PROHIBITED_CONTENT' },
+          usageMetadata: { promptTokenCount: 7 },
+        }
+        app.answerBy(({ path }, response) => {
+          if (!path.includes('stream')) return json(response, blocked)
+          beginStream(response)
+          response.end(`data: ${JSON.stringify(blocked)}\n\n`)
+        })
+        const { token } = await app.svc.user()
+        const { browser } = await signIn(app.svc)
+        const messages = [{ role: 'user', content: 'Hello' }]
+        const ask = async (path: string, body: object) =>
+          (await app.svc.send('POST', path, { token, body: { model: 'mock-1', ...body } })).text()
+        const payload = { model: 'mock-1', messages: [{ role: 'user', content: { text: 'Hello' } }] }
+        const askLines = async (stream: boolean) =>
+          (await browser.send('POST', '/req/streamAI', { body: { payload: { ...payload, stream }, broadcast: false } }))
+            .text
+
+        for (const stream of [false, true]) {
+          expect(await ask('/v1/chat/completions', { messages, stream })).toContain('"finish_reason":"content_filter"')
+          expect(await ask('/v1/responses', { input: 'Hello', stream })).toContain('{"reason":"content_filter"}')
+          expect(await ask('/v1/messages', { messages, stream, max_tokens: 9 })).toContain('"stop_reason":"refusal"')
+          expect(await askLines(stream)).toContain('"code":"provider_refused"')
+          expect((await app.ask(stream ? streaming : {})).status).toBe(422)
+        }
+        const record = { outcome: 'refused', input: 7, output: 0, cached: 0, cost: 7 }
+        expect(await app.takeRecords()).toEqual(Array.from({ length: 10 }, () => record))
+      },
+    )
+
     // Others say what they cite in ways of their own, which their libraries read.
     const onlyHere = protocol.adapter === 'openai' ? test : undefined
     onlyHere?.('a page that is cited is told without what tracks readers', async () => {

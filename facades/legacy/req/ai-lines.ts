@@ -1,3 +1,4 @@
+import { Problem } from '../../../routers/core/problems.ts'
 import type { Source } from '../../../routers/ports/ai/messages.ts'
 import type { StreamPart } from '../../ai/types.ts'
 import type { Frames } from '../../http/event-stream.ts'
@@ -19,6 +20,7 @@ export class AiLines implements Frames<StreamPart> {
   readonly #sources: Source[] = []
   #isBegun = false
   #isThinking = false
+  #isRefused = false
   #text = ''
 
   constructor(head: Head, requestId: string) {
@@ -31,6 +33,7 @@ export class AiLines implements Frames<StreamPart> {
   }
 
   done(): string {
+    if (this.#isRefused && this.#text === '') return this.failed(new Problem('provider_refused'))
     const cited = this.#sources.map((source) => line('citation', citationOf(source)))
     return [this.#begin(), ...cited, line('message', ''), line('completion', this.#text, { isDone: true })].join('')
   }
@@ -57,6 +60,9 @@ export class AiLines implements Frames<StreamPart> {
         return this.#thought(part.text)
       case 'source':
         this.#sources.push(part)
+        return ''
+      case 'finish':
+        this.#isRefused = part.reason === 'content-filter'
         return ''
       default:
         return ''

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { Problem } from '../../../routers/core/problems.ts'
 import { type Api, createCaller } from '../../../routers/index.ts'
 import { answer } from '../../ai/answer.ts'
 import { placed } from '../../ai/placed.ts'
@@ -33,11 +34,13 @@ export async function streamAi(app: FastifyInstance, { heartbeat, ...options }: 
     try {
       return await answer(request, reply, { contextOf, heartbeat, input, whole, frames })
     } catch (error) {
-      if (failureOf(error).code !== 'provider_failed') throw placed(error, fieldAt)
+      if (!providersFailures.includes(failureOf(error).code)) throw placed(error, fieldAt)
       return inTheirWords(error)
     }
   })
 }
+
+const providersFailures: readonly string[] = ['provider_failed', 'provider_refused']
 
 /** These front ends read what a provider did wrong from an answer with 200. */
 function failed(thrown: unknown, requestId: string) {
@@ -52,8 +55,9 @@ async function authorOf(api: Api) {
 }
 
 /** JSON within JSON, as these front ends expect it. */
-function whole({ content }: WholeAnswer) {
+function whole({ content, finish }: WholeAnswer) {
   const text = content.map((part) => (part.type === 'text' ? part.text : '')).join('')
+  if (finish === 'content-filter' && text === '') throw new Problem('provider_refused')
   return { success: true, content: JSON.stringify({ text }) }
 }
 

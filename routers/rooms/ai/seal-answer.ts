@@ -6,7 +6,7 @@ import type { RoomAnswer } from './room-answer.ts'
 const IV = 12
 
 /** An answer with its sources, encrypted as a browser would: `iv|tag|ciphertext`, each in base64. */
-export function sealAnswer(key: Buffer, { text, citations }: RoomAnswer): string {
+export function sealAnswer(key: Buffer, { text, citations }: Pick<RoomAnswer, 'text' | 'citations'>): string {
   const iv = randomBytes(IV)
   const cipher = createCipheriv('aes-256-gcm', key, iv)
   const content = JSON.stringify({ text, ...(citations.length > 0 && { citations }) })

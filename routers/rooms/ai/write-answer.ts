@@ -13,7 +13,7 @@ import { unknown } from '../../verbs/lock.ts'
 import { assertKeyInUse } from '../key-epoch.ts'
 import { lockForWriter } from '../send-message.ts'
 import type { RoomQuestion } from './question.ts'
-import { answerOf } from './room-answer.ts'
+import { answerOf, type RoomAnswer } from './room-answer.ts'
 import { sealAnswer } from './seal-answer.ts'
 
 /** Where an answer goes, and under which disclosure it is made. */
@@ -29,8 +29,11 @@ interface Making {
 /** Waits for the answer and keeps it, encrypted; tells the room of its end in either case. Never throws. */
 export async function writeAnswer(ctx: Asking, target: AnswerTarget, { key, call }: Making): Promise<void> {
   try {
-    const content = sealAnswer(key, await answerOf(call))
-    await changing(ctx, (em, changes) => keep(ctx, target, { em, changes, content }))
+    const answer = await answerOf(call)
+    // What it would replace is worth more, as it is whole.
+    if (answer.error && target.replaces !== null) throw new Problem(answer.error)
+    const content = sealAnswer(key, answer)
+    await changing(ctx, (em, changes) => keep(ctx, target, { em, changes, content, answer }))
   } catch (error) {
     await fail(ctx, target, error).catch(() => {})
   } finally {
@@ -41,24 +44,26 @@ export async function writeAnswer(ctx: Asking, target: AnswerTarget, { key, call
 interface Keeping {
   em: EntityManager
   changes: ChangeRecorder
+  /** Encrypted. */
   content: string
+  answer: Pick<RoomAnswer, 'finish' | 'error'>
 }
 
 /** The asker must still be one who may write, and the key one that may be used. */
-async function keep(ctx: Asking, target: AnswerTarget, { em, changes, content }: Keeping): Promise<void> {
+async function keep(ctx: Asking, target: AnswerTarget, at: Keeping): Promise<void> {
   const { id, room, keyEpoch, replaces } = target
+  const { em, changes, answer } = at
   assertKeyInUse(ctx, keyEpoch, await lockForWriter(ctx, em, room))
-  const at = { em, changes, content }
   const message = replaces === null ? await insert(target, at) : await replace(target, Number(replaces), at)
-  const [ended] = await runNamed(em, endDisclosure, [id, 'completed', null, message])
+  const [ended] = await runNamed(em, endDisclosure, [id, 'completed', answer.error, message])
   if (!ended) throw new Problem('client_gone')
   changes.add([`room:${room}`], 'updated', 'room-disclosures', id)
 }
 
-async function insert(target: AnswerTarget, { em, changes, content }: Keeping): Promise<number> {
+async function insert(target: AnswerTarget, { em, changes, content, answer }: Keeping): Promise<number> {
   const { room, author, keyEpoch, thread, model } = target
   const reply = thread === null ? null : Number(thread)
-  const values = [room, author, content, keyEpoch, null, reply, model, metadataOf(target)]
+  const values = [room, author, content, keyEpoch, null, reply, model, metadataOf(target, answer)]
   const logged = await runNamed(em, insertMessage, values)
   const [created] = logged
   if (!created) throw new Problem('not_found', { issues: [unknown('room-messages', ['thread'])] })
@@ -66,13 +71,13 @@ async function insert(target: AnswerTarget, { em, changes, content }: Keeping): 
   return Number(created.subject)
 }
 
-async function replace(target: AnswerTarget, message: number, { em, changes, content }: Keeping): Promise<number> {
+async function replace(target: AnswerTarget, message: number, { em, changes, content, answer }: Keeping) {
   const { room, keyEpoch, model } = target
   const [replaced] = await em.execute<{ id: number }[]>(replaceAnswer, [
     content,
     keyEpoch,
     model,
-    metadataOf(target),
+    metadataOf(target, answer),
     message,
   ])
   if (!replaced) throw new Problem('not_found', { issues: [unknown('room-messages', ['replaces'])] })
@@ -80,8 +85,9 @@ async function replace(target: AnswerTarget, message: number, { em, changes, con
   return message
 }
 
-const metadataOf = ({ modelTools, parameters }: AnswerTarget) =>
-  JSON.stringify({ tools: modelTools ?? null, params: parameters })
+/** `finish` says why an answer is not whole. */
+const metadataOf = ({ modelTools, parameters }: AnswerTarget, { finish }: Keeping['answer']) =>
+  JSON.stringify({ tools: modelTools ?? null, params: parameters, ...(finish !== 'stop' && { finish }) })
 
 /** That the asker may not any more is all that others learn of their sessions and tokens. */
 const codesOfAskers: readonly ErrorCode[] = ['invalid_token', 'signed_out']

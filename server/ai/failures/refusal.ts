@@ -1,4 +1,5 @@
 import type { HttpClient } from '../../net/http-client.ts'
+import { noteAnswer } from './unread.ts'
 
 /**
  * A status of the provider's that is no answer, without its message, which may quote the conversation. An SDK has errors
@@ -19,12 +20,12 @@ export class Refusal extends Error {
 
 const isAnswer = (status: number) => status >= 200 && status < 300
 
-/** Throws a refusal, so that no SDK reads it. */
+/** Throws a refusal, so that no SDK reads it, and notes any other answer. */
 export const refusing =
   (fetch: HttpClient['fetch']): HttpClient['fetch'] =>
   async (input, init) => {
     const response = await fetch(input, init)
-    if (isAnswer(response.status)) return response
+    if (isAnswer(response.status)) return noteAnswer(response)
     // Read to its end, so that the connection can be used again.
     await response.arrayBuffer().catch(() => {})
     throw new Refusal(response.status, response.headers.get('retry-after'))

@@ -10,6 +10,7 @@ import {
   json,
   question,
   refuses,
+  replies,
   stalls,
   startProvider,
 } from '../../kit/ai/provider.ts'
@@ -44,6 +45,15 @@ function startsWith(script: TokenScript, many: number, then: (response: ServerRe
     await then(response, asked)
   }
   return behave
+}
+
+/** The same answer with its content in a shape that nobody knows; its bill is as it was. */
+function otherShape(answer: object): string {
+  const spoilt = Object.entries(answer).map(([name, value]) => [
+    name,
+    name.startsWith('usage') ? value : { of: 'another' },
+  ])
+  return JSON.stringify(Object.fromEntries(spoilt))
 }
 
 const waits = (response: ServerResponse) => new Promise((done) => response.once('close', done))
@@ -111,6 +121,15 @@ async function leaveAfter(app: Awaited<ReturnType<typeof startWith>>, many: numb
   await asking.catch(() => undefined)
 }
 
+/** What is wrong with an answer, and what of its tokens is known then. */
+const unreadable: [string, (answer: object) => string, 'all' | { output?: number }][] = [
+  ['no JSON', () => '<html>One and two</html>', {}],
+  ['other JSON', () => '{"an": "answer"}', {}],
+  ['empty', () => '', {}],
+  ['cut off', (answer) => JSON.stringify(answer).split('and ten')[0] as string, { output: 5 }],
+  ['of another shape, with a bill', otherShape, 'all'],
+]
+
 const nothing = { input: 0, output: 0, cached: 0, cacheWrite: 0, reasoning: 0 }
 
 describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, script]))(
@@ -132,6 +151,45 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
         expect(events.at(-1)?.event).toBe('done')
         expect(events.at(-2)?.data).toMatchObject({ inputTokens: 4, outputTokens: counted.output })
         expect(await app.record()).toEqual({ outcome: 'completed', estimated: false, ...counted })
+      },
+    )
+
+    const whereItRefuses = script.refused ? test : undefined
+    whereItRefuses?.(
+      `the record of a call of ${script.name} has what the provider counted where it refuses in the middle`,
+      async () => {
+        app.answerBy(startsWith(script, 3, (response) => response.end(script.end(counted, 'refusal'))))
+
+        const events = eventsIn(await (await app.ask()).text())
+
+        expect(events.slice(-2)).toMatchObject([{ event: 'usage', data: { cut: 'refusal' } }, { event: 'done' }])
+        expect(await app.record()).toEqual({ outcome: 'refused', estimated: false, ...counted })
+      },
+    )
+
+    whereItRefuses?.(
+      `the record of a call of ${script.name} has what the provider counted where it refuses without a word`,
+      async () => {
+        const read = { ...nothing, input: 40, cached: 20 }
+        const refusal = JSON.stringify(script.refused?.(read))
+        for (const accept of ['application/json', 'text/event-stream']) {
+          app.answerBy((asked, response) => {
+            const isStream = asked.body.stream || asked.path.includes('stream')
+            if (!isStream) return void json(response, script.refused?.(read))
+            beginStream(response)
+            response.end(
+              script.adapter === 'google' ? `data: ${refusal}\n\n` : script.begin(read) + script.end(read, 'refusal'),
+            )
+          })
+
+          const answer = await app.ask(undefined, accept)
+
+          expect([answer.status, await answer.json()]).toMatchObject([
+            422,
+            { success: false, code: 'provider_refused' },
+          ])
+          expect(await app.record()).toEqual({ outcome: 'refused', estimated: false, ...read })
+        }
       },
     )
 
@@ -173,6 +231,29 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       await leaveAfter(app, 5)
 
       expect(await app.record()).toEqual(cutShort(script, 'aborted'))
+    })
+
+    test.for(unreadable)(
+      `the record of a call of ${script.name} has at least what the provider counted where its answer is %s`,
+      async ([, spoil, known]) => {
+        const whole = { input: 4, output: 9, cached: 2, cacheWrite: 0, reasoning: 0 }
+        const body = spoil(script.whole('One and two and six and ten.', whole) as object)
+        app.answerBy((_, response) => replies(body)({} as Asked, response))
+
+        expect((await app.ask(undefined, 'application/json')).status).toBe(500)
+
+        const tokens = known === 'all' ? whole : { ...nothing, input: PROMPT_TOKENS, ...known }
+        expect(await app.record()).toEqual({ outcome: 'failed', estimated: known !== 'all', ...tokens })
+        expect(app.upstream.asked).toHaveLength(1)
+      },
+    )
+
+    test(`the record of a call of ${script.name} has our estimate of the question where its stream cannot be read`, async () => {
+      app.answerBy(replies('data: {"choices": [\n\n', { type: 'text/event-stream' }))
+
+      expect((await app.ask()).status).toBe(500)
+
+      expect(await app.record()).toEqual({ outcome: 'failed', estimated: true, ...nothing, input: PROMPT_TOKENS })
     })
 
     test(`the record of a call of ${script.name} has what the provider counted where a limit cuts it`, async () => {

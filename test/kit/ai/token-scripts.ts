@@ -21,11 +21,15 @@ export interface TokenScript {
   begin(counted: Counted): string
   thought(counted: Counted, asked: Asked): string
   word(text: string, counted: Counted, asked: Asked): string
-  /** The end of a whole answer, or of one that is as long as it may be. */
-  end(counted: Counted, reason: 'stop' | 'length'): string
+  /** The end of a whole answer, of one that is as long as it may be, or of one that the provider refuses to say. */
+  end(counted: Counted, reason: End): string
   error: string
   whole(text: string, counted: Counted): unknown
+  /** An answer in one piece in which the provider refuses to say a word; absent where it has no word for it. */
+  refused?: ((counted: Counted) => unknown) | undefined
 }
+
+type End = 'stop' | 'length' | 'refusal'
 
 const data = (event: object) => `data: ${JSON.stringify(event)}\n\n`
 const named = (type: string, event: object = {}) => `event: ${type}\n${data({ type, ...event })}`
@@ -51,18 +55,25 @@ const running = (counted: Counted, { body }: Asked) =>
     ? { usage: completionUsage(counted) }
     : {}
 
+const completionEnd = (reason: End) => (reason === 'refusal' ? 'content_filter' : reason)
+
 const completions = {
   begin: () => completion({ delta: { role: 'assistant', content: '' } }),
   thought: (counted: Counted, asked: Asked) =>
     completion({ delta: { reasoning_content: 'hm' } }, running(counted, asked)),
   word: (content: string, counted: Counted, asked: Asked) =>
     completion({ delta: { content } }, running(counted, asked)),
-  end: (counted: Counted, reason: 'stop' | 'length') =>
-    `${completion({ delta: { content: '' }, finish_reason: reason }, { usage: completionUsage(counted) })}data: [DONE]\n\n`,
+  end: (counted: Counted, reason: End) =>
+    `${completion({ delta: { content: '' }, finish_reason: completionEnd(reason) }, { usage: completionUsage(counted) })}data: [DONE]\n\n`,
   error: data({ error: { message: 'no', type: 'server_error', code: 'no' } }),
   whole: (content: string, counted: Counted) => ({
     ...{ id: 'c', object: 'chat.completion', created: 1, model: 'up' },
     choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }],
+    usage: completionUsage(counted),
+  }),
+  refused: (counted: Counted) => ({
+    ...{ id: 'c', object: 'chat.completion', created: 1, model: 'up' },
+    choices: [{ index: 0, message: { role: 'assistant', content: null }, finish_reason: 'content_filter' }],
     usage: completionUsage(counted),
   }),
 }
@@ -93,7 +104,9 @@ const responses: TokenScript = {
     (reason === 'stop'
       ? named('response.completed', { response: responseOf(counted, {}) })
       : named('response.incomplete', {
-          response: responseOf(counted, { incomplete_details: { reason: 'max_output_tokens' } }),
+          response: responseOf(counted, {
+            incomplete_details: { reason: reason === 'refusal' ? 'content_filter' : 'max_output_tokens' },
+          }),
         })),
   error: named('error', {
     sequence_number: 9,
@@ -104,6 +117,8 @@ const responses: TokenScript = {
       status: 'completed',
       output: [{ ...item, content: [{ type: 'output_text', text, annotations: [] }] }],
     }),
+  refused: (counted) =>
+    responseOf(counted, { status: 'incomplete', incomplete_details: { reason: 'content_filter' }, output: [] }),
 }
 
 /** OpenAI's word that an answer failed comes with a bill. */
@@ -119,6 +134,7 @@ const anthropicUsage = ({ input, output, cached, cacheWrite }: Counted) => ({
   output_tokens: output,
 })
 const anthropicMessage = { type: 'message', id: 'msg', role: 'assistant', model: 'up', stop_sequence: null }
+const anthropicEnds = { stop: 'end_turn', length: 'max_tokens', refusal: 'refusal' }
 const block = (index: number, delta: object) => named('content_block_delta', { index, delta })
 
 const anthropic: TokenScript = {
@@ -142,7 +158,7 @@ const anthropic: TokenScript = {
   end: (counted, reason) =>
     named('content_block_stop', { index: 1 }) +
     named('message_delta', {
-      delta: { stop_reason: reason === 'stop' ? 'end_turn' : 'max_tokens', stop_sequence: null },
+      delta: { stop_reason: anthropicEnds[reason], stop_sequence: null },
       usage: {
         output_tokens: counted.output,
         output_tokens_details: { thinking_tokens: counted.reasoning },
@@ -155,6 +171,10 @@ const anthropic: TokenScript = {
     content: [{ type: 'text', text }],
     stop_reason: 'end_turn',
     usage: { ...anthropicUsage(counted), output_tokens_details: { thinking_tokens: counted.reasoning } },
+  }),
+  refused: (counted) => ({
+    ...{ ...anthropicMessage, content: [], stop_reason: 'refusal' },
+    usage: anthropicUsage(counted),
   }),
 }
 
@@ -172,6 +192,7 @@ const googleUsage = ({ input, output, cached, reasoning }: Counted) => ({
   cachedContentTokenCount: cached,
   totalTokenCount: input + output,
 })
+const googleEnds = { stop: 'STOP', length: 'MAX_TOKENS', refusal: 'SAFETY' }
 const candidate = (part: object, counted: Counted, more: object = {}) => ({
   candidates: [{ index: 0, content: { role: 'model', parts: [part] }, ...more }],
   usageMetadata: googleUsage(counted),
@@ -185,17 +206,17 @@ const google: TokenScript = {
   begin: () => '',
   thought: (counted) => data(candidate({ text: 'hm', thought: true }, counted)),
   word: (text, counted) => data(candidate({ text }, counted)),
-  end: (counted, reason) =>
-    data(candidate({ text: '' }, counted, { finishReason: reason === 'stop' ? 'STOP' : 'MAX_TOKENS' })),
+  end: (counted, reason) => data(candidate({ text: '' }, counted, { finishReason: googleEnds[reason] })),
   error: data({ error: { code: 500, message: 'no', status: 'INTERNAL' } }),
   whole: (text, counted) => candidate({ text }, counted, { finishReason: 'STOP' }),
+  refused: (counted) => ({ promptFeedback: { blockReason: 'SAFETY' }, usageMetadata: googleUsage(counted) }),
 }
 
 const compatible = {
   ...completions,
   // Most servers tell the total in a chunk of its own, behind the last choice.
-  end: (counted: Counted, reason: 'stop' | 'length') =>
-    completion({ delta: {}, finish_reason: reason }) +
+  end: (counted: Counted, reason: End) =>
+    completion({ delta: {}, finish_reason: completionEnd(reason) }) +
     data({
       ...{ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'up' },
       choices: [],
@@ -231,5 +252,6 @@ export const tokenScripts: TokenScript[] = [
     counts: { thoughts: false, cacheWrite: false },
     ...completions,
     thought: () => '',
+    refused: undefined,
   },
 ]

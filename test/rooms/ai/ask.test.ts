@@ -1,6 +1,17 @@
 import { createHmac } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { answers, breaksOff, canary, neverEnds, refuses, stalls } from '../../kit/ai/provider.ts'
+import {
+  answers,
+  type Behaviour,
+  beginStream,
+  breaksOff,
+  canary,
+  chunk,
+  neverEnds,
+  refuses,
+  repeats,
+  stalls,
+} from '../../kit/ai/provider.ts'
 import { signIn } from '../../kit/browser.ts'
 import { clientOf } from '../../kit/json-api/client.ts'
 import {
@@ -30,7 +41,10 @@ const room = async (...roles: ('admin' | 'editor' | 'viewer')[]) => {
 }
 
 const usageOf = (room: string) =>
-  app.svc.rows('select context, outcome, model from usage_records where room_id = $1 order by id', [room])
+  app.svc.rows<{ context: string; outcome: string; model: string }>(
+    'select context, outcome, model from usage_records where room_id = $1 order by id',
+    [room],
+  )
 
 const messagesIn = async (by: ReturnType<typeof clientOf>, id: string) =>
   (await by.get(`/rooms/${id}/messages?include=member`)).list
@@ -103,6 +117,64 @@ describe('an answer in a room', () => {
     expect(await opened(attributes['content'])).toEqual({ text: 'Better.' })
     expect(attributes['editedAt']).not.toBeNull()
     expect(await messagesIn(admin, id)).toHaveLength(2)
+  })
+})
+
+describe('an answer in a room that is not whole', () => {
+  const refusesAfter =
+    (text: string): Behaviour =>
+    (_, response) => {
+      beginStream(response)
+      if (text) response.write(chunk({ delta: { content: text } }))
+      response.write(chunk({ delta: {}, finish_reason: 'content_filter' }))
+      response.end('data: [DONE]\n\n')
+    }
+  const lengthens: Behaviour = (_, response) => {
+    beginStream(response)
+    response.write(chunk({ delta: { content: 'As long ' } }))
+    response.end(chunk({ delta: {}, finish_reason: 'length' }))
+  }
+  const limit = { name: 'few', for: 'room', cap: 100_000, unit: 'tokens', per: 'month', mode: 'enforce' } as const
+  const brief = { parameters: { maxTokens: 3 } }
+
+  test.each<[string, Behaviour, string | null, string]>([
+    ['a limit cuts', repeats('more'), 'limit_reached', 'length'],
+    ['its provider refuses to finish', refusesAfter('I '), 'provider_refused', 'content-filter'],
+    ['is as long as it may be', lengthens, null, 'length'],
+  ])('is kept as far as it came, and says so, where %s it', async (_, behave, error, finish) => {
+    const { id, admin, viewer } = await room('viewer')
+    await app.svc.host.limits.set(limit)
+    app.provider.behave = behave
+
+    await ask(admin, id, 'Tell me', brief)
+
+    const disclosure = await ended(viewer, id)
+    await app.svc.host.limits.remove({ name: limit.name })
+    expect(disclosure).toMatchObject({ state: 'completed', error, answer: expect.any(String) })
+    const { attributes } = (await viewer.get(`/room-messages/${disclosure.answer}`)).one
+    expect(attributes['metadata']).toMatchObject({ finish })
+    expect((await opened(attributes['content'])).text).toMatch(/^(more ){2,4}$|^I $|^As long $/)
+  })
+
+  test('replaces no earlier one, which is whole, and is none without a word', async () => {
+    const { id, admin } = await room()
+    await ask(admin, id, 'First')
+    const { answer } = await ended(admin, id)
+    await app.svc.host.limits.set(limit)
+
+    app.provider.behave = repeats('more')
+    await ask(admin, id, 'Again', { replaces: answer, ...brief })
+    expect(await ended(admin, id)).toMatchObject({ state: 'failed', error: 'limit_reached', answer: null })
+    app.provider.behave = refusesAfter('')
+    await ask(admin, id, 'Another')
+    expect(await ended(admin, id)).toMatchObject({ state: 'failed', error: 'provider_refused', answer: null })
+
+    await app.svc.host.limits.remove({ name: limit.name })
+    const { attributes } = (await admin.get(`/room-messages/${answer}`)).one
+    expect(await opened(attributes['content'])).toEqual({ text: 'Good day.' })
+    expect(await messagesIn(admin, id)).toHaveLength(1)
+    await app.svc.services.usageLedger.flush()
+    expect((await usageOf(id)).map(({ outcome }) => outcome)).toEqual(['completed', 'cut', 'refused'])
   })
 })
 

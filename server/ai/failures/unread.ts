@@ -1,0 +1,30 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { Phase } from '../../net/response-stream.ts'
+
+const asking = new AsyncLocalStorage<{ isAnswered: boolean }>()
+
+/** Notes for whoever reads it that an answer came. */
+export function noteAnswer<T>(answer: T): T {
+  const asked = asking.getStore()
+  if (asked) asked.isAnswered = true
+  return answer
+}
+
+/** Asks by a library, which neither says whether an answer came nor throws its errors in one way. */
+export async function readingAnswer<T>(ask: () => Promise<T>): Promise<T> {
+  const asked = { isAnswered: false }
+  try {
+    return await asking.run(asked, ask)
+  } catch (error) {
+    throw asked.isAnswered ? unread(error) : error
+  }
+}
+
+/**
+ * An answer that came is paid, so whatever is wrong with it fails as one that broke off. `responseBody` is as much of it as
+ * came, by the name that the AI SDK has for it.
+ */
+export const unread = (error: unknown, responseBody?: string): unknown =>
+  error instanceof Error
+    ? Object.assign(error, { phase: 'reading' satisfies Phase }, responseBody !== undefined && { responseBody })
+    : error

@@ -1,0 +1,14 @@
+import type { UsageMeter } from '../../routers/ports/ai/models.ts'
+import { parsed } from './prompt/prompt.ts'
+import { usageOfWhole } from './reported-usage.ts'
+
+/** What models say, in the members that the providers have for it. */
+const said = /"(?:content|text|thinking|reasoning|reasoning_content|arguments)"\s*:\s*"((?:[^"\\]|\\.)*)/g
+
+/** Counts what can be read of an answer that came and is none. */
+export function measureUnread(error: unknown, meter: UsageMeter): void {
+  const { responseBody } = error as { responseBody?: unknown }
+  if (typeof responseBody !== 'string') return
+  for (const [, text = ''] of responseBody.matchAll(said)) meter.receive(text, 'answer')
+  meter.report(usageOfWhole(parsed(responseBody)))
+}
