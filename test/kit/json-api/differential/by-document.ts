@@ -1,0 +1,74 @@
+import type { Route } from '../../../../facades/json-api/routes.ts'
+import type { Client } from '../client.ts'
+import type { Input, Outcome, Shown } from './outcome.ts'
+
+/** Asks a route for a document. */
+export async function byDocument(client: Client, route: Route, input: Input): Promise<Outcome> {
+  const { method, url, relation, answers } = route
+  const search = method === 'GET' ? searchFor(input) : ''
+  const path = `${url.replace(':id', input.id ?? '')}${search && `?${search}`}`
+  const hasBody = method === 'DELETE' ? relation !== undefined : method !== 'GET'
+  const { status, errors, text } = await client.send(method, path, hasBody ? bodyFor(route, input) : undefined)
+  if (isReadOnlyMember(errors[0])) return { refused: 'invalid' }
+  if (status >= 400) return { refused: refusalByDocument(errors[0]?.code ?? '') }
+  return documentToOutcome(answers, JSON.parse(text))
+}
+
+/** A document may name a read-only member, and is told so; to a procedure it is a member that its input does not have. */
+const isReadOnlyMember = (error?: { code: string; source?: { pointer?: string } }) =>
+  error?.code === 'read_only' && error.source?.pointer !== undefined
+
+interface Document {
+  data?: ResourceObject | ResourceObject[] | null
+  included?: ResourceObject[]
+  meta?: { page?: { total: number } }
+}
+
+function documentToOutcome(answers: Route['answers'], { data, included = [], meta }: Document): Outcome {
+  if (answers === 'nothing') return { objects: [], around: [] }
+  const listed = [data ?? []].flat()
+  const total = meta?.page?.total
+  if (answers === 'linkage') return { objects: listed.map(({ type, id }) => `${type}/${id}`), around: [], total }
+  const around = included.map(objectToShown).toSorted((a, b) => a.name.localeCompare(b.name))
+  return { objects: listed.map(objectToShown), around, ...(answers === 'action' ? { meta } : { total }) }
+}
+
+const refusalByDocument = (code: string) => (/^(unsupported|invalid)_(?!token)/.test(code) ? 'invalid' : code)
+
+interface ResourceObject {
+  type: string
+  id: string
+  attributes: Record<string, unknown>
+  relationships?: Record<string, { data?: { type: string; id: string } | { type: string; id: string }[] | null }>
+}
+
+function objectToShown({ type, id, attributes, relationships = {} }: ResourceObject): Shown {
+  const links = Object.entries(relationships).flatMap(([name, { data }]) =>
+    data === undefined ? [] : [[name, [data ?? []].flat().map(({ type, id }) => `${type}/${id}`)]],
+  )
+  return { name: `${type}/${id}`, attributes, links: Object.fromEntries(links) }
+}
+
+function searchFor({ include, sort, page = {}, filter = {} }: Input): string {
+  const search = new URLSearchParams()
+  if (include) search.set('include', include.join())
+  if (sort) search.set('sort', sort.join())
+  for (const [name, value] of Object.entries(page)) search.set(`page[${name}]`, String(value))
+  for (const [name, value] of Object.entries(filter)) search.set(`filter[${name}]`, value)
+  return search.toString()
+}
+
+function bodyFor({ answers, resource, relation }: Route, { id, ids = [], ...members }: Input): object {
+  if (answers === 'action') return members
+  if (answers === 'linkage') return { data: ids.map((id) => ({ type: relation?.of.to, id })) }
+  const { relations, type } = resource
+  const entries = Object.entries(members)
+  const related = entries
+    .filter(([name]) => name in relations)
+    .map(([name, value]) => {
+      const named = (id: unknown) => ({ type: relations[name]!.to, id })
+      return [name, { data: Array.isArray(value) ? value.map(named) : named(value) }]
+    })
+  const attributes = Object.fromEntries(entries.filter(([name]) => !(name in relations)))
+  return { data: { type, ...(id && { id }), attributes, relationships: Object.fromEntries(related) } }
+}

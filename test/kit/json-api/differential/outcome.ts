@@ -1,0 +1,21 @@
+export interface Input {
+  id?: string
+  relation?: string
+  include?: string[]
+  sort?: string[]
+  page?: Record<string, number>
+  filter?: Record<string, string>
+  ids?: string[]
+  [member: string]: unknown
+}
+
+/** What a call came to, in terms of neither surface. */
+export type Outcome =
+  | { refused: string }
+  | { objects: unknown[]; around: unknown[]; total?: number | undefined; meta?: unknown }
+
+export interface Shown {
+  name: string
+  attributes: Record<string, unknown>
+  links: Record<string, string[]>
+}
