@@ -23,7 +23,16 @@ const soakOnly = [
 
 /** Tests that take longest: they begin first, so that at the end no worker goes on alone. */
 const longest = [
-  ...['web/pages', 'web/actions', 'web/looks', 'web/profile-usage', 'web/connect', 'client/calls', 'client/rooms'],
+  ...[
+    'web/pages',
+    'web/actions',
+    'web/looks',
+    'web/profile',
+    'web/profile-usage',
+    'web/connect',
+    'client/calls',
+    'client/rooms',
+  ],
   ...['cli/process', 'process/start', 'process/start-refused', 'process/deployment/deploy', 'process/outage'],
   ...['process/plans', 'process/inputs/worst-documents', 'rooms/replay', 'rooms/attachments/texts'],
   ...['files/extract-text', 'ai/faults', 'ai/usage/bills', 'json-api/fuzz', 'json-api/openapi/answers'],

@@ -1,8 +1,9 @@
 import type { BrowserContextOptions, Page } from 'playwright-core'
-import type { TestApp } from '../app.ts'
+import { startApp, type TestApp } from '../app.ts'
 import { addAccount, PASSWORD } from '../browser.ts'
 import { publicKeyOf } from '../identity/public-key.ts'
 import { openPage } from './chromium.ts'
+import { givePair } from './given-pair.ts'
 
 /** Signs in on the page for it, wherever that then leads. */
 export async function signIn(page: Page, account = 'ada', password = PASSWORD): Promise<void> {
@@ -29,4 +30,34 @@ export async function openProfile(svc: TestApp, account: string, options: Browse
   await signIn(chromium.page, account)
   await showProfile(chromium.page)
   return { ...chromium, id }
+}
+
+export const PASSKEY = 'Correct-Horse-7!'
+
+/** Makes keys of a pair that is there already, unless the page is to look for one; returns the recovery code. */
+export async function makeKeys(page: Page, { passkey = PASSKEY, isGiven = true } = {}): Promise<string> {
+  if (isGiven) await givePair(page)
+  await page.goto('/handshake')
+  await page.fill('#passkey', passkey)
+  await page.fill('#repeat', passkey)
+  await page.click('#handshake button')
+  await page.waitForSelector('#kept:not([hidden])')
+  return (await page.textContent('#code')) ?? ''
+}
+
+/** Waits until something stands in an element. */
+export const filled = (page: Page, selector: string) => page.locator(selector).filter({ hasText: /./ }).waitFor()
+
+/** Signs out by the page for that. */
+export async function signOut(page: Page): Promise<void> {
+  await page.goto('/logout')
+  await page.click('#logout button')
+  await page.waitForURL(/login/)
+}
+
+/** A service with a person who has not signed in yet. */
+export async function newcomer(settings: Record<string, string> = {}): Promise<TestApp> {
+  const svc = await startApp(settings)
+  await addAccount(svc, 'ada', { known: false })
+  return svc
 }
