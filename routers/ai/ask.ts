@@ -8,6 +8,7 @@ import { viewerOf } from '../verbs/viewer.ts'
 import { streamParts, textAnswer, textOf, wholeAnswer } from './answer.ts'
 import { answerApproval, approvalAnswer } from './approvals/answer-approval.ts'
 import { Approvals, type AskingPlace } from './approvals/approvals.ts'
+import { ownApprovals } from './approvals/own-approvals.ts'
 import { type Asking, consumeAiQuota } from './asking.ts'
 import { countTokens } from './count-tokens.ts'
 import { embed } from './embed.ts'
@@ -153,4 +154,6 @@ export const aiRouter = router({
     .meta(about('Allow or refuse the call of a tool about which a stream asks.'))
     .input(approvalAnswer)
     .mutation(({ ctx, input }) => answerApproval(ctx, ctx.caller.person.id, input)),
+
+  ...ownApprovals,
 })

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { callsTool, callsTools, configFor, question, startProvider } from '../kit/ai/provider.ts'
 import { startApp, type TestApp, type TestUser } from '../kit/app.ts'
+import { openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
 import { startToolServer, tool } from '../kit/mcp/hostile.ts'
 
 const resources = new AsyncDisposableStack()
@@ -38,8 +39,16 @@ beforeEach(() => {
   upstream.asked.length = 0
 })
 
-const answer = async (token: string | undefined, body: object) =>
-  (await svc.send('POST', '/trpc/ai.approve', { token, body })).status
+/** A token, or a browser that has a session. */
+type By = string | TestBrowser
+
+const proofOf = (by: By | undefined) =>
+  typeof by === 'object'
+    ? { headers: { cookie: `svc_session=${by.session}`, 'sec-fetch-site': 'same-origin' } }
+    : { token: by, headers: {} }
+
+const answer = async (by: By | undefined, body: object) =>
+  (await svc.send('POST', '/trpc/ai.approve', { ...proofOf(by), body })).status
 
 /** Asks, and does something at the question whether the tool may be called; the names of the events. */
 async function asked(
@@ -56,6 +65,30 @@ async function asked(
     if (line.startsWith('data: ') && events.at(-1) === 'approval') await atQuestion(JSON.parse(line.slice(6)))
   }
   return [...new Set(events)]
+}
+
+/** Whether somebody is asked in a conversation, where they answer so. */
+async function isAsked(by: By, conversation: string | undefined, given: object = { allow: false }) {
+  const atQuestion = ({ id }: { id: string }) => answer(by, { id, ...given })
+  if (typeof by === 'object') return isAskedInBrowser(by, conversation, atQuestion)
+  return (await asked(atQuestion, undefined, { by, conversation })).includes('approval')
+}
+
+async function isAskedInBrowser(
+  by: TestBrowser,
+  conversation: string | undefined,
+  atQuestion: (question: { id: string }) => unknown,
+) {
+  const headers = { ...proofOf(by).headers, 'trpc-accept': 'application/jsonl' }
+  const body = { 0: { ...question().payload, conversation } }
+  const response = await svc.send('POST', '/trpc/ai.stream?batch=1', { body, headers })
+  let isQuestion = false
+  for await (const line of createInterface(Readable.fromWeb(response.body as never))) {
+    const [, id] = /"type":"approval","id":"([^"]+)"/.exec(line) ?? []
+    isQuestion ||= id !== undefined
+    if (id) await atQuestion({ id })
+  }
+  return isQuestion
 }
 
 const calls = () => server.seen.filter(({ method }) => method === 'tools/call').map(({ params }) => params?.arguments)
@@ -110,10 +143,6 @@ test('an answer that is to be remembered settles the other calls of the same rou
 
 test('a tool that is allowed for a conversation asks no more in it, and asks everywhere else', async () => {
   upstream.behave = callsTool('mail_echo', '{"text":"to Bob"}')
-  const isAsked = async (by: string, conversation: string | undefined, given: object = { allow: false }) => {
-    const events = await asked(({ id }) => answer(by, { id, ...given }), undefined, { by, conversation })
-    return events.includes('approval')
-  }
   const other = (await svc.host.tokens.createFor({ user: { id: ada.id }, name: 'other', abilities: ['ai'] })).token
   expect(await isAsked(ada.token, 'one', { allow: false, remember: true })).toBe(true)
   expect(await isAsked(ada.token, 'one', { allow: true })).toBe(true)
@@ -138,6 +167,47 @@ test('a tool that is allowed for a conversation asks no more in it, and asks eve
   await svc.host.mcp.sync()
   await approve()
   expect(await isAsked(ada.token, 'one')).toBe(true)
+})
+
+test('what somebody allowed for a conversation holds for that session; they see it and take it back in each of theirs', async () => {
+  upstream.behave = callsTool('mail_echo', '{"text":"to Bob"}')
+  const { browser: first, id } = await signIn(svc, 'grace')
+  const second = openBrowser(svc.url)
+  await second.login('grace')
+  const { browser: other } = await signIn(svc, 'linus')
+  const grant = { user: { id }, name: 'script', abilities: ['ai' as const] }
+  const { id: tokenId, token } = await svc.host.tokens.createFor(grant)
+  const listed = async (by: TestBrowser) => {
+    const { body } = await by.send('GET', '/trpc/ai.approvals')
+    return (body['result'] as { data: { id: string; conversation: string; token: string | null }[] }).data
+  }
+  const revoke = async (by: By | undefined, approval: string) =>
+    (await svc.send('POST', '/trpc/ai.revokeApproval', { ...proofOf(by), body: { id: approval } })).status
+  const always = { allow: true, remember: true }
+
+  expect(await isAsked(first, 'one', always)).toBe(true)
+  expect([await isAsked(first, 'one'), await isAsked(second, 'one'), await isAsked(token, 'one')]).toEqual([
+    ...[false, true, true],
+  ])
+  await Promise.all(['one', 'two', 'three', 'four'].map((conversation) => isAsked(token, conversation, always)))
+
+  const [mine, ...scripts] = await listed(second)
+  expect(mine).toEqual({
+    ...{ id: expect.any(String), tool: 'mail_echo', server: 'Mail', conversation: 'one', token: null },
+    until: expect.stringMatching(/Z$/),
+  })
+  expect(scripts.map(({ conversation, token }) => `${token} ${conversation}`).sort()).toEqual([
+    ...['script four', 'script one', 'script three', 'script two'],
+  ])
+  expect(await listed(other)).toEqual([])
+  const name = mine?.id ?? ''
+  expect([await revoke(undefined, name), await revoke(token, name), await revoke(other, name)]).toEqual([401, 403, 404])
+  expect(await isAsked(first, 'one')).toBe(false)
+
+  expect([await revoke(second, name), await revoke(second, name)]).toEqual([200, 404])
+  expect([await isAsked(first, 'one'), await isAsked(token, 'one')]).toEqual([true, false])
+  await svc.host.tokens.revokeFor({ user: { id }, tokenId })
+  expect(await listed(first)).toEqual([])
 })
 
 test('a face that cannot ask refuses a request for the tool by its field, and tells the model of a call', async () => {

@@ -7,6 +7,7 @@ import { go } from './go.ts'
 import { find, forget } from './keystore.ts'
 import { showAbout } from './profile/about.ts'
 import { offerAnnouncements } from './profile/announcements.ts'
+import { showApprovals } from './profile/approvals.ts'
 import { showApps } from './profile/apps.ts'
 import { showLimits } from './profile/limits.ts'
 import { offerPasswordChange } from './profile/password.ts'
@@ -62,4 +63,5 @@ await Promise.all([
   showUsage(translate),
   showSessions(translate),
   showApps(translate),
+  showApprovals(translate),
 ])

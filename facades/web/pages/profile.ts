@@ -23,6 +23,13 @@ ${section(
 <ul id="apps" aria-busy="true"></ul>
 <p id="apps-outcome" class="outcome" role="status"></p>`,
 )}
+${section(
+  'approvals',
+  translate('page.profile.approvalsTitle'),
+  html`<p>${translate('page.profile.approvalsIntro')}</p>
+<ul id="approvals" aria-busy="true"></ul>
+<p id="approvals-outcome" class="outcome" role="status"></p>`,
+)}
 ${allowed.password && section('password', translate('page.profile.passwordTitle'), passwordForm(translate))}
 ${section('code', translate('page.profile.codeTitle'), codeForm(translate, allowed.paste))}
 ${section(

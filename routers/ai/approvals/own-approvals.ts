@@ -1,0 +1,50 @@
+import { z } from 'zod'
+import { listTokens } from '../../../entities/identity/access-token.sql.ts'
+import { listSessions } from '../../../entities/identity/session.sql.ts'
+import type { Context } from '../../core/context.ts'
+import { Problem } from '../../core/problems.ts'
+import { about, sessionUser } from '../../core/trpc.ts'
+import { dropApproval, keptApprovals } from './kept-approvals.ts'
+
+const ownApproval = z.object({
+  id: z.uuid(),
+  tool: z.string(),
+  server: z.string().describe('The label of its server.'),
+  conversation: z.string().describe('As the request named it.'),
+  token: z.string().nullable().describe('The name of the token for which it holds; null for a session.'),
+  until: z.iso.datetime(),
+})
+type OwnApproval = z.output<typeof ownApproval>
+
+/** What people do with the tools that they have allowed for whole conversations. */
+export const ownApprovals = {
+  approvals: sessionUser
+    .meta(about('List the tools that the caller has allowed for whole conversations.', z.array(ownApproval)))
+    .query(({ ctx }) => listOf(ctx, ctx.caller.person.id)),
+
+  revokeApproval: sessionUser
+    .meta(about('Take back that a tool is allowed for a conversation: models ask again.'))
+    .input(ownApproval.pick({ id: true }).strict())
+    .mutation(async ({ ctx, input }) => {
+      if (!(await dropApproval(ctx.services, ctx.caller.person.id, input.id))) throw new Problem('not_found')
+    }),
+}
+
+/** Those of a token or a session that has ended hold no more. */
+async function listOf({ services }: Context, person: number): Promise<OwnApproval[]> {
+  const kept = await keptApprovals(services, person)
+  if (kept.length === 0) return []
+  const since = new Date(Date.now() - services.settings.sessionLifetime)
+  const [tokens, sessions] = await Promise.all([
+    services.sql(listTokens, [person]),
+    services.sql(listSessions, [person, since]),
+  ])
+  const names = new Map<string | undefined, string | null>([
+    ...tokens.map(({ id, name }) => [`token:${id}`, name] as const),
+    ...sessions.map(({ handle }) => [`session:${handle}`, null] as const),
+  ])
+  return kept.flatMap(({ id, credential, conversation, tool, server, until }) => {
+    const token = names.get(credential)
+    return token === undefined ? [] : { id, tool, server, conversation, token, until: new Date(until).toISOString() }
+  })
+}
