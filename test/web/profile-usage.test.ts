@@ -1,4 +1,6 @@
 import { afterAll, expect, test } from 'vitest'
+import { listSessions } from '../../entities/identity/session.sql.ts'
+import { keepApproval, keptApprovals } from '../../routers/ai/approvals/kept-approvals.ts'
 import { startApp } from '../kit/app.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
@@ -126,5 +128,35 @@ describeWith('chromium')('the limits on the profile page', () => {
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width)
     await expectAccessible(page)
     expect(person.complaints).toEqual([])
+  })
+})
+
+describeWith('chromium')('the allowed tools on the profile page', () => {
+  test('are taken back one by one; what a session allowed that has ended is not among them', async () => {
+    await using person = await openProfile(svc, 'allowing', { locale: 'de-DE' })
+    const { page, id, complaints } = person
+    const { id: token } = await svc.host.tokens.createFor({ user: { id }, name: 'script', abilities: ['ai'] })
+    const [session] = await svc.services.sql(listSessions, [id, new Date(0)])
+    for (const credential of [`token:${token}`, `session:${session?.handle}`, 'session:ended'])
+      await keepApproval(svc.services, id, {
+        ...{ credential, conversation: '<b>one</b>', tool: 'mail_send', server: 'Mail', hash: 'h' },
+      })
+
+    await showProfile(page)
+    const lines = page.locator('#approvals li')
+    await lines.first().waitFor()
+
+    expect(await lines.allTextContents()).toEqual([
+      expect.stringMatching(
+        /^mail_sendVon „Mail“ · In der Unterhaltung „<b>one<\/b>“Für das Token „script“ · Gültig bis /,
+      ),
+      expect.stringContaining('Für einen Browser, in dem Sie angemeldet sind'),
+    ])
+    await expectAccessible(page)
+    await lines.first().locator('button').click()
+    await page.locator('#approvals-outcome:has-text("mail_send")').waitFor()
+    expect(await lines.count()).toBe(1)
+    expect((await keptApprovals(svc.services, id)).map(({ credential }) => credential)).not.toContain(`token:${token}`)
+    expect(complaints).toEqual([])
   })
 })
