@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Ability } from '../../entities/identity/access-token.ts'
 import type { SubjectInput } from './subject.ts'
 import {
   type BenchRequest,
@@ -36,10 +37,16 @@ function requests(tokens: readonly string[]): BenchRequest[] {
   ]
 }
 
+interface AskingOptions {
+  limits?: readonly object[]
+  /** Of the tokens, where they are not the usual. */
+  abilities?: readonly Ability[]
+}
+
 export async function openWith(
   { databaseUrl, folder, start }: World,
   requests: (tokens: readonly string[]) => BenchRequest[],
-  limits: readonly object[] = [],
+  { limits = [], abilities }: AskingOptions = {},
 ): Promise<Contest> {
   const upstream = await start('upstream.ts', {})
   const config = join(folder, 'ai.json')
@@ -48,12 +55,14 @@ export async function openWith(
   await writeFile(limitsFile, JSON.stringify({ limits }))
   const files = { AI_CONFIG: config, LIMITS: limitsFile }
   const settings = { DATABASE_URL: databaseUrl, DATA_DIR: join(folder, 'data'), ...files, PORT: '0' }
-  const subject = await start<SubjectInput>('subject.ts', { settings, temporaryDir: folder })
+  const subject = await start<SubjectInput>('subject.ts', {
+    ...{ settings, temporaryDir: folder, ...(abilities && { abilities }) },
+  })
   const floor = await start('floor.ts', { databaseUrl, upstreamUrl: upstream.url })
   return { subject, floor, requests: requests((subject.details['tokens'] ?? '').split(' ')) }
 }
 
-const open = (world: World, limits: readonly object[] = []) => openWith(world, requests, limits)
+const open = (world: World, limits: readonly object[] = []) => openWith(world, requests, { limits })
 
 const configFor = (apiUrl: string) => ({
   providers: [
@@ -66,6 +75,7 @@ const configFor = (apiUrl: string) => ({
         {
           id: 'mock-1',
           external: true,
+          input: ['text', 'image'],
           limits: { maxInputTokens: 128_000 },
           pricing: { currency: 'EUR', inputPerMillion: 0.4, outputPerMillion: 1.6 },
         },

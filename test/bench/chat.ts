@@ -1,5 +1,15 @@
+import { randomBytes } from 'node:crypto'
+import { PNG, upload } from '../kit/rooms/attachments.ts'
 import { atOnce, openWith } from './ai-req.ts'
-import { type BenchRequest, type Suite, throughput, type Wanted } from './suite.ts'
+import {
+  type BenchRequest,
+  type Comparison,
+  type Contest,
+  type Suite,
+  throughput,
+  type Wanted,
+  type World,
+} from './suite.ts'
 
 const question = {
   model: 'mock-1',
@@ -19,25 +29,49 @@ const files = Array.from({ length: 10 }, (_, at) => {
   }
 })
 
-const withFiles = {
+const about = (files: readonly object[]) => ({
   ...question,
   messages: [{ role: 'user', content: [{ type: 'text', text: 'See these.' }, ...files] }],
-}
+})
 
-function requests(tokens: readonly string[]): BenchRequest[] {
-  const headers = { 'content-type': 'application/json' }
-  const ask = (body: object) =>
-    ({ method: 'POST', path: '/v1/chat/completions', headers, tokens, body: JSON.stringify(body) }) as const
-  const stream = { stream: true, stream_options: { include_usage: true } }
-  const isEnded = (end: string) => end.includes('[DONE]')
-  return [
-    { ...ask(question), name: 'whole', isWhole: (end) => end.includes('total_tokens') },
-    { ...ask({ ...question, ...stream }), name: 'streamed', isWhole: isEnded, timesFirstByte: true },
-    { ...ask({ ...withFiles, ...stream }), name: TEN_FILES, isWhole: isEnded },
-  ]
-}
+const ask = (tokens: readonly string[], body: object): Omit<BenchRequest, 'name' | 'isWhole'> => ({
+  method: 'POST',
+  path: '/v1/chat/completions',
+  headers: { 'content-type': 'application/json' },
+  tokens,
+  body: JSON.stringify(body),
+})
+const stream = { stream: true, stream_options: { include_usage: true } }
+const isEnded = (end: string) => end.includes('[DONE]')
+
+const requests = (tokens: readonly string[]): BenchRequest[] => [
+  { ...ask(tokens, question), name: 'whole', isWhole: (end) => end.includes('total_tokens') },
+  { ...ask(tokens, { ...question, ...stream }), name: 'streamed', isWhole: isEnded, timesFirstByte: true },
+  { ...ask(tokens, { ...about(files), ...stream }), name: TEN_FILES, isWhole: isEnded },
+]
 
 const TEN_FILES = 'ten files'
+const TEN_STORED = 'ten stored files'
+
+/** So many that a person may ask about ten of them in fifty calls at once. */
+const STORED_BYTES = 100_000
+
+/** The stored files are pictures, which nobody reads for their text. The floor passes on their names alone: their memory is what counts. */
+async function open(world: World): Promise<Contest> {
+  const contest = await openWith(world, requests, { abilities: ['ai', 'read', 'write'] })
+  const { subject } = contest
+  const token = subject.details['token'] ?? ''
+  const stored: object[] = []
+  for (let at = 0; at < 10; at++) {
+    const picture = Buffer.concat([PNG, randomBytes(STORED_BYTES)])
+    const { one } = await upload(subject, token, picture, { name: `${at}.png` })
+    stored.push({ type: 'file', file: { file_id: one.id } })
+  }
+  const named = { ...ask([token], { ...about(stored), ...stream }), name: TEN_STORED, isWhole: isEnded }
+  return { ...contest, requests: [...contest.requests, named] }
+}
+
+const isWithFiles = ({ request }: Comparison) => request === TEN_FILES || request === TEN_STORED
 
 const firstByte: Wanted = {
   what: 'first byte at most 2 ms after that of the floor',
@@ -50,13 +84,13 @@ const FLAT_MB = 10
 
 const flat: Wanted = {
   what: 'as much memory in use after ten files as before',
-  met: ({ request, heap }) => (request === TEN_FILES ? heap.after - heap.before <= FLAT_MB : undefined),
+  met: (at) => (isWithFiles(at) ? at.heap.after - at.heap.before <= FLAT_MB : undefined),
 }
 
 export const chat: Suite = {
   name: 'chat',
   about:
     'POST /v1/chat/completions with token, usage record and log, beside token look-up, provider call and insert alone',
-  open: (world) => openWith(world, requests),
-  wanted: [throughput(0.6, (at) => at.request !== TEN_FILES && atOnce(at)), firstByte, flat],
+  open,
+  wanted: [throughput(0.6, (at) => !isWithFiles(at) && atOnce(at)), firstByte, flat],
 }
