@@ -11,7 +11,7 @@ import { memberProfiles } from '../facades/json-api/member-profiles.ts'
 import { Members } from '../facades/json-api/members.ts'
 import { legacy } from '../facades/legacy/ai-req.ts'
 import { legacyLinkPreview } from '../facades/legacy/link-preview.ts'
-import { olderRequests } from '../facades/legacy/req/index.ts'
+import { type OlderRoute, olderRequests } from '../facades/legacy/req/index.ts'
 import { openAi } from '../facades/openai/index.ts'
 import { broadcastingAuth } from '../facades/realtime/auth.ts'
 import { trpc } from '../facades/trpc.ts'
@@ -66,12 +66,14 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   await serveScripts(app, { contextOf: tokenContextOf, bodyLimits, heartbeat: env.AI_HEARTBEAT })
   await app.register(assets)
   const members = new Members(memberProfiles[env.JSONAPI_MEMBER_CASE])
+  const older: OlderRoute[] = []
   const surface = { router: appRouter, resources, names, baseUrl: env.BASE_URL ?? '' }
   await app.register(async (inBrowser) => {
     const { contextOf, peekContextOf } = contexts
     await keepSessions(inBrowser, sessionsOf(options))
     await inBrowser.register(req, { contextOf, peekContextOf, bodyLimits })
-    await inBrowser.register(olderRequests, { contextOf, bodyLimits, heartbeat: env.AI_HEARTBEAT })
+    const noteRoute = (route: OlderRoute) => older.push(route)
+    await inBrowser.register(olderRequests, { contextOf, bodyLimits, heartbeat: env.AI_HEARTBEAT, noteRoute })
     await inBrowser.register(web, { contextOf })
     await inBrowser.register(trpc, { contextOf, bodyLimits, heartbeat: env.SUBSCRIPTIONS_HEARTBEAT })
     const api = { ...surface, contextOf, bodyLimits }
@@ -80,7 +82,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     if (names.pageApi !== names.basePath) await inBrowser.register(jsonApi, { ...api, prefix: names.pageApi })
   })
   await signSubscriptions(app, options, contexts)
-  await app.register(docs, { ...surface, members })
+  await app.register(docs, { ...surface, members, older })
   return app
 }
 

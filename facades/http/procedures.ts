@@ -44,12 +44,20 @@ export interface FacadeOptions {
   bodyLimits: BodyLimits
 }
 
+/** What a route says of itself. */
+export interface RouteFacts {
+  procedure: string
+  /** What its body must be, where that is not the input of the procedure. */
+  body: z.ZodType | undefined
+}
+
 /** Route options of a procedure: callers without access are refused before the body is read, and the body limit is the procedure's. */
-export function routeTo(name: string, { contextOf, bodyLimits }: FacadeOptions) {
+export function routeTo(name: string, { contextOf, bodyLimits }: FacadeOptions, body?: z.ZodType) {
   const procedure = procedureAt(name)
   if (!procedure) throw new Error(`There is no procedure ${name}.`)
   return {
     bodyLimit: bodyLimitOf(procedure, bodyLimits),
+    config: { facts: { procedure: name, body } satisfies RouteFacts } as object,
     onRequest: async (request: FastifyRequest, reply: FastifyReply) => {
       const ctx = await contextOf(request, reply)
       assertMayCall(ctx, accessOf(procedure))

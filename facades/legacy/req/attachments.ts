@@ -6,13 +6,14 @@ import { drainBody, readUpload } from '../../http/upload.ts'
 import { bodyIn } from './errors.ts'
 import { fileAddress } from './shapes.ts'
 
+const fileForm = z.object({ file: z.file() })
 const chosenFile = z.object({ fileId: z.uuid() })
 
 /** Routes for the files of messages below a path: their upload, address and deletion. */
 export function attachmentRoutes(app: FastifyInstance, options: FacadeOptions, path: string, upload: string): void {
   const { contextOf } = options
 
-  app.post(`${path}${upload}`, routeTo('attachments.upload', options), async (request, reply) => {
+  app.post(`${path}${upload}`, routeTo('attachments.upload', options, fileForm), async (request, reply) => {
     const { data } = await uploadOf(request, reply, options)
     return { success: true, uuid: data.uuid }
   })
@@ -27,7 +28,7 @@ export function attachmentRoutes(app: FastifyInstance, options: FacadeOptions, p
     },
   )
 
-  app.delete(`${path}/delete`, routeTo('attachments.delete', options), async (request, reply) => {
+  app.delete(`${path}/delete`, routeTo('attachments.delete', options, chosenFile), async (request, reply) => {
     const api = createCaller(await contextOf(request, reply))
     const { fileId } = bodyIn(chosenFile, request)
     for (const { id } of await api.attachments.find({ uuids: [fileId] })) await api.attachments.delete({ id })

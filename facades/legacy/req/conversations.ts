@@ -61,7 +61,7 @@ function readRoutes(app: FastifyInstance, options: FacadeOptions): void {
 function changeRoutes(app: FastifyInstance, options: FacadeOptions): void {
   const { contextOf } = options
 
-  app.post('/req/conv/createChat', routeTo('conversations.create', options), async (request, reply) => {
+  app.post('/req/conv/createChat', routeTo('conversations.create', options, settings), async (request, reply) => {
     const ctx = await contextOf(request, reply)
     const { conv_name: name, system_prompt: systemPrompt } = bodyIn(settings, request)
     const made = await createCaller(ctx).conversations.create({ name: name ?? '', systemPrompt: systemPrompt || null })
@@ -69,16 +69,20 @@ function changeRoutes(app: FastifyInstance, options: FacadeOptions): void {
     return reply.code(201).send({ success: true, conv: asRow(made, user) })
   })
 
-  app.post<Params>('/req/conv/updateInfo/:slug', routeTo('conversations.update', options), async (request, reply) => {
-    const { conv_name: name, system_prompt: systemPrompt } = bodyIn(settings, request)
-    // An empty name is none; an empty system prompt clears it.
-    await createCaller(await contextOf(request, reply)).conversations.update({
-      slug: request.params.slug,
-      ...(name && { name }),
-      ...(systemPrompt !== undefined && { systemPrompt: systemPrompt || null }),
-    })
-    return { success: true, response: 'Info updated successfully' }
-  })
+  app.post<Params>(
+    '/req/conv/updateInfo/:slug',
+    routeTo('conversations.update', options, settings),
+    async (request, reply) => {
+      const { conv_name: name, system_prompt: systemPrompt } = bodyIn(settings, request)
+      // An empty name is none; an empty system prompt clears it.
+      await createCaller(await contextOf(request, reply)).conversations.update({
+        slug: request.params.slug,
+        ...(name && { name }),
+        ...(systemPrompt !== undefined && { systemPrompt: systemPrompt || null }),
+      })
+      return { success: true, response: 'Info updated successfully' }
+    },
+  )
 
   app.delete<Params>('/req/conv/removeConv/:slug', routeTo('conversations.delete', options), async (request, reply) => {
     await createCaller(await contextOf(request, reply)).conversations.delete({ slug: request.params.slug })

@@ -1,7 +1,7 @@
 import multipart from '@fastify/multipart'
 import type { FastifyInstance } from 'fastify'
 import { readOlderBodies } from '../../http/json-text.ts'
-import type { FacadeOptions } from '../../http/procedures.ts'
+import type { FacadeOptions, RouteFacts } from '../../http/procedures.ts'
 import { announcements } from './announcements.ts'
 import { conversations } from './conversations.ts'
 import { invitations } from './invitations.ts'
@@ -10,18 +10,34 @@ import { rooms } from './rooms.ts'
 import { streamAi } from './stream-ai.ts'
 import { translateIds } from './translate-ids.ts'
 
+/** A route as it was registered. */
+export interface OlderRoute extends RouteFacts {
+  method: string
+  /** With `:` in front of what varies. */
+  url: string
+}
+
 interface OlderOptions extends FacadeOptions {
   /** Pause between the empty lines of a silent answer of a model, in milliseconds. */
   heartbeat: number
+  /** Hears of each route for conversations, rooms, invitations and models. */
+  noteRoute(route: OlderRoute): void
 }
 
 /** The requests of front ends that exist, with a session: each calls the procedures that JSON:API and programs call. */
-export async function olderRequests(app: FastifyInstance, { heartbeat, ...options }: OlderOptions) {
+export async function olderRequests(app: FastifyInstance, { heartbeat, noteRoute, ...options }: OlderOptions) {
   app.addHook('onRequest', async (_, reply) => void reply.header('cache-control', 'no-store'))
   readOlderBodies(app)
   // What asks for it stands in the body, so it comes once that is read, and before any handler looks at it.
   app.addHook('preHandler', translateIds(options.contextOf))
   await app.register(multipart)
-  for (const part of [announcements, conversations, rooms, invitations, profile]) await app.register(part, options)
-  await app.register(streamAi, { ...options, heartbeat })
+  for (const part of [announcements, profile]) await app.register(part, options)
+  await app.register(async (noted) => {
+    noted.addHook('onRoute', ({ method, url, config }) => {
+      const { facts } = config as { facts?: RouteFacts }
+      if (facts && method !== 'HEAD') noteRoute({ ...facts, method: String(method), url })
+    })
+    for (const part of [conversations, rooms, invitations]) await noted.register(part, options)
+    await noted.register(streamAi, { ...options, heartbeat })
+  })
 }

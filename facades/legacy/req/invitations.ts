@@ -26,12 +26,17 @@ const accepted = z.object({ invitation_id: z.coerce.number().int().min(1).max(2_
 
 /** Routes for invitations, with the bodies that existing front ends expect. */
 export async function invitations(app: FastifyInstance, options: FacadeOptions) {
-  const { contextOf } = options
   app.setErrorHandler(errorHandler({ id: ['invitation_id'] }, ({ message: error }) => ({ error })))
+  routesOfInviters(app, options)
+  routesOfInvited(app, options)
+}
+
+function routesOfInviters(app: FastifyInstance, options: FacadeOptions): void {
+  const { contextOf } = options
 
   app.post<InRoom>(
     '/req/inv/store-invitations/:slug',
-    routeTo('roomMembers.inviteByName', options),
+    routeTo('roomMembers.inviteByName', options, stored),
     async (request, reply) => {
       const { api, room } = await roomOf(request, reply, contextOf)
       const given = bodyIn(stored, request).invitations
@@ -49,11 +54,19 @@ export async function invitations(app: FastifyInstance, options: FacadeOptions) 
     },
   )
 
-  app.post('/req/inv/sendExternInvitation', routeTo('roomMembers.inviteByName', options), async (request, reply) => {
-    const ctx = await contextOf(request, reply)
-    const { slug } = bodyIn(mailed, request)
-    throw mailRefusal(ctx, await createCaller(ctx).rooms.find({ slug }))
-  })
+  app.post(
+    '/req/inv/sendExternInvitation',
+    routeTo('roomMembers.inviteByName', options, mailed),
+    async (request, reply) => {
+      const ctx = await contextOf(request, reply)
+      const { slug } = bodyIn(mailed, request)
+      throw mailRefusal(ctx, await createCaller(ctx).rooms.find({ slug }))
+    },
+  )
+}
+
+function routesOfInvited(app: FastifyInstance, options: FacadeOptions): void {
+  const { contextOf } = options
 
   app.get('/req/inv/requestUserInvitations', routeTo('roomMembers.invitations', options), async (request, reply) => {
     const found = await createCaller(await contextOf(request, reply)).roomMembers.invitations()
@@ -71,13 +84,17 @@ export async function invitations(app: FastifyInstance, options: FacadeOptions) 
     },
   )
 
-  app.post('/req/inv/roomInvitationAccept', routeTo('roomMembers.accept', options), async (request, reply) => {
-    const api = createCaller(await contextOf(request, reply))
-    const { invitation_id: number } = bodyIn(accepted, request)
-    const { data } = await api.roomMembers.accept({ id: `invitation-${number}` })
-    const room = data.relations?.['room'] as Room
-    return { success: true, room: roomRow(await api.rooms.get({ id: room.id })) }
-  })
+  app.post(
+    '/req/inv/roomInvitationAccept',
+    routeTo('roomMembers.accept', options, accepted),
+    async (request, reply) => {
+      const api = createCaller(await contextOf(request, reply))
+      const { invitation_id: number } = bodyIn(accepted, request)
+      const { data } = await api.roomMembers.accept({ id: `invitation-${number}` })
+      const room = data.relations?.['room'] as Room
+      return { success: true, room: roomRow(await api.rooms.get({ id: room.id })) }
+    },
+  )
 }
 
 /** The service sends no mail. Who may not invite anybody is told that, the others what they can do instead. */

@@ -34,7 +34,7 @@ const keyEpoch = 0
 
 /** Has a model answer in a room; the answer comes as a message behind this one. */
 export function roomAnswers(app: FastifyInstance, options: FacadeOptions): void {
-  app.post<InRoom>('/req/room/streamAI/:slug', routeTo('rooms.ask', options), async (sent, reply) => {
+  app.post<InRoom>('/req/room/streamAI/:slug', routeTo('rooms.ask', options, request), async (sent, reply) => {
     const at = await roomOf(sent, reply, options.contextOf)
     const body = bodyIn(request, sent)
     const { slug, key, threadIndex, isUpdate, messageId } = body

@@ -18,6 +18,11 @@ const keyEpoch = 0
 
 /** Routes for the messages of rooms. */
 export function roomMessages(app: FastifyInstance, options: FacadeOptions): void {
+  readRoutes(app, options)
+  changeRoutes(app, options)
+}
+
+function readRoutes(app: FastifyInstance, options: FacadeOptions): void {
   const { contextOf } = options
 
   app.get<OneMessage>(
@@ -29,32 +34,48 @@ export function roomMessages(app: FastifyInstance, options: FacadeOptions): void
     },
   )
 
-  app.post<InRoom>('/req/room/sendMessage/:slug', routeTo('roomMessages.create', options), async (request, reply) => {
-    const at = await roomOf(request, reply, contextOf)
-    const { content, threadId } = bodyIn(newMessage, request)
-    const thread = threadId > 0 ? (await messageIn(at, `${threadId}.000`)).id : null
-    const attachments = (await attachmentIds(at.api, content)) ?? []
-    const message = { room: at.room.id, thread, content: sealedText(content), keyEpoch, attachments }
-    const { number } = await at.api.roomMessages.create(message)
-    return { success: true, messageData: await shown(at, number), response: 'Message sent successfully' }
-  })
+  app.post<InRoom>(
+    '/req/room/readstat/:slug',
+    routeTo('rooms.markRead', options, readMessage),
+    async (request, reply) => {
+      const at = await roomOf(request, reply, contextOf)
+      const { id } = await messageIn(at, bodyIn(readMessage, request).message_id)
+      await at.api.rooms.markRead({ id: at.room.id, upTo: id })
+      return { success: true }
+    },
+  )
+}
 
-  app.post<InRoom>('/req/room/updateMessage/:slug', routeTo('roomMessages.update', options), async (request, reply) => {
-    const at = await roomOf(request, reply, contextOf)
-    const { content, message_id: number } = bodyIn(changedMessage, request)
-    const message = await messageIn(at, number)
-    assertNoNewFiles(message, content.attachments ?? [])
-    const { id } = message
-    await at.api.roomMessages.update({ id, content: sealedText(content), keyEpoch })
-    return { success: true, messageData: await shown(at, number), response: 'Message updated successfully' }
-  })
+function changeRoutes(app: FastifyInstance, options: FacadeOptions): void {
+  const { contextOf } = options
 
-  app.post<InRoom>('/req/room/readstat/:slug', routeTo('rooms.markRead', options), async (request, reply) => {
-    const at = await roomOf(request, reply, contextOf)
-    const { id } = await messageIn(at, bodyIn(readMessage, request).message_id)
-    await at.api.rooms.markRead({ id: at.room.id, upTo: id })
-    return { success: true }
-  })
+  app.post<InRoom>(
+    '/req/room/sendMessage/:slug',
+    routeTo('roomMessages.create', options, newMessage),
+    async (request, reply) => {
+      const at = await roomOf(request, reply, contextOf)
+      const { content, threadId } = bodyIn(newMessage, request)
+      const thread = threadId > 0 ? (await messageIn(at, `${threadId}.000`)).id : null
+      const attachments = (await attachmentIds(at.api, content)) ?? []
+      const message = { room: at.room.id, thread, content: sealedText(content), keyEpoch, attachments }
+      const { number } = await at.api.roomMessages.create(message)
+      return { success: true, messageData: await shown(at, number), response: 'Message sent successfully' }
+    },
+  )
+
+  app.post<InRoom>(
+    '/req/room/updateMessage/:slug',
+    routeTo('roomMessages.update', options, changedMessage),
+    async (request, reply) => {
+      const at = await roomOf(request, reply, contextOf)
+      const { content, message_id: number } = bodyIn(changedMessage, request)
+      const message = await messageIn(at, number)
+      assertNoNewFiles(message, content.attachments ?? [])
+      const { id } = message
+      await at.api.roomMessages.update({ id, content: sealedText(content), keyEpoch })
+      return { success: true, messageData: await shown(at, number), response: 'Message updated successfully' }
+    },
+  )
 }
 
 /** The files of a message that was sent stay as they are. */

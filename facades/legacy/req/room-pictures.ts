@@ -13,7 +13,7 @@ export function roomPictures(app: FastifyInstance, options: FacadeOptions): void
   const { contextOf, bodyLimits } = options
   const maxBytes = bodyLimitOf(procedureAt('rooms.update'), bodyLimits)
 
-  app.post<InRoom>('/req/room/updateInfo/:slug', routeTo('rooms.update', options), async (request, reply) => {
+  app.post<InRoom>('/req/room/updateInfo/:slug', routeTo('rooms.update', options, settings), async (request, reply) => {
     const { api, room } = await roomOf(request, reply, contextOf)
     const { name, description, system_prompt, image } = await formIn(settings, request, maxBytes)
     // An empty name is none; an empty text clears what was there.
@@ -27,10 +27,14 @@ export function roomPictures(app: FastifyInstance, options: FacadeOptions): void
     return { success: true, response: 'Info updated successfully' }
   })
 
-  app.post<InRoom>('/req/room/uploadAvatar/:slug', routeTo('rooms.update', options), async (request, reply) => {
-    const { api, room } = await roomOf(request, reply, contextOf)
-    const { image } = await formIn(picture, request, maxBytes)
-    const changed = await api.rooms.update({ id: room.id, avatar: image })
-    return { success: true, url: roomPicture(changed), uuid: changed.avatar }
-  })
+  app.post<InRoom>(
+    '/req/room/uploadAvatar/:slug',
+    routeTo('rooms.update', options, picture),
+    async (request, reply) => {
+      const { api, room } = await roomOf(request, reply, contextOf)
+      const { image } = await formIn(picture, request, maxBytes)
+      const changed = await api.rooms.update({ id: room.id, avatar: image })
+      return { success: true, url: roomPicture(changed), uuid: changed.avatar }
+    },
+  )
 }

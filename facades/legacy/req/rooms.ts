@@ -49,7 +49,7 @@ export async function rooms(app: FastifyInstance, options: FacadeOptions) {
     return { success: true, message: 'Room deleted successfully' }
   })
 
-  app.post('/req/room/search', routeTo('users.findPeople', options), async (request, reply) => {
+  app.post('/req/room/search', routeTo('users.findPeople', options, search), async (request, reply) => {
     const { query } = bodyIn(search, request)
     const { meta } = await createCaller(await contextOf(request, reply)).users.findPeople({ query: decoded(query) })
     const users = meta.people.map(({ displayName: name, username, email, publicKey }) => ({
@@ -76,7 +76,7 @@ function decoded(text: string): string {
 
 function createRoom(app: FastifyInstance, options: FacadeOptions): void {
   app.setErrorHandler(errorHandler({ name: ['room_name'] }))
-  app.post('/req/room/createRoom', routeTo('rooms.create', options), async (request, reply) => {
+  app.post('/req/room/createRoom', routeTo('rooms.create', options, newRoom), async (request, reply) => {
     const { room_name: name } = bodyIn(newRoom, request)
     const room = await createCaller(await options.contextOf(request, reply)).rooms.create({ name })
     const { id, room_name, slug, created_at, updated_at } = roomRow(room)
@@ -94,25 +94,33 @@ function memberRoutes(app: FastifyInstance, options: FacadeOptions): void {
     return { success: true }
   })
 
-  app.delete<InRoom>('/req/room/removeMember/:slug', routeTo('roomMembers.delete', options), async (request, reply) => {
-    const at = await roomOf(request, reply, contextOf)
-    const { id } = await memberNamed(at, bodyIn(person, request).username)
-    await at.api.roomMembers.delete({ id })
-    return { success: true, message: 'Member removed successfully' }
-  })
+  app.delete<InRoom>(
+    '/req/room/removeMember/:slug',
+    routeTo('roomMembers.delete', options, person),
+    async (request, reply) => {
+      const at = await roomOf(request, reply, contextOf)
+      const { id } = await memberNamed(at, bodyIn(person, request).username)
+      await at.api.roomMembers.delete({ id })
+      return { success: true, message: 'Member removed successfully' }
+    },
+  )
 
   // Nobody becomes a member without their consent: the role of a member is changed.
-  app.post<InRoom>('/req/room/addMember/:slug', routeTo('roomMembers.update', options), async (request, reply) => {
-    const at = await roomOf(request, reply, contextOf)
-    const { username, role } = bodyIn(roleOf, request)
-    const { id } = await memberNamed(at, username)
-    await at.api.roomMembers.update({ id, role })
-    const members = await membersOf(at)
-    return members.map((member) => ({
-      id: Number(member.id),
-      room_id: Number(at.room.id),
-      user_id: Number(userIn(member)),
-      role: member.role,
-    }))
-  })
+  app.post<InRoom>(
+    '/req/room/addMember/:slug',
+    routeTo('roomMembers.update', options, roleOf),
+    async (request, reply) => {
+      const at = await roomOf(request, reply, contextOf)
+      const { username, role } = bodyIn(roleOf, request)
+      const { id } = await memberNamed(at, username)
+      await at.api.roomMembers.update({ id, role })
+      const members = await membersOf(at)
+      return members.map((member) => ({
+        id: Number(member.id),
+        room_id: Number(at.room.id),
+        user_id: Number(userIn(member)),
+        role: member.role,
+      }))
+    },
+  )
 }

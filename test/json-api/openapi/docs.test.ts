@@ -1,6 +1,8 @@
 import { get } from 'node:http'
+import { Validator } from '@seriousme/openapi-schema-validator'
 import { afterAll, expect, test } from 'vitest'
 import { startApp } from '../../kit/app.ts'
+import { signIn } from '../../kit/browser.ts'
 import { describeWith } from '../../kit/parts/with-parts.ts'
 import { openContext as openBrowserContext } from '../../kit/web/chromium.ts'
 
@@ -128,3 +130,39 @@ describeWith('chromium')('the page in Chromium', { timeout: PATIENCE }, () => {
     expect(response.status()).toBe(200)
   })
 })
+
+test('the OpenAPI document that is served has the routes of front ends that exist, with what they take', async () => {
+  const document = await (await svc.send('GET', '/api/svc/v1/openapi.json')).json()
+  const paths = (document as { paths: Record<string, Record<string, Described>> }).paths
+  const older = Object.entries(paths).flatMap(([path, item]) =>
+    path.startsWith('/req/')
+      ? Object.entries(item).map(([method, described]) => ({ path, method: method.toUpperCase(), described }))
+      : [],
+  )
+
+  expect((await new Validator().validate(structuredClone(document) as never)).errors).toBeUndefined()
+  expect(new Set(older.map(({ described }) => described.operationId)).size).toBe(older.length)
+  expect(new Set(older.map(({ path }) => path.split('/')[2]))).toEqual(new Set(['conv', 'room', 'inv', 'streamAI']))
+  const required = (path: string, method = 'post') =>
+    Object.values(paths[path]?.[method]?.requestBody?.content ?? {})[0]?.schema.required
+  expect(required('/req/room/sendMessage/{slug}')).toEqual(['content', 'threadId'])
+  expect(required('/req/inv/sendExternInvitation')).toEqual(['username', 'hash', 'slug'])
+  expect(required('/req/conv/message/delete/{slug}', 'delete')).toEqual(['message_id'])
+  expect(Object.keys(paths['/req/conv/attachment/upload']?.['post']?.requestBody?.content ?? {})).toEqual([
+    'multipart/form-data',
+  ])
+  const { browser } = await signIn(svc, 'ada')
+  for (const { path, method, described } of older) {
+    const at = path.replaceAll(/\{\w+\}/g, 'x')
+    const guest = await svc.send(method, at, { headers: { 'sec-fetch-site': 'same-origin' } })
+    expect([path, guest.status]).toEqual([path, 401])
+    const [form] = Object.entries(described.requestBody?.content ?? {})
+    if (form?.[0] !== 'application/json' || !form[1].schema.required || path.includes('{')) continue
+    expect([path, (await browser.send(method, at, { body: {} })).status]).toEqual([path, 422])
+  }
+})
+
+interface Described {
+  operationId: string
+  requestBody?: { content: Record<string, { schema: { required?: string[] } }> }
+}

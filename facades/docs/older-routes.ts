@@ -1,0 +1,49 @@
+import { accessOf, metaOf } from '../../routers/core/trpc.ts'
+import { accessSentence, procedureAt } from '../http/procedures.ts'
+import { type Components, type Described, objectOf } from '../json-api/openapi/components.ts'
+import { securityOf } from '../json-api/openapi/operations.ts'
+import type { OlderRoute } from '../legacy/req/index.ts'
+import { json } from './plain.ts'
+
+const tag = 'front ends that exist'
+const about = 'What front ends of earlier versions call. New ones use JSON:API, or `/trpc`.'
+
+/** The routes of front ends that exist, as they were registered. What they answer, those front ends know. */
+export function describeOlder(routes: readonly OlderRoute[], components: Components) {
+  const paths: Record<string, Record<string, Described>> = {}
+  for (const route of routes) {
+    const path = route.url.replaceAll(/:(\w+)/g, '{$1}')
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(components, route) }
+  }
+  return { paths, tags: routes.length > 0 ? [{ name: tag, description: about }] : [] }
+}
+
+function operationOf(components: Components, { url, procedure: name, body }: OlderRoute): Described {
+  const procedure = procedureAt(name)
+  if (!procedure) throw new Error(`There is no procedure ${name}.`)
+  const access = accessOf(procedure)
+  const id = url.slice(1).replaceAll('/', '.').replaceAll(':', '')
+  return {
+    operationId: id,
+    summary: metaOf(procedure).about?.replace(/\.$/, ''),
+    description: accessSentence(access),
+    tags: [tag],
+    security: securityOf(access),
+    parameters: [...url.matchAll(/:(\w+)/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: text })),
+    ...(body && { requestBody: { required: true, content: contentOf(components.fromZod(body, 'input')) } }),
+    responses: {
+      '2XX': { description: 'Done.' },
+      '4XX': { description: 'Refused.', content: json(components.use('schemas', 'refusal.older', () => refusal)) },
+    },
+  }
+}
+
+const text = { type: 'string' }
+const refusal = objectOf({ success: { type: 'boolean', const: false }, message: text })
+
+/** What has a file in it is a form. */
+function contentOf(schema: Described): Described {
+  const { properties = {} } = schema as { properties?: Record<string, { format?: string }> }
+  const isForm = Object.values(properties).some(({ format }) => format === 'binary')
+  return isForm ? { 'multipart/form-data': { schema } } : json(schema)
+}
