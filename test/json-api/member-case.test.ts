@@ -64,7 +64,7 @@ describe('members that are written in another case', () => {
     expect((await api.send('GET', `/ai-models/${id}`)).data).toEqual(changed.data)
   })
 
-  test('sort, narrow and filter', async () => {
+  test('members that are written in another case sort, narrow and filter', async () => {
     const sorted = await api.send('GET', '/ai-models?sort=-model-id,created-at&fields[ai-models]=model-id,usage-types')
     const filtered = await api.send('GET', '/ai-tools?filter[assigned]=true')
 

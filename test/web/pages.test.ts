@@ -191,7 +191,7 @@ describeWith('chromium')('in a real browser', () => {
     expect(await dragTo('textarea')).toContain('At least 8')
   })
 
-  test('speaks German where the browser prefers it, dark where it is dark, and fits a phone', async () => {
+  test('the pages speak German where the browser prefers it, dark where it is dark, and fit a phone', async () => {
     await using svc = await newcomer()
     await using chromium = await openPage(svc.url, {
       locale: 'de-DE',
@@ -214,7 +214,7 @@ describeWith('chromium')('in a real browser', () => {
 })
 
 describe('the pages', () => {
-  test('let no form be sent before its script carries it out, or a passkey would leave the browser', async () => {
+  test('the pages let no form be sent before its script carries it out, or a passkey would leave the browser', async () => {
     await using svc = await newcomer()
     const { browser } = await signInBy(svc, 'bea', { known: false })
 

@@ -80,7 +80,7 @@ describeWith('chromium')('in a real browser', () => {
     expect(complaints).toEqual([])
   })
 
-  test('tells people to ask an administrator where they may not make tokens', async () => {
+  test('the profile tells people to ask an administrator where they may not make tokens', async () => {
     await using svc = await newcomer({ ALLOW_USER_TOKEN_CREATION: 'false' })
     await using chromium = await openPage(svc.url)
     const { page } = chromium

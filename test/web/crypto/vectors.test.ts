@@ -27,72 +27,72 @@ describe('the test vectors', () => {
   const isKey = async (key: web.Key, hex: string) =>
     expect(await web.unseal(key, sealedElsewhere(hex, 'a text'))).toBe('a text')
 
-  test('passkey', async () => {
+  test('a passkey makes the key of its test vector', async () => {
     await isKey(await passkeyKey(), '703bd7da137c7a9d31859914e1cde362d0006b2eabfdcfaacfb2714f5e27cc5c')
   })
 
-  test('string A, opened', async () => {
+  test('the sealed text A of the test vectors opens', async () => {
     expect(await web.unseal(await passkeyKey(), web.readSealed(sealedHello))).toBe('hello')
   })
 
-  test('string A, sealed', async () => {
+  test('the text A is sealed as the test vector has it', async () => {
     const key = await passkeyKey()
 
     expect(await withFixedIv(async () => web.writeSealed(await web.seal(key, 'hello')))).toBe(sealedHello)
   })
 
-  test('string B, opened as a keychain value', async () => {
+  test('the keychain value B of the test vectors opens', async () => {
     const entry = { key: 'my-room-AbC123', keyType: 'room_key', value: sealedRoomKey } as const
 
     expect(await web.unsealEntry(await passkeyKey(), entry)).toBe(roomKey)
   })
 
-  test('string B, sealed as a keychain value', async () => {
+  test('the text B is sealed as the keychain value that the test vector has', async () => {
     const key = await passkeyKey()
     const entry = { key: 'my-room-AbC123', keyType: 'room_key', value: roomKey } as const
 
     expect(await withFixedIv(() => web.sealEntry(key, entry))).toEqual({ ...entry, value: sealedRoomKey })
   })
 
-  test('room AI key', async () => {
+  test('the key of a room makes the AI key of its test vector', async () => {
     const key = await web.roomAiKey(roomKey, 'my-room-AbC123', salts)
 
     expect(web.toHex(web.keyBytes(key))).toBe('c111a3fca682611e93f3b0e7654c5b9e57d6a25b4ad5fda620b1d705eed578ec')
   })
 
-  test('legacy room AI key', async () => {
+  test('the key of a room makes the legacy AI key of its test vector', async () => {
     await isKey(
       await web.legacyRoomAiKey('my-room-AbC123', salts),
       'c68ec3536fe3516b904f069061f546ca7f4a4daa35cb71d48161fc8a14aa90f2',
     )
   })
 
-  test('backup code', async () => {
+  test('a recovery code makes the key of its test vector', async () => {
     await isKey(
       await web.backupKey('0123-4567-89ab-cdef', 'jdoe', salts),
       '947ed1936e8fcd69c17962cc01671092fb2e3bf36b937da95c7e4ec51a5bed8d',
     )
   })
 
-  test('local passkey wrap', async () => {
+  test('the key that wraps a passkey locally is that of its test vector', async () => {
     await isKey(
       await web.localCopyKey('jdoe@example.org', 'jdoe', salts),
       'f603cf669a26f5010817011d483c24b4ba4ad4b9fa1237343183d12c1a11b823',
     )
   })
 
-  test('invitation hash', async () => {
+  test('the hash of an invitation makes the key of its test vector', async () => {
     await isKey(
       await web.invitationKey(invitationHash, salts),
       'd731432cc9691d1669096f7f4627d8f651db0c0a376894ee74dc44f907167074',
     )
   })
 
-  test('invitation, opened', async () => {
+  test('the invitation of the test vectors opens', async () => {
     expect(await web.openByHash(invitationHash, invitation, salts)).toBe(roomKey)
   })
 
-  test('invitation, sealed', async () => {
+  test('an invitation is sealed as the test vector has it', async () => {
     expect(await withFixedIv(() => web.inviteByHash(invitationHash, roomKey, salts))).toEqual(invitation)
   })
 
@@ -102,13 +102,13 @@ describe('the test vectors', () => {
     ['ai', '617a0eac5c126e7a415384f3675274838473f1af80ebcb4ce1e9422e1e52ca70'],
     ['passkey', '0e201e4607bea5bcf4b0ad184c0a6eb5e4cc476f4c4e39ab09a156932a4533c4'],
     ['backup', '5d0bab706caeeaa36b1b95b63049e45d53d33186558ceebd4d44b4d1033af69d'],
-  ] as const)('fallback salt %s', ([name, expected]) => {
+  ] as const)('the fallback of the salt %s is that of its test vector', ([name, expected]) => {
     const appKey = 'base64:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY='
 
     expect(fallbackSalt(appKey, saltSettings[name])).toBe(expected)
   })
 
-  test('hash of the user information', () => {
+  test('the hash of the user information is that of its test vector', () => {
     expect(keyHash(42, 'PUBKEY')).toBe('be1c95d8f0bb6ad1db423eff82722be8')
   })
 })
