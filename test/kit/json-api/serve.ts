@@ -28,7 +28,8 @@ export async function serveJsonApi(svc: TestApp, { services = svc.services, ...o
     contextOf: async (request) => {
       const { authorization } = request.headers
       const found = authorization === undefined ? {} : await svc.authenticator.authenticateBearer(authorization)
-      return createContext(services, { ...found, requestId: request.id })
+      request.context = createContext(services, { ...found, requestId: request.id })
+      return request.context
     },
   })
   /** Sends requests with a token, or as a guest. */
