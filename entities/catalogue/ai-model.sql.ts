@@ -17,6 +17,8 @@ export interface CallableModelRow {
   /** The version of the price. */
   priceId: number | null
   providerId: string
+  /** What the provider itself can do for it, as its administrator says. */
+  nativeCapabilities: string[]
   adapter: string
   apiUrl: string | null
   /** Sealed. */
@@ -39,7 +41,7 @@ interface CallableToolRow {
 const columns = `m.id, m.model_id as "modelId", m.upstream_id as "upstreamId", to_json(m.input) as input, m.parameters, m.settings, m.limits,
           m.pricing, (select max(id) from model_prices where model = m.model_id) as "priceId",
           p.provider_id as "providerId", p.adapter, p.api_url as "apiUrl", p.api_key as "apiKey",
-          p.servers, to_json(m.fallback) as fallback, p.settings as "providerSettings"`
+          to_json(m.native_capabilities) as "nativeCapabilities", p.servers, to_json(m.fallback) as fallback, p.settings as "providerSettings"`
 
 /** A tool of a server is called as long as it says of itself what an administrator approved. */
 const callableTools = `to_json(array(

@@ -10,6 +10,7 @@ import { CallRecord, type RecordedContext } from './call-record.ts'
 import { HeldMeter, LimitCut } from './held-meter.ts'
 import { maxOutputOf } from './hold.ts'
 import { providerFailure } from './provider-failure.ts'
+import { resume } from './resume.ts'
 
 type PartOf<Type extends StreamPart['type']> = Extract<StreamPart, { type: Type }>
 
@@ -174,6 +175,7 @@ export class MeteredCall {
     if (this.#cut === 'limit') yield [{ type: 'finish', reason: 'length' }]
   }
 
+  /** Keeps that the provider refused to go on. */
   #hear(last: StreamPart | undefined): void {
     if (last?.type === 'finish' && last.reason === 'content-filter') this.#cut = 'refusal'
   }
@@ -197,14 +199,3 @@ export class MeteredCall {
 }
 
 const isRefusal = (part: StreamPart | undefined): boolean => part?.type === 'usage' && part.cut === 'refusal'
-
-async function* resume<Part>(
-  first: IteratorResult<Part, void>,
-  rest: AsyncGenerator<Part, void>,
-): AsyncGenerator<Part, void> {
-  try {
-    for (let step = first; !step.done; step = await rest.next()) yield step.value
-  } finally {
-    await rest.return()
-  }
-}

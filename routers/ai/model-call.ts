@@ -2,6 +2,7 @@ import type { Message } from '../ports/ai/messages.ts'
 import type { CallableModel, FunctionTool, ModelCall } from '../ports/ai/models.ts'
 import type { Asking } from './asking.ts'
 import { callSignal } from './call-signal.ts'
+import { selectedNative } from './request/references.ts'
 import type { AiRequest } from './request/request.ts'
 
 interface CallParts {
@@ -22,6 +23,7 @@ export function modelCallOf(ctx: Asking, { asked, model, said, tools, inputToken
   const { atOnce: toolsAtOnce } = ctx.services.settings.tools
   return {
     ...{ model, messages: [...instructions, ...said], inputTokens, tools, toolsAtOnce, callerTools },
+    nativeTools: selectedNative(model, asked),
     ...{ toolChoice, parameters, format, userId: ctx.caller.person.id, signal: callSignal(ctx) },
   }
 }

@@ -9,6 +9,7 @@ import { maxOutputOf, tryHold } from './hold.ts'
 import { MeteredCall } from './metered-call.ts'
 import { problemsOf } from './request/checks.ts'
 import { tokensOfTools } from './request/input-tokens.ts'
+import { selectedNative } from './request/references.ts'
 import type { AiRequest } from './request/request.ts'
 
 /**
@@ -26,7 +27,8 @@ export async function standInsFor(
   const known = (await Promise.all(fallback.map(find))).flat()
   const others = known.map((model): ModelCall => {
     const tools = toolsFor(model)
-    return { ...call, model, tools, inputTokens: call.inputTokens - tokensOfTools(call.tools) + tokensOfTools(tools) }
+    const inputTokens = call.inputTokens - tokensOfTools(call.tools) + tokensOfTools(tools)
+    return { ...call, model, tools, nativeTools: selectedNative(model, asked), inputTokens }
   })
   return others.filter(
     ({ model, messages, inputTokens }) =>

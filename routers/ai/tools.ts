@@ -5,7 +5,7 @@ import { objectOf } from '../ports/ai/json-schema.ts'
 import type { CallableModel, FunctionTool } from '../ports/ai/models.ts'
 import { ToolServerError } from '../ports/ai/tool-servers.ts'
 import type { Approvals } from './approvals/approvals.ts'
-import { selectedTools } from './request/references.ts'
+import { selectedNative, selectedTools } from './request/references.ts'
 import type { AiRequest } from './request/request.ts'
 
 type CallableTool = CallableModel['tools'][number]
@@ -21,8 +21,8 @@ interface Offering {
 export function ownTools(ctx: Context, { model, asked, approvals }: Offering): FunctionTool[] {
   const { toolChoice = 'auto', tools, modelTools } = asked
   if (toolChoice !== 'auto') return []
-  const taken = new Set(tools.map(({ name }) => name))
-  const selected = { ...model, tools: selectedTools(model.tools, modelTools) }
+  const taken = new Set<string>([...tools.map(({ name }) => name), ...selectedNative(model, asked)])
+  const selected = { ...model, tools: selectedTools(model, modelTools) }
   return toolsOf(ctx, selected, approvals).filter(({ name }) => !taken.has(name))
 }
 

@@ -24,7 +24,7 @@ const aboutParameters =
 
 const aboutSettings =
   'How tools and files are used; only what is set. No tools are offered where `toolCalling` is false, and a model must answer after 5 rounds ' +
-  'of tool calls, or as many as are set here. `fileUpload` and `nativeCapabilities` tell front ends what to offer.'
+  'of tool calls, or as many as are set here. `fileUpload` and `nativeCapabilities` tell front ends what to offer; what is false is refused.'
 
 /** Always written; a new model has the value unless another is given. */
 const written = <const D>(value: D) => ({ write: true, default: value }) as const

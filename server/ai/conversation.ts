@@ -2,6 +2,7 @@ import type {
   LanguageModelV4CallOptions,
   LanguageModelV4FunctionTool,
   LanguageModelV4Prompt,
+  LanguageModelV4ProviderTool,
   LanguageModelV4ToolCall,
   LanguageModelV4ToolChoice,
 } from '@ai-sdk/provider'
@@ -9,6 +10,7 @@ import type { ApprovalPart } from '../../routers/ports/ai/approvals.ts'
 import type { CallerTool, FunctionTool, ModelCall, ToolChoice } from '../../routers/ports/ai/models.ts'
 import { tokensIn } from '../../routers/ports/ai/token-estimate.ts'
 import { schemaOf } from '../../routers/ports/ai/tool-schema.ts'
+import { nativeToolsOf } from './native-tools.ts'
 import { type CallOptions, callOptions } from './parameters.ts'
 import { withoutMarks, withoutMarksIn } from './prompt/meta-blocks.ts'
 import { promptOf } from './prompt/prompt.ts'
@@ -19,7 +21,7 @@ import { questionsOf, runTools } from './tool-calls.ts'
 export class Conversation {
   readonly #prompt: LanguageModelV4Prompt
   readonly #call: ModelCall
-  readonly #tools: LanguageModelV4FunctionTool[]
+  readonly #tools: (LanguageModelV4FunctionTool | LanguageModelV4ProviderTool)[]
   readonly #options: CallOptions
   /** Of what was said and answered since the request. */
   #addedTokens = 0
@@ -27,7 +29,7 @@ export class Conversation {
   constructor(call: ModelCall) {
     this.#call = call
     this.#prompt = promptOf(call.messages)
-    this.#tools = [...call.tools.map(declare), ...call.callerTools.map(declareCallers)]
+    this.#tools = [...call.tools.map(declare), ...call.callerTools.map(declareCallers), ...nativeToolsOf(call)]
     this.#options = callOptions(call)
   }
 

@@ -4,6 +4,7 @@ import type {
   LanguageModelV4Source,
   LanguageModelV4StreamPart,
   LanguageModelV4ToolCall,
+  LanguageModelV4ToolResult,
   SharedV4ProviderMetadata,
 } from '@ai-sdk/provider'
 import type { AssistantPart, Source, TextPart, ToolCall } from '../../routers/ports/ai/messages.ts'
@@ -23,7 +24,7 @@ interface Block {
 
 /** What a model says in one round. */
 export class Said {
-  readonly #parts: (Block | LanguageModelV4ToolCall | Source)[] = []
+  readonly #parts: (Block | LanguageModelV4ToolCall | LanguageModelV4ToolResult | Source)[] = []
 
   /** Of an answer that comes in one piece. */
   static whole(content: readonly LanguageModelV4Content[]): Said {
@@ -31,7 +32,7 @@ export class Said {
     for (const part of content) {
       if (part.type === 'text' || part.type === 'reasoning')
         said.#parts.push({ type: part.type, id: '', text: part.text, metadata: part.providerMetadata })
-      else if (part.type === 'tool-call' || part.type === 'source') said.hear(part)
+      else if (part.type === 'tool-call' || part.type === 'tool-result' || part.type === 'source') said.hear(part)
     }
     return said
   }
@@ -55,6 +56,7 @@ export class Said {
         return signature ? { type: 'reasoning', text: '', signature } : undefined
       }
       case 'tool-call':
+      case 'tool-result':
         this.#parts.push(part)
         return undefined
       case 'source':
@@ -64,8 +66,9 @@ export class Said {
     }
   }
 
+  /** Of tools that its provider does not run itself. */
   get calls(): LanguageModelV4ToolCall[] {
-    return this.#parts.filter((part) => part.type === 'tool-call')
+    return this.#parts.filter((part) => part.type === 'tool-call').filter((call) => !call.providerExecuted)
   }
 
   get text(): string {
@@ -88,9 +91,11 @@ export class Said {
     return this.#parts.flatMap((part): AssistantContent => {
       if (part.type === 'source') return []
       if (part.type === 'tool-call') {
-        const { type, toolCallId, toolName, providerMetadata } = part
-        return [{ type, toolCallId, toolName, input: parsed(part.input), ...back(providerMetadata) }]
+        const { type, toolCallId, toolName, providerExecuted, providerMetadata } = part
+        const executed = providerExecuted && { providerExecuted }
+        return [{ type, toolCallId, toolName, input: parsed(part.input), ...executed, ...back(providerMetadata) }]
       }
+      if (part.type === 'tool-result') return [providersResult(part)]
       const { type, text, metadata } = part
       return text || metadata ? [{ type, text, ...back(metadata) }] : []
     })
@@ -126,6 +131,12 @@ function withoutTracking(url: string): string {
 export function handedOut({ toolCallId, toolName, input, providerMetadata }: LanguageModelV4ToolCall): ToolCall {
   const signature = signatureOf(providerMetadata)
   return { type: 'tool-call', id: toolCallId, name: toolName, input, ...(signature && { signature }) }
+}
+
+/** What a tool of the provider returned, which it wants back as it was. */
+function providersResult({ toolCallId, toolName, result, isError, providerMetadata }: LanguageModelV4ToolResult) {
+  const output = { type: isError ? ('error-json' as const) : ('json' as const), value: result }
+  return { type: 'tool-result' as const, toolCallId, toolName, output, ...back(providerMetadata) }
 }
 
 const back = (metadata: SharedV4ProviderMetadata | undefined) => metadata && { providerOptions: metadata }

@@ -2,6 +2,7 @@ import type { Issue } from '../../core/problems.ts'
 import { type Adapter, untaken } from '../../ports/ai/adapters.ts'
 import type { ToolResult } from '../../ports/ai/messages.ts'
 import type { CallableModel } from '../../ports/ai/models.ts'
+import { besideNative } from './beside-native.ts'
 import { isPlainText } from './parts.ts'
 import { unknownReferences } from './references.ts'
 import type { AiRequest, AskedMessage } from './request.ts'
@@ -50,7 +51,7 @@ function problemsWith(request: AiRequest, model: CallableModel): Issue[] {
     ...untakenParameters(request, model),
     ...untakenThoughts(request, model),
   ]
-  issues.push(...unknownReferences(model, request.modelTools))
+  issues.push(...unknownReferences(model, request.modelTools), ...besideNative(request, model))
   if (maxOutputTokens && (parameters.maxTokens ?? 0) > maxOutputTokens)
     issues.push(issue(['parameters', 'maxTokens'], `is more than the model answers with, which is ${maxOutputTokens}`))
   if (tools.length > 0 && model.settings?.toolCalling === false)

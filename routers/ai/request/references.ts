@@ -1,58 +1,79 @@
 import { z } from 'zod'
 import type { Issue } from '../../core/problems.ts'
-import type { CallableModel } from '../../ports/ai/models.ts'
+import { type Adapter, type NativeTool, nativeTools } from '../../ports/ai/adapters.ts'
+import type { CallableModel, ToolChoice } from '../../ports/ai/models.ts'
 
 type Tool = CallableModel['tools'][number]
 
 const MAX_REFERENCES = 256
 const MAX_REFERENCE = 2000
 
-/** `capability:<key>:auto`, `capability:<key>:<name>` or `<name>`, with `:{}` behind it or not. */
+/** `capability:<key>:auto`, `:native` or `:<name>`, or `<name>`, with `:{}` behind it or not. */
 export const toolReferences = z
   .array(z.string().min(1).max(MAX_REFERENCE))
   .max(MAX_REFERENCES, `must be at most ${MAX_REFERENCES} tools`)
   .describe(
-    'Which tools of the model it may call: `<name>`, `capability:<key>:<name>`, or `capability:<key>:auto` for the first one that is good for it. All of them when absent.',
+    'Which tools of the model it may call: `<name>`, `capability:<key>:<name>`, `capability:<key>:native` for what the provider does itself, or `capability:<key>:auto` for that or else the first one that is good for it. When absent, all but those of the provider.',
   )
 
-/** The tools that the references select; all where there are none. */
-export function selectedTools<T extends Tool>(tools: readonly T[], references: readonly string[] | undefined): T[] {
-  if (!references) return [...tools]
-  const selected = new Set(references.map((reference) => resolve(tools, reference)))
-  return tools.filter((tool) => selected.has(tool))
+/** The tools of the service that the references select; all where there are none. */
+export function selectedTools(model: CallableModel, references: readonly string[] | undefined): Tool[] {
+  if (!references) return [...model.tools]
+  const selected = new Set(references.map((reference) => resolve(model, reference)))
+  return model.tools.filter((tool) => selected.has(tool))
+}
+
+interface Choosing {
+  toolChoice?: ToolChoice | undefined
+  modelTools?: readonly string[] | undefined
+}
+
+/** The tools of the provider that the references select. Where the caller says which tool is to be called, it is none of them. */
+export function selectedNative(model: CallableModel, { toolChoice = 'auto', modelTools = [] }: Choosing): NativeTool[] {
+  if (toolChoice !== 'auto') return []
+  const selected = modelTools.map((reference) => resolve(model, reference))
+  return [...new Set(selected.flatMap((found) => (typeof found === 'object' && 'native' in found ? found.native : [])))]
 }
 
 /** References that select no tool which the model may call now. */
-export function unknownReferences({ tools, settings }: CallableModel, references: readonly string[] = []): Issue[] {
+export function unknownReferences(model: CallableModel, references: readonly string[] = []): Issue[] {
   return references.flatMap((reference, at) => {
-    const tool = resolve(tools, reference)
-    const message = settings?.toolCalling === false ? 'is nothing that this model takes' : tool
+    const tool = resolve(model, reference)
+    const message = model.settings?.toolCalling === false ? 'is nothing that this model takes' : tool
     return typeof message === 'string' ? [{ path: ['modelTools', at], message }] : []
   })
 }
 
 /** References to tools that the person must allow, where they cannot be asked. */
-export function unaskableReferences({ tools }: CallableModel, references: readonly string[] = []): Issue[] {
+export function unaskableReferences(model: CallableModel, references: readonly string[] = []): Issue[] {
   return references.flatMap((reference, at) => {
-    const tool = resolve(tools, reference)
-    if (typeof tool === 'string' || (tool.mcp?.server.requireApproval ?? 'never') === 'never') return []
+    const tool = resolve(model, reference)
+    if (typeof tool === 'string' || 'native' in tool || (tool.mcp?.server.requireApproval ?? 'never') === 'never')
+      return []
     return [{ path: ['modelTools', at], message: 'must be allowed by the person, who cannot be asked here' }]
   })
 }
 
 /** The tool, or what is wrong with the reference. */
-function resolve<T extends Tool>(tools: readonly T[], reference: string): T | string {
+function resolve(model: CallableModel, reference: string): Tool | { native: NativeTool } | string {
   const read = partsOf(reference)
   if (!read) return 'must be <name>, capability:<key>:<name> or capability:<key>:auto'
   const { key, name, settings } = read
   if (settings !== undefined && !isEmptyObject(settings)) return 'has settings, which no tool of this service takes'
-  const tool = key === undefined ? tools.find((tool) => tool.name === name) : ableTool(tools, key, name)
-  if (key !== undefined && name === 'native') return tool ?? 'is a tool of the provider, none of which is used here'
-  return tool ?? 'is no tool that this model may call'
+  if (key === undefined) return model.tools.find((tool) => tool.name === name) ?? NO_TOOL
+  const native = name === 'native' || name === 'auto' ? nativeFor(model, key) : undefined
+  if (native) return { native }
+  if (name === 'native') return 'is a tool of the provider, which does no such thing for this model'
+  return model.tools.find((tool) => tool.capability === key && (name === 'auto' || tool.name === name)) ?? NO_TOOL
 }
 
-const ableTool = <T extends Tool>(tools: readonly T[], key: string, name: string) =>
-  tools.find((tool) => tool.capability === key && (name === 'auto' || tool.name === name))
+const NO_TOOL = 'is no tool that this model may call'
+
+/** What the provider itself does, where the model is said to have it and the service can ask for it. */
+function nativeFor({ adapter, nativeCapabilities, settings }: CallableModel, key: string): NativeTool | undefined {
+  if (settings?.nativeCapabilities === false || !nativeCapabilities.includes(key)) return undefined
+  return nativeTools[adapter as Adapter].find((tool) => tool === key)
+}
 
 interface Parts {
   key?: string | undefined

@@ -11,6 +11,19 @@ export const usualAddresses: Record<Adapter, string | undefined> = {
   demo: undefined,
 }
 
+/** What providers of a kind do themselves for their models, as far as the service asks them to. */
+export const nativeTools = {
+  'openai-compatible': [],
+  openai: ['web_search'],
+  anthropic: ['web_search'],
+  google: ['web_search'],
+  mistral: [],
+  demo: [],
+} as const satisfies Record<Adapter, readonly string[]>
+
+/** A tool that a provider runs itself, by what it is capable of. */
+export type NativeTool = (typeof nativeTools)[Adapter][number]
+
 type Untaken =
   | 'seed'
   | 'maxThinkingTokens'

@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import type { CallableModelRow } from '../../../entities/catalogue/ai-model.sql.ts'
 import type { DeepReadonly } from '../../../entities/sql/read-only.ts'
+import type { NativeTool } from './adapters.ts'
 import type { ApprovalPart, ToolRun } from './approvals.ts'
 import type { AssistantPart, Message, Reasoning, Source, ToolCall } from './messages.ts'
 import type { Price } from './price-list.ts'
@@ -108,6 +109,8 @@ export interface ModelCall {
   toolsAtOnce: number
   /** Run by the caller. */
   callerTools: readonly CallerTool[]
+  /** Run by the provider. */
+  nativeTools: readonly NativeTool[]
   toolChoice?: ToolChoice | undefined
   parameters: CallParameters
   /** Text where it is not set. */

@@ -1,0 +1,211 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type Asked, type Behaviour, beginStream, configFor, json, startProvider } from '../kit/ai/provider.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
+
+const url = 'https://example.org/chess'
+const title = 'Chess'
+const search = 'capability:web_search:native'
+
+const data = (...events: object[]) => events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('')
+const named = (...events: { type: string; [member: string]: unknown }[]) =>
+  events.map((event) => `event: ${event.type}\n${data(event)}`).join('')
+
+/** How a provider that searches the web is asked for it, and tells of it. */
+interface Dialect {
+  tools: unknown[]
+  whole: object
+  events: string
+}
+
+const annotation = { type: 'url_citation', start_index: 0, end_index: 5, url, title }
+const called = { type: 'web_search_call', id: 'ws', status: 'completed', action: { type: 'search', query: 'chess' } }
+const message = { type: 'message', id: 'msg', role: 'assistant', status: 'completed' }
+const spoken = { ...message, content: [{ type: 'output_text', text: 'It is e4.', annotations: [annotation] }] }
+const response = { id: 'resp', object: 'response', created_at: 1, model: 'up' }
+const responseUsage = { input_tokens: 70, output_tokens: 9 }
+
+const openai: Dialect = {
+  tools: [{ type: 'web_search' }],
+  whole: { ...response, status: 'completed', output: [called, spoken], usage: responseUsage },
+  events: named(
+    { type: 'response.created', response },
+    { type: 'response.output_item.added', output_index: 0, item: { ...called, status: 'in_progress' } },
+    { type: 'response.output_item.done', output_index: 0, item: called },
+    { type: 'response.output_item.added', output_index: 1, item: message },
+    { type: 'response.output_text.delta', item_id: 'msg', output_index: 1, delta: 'It is e4.' },
+    {
+      ...{ type: 'response.output_text.annotation.added', item_id: 'msg', output_index: 1, content_index: 0 },
+      ...{ annotation_index: 0, annotation },
+    },
+    { type: 'response.output_item.done', output_index: 1, item: spoken },
+    { type: 'response.completed', response: { ...response, usage: responseUsage } },
+  ),
+}
+
+const use = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: { query: 'chess' } }
+const found = [{ type: 'web_search_result', url, title, encrypted_content: 'sealed', page_age: null }]
+const result = { type: 'web_search_tool_result', tool_use_id: use.id, content: found }
+const anthropicMessage = { type: 'message', id: 'msg', role: 'assistant', model: 'up', stop_sequence: null }
+const anthropicUsage = { input_tokens: 70, output_tokens: 9, server_tool_use: { web_search_requests: 1 } }
+const block = (index: number, content_block: object, delta?: object) =>
+  named(
+    { type: 'content_block_start', index, content_block },
+    ...(delta ? [{ type: 'content_block_delta', index, delta }] : []),
+    { type: 'content_block_stop', index },
+  )
+
+const anthropic: Dialect = {
+  tools: [{ type: 'web_search_20250305', name: 'web_search', max_uses: 5 }],
+  whole: {
+    ...{ ...anthropicMessage, content: [use, result, { type: 'text', text: 'It is e4.' }] },
+    ...{ stop_reason: 'end_turn', usage: anthropicUsage },
+  },
+  events:
+    named({
+      type: 'message_start',
+      message: { ...anthropicMessage, content: [], stop_reason: null, usage: anthropicUsage },
+    }) +
+    block(0, { ...use, input: {} }, { type: 'input_json_delta', partial_json: '{"query": "chess"}' }) +
+    block(1, result) +
+    block(2, { type: 'text', text: '' }, { type: 'text_delta', text: 'It is e4.' }) +
+    named(
+      { type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: anthropicUsage },
+      { type: 'message_stop' },
+    ),
+}
+
+const candidate = {
+  ...{ index: 0, content: { role: 'model', parts: [{ text: 'It is e4.' }] }, finishReason: 'STOP' },
+  groundingMetadata: { groundingChunks: [{ web: { uri: url, title } }], webSearchQueries: ['chess'] },
+}
+const grounded = { candidates: [candidate], usageMetadata: { promptTokenCount: 70, candidatesTokenCount: 9 } }
+
+const google: Dialect = { tools: [{ googleSearch: {} }], whole: grounded, events: data(grounded) }
+
+const dialects = { openai, anthropic, google }
+type Searching = keyof typeof dialects
+
+const answers: Behaviour = ({ path, body }, response) => {
+  const { whole, events } = dialects[path.split('/')[2] as Searching]
+  if (!body.stream && !path.includes('stream')) return json(response, whole)
+  beginStream(response)
+  response.end(events)
+}
+
+const resources = new AsyncDisposableStack()
+let svc: TestApp
+let upstream: Awaited<ReturnType<typeof startProvider>>
+let token: string
+
+beforeAll(async () => {
+  upstream = resources.use(await startProvider(answers))
+  const config = resources.use(await configFor(upstream.url))
+  const providerOf = (adapter: string) => {
+    const model = { external: true, nativeCapabilities: ['web_search', 'code_execution'], tools: ['weather'] }
+    const models = [
+      { ...model, id: adapter, upstreamId: adapter === 'google' ? 'gemini-2.5-flash' : 'up' },
+      { ...model, id: `${adapter} without`, nativeCapabilities: [] },
+      { ...model, id: `${adapter} off`, settings: { nativeCapabilities: false } },
+    ]
+    return { id: adapter, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: 'key', models }
+  }
+  await config.write({ providers: [...Object.keys(dialects), 'openai-compatible'].map(providerOf) })
+  svc = resources.use(await startApp({ AI_CONFIG: config.file, EXTENSIONS: 'test/fixtures/extension.ts' }))
+  token = (await svc.user()).token
+})
+afterAll(() => resources.disposeAsync())
+beforeEach(() => {
+  upstream.behave = answers
+  upstream.asked.length = 0
+})
+
+const send = (path: string, body: object) => svc.send('POST', path, { token, body })
+const messages = [{ role: 'user', content: 'Which opening is best?' }]
+const chat = (model: string, tools: unknown[], more: object = {}) =>
+  send('/v1/chat/completions', { model, messages, tools, ...more })
+
+async function takeRecords() {
+  await svc.services.usageLedger.flush()
+  return svc.rows('delete from usage_records returning outcome, input_tokens as input, output_tokens as output')
+}
+
+const fn = { type: 'function', function: { name: 'own', parameters: { type: 'object', properties: {} } } }
+
+test.for(Object.entries(dialects))(
+  'a model of the kind %s searches the web, and its answer cites what it found',
+  async ([model, { tools }]) => {
+    for (const reference of [search, 'capability:web_search:auto', `${search}:{}`]) {
+      const whole = await chat(model, [reference])
+      const streamed = await (await chat(model, [reference], { stream: true })).text()
+
+      expect(await whole.json()).toMatchObject({
+        choices: [
+          {
+            message: { content: 'It is e4.', annotations: [{ url_citation: { url, title } }] },
+            finish_reason: 'stop',
+          },
+        ],
+      })
+      expect(streamed).toContain('"content":"It is e4."')
+      expect(streamed.match(/"url_citation":\{"url":"https:\/\/example.org\/chess"/g)).toHaveLength(1)
+      expect(streamed).not.toContain('tool_calls')
+      expect(upstream.asked.splice(0).map(({ body }) => body.tools)).toEqual(
+        [tools, tools].map((all) => all.map((one) => expect.objectContaining(one))),
+      )
+      const record = { outcome: 'completed', input: 70, output: 9 }
+      expect(await takeRecords()).toEqual([record, record])
+    }
+  },
+)
+
+test.each([
+  ['openai without', search, {}, 'tools[0]'],
+  ['openai off', search, {}, 'tools[0]'],
+  ['openai-compatible', search, {}, 'tools[0]'],
+  ['anthropic', 'capability:code_execution:native', {}, 'tools[0]'],
+  ['anthropic', `${search}:{"max_uses": 100}`, {}, 'tools[0]'],
+  ['openai', search, { stop: ['.'] }, 'stop'],
+  ['openai', search, { seed: 1 }, 'seed'],
+  ['google', search, { response_format: { type: 'json_object' } }, 'response_format'],
+])('the model %s asked with %s and %j is refused by the field %s', async (model, reference, more, param) => {
+  const refused = await chat(model, [reference], more)
+
+  expect([refused.status, await refused.json()]).toMatchObject([400, { error: { param } }])
+  expect(upstream.asked).toEqual([])
+})
+
+test('a tool of another kind than functions is refused, and so is one that would be mistaken for a tool of the provider', async () => {
+  const own = (name: string) => ({ ...fn, function: { ...fn.function, name } })
+  const refusals = await Promise.all([
+    send('/v1/responses', { model: 'openai', input: 'Hello', tools: [{ type: 'web_search' }] }),
+    send('/v1/messages', { model: 'anthropic', messages, max_tokens: 9, tools: anthropic.tools }),
+    chat('google', [{ googleSearch: {} }]),
+    chat('google', [search, own('own')]),
+    chat('google', [search, 'weather']),
+    chat('anthropic', [search, own('web_search')]),
+  ])
+
+  expect(refusals.map(({ status }) => status)).toEqual(refusals.map(() => 400))
+  expect(upstream.asked).toEqual([])
+})
+
+test('a model that searches and calls a tool of the service gets back what it found before', async () => {
+  const call = { type: 'tool_use', id: 'call', name: 'weather', input: {} }
+  upstream.behave = (asked: Asked, response) => {
+    const isAnswered = asked.body.messages.length > 1
+    const round = { ...anthropic.whole, content: [use, result, call], stop_reason: 'tool_use' }
+    json(response, isAnswered ? anthropic.whole : round)
+  }
+
+  const answer = await chat('anthropic', [search, 'weather'])
+
+  expect(await answer.json()).toMatchObject({ choices: [{ message: { content: 'It is e4.' } }] })
+  const [, said, results] = (upstream.asked[1]?.body.messages ?? []) as unknown as { content: object[] }[]
+  expect(said?.content).toMatchObject([
+    { type: 'server_tool_use', id: use.id, name: 'web_search' },
+    { type: 'web_search_tool_result', tool_use_id: use.id, content: [{ url, encrypted_content: 'sealed' }] },
+    { type: 'tool_use', id: 'call', name: 'weather' },
+  ])
+  expect(results?.content).toMatchObject([{ type: 'tool_result', tool_use_id: 'call' }])
+  expect(await takeRecords()).toEqual([{ outcome: 'completed', input: 140, output: 18 }])
+})
