@@ -12,6 +12,7 @@ export interface Connection {
   continuousUsage: boolean
   fetch: HttpClient['fetch']
   send: HttpClient['send']
+  read: HttpClient['read']
 }
 
 /** A connection for requests of one model, and what their bodies have beside what the AI SDK writes. */

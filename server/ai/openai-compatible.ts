@@ -2,7 +2,7 @@ import { finished } from 'node:stream/promises'
 import { OpenAICompatibleChatLanguageModel } from '@ai-sdk/openai-compatible'
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { createParser } from 'eventsource-parser'
-import type { HttpClient } from '../net/http-client.ts'
+import type { ResponseHead } from '../net/exchange.ts'
 import type { ChatModel, ModelConnection } from './chat-model.ts'
 import { type CompletionChunk, CompletionParts } from './completion-parts.ts'
 import { addMembers } from './extra-members.ts'
@@ -16,19 +16,16 @@ import { completionTotal } from './reported-usage.ts'
  * streams takes longer for a stream than all the rest of a call.
  */
 export function compatibleModel(id: string, connection: ModelConnection): ChatModel {
-  const { name, apiUrl = '', apiKey, fetch, send, extraMembers, continuousUsage } = connection
+  const { name, apiUrl = '', apiKey, fetch, extraMembers, continuousUsage } = connection
   const url = `${apiUrl}/chat/completions`
   const streamOptions = { include_usage: true, ...(continuousUsage && { continuous_usage_stats: true }) }
   const headers = { 'content-type': 'application/json', ...(apiKey && { authorization: `Bearer ${apiKey}` }) }
-
-  async function post(written: object, { abortSignal }: LanguageModelV4CallOptions): ReturnType<HttpClient['send']> {
-    const body = JSON.stringify(addMembers(written, extraMembers))
-    const answer = await send(url, { method: 'POST', headers, body, signal: abortSignal ?? null })
-    if (answer.statusCode >= 200 && answer.statusCode < 300) return answer
-    // Read to its end, so that the connection can be used again.
-    await finished(answer.body.resume()).catch(() => {})
-    throw new Refusal(answer.statusCode, answer.headers['retry-after'])
-  }
+  const requestOf = (written: object, { abortSignal }: LanguageModelV4CallOptions) => ({
+    method: 'POST' as const,
+    headers,
+    body: JSON.stringify(addMembers(written, extraMembers)),
+    signal: abortSignal ?? null,
+  })
 
   const model = new OpenAICompatibleChatLanguageModel(id, {
     provider: `${name}.chat`,
@@ -40,10 +37,10 @@ export function compatibleModel(id: string, connection: ModelConnection): ChatMo
   return {
     async doGenerate(options) {
       const { body } = await model.prepareRequest(options)
-      const answer = await post(body, options)
-      let text = ''
+      const { text, error, ...head } = await connection.read(url, requestOf(body, options))
+      if (!isAnswer(head)) throw refusalOf(head)
       try {
-        for await (const piece of answer.body.setEncoding('utf8')) text += piece
+        if (error) throw error
         const whole: unknown = JSON.parse(text)
         return { ...(await model.convertResponse({ body: whole })), usage: completionTotal(whole) }
       } catch (error) {
@@ -52,11 +49,18 @@ export function compatibleModel(id: string, connection: ModelConnection): ChatMo
     },
     async doStream(options) {
       const { body } = await model.prepareRequest(options)
-      const answer = await post({ ...body, stream: true, stream_options: streamOptions }, options)
-      return { stream: partsOf(model, answer.body) }
+      const streamed = { ...body, stream: true, stream_options: streamOptions }
+      const answer = await connection.send(url, requestOf(streamed, options))
+      if (isAnswer(answer)) return { stream: partsOf(model, answer.body) }
+      // Read to its end, so that the connection can be used again.
+      await finished(answer.body.resume()).catch(() => {})
+      throw refusalOf(answer)
     },
   }
 }
+
+const isAnswer = ({ statusCode }: ResponseHead) => statusCode >= 200 && statusCode < 300
+const refusalOf = ({ statusCode, headers }: ResponseHead) => new Refusal(statusCode, headers['retry-after'])
 
 /** Yields text as it comes; at the end the SDK reads the rest of the stream as one complete answer. */
 async function* partsOf(

@@ -1,4 +1,5 @@
 import type { LanguageModelV4CallOptions, SharedV4ProviderOptions } from '@ai-sdk/provider'
+import type { Adapter } from '../../routers/ports/ai/adapters.ts'
 import type { CallableModel, JsonFormat, ModelCall } from '../../routers/ports/ai/models.ts'
 import { thinkingBudget } from './thinking/budget.ts'
 
@@ -15,7 +16,7 @@ export function callOptions(call: ModelCall): CallOptions {
     ...(parameters.stop && { stopSequences: [...parameters.stop] }),
     ...(format && { responseFormat: asResponseFormat(format) }),
     ...(Number.isFinite(maxOutputTokens) && { maxOutputTokens }),
-    providerOptions: providerOptions(call, budget),
+    providerOptions: ownOptions[model.adapter as Adapter](call, budget),
   }
 }
 
@@ -35,25 +36,43 @@ export function extraMembers({ parameters }: CallableModel): Record<string, unkn
   return extra
 }
 
-/** What the AI SDK has for single providers alone, each of which reads its own. */
-function providerOptions(call: ModelCall, budget: number | undefined): SharedV4ProviderOptions {
-  const { parallelTools, thinking, thoughts } = call.parameters
-  const strictJsonSchema = call.format?.strict ?? false
-  const parallel = parallelTools !== undefined && { parallelToolCalls: parallelTools }
-  return {
+type OwnOptions = (call: ModelCall, budget: number | undefined) => SharedV4ProviderOptions
+
+/** What the AI SDK has for one kind of provider alone, which reads it by a name of its own. */
+const ownOptions: Record<Adapter, OwnOptions> = {
+  openai: (call) => {
+    const { thoughts } = call.parameters
     // No provider is asked to keep what people say.
-    openai: { store: false, strictJsonSchema, ...parallel, ...(thoughts && { reasoningSummary: thoughts }) },
-    openaiCompatible: { strictJsonSchema, ...(parallelTools !== undefined && { parallel_tool_calls: parallelTools }) },
-    mistral: { strictJsonSchema, ...parallel },
+    return { openai: { store: false, ...strictness(call), ...(thoughts && { reasoningSummary: thoughts }) } }
+  },
+  // The SDK looks at them by a schema, which a plain question is spared.
+  'openai-compatible': ({ format, parameters: { parallelTools } }): SharedV4ProviderOptions => ({
+    ...((format || parallelTools !== undefined) && {
+      openaiCompatible: {
+        strictJsonSchema: format?.strict ?? false,
+        ...(parallelTools !== undefined && { parallel_tool_calls: parallelTools }),
+      },
+    }),
+  }),
+  mistral: (call) => ({ mistral: strictness(call) }),
+  anthropic: ({ parameters: { parallelTools, thinking } }, budget) => ({
     anthropic: {
       ...(parallelTools === false && { disableParallelToolUse: true }),
       ...(thinking && { thinking: { type: thinking } }),
       ...(budget !== undefined && { thinking: { type: 'enabled', budgetTokens: budget } }),
     },
+  }),
+  google: ({ parameters: { thoughts } }, budget) => ({
     google: {
       ...((budget !== undefined || thoughts) && {
         thinkingConfig: given({ thinkingBudget: budget, includeThoughts: thoughts && true }),
       }),
     },
-  }
+  }),
+  demo: () => ({}),
 }
+
+const strictness = ({ format, parameters: { parallelTools } }: ModelCall) => ({
+  strictJsonSchema: format?.strict ?? false,
+  ...(parallelTools !== undefined && { parallelToolCalls: parallelTools }),
+})

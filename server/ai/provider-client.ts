@@ -132,8 +132,16 @@ function createServer(
     byteTimeout: firstByte,
     networkPolicy: 'configured',
   })
-  const { fetch, send } = httpClient
-  const connection: Connection = { name: providerId, apiUrl: apiUrl ?? undefined, apiKey, continuousUsage, fetch, send }
+  const { fetch, send, read } = httpClient
+  const connection: Connection = {
+    name: providerId,
+    apiUrl: apiUrl ?? undefined,
+    apiKey,
+    continuousUsage,
+    fetch,
+    send,
+    read,
+  }
   return {
     model: memoize((modelId, extraMembers) => adapterDrivers[adapter].model(modelId, { ...connection, extraMembers })),
     guard: createGuard(circuit, onCircuit),

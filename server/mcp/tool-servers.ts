@@ -9,8 +9,8 @@ import {
   type ToolServers,
 } from '../../routers/ports/ai/tool-servers.ts'
 import { SERVER_CONFIG, SERVER_KEY, type Vault } from '../../routers/ports/vault.ts'
+import { phaseOf } from '../net/exchange.ts'
 import { createHttpClient, type HttpClient } from '../net/http-client.ts'
-import { phaseOf } from '../net/response-stream.ts'
 import { listTools } from './definitions.ts'
 import { Programs } from './programs.ts'
 import { toldToModel } from './results.ts'

@@ -1,7 +1,9 @@
 import { Readable } from 'node:stream'
 import { Agent, type Dispatcher } from 'undici'
+import type { Exchange } from './exchange.ts'
 import { OutboundError, PublicNetwork } from './public-network.ts'
 import { type HttpResponse, ResponseStream } from './response-stream.ts'
+import { ResponseText, type TextResponse } from './response-text.ts'
 
 /** The only client for outgoing HTTP: pooled connections, time limits, a size limit, no redirects, and a check of the addresses. */
 export interface HttpClient {
@@ -9,6 +11,8 @@ export interface HttpClient {
   fetch: typeof globalThis.fetch
   /** Sends a request; its response is read without web streams, which are slow. */
   send(url: string, init: OutboundRequest): Promise<HttpResponse>
+  /** Sends a request and waits for all of its response, which is text. */
+  read(url: string, init: OutboundRequest): Promise<TextResponse>
   /** How many requests are under way, up to the end of their answers. */
   readonly busy: number
   close(): Promise<void>
@@ -37,17 +41,22 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
   const agent = agentFor(network, options)
   let busy = 0
 
-  async function send(address: string, { method, headers, body, signal }: OutboundRequest) {
+  async function exchange<Answer>(
+    address: string,
+    { method, headers, body, signal }: OutboundRequest,
+    Handler: new (signal: AbortSignal | null) => Exchange<Answer>,
+  ): Promise<Answer> {
     const url = new URL(address)
     assertSpoken(url)
     if (network !== 'configured') network.assertAllowed(url)
     signal?.throwIfAborted()
-    const stream = new ResponseStream(signal)
+    const handler = new Handler(signal)
     busy++
-    stream.over.then(() => busy--)
-    agent.dispatch({ origin: url.origin, path: url.pathname + url.search, method, headers, body }, stream)
-    return stream.answer
+    handler.over.then(() => busy--)
+    agent.dispatch({ origin: url.origin, path: url.pathname + url.search, method, headers, body }, handler)
+    return handler.answer
   }
+  const send: HttpClient['send'] = (url, init) => exchange(url, init, ResponseStream)
 
   async function outboundFetch(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
     const answer = await send(input instanceof Request ? input.url : String(input), {
@@ -62,6 +71,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
   return {
     fetch: outboundFetch,
     send,
+    read: (url, init) => exchange(url, init, ResponseText),
     get busy() {
       return busy
     },

@@ -1,56 +1,16 @@
-import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
+import { Exchange, type ResponseHead } from './exchange.ts'
 
-export interface HttpResponse {
-  statusCode: number
-  headers: IncomingHttpHeaders
+export interface HttpResponse extends ResponseHead {
   body: Readable
 }
 
-/** The phase in which a request failed; the response begins with its headers. */
-export type Phase = 'connecting' | 'waiting' | 'reading'
-
-/** Searches the whole chain of causes. */
-export function phaseOf(error: unknown): Phase | undefined {
-  const { phase, cause } = (error ?? {}) as { phase?: Phase; cause?: unknown }
-  return phase ?? (cause ? phaseOf(cause) : undefined)
-}
-
-/**
- * A request and its answer, straight on the dispatcher: what its `request` makes for each call stays in memory until the
- * old heap is collected, and takes a quarter more at the peak.
- */
-export class ResponseStream implements Dispatcher.DispatchHandler {
-  readonly #answer = Promise.withResolvers<HttpResponse>()
-  readonly #over = Promise.withResolvers<void>()
-  readonly #signal: AbortSignal | null
-  #controller: Dispatcher.DispatchController | undefined
+/** A request whose answer is read as it comes. It is there when its headers are. */
+export class ResponseStream extends Exchange<HttpResponse> {
   #body: Readable | undefined
 
-  constructor(signal: AbortSignal | null) {
-    this.#signal = signal
-    signal?.addEventListener('abort', this.#abort)
-  }
-
-  /** Resolves when the headers arrive; the body is read afterwards. */
-  get answer(): Promise<HttpResponse> {
-    return this.#answer.promise
-  }
-
-  /** Resolves when the request has ended, in whichever way. */
-  get over(): Promise<void> {
-    return this.#over.promise
-  }
-
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller
-    if (this.#signal?.aborted) this.#abort()
-  }
-
-  onResponseStart(controller: Dispatcher.DispatchController, statusCode: number, headers: IncomingHttpHeaders): void {
-    // An informational response (1xx): the final one follows.
-    if (statusCode < 200) return
+  protected begin(controller: Dispatcher.DispatchController, head: ResponseHead): void {
     this.#body = new Readable({
       read: () => controller.resume(),
       destroy(error, done) {
@@ -61,39 +21,19 @@ export class ResponseStream implements Dispatcher.DispatchHandler {
     })
     // The reader gets the error. Without a reader, the rejection must not end the process.
     this.#body.on('error', () => {})
-    this.#answer.resolve({ statusCode, headers, body: this.#body })
+    this.settled.resolve({ ...head, body: this.#body })
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (!this.#body?.push(chunk)) controller.pause()
   }
 
-  onResponseEnd(): void {
-    this.#release()
+  protected end(): void {
     this.#body?.push(null)
   }
 
-  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
-    this.#release()
-    this.#answer.reject(this.#marked(error))
+  protected override breakOff(error: Error): void {
+    super.breakOff(error)
     this.#body?.destroy(error)
-  }
-
-  /** A caller who goes away says nothing about the server. */
-  #marked(error: Error): Error {
-    if (error.name === 'AbortError') return error
-    const phase: Phase = this.#body ? 'reading' : this.#controller ? 'waiting' : 'connecting'
-    return Object.assign(error, { phase })
-  }
-
-  readonly #abort = (): void => {
-    const { reason } = this.#signal as AbortSignal
-    this.#answer.reject(this.#marked(reason))
-    this.#controller?.abort(reason)
-  }
-
-  #release(): void {
-    this.#over.resolve()
-    this.#signal?.removeEventListener('abort', this.#abort)
   }
 }

@@ -11,7 +11,7 @@ import {
   retry,
 } from 'cockatiel'
 import type { ProviderSettings } from '../../../entities/catalogue/ai-provider.ts'
-import { phaseOf } from '../../net/response-stream.ts'
+import { phaseOf } from '../../net/exchange.ts'
 import { Refusal } from './refusal.ts'
 
 export interface Attempting {

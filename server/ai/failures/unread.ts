@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { Phase } from '../../net/response-stream.ts'
+import type { Phase } from '../../net/exchange.ts'
 
 const asking = new AsyncLocalStorage<{ isAnswered: boolean }>()
 

@@ -1,0 +1,32 @@
+import type { Dispatcher } from 'undici'
+import { Exchange, type ResponseHead } from './exchange.ts'
+
+export interface TextResponse extends ResponseHead {
+  /** All of it, or as much as came before the error. */
+  text: string
+  error?: Error
+}
+
+/** A request whose answer is there when no more of it comes. */
+export class ResponseText extends Exchange<TextResponse> {
+  readonly #chunks: Buffer[] = []
+  #head: ResponseHead | undefined
+
+  protected begin(_: Dispatcher.DispatchController, head: ResponseHead): void {
+    this.#head = head
+  }
+
+  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#chunks.push(chunk)
+  }
+
+  protected end(error?: Error): void {
+    const text = new TextDecoder().decode(Buffer.concat(this.#chunks))
+    if (this.#head) this.settled.resolve({ ...this.#head, text, ...(error && { error }) })
+  }
+
+  protected override breakOff(error: Error): void {
+    if (this.#head) this.end(error)
+    else super.breakOff(error)
+  }
+}
