@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { ref } from '@mikro-orm/core'
+import { type Loaded, ref } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { AiTool, type ToolDefinition } from '../../../entities/catalogue/ai-tool.ts'
 import { type CallableServerRow, listToolServers } from '../../../entities/catalogue/mcp-server.sql.ts'
@@ -91,7 +91,7 @@ interface Writing {
 }
 
 async function write(writing: Writing, { server, offer, reason }: Asked, withTools: boolean): Promise<ServerReport[]> {
-  const { em, changes } = writing
+  const { em } = writing
   // Who approves a tool has it locked, too: an approval comes before this, or after.
   await em.execute('select from ai_tools where server_id = ? order by id for update', [server.id])
   const row = await em.findOne(McpServer, { id: server.id }, { populate: ['tools'] })
@@ -99,11 +99,23 @@ async function write(writing: Writing, { server, offer, reason }: Asked, withToo
   if (!row || row.url !== server.url) return []
   const status = offer ? 'online' : 'offline'
   const { version, protocolVersion } = offer ?? row
-  if (row.status !== status || row.version !== version) changes.add(['all'], 'updated', 'mcp-servers', row.id)
-  em.assign(row, { status, version, protocolVersion } as Partial<McpServer>)
+  writeSeen(writing, row, { status, version, protocolVersion })
   const report = { server: row.serverLabel, status, reason: reason ?? null } as const
   if (!offer || !withTools) return [{ ...report, added: [], changed: [], removed: [], refused: offer?.refused ?? [] }]
   return [{ ...report, ...(await writeTools(writing, row, offer.tools)), refused: offer.refused }]
+}
+
+/** Tools show the status of their server, so that theirs changes with it. */
+function writeSeen(
+  { em, changes }: Writing,
+  row: Loaded<McpServer, 'tools'>,
+  seen: Pick<McpServer, 'status' | 'version' | 'protocolVersion'>,
+): void {
+  const names = ['status', 'version', 'protocolVersion'] as const
+  if (names.some((name) => row[name] !== seen[name])) changes.add(['all'], 'updated', 'mcp-servers', row.id)
+  const tools = row.status === seen.status ? [] : row.tools.getItems()
+  for (const { id } of tools) changes.add(['all'], 'updated', 'ai-tools', id)
+  em.assign(row, seen as Partial<McpServer>)
 }
 
 async function writeTools({ em, changes }: Writing, server: McpServer, offered: readonly OfferedTool[]) {
