@@ -23,10 +23,9 @@ interface HeldMeterOptions {
   extend: UsageLedger['extend']
 }
 
-/** Counts a call and keeps it within its hold: before a further round more is held. */
+/** Counts a call and keeps it within its hold: before a request that does not fit into it, more is held. */
 export class HeldMeter extends CallMeter {
   readonly #options: HeldMeterOptions
-  #isBegun = false
 
   constructor(options: HeldMeterOptions) {
     super(options.pricing)
@@ -35,8 +34,7 @@ export class HeldMeter extends CallMeter {
 
   /** Throws where the request does not fit into what limits leave; nothing was sent then. */
   override async begin(inputTokens: number): Promise<void> {
-    if (this.#isBegun) await this.#holdFor(inputTokens)
-    this.#isBegun = true
+    await this.#holdFor(inputTokens)
     await super.begin(inputTokens)
     // Until then it stands at what was held for.
     this.#options.hold.progress = () => this.#progress()

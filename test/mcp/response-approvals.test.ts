@@ -1,7 +1,7 @@
 import OpenAI from 'openai'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { recordsOf } from '../kit/ai/asked-provider.ts'
-import { callsTool, callsTools, configFor, startProvider } from '../kit/ai/provider.ts'
+import { callsTool, callsTools, configFor, refuses, startProvider } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { startToolServer } from '../kit/mcp/hostile.ts'
 
@@ -20,7 +20,12 @@ const clientOf = (apiKey: string, { url } = svc) => new OpenAI({ apiKey, baseURL
 
 async function start(settings: Record<string, string> = {}): Promise<TestApp> {
   const mcpServers = [{ label: 'Mail', url: server.url, requireApproval: 'always' }]
-  const config = resources.use(await configFor(upstream.url, { model: { tools: ['mail_echo'] }, more: { mcpServers } }))
+  const models = [
+    { id: 'mock-1', external: true, tools: ['mail_echo'], fallback: ['mock-2'] },
+    { id: 'mock-2', external: true },
+  ]
+  const provider = { models, circuit: { failures: 1_000_000 } }
+  const config = resources.use(await configFor(upstream.url, { provider, more: { mcpServers } }))
   const started = resources.use(await startApp({ AI_CONFIG: config.file, ...settings }))
   await started.host.mcp.sync()
   const [known] = await started.host.mcp.tools()
@@ -234,4 +239,39 @@ test('a tool that asks can be named, and runs beside functions of the caller', a
   const result = { type: 'function_call_output', call_id: 'call-2', output: 'Rain' } as const
   const done = await ask(ada, [...after(hello, asked), result, ...word(asked, true)], more)
   expect([done.output.map(({ type }) => type), calls()]).toEqual([['mcp_call', 'message'], [{ text: 'to Bob' }]])
+})
+
+test('a model that takes the place of another one is told what came of the call, which runs once', async () => {
+  const calling = callsTool('mail_echo', '{"text":"to Bob"}')
+  upstream.behave = (asked, response) => {
+    const isOver = asked.body.model === 'mock-1' && asked.body.messages.length > 1
+    return (isOver ? refuses(404) : calling)(asked, response)
+  }
+  for (const types of [
+    async (input: Input) => (await ask(ada, input)).output.map(({ type }) => type),
+    async (input: Input) => {
+      const { output } = await ada.responses.stream({ model: 'mock-1', input }).finalResponse()
+      return output.map(({ type }) => type)
+    },
+  ]) {
+    const { input } = await allowed()
+    server.seen.length = 0
+    expect([await types(input), calls()]).toEqual([['mcp_call', 'message'], [{ text: 'to Bob' }]])
+    expect([upstream.asked.at(-1)?.body.model, told()]).toMatchObject(['mock-2', { content: 'done' }])
+  }
+})
+
+test('a result that no limit has room for goes to no model', async () => {
+  const limited = await start({ LIMITS_MAX_OUTPUT_TOKENS: '100' })
+  const limit = { name: 'all', for: 'installation', cap: 1000, unit: 'tokens', per: 'month' }
+  await limited.host.limits.set(limit as never)
+  server.behave = ({ rpc, reply }) => {
+    if (rpc.method !== 'tools/call') return false
+    reply({ content: [{ type: 'text', text: 'long '.repeat(1000) }] })
+    return true
+  }
+  const client = clientOf((await limited.user()).token, limited)
+  const { input } = await allowed(client)
+  await expect(ask(client, input)).rejects.toMatchObject({ status: 429, code: 'insufficient_quota' })
+  expect([calls().length, upstream.asked.length]).toEqual([1, 1])
 })

@@ -6,6 +6,9 @@ import type { ApprovalGiven } from '../request/parts.ts'
 import type { ReadMessage } from '../request/request.ts'
 import { resultOf, runAllowed } from './run-allowed.ts'
 
+/** More calls than any model asks for at once. */
+const MAX_NEW = 64
+
 type Models = Pick<ModelGateway, 'generate' | 'stream'>
 type Questions = { refuse(id: string): Promise<void> }
 
@@ -48,7 +51,8 @@ export class AllowedCalls {
   }
 
   /** Words that other answers came after are history. */
-  #resultOf({ id, allow, reason }: ApprovalGiven, call: ToolCall, isNew: boolean): ToolResult {
+  #resultOf({ id, allow, reason }: ApprovalGiven, call: ToolCall, isLast: boolean): ToolResult {
+    const isNew = isLast && this.#allowed.size + this.#refused.length < MAX_NEW
     const refusal = `The person does not allow this call.${reason ? ` They say: ${reason}` : ''}`
     const result = resultOf(call, { text: allow ? 'This call was not made.' : refusal, isError: true })
     if (isNew && allow) this.#allowed.set(result, call)
@@ -96,6 +100,7 @@ export class AllowedCalls {
     const parts: Settled['parts'] = []
     let tokens = 0
     for (const [empty, allowed] of this.#allowed) {
+      call.signal.throwIfAborted()
       const outcome = await runAllowed(allowed, call)
       if (outcome.part) parts.push(outcome.part)
       tokens += tokensIn(outcome.text)

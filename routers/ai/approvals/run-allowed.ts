@@ -30,7 +30,6 @@ export async function runAllowed(
   const input = given.data
   const question = await tool.asks.question(input, id)
   if (question) return { ...failure('The person is asked whether this tool may be called.'), part: question }
-  signal.throwIfAborted()
   const { text, isError } = await outcomeOf(tool, input, signal)
   const { server } = tool.asks
   return { text, isError, part: { type: 'tool-run', id, tool: name, server, input, output: text, isError } }
