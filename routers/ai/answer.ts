@@ -56,6 +56,9 @@ export interface UsagePart extends Usage {
   cut?: 'limit' | 'refusal'
 }
 
+/** Whether an answer ends here because its provider would not say it. */
+export const isRefusal = (part: StreamPart | undefined): boolean => part?.type === 'usage' && part.cut === 'refusal'
+
 export type StreamPart = AnswerPart | UsagePart
 
 /** All of them. Questions whether a tool may be called come where the request says that they may. */

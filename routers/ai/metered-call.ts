@@ -4,7 +4,7 @@ import { Problem } from '../core/problems.ts'
 import { withTimeLimit } from '../core/timeout.ts'
 import type { AnswerPart, ModelCall } from '../ports/ai/models.ts'
 import type { Hold } from '../ports/ai/usage-ledger.ts'
-import type { StreamPart, Usage, UsagePart, WholeAnswer } from './answer.ts'
+import { isRefusal, type StreamPart, type Usage, type UsagePart, type WholeAnswer } from './answer.ts'
 import type { Approvals } from './approvals/approvals.ts'
 import { CallRecord, type RecordedContext } from './call-record.ts'
 import { HeldMeter, LimitCut } from './held-meter.ts'
@@ -197,5 +197,3 @@ export class MeteredCall {
     return { inputTokens: input, outputTokens: output, cachedTokens: cached, reasoningTokens: reasoning }
   }
 }
-
-const isRefusal = (part: StreamPart | undefined): boolean => part?.type === 'usage' && part.cut === 'refusal'
