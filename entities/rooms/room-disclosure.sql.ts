@@ -74,6 +74,12 @@ export const renewDisclosures = statement<{ id: number }>(
       and m.state = 'member' and m.role in ('admin', 'editor') returning d.id`,
 )
 
+/** One whose process is gone, if there is any: nearly always there is none. */
+export const findLostDisclosure = statement<{ id: number }>(
+  'find-lost-disclosure',
+  'select id from room_disclosures where lease_until < now() limit 1',
+)
+
 /**
  * Ends those whose process is gone. Locks their rooms first, as everybody does who ends one and writes of it, and leaves rooms
  * that are in use to the next time.

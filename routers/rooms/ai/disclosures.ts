@@ -4,6 +4,7 @@ import {
   endDisclosure,
   endLostDisclosures,
   findDisclosure,
+  findLostDisclosure,
   listDisclosures,
 } from '../../../entities/rooms/room-disclosure.sql.ts'
 import type { Asking } from '../../ai/asking.ts'
@@ -57,12 +58,15 @@ export async function cancelAnswer(ctx: Asking, { id, disclosure }: z.output<typ
 }
 
 /** Ends the answers whose process is gone, and tells their rooms. Several replicas may do so at once. */
-export const endLostAnswers = (ctx: Context) =>
-  changing(ctx, async (em, changes) => {
+export async function endLostAnswers(ctx: Context): Promise<{ ended: number }> {
+  const [lost] = await ctx.services.sql(findLostDisclosure)
+  if (!lost) return { ended: 0 }
+  return changing(ctx, async (em, changes) => {
     const ended = await em.execute<{ id: number; room: number }[]>(endLostDisclosures)
     for (const { id, room } of ended) changes.add([`room:${room}`], 'updated', 'room-disclosures', id)
     return { ended: ended.length }
   })
+}
 
 /** As many as are deleted in one transaction. */
 const BATCH = 500
