@@ -21,7 +21,7 @@ import { usage } from './commands/usage.ts'
 import { addUser, removeUser, setGroups, setPassword, setRole } from './commands/users.ts'
 import { consoleCommands } from './console-commands.ts'
 
-/** A command line: its name and its commands by theirs. */
+/** A command line: its name, and its commands by name. */
 export interface Program {
   name: string
   description: string

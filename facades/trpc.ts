@@ -75,7 +75,7 @@ function routerWith(heartbeat: number): AppRouter {
   return { ...appRouter, _def: { ...appRouter._def, _config: { ...config, sse } } }
 }
 
-/** An answer that does not come piece by piece has a length, and can be compressed. */
+/** Gives an answer that is not streamed its length, so that it can be compressed. */
 async function inOnePiece(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
   if (!(payload instanceof Response)) return payload
   const { status, headers } = payload
@@ -98,7 +98,7 @@ function assertMayCallAny(ctx: Context, names: readonly string[]): void {
   if (refusals[0] && refusals.every(Boolean)) throw refusals[0]
 }
 
-/** A procedure that streams would else do its work for an answer that cannot be sent. */
+/** Throws where a procedure streams and the request takes no stream, before the procedure works in vain. */
 function assertTakesStreams(request: FastifyRequest<Called>): void {
   if (request.headers['trpc-accept'] === 'application/jsonl') return
   const called = namesOf(request).flatMap((name) => procedureAt(name) ?? [])
@@ -115,7 +115,7 @@ function accessErrorOf(ctx: Context, name: string): unknown {
   }
 }
 
-/** The body, which ends in a refusal where it is larger than the calls need: routes have one limit, and batches differ. */
+/** Fails the body once it is larger than the calls need: the route has one limit, and batches differ. */
 function limited(body: Readable, { headers }: FastifyRequest, limit: number): Readable {
   if (Number(headers['content-length'] ?? 0) > limit) throw new Problem('too_large')
   if (headers['transfer-encoding'] === undefined) return body

@@ -20,7 +20,7 @@ try {
   const service = await startService({ env, log, notify: (sentence) => log.warn(sentence), signal: stopping.signal })
   try {
     out.write(await welcome(service, env))
-    // Now rather than at the end, which a kill would not reach.
+    // Written now, because a killed process does not reach its end.
     flushCompileCache()
     log.info({ signal: await asked }, 'stopping')
   } finally {

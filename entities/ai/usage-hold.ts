@@ -2,7 +2,7 @@ import { defineEntity, p } from '@mikro-orm/core'
 import { moment } from '../sql/columns.ts'
 import { usageContexts } from './usage-record.ts'
 
-/** As much as was held, which is nothing where no price is known, or the tokens or the cost that the call took. */
+/** What a counter is charged at the end of a call: the held amount, nothing (no known price), or its tokens or cost. */
 export type Measure = 'amount' | 'unpriced' | 'tokens' | 'cost'
 
 /**
@@ -25,7 +25,7 @@ export const UsageHold = defineEntity({
     provider: p.string().length(120),
     model: p.string().length(200),
     requestId: p.string().length(64),
-    /** As estimated before the call, and as of the last renewal then; as all that follows. */
+    /** The estimate made before the call, later the count at the last renewal; so are the counts that follow. */
     inputTokens: p.integer(),
     outputTokens: p.integer().default(0),
     cachedTokens: p.integer().default(0),
@@ -39,7 +39,7 @@ export const UsageHold = defineEntity({
     /** The counters that the call holds a part of, and how much of each. */
     counters: p.array(Number).columnType('bigint[]'),
     amounts: p.array(Number).columnType('bigint[]'),
-    /** What of each is used in the end. */
+    /** How each counter is charged when the call ends. */
     measures: p.array().$type<Measure[]>(),
   },
 })

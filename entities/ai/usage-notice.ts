@@ -2,7 +2,7 @@ import { defineEntity, p } from '@mikro-orm/core'
 import { moment } from '../sql/columns.ts'
 import { UsageCounter } from './usage-counter.ts'
 
-/** That a part of a limit was used up in one period, of which everybody who listens is told once. Goes with its counter. */
+/** Records that a part of a limit was used up in one period, so that listeners are told once; deleted with its counter. */
 export const UsageNotice = defineEntity({
   name: 'UsageNotice',
   tableName: 'usage_notices',

@@ -76,7 +76,7 @@ export const visibleMembers: SqlPredicate = (member, sql) => {
     or ${isPending(member)} and (${own} or ${roomIn(roomsToAdminister(sql))}))`
 }
 
-/** Who was a member is found by what they wrote, and stands in no list. */
+/** Former members stand in no list; their messages still lead to them. */
 export const isNotRemoved: SqlPredicate = (member) => `${member}.state <> 'removed'`
 
 /** A person who is a member, of a room that the caller administers. */

@@ -144,7 +144,7 @@ export function compile<Row>(
 
 export const everyRow: SqlPredicate = () => 'true'
 
-/** No row for anybody but those who see every row. */
+/** Shows rows only to callers who see every row. */
 export const everyRowForAdminsAlone: SqlPredicate = (_, sql) => (sql.unrestricted ? 'true' : 'false')
 
 /** Separate statements for administrators and for others let PostgreSQL use joins instead of a look-up per row. */

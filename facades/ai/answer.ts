@@ -13,7 +13,7 @@ interface Answering {
   heartbeat: number
   input: CoreRequest
   whole(answer: WholeAnswer): object
-  /** Where the answer is wanted as it comes. */
+  /** Set where the answer is wanted as it comes. */
   frames: Frames<StreamPart> | undefined
 }
 
@@ -35,7 +35,7 @@ export async function answer(
 interface SentAnswer<Part> {
   whole(): Promise<object>
   stream(): Promise<AsyncGenerator<Part>>
-  /** Where the answer is wanted as it comes. */
+  /** Set where the answer is wanted as it comes. */
   frames: Frames<Part> | undefined
   heartbeat: number
 }

@@ -7,7 +7,7 @@ import type { Json, RecordRef } from './values.ts'
 export type InlinedTypes<T> =
   Same<T, Json> extends true ? Json : Same<T, ReadonlyJson> extends true ? Json : InlinedOne<T>
 
-/** As records hold it. */
+/** JSON as records hold it. */
 type ReadonlyJson =
   | string
   | number

@@ -94,7 +94,7 @@ export class UntouchedNames {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** As much of what zod keeps of a schema as leads to the objects in it. */
+/** The part of zod's definition of a schema that leads to the objects in it. */
 interface Definition {
   shape?: Record<string, z.ZodType>
   innerType?: z.ZodType

@@ -174,7 +174,7 @@ function given(members: Members, route: ServedRoute, body: unknown, id: string |
   return method === 'DELETE' ? {} : readResource(resource, members, body, id)
 }
 
-/** What is no row of this address has no version that could be meant. */
+/** The versions that `If-Match` names. Throws where the address is not that of a row, and so has none. */
 function readIfMatch(
   { answers }: Route,
   id: string | undefined,

@@ -36,7 +36,7 @@ function olderPacket(channel: string, { seq, kind, number, status }: Change): st
   return packet(OLDER_EVENT, channel, { data: { type, data: { slug, message_id: number } }, seq })
 }
 
-/** That a model is giving an answer, or that it has ended. */
+/** Says that a model is giving an answer, or that its answer has ended. */
 const statusData = (slug: string, { model, isGenerating, error }: NonNullable<Change['status']>) => ({
   slug,
   isGenerating,

@@ -37,13 +37,13 @@ export async function standInsFor(
   )
 }
 
-/** Limits in money know one currency, and who asks for a model of a known price gets no bill of an unknown one. */
+/** Whether both are paid in one currency: a limit in money knows only one, and a known price must not become an unknown one. */
 function isPaidAlike(one: DeepReadonly<Pricing> | null, other: DeepReadonly<Pricing> | null): boolean {
   const [known, stands] = [currencyOf(one), currencyOf(other)]
   return known === stands || (known === 'any' && stands !== undefined) || (stands === 'any' && known !== undefined)
 }
 
-/** What nothing is paid for has any; what has no price, none. */
+/** The currency of a price: `any` where the model is free, undefined where no price is known. */
 function currencyOf(pricing: DeepReadonly<Pricing> | null): string | undefined {
   if (!pricing) return undefined
   return 'free' in pricing ? 'any' : pricing.ranges?.[0]?.currency

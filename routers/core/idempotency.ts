@@ -21,7 +21,7 @@ type KeptAnswer = Omit<StoredResponse, 'payload'> & {
 interface StoredExecution {
   /** A hash of the request; another one under the same key means another request. */
   fingerprint: string
-  /** Of the one request that is under way. */
+  /** The id of the one request that is under way. */
   attempt?: string
   /** Sealed; absent while the first request is under way. */
   sent?: string

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import type { Statement } from '../../entities/sql/statement.ts'
 
-/** What is used of a transaction of the query builder below the ORM. */
+/** The one method used here of a transaction, which belongs to the query builder below the ORM. */
 interface Transaction {
   executeQuery(query: object): Promise<{ rows: unknown[] }>
 }

@@ -53,7 +53,7 @@ async function askOpenAi(
   const adapter = model.adapter as Adapter
   const url = `${apiUrl ?? usualAddresses[adapter]}/embeddings`
   const headers = { 'content-type': 'application/json', ...(apiKey && { authorization: `Bearer ${apiKey}` }) }
-  // A third as long, but not every server knows it.
+  // Base64 is a third as long, but not every server supports it.
   const encoding = adapter === 'openai' && { encoding_format: 'base64' }
   const length = dimensions !== undefined && { [adapter === 'mistral' ? 'output_dimension' : 'dimensions']: dimensions }
   const body = addMembers({ model: upstreamName(model), input, ...encoding, ...length }, extraMembers(model))

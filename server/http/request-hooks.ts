@@ -50,7 +50,7 @@ function tellWhenToRetry(reply: FastifyReply, hints: ResponseHints | undefined):
   if (reply.statusCode === 429) reply.header('retry-after', hints?.rateLimit?.resetSeconds ?? 60)
 }
 
-/** While the service stops; another replica, or the next start, takes it. */
+/** Refuses a request while the service stops; another replica, or the next start, takes it. */
 async function refuseWork({ raw }: FastifyRequest): Promise<never> {
   // The connection closes after the answer; an unread body would reset it before the answer arrives.
   raw.resume()

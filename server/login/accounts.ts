@@ -70,7 +70,7 @@ export async function removeAccount(file: string, username: string): Promise<boo
   return true
 }
 
-/** One spelling for letters that keyboards write in several. */
+/** Gives letters that keyboards encode in several ways one form. */
 const passwordText = (password: string) => password.normalize('NFC')
 
 /** A hash keeps a thread of the process busy, so few are made at a time; a second or two of them may wait. */

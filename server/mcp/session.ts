@@ -69,7 +69,7 @@ const configOf = ({ server, headers, program }: SessionSource, { wire, signal, b
   clientName: 'svc',
   protocolVersionDiscovery: server.protocolVersion === null || server.protocolVersion === STATELESS,
   initializationOptions: { signal },
-  // What the client cannot read it tells as an error of its own; any other is one of the connection.
+  // The client wraps what it cannot read in an error class of its own; any other error is one of the connection.
   onUncaughtError: (error) => MCPClientError.isInstance(error) || broken.abort(error),
 })
 

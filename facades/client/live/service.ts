@@ -35,7 +35,7 @@ export interface Failure {
   position?: string
 }
 
-/** Of an answer that is none. */
+/** Reads the failure from an answer with an error status. */
 export async function failureIn(response: Response): Promise<Failure> {
   const body = (await response.json().catch(() => ({}))) as Answer
   return { httpStatus: response.status, message: body.error?.message ?? '', ...body.error?.data }

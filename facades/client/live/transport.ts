@@ -14,7 +14,7 @@ export interface Listener {
   /** It listens, or listens again: what changes behind this position will be told, as long as the connection holds. */
   subscribed(position: Position): void
   changed(position: Position, change: Change): void
-  /** Nothing will be told any more. */
+  /** The stream has ended for good, and no change follows. */
   ended(reason: StreamEnded): void
 }
 

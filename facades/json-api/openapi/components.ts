@@ -49,7 +49,7 @@ export class Components {
   }
 }
 
-/** What else may stand where a schema is, which reads it as the same: a text, or a message that does not say that it is one. */
+/** Short forms that inputs also take: a plain text, and a message without its `type`. */
 const shorthands: Record<string, Described> = {
   text: { type: 'string' },
   message: { type: 'object', required: ['role', 'content'], not: { required: ['type'] } },

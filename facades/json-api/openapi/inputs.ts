@@ -18,7 +18,7 @@ export function inputOf(components: Components, { procedure }: ServedRoute): Obj
 export const insistsOn = (components: Components, route: ServedRoute) =>
   'ifVersion' in (inputOf(components, route).properties ?? {})
 
-/** What the query string of a route becomes part of. */
+/** The schema of the input that a route makes from its query string. */
 export function queryOf(components: Components, route: ServedRoute, target: Resource): ObjectSchema {
   const { method, relation } = route
   if (method !== 'GET') return {}

@@ -23,7 +23,7 @@ const words = {
 
 const settings = z.object({ conv_name: z.string().nullish(), system_prompt: z.string().nullish() })
 
-/** As many messages as an answer has that is asked for no size. */
+/** How many messages an answer has where the request gives no size. */
 const WHOLE = 1000
 
 /** Routes for private conversations, with the bodies that existing front ends expect. */

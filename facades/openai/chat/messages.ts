@@ -35,7 +35,7 @@ const toolCall = z.strictObject({
   id: z.string(),
   type: z.literal('function'),
   function: z.strictObject({ name: z.string(), arguments: z.string() }),
-  /** Where Google's own endpoint of this kind has its proofs of thoughts, too. */
+  /** Google's own chat endpoint puts its proofs of thoughts here, too. */
   extra_content: z.strictObject({ google: z.strictObject({ thought_signature: z.string() }) }).nullish(),
   index: z.number().nullish(),
 })

@@ -10,7 +10,7 @@ export async function signOut(ctx: Context & { browser: BrowserSession }): Promi
   return { redirectUri: (await signOutUri(ctx, method)) ?? '/login' }
 }
 
-/** Where to go so that signing in again takes more than a click. */
+/** The address that signs out at the login source, too; without it, one click would sign in again. */
 async function signOutUri({ services }: Context, method: LoginMethod | undefined): Promise<string | undefined> {
   if (method === undefined || method === 'password') return undefined
   const { redirect, header } = await services.loginSources()

@@ -24,7 +24,7 @@ export interface Admission {
   member?: number
 }
 
-/** Whoever was just let into a room must not be refused for longer than this. */
+/** A refusal rests on rooms that were read at most this long ago: somebody may just have been let in. */
 const RECENT_MS = 500
 
 /** Asks whether a person may subscribe; undefined where they may not. `since` says how fresh the answer must be. */

@@ -5,7 +5,7 @@ import { listPictures } from '../../identity/pictures/picture-files.ts'
 import { FILE_KEY, USERDATA, type Vault } from '../../ports/vault.ts'
 
 const BATCH = 1000
-/** What is kept for a person may be large. */
+/** Few, because what migrations keep for a person may be large. */
 const USERDATA_BATCH = 100
 
 interface Rotation {

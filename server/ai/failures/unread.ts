@@ -21,8 +21,8 @@ export async function readingAnswer<T>(ask: () => Promise<T>): Promise<T> {
 }
 
 /**
- * An answer that came is paid, so whatever is wrong with it fails as one that broke off. `responseBody` is as much of it as
- * came, by the name that the AI SDK has for it.
+ * Marks an error about an answer that has come. It is paid, so the call fails like one whose answer broke off. `responseBody`,
+ * as the AI SDK calls it, is the part that came.
  */
 export const unread = (error: unknown, responseBody?: string): unknown =>
   error instanceof Error

@@ -12,7 +12,7 @@ interface LimitWatchOptions {
   onReached(limit: ReachedLimit): void
 }
 
-/** Looks behind the answers whether limits are nearly or wholly used up. */
+/** Checks, after the answers, whether limits are nearly or wholly used up. */
 export class LimitWatch {
   readonly #options: LimitWatchOptions
   readonly #grown = new Set<number>()
