@@ -33,7 +33,8 @@ export class AllowedCalls {
   }
 
   /** The messages with a result for each word of the person; that of an allowed call is put in when it has run. */
-  take(messages: readonly ReadMessage[]): Message[] {
+  take(messages: readonly ReadMessage[]): readonly Message[] {
+    if (messages.every(isWordless)) return messages
     const parts = messages.flatMap(({ content }): readonly ReadMessage['content'][number][] => content)
     const calls = new Map(parts.flatMap((part) => (part.type === 'tool-call' ? [[part.id, part]] : [])))
     const answered = new Set(parts.flatMap((part) => (part.type === 'tool-result' ? part.id : [])))
@@ -114,6 +115,10 @@ export class AllowedCalls {
     return { parts, messages, tokens }
   }
 }
+
+/** Whether the person says nothing of calls in it, as in most messages. */
+const isWordless = (message: ReadMessage): message is Message =>
+  message.role !== 'tool' || message.content.every(({ type }) => type === 'tool-result')
 
 const isOpen = ({ parts }: Settled): boolean => parts.some(({ type }) => type === 'approval')
 
