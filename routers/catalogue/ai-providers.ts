@@ -99,10 +99,18 @@ async function leaveServers({ row, given }: WrittenRow): Promise<void> {
   if (['adapter', 'apiUrl', 'apiKey'].some((name) => name in given)) Object.assign(row, { servers: [] })
 }
 
-/** The database deletes the models of a provider with it, which tells nobody. */
-async function tellOfModels({ em, changes, row }: Omit<WrittenRow, 'given'>): Promise<void> {
+/** The models of a provider go with it, and are shown as long as it is active; the database tells nobody. */
+async function tellOfModels(
+  verb: 'updated' | 'deleted',
+  { em, changes, row }: Omit<WrittenRow, 'given'>,
+): Promise<void> {
   const models = await em.find(AiModel, { provider: row.id }, { fields: ['id'], orderBy: { id: 'asc' } })
-  for (const { id } of models) changes.add(['all'], 'deleted', 'ai-models', id)
+  for (const { id } of models) changes.add(['all'], verb, 'ai-models', id)
+}
+
+async function follow(written: WrittenRow): Promise<void> {
+  await leaveServers(written)
+  if ('active' in written.given) await tellOfModels('updated', written)
 }
 
 export const aiProvidersRouter = router({
@@ -113,10 +121,12 @@ export const aiProvidersRouter = router({
     .meta({ ...exposes(aiProviders, 'update'), ...takes('record') })
     .use(withoutUnchanged(aiProviders))
     .input(updateInput(aiProviders))
-    .mutation(({ ctx, input }) => updateRow(ctx, aiProviders, input, { validate, afterFlush: leaveServers })),
+    .mutation(({ ctx, input }) => updateRow(ctx, aiProviders, input, { validate, afterFlush: follow })),
 
   delete: administrator
     .meta(exposes(aiProviders, 'delete'))
     .input(z.strictObject({ id: aiProviders.ids.schema, ifVersion }))
-    .mutation(({ ctx, input }) => deleteRow(ctx, aiProviders, input, { beforeDelete: tellOfModels })),
+    .mutation(({ ctx, input }) =>
+      deleteRow(ctx, aiProviders, input, { beforeDelete: (row) => tellOfModels('deleted', row) }),
+    ),
 })

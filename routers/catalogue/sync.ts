@@ -5,10 +5,12 @@ import { AiModelDescription } from '../../entities/catalogue/ai-model-descriptio
 import { AiProvider } from '../../entities/catalogue/ai-provider.ts'
 import { AiTool } from '../../entities/catalogue/ai-tool.ts'
 import { locks } from '../../entities/sql/locks.ts'
+import type { ChangeRecorder } from '../core/change-recorder.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import type { ModelEntry } from '../ports/ai/model-config.ts'
 import type { FunctionTool } from '../ports/ai/models.ts'
+import { aiModels } from './ai-models.ts'
 import { addPrompts } from './default-prompts.ts'
 import { noteWrites } from './note-writes.ts'
 import { pricingOf } from './pricing.ts'
@@ -39,6 +41,7 @@ export async function syncModels(ctx: Context): Promise<SyncReport> {
     await syncServers(em, ctx.services, config.mcpServers)
     const deactivated: string[] = []
     const providers = new Map((await em.find(AiProvider, {})).map((row) => [row.providerId, row]))
+    const wasActive = new Map([...providers.values()].map(({ id, active }) => [id, active]))
     const models = new Map(
       (await em.find(AiModel, {}, { populate: ['tools', 'descriptions'] })).map((row) => [row.modelId, row]),
     )
@@ -54,6 +57,7 @@ export async function syncModels(ctx: Context): Promise<SyncReport> {
       deactivated.push(...switchOff(row, row.modelId))
     }
     await em.flush()
+    tellOfModels(changes, models.values(), wasActive)
     await syncUsageRules(em, config)
     await syncSystemModels(em, config)
     await addPrompts(em)
@@ -71,6 +75,14 @@ function switchOff(row: { active: boolean; synced?: Synced | null | undefined },
   row.active = false
   row.synced = { ...row.synced, active: false }
   return [name]
+}
+
+/** Models are shown as long as their provider is active. */
+function tellOfModels(changes: ChangeRecorder, models: Iterable<AiModel>, wasActive: Map<number, boolean>): void {
+  for (const model of models) {
+    const { id, active } = model.provider.unwrap()
+    if (active !== wasActive.get(id)) changes.addRow(aiModels, 'updated', model)
+  }
 }
 
 interface SyncInput {

@@ -86,6 +86,13 @@ describe('providers', () => {
 
     await admin.update('ai-providers', provider, { active: false })
     expect(await ask()).toBe(422)
+    // Its models are not shown any more.
+    expect(
+      await svc.rows(`select kind, subject from change_log where stream = 'all' order by seq desc limit 2`),
+    ).toEqual([
+      { kind: 'ai-models.updated', subject: model },
+      { kind: 'ai-providers.updated', subject: provider },
+    ])
     await admin.update('ai-providers', provider, { active: true })
     expect(await ask()).toBe(200)
     await admin.update('ai-models', model, { active: false })

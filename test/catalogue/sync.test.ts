@@ -217,7 +217,8 @@ test('a synchronisation and a check of providers that are away lose nothing', as
 test('a synchronisation by a command is seen and heard at a running service, each row once and no other one', async () => {
   const kept = provider('kept', [model('same'), model('told'), model('renamed'), model('gone')])
   const server = { label: 'Search', url: 'http://127.0.0.1:9/mcp' }
-  await using app = await startWith({ providers: [kept], mcpServers: [server] })
+  const covered = [model('covered')]
+  await using app = await startWith({ providers: [kept, provider('off', covered)], mcpServers: [server] })
   const { svc } = app
   const { token } = await svc.user()
   using client = openPusher(svc.url, { token })
@@ -235,16 +236,20 @@ test('a synchronisation by a command is seen and heard at a running service, eac
     (await svc.rows<{ id: number }>('select id from ai_models where model_id = $1', [modelId]))[0]?.id
 
   const models = [model('same'), model('told', { external: false }), model('renamed', { label: 'Other' }), model('new')]
-  expect(await sync([provider('kept', models), provider('added', [])])).toMatchObject({ exitCode: 0 })
+  expect(
+    await sync([provider('kept', models), provider('off', covered, { active: false }), provider('added', [])]),
+  ).toMatchObject({ exitCode: 0 })
 
-  await client.until('change', 6)
+  await client.until('change', 8)
   expect(heard().toSorted()).toEqual(
     [
       `ai-models.created ${await idOf('new')}`,
+      `ai-models.updated ${await idOf('covered')}`,
       `ai-models.updated ${await idOf('gone')}`,
       `ai-models.updated ${await idOf('renamed')}`,
       `ai-models.updated ${await idOf('told')}`,
-      'ai-providers.created 2',
+      'ai-providers.created 3',
+      'ai-providers.updated 2',
       'mcp-servers.deleted 1',
     ].toSorted(),
   )

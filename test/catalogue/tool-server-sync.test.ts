@@ -161,6 +161,13 @@ test('everybody is told what becomes of servers and their tools, whoever changes
   expect(await told()).toEqual(['ai-tools.updated', 'ai-tools.updated'])
   await app.sync(file())
   expect(await told()).toEqual(['ai-tools.deleted', 'mcp-servers.deleted'])
+  await app.sync(file(onFirst()))
+  await app.svc.host.mcp.sync()
+  await told()
+  const [server] = await app.svc.rows<{ id: number }>('select id from mcp_servers')
+  await admin.delete(`/mcp-servers/${server?.id}`)
+  // The tools of a server stay without it.
+  expect(await told()).toEqual(['mcp-servers.deleted', 'ai-tools.updated'])
   const { one } = await admin.create('mcp-servers', { serverLabel: 'Mine', url: urlOf(first) })
   await change({ description: 'Other' })
   await admin.delete(`/mcp-servers/${one.id}`)

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { AiTool } from '../../../entities/catalogue/ai-tool.ts'
 import { McpServer, mcpTransports, serverApprovals } from '../../../entities/catalogue/mcp-server.ts'
 import { availabilities } from '../../../entities/sql/columns.ts'
 import { everyRow } from '../../../entities/sql/scope.ts'
@@ -6,8 +7,10 @@ import { router } from '../../core/trpc.ts'
 import { timeLimitMs } from '../../ports/duration.ts'
 import { SERVER_CONFIG, SERVER_KEY } from '../../ports/vault.ts'
 import { attribute, cataloguePage, many, resource, sortedTimestamps } from '../../resource/declare.ts'
+import { exposes } from '../../resource/exposure.ts'
 import { reads } from '../../verbs/read.ts'
-import { writes } from '../../verbs/write.ts'
+import { administrator, deleteRow, type WrittenRow, writes } from '../../verbs/write.ts'
+import { ifVersion } from '../../verbs/write-inputs.ts'
 import { text } from '../schemas.ts'
 import { secret, secretText } from '../secret.ts'
 import { secretsStay } from '../secret-address.ts'
@@ -70,9 +73,20 @@ export const mcpServers = resource({
 export const serverAddress = ({ url, transport }: { url?: unknown; transport?: unknown }) =>
   transport === 'stdio' ? `command ${url}` : String(url)
 
+/** The tools of a server stay without it: they show another status, and no server. */
+async function tellOfTools({ em, changes, row }: Omit<WrittenRow, 'given'>): Promise<void> {
+  const tools = await em.find(AiTool, { server: row.id }, { fields: ['id'], orderBy: { id: 'asc' } })
+  for (const { id } of tools) changes.add(['all'], 'updated', 'ai-tools', id)
+}
+
 export const mcpServersRouter = router({
   ...reads(mcpServers),
   ...writes(mcpServers, {
     validate: secretsStay(mcpServers, (row) => ({ url: serverAddress(row) })),
   }),
+
+  delete: administrator
+    .meta(exposes(mcpServers, 'delete'))
+    .input(z.strictObject({ id: mcpServers.ids.schema, ifVersion }))
+    .mutation(({ ctx, input }) => deleteRow(ctx, mcpServers, input, { beforeDelete: tellOfTools })),
 })
