@@ -6,7 +6,9 @@ import type { JobHandlers } from '../routers/ports/job-queue.ts'
 /** What is done with the jobs that calls leave behind. */
 export function handlersOf(services: Services): JobHandlers {
   const host = (signal?: AbortSignal): Api =>
-    createCaller(() => createContext(services, { origin: 'host', requestId: 'job', signal }))
+    createCaller(() =>
+      createContext(services, { origin: 'host', requestId: 'job', ...(signal && { signal: () => signal }) }),
+    )
   return {
     'extract-text': {
       run: (input, signal) => host(signal).attachments.readText(input),

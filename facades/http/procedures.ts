@@ -36,7 +36,7 @@ declare module 'fastify' {
   }
 }
 
-/** The context of a request, with its caller: created once, then reused. */
+/** The context of a request, with its caller: created once, then left on the request and reused. */
 export type ContextOf = (request: FastifyRequest, reply: FastifyReply) => Promise<Context>
 
 export interface FacadeOptions {

@@ -3,7 +3,8 @@ import { Problem } from '../core/problems.ts'
 
 /** Ends when the caller goes away, or within a second when the token or the session ends by which they call. */
 export function callSignal(ctx: Context): AbortSignal {
-  const { services, signal } = ctx
+  const { services } = ctx
+  const signal = ctx.signal()
   const credential = findCredential(ctx)
   if (credential === undefined || signal.aborted) return signal
   const call = new AbortController()

@@ -20,8 +20,8 @@ export interface Call {
   browser?: BrowserSession | undefined
   /** The default one where nothing says which. */
   locale?: string | undefined
-  /** Ends when the caller goes away. */
-  signal?: AbortSignal | undefined
+  /** Ends when the caller goes away; made when first asked for, as most calls are over before anybody asks. */
+  signal?: (() => AbortSignal) | undefined
   /** Ends the connection of the caller, who does not read what is sent. */
   hangUp?: (() => void) | undefined
 }
@@ -46,7 +46,7 @@ export interface Context {
   origin: 'wire' | 'host'
   requestId: string
   locale: string
-  signal: AbortSignal
+  signal(): AbortSignal
   hangUp(): void
   browser: BrowserSession | undefined
   /** The file that comes with the input, set by the facade. */
@@ -57,10 +57,19 @@ export interface Context {
   hints: ResponseHints
 }
 
-const never = new AbortController().signal
+const { signal: never } = new AbortController()
 
 export function createContext(services: Services, call: Call): Context {
-  const { caller, cause, usage = 'main', origin = 'wire', requestId, browser, signal = never, hangUp = () => {} } = call
+  const {
+    caller,
+    cause,
+    usage = 'main',
+    origin = 'wire',
+    requestId,
+    browser,
+    signal = () => never,
+    hangUp = () => {},
+  } = call
   const { locale = services.settings.defaultLocale } = call
   const hints: ResponseHints = {}
   const callerContext = new CallerContext(services.hooks, hints, cause ? undefined : caller)

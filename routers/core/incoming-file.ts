@@ -6,7 +6,8 @@ import type { FileRules } from './settings.ts'
 import { withTimeLimit } from './timeout.ts'
 
 /** The bytes of a file that is sent, as long as they come in time and their sender is there. */
-export async function* inTime({ signal: gone, services }: Context, content: AsyncIterable<Uint8Array>) {
+export async function* inTime({ signal, services }: Context, content: AsyncIterable<Uint8Array>) {
+  const gone = signal()
   using limit = withTimeLimit(services.settings.attachments.uploadTimeout, gone)
   try {
     yield* interruptible(content, limit.signal)

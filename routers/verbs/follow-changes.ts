@@ -31,7 +31,8 @@ type Subscribing = Context & { caller: Extract<Caller, { type: 'user' }> }
 
 /** Tells the changes of a stream as they come, each once and in their order. */
 export async function* followChanges(ctx: Subscribing, options: FollowOptions): AsyncGenerator<Told, void> {
-  const { signal, services } = ctx
+  const { services } = ctx
+  const signal = ctx.signal()
   const queue = new ChangeQueue(() => ctx.hangUp())
   const gone = () => queue.comeBack()
   const subscriber = {

@@ -94,10 +94,16 @@ function toProblem(error: unknown, requestId: string): Problem {
 }
 
 /** Aborts when the answer is complete or its connection closed: what is not begun by then, nobody will take. */
-function goneSignal({ raw }: FastifyReply): AbortSignal {
-  const gone = new AbortController()
-  raw.once('close', () => gone.abort(GONE))
-  return gone.signal
+function goneSignal({ raw }: FastifyReply): () => AbortSignal {
+  let gone: AbortController | undefined
+  const end = () => gone?.abort(GONE)
+  return () => {
+    if (gone) return gone.signal
+    gone = new AbortController()
+    if (raw.closed) end()
+    else raw.once('close', end)
+    return gone.signal
+  }
 }
 
 /** Made once: an error of its own for each request would take longer than all else about the signal. */

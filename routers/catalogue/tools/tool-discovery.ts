@@ -76,7 +76,7 @@ const writeAll = (ctx: Context, asked: readonly Asked[], { withTools = true } = 
 
 async function ask({ services: { toolServers, log }, signal }: Context, server: CallableServerRow): Promise<Asked> {
   try {
-    return { server, offer: await toolServers.offer(server, signal) }
+    return { server, offer: await toolServers.offer(server, signal()) }
   } catch (error) {
     const reason = error instanceof ToolServerError ? error.message : 'it cannot be asked'
     log.warn({ server: server.id, reason, kind: (error as Error).name }, 'a tool server did not answer as it should')

@@ -22,7 +22,7 @@ export async function askInRoom(ctx: Asking, asked: RoomQuestion): Promise<{ met
   const author = await findPlace(ctx, asked)
   using running = ctx.services.roomAnswers.open(ctx.caller.person.id)
   const { signal } = running
-  const call = await begin({ ...ctx, signal }, requestOf(asked), { room: Number(asked.id) })
+  const call = await begin({ ...ctx, signal: () => signal }, requestOf(asked), { room: Number(asked.id) })
   const key = Buffer.from(asked.key, 'base64')
   const told = await disclose(ctx, asked, { key, call }).catch((error: unknown) => {
     call.abandon()

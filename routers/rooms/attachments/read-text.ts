@@ -18,7 +18,7 @@ export async function readText(ctx: Context, attachmentId: number): Promise<void
   if (!found) return
   const { uuid, mime, bytes, sealedKey } = found
   const file = { name: uuid, bytes, sealedKey }
-  const extracted = await textExtractor.extract({ mime, bytes, open: () => files.read(file) }, ctx.signal)
+  const extracted = await textExtractor.extract({ mime, bytes, open: () => files.read(file) }, ctx.signal())
   await settle(ctx, attachmentId, await outcomeOf(ctx, file, extracted))
 }
 

@@ -3,7 +3,10 @@ import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 
 /** Who asks, as far as it matters. */
-export type Asking = Pick<Context, 'services' | 'signal'>
+export interface Asking {
+  services: Services
+  signal(): AbortSignal
+}
 type Services = Context['services']
 
 /** What is kept of one kind of things, by the URL that was asked for. */
@@ -27,11 +30,11 @@ export async function cached<Value>(
   { url, ...options }: CacheOptions & { url: string },
   read: (signal: AbortSignal) => Promise<Value>,
 ): Promise<Value | null> {
-  const { services, signal: gone } = ctx
+  const { services } = ctx
   const key = `link-preview:${options.kind}:${hash('sha256', url, 'base64url')}`
   const known =
     (await services.previews.get(key)) ??
-    (await services.previewReads.do(key, gone, async (signal) => {
+    (await services.previewReads.do(key, ctx.signal(), async (signal) => {
       const value = await read(signal).catch((error: unknown) => {
         // Says something of us, not of the site.
         if (signal.aborted || (error instanceof Problem && error.problem === 'busy')) throw error

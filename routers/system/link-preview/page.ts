@@ -13,9 +13,9 @@ const accept = 'text/html,application/xhtml+xml;q=0.9'
 const kinds = ['text/html', 'application/xhtml+xml']
 
 /** What a page says of itself; null where it cannot be read, or must not be. */
-export const headOf = ({ services, signal: gone }: Asking, url: string): Promise<PageHead | null> =>
-  cached({ services, signal: gone }, { ...pages, url }, (signal) =>
+export const headOf = (ctx: Asking, url: string): Promise<PageHead | null> =>
+  cached(ctx, { ...pages, url }, (signal) =>
     reading(async () => {
-      return readHead(await services.webReader.open(url, { accept, kinds, timeout: TIMEOUT_MS, signal }))
+      return readHead(await ctx.services.webReader.open(url, { accept, kinds, timeout: TIMEOUT_MS, signal }))
     }),
   )

@@ -23,11 +23,19 @@ const drawing = createBulkhead(1, 100)
 
 /** The image at an address as a small WebP; null where there is none. */
 export const imageAt = (ctx: Asking, url: string): Promise<Buffer | null> =>
-  asBytes(cached(ctx, { ...images, url }, (signal) => readPicture({ services: ctx.services, signal }, url, imageShape)))
+  asBytes(
+    cached(ctx, { ...images, url }, (signal) =>
+      readPicture({ services: ctx.services, signal: () => signal }, url, imageShape),
+    ),
+  )
 
 /** The icon of a site, as its start page names it, or where browsers look for it; asks nobody but the site. */
 export const iconOf = (ctx: Asking, { origin }: URL): Promise<Buffer | null> =>
-  asBytes(cached(ctx, { ...icons, url: origin }, (signal) => readIcon({ services: ctx.services, signal }, origin)))
+  asBytes(
+    cached(ctx, { ...icons, url: origin }, (signal) =>
+      readIcon({ services: ctx.services, signal: () => signal }, origin),
+    ),
+  )
 
 async function readIcon(ctx: Asking, origin: string): Promise<string> {
   const head = await headOf(ctx, `${origin}/`)
@@ -51,7 +59,7 @@ async function readPicture(ctx: Asking, url: string, shape: PictureShape): Promi
 }
 
 async function readImage({ services, signal }: Asking, url: string): Promise<Uint8Array> {
-  const request = { accept: 'image/*', kinds: ['image/'], timeout: TIMEOUT_MS, signal }
+  const request = { accept: 'image/*', kinds: ['image/'], timeout: TIMEOUT_MS, signal: signal() }
   const { body } = await services.webReader.open(url, request)
   const parts: Uint8Array[] = []
   let bytes = 0
