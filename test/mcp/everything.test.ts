@@ -1,3 +1,4 @@
+import OpenAI from 'openai'
 import { describe, expect, test } from 'vitest'
 import { callsTool, configFor, question, startProvider } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
@@ -5,7 +6,7 @@ import { startEverything } from '../kit/mcp/everything.ts'
 
 describe('tools of tool servers', () => {
   test.each(['http', 'sse'] as const)(
-    'a model calls a tool over %s once an administrator has approved it',
+    'a model calls a tool over %s once an administrator has approved it, and where it is to be asked, the person',
     async (transport) => {
       await using server = await startEverything(transport)
       await using upstream = await startProvider(callsTool('everything_echo', '{"message":"from afar"}'))
@@ -35,6 +36,19 @@ describe('tools of tool servers', () => {
       expect([status, body]).toEqual([200, { success: true, content: { text: 'The tool was of help.' } }])
       expect(asked[0]?.tools).toMatchObject([{ function: { name: 'everything_echo', parameters: { type: 'object' } } }])
       expect(asked[1]?.messages.at(-1)).toMatchObject({ role: 'tool', content: '"Echo: from afar"' })
+
+      await config.write({ ...config.config, mcpServers: [{ ...mcpServers[0], requireApproval: 'always' }] })
+      await svc.host.models.sync()
+      const client = new OpenAI({ apiKey: token, baseURL: `${svc.url}/v1` })
+      const said: OpenAI.Responses.ResponseInput = [{ role: 'user', content: 'Hello' }]
+      const { output } = await client.responses.create({ model: 'mock-1', input: said })
+      const [{ id } = { id: undefined }] = output
+      const answer = { type: 'mcp_approval_response', approval_request_id: id ?? '', approve: true } as const
+      const input = [...said, ...(output as typeof said), answer]
+      expect((await client.responses.create({ model: 'mock-1', input })).output).toMatchObject([
+        { type: 'mcp_call', server_label: 'Everything', output: 'Echo: from afar' },
+        { type: 'message' },
+      ])
     },
   )
 })
