@@ -1,4 +1,4 @@
-import { finished } from 'node:stream/promises'
+import { text as textOf } from 'node:stream/consumers'
 import { OpenAICompatibleChatLanguageModel } from '@ai-sdk/openai-compatible'
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { createParser } from 'eventsource-parser'
@@ -38,7 +38,7 @@ export function compatibleModel(id: string, connection: ModelConnection): ChatMo
     async doGenerate(options) {
       const { body } = await model.prepareRequest(options)
       const { text, error, ...head } = await connection.read(url, requestOf(body, options))
-      if (!isAnswer(head)) throw refusalOf(head)
+      if (!isAnswer(head)) throw refusalOf(head, text)
       try {
         if (error) throw error
         const whole: unknown = JSON.parse(text)
@@ -53,14 +53,14 @@ export function compatibleModel(id: string, connection: ModelConnection): ChatMo
       const answer = await connection.send(url, requestOf(streamed, options))
       if (isAnswer(answer)) return { stream: partsOf(model, answer.body) }
       // Read to its end, so that the connection can be used again.
-      await finished(answer.body.resume()).catch(() => {})
-      throw refusalOf(answer)
+      throw refusalOf(answer, await textOf(answer.body).catch(() => ''))
     },
   }
 }
 
 const isAnswer = ({ statusCode }: ResponseHead) => statusCode >= 200 && statusCode < 300
-const refusalOf = ({ statusCode, headers }: ResponseHead) => new Refusal(statusCode, headers['retry-after'])
+const refusalOf = ({ statusCode, headers }: ResponseHead, body: string) =>
+  new Refusal(statusCode, headers['retry-after'], body)
 
 /** Yields text as it comes; at the end the SDK reads the rest of the stream as one complete answer. */
 async function* partsOf(

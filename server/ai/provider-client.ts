@@ -6,6 +6,7 @@ import { API_KEY, type Vault } from '../../routers/ports/vault.ts'
 import { createHttpClient, type HttpClient } from '../net/http-client.ts'
 import { adapterDrivers } from './adapters.ts'
 import type { ChatModel, Connection, ModelConnection } from './chat-model.ts'
+import { tellingRefusals } from './content-refusals.ts'
 import { type Attempting, createGuard, type Guard, isProvidersFault } from './failures/circuit.ts'
 import type { OutageReports } from './failures/outage-reports.ts'
 
@@ -143,7 +144,9 @@ function createServer(
     read,
   }
   return {
-    model: memoize((modelId, extraMembers) => adapterDrivers[adapter].model(modelId, { ...connection, extraMembers })),
+    model: memoize((modelId, extraMembers) =>
+      tellingRefusals(adapterDrivers[adapter].model(modelId, { ...connection, extraMembers })),
+    ),
     guard: createGuard(circuit, onCircuit),
     connection,
     get busy() {

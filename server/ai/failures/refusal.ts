@@ -10,13 +10,19 @@ export class Refusal extends Error {
   readonly status: number
   /** In seconds, or a date. */
   readonly retryAfter: string | undefined
+  /** Whether the question is refused for what is in it. */
+  readonly isOfContent: boolean
 
-  constructor(status: number, retryAfter?: string | null) {
+  constructor(status: number, retryAfter?: string | null, body = '') {
     super(`status ${status}`)
     this.status = status
     this.retryAfter = retryAfter ?? undefined
+    this.isOfContent = status === 400 && contentCode.test(body)
   }
 }
+
+/** Azure's word for it, which gateways in front of other providers have taken over. */
+const contentCode = /"code"\s*:\s*"content_(?:filter|policy_violation)"/
 
 const isAnswer = (status: number) => status >= 200 && status < 300
 
@@ -27,6 +33,6 @@ export const refusing =
     const response = await fetch(input, init)
     if (isAnswer(response.status)) return noteAnswer(response)
     // Read to its end, so that the connection can be used again.
-    await response.arrayBuffer().catch(() => {})
-    throw new Refusal(response.status, response.headers.get('retry-after'))
+    const body = await response.text().catch(() => '')
+    throw new Refusal(response.status, response.headers.get('retry-after'), body)
   }

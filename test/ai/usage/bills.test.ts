@@ -322,6 +322,23 @@ test('the record of an answer that OpenAI ends as failed has the bill that came 
   expect(await app.record()).toEqual({ outcome: 'failed', estimated: false, ...counted })
 })
 
+test.for(['openai-compatible', 'openai'])(
+  'the record of a question that a provider of the kind %s refuses by its status for what is in it has our estimate',
+  async (adapter) => {
+    const script = tokenScripts.find((one) => one.adapter === adapter) as TokenScript
+    const error = { code: 'content_filter', message: 'no', innererror: { code: 'ResponsibleAIPolicyViolation' } }
+    await using app = await startWith(script, (_, response) => json(response, { error }, 400))
+
+    for (const accept of ['application/json', 'text/event-stream']) {
+      const answer = await app.ask(undefined, accept)
+
+      expect([answer.status, await answer.json()]).toMatchObject([422, { code: 'provider_refused' }])
+      expect(await app.record()).toEqual({ outcome: 'refused', estimated: true, ...nothing, input: PROMPT_TOKENS })
+    }
+    expect(app.upstream.asked).toHaveLength(2)
+  },
+)
+
 test('the demo model, which needs no provider, counts words', async () => {
   await using svc = await startApp()
   const { token } = await svc.user()
