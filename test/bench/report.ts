@@ -7,13 +7,14 @@ const columns = [
   'req/s',
   'p50 ms',
   'p99 ms',
+  'first ms',
   'CPU ms/req',
   'peak MB',
   'heap MB',
   'req/s ratio',
   'peak ratio',
 ]
-const widths = [20, 8, 9, 8, 8, 8, 11, 8, 9, 12, 11]
+const widths = [20, 8, 9, 8, 8, 8, 8, 11, 8, 9, 12, 11]
 
 const line = (cells: readonly string[]) =>
   `${cells.map((cell, index) => (index === 2 ? cell.padEnd(9) : cell.padStart(widths[index] ?? 8))).join(' ')}\n`
@@ -31,10 +32,11 @@ export function rows({
   heap,
 }: Comparison): string {
   const live = `${heap.before.toFixed(0)} > ${heap.after.toFixed(0)}`
-  const figures = ({ perSecond, p50, p99, cpuPerRequest }: Comparison['subject']) => [
+  const figures = ({ perSecond, p50, p99, first, cpuPerRequest }: Comparison['subject']) => [
     perSecond.toFixed(0),
     p50.toFixed(2),
     p99.toFixed(2),
+    Number.isNaN(first) ? '' : first.toFixed(2),
     cpuPerRequest.toFixed(3),
   ]
   const ratios = [ratio, subjectPeak / floorPeak].map((value) => value.toFixed(2))
