@@ -36,20 +36,8 @@ export function settingsOf(env: Env, appKey: string): Settings {
     messageSize: env.ROOM_MESSAGE_MAX_SIZE,
     enforcesNewKeys: env.ROOM_REKEY === 'enforce',
     keychain: { maxEntries: env.KEYCHAIN_MAX_ENTRIES, maxBytes: env.KEYCHAIN_MAX_BYTES },
-    rooms: {
-      perPerson: env.ROOMS_PER_PERSON,
-      members: env.ROOM_MAX_MEMBERS,
-      disclosures: env.ROOM_DISCLOSURES,
-      disclosureMonths: env.RETENTION_DISCLOSURES_MONTHS,
-      invitations: env.ROOM_MAX_INVITATIONS,
-      invitationLifetime: env.ROOM_INVITATION_LIFETIME,
-    },
-    conversations: {
-      perPerson: env.CONVERSATIONS_PER_PERSON,
-      messages: env.CONVERSATION_MAX_MESSAGES,
-      messageSize: env.CONVERSATION_MESSAGE_MAX_SIZE,
-      bytesPerPerson: env.CONVERSATION_QUOTA,
-    },
+    rooms: roomQuotasOf(env),
+    conversations: conversationQuotasOf(env),
     attachments: attachmentQuotasOf(env),
     peopleSearchesPerMinute: env.PEOPLE_SEARCHES_PER_MINUTE,
     profileChangesPerMinute: env.PROFILE_CHANGES_PER_MINUTE,
@@ -58,6 +46,22 @@ export function settingsOf(env: Env, appKey: string): Settings {
     realtime: { key: env.REVERB_APP_KEY ?? env.BRAND, secret: env.REVERB_APP_SECRET ?? realtimeSecret(appKey) },
   }
 }
+
+const roomQuotasOf = (env: Env): Settings['rooms'] => ({
+  perPerson: env.ROOMS_PER_PERSON,
+  members: env.ROOM_MAX_MEMBERS,
+  disclosures: env.ROOM_DISCLOSURES,
+  disclosureMonths: env.RETENTION_DISCLOSURES_MONTHS,
+  invitations: env.ROOM_MAX_INVITATIONS,
+  invitationLifetime: env.ROOM_INVITATION_LIFETIME,
+})
+
+const conversationQuotasOf = (env: Env): Settings['conversations'] => ({
+  perPerson: env.CONVERSATIONS_PER_PERSON,
+  messages: env.CONVERSATION_MAX_MESSAGES,
+  messageSize: env.CONVERSATION_MESSAGE_MAX_SIZE,
+  bytesPerPerson: env.CONVERSATION_QUOTA,
+})
 
 const attachmentQuotasOf = (env: Env): AttachmentQuotas => ({
   perMessage: env.MAX_ATTACHMENT_FILES,

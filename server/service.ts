@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs'
 import { mkdir, readFile } from 'node:fs/promises'
-import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import { createContext } from '../routers/core/context.ts'
 import type { Services } from '../routers/core/services.ts'
@@ -12,6 +11,7 @@ import type { Env } from './config/settings.ts'
 import { type ClusterUse, openEmbedded } from './database/cluster-lock.ts'
 import { connect, type Database } from './database/database.ts'
 import { migrate } from './database/migrate.ts'
+import { drainAll } from './drain-all.ts'
 import { createDrain } from './http/drain.ts'
 import { type ClaimedPort, claimPort, explainPort } from './http/port.ts'
 import { type PeriodicTask, startPeriodicTasks } from './ops/periodic-tasks.ts'
@@ -99,7 +99,6 @@ export interface Service extends CoreService {
   stop(): Promise<void>
 }
 
-const CLOSING_INTERVAL_MS = 250
 /** How many connections the system keeps until they are taken: beyond, it breaks off some of those that come all at once. */
 const BACKLOG = 4096
 
@@ -135,19 +134,7 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
     await core.jobQueue.work(handlersOf(core.services), env.FILE_TEXT_WORKERS)
     const stopPeriodicTasks = startPeriodicTasks(core.periodicTasks, log)
     const stop = async () => {
-      const times = { delay: drainDelay(env), timeout: env.SHUTDOWN_TIMEOUT }
-      const [finished] = await Promise.all([
-        drain.start(times),
-        realtime.drain(times),
-        // Half of the time is for those that end last.
-        core.services.subscriptions.drain(times.delay + times.timeout / 2),
-      ])
-      realtime.close()
-      const closed = app.close()
-      app.server.closeAllConnections()
-      await closed
-      // What was cut still puts down what it took.
-      if (!finished) await pause(CLOSING_INTERVAL_MS)
+      await drainAll({ env, services: core.services, app, drain, realtime })
       await stopPeriodicTasks()
       await core.close()
     }
@@ -157,9 +144,6 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
     throw error
   }
 }
-
-/** Load balancers need a moment to see that readiness is gone; in development there are none. */
-const drainDelay = ({ DRAIN_DELAY, NODE_ENV }: Env) => DRAIN_DELAY ?? (NODE_ENV === 'production' ? 5000 : 0)
 
 /** A replica that misses the setting must not end the links of all apps: without a file they stay as they are. */
 async function syncExtApps(host: Api, { env: { EXT_APPS, variables }, log }: ServiceOptions): Promise<void> {

@@ -8,7 +8,7 @@ import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { runNamed } from '../core/run-named.ts'
-import type { ListedModel } from '../ports/ai/models.ts'
+import type { ListedModel } from '../ports/ai/listed-model.ts'
 import { pricingOf } from './pricing.ts'
 
 export const modelImport = z.strictObject({

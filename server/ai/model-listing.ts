@@ -1,4 +1,4 @@
-import type { ListedModel } from '../../routers/ports/ai/models.ts'
+import type { ListedModel } from '../../routers/ports/ai/listed-model.ts'
 import { adapterDrivers } from './adapters.ts'
 import { listing } from './listing/listed-model.ts'
 import type { ProviderClient } from './provider-client.ts'

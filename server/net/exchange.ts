@@ -16,8 +16,8 @@ export function phaseOf(error: unknown): Phase | undefined {
 }
 
 /**
- * A request and its answer, straight on the dispatcher: what its `request` makes for each call stays in memory until the
- * old heap is collected, and takes a quarter more at the peak.
+ * One request and its answer, directly on undici's dispatcher: the objects that undici's `request` makes for each call stay in
+ * memory until a full collection, which takes a quarter more memory at the peak.
  */
 export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler {
   protected readonly settled = Promise.withResolvers<Answer>()

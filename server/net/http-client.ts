@@ -58,18 +58,8 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
   }
   const send: HttpClient['send'] = (url, init) => exchange(url, init, ResponseStream)
 
-  async function outboundFetch(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
-    const answer = await send(input instanceof Request ? input.url : String(input), {
-      method: (init.method ?? 'GET') as Dispatcher.HttpMethod,
-      headers: init.headers as Record<string, string>,
-      body: (init.body ?? null) as string | null,
-      signal: init.signal ?? null,
-    })
-    return toResponse(answer)
-  }
-
   return {
-    fetch: outboundFetch,
+    fetch: fetchBy(send),
     send,
     read: (url, init) => exchange(url, init, ResponseText),
     get busy() {
@@ -78,6 +68,18 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     close: () => agent.destroy(),
   }
 }
+
+const fetchBy =
+  (send: HttpClient['send']): typeof fetch =>
+  async (input, init = {}) => {
+    const answer = await send(input instanceof Request ? input.url : String(input), {
+      method: (init.method ?? 'GET') as Dispatcher.HttpMethod,
+      headers: init.headers as Record<string, string>,
+      body: (init.body ?? null) as string | null,
+      signal: init.signal ?? null,
+    })
+    return toResponse(answer)
+  }
 
 function agentFor(network: PublicNetwork | 'configured', options: HttpClientOptions): Agent {
   const { connectTimeout = 10_000, byteTimeout = 120_000, maxBytes = 64 * 1024 * 1024 } = options

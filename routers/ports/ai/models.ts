@@ -3,8 +3,8 @@ import type { CallableModelRow } from '../../../entities/catalogue/ai-model.sql.
 import type { DeepReadonly } from '../../../entities/sql/read-only.ts'
 import type { NativeTool } from './adapters.ts'
 import type { ApprovalPart, ToolRun } from './approvals.ts'
+import type { ListedModel } from './listed-model.ts'
 import type { AssistantPart, Message, Reasoning, Source, ToolCall } from './messages.ts'
-import type { Price } from './price-list.ts'
 
 /** A function that models may call. Its result goes back to the model as JSON. */
 export interface FunctionTool<Input extends z.ZodType = z.ZodType> {
@@ -82,21 +82,6 @@ export type CallableProvider = Pick<
   CallableModel,
   'providerId' | 'adapter' | 'apiUrl' | 'apiKey' | 'servers' | 'providerSettings'
 >
-
-/** A model as its provider lists it. */
-export interface ListedModel {
-  /** The provider's own name for it. */
-  name: string
-  label: string | undefined
-  /** Whether it answers questions, as far as the list says. */
-  isChat: boolean
-  status: 'online' | 'offline' | 'unknown'
-  demand: 'low' | 'medium' | 'high'
-  takesImages: boolean
-  maxInputTokens: number | undefined
-  maxOutputTokens: number | undefined
-  price: Price | undefined
-}
 
 export interface ModelCall {
   model: CallableModel

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { ListedModel } from '../../../routers/ports/ai/models.ts'
+import type { ListedModel } from '../../../routers/ports/ai/listed-model.ts'
 import type { Price } from '../../../routers/ports/ai/price-list.ts'
 
 const count = z.int().positive().max(100_000_000).optional().catch(undefined)
