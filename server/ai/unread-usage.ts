@@ -3,7 +3,7 @@ import { parsed } from './prompt/prompt.ts'
 import { usageOfWhole } from './reported-usage.ts'
 
 /** What models say, in the members that the providers have for it. */
-const said = /"(?:content|text|thinking|reasoning|reasoning_content|arguments)"\s*:\s*"((?:[^"\\]|\\.)*)/g
+const said = /"(?:content|text|thinking|reasoning|reasoning_content|arguments)"\s*:\s*"([^"\\]*(?:\\.[^"\\]*)*)/g
 
 /** Counts what can be read of an answer that came and is none. */
 export function measureUnread(error: unknown, meter: UsageMeter): void {
