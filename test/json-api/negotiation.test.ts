@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, expect, test, vi } from 'vitest'
 import { base, mediaType, startJsonApi } from '../kit/json-api/client.ts'
 import { bearer, raw } from '../kit/json-api/raw.ts'
 
@@ -114,7 +114,10 @@ test('content negotiation answers in its media type while it stops', async () =>
   await once(slow, 'continue')
   const stopping = svc.stop()
 
-  const refused = await svc.guest.get('/configs')
+  const refused = await vi.waitUntil(async () => {
+    const answer = await svc.guest.get('/configs')
+    return answer.status === 503 && answer
+  })
 
   slow.end('{}')
   const [{ statusCode }] = await slowAnswer

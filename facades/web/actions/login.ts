@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Context } from '../../../routers/core/context.ts'
 import { type Api, createCaller } from '../../../routers/index.ts'
 import { failureOf } from '../../http/failure.ts'
 import { routeTo } from '../../http/procedures.ts'
@@ -18,9 +19,9 @@ export async function login(app: FastifyInstance, options: ReqOptions) {
   app.setErrorHandler(errorHandler(({ message: error }) => ({ error, message: 'Login Failed!' })))
 
   for (const path of ['/req/login', '/req/login-ldap'])
-    app.post<{ Body: Credentials }>(path, routeTo('sessions.login', options), async (request, reply) => {
-      const ctx = await contextOf(request, reply)
-      const { redirectUri } = await createCaller(ctx).sessions.login(request.body)
+    app.post<{ Body: Credentials }>(path, routeTo('sessions.login', options), async ({ body, context }, reply) => {
+      const ctx = context as Context
+      const { redirectUri } = await createCaller(ctx).sessions.login(body)
       setCsrfToken(ctx, reply)
       return { success: true, redirectUri }
     })
