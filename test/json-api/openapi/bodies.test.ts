@@ -1,14 +1,20 @@
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startApp, type TestApp, type TestUser } from '../../kit/app.ts'
 import { wrongWithBody } from '../../kit/json-api/described.ts'
 import { ask, filled, portal } from '../../kit/json-api/filled.ts'
 import { MEDIA, operationOf, operations } from '../../kit/json-api/openapi.ts'
 
+let world: Awaited<ReturnType<typeof filled>> & { svc: TestApp }
+beforeAll(async () => {
+  const svc = await startApp()
+  world = { svc, ...(await filled(svc)) }
+})
+afterAll(() => world.svc[Symbol.asyncDispose]())
+
 const creations = operations.filter(({ method, path }) => method === 'POST' && !/actions|relationships/.test(path))
 
 test('a body that is described is a body that is taken and one without a required member is neither', async () => {
-  await using svc = await startApp()
-  const { admin, user } = await filled(svc)
+  const { svc, admin, user } = world
   const related = { data: { type: 'ai-models', id: await idOf(svc, admin, 'ai-models') } }
   const provider = { data: { type: 'ai-providers', id: await idOf(svc, admin, 'ai-providers') } }
   const room = { data: { type: 'rooms', id: await idOf(svc, admin, 'rooms') } }
@@ -42,8 +48,7 @@ test('a body that is described is a body that is taken and one without a require
 })
 
 test('a body that is described is a body that is taken of a change, which names what it changes', async () => {
-  await using svc = await startApp()
-  const { admin } = await filled(svc)
+  const { svc, admin } = world
   const id = await idOf(svc, admin, 'ai-models')
   const change = { data: { type: 'ai-models', id, attributes: { label: 'New', limits: { maxInputTokens: 5 } } } }
   const nameless = { data: { type: 'ai-models', attributes: { label: 'New' } } }
