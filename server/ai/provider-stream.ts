@@ -1,6 +1,6 @@
 import type { LanguageModelV4Content, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { AnswerPart, ReportedTokens, UsageMeter } from '../../routers/ports/ai/models.ts'
-import { unread } from './failures/unread.ts'
+import { UnreadAnswer } from './failures/unread.ts'
 import { sdkUsage } from './reported-usage.ts'
 import { Said } from './said.ts'
 
@@ -29,7 +29,7 @@ const preliminary = new Set<Part['type']>([
 export async function beginStream(open: () => Promise<Parts>, meter: UsageMeter): Promise<Parts> {
   const iterator = (await open())[Symbol.asyncIterator]()
   return firstContent(iterator, meter).catch((error: unknown) => {
-    throw unread(error)
+    throw new UnreadAnswer(error)
   })
 }
 

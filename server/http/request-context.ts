@@ -106,5 +106,8 @@ function goneSignal({ raw }: FastifyReply): () => AbortSignal {
   }
 }
 
-/** Made once: an error of its own for each request would take longer than all else about the signal. */
-const GONE = new DOMException('The answer has ended.', 'AbortError')
+/**
+ * Made once: an error of its own for each request would take longer than all else about the signal. Frozen, since all
+ * callers share it.
+ */
+const GONE = Object.freeze(new DOMException('The answer has ended.', 'AbortError'))

@@ -2,7 +2,16 @@ import { pipeline } from 'node:stream/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
 import { recordsOf, startWith, streaming } from '../kit/ai/asked-provider.ts'
-import { type Behaviour, beginStream, chunk, neverEnds, refuses, stalls } from '../kit/ai/provider.ts'
+import {
+  type Behaviour,
+  beginStream,
+  chunk,
+  completion,
+  neverEnds,
+  question,
+  refuses,
+  stalls,
+} from '../kit/ai/provider.ts'
 
 /** On a busy machine all of it takes its time. */
 const SLOW = { timeout: 30_000, interval: 20 }
@@ -60,6 +69,32 @@ describe('a caller who goes away', () => {
       async () => expect(await recordsOf(app.svc)).toMatchObject([{ outcome: 'aborted', output: 0 }]),
       SLOW,
     )
+  })
+
+  test('a caller who goes away pays for none of what another was told who went away before', async () => {
+    const half = JSON.stringify(completion('x'.repeat(10_000))).slice(0, 8000)
+    const halts: Behaviour = (_, response) => void response.writeHead(200).write(half)
+    await using app = await startWith(halts)
+    const { token } = await app.svc.user()
+    const leave = async (as: string, headers: Record<string, string> = {}) => {
+      const gone = new AbortController()
+      const call = { token: as, headers, body: question(), signal: gone.signal }
+      const asking = app.svc.send('POST', '/api/ai-req', call).catch(() => undefined)
+      await vi.waitFor(() => expect(app.upstream.asked).toHaveLength(1), SLOW)
+      // What was sent of the answer arrives.
+      await pause(300)
+      gone.abort()
+      await asking
+      await vi.waitFor(async () => expect(await recordsOf(app.svc)).toHaveLength(1), SLOW)
+      return app.takeRecords()
+    }
+
+    expect(await leave(app.token)).toMatchObject([{ outcome: 'aborted', output: expect.toSatisfy((n) => n > 1000) }])
+
+    for (const headers of [{}, streaming]) {
+      await app.answerBy(stalls)
+      expect(await leave(token, headers)).toEqual([{ outcome: 'aborted', input: 2, output: 0 }])
+    }
   })
 
   test('a caller whose request cannot take a stream is refused before anything is held for it', async () => {

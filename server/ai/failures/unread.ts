@@ -16,15 +16,26 @@ export async function readingAnswer<T>(ask: () => Promise<T>): Promise<T> {
   try {
     return await asking.run(asked, ask)
   } catch (error) {
-    throw asked.isAnswered ? unread(error) : error
+    throw asked.isAnswered ? new UnreadAnswer(error) : error
   }
 }
 
 /**
- * Marks an error about an answer that has come. It is paid, so the call fails like one whose answer broke off. `responseBody`,
- * as the AI SDK calls it, is the part that came.
+ * An answer that has come and cannot be read. It is paid, so the call fails like one whose answer broke off. What was caught
+ * is its cause and stays as it is: calls may share it, as all have one reason for a caller who goes away.
  */
-export const unread = (error: unknown, responseBody?: string): unknown =>
-  error instanceof Error
-    ? Object.assign(error, { phase: 'reading' satisfies Phase }, responseBody !== undefined && { responseBody })
-    : error
+export class UnreadAnswer extends Error {
+  readonly phase: Phase = 'reading'
+  /** The kind of the cause, which is logged. */
+  readonly code: unknown
+  /** The part that came; the AI SDK has it in its errors by the same name. */
+  readonly responseBody: unknown
+
+  constructor(cause: unknown, body?: string) {
+    super('the answer cannot be read', { cause })
+    const { name, code, responseBody } = (cause ?? {}) as Partial<UnreadAnswer>
+    this.name = name ?? 'UnreadAnswer'
+    this.code = code
+    this.responseBody = body ?? responseBody
+  }
+}
