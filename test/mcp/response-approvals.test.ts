@@ -180,7 +180,7 @@ test('a question that is too old is asked anew', async () => {
   expect(calls()).toEqual([])
 })
 
-test('several calls are allowed one by one; beside a question no other call runs; a person has no endless questions', async () => {
+test('several calls are allowed one by one; beside a question no other call runs', async () => {
   upstream.behave = callsTools([
     { name: 'mail_echo', input: '{"text":"to Bob"}' },
     { name: 'mail_echo', input: '{"text":1}' },
@@ -194,14 +194,32 @@ test('several calls are allowed one by one; beside a question no other call runs
   const no = { ...other, approve: false } as Input[number]
   expect((await ask(eve, [...input, no])).output.map(({ type }) => type)).toEqual(['mcp_call', 'message'])
   expect(calls()).toEqual([{ text: 'to Bob' }])
+})
 
+test('a person has no endless questions; each that is answered makes room for one other, and those refused take none', async () => {
   upstream.behave = callsTools(Array(64).fill({ name: 'mail_echo', input: '{"text":"to Bob"}' }))
   const mia = clientOf((await svc.user()).token)
-  const open = [questionsIn(await ask(mia, hello)).length, questionsIn(await ask(mia, hello)).length]
-  expect(open).toEqual([64, 36])
+  const opened = async () => {
+    const response = await ask(mia, hello)
+    return { count: questionsIn(response).length, said: after(hello, response), no: word(response, false) }
+  }
+  const [first, second] = [await opened(), await opened()]
+  expect([first.count, second.count]).toEqual([64, 36])
   expect((await ask(mia, hello)).output_text).toBe('The tools were of help.')
   expect(String(told()?.content)).toMatch(/too many open questions/)
-  expect(calls()).toHaveLength(1)
+  expect(calls()).toEqual([])
+
+  const [no = {}, ...others] = second.no
+  await ask(mia, [...second.said, { ...no, approve: true } as Input[number], ...others])
+  expect(calls()).toEqual([{ text: 'to Bob' }])
+  const forged = JSON.stringify([...second.said, ...second.no]).replaceAll(/mcpr_\w+/g, '$&:taken')
+  await ask(mia, JSON.parse(forged))
+  const third = await opened()
+  expect([third.count, (await opened()).count]).toEqual([36, 0])
+
+  const refusal = [...third.said, ...third.no]
+  await Promise.all([ask(mia, refusal), ask(mia, refusal)])
+  expect([(await opened()).count, (await opened()).count]).toEqual([36, 0])
 })
 
 test('a call that fails is told as failed; a request that only asks anew takes no tokens, and asks no provider', async () => {

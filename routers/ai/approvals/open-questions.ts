@@ -31,7 +31,7 @@ export class OpenQuestions {
   async open(call: AskedCall): Promise<string | undefined> {
     const { kv, limiter } = this.#services
     const { remaining } = await limiter.take(this.#countKey, MAX_OPEN, this.#seconds)
-    if (remaining < 0) return undefined
+    if (remaining < 0) return void (await this.#makeRoom())
     const id = newId()
     await kv.set(this.#keyOf(id), this.#markOf(call), this.#lifetime)
     return id
@@ -39,19 +39,24 @@ export class OpenQuestions {
 
   /** Whether this very call was asked about, and is allowed for the first time. */
   async take(id: string, call: AskedCall): Promise<boolean> {
-    const { kv } = this.#services
-    const key = this.#keyOf(id)
-    if ((await kv.get(key)) !== this.#markOf(call)) return false
-    const isFirst = await kv.setIfAbsent(`${key}:taken`, '1', this.#lifetime)
-    if (isFirst) await this.close(id)
-    return isFirst
+    return (await this.#services.kv.get(this.#keyOf(id))) === this.#markOf(call) && this.#closeOnce(id)
   }
 
   /** Nobody can allow it any more. */
   async close(id: string): Promise<void> {
-    const { kv, limiter } = this.#services
-    if ((await kv.get(this.#keyOf(id))) === undefined) return
-    await Promise.all([kv.delete(this.#keyOf(id)), limiter.giveBack(this.#countKey, MAX_OPEN, this.#seconds)])
+    if ((await this.#services.kv.get(this.#keyOf(id))) !== undefined) await this.#closeOnce(id)
+  }
+
+  /** Whether it was open: of several answers at once, one closes it. */
+  async #closeOnce(id: string): Promise<boolean> {
+    const { kv } = this.#services
+    const isFirst = await kv.setIfAbsent(this.#closedKeyOf(id), '1', this.#lifetime)
+    if (isFirst) await Promise.all([kv.delete(this.#keyOf(id)), this.#makeRoom()])
+    return isFirst
+  }
+
+  #makeRoom(): Promise<void> {
+    return this.#services.limiter.giveBack(this.#countKey, MAX_OPEN, this.#seconds)
   }
 
   get #lifetime(): number {
@@ -68,6 +73,11 @@ export class OpenQuestions {
 
   #keyOf(id: string): string {
     return `tool-question:${this.#asker.person}:${id}`
+  }
+
+  /** Of a prefix of its own: ids come from callers, so one could name it as a question. */
+  #closedKeyOf(id: string): string {
+    return `tool-question-closed:${this.#asker.person}:${id}`
   }
 
   /** Of all that the person was shown. */
