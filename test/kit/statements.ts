@@ -31,7 +31,13 @@ export function watchStatements() {
 }
 
 /** Statements that a service runs every few seconds, whatever it is asked. */
-const periodic = ['find-lost-disclosure', 'touch-tokens', 'list-expired-holds', 'remove-old-usage-counters']
+const periodic = [
+  'find-lost-disclosure',
+  'touch-tokens',
+  'list-ended-outages',
+  'list-expired-holds',
+  'remove-old-usage-counters',
+]
 
 /** Replicas ask now and then for jobs, and for the size of their indexes: in a schema that no request reads, or by its name. */
 const JOBS = 'svc_jobs'
