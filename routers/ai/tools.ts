@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Context } from '../core/context.ts'
 import { objectOf } from '../ports/ai/json-schema.ts'
 import type { CallableModel, FunctionTool } from '../ports/ai/models.ts'
-import { ToolServerError } from '../ports/ai/tool-servers.ts'
+import { ToolFailure, ToolServerError } from '../ports/ai/tool-servers.ts'
 import type { Approvals } from './approvals/approvals.ts'
 import { selectedNative, selectedTools } from './request/references.ts'
 import type { AiRequest } from './request/request.ts'
@@ -58,7 +58,7 @@ function serverTool(
       const input = given as Record<string, unknown>
       const refusal = asks ? await approvals.refusalOf(asked(input), signal) : undefined
       const call = { name: mcp.name, input, person: approvals.person }
-      return refusal ? { error: refusal } : toolServers.call(server, call, signal)
+      return refusal ? new ToolFailure(refusal) : toolServers.call(server, call, signal)
     },
   }
 }
@@ -84,6 +84,6 @@ function failed({ services: { log }, requestId }: Context, { name: tool }: Funct
   const isKnown = error instanceof ToolServerError
   const kind = error instanceof Error ? error.name : typeof error
   log.warn({ requestId, tool, reason: isKnown ? error.message : kind }, 'a tool failed')
-  if (isKnown) return { error: `The tool server failed: ${error.message}.` }
+  if (isKnown) return new ToolFailure(`The tool server failed: ${error.message}.`)
   throw error
 }

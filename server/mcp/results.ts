@@ -1,5 +1,5 @@
 import type { CallToolResult } from '@ai-sdk/mcp'
-import { ToolServerError } from '../../routers/ports/ai/tool-servers.ts'
+import { ToolFailure, ToolServerError } from '../../routers/ports/ai/tool-servers.ts'
 
 interface Part {
   type: string
@@ -10,7 +10,7 @@ interface Part {
   resource?: { text?: unknown; blob?: unknown; mimeType?: unknown }
 }
 
-/** What a model is told of a result: its texts, or its structure where there are none. Throws where it is too large. */
+/** What a model is told of a result: its texts, or its structure where there are none, or of its failure. Throws where it is too large. */
 export function toldToModel(result: CallToolResult, maxBytes: number): unknown {
   const { content, structuredContent, isError } = result as {
     content?: Part[]
@@ -21,7 +21,7 @@ export function toldToModel(result: CallToolResult, maxBytes: number): unknown {
   const told = texts.length > 0 ? texts.join('\n') : (structuredContent ?? null)
   const bytes = Buffer.byteLength(JSON.stringify(told) ?? '')
   if (bytes > maxBytes) throw new ToolServerError(`its result is ${bytes} bytes, of which ${maxBytes} are taken`)
-  return isError ? { error: told } : told
+  return isError ? new ToolFailure(told) : told
 }
 
 function textOf({ type, text, data, mimeType, uri, resource }: Part): string {

@@ -245,6 +245,23 @@ test('a call that fails is told as failed; a request that only asks anew takes n
   expect((await recordsOf(svc)).slice(before.length)).toEqual([{ outcome: 'completed', input: 0, output: 0 }])
 })
 
+test('a structured result that has a member `error` of its own is a result, and is told whole', async () => {
+  const structuredContent = { rows: [1, 2], error: null }
+  server.behave = ({ rpc, reply }) => {
+    if (rpc.method === 'tools/call') reply({ content: [], structuredContent })
+    return rpc.method === 'tools/call'
+  }
+  const output = JSON.stringify(structuredContent)
+  const { input } = await allowed()
+  expect((await ask(ada, input)).output[0]).toMatchObject({
+    type: 'mcp_call',
+    status: 'completed',
+    output,
+    error: null,
+  })
+  expect(told()).toMatchObject({ role: 'tool', content: output })
+})
+
 test('a tool that asks can be named, and runs beside functions of the caller', async () => {
   const weather = { type: 'function', name: 'weather', parameters: { type: 'object', properties: {} }, strict: false }
   const more = { tools: [weather, 'mail_echo'] }

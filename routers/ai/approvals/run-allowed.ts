@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { ApprovalPart, ToolRun } from '../../ports/ai/approvals.ts'
 import type { ToolCall, ToolResult } from '../../ports/ai/messages.ts'
 import type { FunctionTool, ModelCall } from '../../ports/ai/models.ts'
+import { ToolFailure } from '../../ports/ai/tool-servers.ts'
 
 interface Outcome {
   /** As the model is told it. */
@@ -38,7 +39,7 @@ export async function runAllowed(
 async function outcomeOf(tool: FunctionTool, input: unknown, signal: AbortSignal): Promise<Outcome> {
   try {
     const told: unknown = (await tool.run(input, signal)) ?? null
-    const isError = typeof told === 'object' && told !== null && 'error' in told
+    const isError = told instanceof ToolFailure
     const output = isError ? told.error : told
     return { text: typeof output === 'string' ? output : JSON.stringify(output), isError }
   } catch {

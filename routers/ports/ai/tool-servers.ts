@@ -30,8 +30,17 @@ export interface ToolCall {
 export interface ToolServers {
   /** Throws `ToolServerError`. */
   offer(server: ToolServer, signal?: AbortSignal): Promise<ToolOffer>
-  /** The result as a model is told it. Throws `ToolServerError`; a signal that ends is told to the server. */
+  /** The result as a model is told it, or a `ToolFailure`. Throws `ToolServerError`; a signal that ends is told to the server. */
   call(server: ToolServer, call: ToolCall, signal: AbortSignal): Promise<unknown>
+}
+
+/** Why a call came to nothing, as a model is told it: a class, as a result may have a member `error` of its own. */
+export class ToolFailure {
+  readonly error: unknown
+
+  constructor(error: unknown) {
+    this.error = error
+  }
 }
 
 export class ToolServerError extends Error {
