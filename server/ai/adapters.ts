@@ -1,9 +1,11 @@
+import { Readable } from 'node:stream'
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { type Adapter, usualAddresses } from '../../routers/ports/ai/adapters.ts'
 import type { ChatModel, Connection, ModelConnection } from './chat-model.ts'
 import { demoModel } from './demo.ts'
 import { fetchWithMembers } from './extra-members.ts'
 import { refusing } from './failures/refusal.ts'
+import { isThrown } from './failures/stream-refusal.ts'
 import { readingAnswer } from './failures/unread.ts'
 import { compatibleModel } from './openai-compatible.ts'
 import type { PartBatch } from './provider-stream.ts'
@@ -29,8 +31,8 @@ function stepwise(load: () => Promise<LanguageModelV4>, readUsage: UsageReader =
     async doStream(options) {
       // The SDK reports usage at the end only, while the raw events of most providers report it earlier.
       const begin = async () => (await model()).doStream({ ...options, includeRawChunks: true })
-      const { stream } = await readingAnswer(begin)
-      return { stream: oneByOne(stream, readUsage) }
+      const parts = async () => oneByOne((await begin()).stream, readUsage)
+      return { stream: await readingAnswer(() => parts().catch((error) => refused(error, readUsage))) }
     },
   }
 }
@@ -42,6 +44,16 @@ async function* oneByOne(
   for await (const part of parts) {
     yield [part.type === 'raw' ? { type: 'usage', tokens: readUsage(part.rawValue) } : part]
   }
+}
+
+/** The events of a stream that begins with a refusal, which some SDKs throw. */
+async function refused(error: unknown, readUsage: UsageReader): Promise<AsyncIterable<PartBatch>> {
+  if (!isThrown(error)) throw error
+  const batch: PartBatch = [
+    { type: 'usage', tokens: readUsage(error.data) },
+    { type: 'error', error },
+  ]
+  return Readable.from([batch])
 }
 
 /** OpenAI's newer API has no word for `stop` and `seed`, which its older one has. */

@@ -1,5 +1,6 @@
 import type { LanguageModelV4Content, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { AnswerPart, ReportedTokens, UsageMeter } from '../../routers/ports/ai/models.ts'
+import { refusalIn, StreamRefusal } from './failures/stream-refusal.ts'
 import { UnreadAnswer } from './failures/unread.ts'
 import { sdkUsage } from './reported-usage.ts'
 import { Said } from './said.ts'
@@ -29,7 +30,7 @@ const preliminary = new Set<Part['type']>([
 export async function beginStream(open: () => Promise<Parts>, meter: UsageMeter): Promise<Parts> {
   const iterator = (await open())[Symbol.asyncIterator]()
   return firstContent(iterator, meter).catch((error: unknown) => {
-    throw new UnreadAnswer(error)
+    throw error instanceof StreamRefusal ? error : new UnreadAnswer(error)
   })
 }
 
@@ -37,7 +38,7 @@ async function firstContent(iterator: AsyncIterator<PartBatch>, meter: UsageMete
   for (let step = await iterator.next(); ; step = await iterator.next()) {
     if (!step.done) measure(step.value, meter)
     const real = step.done ? undefined : step.value.find(({ type }) => !preliminary.has(type))
-    if (real?.type === 'error') throw asError(real.error)
+    if (real?.type === 'error') throw asFirstError(real.error)
     if (real || step.done) return resume(step, iterator, meter)
   }
 }
@@ -118,3 +119,6 @@ const asError = (reported: unknown): Error =>
   reported instanceof Error && reported.name !== 'Error'
     ? reported
     : new Error('the provider reported an error in its stream')
+
+/** The same before any of an answer. */
+const asFirstError = (reported: unknown): Error => refusalIn(reported) ?? asError(reported)

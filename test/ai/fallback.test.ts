@@ -11,6 +11,7 @@ import {
   inTurn,
   question,
   refuses,
+  replies,
   stalls,
   startProvider,
 } from '../kit/ai/provider.ts'
@@ -106,6 +107,18 @@ test.for<[string, Behaviour, number]>([
   expect(askedKeys()).toEqual([...Array(tries).fill('first'), 'second'])
 })
 
+/** Says so in its stream, before any of an answer. */
+const refusesInStream = (code: number) =>
+  replies(`data: {"error": {"message": "no", "code": ${code}}}\n\n`, { type: 'text/event-stream' })
+
+test('another model answers a stream that begins with word of its provider that it cannot', async () => {
+  byKey.set('first', refusesInStream(529))
+
+  expect(await (await ask('first', streaming)).text()).toContain('"second."')
+  expect(askedKeys()).toEqual(['first', 'second'])
+  expect(await newest()).toMatchObject([{ provider: 'second', outcome: 'completed' }])
+})
+
 test('each further model is asked where the one before it cannot answer, and the last failure is the one that is told', async () => {
   byKey.set('first', refuses(401))
   byKey.set('second', refuses(404))
@@ -122,6 +135,7 @@ test('each further model is asked where the one before it cannot answer, and the
 test.for<[string, Behaviour]>([
   ['a question that is refused', refuses(400)],
   ['a question that is too long', refuses(413)],
+  ['a question that is refused in a stream', refusesInStream(400)],
   ['an answer that is late', stalls],
   ['an answer that breaks off', breaksOff('reset')],
 ])('no other model is asked after %s', async ([, behave]) => {

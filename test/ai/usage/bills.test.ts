@@ -256,6 +256,15 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       expect(await app.record()).toEqual({ outcome: 'failed', estimated: true, ...nothing, input: PROMPT_TOKENS })
     })
 
+    test(`the record of a call of ${script.name} has what the provider counted, which is nothing where its stream begins with an error`, async () => {
+      app.answerBy(replies(script.error, { type: 'text/event-stream' }))
+
+      expect((await app.ask()).status).toBe(500)
+
+      expect(await app.record()).toEqual({ outcome: 'failed', estimated: false, ...nothing })
+      expect(app.upstream.asked).toHaveLength(1)
+    })
+
     test(`the record of a call of ${script.name} has what the provider counted where a limit cuts it`, async () => {
       const limit = { name: 'all', for: 'installation' as const, cap: 1000, unit: 'tokens', per: 'month' as const }
       await app.limits.set(limit)
@@ -320,6 +329,11 @@ test('the record of an answer that OpenAI ends as failed has the bill that came 
   await (await app.ask()).text()
 
   expect(await app.record()).toEqual({ outcome: 'failed', estimated: false, ...counted })
+
+  const bill = { ...nothing, input: 40, cached: 20 }
+  app.answerBy(replies(failedResponse(bill), { type: 'text/event-stream' }))
+  expect((await app.ask()).status).toBe(500)
+  expect(await app.record()).toEqual({ outcome: 'failed', estimated: false, ...bill })
 })
 
 test.for(['openai-compatible', 'openai'])(
