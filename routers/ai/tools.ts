@@ -52,7 +52,11 @@ function serverTool(
     input: z.lazy(() => objectOf(definition.inputSchema)),
     schema: definition.inputSchema as Record<string, unknown>,
     ...(asks && {
-      asks: { server: server.label, question: (input, allowed) => approvals.questionOf(asked(input), allowed) },
+      asks: {
+        server: server.label,
+        allows: (input, question) => approvals.allows(asked(input), question),
+        question: (input) => approvals.questionOf(asked(input)),
+      },
     }),
     async run(given, signal) {
       const input = given as Record<string, unknown>

@@ -196,6 +196,19 @@ test('several calls are allowed one by one; beside a question no other call runs
   expect(calls()).toEqual([{ text: 'to Bob' }])
 })
 
+test('each question may be sent back with its answer beside it: all that are allowed run', async () => {
+  upstream.behave = callsTools([
+    { name: 'mail_echo', input: '{"text":"to Bob"}' },
+    { name: 'mail_echo', input: '{"text":"to Eve"}' },
+  ])
+  const asked = await ask(eve, hello)
+  const words = word(asked, true)
+  const input = [...hello, ...asked.output.flatMap((item, at) => [item, ...words.slice(at, at + 1)])] as Input
+  const done = await ask(eve, input)
+  expect(done.output.map(({ type }) => type)).toEqual(['mcp_call', 'mcp_call', 'message'])
+  expect(calls()).toEqual([{ text: 'to Bob' }, { text: 'to Eve' }])
+})
+
 test('a person has no endless questions; each that is answered makes room for one other, and those refused take none', async () => {
   upstream.behave = callsTools(Array(64).fill({ name: 'mail_echo', input: '{"text":"to Bob"}' }))
   const mia = clientOf((await svc.user()).token)

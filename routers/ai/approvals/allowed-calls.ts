@@ -1,10 +1,10 @@
 import type { ApprovalPart, ToolRun } from '../../ports/ai/approvals.ts'
-import type { Message, ToolCall, ToolResult } from '../../ports/ai/messages.ts'
+import type { Message, ToolResult } from '../../ports/ai/messages.ts'
 import type { AnswerPart, ModelAnswer, ModelCall, ModelGateway, UsageMeter } from '../../ports/ai/models.ts'
 import { tokensIn } from '../../ports/ai/token-estimate.ts'
 import type { ApprovalGiven } from '../request/parts.ts'
 import type { ReadMessage } from '../request/request.ts'
-import { resultOf, runAllowed } from './run-allowed.ts'
+import { type AllowedCall, NOT_MADE, resultOf, runAllowed } from './run-allowed.ts'
 
 /** More calls than any model asks for at once. */
 const MAX_NEW = 64
@@ -24,7 +24,7 @@ interface Settled {
 export class AllowedCalls {
   readonly #questions: Questions
   /** By the result that each is to have. */
-  readonly #allowed = new Map<ToolResult, ToolCall>()
+  readonly #allowed = new Map<ToolResult, AllowedCall>()
   readonly #refused: string[] = []
   #settled: Promise<Settled> | undefined
 
@@ -38,25 +38,24 @@ export class AllowedCalls {
     const parts = messages.flatMap(({ content }): readonly ReadMessage['content'][number][] => content)
     const calls = new Map(parts.flatMap((part) => (part.type === 'tool-call' ? [[part.id, part]] : [])))
     const answered = new Set(parts.flatMap((part) => (part.type === 'tool-result' ? part.id : [])))
-    const end = messages.findLastIndex(({ role }) => role === 'assistant')
+    const [begin, end] = questionsAt(messages)
     return messages.flatMap((message, at): Message[] => {
       if (message.role !== 'tool') return [message]
       const content = message.content.flatMap((part) => {
         if (part.type === 'tool-result') return part
         const call = calls.get(part.id)
         // A call with a result has run.
-        return call && !answered.has(part.id) ? this.#resultOf(part, call, at > end) : []
+        return call && !answered.has(part.id) ? this.#resultOf(part, { call, mayAsk: at > end }, at > begin) : []
       })
       return content.length > 0 ? [{ role: 'tool', content }] : []
     })
   }
 
-  /** Words that other answers came after are history. */
-  #resultOf({ id, allow, reason }: ApprovalGiven, call: ToolCall, isLast: boolean): ToolResult {
-    const isNew = isLast && this.#allowed.size + this.#refused.length < MAX_NEW
+  #resultOf({ id, allow, reason }: ApprovalGiven, allowed: AllowedCall, counts: boolean): ToolResult {
+    const isNew = counts && this.#allowed.size + this.#refused.length < MAX_NEW
     const refusal = `The person does not allow this call.${reason ? ` They say: ${reason}` : ''}`
-    const result = resultOf(call, { text: allow ? 'This call was not made.' : refusal, isError: true })
-    if (isNew && allow) this.#allowed.set(result, call)
+    const result = resultOf(allowed.call, { text: allow ? NOT_MADE : refusal, isError: true })
+    if (isNew && allow) this.#allowed.set(result, allowed)
     if (isNew && !allow) this.#refused.push(id)
     return result
   }
@@ -105,7 +104,7 @@ export class AllowedCalls {
       const outcome = await runAllowed(allowed, call)
       if (outcome.part) parts.push(outcome.part)
       tokens += tokensIn(outcome.text)
-      results.set(empty, resultOf(allowed, outcome))
+      results.set(empty, resultOf(allowed.call, outcome))
     }
     const messages = call.messages.map((message) =>
       message.role === 'tool'
@@ -119,6 +118,16 @@ export class AllowedCalls {
 /** Whether the person says nothing of calls in it, as in most messages. */
 const isWordless = (message: ReadMessage): message is Message =>
   message.role !== 'tool' || message.content.every(({ type }) => type === 'tool-result')
+
+/** Where the messages of the last questions begin, and where the last of them is: a client may put each answer right after its question. */
+function questionsAt(messages: readonly ReadMessage[]): [begin: number, end: number] {
+  const parts = messages.flatMap(({ content }): readonly ReadMessage['content'][number][] => content)
+  const asked = new Set(parts.flatMap((part) => (part.type === 'tool-approval' ? part.id : [])))
+  const isOther = ({ content }: ReadMessage) =>
+    content.some((part) => (part.type === 'tool-call' ? !asked.has(part.id) : part.type !== 'tool-approval'))
+  const end = messages.findLastIndex(({ role }) => role === 'assistant')
+  return [messages.slice(0, end + 1).findLastIndex(isOther), end]
+}
 
 const isOpen = ({ parts }: Settled): boolean => parts.some(({ type }) => type === 'approval')
 

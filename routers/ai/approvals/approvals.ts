@@ -43,11 +43,16 @@ export class Approvals {
     this.person = scope.person
   }
 
-  /** The question to end the answer with, or nothing where the tool says itself whether it runs. `allowed` is one that was answered with yes. */
-  async questionOf(call: AskedCall, allowed?: string): Promise<ApprovalPart | undefined> {
-    if (this.#asks !== 'last') return undefined
-    if (allowed !== undefined && (await this.#open.take(allowed, call))) return void this.#granted.push(nameOf(call))
-    if (await this.#conversation.has(call)) return undefined
+  /** Whether the question, which was answered with yes, is open and about this call, which may run then. */
+  async allows(call: AskedCall, question: string): Promise<boolean> {
+    const isAllowed = this.#asks === 'last' && (await this.#open.take(question, call))
+    if (isAllowed) this.#granted.push(nameOf(call))
+    return isAllowed
+  }
+
+  /** The question to end the answer with, or nothing where the tool says itself whether it runs. */
+  async questionOf(call: AskedCall): Promise<ApprovalPart | undefined> {
+    if (this.#asks !== 'last' || (await this.#conversation.has(call))) return undefined
     const id = await this.#open.open(call)
     return id === undefined ? undefined : { type: 'approval', id, ...shown(call) }
   }

@@ -4,6 +4,12 @@ import type { ToolCall, ToolResult } from '../../ports/ai/messages.ts'
 import type { FunctionTool, ModelCall } from '../../ports/ai/models.ts'
 import { ToolFailure } from '../../ports/ai/tool-servers.ts'
 
+export interface AllowedCall {
+  call: ToolCall
+  /** Whether the person is asked anew where this is not what they allowed: not where other questions came after theirs. */
+  mayAsk: boolean
+}
+
 interface Outcome {
   /** As the model is told it. */
   text: string
@@ -17,11 +23,13 @@ export const resultOf = ({ id, name }: ToolCall, { text, isError }: Outcome): To
   content: [{ type: 'text', text }],
 })
 
+export const NOT_MADE = 'This call was not made.'
+
 const failure = (text: string): Outcome => ({ text, isError: true })
 
 /** Runs a call if it is the one that the person was asked about, and asks about it anew where it is not. */
 export async function runAllowed(
-  { id, name, input: json }: ToolCall,
+  { call: { id, name, input: json }, mayAsk }: AllowedCall,
   { tools, signal }: Pick<ModelCall, 'tools' | 'signal'>,
 ): Promise<Outcome> {
   const tool = tools.find((known) => known.name === name)
@@ -29,7 +37,9 @@ export async function runAllowed(
   const given = tool.input.safeParse(parsed(json))
   if (!given.success) return failure(z.prettifyError(given.error))
   const input = given.data
-  const question = await tool.asks.question(input, id)
+  const isAllowed = await tool.asks.allows(input, id)
+  if (!isAllowed && !mayAsk) return failure(NOT_MADE)
+  const question = isAllowed ? undefined : await tool.asks.question(input)
   if (question) return { ...failure('The person is asked whether this tool may be called.'), part: question }
   const { text, isError } = await outcomeOf(tool, input, signal)
   const { server } = tool.asks

@@ -19,11 +19,10 @@ export interface FunctionTool<Input extends z.ZodType = z.ZodType> {
   asks?: {
     /** The label of its server. */
     server: string
-    /**
-     * The question by which the answer is to end; undefined where the tool is to be run, which may refuse. `allowed` is the
-     * question that the person answered with yes.
-     */
-    question(input: z.output<Input>, allowed?: string): Promise<ApprovalPart | undefined>
+    /** Whether the person answered this very question with yes, which lets the next such call run, once. */
+    allows(input: z.output<Input>, question: string): Promise<boolean>
+    /** The question by which the answer is to end; undefined where the tool is to be run, which may refuse. */
+    question(input: z.output<Input>): Promise<ApprovalPart | undefined>
   }
   run(input: z.output<Input>, signal: AbortSignal): unknown
 }
