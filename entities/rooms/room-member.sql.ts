@@ -98,10 +98,12 @@ export const restoreMembership = `update room_members
 export const turnIntoMembership = `update room_members set state = 'member', user_id = ?, first_key_epoch = ?, inviter_id = null, wrapped_key = null,
     key_epoch = null, proof_hash = null, expires_at = null, updated_at = now() where id = ?`
 
-/** Values: the ids of the person and of the room. What was written before they came does not count as unread. */
-export const beginReading = `insert into room_read_marks (user_id, room_id, up_to)
-  select ?, r.id, coalesce((select max(id) from room_messages where room_id = r.id), 0) from rooms r where r.id = ?
-  on conflict (user_id, room_id) do update set up_to = excluded.up_to, read_at = now()`
+/** Values: the ids of the person and of the room. What was written before they came counts neither as unread nor as read by them. */
+export const beginReading = `insert into room_read_marks (user_id, room_id, starts_after, up_to)
+  select ?, r.id, l.last, l.last
+    from rooms r, lateral (select coalesce(max(id), 0) as last from room_messages where room_id = r.id) l where r.id = ?
+  on conflict (user_id, room_id) do update
+    set starts_after = excluded.starts_after, up_to = excluded.up_to, read_at = now()`
 
 /** Values: the room's id. */
 export const listInvitations = `select id, user_id as "userId" from room_members where room_id = ? and state = 'invited'`

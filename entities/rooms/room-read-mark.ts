@@ -10,8 +10,10 @@ export const RoomReadMark = defineEntity({
   properties: {
     user: () => p.manyToOne(User).primary().deleteRule('cascade').ref(),
     room: () => p.manyToOne(Room).primary().deleteRule('cascade').ref(),
-    /** The id of the last message they have read. */
+    /** The id of the last message they have read, or that was there when they came. */
     upTo: p.integer(),
+    /** The id of the last message that was there when they came: up to it they have read nothing, though nothing is unread. */
+    startsAfter: p.integer().default(0),
     readAt: moment().defaultRaw('now()'),
   },
 })

@@ -15,6 +15,7 @@ const roomOf = ({ relations }: FoundRow) => Number(relations['room']?.id)
 
 function readersOf({ id, relations }: FoundRow, marks: readonly ReadMark[]): number[] {
   const author = Number(relations['member']?.id)
-  const read = marks.filter(([member, , upTo]) => upTo >= Number(id) || member === author)
+  const hasRead = (after: number, upTo: number) => after < Number(id) && Number(id) <= upTo
+  const read = marks.filter(([member, , after, upTo]) => member === author || hasRead(after, upTo))
   return read.slice(0, MAX_READERS).map(([, person]) => person)
 }

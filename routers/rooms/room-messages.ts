@@ -79,7 +79,7 @@ export const roomMessages = resource({
       z
         .array(z.int())
         .describe(
-          'The ids of the members who have read or written it: 200 at most, the caller first. Only where asked for.',
+          'The ids of the members who have read it since they came, or wrote it: 200 at most, the caller first. Only where asked for.',
         ),
       { onDemand: findReaders },
     ),

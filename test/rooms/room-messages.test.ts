@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { idsOf, type JsonApiApp, pointersOf, startJsonApi, to } from '../kit/json-api/client.ts'
 import { CIPHERTEXT, join, newPerson, newRoom, type RoomPerson } from '../kit/rooms/messages.ts'
+import { accept, invite } from '../kit/rooms/rooms.ts'
 
 let svc: JsonApiApp
 beforeAll(async () => {
@@ -311,6 +312,37 @@ describe('who has read a message', () => {
     const readBy = (await last.get(`/room-messages/${one.id}?${asking}`)).one.attributes['readBy'] as number[]
     expect([readBy.length, readBy[0], new Set(readBy).size]).toEqual([200, last.id, 200])
     expect(readBy).toContain(room.admin.id)
+  })
+
+  test('is nobody who came after it was written, nor whoever read it before they left and came back', async () => {
+    const room = await newRoom(svc)
+    const late = await newPerson(svc)
+    const enter = async () => {
+      const invited = await invite(room.admin, room.id, late.id, 'viewer')
+      const accepted = await accept(late, invited.one.id)
+      expect(accepted.status).toBe(200)
+      return accepted.one.id
+    }
+    const readers = async () =>
+      (await room.admin.get(`/rooms/${room.id}/messages?sort=number&${asking}`)).list.map(told)
+    const admin = room.admin.id
+    await room.send()
+    const member = await enter()
+    expect(await readers()).toEqual([['1.000', [admin]]])
+
+    const { id } = (await room.send()).one
+    await markRead(late, room.id, id)
+    expect(await readers()).toEqual([
+      ['1.000', [admin]],
+      ['2.000', [admin, late.id]],
+    ])
+
+    expect((await late.delete(`/room-members/${member}`)).status).toBe(200)
+    await enter()
+    expect(await readers()).toEqual([
+      ['1.000', [admin]],
+      ['2.000', [admin]],
+    ])
   })
 
   test('is no reason to refuse a change, though the answer has another entity tag', async () => {
