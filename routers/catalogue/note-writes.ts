@@ -16,11 +16,14 @@ interface Write {
   row: { id: number }
 }
 
+/** Takes note of a model that shows something else without being written. */
+type NoteModel = (model: AiModel) => void
+
 /**
- * Takes note of each row that the transaction writes by its entity from here on, of the types of which everybody is told. A
- * synchronisation changes many rows in several steps, and each is told once.
+ * Takes note of each row that the transaction writes by its entity from here on, of the types of which everybody is told, and
+ * of those that the result is given. A synchronisation changes many rows in several steps, and each is told once.
  */
-export function noteWrites({ em, changes }: Writing, { resources }: Pick<Services, 'resources'>): void {
+export function noteWrites({ em, changes }: Writing, { resources }: Pick<Services, 'resources'>): NoteModel {
   const told = resources.all.filter(({ streams }) => streams === 'all')
   const types = new Map(told.map((of) => [resources.tableOf(of.type).table, of]))
   const noted = new Set<string>()
@@ -32,6 +35,7 @@ export function noteWrites({ em, changes }: Writing, { resources }: Pick<Service
     changes.addRow(of, verb, row)
   }
   em.getEventManager().registerSubscriber({ afterFlush: ({ uow }) => writesIn(uow).forEach(note) })
+  return (model) => note(updateOf(AiModel.tableName, model))
 }
 
 /** The tools of a model, and the rules of who may use it, stand in tables of their own. */

@@ -5,12 +5,10 @@ import { AiModelDescription } from '../../entities/catalogue/ai-model-descriptio
 import { AiProvider } from '../../entities/catalogue/ai-provider.ts'
 import { AiTool } from '../../entities/catalogue/ai-tool.ts'
 import { locks } from '../../entities/sql/locks.ts'
-import type { ChangeRecorder } from '../core/change-recorder.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import type { ModelEntry } from '../ports/ai/model-config.ts'
 import type { FunctionTool } from '../ports/ai/models.ts'
-import { aiModels } from './ai-models.ts'
 import { addPrompts } from './default-prompts.ts'
 import { noteWrites } from './note-writes.ts'
 import { pricingOf } from './pricing.ts'
@@ -36,7 +34,7 @@ export async function syncModels(ctx: Context): Promise<SyncReport> {
   return changing(ctx, async (em, changes) => {
     // Replicas that start at once take turns.
     await em.execute('select pg_advisory_xact_lock(?)', [locks.syncModels])
-    noteWrites({ em, changes }, ctx.services)
+    const noteModel = noteWrites({ em, changes }, ctx.services)
     const tools = await syncTools(em, [...ctx.services.extensions.tools.values()])
     await syncServers(em, ctx.services, config.mcpServers)
     const deactivated: string[] = []
@@ -57,7 +55,7 @@ export async function syncModels(ctx: Context): Promise<SyncReport> {
       deactivated.push(...switchOff(row, row.modelId))
     }
     await em.flush()
-    tellOfModels(changes, models.values(), wasActive)
+    otherwiseShown(models.values(), wasActive).forEach(noteModel)
     await syncUsageRules(em, config)
     await syncSystemModels(em, config)
     await addPrompts(em)
@@ -77,13 +75,9 @@ function switchOff(row: { active: boolean; synced?: Synced | null | undefined },
   return [name]
 }
 
-/** Models are shown as long as their provider is active. */
-function tellOfModels(changes: ChangeRecorder, models: Iterable<AiModel>, wasActive: Map<number, boolean>): void {
-  for (const model of models) {
-    const { id, active } = model.provider.unwrap()
-    if (active !== wasActive.get(id)) changes.addRow(aiModels, 'updated', model)
-  }
-}
+/** Those whose provider was switched: active models are shown as long as it is active, too. */
+const otherwiseShown = (models: Iterable<AiModel>, wasActive: ReadonlyMap<number, boolean>) =>
+  [...models].filter(({ active, provider }) => active && provider.unwrap().active !== wasActive.get(provider.id))
 
 interface SyncInput {
   provider: AiProvider

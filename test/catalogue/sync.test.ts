@@ -215,10 +215,11 @@ test('a synchronisation and a check of providers that are away lose nothing', as
 })
 
 test('a synchronisation by a command is seen and heard at a running service, each row once and no other one', async () => {
-  const kept = provider('kept', [model('same'), model('told'), model('renamed'), model('gone')])
+  const kept = provider('kept', [model('same'), model('told'), model('renamed'), model('moved'), model('gone')])
   const server = { label: 'Search', url: 'http://127.0.0.1:9/mcp' }
-  const covered = [model('covered')]
-  await using app = await startWith({ providers: [kept, provider('off', covered)], mcpServers: [server] })
+  const covered = [model('covered'), model('never-shown', { active: false })]
+  const left = provider('left', [model('left')])
+  await using app = await startWith({ providers: [kept, provider('off', covered), left], mcpServers: [server] })
   const { svc } = app
   const { token } = await svc.user()
   using client = openPusher(svc.url, { token })
@@ -237,19 +238,24 @@ test('a synchronisation by a command is seen and heard at a running service, eac
 
   const models = [model('same'), model('told', { external: false }), model('renamed', { label: 'Other' }), model('new')]
   expect(
-    await sync([provider('kept', models), provider('off', covered, { active: false }), provider('added', [])]),
+    await sync([
+      ...[provider('kept', models), provider('off', covered, { active: false }), provider('added', [model('moved')])],
+    ]),
   ).toMatchObject({ exitCode: 0 })
 
-  await client.until('change', 8)
+  await client.until('change', 11)
   expect(heard().toSorted()).toEqual(
     [
       `ai-models.created ${await idOf('new')}`,
       `ai-models.updated ${await idOf('covered')}`,
       `ai-models.updated ${await idOf('gone')}`,
+      `ai-models.updated ${await idOf('left')}`,
+      `ai-models.updated ${await idOf('moved')}`,
       `ai-models.updated ${await idOf('renamed')}`,
       `ai-models.updated ${await idOf('told')}`,
-      'ai-providers.created 3',
+      'ai-providers.created 4',
       'ai-providers.updated 2',
+      'ai-providers.updated 3',
       'mcp-servers.deleted 1',
     ].toSorted(),
   )
@@ -257,7 +263,7 @@ test('a synchronisation by a command is seen and heard at a running service, eac
     data: { attributes: { modelId: string; label: string } }[]
   }
   expect(shown.data.map(({ attributes: { modelId, label } }) => `${modelId}: ${label}`)).toEqual([
-    ...['same: same', 'renamed: Other', 'new: new'],
+    ...['same: same', 'renamed: Other', 'moved: moved', 'new: new'],
   ])
 })
 
