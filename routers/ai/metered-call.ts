@@ -99,8 +99,10 @@ export class MeteredCall {
     const parts = this.#parts(new Set<string>(types)) as AsyncGenerator<PartOf<Type>, void>
     const first = await parts.next()
     // Who does not hear why an answer ended would take this one for a silent one.
-    if (isRefusal(first.value ?? undefined) && !types.some((type) => type === 'finish'))
+    if (isRefusal(first.value ?? undefined) && !types.some((type) => type === 'finish')) {
+      await parts.return()
       throw new Problem('provider_refused')
+    }
     // Nobody ends a generator whose reader goes away before it reads.
     this.#call.signal.addEventListener('abort', () => void parts.return(), { once: true })
     return resume(first, parts)

@@ -49,6 +49,22 @@ test('a stream shows that it is alive while the model is silent', async () => {
   expect(eventsIn(text).map(({ event }) => event)).toEqual(['delta', 'usage', 'done'])
 })
 
+test('a stream that its provider refuses leaves no timer behind', async () => {
+  const refuses: Behaviour = (_, response) => {
+    beginStream(response)
+    response.end(chunk({ delta: {}, finish_reason: 'content_filter' }))
+  }
+  await using app = await startWith(refuses)
+  const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+  const ask = async () => (await app.ask(streaming)).status
+  expect(await ask()).toBe(422)
+  const before = timers()
+
+  for (let count = 0; count < 20; count++) expect(await ask()).toBe(422)
+
+  expect(timers()).toBeLessThan(before + 10)
+})
+
 test('a stream counts for itself where the provider does not', async () => {
   const behave: Behaviour = (_, response) => {
     beginStream(response)
