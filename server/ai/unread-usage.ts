@@ -12,6 +12,8 @@ const MAX_READ = 1_000_000
 export function measureUnread(error: unknown, meter: UsageMeter): void {
   const { responseBody } = error as { responseBody?: unknown }
   if (typeof responseBody !== 'string') return
-  for (const [, text = ''] of responseBody.slice(0, MAX_READ).matchAll(said)) meter.receive(text, 'answer')
+  const texts = [...responseBody.slice(0, MAX_READ).matchAll(said)].map(([, text = '']) => text)
+  // Some servers say each thought in two members.
+  for (const text of new Set(texts)) meter.receive(text, 'answer')
   meter.report(usageOfWhole(parsed(responseBody)))
 }
