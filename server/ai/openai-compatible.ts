@@ -1,4 +1,3 @@
-import { text as textOf } from 'node:stream/consumers'
 import { OpenAICompatibleChatLanguageModel } from '@ai-sdk/openai-compatible'
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { createParser } from 'eventsource-parser'
@@ -6,7 +5,7 @@ import type { ResponseHead } from '../net/exchange.ts'
 import type { ChatModel, ModelConnection } from './chat-model.ts'
 import { type CompletionChunk, CompletionParts } from './completion-parts.ts'
 import { addMembers } from './extra-members.ts'
-import { Refusal } from './failures/refusal.ts'
+import { beginningOf, Refusal } from './failures/refusal.ts'
 import { UnreadAnswer } from './failures/unread.ts'
 import type { Part, PartBatch } from './provider-stream.ts'
 import { completionTotal } from './reported-usage.ts'
@@ -52,8 +51,7 @@ export function compatibleModel(id: string, connection: ModelConnection): ChatMo
       const streamed = { ...body, stream: true, stream_options: streamOptions }
       const answer = await connection.send(url, requestOf(streamed, options))
       if (isAnswer(answer)) return { stream: partsOf(model, answer.body) }
-      // Read to its end, so that the connection can be used again.
-      throw refusalOf(answer, await textOf(answer.body).catch(() => ''))
+      throw refusalOf(answer, await beginningOf(answer.body))
     },
   }
 }

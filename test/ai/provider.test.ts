@@ -1,3 +1,4 @@
+import { pipeline } from 'node:stream/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, expect, test, vi } from 'vitest'
 import { failures, recordsOf, startWith, streaming } from '../kit/ai/asked-provider.ts'
@@ -225,6 +226,29 @@ test('a provider that keeps failing is left alone for a while, and asked again a
   expect((await app.ask()).status).toBe(200)
   expect(await app.takeRecords()).toHaveLength(5)
 })
+
+test.for(['openai-compatible', 'openai'])(
+  'a provider of the kind %s that says too much with a refusal is cut short',
+  async (adapter) => {
+    let sent = 0
+    const floods: Behaviour = async (_, response) => {
+      const pieces = function* () {
+        for (; ; sent += 65_536) yield Buffer.alloc(65_536, 'x')
+      }
+      await pipeline(pieces, response.writeHead(400)).catch(() => undefined)
+    }
+    await using app = await startWith(floods, { adapter })
+
+    for (const headers of [{}, streaming]) {
+      await app.answerBy(floods)
+      sent = 0
+      expect((await app.ask(headers)).status).toBe(500)
+      await vi.waitFor(() => expect(app.upstream.asked[0]?.abortedAt).toBeDefined())
+      // What lies on the way is far less than the longest answer.
+      expect(sent).toBeLessThan(32 * 1024 * 1024)
+    }
+  },
+)
 
 test('a provider that keeps failing is not blamed for questions it refuses', async () => {
   await using app = await startWith(refuses(400), { circuit: { failures: 2, openFor: '1m' } })

@@ -1,4 +1,5 @@
 import type { HttpClient } from '../../net/http-client.ts'
+import { MAX_REFUSAL_BYTES } from '../../net/response-text.ts'
 import { noteAnswer } from './unread.ts'
 
 /**
@@ -32,7 +33,21 @@ export const refusing =
   async (input, init) => {
     const response = await fetch(input, init)
     if (isAnswer(response.status)) return noteAnswer(response)
-    // Read to its end, so that the connection can be used again.
-    const body = await response.text().catch(() => '')
-    throw new Refusal(response.status, response.headers.get('retry-after'), body)
+    throw new Refusal(response.status, response.headers.get('retry-after'), await beginningOf(response.body))
   }
+
+/** The beginning of what a provider says in a refusal. A longer one is not worth its connection. */
+export async function beginningOf(body: AsyncIterable<Uint8Array> | null): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  try {
+    for await (const chunk of body ?? []) {
+      chunks.push(chunk)
+      bytes += chunk.length
+      if (bytes > MAX_REFUSAL_BYTES) break
+    }
+  } catch {
+    // What has come must do.
+  }
+  return Buffer.concat(chunks).toString()
+}
