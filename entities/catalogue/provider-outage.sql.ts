@@ -1,37 +1,42 @@
 import { statement } from '../sql/statement.ts'
 
-/** Values: the provider's name, and for how many milliseconds. Selects whether it is new; nothing where there is no such provider. */
-export const beginOutage = statement<{ isNew: boolean }>(
+/** Of an outage that begins or goes on, after one that was not long ago. Bounded, as a power of two is made of it. */
+const streak = `case when known.until < now() - $3::int * interval '1 ms' then 1
+  else least(greatest(known.streak + known.is_over::int, 1), 20) end`
+
+/** Values: the provider's name, for how many milliseconds the first in a row lasts, and for how many one lasts at most. */
+export const beginOutage = statement<never>(
   'begin-outage',
   `insert into provider_outages as known (provider_id, until)
    select id, now() + $2::int * interval '1 ms' from ai_providers where provider_id = $1
-   on conflict (provider_id) do update set until = greatest(known.until, excluded.until)
-   returning known.xmax = 0 as "isNew"`,
+   on conflict (provider_id) do update set is_over = false, streak = ${streak},
+     until = greatest(known.until, now() + least($2::int * 2 ^ (${streak} - 1), $3::int) * interval '1 ms')`,
 )
 
-/** Values: the provider's name. Selects a row where there was an outage; whoever checks the provider next deletes it. */
+/** Values: the provider's name. Selects a row where there was an outage, which the next check of the provider ends. */
 export const endOutage = statement<{ provider: string }>(
   'end-outage',
-  `update provider_outages o set until = now() from ai_providers p
+  `update provider_outages o set until = now(), streak = 0, is_over = false from ai_providers p
     where p.id = o.provider_id and p.provider_id = $1 returning p.provider_id as provider`,
 )
 
 export const listEndedOutages = statement<{ provider: string }>(
   'list-ended-outages',
   `select p.provider_id as provider from provider_outages o join ai_providers p on p.id = o.provider_id
-    where o.until <= now()`,
+    where o.until <= now() and not o.is_over`,
 )
 
-/** Deletes those that have ended. Values: the names of the providers that were checked. */
-export const deleteEndedOutages = statement<never>(
-  'delete-ended-outages',
-  `delete from provider_outages o using ai_providers p
-    where p.id = o.provider_id and o.until <= now() and p.provider_id = any ($1::text[])`,
+/** Values: the names of the providers that were checked. */
+export const closeEndedOutages = statement<never>(
+  'close-ended-outages',
+  `update provider_outages o set is_over = true from ai_providers p
+    where not o.is_over and p.id = o.provider_id and o.until <= now() and p.provider_id = any ($1::text[])`,
 )
 
 export const listOutages = statement<{ provider: string }>(
   'list-outages',
-  'select p.provider_id as provider from provider_outages o join ai_providers p on p.id = o.provider_id',
+  `select p.provider_id as provider from provider_outages o join ai_providers p on p.id = o.provider_id
+    where not o.is_over`,
 )
 
 /** Values: the provider's name. Selects those of its models that were not offline before. */

@@ -10,5 +10,9 @@ export const ProviderOutage = defineEntity({
     provider: () => p.oneToOne(AiProvider).primary().deleteRule('cascade').ref(),
     /** When it ends by itself, should nobody tell of it again: the replica that noticed may be gone by then. */
     until: moment(),
+    /** How many there were in a row, with this one: each lasts longer. A call that is answered makes it 0. */
+    streak: p.integer().default(1),
+    /** Whether the models are what a check says: the row is kept for the next one, which lasts longer. */
+    isOver: p.boolean().default(false),
   },
 })

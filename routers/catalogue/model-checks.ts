@@ -1,5 +1,5 @@
 import { type CheckableModel, listCheckableModels, setModelStatus } from '../../entities/catalogue/ai-model.sql.ts'
-import { deleteEndedOutages, listOutages } from '../../entities/catalogue/provider-outage.sql.ts'
+import { closeEndedOutages, listOutages } from '../../entities/catalogue/provider-outage.sql.ts'
 import { locks } from '../../entities/sql/locks.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
@@ -26,7 +26,7 @@ export async function checkModels(ctx: Context, only?: readonly string[]): Promi
   return changing(ctx, async (em, changes) => {
     // An outage comes before this, or after.
     await em.execute('select pg_advisory_xact_lock(?)', [locks.modelStatus])
-    await runNamed(em, deleteEndedOutages, [meant])
+    await runNamed(em, closeEndedOutages, [meant])
     const lost = new Set((await runNamed(em, listOutages, [])).map(({ provider }) => provider))
     const seen = listed.map((one) => (lost.has(one.provider) ? { ...one, status: 'offline' as const } : one))
     const values = [seen.map(({ id }) => id), seen.map(({ status }) => status), seen.map(({ demand }) => demand)]

@@ -15,8 +15,11 @@ import { checkModels } from './model-checks.ts'
 
 const provider = z.string().max(120)
 
-/** How long one lasts beyond the time after which the provider is tried again: where people go on asking, it goes on unbroken. */
+/** How long the first in a row lasts beyond the time after which the provider is tried again: where people go on asking, it goes on unbroken. */
 const GRACE_MS = 60_000
+
+/** How long one of many in a row lasts: each that a provider's list ends, and its next call begins anew, is told to everybody. */
+const LONGEST_MS = 15 * 60_000
 
 /** What replicas do about a provider that they cannot ask, so that all of them show it, and none shows it for ever. */
 export const outageProcedures = {
@@ -24,14 +27,16 @@ export const outageProcedures = {
   beginOutage: host
     .input(z.strictObject({ provider, retryAfter: timeLimitMs }))
     .mutation(async ({ ctx, input: { provider, retryAfter } }) => {
-      const isNew = await changing(ctx, async (em, changes) => {
+      const first = retryAfter + Math.min(retryAfter, GRACE_MS)
+      const changed = await changing(ctx, async (em, changes) => {
         await em.execute('select pg_advisory_xact_lock(?)', [locks.modelStatus])
-        const [outage] = await runNamed(em, beginOutage, [provider, retryAfter + Math.min(retryAfter, GRACE_MS)])
+        await runNamed(em, beginOutage, [provider, first, Math.max(first, LONGEST_MS)])
         const changed = await runNamed(em, setModelsOffline, [provider])
         for (const { id } of changed) changes.add(['all'], 'updated', 'ai-models', id)
-        return outage?.isNew
+        return changed
       })
-      if (isNew) ctx.services.log.warn({ provider }, 'the models of an AI provider are offline: its calls failed')
+      if (changed.length > 0)
+        ctx.services.log.warn({ provider }, 'the models of an AI provider are offline: its calls failed')
     }),
 
   /** A call was answered again: the models are what a check says. */

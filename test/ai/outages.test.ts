@@ -21,7 +21,7 @@ beforeAll(async () => {
   const upstream = resources.use(
     await startProvider((request, response) => (byKey.get(keyOf(request)) ?? refuses(500))(request, response)),
   )
-  const names = ['patient', 'quick', 'orphaned', 'twofold']
+  const names = ['patient', 'quick', 'orphaned', 'twofold', 'relapsing']
   upstream.listing = { data: names.map((id) => ({ id })) }
   const config = resources.use(await configFor(''))
   const provider = (id: string, openFor: string, more: object = {}) => ({
@@ -33,6 +33,7 @@ beforeAll(async () => {
       provider('patient', '1h'),
       provider('quick', '200ms'),
       provider('orphaned', '200ms'),
+      provider('relapsing', '1h'),
       provider('twofold', '1h', { servers: [{ apiKey: 'twin' }] }),
     ],
   })
@@ -111,7 +112,8 @@ test('an outage that only a replica knew of which is gone is over in its time', 
 
   expect(
     await asked.rows(
-      `select from provider_outages o join ai_providers p on p.id = o.provider_id where p.provider_id = 'orphaned'`,
+      `select from provider_outages o join ai_providers p on p.id = o.provider_id
+        where p.provider_id = 'orphaned' and not o.is_over`,
     ),
   ).toEqual([])
 })
@@ -126,4 +128,32 @@ test('a provider with several servers is offline only where none of them answers
   expect((await ask('twofold')).status).toBe(500)
 
   await untilShown('twofold', 'offline')
+})
+
+test('outages that a list of models ends, and the next call begins anew, last longer each, until a call is answered', async () => {
+  const provider = 'relapsing'
+  const ofProvider = '(select id from ai_providers where provider_id = $1)'
+  const minutesOfOutage = async () => {
+    await shown.host.models.beginOutage({ provider, retryAfter: 60_000 })
+    await untilShown(provider, 'offline')
+    const length = `select ceil(extract(epoch from until - now()) / 60)::int as minutes from provider_outages`
+    const [row] = await asked.rows<{ minutes: number }>(`${length} where provider_id = ${ofProvider}`, [provider])
+    return row?.minutes
+  }
+  const end = async () => {
+    await asked.rows(`update provider_outages set until = now() where provider_id = ${ofProvider}`, [provider])
+    await shown.host.models.checkEndedOutages()
+    await untilShown(provider, 'online')
+  }
+  const lengths: unknown[] = []
+  for (let outages = 0; outages < 5; outages++) {
+    lengths.push(await minutesOfOutage())
+    await end()
+  }
+  expect(lengths).toEqual([2, 4, 8, 15, 15])
+
+  await shown.host.models.endOutage({ provider })
+
+  expect([await minutesOfOutage(), await minutesOfOutage()]).toEqual([2, 2])
+  expect(await asked.host.models.check()).toContainEqual(expect.objectContaining({ provider, status: 'offline' }))
 })
