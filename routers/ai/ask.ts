@@ -22,7 +22,7 @@ import { ofQuestion, question, requestOf, withAllProblems } from './request/ques
 import { unaskableReferences } from './request/references.ts'
 import { type AiRequest, request } from './request/request.ts'
 import { callWithin, standInsFor } from './stand-ins.ts'
-import { ownTools } from './tools.ts'
+import { ownTools, selectedOwnTools } from './tools.ts'
 
 type Told = (issue: Issue) => Issue
 
@@ -67,12 +67,14 @@ async function callOf(
 ): Promise<ModelCall> {
   const person = `${ctx.caller.person.id}`
   const said = await attachments.read((bytes) => held.use(ctx.services.aiBytes.take(person, bytes)))
-  const tools = ownTools(ctx, { model, asked, approvals })
+  const offering = { model, asked, approvals }
+  const tools = ownTools(ctx, offering)
   const sent = attachments.isEmpty ? known.inputTokens : inputTokensOf({ ...asked, messages: said })
   const inputTokens = sent + tokensOfTools(tools)
   const issues = tooMuchInput(inputTokens, model)
   if (issues.length > 0) throw new Problem('invalid', { issues: issues.map(told) })
-  return modelCallOf(ctx, { asked, model, said: approvals.allowed.take(said), tools, inputTokens })
+  const messages = approvals.allowed.take(said, () => selectedOwnTools(ctx, offering))
+  return modelCallOf(ctx, { asked, model, said: messages, tools, inputTokens })
 }
 
 interface BeginOptions {

@@ -18,9 +18,12 @@ interface Offering {
 }
 
 /** What the service runs for the model. Where the caller says which tools the model is to call, these are none of them. */
-export function ownTools(ctx: Context, { model, asked, approvals }: Offering): FunctionTool[] {
-  const { toolChoice = 'auto', tools, modelTools } = asked
-  if (toolChoice !== 'auto') return []
+export const ownTools = (ctx: Context, offering: Offering): FunctionTool[] =>
+  (offering.asked.toolChoice ?? 'auto') === 'auto' ? selectedOwnTools(ctx, offering) : []
+
+/** The same, whatever the caller says of the tools that the model is to call. */
+export function selectedOwnTools(ctx: Context, { model, asked, approvals }: Offering): FunctionTool[] {
+  const { tools, modelTools } = asked
   const taken = new Set<string>([...tools.map(({ name }) => name), ...selectedNative(model, asked)])
   const selected = { ...model, tools: selectedTools(model, modelTools) }
   return toolsOf(ctx, selected, approvals).filter(({ name }) => !taken.has(name))

@@ -275,6 +275,23 @@ test('a structured result that has a member `error` of its own is a result, and 
   expect(told()).toMatchObject({ role: 'tool', content: output })
 })
 
+test('an allowed call runs whatever tools the model may call then; one that cannot run is told as failed', async () => {
+  const { input } = await allowed()
+  const types = (await ask(ada, input, { tool_choice: 'none' })).output.map(({ type }) => type)
+  expect([types, calls()]).toEqual([['mcp_call', 'message'], [{ text: 'to Bob' }]])
+
+  const { input: other } = await allowed()
+  const changed = other.map((item) => ('arguments' in item ? { ...item, arguments: '{"text":1}' } : item))
+  const [failed] = (await ask(ada, changed)).output
+  expect(failed).toMatchObject({ type: 'mcp_call', server_label: 'Mail', status: 'failed', output: null })
+  const gone = other.map((item) => ('arguments' in item ? { ...item, name: 'mail_gone' } : item))
+  expect((await ask(ada, gone)).output[0]).toMatchObject({
+    ...{ type: 'mcp_call', name: 'mail_gone', status: 'failed' },
+    error: { content: expect.stringMatching(/no such tool/) },
+  })
+  expect(calls()).toHaveLength(1)
+})
+
 test('a tool that asks can be named, and runs beside functions of the caller', async () => {
   const weather = { type: 'function', name: 'weather', parameters: { type: 'object', properties: {} }, strict: false }
   const more = { tools: [weather, 'mail_echo'] }

@@ -1,6 +1,13 @@
 import type { ApprovalPart, ToolRun } from '../../ports/ai/approvals.ts'
 import type { Message, ToolResult } from '../../ports/ai/messages.ts'
-import type { AnswerPart, ModelAnswer, ModelCall, ModelGateway, UsageMeter } from '../../ports/ai/models.ts'
+import type {
+  AnswerPart,
+  FunctionTool,
+  ModelAnswer,
+  ModelCall,
+  ModelGateway,
+  UsageMeter,
+} from '../../ports/ai/models.ts'
 import { tokensIn } from '../../ports/ai/token-estimate.ts'
 import type { ApprovalGiven } from '../request/parts.ts'
 import type { ReadMessage } from '../request/request.ts'
@@ -8,6 +15,8 @@ import { type AllowedCall, NOT_MADE, resultOf, runAllowed } from './run-allowed.
 
 /** More calls than any model asks for at once. */
 const MAX_NEW = 64
+
+const tooMany = `More than ${MAX_NEW} tools were allowed at once.`
 
 type Models = Pick<ModelGateway, 'generate' | 'stream'>
 type Questions = { refuse(id: string): Promise<void> }
@@ -26,6 +35,8 @@ export class AllowedCalls {
   /** By the result that each is to have. */
   readonly #allowed = new Map<ToolResult, AllowedCall>()
   readonly #refused: string[] = []
+  /** Of the model that is asked, whether or not it may call any in its answer. */
+  #tools: () => readonly FunctionTool[] = () => []
   #settled: Promise<Settled> | undefined
 
   constructor(questions: Questions) {
@@ -33,8 +44,9 @@ export class AllowedCalls {
   }
 
   /** The messages with a result for each word of the person; that of an allowed call is put in when it has run. */
-  take(messages: readonly ReadMessage[]): readonly Message[] {
+  take(messages: readonly ReadMessage[], tools = this.#tools): readonly Message[] {
     if (messages.every(isWordless)) return messages
+    this.#tools = tools
     const parts = messages.flatMap(({ content }): readonly ReadMessage['content'][number][] => content)
     const calls = new Map(parts.flatMap((part) => (part.type === 'tool-call' ? [[part.id, part]] : [])))
     const answered = new Set(parts.flatMap((part) => (part.type === 'tool-result' ? part.id : [])))
@@ -52,11 +64,11 @@ export class AllowedCalls {
   }
 
   #resultOf({ id, allow, reason }: ApprovalGiven, allowed: AllowedCall, counts: boolean): ToolResult {
-    const isNew = counts && this.#allowed.size + this.#refused.length < MAX_NEW
+    const isFull = this.#allowed.size + this.#refused.length >= MAX_NEW
     const refusal = `The person does not allow this call.${reason ? ` They say: ${reason}` : ''}`
     const result = resultOf(allowed.call, { text: allow ? NOT_MADE : refusal, isError: true })
-    if (isNew && allow) this.#allowed.set(result, allowed)
-    if (isNew && !allow) this.#refused.push(id)
+    if (counts && allow) this.#allowed.set(result, isFull ? { ...allowed, refusal: tooMany } : allowed)
+    if (counts && !allow && !isFull) this.#refused.push(id)
     return result
   }
 
@@ -99,9 +111,10 @@ export class AllowedCalls {
     const results = new Map<ToolResult, ToolResult>()
     const parts: Settled['parts'] = []
     let tokens = 0
+    const tools = this.#tools()
     for (const [empty, allowed] of this.#allowed) {
       call.signal.throwIfAborted()
-      const outcome = await runAllowed(allowed, call)
+      const outcome = await runAllowed(allowed, tools, call.signal)
       if (outcome.part) parts.push(outcome.part)
       tokens += tokensIn(outcome.text)
       results.set(empty, resultOf(allowed.call, outcome))

@@ -1,20 +1,22 @@
 import { z } from 'zod'
 import type { ApprovalPart, ToolRun } from '../../ports/ai/approvals.ts'
 import type { ToolCall, ToolResult } from '../../ports/ai/messages.ts'
-import type { FunctionTool, ModelCall } from '../../ports/ai/models.ts'
+import type { FunctionTool } from '../../ports/ai/models.ts'
 import { ToolFailure } from '../../ports/ai/tool-servers.ts'
 
 export interface AllowedCall {
   call: ToolCall
   /** Whether the person is asked anew where this is not what they allowed: not where other questions came after theirs. */
   mayAsk: boolean
+  /** Why it does not run, whatever it is. */
+  refusal?: string
 }
 
 interface Outcome {
   /** As the model is told it. */
   text: string
   isError: boolean
-  /** As the caller is told it. */
+  /** As the caller is told it, unless the call is history. */
   part?: ToolRun | ApprovalPart
 }
 
@@ -29,21 +31,25 @@ const failure = (text: string): Outcome => ({ text, isError: true })
 
 /** Runs a call if it is the one that the person was asked about, and asks about it anew where it is not. */
 export async function runAllowed(
-  { call: { id, name, input: json }, mayAsk }: AllowedCall,
-  { tools, signal }: Pick<ModelCall, 'tools' | 'signal'>,
+  { call: { id, name, input: json }, mayAsk, refusal }: AllowedCall,
+  tools: readonly FunctionTool[],
+  signal: AbortSignal,
 ): Promise<Outcome> {
   const tool = tools.find((known) => known.name === name)
-  if (!tool?.asks) return failure('There is no such tool about which the person is asked.')
+  const server = tool?.asks?.server ?? ''
+  const told = (outcome: Outcome, input: unknown = parsed(json) ?? json): Outcome => ({
+    ...outcome,
+    part: { type: 'tool-run', id, tool: name, server, input, output: outcome.text, isError: outcome.isError },
+  })
+  if (refusal) return told(failure(refusal))
+  if (!tool?.asks) return told(failure('There is no such tool about which the person is asked.'))
   const given = tool.input.safeParse(parsed(json))
-  if (!given.success) return failure(z.prettifyError(given.error))
-  const input = given.data
-  const isAllowed = await tool.asks.allows(input, id)
+  if (!given.success) return told(failure(z.prettifyError(given.error)))
+  const isAllowed = await tool.asks.allows(given.data, id)
   if (!isAllowed && !mayAsk) return failure(NOT_MADE)
-  const question = isAllowed ? undefined : await tool.asks.question(input)
+  const question = isAllowed ? undefined : await tool.asks.question(given.data)
   if (question) return { ...failure('The person is asked whether this tool may be called.'), part: question }
-  const { text, isError } = await outcomeOf(tool, input, signal)
-  const { server } = tool.asks
-  return { text, isError, part: { type: 'tool-run', id, tool: name, server, input, output: text, isError } }
+  return told(await outcomeOf(tool, given.data, signal), given.data)
 }
 
 async function outcomeOf(tool: FunctionTool, input: unknown, signal: AbortSignal): Promise<Outcome> {
