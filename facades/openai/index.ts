@@ -70,7 +70,7 @@ function completionRoute(app: FastifyInstance, options: OpenAiOptions): void {
       input: chat.coreRequestOf(asked),
       whole: (answered) => completionOf(heading, answered),
       frames: asked.stream ? chunksOf(heading, asked.stream_options?.include_usage === true) : undefined,
-    }).catch(inTheirWords(asked.tools))
+    }).catch(inTheirWords((path) => placeAmong(asked.tools, path)))
   })
 }
 
@@ -83,15 +83,15 @@ function responseRoute(app: FastifyInstance, options: OpenAiOptions): void {
       input: responses.coreRequestOf(asked),
       whole: (answered) => wholeResponse(response, answered),
       frames: asked.stream ? new ResponseEvents(response) : undefined,
-    }).catch(inTheirWords(asked.tools))
+    }).catch(inTheirWords((path) => responses.placeIn(asked, path)))
   })
 }
 
 /** Throws an error about our request as one about theirs. */
 const inTheirWords =
-  (tools: Parameters<typeof placeAmong>[0]) =>
+  (placeOf: Parameters<typeof placed>[1]) =>
   (error: unknown): never => {
-    throw placed(error, (path) => placeAmong(tools, path))
+    throw placed(error, placeOf)
   }
 
 /** In seconds since 1970. */

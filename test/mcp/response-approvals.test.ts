@@ -135,6 +135,8 @@ test('a stream tells the question, the call and its result by the events of Open
   const { input } = await allowed()
   const whole = await ada.responses.stream({ model: 'mock-1', input }).finalResponse()
   expect(whole.output.map(({ type }) => type)).toEqual(['mcp_call', 'message'])
+  await ask(ada, [...after(input, whole), { role: 'user', content: 'Thanks' }])
+  expect(told()).toMatchObject({ role: 'user', content: 'Thanks' })
 })
 
 test('a model hears that the person does not allow a call, and why', async () => {
@@ -290,6 +292,22 @@ test('an allowed call runs whatever tools the model may call then; one that cann
     error: { content: expect.stringMatching(/no such tool/) },
   })
   expect(calls()).toHaveLength(1)
+})
+
+test('a call about which nobody was asked is taken back with its result, and problems name the right item', async () => {
+  const ran = { type: 'mcp_call', id: 'mcp_1', server_label: 'Mail', name: 'mail_echo', arguments: '{}' } as const
+  const input: Input = [...hello, { ...ran, output: 'sent' }, { role: 'user', content: 'Thanks' }]
+  const taken = [input, input.map((item) => ('output' in item ? { ...item, approval_request_id: null } : item))]
+  upstream.behave = callsTool('mail_echo', '{"text":1}')
+  for (const said of taken) {
+    await ask(ada, said as Input)
+    expect(upstream.asked.at(-1)?.body.messages.slice(1)).toMatchObject([
+      { role: 'assistant', tool_calls: [{ function: { name: 'mail_echo', arguments: '{}' } }] },
+      ...[{ role: 'tool', content: 'sent' }, { role: 'user' }],
+    ])
+  }
+  const lost = [...input, { type: 'function_call', call_id: 'c', name: 'weather', arguments: '{}' }] as Input
+  await expect(ask(ada, [...lost, ...hello])).rejects.toMatchObject({ status: 400, param: 'input[3].content[0]' })
 })
 
 test('a tool that asks can be named, and runs beside functions of the caller', async () => {

@@ -21,37 +21,44 @@ export const approvalItems = [
   z.strictObject({
     type: z.literal('mcp_call'),
     ...call,
-    approval_request_id: z.string(),
+    approval_request_id: z.string().nullish(),
     output: z.string().nullish(),
     error: z.looseObject({ content: z.unknown().optional() }).nullish(),
     status: z.string().nullish(),
   }),
 ] as const
 export type ApprovalItem = z.output<(typeof approvalItems)[number]>
+type McpCallItem = Extract<ApprovalItem, { type: 'mcp_call' }>
 
-/** A question, the word of the person, or what came of the call, as a message: the call has the id of the question. */
-export function messageOfApproval(item: ApprovalItem): AskedMessage {
+/** A question, the word of the person, or what came of the call, as messages: the call has the id of the question. */
+export function messagesOfApproval(item: ApprovalItem): AskedMessage[] {
   switch (item.type) {
-    case 'mcp_approval_request': {
-      const { name, arguments: input } = item
-      return { role: 'assistant', content: [{ type: 'tool-call', id: callOf(item.id), name, input }] }
-    }
+    case 'mcp_approval_request':
+      return [calling(callOf(item.id), item)]
     case 'mcp_approval_response': {
       const { approval_request_id: question, approve: allow, reason } = item
-      return {
-        role: 'tool',
-        content: [{ type: 'tool-approval', id: callOf(question), allow, ...(reason && { reason }) }],
-      }
+      const said = { type: 'tool-approval' as const, id: callOf(question), allow, ...(reason && { reason }) }
+      return [{ role: 'tool', content: [said] }]
     }
-    case 'mcp_call': {
-      const { approval_request_id: question, name, output, error } = item
-      const told = error ? toldIn(error) : output
-      const content = told ? [{ type: 'text' as const, text: told }] : []
-      const isError = error !== null && error !== undefined
-      return { role: 'tool', content: [{ type: 'tool-result', id: callOf(question), name, content, isError }] }
-    }
+    case 'mcp_call':
+      return ranMessages(item)
   }
 }
+
+function ranMessages({ id: own, approval_request_id: question, output, error, ...call }: McpCallItem): AskedMessage[] {
+  const id = question ? callOf(question) : own
+  const told = error ? toldIn(error) : output
+  const content = told ? [{ type: 'text' as const, text: told }] : []
+  const isError = error !== null && error !== undefined
+  const result = { type: 'tool-result' as const, id, name: call.name, content, isError }
+  // Where nobody was asked, no other item tells of the call.
+  return [...(question ? [] : [calling(id, call)]), { role: 'tool', content: [result] }]
+}
+
+const calling = (id: string, { name, arguments: input }: { name: string; arguments: string }): AskedMessage => ({
+  role: 'assistant',
+  content: [{ type: 'tool-call', id, name, input }],
+})
 
 const toldIn = ({ content, ...error }: object & { content?: unknown }): string =>
   typeof content === 'string' ? content : JSON.stringify({ content, ...error })

@@ -3,10 +3,13 @@ import type { AssistantPart } from '../../../routers/ports/ai/messages.ts'
 import { only } from '../../ai/parameters.ts'
 import type { AskedMessage, AskedPart } from '../chat/messages.ts'
 import { fileOrAttachment, imageOrAttachment, sentFile } from '../files.ts'
-import { approvalItems, messageOfApproval } from './approvals.ts'
+import { approvalItems, messagesOfApproval } from './approvals.ts'
 
 /** What a client sends back of an item that it was answered with, and which says nothing to the model. */
 const known = { id: z.string().nullish(), status: z.string().nullish() }
+
+/** What OpenAI's own client puts beside a text that it reads as JSON; it says nothing to the model. */
+const addedByClient = z.unknown().optional()
 
 const part = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('input_text'), text: z.string() }),
@@ -22,6 +25,7 @@ const part = z.discriminatedUnion('type', [
     text: z.string(),
     annotations: z.array(z.unknown()).nullish(),
     logprobs: z.array(z.unknown()).nullish(),
+    parsed: addedByClient,
   }),
 ])
 type Part = z.output<typeof part>
@@ -56,6 +60,7 @@ const items = z.discriminatedUnion('type', [
     call_id: z.string(),
     name: z.string(),
     arguments: z.string(),
+    parsed_arguments: addedByClient,
   }),
   z.strictObject({ ...known, type: z.literal('function_call_output'), call_id: z.string(), output: parts }),
   ...approvalItems,
@@ -71,13 +76,16 @@ export const item = z
   )
   .meta({ shorthand: 'message' })
 
-/** Each item is one message, so that problems name the right one. */
 export function messagesOf(input: readonly Item[]): AskedMessage[] {
   const names = new Map(input.flatMap((one) => (one.type === 'function_call' ? [[one.call_id, one.name]] : [])))
-  return input.map((one, at) => messageOf(one, at, names))
+  return input.flatMap((one, at) => messageOf(one, at, names))
 }
 
-function messageOf(one: Item, at: number, names: ReadonlyMap<string, string>): AskedMessage {
+/** The place of the item that the message at this place is made of. */
+export const itemAt = (input: readonly Item[], message: number): number =>
+  input.flatMap((one, at) => messagesOf([one]).map(() => at))[message] ?? message
+
+function messageOf(one: Item, at: number, names: ReadonlyMap<string, string>): AskedMessage | AskedMessage[] {
   switch (one.type) {
     case 'message':
       return saidIn(one, at)
@@ -95,7 +103,7 @@ function messageOf(one: Item, at: number, names: ReadonlyMap<string, string>): A
       return { role: 'tool', content: [{ type: 'tool-result', id: one.call_id, name, content: content as never }] }
     }
     default:
-      return messageOfApproval(one)
+      return messagesOfApproval(one)
   }
 }
 
