@@ -1,8 +1,7 @@
 import { accessOf, metaOf } from '../../routers/core/trpc.ts'
-import { accessSentence, procedureAt } from '../http/procedures.ts'
-import { type Components, type Described, objectOf } from '../json-api/openapi/components.ts'
+import { accessSentence, type OlderRoute, procedureAt } from '../http/procedures.ts'
+import { type Components, type Described, listOf, objectOf } from '../json-api/openapi/components.ts'
 import { securityOf } from '../json-api/openapi/operations.ts'
-import type { OlderRoute } from '../legacy/req/index.ts'
 import { json } from './plain.ts'
 
 const tag = 'front ends that exist'
@@ -18,7 +17,7 @@ export function describeOlder(routes: readonly OlderRoute[], components: Compone
   return { paths, tags: routes.length > 0 ? [{ name: tag, description: about }] : [] }
 }
 
-function operationOf(components: Components, { url, procedure: name, body }: OlderRoute): Described {
+function operationOf(components: Components, { url, procedure: name, body, query }: OlderRoute): Described {
   const procedure = procedureAt(name)
   if (!procedure) throw new Error(`There is no procedure ${name}.`)
   const access = accessOf(procedure)
@@ -29,7 +28,12 @@ function operationOf(components: Components, { url, procedure: name, body }: Old
     description: accessSentence(access),
     tags: [tag],
     security: securityOf(access),
-    parameters: [...url.matchAll(/:(\w+)/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: text })),
+    parameters: [
+      ...[...url.matchAll(/:(\w+)/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: text })),
+      ...Object.entries(query ? (components.fromZod(query, 'input').properties ?? {}) : {}).map(([name, schema]) => ({
+        ...{ name, in: 'query', schema },
+      })),
+    ],
     ...(body && { requestBody: { required: true, content: contentOf(components.fromZod(body, 'input')) } }),
     responses: {
       '2XX': { description: 'Done.' },
@@ -39,7 +43,29 @@ function operationOf(components: Components, { url, procedure: name, body }: Old
 }
 
 const text = { type: 'string' }
-const refusal = objectOf({ success: { type: 'boolean', const: false }, message: text })
+
+const error = objectOf(
+  {
+    ...{ status: text, code: text, title: text, detail: text },
+    ...{ source: objectOf({ pointer: text }), meta: objectOf({ requestId: text }) },
+  },
+  ['source'],
+)
+const ofFields = { type: 'object', additionalProperties: listOf(text) }
+const refusal = objectOf(
+  {
+    ...{ success: { type: 'boolean', const: false }, message: text },
+    errors: {
+      anyOf: [listOf(error), ofFields],
+      description: 'What is wrong, as in JSON:API. `/req/streamAI` names the fields of a body, at 422 alone.',
+    },
+    response: { ...text, description: '`Forbidden`: of rooms, at 403.' },
+    error: { ...text, description: 'The message once more: of invitations.' },
+    code: { ...text, description: 'For programs: of `/req/streamAI` alone.' },
+    requestId: { ...text, description: 'Of `/req/streamAI` alone.' },
+  },
+  ['errors', 'response', 'error', 'code', 'requestId'],
+)
 
 /** What has a file in it is a form. */
 function contentOf(schema: Described): Described {

@@ -44,20 +44,31 @@ export interface FacadeOptions {
   bodyLimits: BodyLimits
 }
 
+/** What a route takes, where that is not the input of its procedure. */
+interface RouteInput {
+  body?: z.ZodType | undefined
+  query?: z.ZodObject | undefined
+}
+
 /** What a route says of itself. */
-export interface RouteFacts {
+export interface RouteFacts extends RouteInput {
   procedure: string
-  /** What its body must be, where that is not the input of the procedure. */
-  body: z.ZodType | undefined
+}
+
+/** A route of front ends that exist, as it was registered. */
+export interface OlderRoute extends RouteFacts {
+  method: string
+  /** With `:` in front of what varies. */
+  url: string
 }
 
 /** Route options of a procedure: callers without access are refused before the body is read, and the body limit is the procedure's. */
-export function routeTo(name: string, { contextOf, bodyLimits }: FacadeOptions, body?: z.ZodType) {
+export function routeTo(name: string, { contextOf, bodyLimits }: FacadeOptions, input: RouteInput = {}) {
   const procedure = procedureAt(name)
   if (!procedure) throw new Error(`There is no procedure ${name}.`)
   return {
     bodyLimit: bodyLimitOf(procedure, bodyLimits),
-    config: { facts: { procedure: name, body } satisfies RouteFacts } as object,
+    config: { facts: { procedure: name, ...input } satisfies RouteFacts } as object,
     onRequest: async (request: FastifyRequest, reply: FastifyReply) => {
       const ctx = await contextOf(request, reply)
       assertMayCall(ctx, accessOf(procedure))

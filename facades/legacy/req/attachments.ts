@@ -13,7 +13,7 @@ const chosenFile = z.object({ fileId: z.uuid() })
 export function attachmentRoutes(app: FastifyInstance, options: FacadeOptions, path: string, upload: string): void {
   const { contextOf } = options
 
-  app.post(`${path}${upload}`, routeTo('attachments.upload', options, fileForm), async (request, reply) => {
+  app.post(`${path}${upload}`, routeTo('attachments.upload', options, { body: fileForm }), async (request, reply) => {
     const { data } = await uploadOf(request, reply, options)
     return { success: true, uuid: data.uuid }
   })
@@ -28,7 +28,7 @@ export function attachmentRoutes(app: FastifyInstance, options: FacadeOptions, p
     },
   )
 
-  app.delete(`${path}/delete`, routeTo('attachments.delete', options, chosenFile), async (request, reply) => {
+  app.delete(`${path}/delete`, routeTo('attachments.delete', options, { body: chosenFile }), async (request, reply) => {
     const api = createCaller(await contextOf(request, reply))
     const { fileId } = bodyIn(chosenFile, request)
     for (const { id } of await api.attachments.find({ uuids: [fileId] })) await api.attachments.delete({ id })

@@ -38,7 +38,7 @@ export function conversationMessages(app: FastifyInstance, options: FacadeOption
 
   app.post<Params>(
     '/req/conv/sendMessage/:slug',
-    routeTo('conversations.sendMessage', options, newMessage),
+    routeTo('conversations.sendMessage', options, { body: newMessage }),
     async (request, reply) => {
       const api = createCaller(await contextOf(request, reply))
       const { threadId: thread, ...body } = bodyIn(newMessage, request)
@@ -51,7 +51,7 @@ export function conversationMessages(app: FastifyInstance, options: FacadeOption
 
   app.post<Params>(
     '/req/conv/updateMessage/:slug',
-    routeTo('conversations.updateMessage', options, changedMessage),
+    routeTo('conversations.updateMessage', options, { body: changedMessage }),
     async (request, reply) => {
       const api = createCaller(await contextOf(request, reply))
       const { message_id: number, ...body } = bodyIn(changedMessage, request)
@@ -63,7 +63,7 @@ export function conversationMessages(app: FastifyInstance, options: FacadeOption
 
   app.delete<Params>(
     '/req/conv/message/delete/:slug',
-    routeTo('conversations.deleteMessage', options, chosenMessage),
+    routeTo('conversations.deleteMessage', options, { body: chosenMessage }),
     async (request, reply) => {
       const { message_id: number } = bodyIn(chosenMessage, request)
       const { slug } = request.params

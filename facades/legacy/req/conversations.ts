@@ -4,11 +4,10 @@ import { type Api, createCaller } from '../../../routers/index.ts'
 import { type FacadeOptions, routeTo } from '../../http/procedures.ts'
 import { attachmentRoutes } from './attachments.ts'
 import { conversationMessages, olderMessage } from './conversation-messages.ts'
-import { bodyIn, errorHandler } from './errors.ts'
+import { bodyIn, errorHandler, inShape } from './errors.ts'
 
 type Conversation = Awaited<ReturnType<Api['conversations']['get']>>
 type Params = { Params: { slug: string } }
-type Part = { Querystring: { size?: number; after?: string; before?: string } }
 
 /** What these routes call the members of our inputs. */
 const words = {
@@ -23,8 +22,13 @@ const words = {
 
 const settings = z.object({ conv_name: z.string().nullish(), system_prompt: z.string().nullish() })
 
-/** How many messages an answer has where the request gives no size. */
+/** How many messages an answer has at most, and where the request gives no size. */
 const WHOLE = 1000
+
+const size = z.coerce.number().int().min(1)
+const next = z.string().optional().describe('The `next` of an answer.')
+const ofList = z.object({ size: size.max(200).default(50), after: next })
+const ofMessages = z.object({ size: size.max(WHOLE).default(WHOLE), before: next })
 
 /** Routes for private conversations, with the bodies that existing front ends expect. */
 export async function conversations(app: FastifyInstance, options: FacadeOptions) {
@@ -38,40 +42,46 @@ export async function conversations(app: FastifyInstance, options: FacadeOptions
 function readRoutes(app: FastifyInstance, options: FacadeOptions): void {
   const { contextOf } = options
 
-  app.get<Part>('/req/conv', routeTo('conversations.list', options), async (request, reply) => {
-    const { size, after } = request.query
-    const { data, meta } = await createCaller(await contextOf(request, reply)).conversations.list({
-      page: { size, after },
-    })
+  app.get('/req/conv', routeTo('conversations.list', options, { query: ofList }), async (request, reply) => {
+    const page = inShape(ofList, request.query)
+    const { data, meta } = await createCaller(await contextOf(request, reply)).conversations.list({ page })
     return { success: true, data: data.map(inList), next: meta.next }
   })
 
-  app.get<Params & Part>('/req/conv/:slug', routeTo('conversations.messages', options), async (request, reply) => {
-    const { slug } = request.params
-    const { size = WHOLE, before } = request.query
-    const api = createCaller(await contextOf(request, reply)).conversations
-    const [conversation, { data, meta }] = await Promise.all([
-      api.get({ slug }),
-      api.messages({ slug, page: { size, before } }),
-    ])
-    return { success: true, data: { ...inList(conversation), messages: data.map(olderMessage), next: meta.next } }
-  })
+  app.get<Params>(
+    '/req/conv/:slug',
+    routeTo('conversations.messages', options, { query: ofMessages }),
+    async (request, reply) => {
+      const { slug } = request.params
+      const page = inShape(ofMessages, request.query)
+      const api = createCaller(await contextOf(request, reply)).conversations
+      const [conversation, { data, meta }] = await Promise.all([api.get({ slug }), api.messages({ slug, page })])
+      return { success: true, data: { ...inList(conversation), messages: data.map(olderMessage), next: meta.next } }
+    },
+  )
 }
 
 function changeRoutes(app: FastifyInstance, options: FacadeOptions): void {
   const { contextOf } = options
 
-  app.post('/req/conv/createChat', routeTo('conversations.create', options, settings), async (request, reply) => {
-    const ctx = await contextOf(request, reply)
-    const { conv_name: name, system_prompt: systemPrompt } = bodyIn(settings, request)
-    const made = await createCaller(ctx).conversations.create({ name: name ?? '', systemPrompt: systemPrompt || null })
-    const user = ctx.callerContext.current.type === 'user' ? ctx.callerContext.current.person.id : null
-    return reply.code(201).send({ success: true, conv: asRow(made, user) })
-  })
+  app.post(
+    '/req/conv/createChat',
+    routeTo('conversations.create', options, { body: settings }),
+    async (request, reply) => {
+      const ctx = await contextOf(request, reply)
+      const { conv_name: name, system_prompt: systemPrompt } = bodyIn(settings, request)
+      const made = await createCaller(ctx).conversations.create({
+        name: name ?? '',
+        systemPrompt: systemPrompt || null,
+      })
+      const user = ctx.callerContext.current.type === 'user' ? ctx.callerContext.current.person.id : null
+      return reply.code(201).send({ success: true, conv: asRow(made, user) })
+    },
+  )
 
   app.post<Params>(
     '/req/conv/updateInfo/:slug',
-    routeTo('conversations.update', options, settings),
+    routeTo('conversations.update', options, { body: settings }),
     async (request, reply) => {
       const { conv_name: name, system_prompt: systemPrompt } = bodyIn(settings, request)
       // An empty name is none; an empty system prompt clears it.

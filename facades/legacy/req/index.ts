@@ -1,21 +1,14 @@
 import multipart from '@fastify/multipart'
 import type { FastifyInstance } from 'fastify'
 import { readOlderBodies } from '../../http/json-text.ts'
-import type { FacadeOptions, RouteFacts } from '../../http/procedures.ts'
+import type { FacadeOptions, OlderRoute, RouteFacts } from '../../http/procedures.ts'
 import { announcements } from './announcements.ts'
 import { conversations } from './conversations.ts'
 import { invitations } from './invitations.ts'
 import { profile } from './profile.ts'
 import { rooms } from './rooms.ts'
 import { streamAi } from './stream-ai.ts'
-import { translateIds } from './translate-ids.ts'
-
-/** A route as it was registered. */
-export interface OlderRoute extends RouteFacts {
-  method: string
-  /** With `:` in front of what varies. */
-  url: string
-}
+import { bodyOrById, translateIds } from './translate-ids.ts'
 
 interface OlderOptions extends FacadeOptions {
   /** Pause between the empty lines of a silent answer of a model, in milliseconds. */
@@ -35,7 +28,8 @@ export async function olderRequests(app: FastifyInstance, { heartbeat, noteRoute
   await app.register(async (noted) => {
     noted.addHook('onRoute', ({ method, url, config }) => {
       const { facts } = config as { facts?: RouteFacts }
-      if (facts && method !== 'HEAD') noteRoute({ ...facts, method: String(method), url })
+      if (facts && method !== 'HEAD')
+        noteRoute({ ...facts, body: bodyOrById(url, facts.body), method: String(method), url })
     })
     for (const part of [conversations, rooms, invitations]) await noted.register(part, options)
     await noted.register(streamAi, { ...options, heartbeat })

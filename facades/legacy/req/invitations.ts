@@ -36,7 +36,7 @@ function routesOfInviters(app: FastifyInstance, options: FacadeOptions): void {
 
   app.post<InRoom>(
     '/req/inv/store-invitations/:slug',
-    routeTo('roomMembers.inviteByName', options, stored),
+    routeTo('roomMembers.inviteByName', options, { body: stored }),
     async (request, reply) => {
       const { api, room } = await roomOf(request, reply, contextOf)
       const given = bodyIn(stored, request).invitations
@@ -56,7 +56,7 @@ function routesOfInviters(app: FastifyInstance, options: FacadeOptions): void {
 
   app.post(
     '/req/inv/sendExternInvitation',
-    routeTo('roomMembers.inviteByName', options, mailed),
+    routeTo('roomMembers.inviteByName', options, { body: mailed }),
     async (request, reply) => {
       const ctx = await contextOf(request, reply)
       const { slug } = bodyIn(mailed, request)
@@ -86,7 +86,7 @@ function routesOfInvited(app: FastifyInstance, options: FacadeOptions): void {
 
   app.post(
     '/req/inv/roomInvitationAccept',
-    routeTo('roomMembers.accept', options, accepted),
+    routeTo('roomMembers.accept', options, { body: accepted }),
     async (request, reply) => {
       const api = createCaller(await contextOf(request, reply))
       const { invitation_id: number } = bodyIn(accepted, request)

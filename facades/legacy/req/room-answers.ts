@@ -34,17 +34,21 @@ const keyEpoch = 0
 
 /** Has a model answer in a room; the answer comes as a message behind this one. */
 export function roomAnswers(app: FastifyInstance, options: FacadeOptions): void {
-  app.post<InRoom>('/req/room/streamAI/:slug', routeTo('rooms.ask', options, request), async (sent, reply) => {
-    const at = await roomOf(sent, reply, options.contextOf)
-    const body = bodyIn(request, sent)
-    const { slug, key, threadIndex, isUpdate, messageId } = body
-    if (slug && slug !== at.room.slug) throw wrongSlug()
-    const replaced = isUpdate ? (await messageIn(at, messageId ?? '')).id : null
-    const thread = !isUpdate && threadIndex > 0 ? (await messageIn(at, `${threadIndex}.000`)).id : null
-    const asked = askedIn(body)
-    await at.api.rooms.ask({ id: at.room.id, ...asked, key, keyEpoch, thread, replaces: replaced })
-    return { success: true }
-  })
+  app.post<InRoom>(
+    '/req/room/streamAI/:slug',
+    routeTo('rooms.ask', options, { body: request }),
+    async (sent, reply) => {
+      const at = await roomOf(sent, reply, options.contextOf)
+      const body = bodyIn(request, sent)
+      const { slug, key, threadIndex, isUpdate, messageId } = body
+      if (slug && slug !== at.room.slug) throw wrongSlug()
+      const replaced = isUpdate ? (await messageIn(at, messageId ?? '')).id : null
+      const thread = !isUpdate && threadIndex > 0 ? (await messageIn(at, `${threadIndex}.000`)).id : null
+      const asked = askedIn(body)
+      await at.api.rooms.ask({ id: at.room.id, ...asked, key, keyEpoch, thread, replaces: replaced })
+      return { success: true }
+    },
+  )
 }
 
 const askedIn = (body: Request) => ({

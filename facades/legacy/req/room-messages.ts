@@ -36,7 +36,7 @@ function readRoutes(app: FastifyInstance, options: FacadeOptions): void {
 
   app.post<InRoom>(
     '/req/room/readstat/:slug',
-    routeTo('rooms.markRead', options, readMessage),
+    routeTo('rooms.markRead', options, { body: readMessage }),
     async (request, reply) => {
       const at = await roomOf(request, reply, contextOf)
       const { id } = await messageIn(at, bodyIn(readMessage, request).message_id)
@@ -51,7 +51,7 @@ function changeRoutes(app: FastifyInstance, options: FacadeOptions): void {
 
   app.post<InRoom>(
     '/req/room/sendMessage/:slug',
-    routeTo('roomMessages.create', options, newMessage),
+    routeTo('roomMessages.create', options, { body: newMessage }),
     async (request, reply) => {
       const at = await roomOf(request, reply, contextOf)
       const { content, threadId } = bodyIn(newMessage, request)
@@ -65,7 +65,7 @@ function changeRoutes(app: FastifyInstance, options: FacadeOptions): void {
 
   app.post<InRoom>(
     '/req/room/updateMessage/:slug',
-    routeTo('roomMessages.update', options, changedMessage),
+    routeTo('roomMessages.update', options, { body: changedMessage }),
     async (request, reply) => {
       const at = await roomOf(request, reply, contextOf)
       const { content, message_id: number } = bodyIn(changedMessage, request)

@@ -13,23 +13,27 @@ export function roomPictures(app: FastifyInstance, options: FacadeOptions): void
   const { contextOf, bodyLimits } = options
   const maxBytes = bodyLimitOf(procedureAt('rooms.update'), bodyLimits)
 
-  app.post<InRoom>('/req/room/updateInfo/:slug', routeTo('rooms.update', options, settings), async (request, reply) => {
-    const { api, room } = await roomOf(request, reply, contextOf)
-    const { name, description, system_prompt, image } = await formIn(settings, request, maxBytes)
-    // An empty name is none; an empty text clears what was there.
-    await api.rooms.update({
-      id: room.id,
-      ...(name && { name }),
-      ...(description !== undefined && { roomDescription: description || null }),
-      ...(system_prompt !== undefined && { systemPrompt: system_prompt || null }),
-      ...(image && { avatar: image }),
-    })
-    return { success: true, response: 'Info updated successfully' }
-  })
+  app.post<InRoom>(
+    '/req/room/updateInfo/:slug',
+    routeTo('rooms.update', options, { body: settings }),
+    async (request, reply) => {
+      const { api, room } = await roomOf(request, reply, contextOf)
+      const { name, description, system_prompt, image } = await formIn(settings, request, maxBytes)
+      // An empty name is none; an empty text clears what was there.
+      await api.rooms.update({
+        id: room.id,
+        ...(name && { name }),
+        ...(description !== undefined && { roomDescription: description || null }),
+        ...(system_prompt !== undefined && { systemPrompt: system_prompt || null }),
+        ...(image && { avatar: image }),
+      })
+      return { success: true, response: 'Info updated successfully' }
+    },
+  )
 
   app.post<InRoom>(
     '/req/room/uploadAvatar/:slug',
-    routeTo('rooms.update', options, picture),
+    routeTo('rooms.update', options, { body: picture }),
     async (request, reply) => {
       const { api, room } = await roomOf(request, reply, contextOf)
       const { image } = await formIn(picture, request, maxBytes)

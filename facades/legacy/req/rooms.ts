@@ -49,7 +49,7 @@ export async function rooms(app: FastifyInstance, options: FacadeOptions) {
     return { success: true, message: 'Room deleted successfully' }
   })
 
-  app.post('/req/room/search', routeTo('users.findPeople', options, search), async (request, reply) => {
+  app.post('/req/room/search', routeTo('users.findPeople', options, { body: search }), async (request, reply) => {
     const { query } = bodyIn(search, request)
     const { meta } = await createCaller(await contextOf(request, reply)).users.findPeople({ query: decoded(query) })
     const users = meta.people.map(({ displayName: name, username, email, publicKey }) => ({
@@ -76,7 +76,7 @@ function decoded(text: string): string {
 
 function createRoom(app: FastifyInstance, options: FacadeOptions): void {
   app.setErrorHandler(errorHandler({ name: ['room_name'] }))
-  app.post('/req/room/createRoom', routeTo('rooms.create', options, newRoom), async (request, reply) => {
+  app.post('/req/room/createRoom', routeTo('rooms.create', options, { body: newRoom }), async (request, reply) => {
     const { room_name: name } = bodyIn(newRoom, request)
     const room = await createCaller(await options.contextOf(request, reply)).rooms.create({ name })
     const { id, room_name, slug, created_at, updated_at } = roomRow(room)
@@ -96,7 +96,7 @@ function memberRoutes(app: FastifyInstance, options: FacadeOptions): void {
 
   app.delete<InRoom>(
     '/req/room/removeMember/:slug',
-    routeTo('roomMembers.delete', options, person),
+    routeTo('roomMembers.delete', options, { body: person }),
     async (request, reply) => {
       const at = await roomOf(request, reply, contextOf)
       const { id } = await memberNamed(at, bodyIn(person, request).username)
@@ -108,7 +108,7 @@ function memberRoutes(app: FastifyInstance, options: FacadeOptions): void {
   // Nobody becomes a member without their consent: the role of a member is changed.
   app.post<InRoom>(
     '/req/room/addMember/:slug',
-    routeTo('roomMembers.update', options, roleOf),
+    routeTo('roomMembers.update', options, { body: roleOf }),
     async (request, reply) => {
       const at = await roomOf(request, reply, contextOf)
       const { username, role } = bodyIn(roleOf, request)

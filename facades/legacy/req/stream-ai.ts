@@ -22,7 +22,7 @@ export async function streamAi(app: FastifyInstance, { heartbeat, ...options }: 
   const { contextOf } = options
   answerErrors(app)
 
-  app.post('/req/streamAI', routeTo('ai.complete', options, aiRequest), async (request, reply) => {
+  app.post('/req/streamAI', routeTo('ai.complete', options, { body: aiRequest }), async (request, reply) => {
     const { payload } = bodyIn(aiRequest, request)
     const { model, stream, tools } = payload
     const author = await authorOf(createCaller(await contextOf(request, reply)))

@@ -28,9 +28,24 @@ const translated = new Map<string | undefined, Fields>([
 type Body = Record<string, unknown>
 
 const rowId = z.coerce.number().int().max(Number.MAX_SAFE_INTEGER)
+const messageId = rowId.min(1).describe('The id of the message, in place of its number.')
+const parentId = rowId.min(0).describe('The id of the message that is answered; 0 for none.')
 
-/** 0 says that there is no thread. */
-const ids = z.object({ id: rowId.min(1).optional(), thread_id: rowId.min(0).optional() })
+const ids = z.object({ id: messageId.optional(), thread_id: parentId.optional() })
+
+/** What a route of a room takes: its own body, or that of version v2. */
+export function bodyOrById(url: string, body: z.ZodType | undefined): z.ZodType | undefined {
+  const fields = translated.get(url)
+  if (!fields || !url.includes(':slug') || !(body instanceof z.ZodObject)) return body
+  const { [fields.message]: message, [fields.thread]: thread, ...others } = body.shape
+  const byId = z.object({
+    ...others,
+    version: z.literal('v2'),
+    ...(message && { id: message.isOptional() ? ids.shape.id : messageId }),
+    ...(thread && { thread_id: ids.shape.thread_id }),
+  })
+  return z.union([body, byId])
+}
 
 /**
  * Translates requests that name messages by id (`"version": "v2"`) into those that name them by number. A hook in front of all

@@ -143,19 +143,32 @@ test('the OpenAPI document that is served has the routes of front ends that exis
   expect((await new Validator().validate(structuredClone(document) as never)).errors).toBeUndefined()
   expect(new Set(older.map(({ described }) => described.operationId)).size).toBe(older.length)
   expect(new Set(older.map(({ path }) => path.split('/')[2]))).toEqual(new Set(['conv', 'room', 'inv', 'streamAI']))
-  const required = (path: string, method = 'post') =>
-    Object.values(paths[path]?.[method]?.requestBody?.content ?? {})[0]?.schema.required
-  expect(required('/req/room/sendMessage/{slug}')).toEqual(['content', 'threadId'])
+  const required = (path: string, method = 'post') => {
+    const [form] = Object.values(paths[path]?.[method]?.requestBody?.content ?? {})
+    return form?.schema.anyOf?.map((one) => one.required) ?? form?.schema.required
+  }
+  const byId = ['content', 'version']
+  expect(required('/req/room/sendMessage/{slug}')).toEqual([['content', 'threadId'], byId])
+  expect(required('/req/room/updateMessage/{slug}')).toEqual([
+    ['content', 'message_id'],
+    [...byId, 'id'],
+  ])
   expect(required('/req/inv/sendExternInvitation')).toEqual(['username', 'hash', 'slug'])
   expect(required('/req/conv/message/delete/{slug}', 'delete')).toEqual(['message_id'])
+  const parameters = (path: string) => paths[path]?.['get']?.parameters.map(({ name, in: at }) => `${at} ${name}`)
+  expect(parameters('/req/conv')).toEqual(['query size', 'query after'])
+  expect(parameters('/req/conv/{slug}')).toEqual(['path slug', 'query size', 'query before'])
   expect(Object.keys(paths['/req/conv/attachment/upload']?.['post']?.requestBody?.content ?? {})).toEqual([
     'multipart/form-data',
   ])
   const { browser } = await signIn(svc, 'ada')
+  const { properties } = (document as { components: { schemas: Record<string, { properties: object }> } }).components
+    .schemas['refusal.older']!
   for (const { path, method, described } of older) {
     const at = path.replaceAll(/\{\w+\}/g, 'x')
     const guest = await svc.send(method, at, { headers: { 'sec-fetch-site': 'same-origin' } })
     expect([path, guest.status]).toEqual([path, 401])
+    expect(Object.keys(properties), path).toEqual(expect.arrayContaining(Object.keys((await guest.json()) as object)))
     const [form] = Object.entries(described.requestBody?.content ?? {})
     if (form?.[0] !== 'application/json' || !form[1].schema.required || path.includes('{')) continue
     expect([path, (await browser.send(method, at, { body: {} })).status]).toEqual([path, 422])
@@ -164,5 +177,10 @@ test('the OpenAPI document that is served has the routes of front ends that exis
 
 interface Described {
   operationId: string
-  requestBody?: { content: Record<string, { schema: { required?: string[] } }> }
+  parameters: { name: string; in: string }[]
+  requestBody?: { content: Record<string, { schema: Shape & { anyOf?: Shape[] } }> }
+}
+
+interface Shape {
+  required?: string[]
 }
