@@ -7,20 +7,23 @@ import { Conversation } from './conversation.ts'
 import { counters } from './counters.ts'
 import { Refusal } from './failures/refusal.ts'
 import { extraMembers } from './parameters.ts'
-import type { ProviderClient } from './provider-client.ts'
+import type { ProviderClient, ProviderServer } from './provider-client.ts'
 
 const COUNT_TIMEOUT_MS = 10_000
 /** Of an answer, which is one number. */
 const MAX_BYTES = 64 * 1024
 
-/** How many tokens the provider counts as the input of a call; undefined where it counts none. Throws where it does not say. */
-export async function countTokens(
-  { adapter, connection }: ProviderClient,
-  call: ModelCall,
-): Promise<number | undefined> {
+/**
+ * How many tokens the provider counts as the input of a call; undefined where it counts none, or answers no calls now. Throws
+ * where it does not say. A counter that fails opens no circuit: calls may be answered all the same.
+ */
+export async function countTokens(client: ProviderClient, call: ModelCall): Promise<number | undefined> {
+  const { adapter } = client
   const counter = counters[adapter]
-  const written = counter && (await writtenFor(call, { adapter, connection }))
-  const count = written && counter.request(written.url, JSON.parse(written.body))
+  const { connection } = client.findWell() ?? {}
+  if (!counter || !connection) return undefined
+  const written = await writtenFor(call, { adapter, connection })
+  const count = counter.request(written.url, JSON.parse(written.body))
   if (!count) return undefined
   const answer = await connection.send(count.url, {
     method: 'POST',
@@ -43,7 +46,7 @@ interface Written {
 /** The request for an answer as the AI SDK writes it, which is not sent. */
 async function writtenFor(
   call: ModelCall,
-  { adapter, connection }: Pick<ProviderClient, 'adapter' | 'connection'>,
+  { adapter, connection }: Pick<ProviderClient, 'adapter'> & Pick<ProviderServer, 'connection'>,
 ): Promise<Written> {
   let written: Written | undefined
   const keep: HttpClient['fetch'] = async (url, init) => {

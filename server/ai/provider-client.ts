@@ -29,6 +29,8 @@ export interface ProviderServer {
 export interface ProviderClient {
   /** Asks a server that is well, the least busy one first; another one where it cannot answer and nothing of an answer has come. */
   attempt<T>(ask: (server: ProviderServer) => Promise<T>, by: Attempting): Promise<T>
+  /** The least busy server of those whose circuits are closed, for what no call waits for; undefined where there is none. */
+  findWell(): ProviderServer | undefined
   /** Where its models are listed. */
   connection: Connection
   adapter: Adapter
@@ -87,6 +89,7 @@ export function createProviderClient(
       }
       return server.guard.retrying(() => ask(server), by)
     },
+    findWell: () => leastBusy(servers.filter(({ guard }) => !guard.isBroken))[0],
     retire: outage.retire,
     close: async () => void (await Promise.all(servers.map((server) => server.close()))),
   }
@@ -117,8 +120,10 @@ function watchOutage(provider: string, outages: OutageReports) {
 /** Those that are well, the least busy one first; where none is, all: their circuits say what failed. */
 function askable(servers: readonly ProviderServer[]): ProviderServer[] {
   const well = servers.filter(({ guard }) => !guard.isOpen)
-  return (well.length > 0 ? well : servers).toSorted((a, b) => a.busy - b.busy)
+  return leastBusy(well.length > 0 ? well : servers)
 }
+
+const leastBusy = (servers: readonly ProviderServer[]) => servers.toSorted((a, b) => a.busy - b.busy)
 
 function createServer(
   model: CallableProvider,

@@ -35,7 +35,12 @@ beforeAll(async () => {
     ...{ id: 'slow', adapter: 'anthropic', apiUrl: upstream.url, timeouts: { firstByte: '300ms' } },
     models: [{ id: 'of-slow', label: 'Slow', external: true }],
   }
-  const more = { providers: [...providers, slow], systemModels: {} }
+  const twofold = {
+    ...{ id: 'twofold', adapter: 'anthropic', apiUrl: `${upstream.url}/first`, apiKey: key },
+    ...{ servers: [{ apiUrl: `${upstream.url}/second`, apiKey: key }], circuit: { failures: 1, openFor: '1h' } },
+    models: [{ id: 'of-twofold', label: 'Twofold', external: true }],
+  }
+  const more = { providers: [...providers, slow, twofold], systemModels: {} }
   const config = resources.use(await configFor(upstream.url, { more }))
   svc = resources.use(await startApp({ AI_CONFIG: config.file }))
   client = await newClient()
@@ -101,6 +106,22 @@ test.for<[string, Behaviour]>([
 test('a counter that says nothing in time is not waited for', async () => {
   upstream.behave = stalls
   expect(await count('slow')).toEqual(estimate)
+})
+
+test('a server that fails its calls is asked to count nothing: another one counts, and where there is none, nobody', async () => {
+  const paths = () => upstream.asked.splice(0).map(({ path }) => path.replace('/v1/', ''))
+  const fail = (...broken: string[]) => {
+    upstream.behave = (asked, response) =>
+      (broken.some((name) => asked.path.includes(name)) ? refuses(500) : counts)(asked, response)
+    return client.messages.create({ model: 'of-twofold', max_tokens: 10, messages: asked.messages }).catch(() => {})
+  }
+  await fail('first')
+  expect(paths()).toEqual(['first/messages', 'second/messages'])
+  expect([await count('twofold'), paths()]).toEqual([exact, ['second/messages/count_tokens']])
+
+  await fail('first', 'second')
+  expect(paths()).toEqual(['second/messages'])
+  expect([await count('twofold'), paths()]).toEqual([estimate, []])
 })
 
 test('providers count 100 times a minute for one person, and the rest is estimated', async () => {
