@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Problem } from '../core/problems.ts'
+import { errorCodes, Problem } from '../core/problems.ts'
 import { type AnswerPart, finishReasons } from '../ports/ai/models.ts'
 
 /** The answer of a model as a text. */
@@ -40,7 +40,15 @@ const part = z.discriminatedUnion('type', [
 ])
 
 /** The whole answer of a model, with what it thought and the functions that the caller is to run. */
-export const wholeAnswer = z.object({ content: z.array(part), finish: z.enum(finishReasons), usage })
+export const wholeAnswer = z.object({
+  content: z.array(part),
+  finish: z.enum(finishReasons),
+  usage,
+  failure: z
+    .object({ code: z.enum(errorCodes), message: z.string() })
+    .optional()
+    .describe('Why the model did not answer after calls that the person allowed, and of which `content` tells.'),
+})
 export type WholeAnswer = z.output<typeof wholeAnswer>
 
 /** What a model says; throws where its provider refused without a word. */

@@ -89,8 +89,16 @@ export class MeteredCall {
     } catch (error) {
       const standIn = await this.#standIn(error)
       if (standIn) return standIn.answer()
-      throw this.#record.fail(error)
+      return this.#failed(this.#record.fail(error))
     }
+  }
+
+  /** What came of calls that the person allowed is told, as they ran for once; throws where there were none. */
+  #failed(problem: Problem): WholeAnswer {
+    const { parts } = this.#approvals.allowed
+    if (parts.length === 0) throw problem
+    const failure = { code: problem.problem, message: problem.message }
+    return { content: [...parts], finish: 'stop', usage: this.#usage, failure }
   }
 
   /** Parts of these types. Waits for the first, so that a failure before it is an error and not a stream. */

@@ -139,6 +139,36 @@ test('a stream tells the question, the call and its result by the events of Open
   expect(told()).toMatchObject({ role: 'user', content: 'Thanks' })
 })
 
+test('calls that are allowed run at the same time; a stream tells of each when it ends, by the events of OpenAI', async () => {
+  const isBobTold = Promise.withResolvers<void>()
+  server.behave = async ({ rpc, reply }) => {
+    const isForEve = JSON.stringify(rpc.params?.arguments) === '{"text":"to Eve"}'
+    if (!isForEve) return false
+    await isBobTold.promise
+    reply({ content: [{ type: 'text', text: 'The box is full.' }], isError: true })
+    return true
+  }
+  upstream.behave = callsTools([
+    { name: 'mail_echo', input: '{"text":"to Eve"}' },
+    { name: 'mail_echo', input: '{"text":"to Bob"}' },
+  ])
+  const asked = await ask(eve, hello)
+  const input = [...after(hello, asked), ...word(asked, true)]
+  const told: { type: string; output_index?: number; item_id?: string; item?: { id?: string | undefined } }[] = []
+  for await (const event of await eve.responses.create({ model: 'mock-1', input, stream: true })) {
+    told.push(event as (typeof told)[number])
+    if (event.type === 'response.mcp_call.completed') isBobTold.resolve()
+  }
+  const ofCall = (at: number, end: string) =>
+    ['output_item.added', 'mcp_call.in_progress', 'mcp_call_arguments.delta', 'mcp_call_arguments.done']
+      .concat(end, 'output_item.done')
+      .map((type) => [`response.${type}`, at, expect.stringMatching(new RegExp(`^mcp_.*_${at}$`))])
+  expect(
+    told.slice(2, 14).map(({ type, output_index, item_id, item }) => [type, output_index, item_id ?? item?.id]),
+  ).toEqual([...ofCall(0, 'mcp_call.completed'), ...ofCall(1, 'mcp_call.failed')])
+  expect(told.at(-1)?.type).toBe('response.completed')
+})
+
 test('a model hears that the person does not allow a call, and why', async () => {
   const asked = await ask(ada, hello)
   const input = [...after(hello, asked), ...word(asked, false, 'Bob is away.')]
@@ -208,7 +238,8 @@ test('each question may be sent back with its answer beside it: all that are all
   const input = [...hello, ...asked.output.flatMap((item, at) => [item, ...words.slice(at, at + 1)])] as Input
   const done = await ask(eve, input)
   expect(done.output.map(({ type }) => type)).toEqual(['mcp_call', 'mcp_call', 'message'])
-  expect(calls()).toEqual([{ text: 'to Bob' }, { text: 'to Eve' }])
+  expect(calls()).toHaveLength(2)
+  expect(calls()).toEqual(expect.arrayContaining([{ text: 'to Bob' }, { text: 'to Eve' }]))
 })
 
 test('a person has no endless questions; each that is answered makes room for one other, and those refused take none', async () => {
@@ -355,6 +386,21 @@ test('a result that no limit has room for goes to no model', async () => {
   }
   const client = clientOf((await limited.user()).token, limited)
   const { input } = await allowed(client)
-  await expect(ask(client, input)).rejects.toMatchObject({ status: 429, code: 'insufficient_quota' })
+  const failed = await ask(client, input)
+  expect(failed).toMatchObject({ status: 'failed', error: { code: 'rate_limit_exceeded' } })
+  expect(failed.output.map(({ type }) => type)).toEqual(['mcp_call'])
   expect([calls().length, upstream.asked.length]).toEqual([1, 1])
+})
+
+test('where the model fails after an allowed call ran, the response tells of the call, which is sent back and runs no more', async () => {
+  upstream.behave = (asked, response) =>
+    (asked.body.messages.length > 1 ? refuses(404) : callsTool('mail_echo', '{"text":"to Bob"}'))(asked, response)
+  const { input } = await allowed()
+  const failed = await ask(ada, input)
+  expect(failed).toMatchObject({ status: 'failed', error: { code: 'server_error' } })
+  expect(failed.output).toMatchObject([{ type: 'mcp_call', status: 'completed', output: 'done' }])
+
+  upstream.behave = callsTool('mail_echo', '{"text":"to Bob"}')
+  expect((await ask(ada, after(input, failed))).output.map(({ type }) => type)).toEqual(['message'])
+  expect(calls()).toHaveLength(1)
 })

@@ -8,7 +8,6 @@ import type { ResponseRequest } from './request.ts'
 /** What a response says of what was not asked for, or is never so. */
 const usual = {
   background: false,
-  error: null,
   instructions: null,
   max_output_tokens: null,
   max_tool_calls: null,
@@ -38,6 +37,7 @@ export function responseOf(id: string, created: number, asked: ResponseRequest) 
     status: 'in_progress',
     ...usual,
     ...set({ ...repeated, top_p }),
+    error: null as { code: string; message: string } | null,
     incomplete_details: null as { reason: string } | null,
     model: asked.model,
     output: [] as object[],
@@ -61,7 +61,7 @@ export function ended(response: Response, output: object[], finish: FinishReason
   return { ...response, ...how, output, usage: usageOf(usage) }
 }
 
-export function wholeResponse(response: Response, { content, finish, usage }: WholeAnswer): Response {
+export function wholeResponse(response: Response, { content, finish, usage, failure }: WholeAnswer): Response {
   const ids = new Ids(response.id)
   const sources = content.filter((part) => part.type === 'source').map(annotationOf)
   const output = content.flatMap((part) => {
@@ -71,8 +71,15 @@ export function wholeResponse(response: Response, { content, finish, usage }: Wh
     if (part.type === 'tool-run') return mcpCallItem(ids.next('mcp'), part)
     return part.type === 'text' ? messageItem(ids.next('msg'), part.text, sources) : callItem(ids.next('fc'), part)
   })
-  return ended(response, output, finish, usage)
+  const whole = ended(response, output, finish, usage)
+  return failure ? { ...whole, status: 'failed', error: errorOf(failure) } : whole
 }
+
+/** As the status of a whole response tells it, which knows few codes. */
+const errorOf = ({ code, message }: NonNullable<WholeAnswer['failure']>) => ({
+  code: code === 'limit_reached' || code === 'limit_held' ? 'rate_limit_exceeded' : 'server_error',
+  message,
+})
 
 /** Names the items of one response. */
 export class Ids {

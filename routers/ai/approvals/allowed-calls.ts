@@ -21,9 +21,9 @@ const tooMany = `More than ${MAX_NEW} tools were allowed at once.`
 type Models = Pick<ModelGateway, 'generate' | 'stream'>
 type Questions = { refuse(id: string): Promise<void> }
 
+type SettledPart = ToolRun | ApprovalPart
+
 interface Settled {
-  /** What is handed out before the model says anything. */
-  parts: (ToolRun | ApprovalPart)[]
   messages: Message[]
   /** Of the results. */
   tokens: number
@@ -38,6 +38,9 @@ export class AllowedCalls {
   /** Of the model that is asked, whether or not it may call any in its answer. */
   #tools: () => readonly FunctionTool[] = () => []
   #settled: Promise<Settled> | undefined
+  readonly #parts: SettledPart[] = []
+  #handedOut = 0
+  #arrival = Promise.withResolvers<boolean>()
 
   constructor(questions: Questions) {
     this.#questions = questions
@@ -72,14 +75,18 @@ export class AllowedCalls {
     return result
   }
 
+  /** What came of the calls so far, in the order of their ends. */
+  get parts(): readonly SettledPart[] {
+    return this.#parts
+  }
+
   /** The answer of the model, after what was allowed has run; a call that is asked about anew ends the answer before it. */
   async generate(models: Models, asked: ModelCall, meter: UsageMeter): Promise<ModelAnswer> {
     if (this.#isEmpty) return models.generate(asked, meter)
     const settled = await this.#settle(asked)
-    const { parts } = settled
-    if (isOpen(settled)) return { content: parts, finish: 'tool-calls' }
+    if (this.#isOpen) return { content: this.#parts, finish: 'tool-calls' }
     const { content, finish } = await models.generate(filled(asked, settled), meter)
-    return { content: [...parts, ...content], finish }
+    return { content: [...this.#parts, ...content], finish }
   }
 
   /** The same as it comes. */
@@ -88,16 +95,30 @@ export class AllowedCalls {
   }
 
   async *#stream(models: Models, asked: ModelCall, meter: UsageMeter): AsyncGenerator<readonly AnswerPart[], void> {
-    const settled = await this.#settle(asked)
-    const ends = isOpen(settled)
-    // A model that takes the place of this one hands them out no more.
-    if (settled.parts.length > 0) yield settled.parts.splice(0)
-    if (ends) yield [{ type: 'finish', reason: 'tool-calls' }]
+    const settling = this.#settle(asked)
+    yield* this.#until(settling)
+    const settled = await settling
+    if (this.#isOpen) yield [{ type: 'finish', reason: 'tool-calls' }]
     else yield* models.stream(filled(asked, settled), meter)
+  }
+
+  /** The parts as they come, each once, also where another model takes the place of the first. */
+  async *#until(settling: Promise<Settled>): AsyncGenerator<readonly SettledPart[], void> {
+    for (let isOver = false; !isOver; ) {
+      isOver = await Promise.race([settling.then(() => true), this.#arrival.promise])
+      this.#arrival = Promise.withResolvers()
+      const parts = this.#parts.slice(this.#handedOut)
+      this.#handedOut = this.#parts.length
+      if (parts.length > 0) yield parts
+    }
   }
 
   get #isEmpty(): boolean {
     return this.#allowed.size + this.#refused.length === 0
+  }
+
+  get #isOpen(): boolean {
+    return this.#parts.some(({ type }) => type === 'approval')
   }
 
   /** Once, also where another model takes the place of the first. */
@@ -106,27 +127,34 @@ export class AllowedCalls {
     return this.#settled
   }
 
-  async #run(call: ModelCall): Promise<Settled> {
+  /** So many at the same time; the others wait. */
+  async #run({ messages, toolsAtOnce, signal }: ModelCall): Promise<Settled> {
     await Promise.all(this.#refused.map((id) => this.#questions.refuse(id)))
-    const results = new Map<ToolResult, ToolResult>()
-    const parts: Settled['parts'] = []
-    let tokens = 0
     const tools = this.#tools()
-    for (const [empty, allowed] of this.#allowed) {
-      call.signal.throwIfAborted()
-      const outcome = await runAllowed(allowed, tools, call.signal)
-      if (outcome.part) parts.push(outcome.part)
-      tokens += tokensIn(outcome.text)
-      results.set(empty, resultOf(allowed.call, outcome))
+    const results = new Map<ToolResult, ToolResult>()
+    const waiting = this.#allowed.entries()
+    let tokens = 0
+    const work = async () => {
+      for (const [empty, allowed] of waiting) {
+        signal.throwIfAborted()
+        const outcome = await runAllowed(allowed, tools, signal)
+        if (outcome.part) this.#handOut(outcome.part)
+        tokens += tokensIn(outcome.text)
+        results.set(empty, resultOf(allowed.call, outcome))
+      }
     }
-    const messages = call.messages.map((message) =>
-      message.role === 'tool'
-        ? { ...message, content: message.content.map((one) => results.get(one) ?? one) }
-        : message,
-    )
-    return { parts, messages, tokens }
+    await Promise.all(Array.from({ length: toolsAtOnce }, work))
+    return { messages: messages.map((message) => withResults(message, results)), tokens }
+  }
+
+  #handOut(part: SettledPart): void {
+    this.#parts.push(part)
+    this.#arrival.resolve(false)
   }
 }
+
+const withResults = (message: Message, results: ReadonlyMap<unknown, ToolResult>): Message =>
+  message.role === 'tool' ? { ...message, content: message.content.map((one) => results.get(one) ?? one) } : message
 
 /** Whether the person says nothing of calls in it, as in most messages. */
 const isWordless = (message: ReadMessage): message is Message =>
@@ -141,8 +169,6 @@ function questionsAt(messages: readonly ReadMessage[]): [begin: number, end: num
   const end = messages.findLastIndex(({ role }) => role === 'assistant')
   return [messages.slice(0, end + 1).findLastIndex(isOther), end]
 }
-
-const isOpen = ({ parts }: Settled): boolean => parts.some(({ type }) => type === 'approval')
 
 const filled = (call: ModelCall, { messages, tokens }: Settled): ModelCall => ({
   ...call,
