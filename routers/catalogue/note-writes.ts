@@ -46,8 +46,8 @@ const writesIn = (uow: UnitOfWork): Write[] => [
 
 const updateOf = (table: string, row: object): Write => ({ table, verb: 'updated', row: row as Write['row'] })
 
-/** Columns that nobody reads: a row of which only these change is as it was. */
-const unread = ['synced', 'updatedAt']
+/** Columns that nobody reads, and the key, which stands in updates of several rows: a row of which only these change is as it was. */
+const unread = ['id', 'synced', 'updatedAt']
 
 function writeOf({ meta: { tableName: table }, type, entity, payload }: ChangeSet<object>): Write[] {
   if (entity instanceof AiModelUsageRule.class) return [updateOf(AiModel.tableName, entity.model)]

@@ -143,10 +143,12 @@ async function syncTools(em: EntityManager, declared: readonly FunctionTool[]): 
     else rows.set(name, em.create(AiTool, { name, description, capability, toolType: 'function' }))
   }
   const names = new Set(declared.map(({ name }) => name))
-  for (const [name, row] of rows) {
-    if (names.has(name)) continue
+  const lost = [...rows.values()].filter(({ name }) => !names.has(name))
+  // Taken from its models before its row goes: they change with it.
+  for (const { tools } of await em.find(AiModel, { tools: { $in: lost } }, { populate: ['tools'] })) tools.remove(lost)
+  for (const row of lost) {
     em.remove(row)
-    rows.delete(name)
+    rows.delete(row.name)
   }
   const ofServers = await em.find(AiTool, { toolType: 'mcp' })
   return new Map([...rows, ...ofServers.map((row) => [row.name, row] as const)])

@@ -215,15 +215,21 @@ test('a synchronisation and a check of providers that are away lose nothing', as
 })
 
 test('a synchronisation by a command is seen and heard at a running service, each row once and no other one', async () => {
-  const kept = provider('kept', [model('same'), model('told'), model('renamed'), model('moved'), model('gone')])
+  const tooled = model('tooled', { tools: ['weather'] })
+  const named = ['same', 'told', 'renamed', 'moved', 'gone', 'by-hand'].map((id) => model(id))
+  const kept = provider('kept', [...named, tooled])
   const server = { label: 'Search', url: 'http://127.0.0.1:9/mcp' }
   const covered = [model('covered'), model('never-shown', { active: false })]
   const left = provider('left', [model('left')])
-  await using app = await startWith({ providers: [kept, provider('off', covered), left], mcpServers: [server] })
+  const before = { providers: [kept, provider('off', covered), left], mcpServers: [server] }
+  await using app = await startWith(before, { EXTENSIONS: 'test/fixtures/extension.ts' })
   const { svc } = app
+  await svc.rows(`update ai_models set label = 'Mine' where model_id = 'by-hand'`)
   const { token } = await svc.user()
   using client = openPusher(svc.url, { token })
   await client.subscribe('private-AllUsers')
+  const toolIds = (await svc.rows<{ id: number }>('select id from ai_tools')).map(({ id }) => id)
+  // The command is given no extension: its functions are gone.
   const sync = (providers: object[]) => {
     const env = { AI_CONFIG: app.file, DATABASE_URL: String(svc.env.DATABASE_URL), DATA_DIR: svc.folder }
     return app.write({ providers }).then(() => run(['models', 'sync'], { env }))
@@ -236,14 +242,19 @@ test('a synchronisation by a command is seen and heard at a running service, eac
   const idOf = async (modelId: string) =>
     (await svc.rows<{ id: number }>('select id from ai_models where model_id = $1', [modelId]))[0]?.id
 
-  const models = [model('same'), model('told', { external: false }), model('renamed', { label: 'Other' }), model('new')]
+  const other = { label: 'Other' }
+  const models = [model('same'), model('told', { external: false }), model('renamed', other), model('by-hand', other)]
   expect(
     await sync([
-      ...[provider('kept', models), provider('off', covered, { active: false }), provider('added', [model('moved')])],
+      ...[
+        provider('kept', [...models, model('new'), tooled]),
+        provider('off', covered, { active: false }),
+        provider('added', [model('moved')]),
+      ],
     ]),
   ).toMatchObject({ exitCode: 0 })
 
-  await client.until('change', 11)
+  await client.until('change', 15)
   expect(heard().toSorted()).toEqual(
     [
       `ai-models.created ${await idOf('new')}`,
@@ -253,9 +264,11 @@ test('a synchronisation by a command is seen and heard at a running service, eac
       `ai-models.updated ${await idOf('moved')}`,
       `ai-models.updated ${await idOf('renamed')}`,
       `ai-models.updated ${await idOf('told')}`,
+      `ai-models.updated ${await idOf('tooled')}`,
       'ai-providers.created 4',
       'ai-providers.updated 2',
       'ai-providers.updated 3',
+      ...toolIds.map((id) => `ai-tools.deleted ${id}`),
       'mcp-servers.deleted 1',
     ].toSorted(),
   )
@@ -263,7 +276,7 @@ test('a synchronisation by a command is seen and heard at a running service, eac
     data: { attributes: { modelId: string; label: string } }[]
   }
   expect(shown.data.map(({ attributes: { modelId, label } }) => `${modelId}: ${label}`)).toEqual([
-    ...['same: same', 'renamed: Other', 'moved: moved', 'new: new'],
+    ...['same: same', 'renamed: Other', 'moved: moved', 'by-hand: Mine', 'tooled: tooled', 'new: new'],
   ])
 })
 
