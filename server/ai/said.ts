@@ -9,7 +9,7 @@ import type {
 } from '@ai-sdk/provider'
 import type { AssistantPart, Source, TextPart, ToolCall } from '../../routers/ports/ai/messages.ts'
 import type { AnswerPart } from '../../routers/ports/ai/models.ts'
-import { parsed } from './prompt/prompt.ts'
+import { parsed } from '../../routers/ports/ai/tool-calls.ts'
 import { signatureOf } from './prompt/signatures.ts'
 
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content']

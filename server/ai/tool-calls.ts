@@ -2,14 +2,11 @@ import type { JSONValue, LanguageModelV4ToolCall, LanguageModelV4ToolResultPart 
 import { z } from 'zod'
 import type { ApprovalPart } from '../../routers/ports/ai/approvals.ts'
 import type { ModelCall } from '../../routers/ports/ai/models.ts'
+import { MAX_CALLS_A_ROUND, parsed } from '../../routers/ports/ai/tool-calls.ts'
 import { withoutMarksIn } from './prompt/meta-blocks.ts'
-import { parsed } from './prompt/prompt.ts'
 
 type Call = Pick<LanguageModelV4ToolCall, 'toolCallId' | 'toolName' | 'input'>
 type Result = LanguageModelV4ToolResultPart
-
-/** More than any model has use for. */
-const MAX_CALLS_A_ROUND = 64
 
 /** Runs the tools that a model asked for in one round, so many of them at the same time; the others wait. */
 export async function runTools(

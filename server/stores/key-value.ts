@@ -52,7 +52,9 @@ function valuesInProcess(): AnswerStore {
     },
     delete: async (key) => void values.delete(key),
     replaceOwn: async (key, own, value, ttlMs) => {
-      if ((values.get(key) ?? own) === own) values.set(key, value, { ttl: ttlMs })
+      if ((values.get(key) ?? own) !== own) return false
+      values.set(key, value, { ttl: ttlMs })
+      return true
     },
     deleteOwn: async (key, own) => {
       if (values.get(key) === own) values.delete(key)

@@ -9,7 +9,9 @@ const PREFIX = 'svc:'
 /** Values: the own value, the one to be put in its place, how long that lasts. */
 const REPLACE_OWN = `
   local there = redis.call('get', KEYS[1])
-  if not there or there == ARGV[1] then redis.call('set', KEYS[1], ARGV[2], 'PX', ARGV[3]) end`
+  if there and there ~= ARGV[1] then return 0 end
+  redis.call('set', KEYS[1], ARGV[2], 'PX', ARGV[3])
+  return 1`
 
 const DELETE_OWN = `if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('del', KEYS[1]) end`
 
@@ -56,7 +58,7 @@ function valuesIn(redis: Redis, connected: () => Promise<void>): KeyValueStore {
     },
     replaceOwn: async (key, own, value, ttlMs) => {
       await connected()
-      await redis.eval(REPLACE_OWN, 1, key, own, value, ttlMs)
+      return (await redis.eval(REPLACE_OWN, 1, key, own, value, ttlMs)) === 1
     },
     deleteOwn: async (key, own) => {
       await connected()

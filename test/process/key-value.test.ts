@@ -30,14 +30,14 @@ describe.for(stores)('a value %s', ([, url]) => {
     const { kv, key } = store
 
     await kv.setIfAbsent(key, 'of another', 60_000)
-    await kv.replaceOwn(key, 'own', 'next', 60_000)
+    expect(await kv.replaceOwn(key, 'own', 'next', 60_000)).toBe(false)
     await kv.deleteOwn(key, 'own')
     expect(await kv.get(key)).toBe('of another')
-    await kv.replaceOwn(key, 'of another', 'next', 60_000)
+    expect(await kv.replaceOwn(key, 'of another', 'next', 60_000)).toBe(true)
     expect(await kv.get(key)).toBe('next')
     await kv.deleteOwn(key, 'next')
     expect(await kv.get(key)).toBeUndefined()
-    await kv.replaceOwn(key, 'next', 'again', 60_000)
+    expect(await kv.replaceOwn(key, 'next', 'again', 60_000)).toBe(true)
     expect(await kv.get(key)).toBe('again')
   })
 

@@ -68,9 +68,11 @@ async function change(
   for (let tries = 0; tries < MAX_TRIES; tries++) {
     const known = await kv.get(key)
     const wanted = JSON.stringify(next(holding(known)))
-    if (known === undefined) await kv.setIfAbsent(key, wanted, settings.tools.approvalLifetime)
-    else await kv.replaceOwn(key, known, wanted, settings.tools.approvalLifetime)
-    if ((await kv.get(key)) === wanted) return
+    const { approvalLifetime } = settings.tools
+    const isChanged = await (known === undefined
+      ? kv.setIfAbsent(key, wanted, approvalLifetime)
+      : kv.replaceOwn(key, known, wanted, approvalLifetime))
+    if (isChanged) return
   }
   throw new Problem('busy')
 }

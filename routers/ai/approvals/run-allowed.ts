@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { ApprovalPart, ToolRun } from '../../ports/ai/approvals.ts'
 import type { ToolCall, ToolResult } from '../../ports/ai/messages.ts'
 import type { FunctionTool } from '../../ports/ai/models.ts'
+import { parsed } from '../../ports/ai/tool-calls.ts'
 import { ToolFailure } from '../../ports/ai/tool-servers.ts'
 
 export interface AllowedCall {
@@ -60,13 +61,5 @@ async function outcomeOf(tool: FunctionTool, input: unknown, signal: AbortSignal
     return { text: typeof output === 'string' ? output : JSON.stringify(output), isError }
   } catch {
     return failure('The tool failed.')
-  }
-}
-
-function parsed(json: string): unknown {
-  try {
-    return JSON.parse(json)
-  } catch {
-    return undefined
   }
 }

@@ -8,6 +8,7 @@ import type {
   ToolResult,
   UserPart,
 } from '../../../routers/ports/ai/messages.ts'
+import { parsed } from '../../../routers/ports/ai/tool-calls.ts'
 import { inlined, preamble, skipped, withoutMarks } from './meta-blocks.ts'
 import { optionsOf } from './signatures.ts'
 
@@ -102,13 +103,4 @@ function asResult({ id, name, content, isError }: ToolResult): LanguageModelV4To
       ? { type: 'content', value: [...(isError ? [failed] : []), ...content.map(asInput)] }
       : { type: isError ? 'error-text' : 'text', value: texts.join('\n\n') }
   return { type: 'tool-result', toolCallId: id, toolName: name, output }
-}
-
-/** What a model wrote as arguments, which need not be JSON. */
-export function parsed(json: string): unknown {
-  try {
-    return JSON.parse(json)
-  } catch {
-    return undefined
-  }
 }

@@ -1,0 +1,67 @@
+import type { ApprovalPart, ToolRun } from '../../ports/ai/approvals.ts'
+import type { Message, ToolResult } from '../../ports/ai/messages.ts'
+import type { FunctionTool, ModelCall } from '../../ports/ai/models.ts'
+import { tokensIn } from '../../ports/ai/token-estimate.ts'
+import { type AllowedCall, resultOf, runAllowed } from './run-allowed.ts'
+
+export type SettledPart = ToolRun | ApprovalPart
+
+export interface Settled {
+  messages: Message[]
+  /** Of the results. */
+  tokens: number
+}
+
+/** The runs of the calls that the person allowed. */
+export class AllowedRuns {
+  /** In the order of their ends. */
+  readonly parts: SettledPart[] = []
+  #handedOut = 0
+  #arrival = Promise.withResolvers<boolean>()
+
+  /** Whether some call is asked about anew. */
+  get isOpen(): boolean {
+    return this.parts.some(({ type }) => type === 'approval')
+  }
+
+  /** Runs so many at the same time; the others wait. */
+  async run(
+    allowed: ReadonlyMap<ToolResult, AllowedCall>,
+    tools: readonly FunctionTool[],
+    { messages, toolsAtOnce, signal }: Pick<ModelCall, 'messages' | 'toolsAtOnce' | 'signal'>,
+  ): Promise<Settled> {
+    const results = new Map<ToolResult, ToolResult>()
+    const waiting = allowed.entries()
+    let tokens = 0
+    const work = async () => {
+      for (const [empty, one] of waiting) {
+        signal.throwIfAborted()
+        const outcome = await runAllowed(one, tools, signal)
+        if (outcome.part) this.#handOut(outcome.part)
+        tokens += tokensIn(outcome.text)
+        results.set(empty, resultOf(one.call, outcome))
+      }
+    }
+    await Promise.all(Array.from({ length: toolsAtOnce }, work))
+    return { messages: messages.map((message) => withResults(message, results)), tokens }
+  }
+
+  #handOut(part: SettledPart): void {
+    this.parts.push(part)
+    this.#arrival.resolve(false)
+  }
+
+  /** The parts as they come, each once, also where another model takes the place of the first. */
+  async *until(settling: Promise<Settled>): AsyncGenerator<readonly SettledPart[], void> {
+    for (let isOver = false; !isOver; ) {
+      isOver = await Promise.race([settling.then(() => true), this.#arrival.promise])
+      this.#arrival = Promise.withResolvers()
+      const parts = this.parts.slice(this.#handedOut)
+      this.#handedOut = this.parts.length
+      if (parts.length > 0) yield parts
+    }
+  }
+}
+
+const withResults = (message: Message, results: ReadonlyMap<unknown, ToolResult>): Message =>
+  message.role === 'tool' ? { ...message, content: message.content.map((one) => results.get(one) ?? one) } : message
