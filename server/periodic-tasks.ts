@@ -35,7 +35,7 @@ export function periodicTasksOf({ env, database: { pool, sql }, host }: TaskPart
     { name: 'connect requests', period: HOUR_MS, run: () => sql(deleteExpiredConnectRequests) },
     { name: 'unused files', period: HOUR_MS, run: () => host.files.sweep() },
     { name: 'availability', period: env.AI_STATUS_CHECK_EVERY, run: () => host.models.watch() },
-    { name: 'provider outages', period: 10_000, run: () => host.models.checkEndedOutages() },
+    { name: 'provider outages', period: 10_000, run: () => host.models.checkOutages() },
     { name: 'expired files', period: HOUR_MS, run: () => host.files.deleteExpired() },
     { name: 'lost texts', period: HOUR_MS, run: () => host.files.planLostTexts() },
     { name: 'old disclosures', period: HOUR_MS, run: () => host.rooms.deleteOldDisclosures() },

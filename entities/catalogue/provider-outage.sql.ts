@@ -4,13 +4,18 @@ import { statement } from '../sql/statement.ts'
 const streak = `case when known.until < now() - $3::int * interval '1 ms' then 1
   else least(greatest(known.streak + known.is_over::int, 1), 20) end`
 
-/** Values: the provider's name, for how many milliseconds the first in a row lasts, and for how many one lasts at most. */
-export const beginOutage = statement<never>(
+/**
+ * Values: the provider's name, for how many milliseconds the first in a row lasts, for how many one lasts at most, and whether
+ * who tells has told of this one before. Selects a row, but where a call was answered since then.
+ */
+export const beginOutage = statement<{ provider: number }>(
   'begin-outage',
   `insert into provider_outages as known (provider_id, until)
    select id, now() + $2::int * interval '1 ms' from ai_providers where provider_id = $1
    on conflict (provider_id) do update set is_over = false, streak = ${streak},
-     until = greatest(known.until, now() + least($2::int * 2 ^ (${streak} - 1), $3::int) * interval '1 ms')`,
+     until = greatest(known.until, now() + least($2::int * 2 ^ (${streak} - 1), $3::int) * interval '1 ms')
+     where known.streak > 0 or not $4::boolean
+   returning known.provider_id as provider`,
 )
 
 /** Values: the provider's name. Selects a row where there was an outage, which the next check of the provider ends. */
@@ -20,12 +25,6 @@ export const endOutage = statement<{ provider: string }>(
     where p.id = o.provider_id and p.provider_id = $1 returning p.provider_id as provider`,
 )
 
-export const listEndedOutages = statement<{ provider: string }>(
-  'list-ended-outages',
-  `select p.provider_id as provider from provider_outages o join ai_providers p on p.id = o.provider_id
-    where o.until <= now() and not o.is_over`,
-)
-
 /** Values: the names of the providers that were checked. */
 export const closeEndedOutages = statement<never>(
   'close-ended-outages',
@@ -33,9 +32,10 @@ export const closeEndedOutages = statement<never>(
     where not o.is_over and p.id = o.provider_id and o.until <= now() and p.provider_id = any ($1::text[])`,
 )
 
-export const listOutages = statement<{ provider: string }>(
+/** With those whose time is up and whose provider nobody has checked since. */
+export const listOutages = statement<{ provider: string; isDue: boolean }>(
   'list-outages',
-  `select p.provider_id as provider from provider_outages o join ai_providers p on p.id = o.provider_id
+  `select p.provider_id as provider, o.until <= now() as "isDue" from provider_outages o join ai_providers p on p.id = o.provider_id
     where not o.is_over`,
 )
 

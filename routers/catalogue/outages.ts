@@ -1,10 +1,5 @@
 import { z } from 'zod'
-import {
-  beginOutage,
-  endOutage,
-  listEndedOutages,
-  setModelsOffline,
-} from '../../entities/catalogue/provider-outage.sql.ts'
+import { beginOutage, endOutage, listOutages, setModelsOffline } from '../../entities/catalogue/provider-outage.sql.ts'
 import { locks } from '../../entities/sql/locks.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
@@ -23,14 +18,19 @@ const LONGEST_MS = 15 * 60_000
 
 /** What replicas do about a provider that they cannot ask, so that all of them show it, and none shows it for ever. */
 export const outageProcedures = {
-  /** Sets the models of a provider offline. `retryAfter`: after how many milliseconds it is tried again. */
+  /**
+   * Sets the models of a provider offline. `retryAfter`: after how many milliseconds it is tried again. `isAgain`: the replica
+   * has told of it and tried in vain, which says nothing where another one has had an answer meanwhile.
+   */
   beginOutage: host
-    .input(z.strictObject({ provider, retryAfter: timeLimitMs }))
-    .mutation(async ({ ctx, input: { provider, retryAfter } }) => {
+    .input(z.strictObject({ provider, retryAfter: timeLimitMs, isAgain: z.boolean().default(false) }))
+    .mutation(async ({ ctx, input: { provider, retryAfter, isAgain } }) => {
       const first = retryAfter + Math.min(retryAfter, GRACE_MS)
       const changed = await changing(ctx, async (em, changes) => {
         await em.execute('select pg_advisory_xact_lock(?)', [locks.modelStatus])
-        await runNamed(em, beginOutage, [provider, first, Math.max(first, LONGEST_MS)])
+        const longest = Math.max(first, LONGEST_MS)
+        const [outage] = await runNamed(em, beginOutage, [provider, first, longest, isAgain])
+        if (!outage) return []
         const changed = await runNamed(em, setModelsOffline, [provider])
         for (const { id } of changed) changes.add(['all'], 'updated', 'ai-models', id)
         return changed
@@ -45,14 +45,13 @@ export const outageProcedures = {
     if (outage) await checkAfter(ctx, [provider])
   }),
 
-  /** Checks the providers whose outage is over, of whichever replica it was. */
-  checkEndedOutages: host.mutation(async ({ ctx }) => {
-    const ended = await ctx.services.sql(listEndedOutages)
-    if (ended.length > 0)
-      await checkAfter(
-        ctx,
-        ended.map((outage) => outage.provider),
-      )
+  /** Checks the providers whose outage is over, of whichever replica it was; the others go on until one of them answers. */
+  checkOutages: host.mutation(async ({ ctx }) => {
+    const outages = await ctx.services.sql(listOutages)
+    const namesOf = (due: boolean) => outages.filter(({ isDue }) => isDue === due).map(({ provider }) => provider)
+    ctx.services.models.noteOutages(namesOf(false))
+    const ended = namesOf(true)
+    if (ended.length > 0) await checkAfter(ctx, ended)
   }),
 }
 

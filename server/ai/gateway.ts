@@ -41,6 +41,7 @@ export function createGateway(options: ProviderClientsOptions): ModelGateway & {
       return await listModels(taken.client, statusUrl)
     },
     isProvidersFault,
+    noteOutages: (providers) => options.outages.note(providers),
     close: () => clients.close(),
   }
 }

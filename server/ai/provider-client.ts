@@ -7,7 +7,7 @@ import { createHttpClient, type HttpClient } from '../net/http-client.ts'
 import { adapterDrivers } from './adapters.ts'
 import type { ChatModel, Connection, ModelConnection } from './chat-model.ts'
 import { tellingRefusals } from './content-refusals.ts'
-import { type Attempting, createGuard, type Guard, isProvidersFault } from './failures/circuit.ts'
+import { type Attempting, type CircuitEvents, createGuard, type Guard, isProvidersFault } from './failures/circuit.ts'
 import type { OutageReports } from './failures/outage-reports.ts'
 
 type ExtraMembers = ModelConnection['extraMembers']
@@ -71,7 +71,8 @@ export function createProviderClient(
   outages: OutageReports,
 ): ProviderClient {
   const outage = watchOutage(model.providerId, outages)
-  const servers = addresses.map((address) => createServer(model, address, () => outage.look(servers)))
+  const events = { onChange: () => outage.look(servers), onAnswer: outage.answered }
+  const servers = addresses.map((address) => createServer(model, address, events))
   const [{ connection }] = servers as [ProviderServer]
   return {
     connection,
@@ -104,6 +105,9 @@ function watchOutage(provider: string, outages: OutageReports) {
     isLost = false
   }
   return {
+    answered() {
+      if (!isRetired) outages.answered(provider)
+    },
     look(servers: readonly ProviderServer[]) {
       if (isRetired) return
       if (!servers.every(({ guard }) => guard.isBroken)) return end()
@@ -128,7 +132,7 @@ const leastBusy = (servers: readonly ProviderServer[]) => servers.toSorted((a, b
 function createServer(
   model: CallableProvider,
   { apiUrl, apiKey }: ServerAddress,
-  onCircuit: () => void,
+  events: CircuitEvents,
 ): ProviderServer {
   const { providerId, providerSettings } = model
   const adapter = model.adapter as Adapter
@@ -152,7 +156,7 @@ function createServer(
     model: memoize((modelId, extraMembers) =>
       tellingRefusals(adapterDrivers[adapter].model(modelId, { ...connection, extraMembers })),
     ),
-    guard: createGuard(circuit, onCircuit),
+    guard: createGuard(circuit, events),
     connection,
     get busy() {
       return httpClient.busy

@@ -21,7 +21,7 @@ beforeAll(async () => {
   const upstream = resources.use(
     await startProvider((request, response) => (byKey.get(keyOf(request)) ?? refuses(500))(request, response)),
   )
-  const names = ['patient', 'quick', 'orphaned', 'twofold', 'relapsing']
+  const names = ['patient', 'quick', 'orphaned', 'twofold', 'relapsing', 'partly']
   upstream.listing = { data: names.map((id) => ({ id })) }
   const config = resources.use(await configFor(''))
   const provider = (id: string, openFor: string, more: object = {}) => ({
@@ -34,6 +34,7 @@ beforeAll(async () => {
       provider('quick', '200ms'),
       provider('orphaned', '200ms'),
       provider('relapsing', '1h'),
+      provider('partly', '200ms'),
       provider('twofold', '1h', { servers: [{ apiKey: 'twin' }] }),
     ],
   })
@@ -106,7 +107,7 @@ test('an outage that only a replica knew of which is gone is over in its time', 
   await gone[Symbol.asyncDispose]()
 
   await vi.waitUntil(async () => {
-    await shown.host.models.checkEndedOutages()
+    await shown.host.models.checkOutages()
     return (await statusOf('orphaned')) === 'online'
   }, SLOW)
 
@@ -142,7 +143,7 @@ test('outages that a list of models ends, and the next call begins anew, last lo
   }
   const end = async () => {
     await asked.rows(`update provider_outages set until = now() where provider_id = ${ofProvider}`, [provider])
-    await shown.host.models.checkEndedOutages()
+    await shown.host.models.checkOutages()
     await untilShown(provider, 'online')
   }
   const lengths: unknown[] = []
@@ -156,4 +157,27 @@ test('outages that a list of models ends, and the next call begins anew, last lo
 
   expect([await minutesOfOutage(), await minutesOfOutage()]).toEqual([2, 2])
   expect(await asked.host.models.check()).toContainEqual(expect.objectContaining({ provider, status: 'offline' }))
+})
+
+test('an answer that comes to another replica ends an outage, and the one that goes on trying in vain begins none anew', async () => {
+  let tries = 0
+  byKey.set('partly', (request, response) => {
+    const isInVain = JSON.stringify(request.body).includes('Hello')
+    if (isInVain) tries++
+    return (isInVain ? refuses(500) : answers('Here I am.'))(request, response)
+  })
+  expect((await ask('partly')).status).toBe(500)
+  await untilShown('partly', 'offline')
+  await asked.rows(`update provider_outages o set until = now() + interval '1h' from ai_providers p
+    where p.id = o.provider_id and p.provider_id = 'partly'`)
+  await shown.host.models.checkOutages()
+
+  const body = question('Anybody there?', 'partly')
+  expect((await shown.send('POST', '/api/ai-req', { token, body })).status).toBe(200)
+
+  await untilShown('partly', 'online')
+  const version = await versionOf('partly')
+  const enough = tries + 3
+  await vi.waitUntil(async () => (await ask('partly')).status === 500 && tries >= enough, SLOW)
+  expect(await versionOf('partly')).toEqual(version)
 })

@@ -34,7 +34,7 @@ export function watchStatements() {
 const periodic = [
   'find-lost-disclosure',
   'touch-tokens',
-  'list-ended-outages',
+  'list-outages',
   'list-expired-holds',
   'remove-old-usage-counters',
 ]

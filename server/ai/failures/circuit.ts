@@ -38,10 +38,16 @@ export interface Guard {
 /** How many callers must time out before the circuit opens: the questions of a single person may simply take long. */
 const MIN_UNANSWERED_USERS = 3
 
-/** `onChange` is called when the circuit opens, also once more after a try in vain, and when it closes. */
+export interface CircuitEvents {
+  /** The circuit opened, also once more after a try in vain, or closed. */
+  onChange(): void
+  /** A call was answered. */
+  onAnswer(): void
+}
+
 export function createGuard(
   { failures = 5, openFor = 15_000 }: ProviderSettings['circuit'] = {},
-  onChange: () => void,
+  { onChange, onAnswer }: CircuitEvents,
 ): Guard {
   /** The callers who got no answer since the provider last answered anybody. */
   const unanswered = new Set<number>()
@@ -51,7 +57,10 @@ export function createGuard(
     halfOpenAfter: openFor,
     breaker: new ConsecutiveBreaker(failures),
   })
-  circuit.onSuccess(() => unanswered.clear())
+  circuit.onSuccess(() => {
+    unanswered.clear()
+    onAnswer()
+  })
   let openedAt = 0
   circuit.onBreak(() => {
     openedAt = Date.now()

@@ -2,8 +2,11 @@ import type { Log } from '../../../routers/ports/log.ts'
 
 /** What the calls of this process find out about providers. */
 export interface OutageListener {
-  /** Every server of the provider fails its calls at once; after so many milliseconds one is tried again. */
-  beginOutage(outage: { provider: string; retryAfter: number }): Promise<unknown>
+  /**
+   * Every server of the provider fails its calls at once; after so many milliseconds one is tried again. `isAgain` where that
+   * was told before, and the try was in vain.
+   */
+  beginOutage(outage: { provider: string; retryAfter: number; isAgain: boolean }): Promise<unknown>
   /** One of its servers answered again, or it has other servers now. */
   endOutage(outage: { provider: string }): Promise<unknown>
 }
@@ -15,6 +18,10 @@ export class OutageReports {
   readonly #log: Log
   readonly #waiting = new Map<string, Report>()
   readonly #passing = new Set<string>()
+  /** The providers whose outage this process has told of, and not the end of it. */
+  readonly #told = new Set<string>()
+  /** The providers that have an outage, whichever process told of it. */
+  #lost = new Set<string>()
   #listener: OutageListener | undefined
 
   constructor(log: Log) {
@@ -26,12 +33,29 @@ export class OutageReports {
     this.#listener = listener
   }
 
+  note(lost: readonly string[]): void {
+    this.#lost = new Set(lost)
+  }
+
   began(provider: string, retryAfter: number): void {
-    this.#tell(provider, (listener) => listener.beginOutage({ provider, retryAfter: Math.ceil(retryAfter) }))
+    this.#tell(provider, async (listener) => {
+      const isAgain = this.#told.has(provider)
+      await listener.beginOutage({ provider, retryAfter: Math.ceil(retryAfter), isAgain })
+      this.#told.add(provider)
+    })
+  }
+
+  /** A call was answered, which ends the outage that another process has told of, too. */
+  answered(provider: string): void {
+    if (this.#lost.has(provider)) this.ended(provider)
   }
 
   ended(provider: string): void {
-    this.#tell(provider, (listener) => listener.endOutage({ provider }))
+    this.#lost.delete(provider)
+    this.#tell(provider, (listener) => {
+      this.#told.delete(provider)
+      return listener.endOutage({ provider })
+    })
   }
 
   #tell(provider: string, report: Report): void {
