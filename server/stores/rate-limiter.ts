@@ -60,7 +60,13 @@ export function limiterInRedis(redis: Redis, connected: () => Promise<void>): Ra
     },
     async giveBack(key, limit, seconds) {
       const limiter = await limiterFor(limit, seconds)
-      await limiter.reward(key).catch(() => own.giveBack(key, limit, seconds))
+      try {
+        const { consumedPoints } = await limiter.reward(key)
+        // Its window is over: what is given back must not be had beyond the next one's.
+        if (consumedPoints < 0) await limiter.delete(key)
+      } catch {
+        await own.giveBack(key, limit, seconds)
+      }
     },
     async clear(key, limit, seconds) {
       const limiter = await limiterFor(limit, seconds)

@@ -92,6 +92,15 @@ describe.for(stores)('the login throttle, %s', (store) => {
     }
   })
 
+  run('gives nothing back beyond what was taken', async () => {
+    await using t = await open()
+    const attempt = { account: t.account(), address: t.address(1) }
+
+    for (let i = 0; i < 3; i++) await t.throttle.giveBack(attempt)
+
+    for (const left of [2, 1, 0, -1]) expect((await t.take(attempt.account, attempt.address)).remaining).toBe(left)
+  })
+
   run('counts a browser that signed in before for itself, whatever others do, and not without end', async () => {
     await using t = await open()
     for (let i = 0; i < 9; i++) await t.take(t.account(), t.address(1))
