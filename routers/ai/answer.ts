@@ -20,7 +20,7 @@ const signature = z.string().optional().describe('What the provider wants back w
 const askedCall = {
   id: z.string().describe('To answer with.'),
   tool: z.string(),
-  server: z.string().describe('The label of its server.'),
+  server: z.string().describe('The label of its server; empty where the tool of an allowed call is gone.'),
   input: z.unknown(),
 }
 

@@ -3,7 +3,7 @@ interface AskedCall {
   /** Of the question. */
   id: string
   tool: string
-  /** The label of its server. */
+  /** The label of its server; empty where the tool of an allowed call is gone. */
   server: string
   input: unknown
 }
