@@ -11,8 +11,8 @@ import { attribute, cataloguePage, many, resource, sortedTimestamps } from '../r
 import { exposes } from '../resource/exposure.ts'
 import { reads } from '../verbs/read.ts'
 import { withoutUnchanged } from '../verbs/unchanged.ts'
-import { administrator, type Change, deleteRow, updateRow, type WrittenRow, writes } from '../verbs/write.ts'
-import { ifVersion, updateInput } from '../verbs/write-inputs.ts'
+import { administrator, type Change, updateRow, type WrittenRow, writes } from '../verbs/write.ts'
+import { updateInput } from '../verbs/write-inputs.ts'
 import { text, webAddress } from './schemas.ts'
 import { secret, secretText } from './secret.ts'
 import { secretsStay } from './secret-address.ts'
@@ -115,18 +115,11 @@ async function follow(written: WrittenRow): Promise<void> {
 
 export const aiProvidersRouter = router({
   ...reads(aiProviders),
-  ...writes(aiProviders, { validate }),
+  ...writes(aiProviders, { validate, beforeDelete: (row) => tellOfModels('deleted', row) }),
 
   update: administrator
     .meta({ ...exposes(aiProviders, 'update'), ...takes('record') })
     .use(withoutUnchanged(aiProviders))
     .input(updateInput(aiProviders))
     .mutation(({ ctx, input }) => updateRow(ctx, aiProviders, input, { validate, afterFlush: follow })),
-
-  delete: administrator
-    .meta(exposes(aiProviders, 'delete'))
-    .input(z.strictObject({ id: aiProviders.ids.schema, ifVersion }))
-    .mutation(({ ctx, input }) =>
-      deleteRow(ctx, aiProviders, input, { beforeDelete: (row) => tellOfModels('deleted', row) }),
-    ),
 })

@@ -31,6 +31,8 @@ interface Writing {
   validate?: ((row: Data, change?: Change) => Issue[]) | undefined
   /** Does what belongs to a row that was just created or changed, in its transaction, or throws where it may not be so. */
   afterFlush?: (written: WrittenRow) => Promise<void>
+  /** Does what belongs to the deletion of a row, while it is still there. */
+  beforeDelete?: Deleting['beforeDelete']
 }
 
 export interface Change {
@@ -42,7 +44,7 @@ export interface Change {
 
 /** `create`, `update` and `delete` of a type that is one table, whose inputs follow from its declaration. */
 export function writes<R extends Resource>(of: R, options: Writing = {}) {
-  const { by = administrator, body = 'record', ...changing } = options
+  const { by = administrator, body = 'record', beforeDelete, ...changing } = options
   return {
     create: by
       .meta({ ...exposes(of, 'create'), ...takes(body) })
@@ -58,7 +60,7 @@ export function writes<R extends Resource>(of: R, options: Writing = {}) {
     delete: by
       .meta(exposes(of, 'delete'))
       .input(z.strictObject({ id: of.ids.schema, ifVersion }))
-      .mutation(({ ctx, input }) => deleteRow(ctx, of, input)),
+      .mutation(({ ctx, input }) => deleteRow(ctx, of, input, { beforeDelete })),
   }
 }
 
@@ -137,7 +139,7 @@ function assertSound(row: object, validate: Writing['validate'], change?: Change
 
 interface Deleting {
   /** Does what belongs to the change, in its transaction, while the row is still there. */
-  beforeDelete?: (doomed: Omit<WrittenRow, 'given'>) => Promise<void>
+  beforeDelete?: ((doomed: Omit<WrittenRow, 'given'>) => Promise<void>) | undefined
 }
 
 export async function deleteRow(

@@ -7,10 +7,8 @@ import { router } from '../../core/trpc.ts'
 import { timeLimitMs } from '../../ports/duration.ts'
 import { SERVER_CONFIG, SERVER_KEY } from '../../ports/vault.ts'
 import { attribute, cataloguePage, many, resource, sortedTimestamps } from '../../resource/declare.ts'
-import { exposes } from '../../resource/exposure.ts'
 import { reads } from '../../verbs/read.ts'
-import { administrator, deleteRow, type WrittenRow, writes } from '../../verbs/write.ts'
-import { ifVersion } from '../../verbs/write-inputs.ts'
+import { type WrittenRow, writes } from '../../verbs/write.ts'
 import { text } from '../schemas.ts'
 import { secret, secretText } from '../secret.ts'
 import { secretsStay } from '../secret-address.ts'
@@ -83,10 +81,6 @@ export const mcpServersRouter = router({
   ...reads(mcpServers),
   ...writes(mcpServers, {
     validate: secretsStay(mcpServers, (row) => ({ url: serverAddress(row) })),
+    beforeDelete: tellOfTools,
   }),
-
-  delete: administrator
-    .meta(exposes(mcpServers, 'delete'))
-    .input(z.strictObject({ id: mcpServers.ids.schema, ifVersion }))
-    .mutation(({ ctx, input }) => deleteRow(ctx, mcpServers, input, { beforeDelete: tellOfTools })),
 })
