@@ -3,8 +3,14 @@ import type { ArgsDef } from 'citty'
 import { nearestOf } from '../server/config/spelling.ts'
 import { UsageError } from './errors.ts'
 
-/** Checks the flags strictly, as the parser of citty accepts unknown flags and missing values. */
-export function checkFlags(args: ArgsDef, argv: string[]): void {
+/** What the help says of the value of a flag that is a list: its parts come with commas between, or each by a flag of its own. */
+export const LIST = 'A,B'
+
+/**
+ * Checks the flags strictly, as the parser of citty accepts unknown flags and missing values. Returns the words with each list
+ * in one.
+ */
+export function checkFlags(args: ArgsDef, argv: string[]): string[] {
   const flags = Object.entries(args).filter(([, { type }]) => type !== 'positional')
   const options = Object.fromEntries(
     flags.map(([name, { type }]) => [
@@ -17,10 +23,12 @@ export function checkFlags(args: ArgsDef, argv: string[]): void {
     flags.map(([name]) => name),
   )
   // Of several values the parser of citty would take the last, and say nothing of the others.
-  const again = Object.keys(values).find((name) => [values[name]].flat().length > 1)
-  if (again) throw new UsageError(`--${again} is given more than once.`)
+  const again = Object.keys(values).filter((name) => [values[name]].flat().length > 1)
+  const refused = again.find((name) => args[name]?.valueHint !== LIST || argv.includes('--'))
+  if (refused) throw new UsageError(`--${refused} is given more than once.`)
   const stray = positionals[Object.keys(args).length - flags.length]
   if (stray !== undefined) throw new UsageError(`'${stray}' is one word too many.`)
+  return [...argv, ...again.map((name) => `--${name}=${[values[name]].flat().join()}`)]
 }
 
 /** Earlier versions gave switches a value: `--force=true` and `--force=1` are `--force`. Another value is refused. */

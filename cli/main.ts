@@ -36,8 +36,8 @@ export async function main(
     }
     assertRunnable(found)
     const args = (await resolve(command.args)) ?? {}
-    const words = plainSwitches(args, rest)
-    if (command.args) checkFlags(args, words)
+    const plain = plainSwitches(args, rest)
+    const words = command.args ? checkFlags(args, plain) : plain
     // None of its subcommands was named, and citty would take the value of a flag for one.
     const { subCommands: _, ...alone } = command
     await runCommand(alone, { rawArgs: words })

@@ -6,6 +6,7 @@ import { makeAnnouncement } from '../../server/config/announcement-texts.ts'
 import { readEnv } from '../../server/config/env.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { UsageError } from '../errors.ts'
+import { LIST } from '../flags.ts'
 import { parseFlag } from '../prompts.ts'
 import { table } from '../table.ts'
 
@@ -38,7 +39,11 @@ export const publish = (context: CommandContext) =>
       type: { type: 'string', description: `${announcementTypes.join(', ')}; info when absent` },
       force: { type: 'boolean', description: 'People must accept it before they write or ask a model' },
       global: { type: 'boolean', description: 'Everybody, which is so without --users' },
-      users: { type: 'string', description: 'Usernames with commas between; everybody when absent' },
+      users: {
+        type: 'string',
+        valueHint: LIST,
+        description: 'Usernames with commas between, or a flag for each; everybody when absent',
+      },
       anchor: { type: 'string', description: 'The event of the front end at which it is shown, such as FileUpload' },
       start: { type: 'string', description: 'From when on, such as 2026-01-31T08:00:00Z; now when absent' },
       expire: { type: 'string', description: 'Until when; for ever when absent' },

@@ -24,7 +24,7 @@ test.for<[says: string, ...argv: string[]]>([
   ["'b.png' is one word too many.", 'update-avatar', 'a.png', 'b.png'],
   ["Option '--name <value>' argument missing.", 'token', '--name'],
   ["Option '--name' argument is ambiguous.", 'token', '--name', '--yes'],
-  ['--users is given more than once.', 'announcement', 'publish', 'Rules', 'rules', '--users', 'ada', '--users=bob'],
+  ['--anchor is given more than once.', 'announcement', 'publish', 'Rules', 'rules', '--anchor', 'a', '--anchor=b'],
   ["Option '--yes' does not take an argument.", 'remove-user', '--yes=no'],
   ['--username, --email or --id is missing.', 'token', '--name', 'laptop'],
   ['--name is missing.', 'token', '--username', 'ada'],

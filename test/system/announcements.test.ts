@@ -72,8 +72,10 @@ test('an announcement for some is there for them alone, and one for nobody who i
   expect(await mark(bob.browser, 'report', id)).toMatchObject({ status: 400, body: { success: false } })
   expect((await render(openBrowser(svc.url), id)).status).toBe(401)
   expect(await mark(openBrowser(svc.url), 'seen', id)).toMatchObject({ status: 401 })
-  const nobody = await publish('Nobody', view, '--users', 'ada,nobody')
-  expect(JSON.parse(nobody.stdout)).toMatchObject({ error: { message: '--users names nobody there is: nobody.' } })
+  const nobody = await publish('Nobody', view, '--users', 'ada,nobody', '--users=no-one', '--users', 'bob')
+  expect(JSON.parse(nobody.stdout)).toMatchObject({
+    error: { message: '--users names nobody there is: nobody, no-one.' },
+  })
   expect(await svc.rows('select title from announcements')).toEqual([{ title: 'Only Ada' }])
   await withdraw()
 })
