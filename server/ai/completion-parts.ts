@@ -6,6 +6,8 @@ export interface CompletionChunk {
   choices?: { delta?: Delta | null; finish_reason?: string | null }[]
   usage?: object | null
   error?: unknown
+  /** `error` where the event itself is one. */
+  object?: string
 }
 
 interface Delta {
@@ -38,7 +40,8 @@ export class CompletionParts {
   #isCounted = false
 
   read(chunk: CompletionChunk): Part[] {
-    const { choices, usage, error } = chunk
+    const { choices, usage } = chunk
+    const error = errorIn(chunk)
     const counted = this.#isCounted || usage ? [{ type: 'usage' as const, tokens: completionUsage(chunk) }] : []
     this.#isCounted = Boolean(usage)
     if (error) return [...counted, { type: 'error', error }]
@@ -76,6 +79,12 @@ export class CompletionParts {
     })
     return { type: 'tool-input-delta', id: `${key}`, delta: part?.arguments ?? '' }
   }
+}
+
+/** Servers tell an error as an object, as a text, or as the event itself. */
+function errorIn(chunk: CompletionChunk): object | undefined {
+  const { error = chunk.object === 'error' ? chunk : undefined } = chunk
+  return typeof error === 'string' ? { message: error } : (error as object | undefined)
 }
 
 function textOf(content: Delta['content']): string {

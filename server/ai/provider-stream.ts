@@ -29,7 +29,9 @@ const preliminary = new Set<Part['type']>([
 /** Opens a stream and waits for the first part with content: until then a failed call can be retried. */
 export async function beginStream(open: () => Promise<Parts>, meter: UsageMeter): Promise<Parts> {
   const iterator = (await open())[Symbol.asyncIterator]()
-  return firstContent(iterator, meter).catch((error: unknown) => {
+  return firstContent(iterator, meter).catch(async (error: unknown) => {
+    // Lets go of the provider's connection, which nobody reads any more.
+    await iterator.return?.()
     throw error instanceof StreamRefusal ? error : new UnreadAnswer(error)
   })
 }

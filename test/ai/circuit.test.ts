@@ -27,8 +27,8 @@ async function startWith(behave: Behaviour, circuit: object, timeouts: object = 
   const upstream = resources.use(await startProvider(behave))
   const config = resources.use(await configFor(upstream.url, { provider: { circuit, timeouts } }))
   const svc = resources.use(await startApp({ AI_CONFIG: config.file }))
-  const askAs = ({ token }: TestUser, headers: Record<string, string> = {}) =>
-    svc.send('POST', '/api/ai-req', { token, headers, body: question() })
+  const askAs = ({ token }: TestUser, headers: Record<string, string> = {}, signal?: AbortSignal) =>
+    svc.send('POST', '/api/ai-req', { token, headers, body: question(), ...(signal && { signal }) })
   const [ada, bob] = [await svc.user({ username: 'ada' }), await svc.user({ username: 'bob' })]
   const kept = resources.move()
   return { svc, upstream, askAs, ada, bob, [Symbol.asyncDispose]: () => kept.disposeAsync() }
@@ -138,6 +138,22 @@ test('the circuit of a provider opens again when its probe waits in vain, whoeve
   app.upstream.behave = stalls
   await pause(400)
   expect((await app.askAs(app.bob)).status).toBe(500)
+
+  expect((await app.askAs(app.ada)).status).toBe(500)
+  expect(app.upstream.asked).toHaveLength(4)
+})
+
+test('the circuit of a provider stays open when the caller of its probe goes away before an answer', async () => {
+  await using app = await startWith(refuses(500), { failures: 3, openFor: '1s' })
+  await app.askAs(app.ada)
+  app.upstream.behave = stalls
+  await pause(1100)
+  const gone = new AbortController()
+  const probe = app.askAs(app.bob, {}, gone.signal).catch(() => undefined)
+  await vi.waitFor(() => expect(app.upstream.asked).toHaveLength(4))
+  gone.abort()
+  await probe
+  await vi.waitFor(() => expect(app.upstream.asked[3]?.abortedAt).toBeDefined())
 
   expect((await app.askAs(app.ada)).status).toBe(500)
   expect(app.upstream.asked).toHaveLength(4)

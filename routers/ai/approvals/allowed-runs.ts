@@ -24,7 +24,7 @@ export class AllowedRuns {
     return this.parts.some(({ type }) => type === 'approval')
   }
 
-  /** Runs so many at the same time; the others wait. */
+  /** Runs so many at the same time; the others wait. Where one cannot be run, none is begun any more, and those under way end first. */
   async run(
     allowed: ReadonlyMap<ToolResult, AllowedCall>,
     tools: readonly FunctionTool[],
@@ -32,9 +32,11 @@ export class AllowedRuns {
   ): Promise<Settled> {
     const results = new Map<ToolResult, ToolResult>()
     const waiting = allowed.entries()
+    const failures: unknown[] = []
     let tokens = 0
     const work = async () => {
       for (const [empty, one] of waiting) {
+        if (failures.length > 0) return
         signal.throwIfAborted()
         const outcome = await runAllowed(one, tools, signal)
         if (outcome.part) this.#handOut(outcome.part)
@@ -42,7 +44,9 @@ export class AllowedRuns {
         results.set(empty, resultOf(one.call, outcome))
       }
     }
-    await Promise.all(Array.from({ length: toolsAtOnce }, work))
+    const note = (error: unknown) => void failures.push(error)
+    await Promise.all(Array.from({ length: toolsAtOnce }, () => work().catch(note)))
+    if (failures.length > 0) throw failures[0]
     return { messages: messages.map((message) => withResults(message, results)), tokens }
   }
 
@@ -51,10 +55,14 @@ export class AllowedRuns {
     this.#arrival.resolve(false)
   }
 
-  /** The parts as they come, each once, also where another model takes the place of the first. */
+  /** The parts as they come, each once, also where another model takes the place of the first; ends with the runs, however those end. */
   async *until(settling: Promise<Settled>): AsyncGenerator<readonly SettledPart[], void> {
+    const over = settling.then(
+      () => true,
+      () => true,
+    )
     for (let isOver = false; !isOver; ) {
-      isOver = await Promise.race([settling.then(() => true), this.#arrival.promise])
+      isOver = await Promise.race([over, this.#arrival.promise])
       this.#arrival = Promise.withResolvers()
       const parts = this.parts.slice(this.#handedOut)
       this.#handedOut = this.parts.length

@@ -51,8 +51,10 @@ export function createGuard(
 ): Guard {
   /** The callers who got no answer since the provider last answered anybody. */
   const unanswered = new Set<number>()
-  const isUnwell = (error: unknown) => isOutage(error) || (isSilence(error) && isSilentForMany())
-  const isSilentForMany = () => unanswered.size >= MIN_UNANSWERED_USERS || circuit.state === CircuitState.HalfOpen
+  const isUnwell = (error: unknown) =>
+    isOutage(error) || (isSilence(error) && isSilentForMany()) || (isGivenUp(error) && isTried())
+  const isTried = () => circuit.state === CircuitState.HalfOpen
+  const isSilentForMany = () => unanswered.size >= MIN_UNANSWERED_USERS || isTried()
   const circuit: CircuitBreakerPolicy = circuitBreaker(handleWhen(isUnwell), {
     halfOpenAfter: openFor,
     breaker: new ConsecutiveBreaker(failures),
@@ -114,6 +116,9 @@ export const isBrokenOff = (error: unknown) => phaseOf(error) === 'reading'
 
 /** The request was sent, but no byte of an answer came. */
 const isSilence = (error: unknown) => phaseOf(error) === 'waiting'
+
+/** The caller went away before anything came, which proves no server well. */
+const isGivenUp = (error: unknown) => error instanceof Error && error.name === 'AbortError'
 
 /** A call whose provider asks for a longer pause than this is not retried. */
 const MAX_RETRY_AFTER_MS = 5000

@@ -413,3 +413,15 @@ test('a count that is missing beside another is our own', async () => {
 
   expect(await app.record()).toEqual({ outcome: 'completed', estimated: true, ...nothing, input: 4, output: 3 })
 })
+
+test.for(['{"error":"overloaded"}', '{"object":"error","message":"overloaded","code":503}'])(
+  'a stream that begins with the error %s is paid by nobody',
+  async (event) => {
+    const [script] = tokenScripts as [TokenScript]
+    await using app = await startWith(script, replies(`data: ${event}\n\n`, { type: 'text/event-stream' }))
+
+    expect((await app.ask()).status).toBe(500)
+
+    expect(await app.record()).toEqual({ outcome: 'failed', estimated: false, ...nothing })
+  },
+)
