@@ -76,6 +76,7 @@ export const streamParts = [
   'tool-call',
   'source',
   'approval',
+  'tool-start',
   'tool-run',
   'finish',
   'usage',

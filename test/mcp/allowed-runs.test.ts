@@ -31,7 +31,9 @@ test('where it cannot be known whether a call is allowed, none is begun any more
   await pause(100)
   expect(ran).toEqual(['1', '2', '3'])
   expect(told).toMatchObject([
+    { type: 'tool-start', id: '1' },
     { id: '1', output: 'sent' },
+    { type: 'tool-start', id: '3' },
     { id: '3', output: 'sent' },
   ])
 })

@@ -139,9 +139,11 @@ test('a stream tells the question, the call and its result by the events of Open
   expect(told()).toMatchObject({ role: 'user', content: 'Thanks' })
 })
 
-test('calls that are allowed run at the same time; a stream tells of each when it ends, by the events of OpenAI', async () => {
-  const isBobTold = Promise.withResolvers<void>()
+test('calls that are allowed run at the same time; a stream tells when each begins and ends, by the events of OpenAI', async () => {
+  const [isBegunTold, isBobTold] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   server.behave = async ({ rpc, reply }) => {
+    if (rpc.method !== 'tools/call') return false
+    await isBegunTold.promise
     const isForEve = JSON.stringify(rpc.params?.arguments) === '{"text":"to Eve"}'
     if (!isForEve) return false
     await isBobTold.promise
@@ -157,16 +159,32 @@ test('calls that are allowed run at the same time; a stream tells of each when i
   const told: { type: string; output_index?: number; item_id?: string; item?: { id?: string | undefined } }[] = []
   for await (const event of await eve.responses.create({ model: 'mock-1', input, stream: true })) {
     told.push(event as (typeof told)[number])
+    if (event.type === 'response.mcp_call.in_progress' && event.output_index === 1) isBegunTold.resolve()
     if (event.type === 'response.mcp_call.completed') isBobTold.resolve()
   }
-  const ofCall = (at: number, end: string) =>
-    ['output_item.added', 'mcp_call.in_progress', 'mcp_call_arguments.delta', 'mcp_call_arguments.done']
-      .concat(end, 'output_item.done')
-      .map((type) => [`response.${type}`, at, expect.stringMatching(new RegExp(`^mcp_.*_${at}$`))])
+  const ofCall = (at: number, ...types: string[]) =>
+    types.map((type) => [`response.${type}`, at, expect.stringMatching(new RegExp(`^mcp_.*_${at}$`))])
+  const begins = (at: number) =>
+    ofCall(at, 'output_item.added', 'mcp_call.in_progress', 'mcp_call_arguments.delta', 'mcp_call_arguments.done')
+  const [toEve, toBob] = [0, 1]
   expect(
     told.slice(2, 14).map(({ type, output_index, item_id, item }) => [type, output_index, item_id ?? item?.id]),
-  ).toEqual([...ofCall(0, 'mcp_call.completed'), ...ofCall(1, 'mcp_call.failed')])
-  expect(told.at(-1)?.type).toBe('response.completed')
+  ).toEqual([
+    ...begins(toEve),
+    ...begins(toBob),
+    ...ofCall(toBob, 'mcp_call.completed', 'output_item.done'),
+    ...ofCall(toEve, 'mcp_call.failed', 'output_item.done'),
+  ])
+  expect(told.at(-1)).toMatchObject({
+    type: 'response.completed',
+    response: {
+      output: [
+        { arguments: '{"text":"to Eve"}', status: 'failed' },
+        { arguments: '{"text":"to Bob"}', status: 'completed' },
+        { type: 'message' },
+      ],
+    },
+  })
 })
 
 test('a model hears that the person does not allow a call, and why', async () => {

@@ -53,6 +53,7 @@ export class MessageEvents implements Frames<StreamPart> {
       case 'source':
         return this.#in('text') + this.#delta({ type: 'citations_delta', citation: citationOf(part) })
       case 'approval':
+      case 'tool-start':
       case 'tool-run':
         // Nobody is asked here.
         return ''

@@ -27,6 +27,7 @@ export function chunksOf(heading: Heading, withUsage: boolean): Frames<StreamPar
         case 'source':
           return chunk({ annotations: [citationOf(part)] })
         case 'approval':
+        case 'tool-start':
         case 'tool-run':
           // Nobody is asked here.
           return ''

@@ -73,13 +73,19 @@ export const approvalRequestItem = ({ id, tool, server, input }: PartOf<'approva
   server_label: server,
 })
 
-export const mcpCallItem = (itemId: string, { id, tool, server, input, output, isError }: PartOf<'tool-run'>) => ({
+/** A call of a tool that runs. */
+export const begunCallItem = (itemId: string, { id, tool, server, input }: Omit<PartOf<'tool-start'>, 'type'>) => ({
   id: itemId,
   type: 'mcp_call',
   approval_request_id: `${REQUEST}${id}`,
   name: tool,
   arguments: JSON.stringify(input),
   server_label: server,
+  status: 'in_progress',
+})
+
+export const mcpCallItem = (itemId: string, { output, isError, ...run }: PartOf<'tool-run'>) => ({
+  ...begunCallItem(itemId, run),
   status: isError ? 'failed' : 'completed',
   output: isError ? null : output,
   error: isError ? { type: 'mcp_tool_execution_error', content: output } : null,

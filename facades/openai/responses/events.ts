@@ -3,7 +3,7 @@ import type { StreamPart } from '../../ai/types.ts'
 import type { Frames } from '../../http/event-stream.ts'
 import { failureOf } from '../../http/failure.ts'
 import { errorOf } from '../errors.ts'
-import { approvalRequestItem, mcpCallItem } from './approvals.ts'
+import { approvalRequestItem, begunCallItem, mcpCallItem } from './approvals.ts'
 import { annotationOf, callItem, ended, Ids, messageItem, type Response, reasoningItem } from './response.ts'
 
 /** An item that is being said. */
@@ -15,13 +15,24 @@ interface OpenItem {
   annotations: object[]
 }
 
+/** A call of a tool that runs. */
+interface RunningCall {
+  item_id: string
+  output_index: number
+}
+
 type PartOf<Type extends StreamPart['type']> = Extract<StreamPart, { type: Type }>
 
-/** A response as events: each item is added, said and done before the next, and the whole response comes last. */
+/**
+ * A response as events: each item is added, said and done before the next, but for calls of tools that run at the same time.
+ * The whole response comes last.
+ */
 export class ResponseEvents implements Frames<StreamPart> {
   readonly #response: Response
   readonly #ids: Ids
   readonly #output: object[] = []
+  /** By the ids of the calls. */
+  readonly #running = new Map<string, RunningCall>()
   #sequence = 0
   #isBegun = false
   #item: OpenItem | undefined
@@ -61,6 +72,8 @@ export class ResponseEvents implements Frames<StreamPart> {
         return this.#close() + this.#call(part)
       case 'approval':
         return this.#close() + this.#whole(approvalRequestItem(part))
+      case 'tool-start':
+        return this.#close() + this.#runs(part)
       case 'tool-run':
         return this.#close() + this.#ran(part)
       case 'source':
@@ -111,19 +124,31 @@ export class ResponseEvents implements Frames<StreamPart> {
     )
   }
 
-  /** A tool that ran, of which is told when it has ended. */
-  #ran(run: PartOf<'tool-run'>): string {
-    const item = mcpCallItem(this.#ids.next('mcp'), run)
-    const place = { item_id: item.id, output_index: this.#output.length }
-    const { arguments: said, output: _, error: __, ...begun } = item
-    const added = { output_index: this.#output.length, item: { ...begun, arguments: '', status: 'in_progress' } }
+  #runs(call: PartOf<'tool-start' | 'tool-run'>): string {
+    const item = begunCallItem(this.#ids.next('mcp'), call)
+    const output_index = this.#output.push(item) - 1
+    const place = { item_id: item.id, output_index }
+    this.#running.set(call.id, place)
+    const { arguments: said } = item
     return (
-      this.#event('response.output_item.added', added) +
+      this.#event('response.output_item.added', { output_index, item: { ...item, arguments: '' } }) +
       this.#event('response.mcp_call.in_progress', place) +
       this.#event('response.mcp_call_arguments.delta', { ...place, delta: said }) +
-      this.#event('response.mcp_call_arguments.done', { ...place, arguments: said }) +
+      this.#event('response.mcp_call_arguments.done', { ...place, arguments: said })
+    )
+  }
+
+  /** One that was refused has not begun. */
+  #ran(run: PartOf<'tool-run'>): string {
+    const begun = this.#running.has(run.id) ? '' : this.#runs(run)
+    const place = this.#running.get(run.id) as RunningCall
+    this.#running.delete(run.id)
+    const item = mcpCallItem(place.item_id, run)
+    this.#output[place.output_index] = item
+    return (
+      begun +
       this.#event(`response.mcp_call.${item.status}`, place) +
-      this.#finished(item)
+      this.#event('response.output_item.done', { output_index: place.output_index, item })
     )
   }
 

@@ -1,4 +1,4 @@
-import type { ApprovalPart, ToolRun } from '../../ports/ai/approvals.ts'
+import type { ApprovalPart, ToolRun, ToolStart } from '../../ports/ai/approvals.ts'
 import type { Message, ToolResult } from '../../ports/ai/messages.ts'
 import type { FunctionTool, ModelCall } from '../../ports/ai/models.ts'
 import { tokensIn } from '../../ports/ai/token-estimate.ts'
@@ -16,7 +16,8 @@ export interface Settled {
 export class AllowedRuns {
   /** In the order of their ends. */
   readonly parts: SettledPart[] = []
-  #handedOut = 0
+  /** What a stream has not handed out yet. */
+  readonly #news: (SettledPart | ToolStart)[] = []
   #arrival = Promise.withResolvers<boolean>()
 
   /** Whether some call is asked about anew. */
@@ -38,8 +39,8 @@ export class AllowedRuns {
       for (const [empty, one] of waiting) {
         if (failures.length > 0) return
         signal.throwIfAborted()
-        const outcome = await runAllowed(one, tools, signal)
-        if (outcome.part) this.#handOut(outcome.part)
+        const outcome = await runAllowed(one, tools, { signal, begin: (part) => this.#handOut(part) })
+        this.#end(outcome.part)
         tokens += tokensIn(outcome.text)
         results.set(empty, resultOf(one.call, outcome))
       }
@@ -50,13 +51,19 @@ export class AllowedRuns {
     return { messages: messages.map((message) => withResults(message, results)), tokens }
   }
 
-  #handOut(part: SettledPart): void {
+  #end(part: SettledPart | undefined): void {
+    if (!part) return
     this.parts.push(part)
+    this.#handOut(part)
+  }
+
+  #handOut(part: SettledPart | ToolStart): void {
+    this.#news.push(part)
     this.#arrival.resolve(false)
   }
 
   /** The parts as they come, each once, also where another model takes the place of the first; ends with the runs, however those end. */
-  async *until(settling: Promise<Settled>): AsyncGenerator<readonly SettledPart[], void> {
+  async *until(settling: Promise<Settled>): AsyncGenerator<readonly (SettledPart | ToolStart)[], void> {
     const over = settling.then(
       () => true,
       () => true,
@@ -64,9 +71,7 @@ export class AllowedRuns {
     for (let isOver = false; !isOver; ) {
       isOver = await Promise.race([over, this.#arrival.promise])
       this.#arrival = Promise.withResolvers()
-      const parts = this.parts.slice(this.#handedOut)
-      this.#handedOut = this.parts.length
-      if (parts.length > 0) yield parts
+      if (this.#news.length > 0) yield this.#news.splice(0)
     }
   }
 }

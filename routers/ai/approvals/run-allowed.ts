@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { ApprovalPart, ToolRun } from '../../ports/ai/approvals.ts'
+import type { ApprovalPart, ToolRun, ToolStart } from '../../ports/ai/approvals.ts'
 import type { ToolCall, ToolResult } from '../../ports/ai/messages.ts'
 import type { FunctionTool } from '../../ports/ai/models.ts'
 import { parsed } from '../../ports/ai/tool-calls.ts'
@@ -34,13 +34,14 @@ const failure = (text: string): Outcome => ({ text, isError: true })
 export async function runAllowed(
   { call: { id, name, input: json }, mayAsk, refusal }: AllowedCall,
   tools: readonly FunctionTool[],
-  signal: AbortSignal,
+  { signal, begin }: { signal: AbortSignal; begin: (start: ToolStart) => void },
 ): Promise<Outcome> {
   const tool = tools.find((known) => known.name === name)
   const server = tool?.asks?.server ?? ''
+  const shown = { id, tool: name, server }
   const told = (outcome: Outcome, input: unknown = parsed(json) ?? json): Outcome => ({
     ...outcome,
-    part: { type: 'tool-run', id, tool: name, server, input, output: outcome.text, isError: outcome.isError },
+    part: { type: 'tool-run', ...shown, input, output: outcome.text, isError: outcome.isError },
   })
   if (refusal) return told(failure(refusal))
   if (!tool?.asks) return told(failure('There is no such tool about which the person is asked.'))
@@ -50,6 +51,7 @@ export async function runAllowed(
   if (!isAllowed && !mayAsk) return failure(NOT_MADE)
   const question = isAllowed ? undefined : await tool.asks.question(given.data)
   if (question) return { ...failure('The person is asked whether this tool may be called.'), part: question }
+  begin({ type: 'tool-start', ...shown, input: given.data })
   return told(await outcomeOf(tool, given.data, signal), given.data)
 }
 

@@ -13,6 +13,11 @@ export interface ApprovalPart extends AskedCall {
   type: 'approval'
 }
 
+/** A call that the person allowed beforehand, and which begins now; its `ToolRun` follows. */
+export interface ToolStart extends AskedCall {
+  type: 'tool-start'
+}
+
 /** A call that the person allowed beforehand, and what came of it as the model is told it. */
 export interface ToolRun extends AskedCall {
   type: 'tool-run'

@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import type { CallableModelRow } from '../../../entities/catalogue/ai-model.sql.ts'
 import type { DeepReadonly } from '../../../entities/sql/read-only.ts'
 import type { NativeTool } from './adapters.ts'
-import type { ApprovalPart, ToolRun } from './approvals.ts'
+import type { ApprovalPart, ToolRun, ToolStart } from './approvals.ts'
 import type { ListedModel } from './listed-model.ts'
 import type { AssistantPart, Message, Reasoning, Source, ToolCall } from './messages.ts'
 
@@ -164,6 +164,7 @@ export type AnswerPart =
   | ToolCall
   | Source
   | ApprovalPart
+  | ToolStart
   | ToolRun
   | { type: 'finish'; reason: FinishReason }
 
