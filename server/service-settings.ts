@@ -9,6 +9,7 @@ const toolSettingsOf = (env: Env): Settings['tools'] => ({
   approvalLifetime: env.AI_TOOL_APPROVAL_LIFETIME,
   questionLifetime: env.AI_TOOL_QUESTION_LIFETIME,
   atOnce: env.AI_TOOLS_AT_ONCE,
+  nativeUses: env.AI_NATIVE_TOOL_USES,
   statusCheckEvery: env.AI_STATUS_CHECK_EVERY,
 })
 

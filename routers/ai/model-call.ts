@@ -20,10 +20,10 @@ interface CallParts {
 export function modelCallOf(ctx: Asking, { asked, model, said, tools, inputTokens }: CallParts): ModelCall {
   const { system, tools: callerTools, toolChoice, parameters, format } = asked
   const instructions: Message[] = system ? [{ role: 'system', content: system }] : []
-  const { atOnce: toolsAtOnce } = ctx.services.settings.tools
+  const { atOnce: toolsAtOnce, nativeUses: nativeToolUses } = ctx.services.settings.tools
   return {
     ...{ model, messages: [...instructions, ...said], inputTokens, tools, toolsAtOnce, callerTools },
-    nativeTools: selectedNative(model, asked),
+    ...{ nativeTools: selectedNative(model, asked), nativeToolUses },
     ...{ toolChoice, parameters, format, userId: ctx.caller.person.id, signal: callSignal(ctx) },
   }
 }

@@ -62,7 +62,7 @@ export const aiModels = resource({
     ),
     demand: attribute(z.enum(demands).describe('How much it is asked for, as its provider said at the last check.')),
     nativeCapabilities: attribute(
-      words.describe('What the provider itself can do for the model, such as `web_search`.'),
+      words.describe('What the provider itself can do for the model, such as `web_search` or `web_fetch`.'),
       written([]),
     ),
     settings: attribute(modelSettings.nullable().describe(aboutSettings), written(null)),

@@ -53,6 +53,8 @@ interface ToolSettings {
   questionLifetime: number
   /** How many one answer calls at the same time. */
   atOnce: number
+  /** How often each tool that a provider runs itself may run for one request to it. */
+  nativeUses: number
   /** How often models and tool servers are asked whether they answer, in milliseconds. */
   statusCheckEvery: number
 }

@@ -7,6 +7,7 @@ import { fetchWithMembers } from './extra-members.ts'
 import { refusing } from './failures/refusal.ts'
 import { isThrown } from './failures/stream-refusal.ts'
 import { readingAnswer } from './failures/unread.ts'
+import { citingPages } from './fetched-pages.ts'
 import { compatibleModel } from './openai-compatible.ts'
 import type { PartBatch } from './provider-stream.ts'
 import { anthropicUsage, completionUsage, googleUsage, responseUsage, type UsageReader } from './reported-usage.ts'
@@ -109,9 +110,11 @@ export const adapterDrivers: Record<Adapter, AdapterDriver> = {
     model: (id, connection) =>
       thoughtful(
         id,
-        stepwise(
-          async () => (await import('@ai-sdk/anthropic')).createAnthropic(given(connection))(id),
-          anthropicUsage,
+        citingPages(
+          stepwise(
+            async () => (await import('@ai-sdk/anthropic')).createAnthropic(given(connection))(id),
+            anthropicUsage,
+          ),
         ),
       ),
     listing: listAt(
@@ -122,7 +125,9 @@ export const adapterDrivers: Record<Adapter, AdapterDriver> = {
   },
   google: {
     model: (id, connection) =>
-      stepwise(async () => (await import('@ai-sdk/google')).createGoogle(given(connection))(id), googleUsage),
+      citingPages(
+        stepwise(async () => (await import('@ai-sdk/google')).createGoogle(given(connection))(id), googleUsage),
+      ),
     listing: listAt('google', (key = '') => ({ 'x-goog-api-key': key }), '?pageSize=1000'),
   },
   mistral: {

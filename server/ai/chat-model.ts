@@ -28,6 +28,9 @@ export const upstreamName = ({ upstreamId, modelId }: Pick<CallableModel, 'upstr
 export interface ChatModel {
   doGenerate(
     options: LanguageModelV4CallOptions,
-  ): PromiseLike<Pick<LanguageModelV4GenerateResult, 'content' | 'usage' | 'finishReason'>>
+  ): PromiseLike<
+    Pick<LanguageModelV4GenerateResult, 'content' | 'usage' | 'finishReason'> &
+      Partial<Pick<LanguageModelV4GenerateResult, 'providerMetadata' | 'response'>>
+  >
   doStream(options: LanguageModelV4CallOptions): PromiseLike<{ stream: AsyncIterable<PartBatch> }>
 }

@@ -41,9 +41,11 @@ type OwnOptions = (call: ModelCall, budget: number | undefined) => SharedV4Provi
 /** What the AI SDK has for one kind of provider alone, which reads it by a name of its own. */
 const ownOptions: Record<Adapter, OwnOptions> = {
   openai: (call) => {
-    const { thoughts } = call.parameters
+    const { parameters, nativeTools, nativeToolUses: maxToolCalls } = call
+    const { thoughts } = parameters
+    const more = { ...(thoughts && { reasoningSummary: thoughts }), ...(nativeTools.length > 0 && { maxToolCalls }) }
     // No provider is asked to keep what people say.
-    return { openai: { store: false, ...strictness(call), ...(thoughts && { reasoningSummary: thoughts }) } }
+    return { openai: { store: false, ...strictness(call), ...more } }
   },
   // The SDK looks at them by a schema, which a plain question is spared.
   'openai-compatible': ({ format, parameters: { parallelTools } }): SharedV4ProviderOptions => ({

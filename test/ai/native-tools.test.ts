@@ -5,6 +5,7 @@ import { startApp, type TestApp } from '../kit/app.ts'
 const url = 'https://example.org/chess'
 const title = 'Chess'
 const search = 'capability:web_search:native'
+const fetching = 'capability:web_fetch:native'
 
 const data = (...events: object[]) => events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('')
 const named = (...events: { type: string; [member: string]: unknown }[]) =>
@@ -12,7 +13,7 @@ const named = (...events: { type: string; [member: string]: unknown }[]) =>
 
 /** How a provider that searches the web is asked for it, and tells of it. */
 interface Dialect {
-  tools: unknown[]
+  tools: object[]
   whole: object
   events: string
 }
@@ -83,13 +84,56 @@ const grounded = { candidates: [candidate], usageMetadata: { promptTokenCount: 7
 const google: Dialect = { tools: [{ googleSearch: {} }], whole: grounded, events: data(grounded) }
 
 const dialects = { openai, anthropic, google }
-type Searching = keyof typeof dialects
+
+const fetch = { type: 'server_tool_use', id: 'srvtoolu_2', name: 'web_fetch', input: { url } }
+const source = { type: 'text', media_type: 'text/plain', data: 'e4 is best.' }
+const page = {
+  ...{ type: 'web_fetch_tool_result', tool_use_id: fetch.id },
+  content: { type: 'web_fetch_result', url, retrieved_at: null, content: { type: 'document', title, source } },
+}
+const fetchUsage = { input_tokens: 70, output_tokens: 9, server_tool_use: { web_fetch_requests: 1 } }
+
+/** The same providers, asked to fetch a page. */
+const fetchers: Record<string, Dialect> = {
+  anthropic: {
+    tools: [{ type: 'web_fetch_20250910', name: 'web_fetch', max_uses: 5, max_content_tokens: 25_000 }],
+    whole: { ...anthropic.whole, content: [fetch, page, { type: 'text', text: 'It is e4.' }], usage: fetchUsage },
+    events:
+      named({
+        type: 'message_start',
+        message: { ...anthropicMessage, content: [], stop_reason: null, usage: fetchUsage },
+      }) +
+      block(0, { ...fetch, input: {} }, { type: 'input_json_delta', partial_json: JSON.stringify(fetch.input) }) +
+      block(1, page) +
+      block(2, { type: 'text', text: '' }, { type: 'text_delta', text: 'It is e4.' }) +
+      named(
+        { type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: fetchUsage },
+        { type: 'message_stop' },
+      ),
+  },
+  google: (() => {
+    const { groundingMetadata: _, ...said } = candidate
+    const status = (retrievedUrl: string, urlRetrievalStatus: string) => ({ retrievedUrl, urlRetrievalStatus })
+    const urlMetadata = [
+      status(url, 'URL_RETRIEVAL_STATUS_SUCCESS'),
+      status('https://example.org/gone', 'URL_RETRIEVAL_STATUS_ERROR'),
+    ]
+    const whole = { ...grounded, candidates: [{ ...said, urlContextMetadata: { urlMetadata } }] }
+    return { tools: [{ urlContext: {} }], whole, events: data(whole) }
+  })(),
+}
 
 const answers: Behaviour = ({ path, body }, response) => {
-  const { whole, events } = dialects[path.split('/')[2] as Searching]
+  const { whole, events } = dialectOf(path, body)
   if (!body.stream && !path.includes('stream')) return json(response, whole)
   beginStream(response)
   response.end(events)
+}
+
+function dialectOf(path: string, { tools }: Asked['body']): Dialect {
+  const adapter = path.split('/')[2] as keyof typeof dialects
+  const isFetching = /web_fetch|urlContext/.test(JSON.stringify(tools))
+  return (isFetching && fetchers[adapter]) || dialects[adapter]
 }
 
 const resources = new AsyncDisposableStack()
@@ -101,7 +145,11 @@ beforeAll(async () => {
   upstream = resources.use(await startProvider(answers))
   const config = resources.use(await configFor(upstream.url))
   const providerOf = (adapter: string) => {
-    const model = { external: true, nativeCapabilities: ['web_search', 'code_execution'], tools: ['weather'] }
+    const model = {
+      external: true,
+      nativeCapabilities: ['web_search', 'web_fetch', 'code_execution'],
+      tools: ['weather'],
+    }
     const models = [
       { ...model, id: adapter, upstreamId: adapter === 'google' ? 'gemini-2.5-flash' : 'up' },
       { ...model, id: `${adapter} without`, nativeCapabilities: [] },
@@ -158,10 +206,29 @@ test.for(Object.entries(dialects))(
   },
 )
 
+test.for(Object.entries(fetchers))(
+  'a model of the kind %s reads a page, and its answer cites it',
+  async ([model, { tools }]) => {
+    const whole = await chat(model, [fetching])
+    const streamed = await (await chat(model, ['capability:web_fetch:auto'], { stream: true })).text()
+
+    expect(await whole.json()).toMatchObject({
+      choices: [{ message: { content: 'It is e4.', annotations: [{ url_citation: { url } }] }, finish_reason: 'stop' }],
+    })
+    expect(streamed).toContain('"content":"It is e4."')
+    expect(streamed.match(/"url_citation":\{"url":"[^"]*"/g)).toEqual([`"url_citation":{"url":"${url}"`])
+    expect(streamed).not.toContain('tool_calls')
+    expect(upstream.asked.map(({ body }) => body.tools)).toEqual([tools, tools])
+    const record = { outcome: 'completed', input: 70, output: 9 }
+    expect(await takeRecords()).toEqual([record, record])
+  },
+)
+
 test.each([
   ['openai without', search, {}, 'tools[0]'],
   ['openai off', search, {}, 'tools[0]'],
   ['openai-compatible', search, {}, 'tools[0]'],
+  ['openai', fetching, {}, 'tools[0]'],
   ['anthropic', 'capability:code_execution:native', {}, 'tools[0]'],
   ['anthropic', `${search}:{"max_uses": 100}`, {}, 'tools[0]'],
   ['openai', search, { stop: ['.'] }, 'stop'],

@@ -15,8 +15,8 @@ export const usualAddresses: Record<Adapter, string | undefined> = {
 export const nativeTools = {
   'openai-compatible': [],
   openai: ['web_search'],
-  anthropic: ['web_search'],
-  google: ['web_search'],
+  anthropic: ['web_search', 'web_fetch'],
+  google: ['web_search', 'web_fetch'],
   mistral: [],
   demo: [],
 } as const satisfies Record<Adapter, readonly string[]>

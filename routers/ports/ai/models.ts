@@ -95,6 +95,8 @@ export interface ModelCall {
   callerTools: readonly CallerTool[]
   /** Run by the provider. */
   nativeTools: readonly NativeTool[]
+  /** How often each of them may run for one request, where the provider lets itself be told. */
+  nativeToolUses: number
   toolChoice?: ToolChoice | undefined
   parameters: CallParameters
   /** Text where it is not set. */
