@@ -13,6 +13,7 @@ import * as chat from './chat/request.ts'
 import * as embeddings from './embeddings.ts'
 import { sendError } from './errors.ts'
 import { ResponseEvents } from './responses/events.ts'
+import { placeIn } from './responses/places.ts'
 import * as responses from './responses/request.ts'
 import { responseOf, wholeResponse } from './responses/response.ts'
 import { placeAmong } from './tools.ts'
@@ -83,7 +84,7 @@ function responseRoute(app: FastifyInstance, options: OpenAiOptions): void {
       input: responses.coreRequestOf(asked),
       whole: (answered) => wholeResponse(response, answered),
       frames: asked.stream ? new ResponseEvents(response) : undefined,
-    }).catch(inTheirWords((path) => responses.placeIn(asked, path)))
+    }).catch(inTheirWords((path) => placeIn(asked, path)))
   })
 }
 

@@ -65,7 +65,7 @@ const items = z.discriminatedUnion('type', [
   z.strictObject({ ...known, type: z.literal('function_call_output'), call_id: z.string(), output: parts }),
   ...approvalItems,
 ])
-type Item = z.output<typeof items>
+export type Item = z.output<typeof items>
 
 /** A message may leave out that it is one. */
 export const item = z

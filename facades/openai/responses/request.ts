@@ -2,10 +2,8 @@ import { z } from 'zod'
 import { efforts, type JsonFormat, type ToolChoice } from '../../../routers/ports/ai/models.ts'
 import { labels, only, set } from '../../ai/parameters.ts'
 import type { CoreRequest } from '../../ai/types.ts'
-import { isOwn, placeAmong, referencesAmong, toolOrReference } from '../tools.ts'
-import { item, itemAt, messagesOf } from './items.ts'
-
-type Path = readonly (string | number)[]
+import { isOwn, referencesAmong, toolOrReference } from '../tools.ts'
+import { item, messagesOf } from './items.ts'
 
 const schema = z.record(z.string(), z.unknown())
 
@@ -85,13 +83,6 @@ export function coreRequestOf(asked: ResponseRequest): CoreRequest {
       parallelTools: asked.parallel_tool_calls,
     }),
   }
-}
-
-/** Where in the request stands what a path of ours leads to; the items of `input` are named `messages` in both. */
-export function placeIn({ input, tools }: ResponseRequest, path: Path): Path {
-  const [first, message, ...rest] = path
-  if (first !== 'messages' || typeof message !== 'number') return placeAmong(tools, path)
-  return [first, itemAt(input, message), ...rest]
 }
 
 function formatOf(wanted: Exclude<z.output<typeof format>, { type: 'text' }>): JsonFormat {

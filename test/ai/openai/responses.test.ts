@@ -111,7 +111,44 @@ test.for<[string, object, string]>([
   [
     'an answer to no call',
     { input: [{ type: 'function_call_output', call_id: 'x', output: '1' }] },
-    'input[0].content[0].id',
+    'input[0].call_id',
+  ],
+  [
+    'a word about no question',
+    {
+      input: [
+        { role: 'user', content: 'Hello' },
+        { type: 'mcp_approval_response', approval_request_id: 'mcpr_x', approve: true },
+      ],
+    },
+    'input[1].approval_request_id',
+  ],
+  [
+    'too long a reason',
+    { input: [{ type: 'mcp_approval_response', approval_request_id: 'x', approve: false, reason: 'x'.repeat(2001) }] },
+    'input[0].reason',
+  ],
+  [
+    'the outcome of a call about which nobody was asked here',
+    {
+      input: [
+        {
+          type: 'mcp_call',
+          id: 'c',
+          approval_request_id: 'q',
+          name: 'a',
+          arguments: '',
+          server_label: '',
+          output: '1',
+        },
+      ],
+    },
+    'input[0].approval_request_id',
+  ],
+  [
+    'a call of a function with a bad name',
+    { input: [{ type: 'function_call', call_id: 'c', name: 'a b', arguments: '{}' }] },
+    'input[0].name',
   ],
   [
     'an image that is to be fetched',
