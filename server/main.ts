@@ -1,13 +1,16 @@
 import { flushCompileCache } from 'node:module'
-import { createLog, standardOutput } from './ops/log.ts'
+import { createLog } from './ops/log.ts'
+import { StandardOutput } from './ops/standard-output.ts'
 import { readWholeEnv } from './preflight.ts'
 import { startService } from './service.ts'
 import { welcome } from './welcome.ts'
 
-// Heard from the first moment on, so that a start is never left half way; signals after the first change nothing.
+// Heard from the first moment on, so that a start is never left half way; signals after the first change nothing. A terminal
+// that is closed sends SIGHUP.
 const asked = new Promise<NodeJS.Signals>((stop) => {
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
+  process.on('SIGHUP', stop)
 })
 const stopping = new AbortController()
 asked.then(() => stopping.abort())
@@ -15,7 +18,7 @@ asked.then(() => stopping.abort())
 try {
   const env = await readWholeEnv()
   // One way out, so that the welcome comes after the lines before it.
-  const out = standardOutput()
+  const out = new StandardOutput()
   const log = createLog(env.LOG_LEVEL, out)
   const service = await startService({ env, log, notify: (sentence) => log.warn(sentence), signal: stopping.signal })
   try {

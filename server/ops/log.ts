@@ -1,4 +1,5 @@
 import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino'
+import { StandardOutput } from './standard-output.ts'
 
 const secrets = [
   'authorization',
@@ -26,11 +27,8 @@ export function createLog(level: string, destination?: DestinationStream): Logge
     formatters: { log: blotInner },
     serializers: { error: (error) => describe(error), err: (error) => describe(error) },
   }
-  return pino(options, destination ?? standardOutput())
+  return pino(options, destination ?? new StandardOutput())
 }
-
-/** Standard output in few writes, as each costs more than its lines: 8 KB, or what came in 100 ms. The end of the process writes the rest. */
-export const standardOutput = () => pino.destination({ dest: 1, minLength: 8192, periodicFlush: 100 })
 
 type Details = Record<string, unknown>
 

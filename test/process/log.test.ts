@@ -1,28 +1,45 @@
 import { execFile } from 'node:child_process'
+import { once } from 'node:events'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { root } from '../kit/service-process.ts'
 
-/** What a process leaves on standard output that logs an error and ends at once. */
-function logAndEnd(ending: string): Promise<string> {
+/** A process that logs an error and ends at once. */
+function logAndEnd(ending: string) {
   const log = JSON.stringify(join(root, 'server/ops/log.ts'))
   const script = `
     const { createLog } = await import(${log})
     createLog('info').error({ error: new Error('a last word') }, 'internal_error')
     ${ending}
   `
-  return new Promise((resolve) => {
-    execFile(process.execPath, ['--input-type=module', '--eval', script], (_, stdout) => resolve(stdout))
-  })
+  return execFile(process.execPath, ['--input-type=module', '--eval', script], { timeout: 30_000 })
 }
 
-test.for(['process.exit(1)', 'throw new Error()', 'Promise.reject(new Error())', ''])(
+const endings = [
+  ['process.exit(1)', 1],
+  ['throw new Error()', 1],
+  ['Promise.reject(new Error())', 1],
+  ['', 0],
+] as const
+
+test.for(endings)(
   'an error that was just logged reaches standard output where the process ends by %j',
-  async (ending) => {
-    const lines = (await logAndEnd(ending)).trim().split('\n')
+  async ([ending]) => {
+    const lines: string[] = []
+    const child = logAndEnd(ending)
+    child.stdout?.on('data', (text) => lines.push(...text.trim().split('\n')))
+
+    await once(child, 'close')
 
     expect(lines.map((line) => JSON.parse(line))).toEqual([
       expect.objectContaining({ msg: 'internal_error', error: expect.objectContaining({ message: 'a last word' }) }),
     ])
   },
 )
+
+test.for(endings)('a process whose reader is gone ends by %j with the code %d, too', async ([ending, code]) => {
+  const child = logAndEnd(ending)
+  child.stdout?.destroy()
+
+  expect(await once(child, 'close')).toEqual([code, null])
+})

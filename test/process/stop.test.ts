@@ -1,6 +1,8 @@
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { connect } from 'node:net'
 import { expect, test, vi } from 'vitest'
+import manifest from '../../package.json' with { type: 'json' }
 import {
   answers,
   beginStream,
@@ -20,7 +22,7 @@ import { untilWaiting } from '../kit/while-changing.ts'
 vi.setConfig({ testTimeout: 180_000 })
 
 /** A service with a request under way, whose provider waits for `release`. */
-async function busy(settings: Record<string, string> = {}) {
+async function busy(settings: Record<string, string> = {}, command?: string[]) {
   await using stack = new AsyncDisposableStack()
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
   const provider = stack.use(
@@ -32,7 +34,9 @@ async function busy(settings: Record<string, string> = {}) {
   stack.defer(() => release())
   const config = stack.use(await configFor(provider.url))
   const folder = stack.use(await dataFolder())
-  const service = stack.use(startProcess({ DATA_DIR: folder.path, PORT: '0', AI_CONFIG: config.file, ...settings }))
+  const service = stack.use(
+    startProcess({ DATA_DIR: folder.path, PORT: '0', AI_CONFIG: config.file, ...settings }, command),
+  )
   const url = await service.ready()
   const [token = ''] = tokensIn(service.said.out)
   const asked = ask(url, token, 'mock-1')
@@ -44,7 +48,7 @@ async function busy(settings: Record<string, string> = {}) {
 const readiness = (url: string) =>
   fetch(`${url}/health/ready`).then(async (response) => [response.status, await response.json()] as const)
 
-test.for(['SIGTERM', 'SIGINT'] as const)(
+test.for(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
   'a stop by %s finishes what is under way, takes nothing new, and ends with 0',
   async (signal) => {
     await using svc = await busy()
@@ -139,6 +143,21 @@ test('a stop by Ctrl-C, which every process of the terminal hears, still finishe
   expect((await svc.asked).status).toBe(200)
   expect(await svc.service.ended).toBe(0)
   expect(await svc.folder.postgres()).toBeUndefined()
+})
+
+test('a stop by a terminal that is closed finishes what is under way, though nobody reads what it says', async () => {
+  const command = `echo "process $$"; exec ${manifest.scripts.start}`
+  await using terminal = await busy({}, ['script', '--quiet', '--flush', '--command', command, '/dev/null'])
+  const pid = Number(terminal.service.said.out.match(/process (\d+)/)?.[1])
+  expect(existsSync(`/proc/${pid}`)).toBe(true)
+
+  terminal.service.kill('SIGKILL')
+  await vi.waitFor(async () => expect((await readiness(terminal.url))[0]).toBe(503), SLOW)
+  terminal.release()
+
+  expect((await terminal.asked).status).toBe(200)
+  await vi.waitFor(() => expect(existsSync(`/proc/${pid}`)).toBe(false), SLOW)
+  expect(await terminal.folder.postgres()).toBeUndefined()
 })
 
 test('a stop cuts what takes longer than SHUTDOWN_TIMEOUT, ends with 0, and keeps the record of it', async () => {
