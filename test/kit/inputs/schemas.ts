@@ -80,3 +80,12 @@ export function* nodesOf(schema: z.ZodType, path = ''): Generator<{ path: string
   yield { path, schema }
   for (const [step, part] of partsOf(schema)) yield* nodesOf(part, path + step)
 }
+
+/** The members that the object of an input knows; some word for where it is none. */
+export function namesOf({ inputs }: Pick<TestedProcedure, 'inputs'>): string[] {
+  const names = inputs.flatMap((schema) => {
+    const object = [...nodesOf(schema)].find(({ schema }) => definitionOf(schema).type === 'object')
+    return Object.keys((object && definitionOf(object.schema).shape) ?? {})
+  })
+  return names.length > 0 ? names : ['x']
+}

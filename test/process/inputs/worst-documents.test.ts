@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, test } from 'vitest'
+import { inputsOf } from '../../../facades/http/procedures.ts'
 import { type Route, routesOf } from '../../../facades/json-api/routes.ts'
 import { appRouter } from '../../../routers/index.ts'
 import { type Attacked, startAttacked } from '../../kit/inputs/attacked.ts'
-import { worstInputs } from '../../kit/inputs/worst.ts'
+import { namesOf } from '../../kit/inputs/schemas.ts'
+import { worstMembers, worstStrangers } from '../../kit/inputs/worst.ts'
 import { base, mediaType } from '../../kit/json-api/client.ts'
 
 const MAX_URL = 15_000
@@ -22,28 +24,48 @@ async function send(method: string, path: string, body?: string) {
 
 const writes = routesOf(appRouter).filter(({ method }) => method !== 'GET')
 
-/** The documents in which a worst input can come. */
-const documentsOf = ({ resource: { type } }: Route, id: string, worst: string) => ({
-  'in place of the document': worst,
-  'as attributes': `{"data":{"type":"${type}","id":"${id}","attributes":${worst}}}`,
-  'as relationships': `{"data":{"type":"${type}","id":"${id}","relationships":${worst}}}`,
-  'as data': `{"data":${worst}}`,
+/** Where in a document the worst can stand, with the names that are known there. */
+function placesOf({ resource: { type, attributes, relations }, action, procedure }: Route) {
+  const resource = `"type":"${type}","id":"1"`
+  const own = action && procedure ? namesOf({ inputs: inputsOf(procedure) }) : []
+  return [
+    { place: 'in place of the document', names: ['data', ...own], write: (worst: string) => worst },
+    {
+      ...{ place: 'as attributes', names: Object.keys({ ...attributes, ...relations }) },
+      write: (worst: string) => `{"data":{${resource},"attributes":${worst}}}`,
+    },
+    {
+      ...{ place: 'as relationships', names: Object.keys(relations) },
+      write: (worst: string) => `{"data":{${resource},"relationships":${worst}}}`,
+    },
+    {
+      ...{ place: 'as data', names: ['attributes', 'relationships'] },
+      write: (worst: string) => `{"data":${worst}}`,
+    },
+  ]
+}
+
+const manyLinks = (bytes: number) => ({
+  'very many links': `[${Array(Math.floor(bytes / 3))
+    .fill('{}')
+    .join()}]`,
 })
 
+/** Routes of one kind read a document in one way, up to the names in it. */
+const kindOf = ({ method, answers, takesFile, procedure }: Route) => [method, answers, takesFile, !procedure].join()
+
 test('the worst documents cost any route of JSON:API little, and get a short answer', async () => {
+  const kinds = new Set<string>()
   for (const route of writes) {
     const path = base + route.url.replace(':id', '1')
     const bytes = Math.min(svc.limitOf(route.name ?? ''), 64_000) - 200
-    const names = ['data', ...Object.keys({ ...route.resource.attributes, ...route.resource.relations })]
-    const links = {
-      'very many links': `[${Array(Math.floor(bytes / 3))
-        .fill('{}')
-        .join()}]`,
-    }
-    const shapes = Object.entries({ ...worstInputs(names, bytes), ...links })
-    const documents = shapes.flatMap(([shape, worst]) =>
-      Object.entries(documentsOf(route, '1', worst)).map(([place, body]) => ({ body, what: `${shape} ${place}` })),
-    )
+    const strangers = kinds.has(kindOf(route)) ? {} : worstStrangers(bytes)
+    kinds.add(kindOf(route))
+    const documents = placesOf(route).flatMap(({ place, names, write }) => {
+      const known = names.length > 0 ? worstMembers(names, bytes) : {}
+      const shapes = Object.entries({ ...strangers, ...known, ...manyLinks(bytes) })
+      return shapes.map(([shape, worst]) => ({ body: write(worst), what: `${shape} ${place}` }))
+    })
     const answers = await Promise.all(
       documents.map(async ({ body, what }) => ({ what, ...(await send(route.method, path, body)) })),
     )

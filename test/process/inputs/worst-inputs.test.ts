@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { TestBrowser } from '../../kit/browser.ts'
 import { type Attacked, startAttacked } from '../../kit/inputs/attacked.ts'
-import { attackable, definitionOf, nodesOf, type TestedProcedure } from '../../kit/inputs/schemas.ts'
+import { attackable, namesOf, type TestedProcedure } from '../../kit/inputs/schemas.ts'
 import { members, worstInputs } from '../../kit/inputs/worst.ts'
 import { base, mediaType } from '../../kit/json-api/client.ts'
 
@@ -16,15 +16,6 @@ beforeAll(async () => {
   svc = await startAttacked()
 })
 afterAll(() => svc[Symbol.asyncDispose]())
-
-/** The members that the object of an input knows; some word for where it is none. */
-function namesOf({ inputs }: TestedProcedure): string[] {
-  const names = inputs.flatMap((schema) => {
-    const object = [...nodesOf(schema)].find(({ schema }) => definitionOf(schema).type === 'object')
-    return Object.keys((object && definitionOf(object.schema).shape) ?? {})
-  })
-  return names.length > 0 ? names : ['x']
-}
 
 async function overTrpc({ name, isQuery }: TestedProcedure, inputs: string[], as: TestBrowser['send']) {
   const isBatch = inputs.length > 1
