@@ -3,9 +3,9 @@ import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import type { CallableModel } from '../ports/ai/models.ts'
 import type { Hold } from '../ports/ai/usage-ledger.ts'
+import { callFailure } from './call-failure.ts'
 import { type HeldMeter, LimitCut } from './held-meter.ts'
 import { refusal } from './hold.ts'
-import { providerFailure } from './provider-failure.ts'
 
 export type RecordedContext = Pick<Context, 'services' | 'requestId' | 'hints'>
 
@@ -70,6 +70,6 @@ export class CallRecord {
     const { aborted, reason } = this.#call.signal
     if (aborted) return reason instanceof Problem ? reason : new Problem('client_gone', { cause: error })
     this.#ctx.hints.isFinal = true
-    return providerFailure(this.#ctx, this.#call.model, error)
+    return callFailure(this.#ctx, this.#call.model, error)
   }
 }

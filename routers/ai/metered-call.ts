@@ -6,10 +6,10 @@ import type { AnswerPart, ModelCall } from '../ports/ai/models.ts'
 import type { Hold } from '../ports/ai/usage-ledger.ts'
 import { isRefusal, type StreamPart, type Usage, type UsagePart, type WholeAnswer } from './answer.ts'
 import type { Approvals } from './approvals/approvals.ts'
+import { callFailure } from './call-failure.ts'
 import { CallRecord, type RecordedContext } from './call-record.ts'
 import { HeldMeter, LimitCut } from './held-meter.ts'
 import { maxOutputOf } from './hold.ts'
-import { providerFailure } from './provider-failure.ts'
 import { resume } from './resume.ts'
 
 type PartOf<Type extends StreamPart['type']> = Extract<StreamPart, { type: Type }>
@@ -160,7 +160,7 @@ export class MeteredCall {
     const standIn = await this.#makeStandIn?.()
     if (!standIn) return undefined
     this.#record.drop()
-    providerFailure(this.#ctx, this.#call.model, error)
+    callFailure(this.#ctx, this.#call.model, error)
     return standIn
   }
 

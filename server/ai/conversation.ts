@@ -14,11 +14,13 @@ import { nativeToolsOf } from './native-tools.ts'
 import { type CallOptions, callOptions } from './parameters.ts'
 import { withoutMarks, withoutMarksIn } from './prompt/meta-blocks.ts'
 import { promptOf } from './prompt/prompt.ts'
+import { StoredFiles } from './prompt/stored-files.ts'
 import type { Said } from './said.ts'
 import { questionsOf, runTools } from './tool-calls.ts'
 
 /** One request with its rounds of tool calls, in the terms of the AI SDK. */
 export class Conversation {
+  readonly #files = new StoredFiles()
   readonly #prompt: LanguageModelV4Prompt
   readonly #call: ModelCall
   readonly #tools: (LanguageModelV4FunctionTool | LanguageModelV4ProviderTool)[]
@@ -28,7 +30,7 @@ export class Conversation {
 
   constructor(call: ModelCall) {
     this.#call = call
-    this.#prompt = promptOf(call.messages)
+    this.#prompt = promptOf(call.messages, this.#files)
     this.#tools = [...call.tools.map(declare), ...call.callerTools.map(declareCallers), ...nativeToolsOf(call)]
     this.#options = callOptions(call)
   }
@@ -36,6 +38,11 @@ export class Conversation {
   /** Our estimate of what the next request holds. */
   get inputTokens(): number {
     return Math.ceil(this.#call.inputTokens + this.#addedTokens)
+  }
+
+  /** Asks with the options of this conversation, of which stored files are no part until they are sent. */
+  ask<T>(send: () => Promise<T>): Promise<T> {
+    return this.#files.sendBy(send)
   }
 
   /** In its last round the model may call no more tools of the service. */

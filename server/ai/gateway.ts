@@ -57,7 +57,11 @@ async function generate(clients: ProviderClients, call: ModelCall, meter: UsageM
   for (let round = 0; round <= lastRound; round++) {
     const options = conversation.options(signal, round === lastRound)
     const { content, usage, finishReason } = await client.attempt(
-      (server) => metered(async () => modelAt(server).doGenerate(options), conversation, { meter, signal }),
+      (server) =>
+        metered(() => conversation.ask(async () => modelAt(server).doGenerate(options)), conversation, {
+          meter,
+          signal,
+        }),
       call,
     )
     measureAnswer(content, meter)
@@ -87,7 +91,8 @@ async function* stream(
   const lastRound = call.model.settings?.maxToolCallingRoundsStreaming ?? MAX_TOOL_ROUNDS
   for (let round = 0; round <= lastRound; round++) {
     const options = conversation.options(signal, round === lastRound)
-    const open = async (server: ProviderServer) => (await modelAt(server).doStream(options)).stream
+    const open = (server: ProviderServer) =>
+      conversation.ask(async () => (await modelAt(server).doStream(options)).stream)
     const parts = await client.attempt(
       (server) => metered(() => beginStream(() => open(server), meter), conversation, { meter, signal }),
       call,

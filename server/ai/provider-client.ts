@@ -3,12 +3,13 @@ import type { Adapter } from '../../routers/ports/ai/adapters.ts'
 import type { CallableProvider } from '../../routers/ports/ai/models.ts'
 import type { Log } from '../../routers/ports/log.ts'
 import { API_KEY, type Vault } from '../../routers/ports/vault.ts'
-import { createHttpClient, type HttpClient } from '../net/http-client.ts'
+import { createHttpClient, fetchBy } from '../net/http-client.ts'
 import { adapterDrivers } from './adapters.ts'
 import type { ChatModel, Connection, ModelConnection } from './chat-model.ts'
 import { tellingRefusals } from './content-refusals.ts'
 import { type Attempting, type CircuitEvents, createGuard, type Guard, isProvidersFault } from './failures/circuit.ts'
 import type { OutageReports } from './failures/outage-reports.ts'
+import { withStoredFiles } from './prompt/stored-files.ts'
 
 type ExtraMembers = ModelConnection['extraMembers']
 
@@ -137,20 +138,20 @@ function createServer(
   const { providerId, providerSettings } = model
   const adapter = model.adapter as Adapter
   const { timeouts: { connect, firstByte = 60_000 } = {}, continuousUsage = false, circuit } = providerSettings
-  const httpClient: HttpClient = createHttpClient({
+  const httpClient = createHttpClient({
     connectTimeout: connect,
     byteTimeout: firstByte,
     networkPolicy: 'configured',
   })
-  const { fetch, send, read } = httpClient
+  const send: Connection['send'] = (url, request) => httpClient.send(url, withStoredFiles(request))
   const connection: Connection = {
     name: providerId,
     apiUrl: apiUrl ?? undefined,
     apiKey,
     continuousUsage,
-    fetch,
+    fetch: fetchBy(send),
     send,
-    read,
+    read: (url, request) => httpClient.read(url, withStoredFiles(request)),
   }
   return {
     model: memoize((modelId, extraMembers) =>

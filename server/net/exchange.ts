@@ -6,8 +6,8 @@ export interface ResponseHead {
   headers: IncomingHttpHeaders
 }
 
-/** The phase in which a request failed; the response begins with its headers. */
-export type Phase = 'connecting' | 'waiting' | 'reading'
+/** The phase in which a request failed: `sending` where its own body could not be read; the response begins with its headers. */
+export type Phase = 'connecting' | 'sending' | 'waiting' | 'reading'
 
 /** Searches the whole chain of causes. */
 export function phaseOf(error: unknown): Phase | undefined {
@@ -75,9 +75,9 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler {
     this.breakOff(this.#marked(error))
   }
 
-  /** A caller who goes away says nothing about the server. */
+  /** A caller who goes away says nothing about the server, nor does a body that cannot be read. */
   #marked(error: Error): Error {
-    if (error.name === 'AbortError') return error
+    if (error.name === 'AbortError' || phaseOf(error) === 'sending') return error
     const phase: Phase = this.#isAnswered ? 'reading' : this.#controller ? 'waiting' : 'connecting'
     return Object.assign(error, { phase })
   }

@@ -18,7 +18,7 @@ export interface HttpClient {
   close(): Promise<void>
 }
 
-interface OutboundRequest {
+export interface OutboundRequest {
   method: Dispatcher.HttpMethod
   headers: Record<string, string>
   /** A stream is sent as it is read, and ends the request where it breaks off. */
@@ -69,7 +69,8 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
   }
 }
 
-const fetchBy =
+/** `fetch` by what sends requests. */
+export const fetchBy =
   (send: HttpClient['send']): typeof fetch =>
   async (input, init = {}) => {
     const answer = await send(input instanceof Request ? input.url : String(input), {

@@ -1,7 +1,6 @@
-import { createHash, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { key, protocols } from '../kit/ai/protocols.ts'
-import { type Asked, beginStream, chunk, configFor, endStream, json, startProvider } from '../kit/ai/provider.ts'
+import { type Asked, configFor, json, startProvider } from '../kit/ai/provider.ts'
 import { type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
 import { PNG, sendWith, upload } from '../kit/rooms/attachments.ts'
 import { newRoom } from '../kit/rooms/messages.ts'
@@ -50,8 +49,6 @@ async function file(bytes: string | Uint8Array, name = 'notes.txt', token = svc.
 }
 const stateOf = async (id: string) =>
   (await svc.rows<{ text_state: string }>('select text_state from attachments where id = $1', [id]))[0]
-
-const hashOf = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 
 const prompt = () => JSON.stringify(asked[0]?.body)
 
@@ -179,40 +176,4 @@ test('too much input has the word for it that clients know', async () => {
 
   expect(await ask(token, 'reads', id)).toMatchObject({ status: 400, error: { code: 'context_length_exceeded' } })
   expect(asked).toEqual([])
-})
-
-test('ten stored files of megabytes go into one call as they are, counted before any is read and as long as it lasts', async () => {
-  const over = Promise.withResolvers<void>()
-  await using upstream = await startProvider(async (_, response) => {
-    beginStream(response)
-    response.write(chunk({ delta: { content: 'Well, ' } }))
-    await over.promise
-    endStream(response)
-  })
-  await using config = await configFor(upstream.url, { model: { input: ['text', 'image'] } })
-  await using app = await startJsonApi({ AI_CONFIG: config.file, AI_BYTES_PER_PERSON: '30000000' })
-  const { token } = app.people.ada
-  const pictures = Array.from({ length: 10 }, () => Buffer.concat([PNG, randomBytes(2_000_000)]))
-  const ids: string[] = []
-  for (const picture of pictures) ids.push((await upload(app, token, picture, { name: 'a.png' })).one.id)
-  const content = ids.map((file_id) => ({ type: 'file', file: { file_id } }))
-  const body = { model: 'mock-1', messages: [{ role: 'user', content }], stream: true }
-  const askThem = () => app.send('POST', '/v1/chat/completions', { token, body })
-
-  const answer = await askThem()
-
-  const taken = upstream.asked[0]?.body.messages.at(-1)?.content as unknown as { image_url?: { url: string } }[]
-  const sent = taken.flatMap(({ image_url }) => Buffer.from(image_url?.url.split(',')[1] ?? '', 'base64'))
-  expect(sent.map(hashOf)).toEqual(pictures.map(hashOf))
-  const held = app.services.aiBytes.total
-  expect(held).toBeGreaterThan(20_000_000)
-  expect(held).toBeLessThan(21_000_000)
-  // Whoever reads these fails.
-  await app.rows(`update attachments set sealed_key = 'lost'`)
-  expect((await askThem()).status).toBe(429)
-  over.resolve()
-  expect(await answer.text()).toContain('[DONE]')
-  await expect.poll(() => app.services.aiBytes.total).toBe(0)
-  expect((await askThem()).status).toBe(500)
-  expect(upstream.asked).toHaveLength(1)
 })

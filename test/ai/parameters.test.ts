@@ -116,12 +116,13 @@ test('a change of parameters takes effect with the next request', async () => {
 const asTool = { parameters: {}, tools: ['weather'] }
 
 async function rounds(settings: object, accept: string) {
-  await using upstream = await startProvider(({ body }, response) => {
+  await using upstream = await startProvider((asked, response) => {
+    const { body } = asked
     const isTold = body['tool_choice'] === 'none' || !body.tools
     const behave = isTold ? speaks(protocolOf('openai-compatible')) : callsTool('weather', '{"city":"Bonn"}')
     // Whatever it was told by the tool, it asks again.
     const messages = body.messages.filter(({ role }) => role !== 'tool')
-    return behave({ path: '', headers: {}, body: { ...body, messages } }, response)
+    return behave({ ...asked, body: { ...body, messages } }, response)
   })
   await using config = await configFor(upstream.url, { model: { ...asTool, settings } })
   await using svc = await startApp({ AI_CONFIG: config.file, ...toolSettings })

@@ -1,14 +1,17 @@
 import type { Viewer } from '../../../entities/sql/scope.ts'
 import { type Issue, Problem } from '../../core/problems.ts'
-import type { FilePart, SkippedPart } from '../../ports/ai/messages.ts'
+import type { FilePart, SkippedPart, StoredFilePart } from '../../ports/ai/messages.ts'
 import type { CallableModel } from '../../ports/ai/models.ts'
-import type { PromptFile, PromptFiles, WantedFile } from '../../ports/ai/prompt-files.ts'
-import { untakenFile } from './checks.ts'
-import { imageTypes } from './parts.ts'
+import type { PromptFile, PromptFiles } from '../../ports/ai/prompt-files.ts'
+import type { StoredBytes } from '../../ports/ai/stored-bytes.ts'
+import { PENDING, problemWith, takesBytes } from './file-fit.ts'
 import type { AskedMessage, ReadMessage } from './request.ts'
 
 /** Attachments of one request, of which each counts once. */
 const MAX_ATTACHMENTS = 100
+
+/** What a call has in memory of the files that it sends as they are, which it reads one after the other. */
+const SENDING_BYTES = 256 * 1024
 
 interface AttachmentsOptions {
   files: PromptFiles
@@ -17,6 +20,12 @@ interface AttachmentsOptions {
   room?: number | undefined
   /** The bytes that all files of a request may have together, with those that are part of it. */
   maxBytes: number
+}
+
+/** A file as a model is to be given it: as it is, or the text in it. */
+interface WantedFile {
+  file: PromptFile
+  as: 'bytes' | 'text'
 }
 
 /** The attachments that a request names, each in the form in which its model takes it. */
@@ -40,7 +49,7 @@ export class Attachments {
     const issues = places.flatMap((place) => this.#choose(place, known?.get(place.name), model))
     if (issues.length > 0 && issues.every(({ message }) => message === PENDING))
       throw new Problem('attachment_pending', { issues })
-    return [...issues, ...this.#excess(this.#sum(storedBytes))]
+    return [...issues, ...this.#excess(this.#knownBytes)]
   }
 
   get isEmpty(): boolean {
@@ -65,29 +74,33 @@ export class Attachments {
     return new Map(usable.flatMap((file) => [file.uuid, `${file.id}`].map((name) => [name, file] as const)))
   }
 
-  /** The messages with what is in the attachments. `hold` hears of all bytes before they are kept. */
+  /**
+   * The messages with the texts of attachments; what is given as it is will be read while it is sent. `hold` hears of all bytes
+   * that are kept, before they are.
+   */
   async read(hold: (bytes: number) => void): Promise<ReadMessage[]> {
-    const wanted = [...this.#files()]
-    const parts = new Map<string, FilePart>()
-    let total = this.#sum(({ file, as }) => (as === 'bytes' ? file.bytes : 0))
-    if (wanted.length > 0) hold(wanted.reduce((sum, one) => sum + storedBytes(one), 0))
-    const contents = this.#options.files.contents(this.#options.viewer, wanted)
-    for await (const content of contents) {
-      const { file, as } = wanted[parts.size] as WantedFile
-      if (as === 'text') {
-        hold(content.length)
-        total += content.length
-      }
+    const { files, viewer } = this.#options
+    const [sent, read] = [this.#filesAs('bytes'), this.#filesAs('text')]
+    const sentBytes = sent.reduce((sum, { bytes }) => sum + bytes, 0)
+    if (sent.length > 0) hold(Math.min(sentBytes, SENDING_BYTES))
+    if (read.length > 0) hold(read.reduce((sum, { textBytes }) => sum + (textBytes ?? 0), 0))
+    const parts = new Map<string, FilePart | StoredFilePart>(
+      sent.map((file) => [file.uuid, storedPart(file, files.stored(file))]),
+    )
+    let total = inlineBytes(this.#messages) + sentBytes
+    for await (const { file, text } of files.texts(viewer, read)) {
+      hold(text.length)
+      total += text.length
       const issues = this.#excess(total)
       if (issues.length > 0) throw new Problem('invalid', { issues })
-      parts.set(file.uuid, partOf(file, as, content))
+      parts.set(file.uuid, textPart(file, text))
     }
     return this.#messages.map((message) => this.#filled(message, parts))
   }
 
   /** With the files that are part of the request. */
-  #sum(bytesOf: (wanted: WantedFile) => number): number {
-    return [...this.#files()].reduce((sum, wanted) => sum + bytesOf(wanted), sentBytes(this.#messages))
+  get #knownBytes(): number {
+    return [...this.#files()].reduce((sum, wanted) => sum + storedBytes(wanted), inlineBytes(this.#messages))
   }
 
   /** Each file once, whatever it is called and how often. */
@@ -95,7 +108,11 @@ export class Attachments {
     return new Map([...this.#wanted.values()].map((wanted) => [wanted.file.uuid, wanted])).values()
   }
 
-  #filled(message: AskedMessage, parts: ReadonlyMap<string, FilePart>): ReadMessage {
+  #filesAs(form: WantedFile['as']): PromptFile[] {
+    return [...this.#files()].filter(({ as }) => as === form).map(({ file }) => file)
+  }
+
+  #filled(message: AskedMessage, parts: ReadonlyMap<string, FilePart | StoredFilePart>): ReadMessage {
     if (message.role !== 'user') return message
     const content = message.content.flatMap((part) => {
       if (part.type !== 'attachment') return part
@@ -134,38 +151,20 @@ const placesOf = (messages: readonly AskedMessage[]): Place[] =>
   )
 
 /** Of base64, three bytes are four characters. */
-const sentBytes = (messages: readonly AskedMessage[]): number =>
-  messages.reduce((sum, { content }) => content.reduce((all, part) => all + sentBytesOf(part), sum), 0)
+const inlineBytes = (messages: readonly AskedMessage[]): number =>
+  messages.reduce((sum, { content }) => content.reduce((all, part) => all + inlineBytesOf(part), sum), 0)
 
-function sentBytesOf(part: AskedMessage['content'][number]): number {
+function inlineBytesOf(part: AskedMessage['content'][number]): number {
   if (part.type === 'file') return (part.data.length * 3) / 4
-  return part.type === 'tool-result' ? part.content.reduce((sum, inner) => sum + sentBytesOf(inner), 0) : 0
+  return part.type === 'tool-result' ? part.content.reduce((sum, inner) => sum + inlineBytesOf(inner), 0) : 0
 }
 
-const takesBytes = ({ mime }: PromptFile, model: CallableModel): boolean =>
-  (imageTypes.includes(mime) || mime === 'application/pdf') && untakenFile({ mime }, model, []).length === 0
+const storedPart = ({ mime, name }: PromptFile, content: StoredBytes): StoredFilePart => ({
+  type: 'stored-file',
+  ...{ mime, name, content },
+})
 
-const PENDING = 'is still being read'
-
-const failures = {
-  encrypted: 'needs a password',
-  damaged: 'is damaged, or not what it says',
-  'too-large': 'is larger inside than is allowed',
-  'too-much-memory': 'took too much memory to be read',
-  'too-slow': 'took too long to be read',
-  'not-read': 'could not be read',
-} satisfies Record<NonNullable<PromptFile['textFailure']>, string>
-
-/** Why this model cannot be given the file. */
-function problemWith(file: PromptFile, model: CallableModel): string | undefined {
-  if (file.clientEncrypted) return 'is encrypted by a browser, so that no model can read it'
-  if (takesBytes(file, model)) return undefined
-  if (file.mime.startsWith('image/')) return 'is an image, which this model does not take'
-  if (file.textState === 'pending') return PENDING
-  if (file.textState === 'none') return 'has no text that a model could read'
-  return file.textState === 'failed' ? failures[file.textFailure ?? 'not-read'] : undefined
-}
-
-function partOf({ name, mime }: PromptFile, as: WantedFile['as'], content: Buffer): FilePart {
-  return { type: 'file', mime: as === 'bytes' ? mime : 'text/plain', data: content.toString('base64'), name }
-}
+const textPart = ({ name }: PromptFile, text: Buffer): FilePart => ({
+  type: 'file',
+  ...{ mime: 'text/plain', data: text.toString('base64'), name },
+})

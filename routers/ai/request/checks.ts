@@ -98,7 +98,7 @@ const untakenFiles = ({ messages }: AiRequest, model: CallableModel): Issue[] =>
   messages.flatMap(({ content }, at) =>
     content.flatMap((part, index) => {
       const path = ['messages', at, 'content', index]
-      if (part.type === 'file') return untakenFile(part, model, path)
+      if (part.type === 'file' || part.type === 'stored-file') return untakenFile(part, model, path)
       return part.type === 'tool-result' ? untakenInResult(part, model, path) : []
     }),
   )

@@ -32,6 +32,8 @@ function tokensOfPart(part: Part): number {
   switch (part.type) {
     case 'file':
       return tokensOfFile(part)
+    case 'stored-file':
+      return part.mime.startsWith('image/') ? IMAGE_TOKENS : tokensOfPages(part.content.bytes)
     case 'attachment':
       return 0
     case 'skipped':
@@ -52,5 +54,7 @@ function tokensOfPart(part: Part): number {
 function tokensOfFile({ mime, data }: FilePart): number {
   if (mime.startsWith('image/')) return IMAGE_TOKENS
   if (mime !== 'application/pdf') return tokensIn(Buffer.from(data, 'base64').toString()) + BLOCK_TOKENS
-  return Math.ceil(((data.length / 4) * 3) / PAGE_BYTES) * PAGE_TOKENS
+  return tokensOfPages((data.length / 4) * 3)
 }
+
+const tokensOfPages = (bytes: number): number => Math.ceil(bytes / PAGE_BYTES) * PAGE_TOKENS

@@ -1,3 +1,5 @@
+import type { StoredBytes } from './stored-bytes.ts'
+
 /** What people, models and tools say to each other, in the service's own terms. */
 export type Message =
   | { role: 'system'; content: readonly TextPart[] }
@@ -29,7 +31,15 @@ export interface SkippedPart {
   reason: string
 }
 
-export type UserPart = InputPart | SkippedPart
+/** A stored image or document, which goes to the model as a file does, and is read while it is sent. */
+export interface StoredFilePart {
+  type: 'stored-file'
+  mime: string
+  name: string
+  content: StoredBytes
+}
+
+export type UserPart = InputPart | StoredFilePart | SkippedPart
 
 /** What a model thought before it answered. */
 export interface Reasoning {

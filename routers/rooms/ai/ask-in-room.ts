@@ -42,7 +42,7 @@ interface Disclosing {
 /** Writes down what a model is given, where the asker may write and has the key that is in use. */
 async function disclose(ctx: Asking, asked: RoomQuestion, { key, call }: Disclosing): Promise<Told> {
   // Before the room is locked, for which others wait.
-  const parts = JSON.stringify(disclosedParts(key, asked.messages, call.messages))
+  const parts = JSON.stringify(await disclosedParts(key, asked.messages, call.messages))
   return changing(ctx, async (em, changes) => {
     const room = Number(asked.id)
     const writer = await lockForWriter(ctx, em, room)

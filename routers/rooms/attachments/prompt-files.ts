@@ -1,10 +1,9 @@
-import { buffer } from 'node:stream/consumers'
 import { filesForPrompt } from '../../../entities/rooms/attachment.sql.ts'
 import { textById } from '../../../entities/rooms/attachment-text.sql.ts'
 import type { Viewer } from '../../../entities/sql/scope.ts'
 import { Problem } from '../../core/problems.ts'
 import type { Services } from '../../core/services.ts'
-import type { PromptFiles, WantedFile } from '../../ports/ai/prompt-files.ts'
+import type { PromptFile, PromptFiles } from '../../ports/ai/prompt-files.ts'
 import { openText } from './sealed-text.ts'
 
 type Stores = Pick<Services, 'sql' | 'files' | 'vault'>
@@ -20,22 +19,25 @@ export const promptFiles = (stores: Stores): PromptFiles => ({
     return stores.sql(filesForPrompt.statement, filesForPrompt.values(values))
   },
 
-  async *contents(viewer, wanted) {
-    const texts = await textsOf(stores, viewer, wanted)
-    for (const { file, as } of wanted) {
-      const { uuid, bytes, sealedKey } = file
-      const sealed = texts.get(uuid)
-      if (as === 'bytes') yield await buffer(stores.files.read({ name: uuid, bytes, sealedKey }))
-      else if (sealed) yield await openText(stores.vault, file, sealed)
-      else throw new Problem('not_found')
+  stored: ({ uuid: name, bytes, sealedKey }) => ({
+    bytes,
+    open: () => stores.files.read({ name, bytes, sealedKey }),
+  }),
+
+  async *texts(viewer, files) {
+    const texts = await textsOf(stores, viewer, files)
+    for (const file of files) {
+      const sealed = texts.get(file.uuid)
+      if (!sealed) throw new Problem('not_found')
+      yield { file, text: await openText(stores.vault, file, sealed) }
     }
   },
 })
 
 /** The sealed texts of files, by their uuids. */
-async function textsOf({ sql }: Stores, viewer: Viewer, wanted: readonly WantedFile[]): Promise<Map<string, Buffer>> {
-  const ids = wanted.filter(({ as }) => as === 'text').map(({ file }) => file.id)
-  if (ids.length === 0) return new Map()
+async function textsOf({ sql }: Stores, viewer: Viewer, files: readonly PromptFile[]): Promise<Map<string, Buffer>> {
+  if (files.length === 0) return new Map()
+  const ids = files.map(({ id }) => id)
   const rows = await sql(textById.statement, textById.values({ ...viewer, ids }))
   return new Map(rows.map(({ uuid, sealed }) => [uuid, sealed]))
 }

@@ -4,6 +4,7 @@ import type {
   FilePart,
   InputPart,
   Message,
+  StoredFilePart,
   TextPart,
   ToolResult,
   UserPart,
@@ -11,9 +12,10 @@ import type {
 import { parsed } from '../../../routers/ports/ai/tool-calls.ts'
 import { inlined, preamble, skipped, withoutMarks } from './meta-blocks.ts'
 import { optionsOf } from './signatures.ts'
+import type { StoredFiles } from './stored-files.ts'
 
 /** A conversation in the terms of the AI SDK: instructions first, and no role twice in a row, as some providers have it. */
-export function promptOf(messages: readonly Message[]): LanguageModelV4Prompt {
+export function promptOf(messages: readonly Message[], files: StoredFiles): LanguageModelV4Prompt {
   const isSystem = ({ role }: Message) => role === 'system'
   const turns: Message[] = []
   for (const message of [...messages.filter(isSystem), ...messages.filter((other) => !isSystem(other))]) {
@@ -21,7 +23,7 @@ export function promptOf(messages: readonly Message[]): LanguageModelV4Prompt {
     if (last?.role === message.role) turns[turns.length - 1] = merged(last, message)
     else turns.push(message)
   }
-  const prompt = turns.map(asPrompt)
+  const prompt = turns.map((turn) => asPrompt(turn, files))
   return hasBlocks(messages) ? explained(prompt) : prompt
 }
 
@@ -43,12 +45,12 @@ function merged({ role, content }: Message, { content: more }: Message): Message
   return { role, content: parts } as Message
 }
 
-function asPrompt(message: Message): LanguageModelV4Message {
+function asPrompt(message: Message, files: StoredFiles): LanguageModelV4Message {
   switch (message.role) {
     case 'system':
       return { role: 'system', content: withoutMarks(message.content.map(({ text }) => text).join('\n\n')) }
     case 'user':
-      return { role: 'user', content: message.content.map(asSent) }
+      return { role: 'user', content: message.content.map((part) => asSent(part, files)) }
     case 'assistant':
       return { role: 'assistant', content: message.content.map(asSaid) }
     case 'tool':
@@ -56,8 +58,10 @@ function asPrompt(message: Message): LanguageModelV4Message {
   }
 }
 
-const asSent = (part: UserPart) =>
-  part.type === 'skipped' ? { type: 'text' as const, text: skipped(part.name, part.reason) } : asInput(part)
+function asSent(part: UserPart, files: StoredFiles) {
+  if (part.type === 'skipped') return { type: 'text' as const, text: skipped(part.name, part.reason) }
+  return part.type === 'stored-file' ? fileOf(part, files.wordFor(part.content)) : asInput(part)
+}
 
 const asInput = (part: InputPart) => (part.type === 'text' ? unmarked(part) : asFile(part))
 
@@ -74,16 +78,18 @@ const hasBlocks = (messages: readonly Message[]): boolean =>
   )
 
 /** A document that is text is read as such by every model. */
-function asFile({ mime, data, name }: FilePart) {
-  if (isInlined(mime))
-    return { type: 'text' as const, text: inlined(Buffer.from(data, 'base64').toString(), mime, name) }
-  return {
-    type: 'file' as const,
-    mediaType: mime,
-    data: { type: 'data' as const, data },
-    ...(name !== undefined && { filename: name }),
-  }
+function asFile(part: FilePart) {
+  const { mime, data, name } = part
+  if (!isInlined(mime)) return fileOf(part, data)
+  return { type: 'text' as const, text: inlined(Buffer.from(data, 'base64').toString(), mime, name) }
 }
+
+const fileOf = ({ mime, name }: FilePart | StoredFilePart, data: string) => ({
+  type: 'file' as const,
+  mediaType: mime,
+  data: { type: 'data' as const, data },
+  ...(name !== undefined && { filename: name }),
+})
 
 function asSaid(part: AssistantPart) {
   if (part.type === 'text') return unmarked(part)

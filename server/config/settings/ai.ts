@@ -13,10 +13,10 @@ export const aiShape = {
     'How many bytes the files of an AI request may have together, with the texts of attachments that it names',
   ),
   AI_BYTES_PER_PERSON: count(64 * 1024 * 1024, 1024).describe(
-    'How many bytes the AI requests of a person that are under way may have together; what says no length counts as the largest',
+    'How many bytes the AI requests of a person that are under way may hold in memory together, with the texts of attachments; what says no length counts as the largest, and attached images and documents as 256 KiB a request at most',
   ),
   AI_BYTES_AT_ONCE: count(512 * 1024 * 1024, 1024).describe(
-    'How many bytes the AI requests that one process answers may have together',
+    'How many bytes the AI requests that one process answers may hold in memory together',
   ),
   AI_HEARTBEAT: timerDuration
     .prefault('15s')

@@ -10,6 +10,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 export interface Asked {
   path: string
   headers: IncomingMessage['headers']
+  /** The body as it came. */
+  sent: string
   body: { model: string; messages: { role: string; content: string }[]; stream?: boolean; tools?: unknown[] } & Record<
     string,
     unknown
@@ -18,14 +20,21 @@ export interface Asked {
   abortedAt?: number
 }
 
+/** Reads the body of a request; nothing is there of one that broke off, or is not to be answered. */
+type Reading = (request: IncomingMessage, response: ServerResponse) => Promise<string | undefined>
+
 export type Behaviour = (asked: Asked, response: ServerResponse) => void | Promise<void>
 
 /** An AI provider that speaks the OpenAI protocol over real HTTP and behaves as a test tells it. */
 export async function startProvider(behave: Behaviour = answers('Good day.')) {
   const listing: unknown = { data: [{ id: 'mock-1' }] }
-  const provider = { behave, listing, asked: [] as Asked[], lists: [] as Asked[], connections: 0 }
+  const read: Reading = textOf
+  const provider = { behave, read, listing, asked: [] as Asked[], lists: [] as Asked[], connections: 0, broken: 0 }
   const server = createServer(async (request, response) => {
-    const asked: Asked = { path: request.url ?? '', headers: request.headers, body: await bodyOf(request) }
+    const sent = await provider.read(request, response).catch(() => void provider.broken++)
+    if (sent === undefined) return
+    const { url: path = '', headers } = request
+    const asked: Asked = { path, headers, sent, body: JSON.parse(sent || '{}') }
     const list = request.method === 'POST' ? provider.asked : provider.lists
     list.push(asked)
     response.once('close', () => {
@@ -188,10 +197,10 @@ export function endStream(response: ServerResponse, tokens = usage): void {
   response.end('data: [DONE]\n\n')
 }
 
-async function bodyOf(request: IncomingMessage): Promise<Asked['body']> {
-  let text = ''
-  for await (const part of request) text += part
-  return JSON.parse(text || '{}')
+export async function textOf(request: IncomingMessage): Promise<string> {
+  const parts: Buffer[] = []
+  for await (const part of request) parts.push(part)
+  return Buffer.concat(parts).toString()
 }
 
 /** A configuration file with one provider and its model `mock-1`; `provider` and `model` add to or replace their members. */

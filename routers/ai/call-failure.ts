@@ -1,13 +1,21 @@
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import type { CallableModel } from '../ports/ai/models.ts'
+import { UnreadFile } from '../ports/ai/stored-bytes.ts'
 
 type Logging = Pick<Context, 'services' | 'requestId'>
 
 /** A failed call as its caller is told of it. */
-export function providerFailure(ctx: Logging, model: CallableModel, error: unknown): Problem {
+export function callFailure(ctx: Logging, model: CallableModel, error: unknown): Problem {
+  if (error instanceof UnreadFile) return fileFailure(ctx, error)
   logFailure(ctx, model, { error, what: 'the AI provider failed' })
   return new Problem('provider_failed', { cause: error })
+}
+
+function fileFailure({ services: { log }, requestId }: Logging, { reason }: UnreadFile): Problem {
+  log.error({ requestId, error: reason }, 'an attachment could not be read while it was sent')
+  if (reason instanceof Problem) return reason
+  return new Problem('internal', { detail: 'An attachment cannot be read.', cause: reason })
 }
 
 /** What the provider said goes to the log by its kind only: it may quote the question. */

@@ -1,0 +1,29 @@
+import type { CallableModel } from '../../ports/ai/models.ts'
+import type { PromptFile } from '../../ports/ai/prompt-files.ts'
+import { untakenFile } from './checks.ts'
+import { imageTypes } from './parts.ts'
+
+/** Whether the model is given the file as it is, and not the text in it. */
+export const takesBytes = ({ mime }: PromptFile, model: CallableModel): boolean =>
+  (imageTypes.includes(mime) || mime === 'application/pdf') && untakenFile({ mime }, model, []).length === 0
+
+export const PENDING = 'is still being read'
+
+const failures = {
+  encrypted: 'needs a password',
+  damaged: 'is damaged, or not what it says',
+  'too-large': 'is larger inside than is allowed',
+  'too-much-memory': 'took too much memory to be read',
+  'too-slow': 'took too long to be read',
+  'not-read': 'could not be read',
+} satisfies Record<NonNullable<PromptFile['textFailure']>, string>
+
+/** Why this model cannot be given the file. */
+export function problemWith(file: PromptFile, model: CallableModel): string | undefined {
+  if (file.clientEncrypted) return 'is encrypted by a browser, so that no model can read it'
+  if (takesBytes(file, model)) return undefined
+  if (file.mime.startsWith('image/')) return 'is an image, which this model does not take'
+  if (file.textState === 'pending') return PENDING
+  if (file.textState === 'none') return 'has no text that a model could read'
+  return file.textState === 'failed' ? failures[file.textFailure ?? 'not-read'] : undefined
+}

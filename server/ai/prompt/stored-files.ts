@@ -1,0 +1,65 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { randomBytes } from 'node:crypto'
+import { Readable } from 'node:stream'
+import { type StoredBytes, UnreadFile } from '../../../routers/ports/ai/stored-bytes.ts'
+import type { OutboundRequest } from '../../net/http-client.ts'
+import { base64Length, inBase64 } from './base64.ts'
+
+const DIGITS = 8
+
+/**
+ * The stored files of one prompt. Its text has a word in the place of each, as base64 might begin; the bytes take the place of
+ * the word while the text is sent.
+ */
+export class StoredFiles {
+  /** Nobody can write the words of another prompt, or guess those of this one. */
+  readonly #mark = randomBytes(16).toString('hex')
+  readonly #files: StoredBytes[] = []
+
+  wordFor(file: StoredBytes): string {
+    return `${this.#mark}${`${this.#files.push(file) - 1}`.padStart(DIGITS, '0')}`
+  }
+
+  /** Does what sends the prompt, perhaps by a library, which hands on the text and nothing else. */
+  sendBy<T>(send: () => Promise<T>): Promise<T> {
+    return this.#files.length > 0 ? sending.run(this, send) : send()
+  }
+
+  /** What is sent in the place of a text: pieces of it, and files between them. */
+  piecesOf(text: string): (string | StoredBytes)[] {
+    const words = new RegExp(`${this.#mark}(\\d{${DIGITS}})`)
+    return text.split(words).map((piece, at) => (at % 2 === 0 ? piece : (this.#files[Number(piece)] as StoredBytes)))
+  }
+}
+
+const sending = new AsyncLocalStorage<StoredFiles>()
+
+/** The request with the bytes of stored files in its body, in the size that it announces: not every provider takes another. */
+export function withStoredFiles(request: OutboundRequest): OutboundRequest {
+  const files = sending.getStore()
+  if (!files || typeof request.body !== 'string') return request
+  const pieces = files.piecesOf(request.body)
+  const length = pieces.reduce((sum, piece) => sum + lengthOf(piece), 0)
+  const body = Readable.from(bytesOf(pieces), { objectMode: false })
+  // Whoever sends it is told.
+  body.on('error', () => {})
+  return { ...request, headers: { ...request.headers, 'content-length': `${length}` }, body }
+}
+
+const lengthOf = (piece: string | StoredBytes) =>
+  typeof piece === 'string' ? Buffer.byteLength(piece) : base64Length(piece.bytes)
+
+/** Opens a file when those before it have been taken. */
+async function* bytesOf(pieces: readonly (string | StoredBytes)[]): AsyncGenerator<Buffer, void> {
+  for (const piece of pieces)
+    if (typeof piece === 'string') yield Buffer.from(piece)
+    else yield* read(piece)
+}
+
+async function* read(file: StoredBytes): AsyncGenerator<Buffer, void> {
+  try {
+    yield* inBase64(file.open(), file.bytes)
+  } catch (error) {
+    throw new UnreadFile(error)
+  }
+}

@@ -1,0 +1,202 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { readdir, readlink, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { recordsOf } from '../kit/ai/asked-provider.ts'
+import { key, protocols } from '../kit/ai/protocols.ts'
+import { beginStream, chunk, configFor, endStream, json, startProvider, textOf } from '../kit/ai/provider.ts'
+import { type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
+import { PNG, upload } from '../kit/rooms/attachments.ts'
+
+let svc: JsonApiApp
+let token: string | undefined
+let upstream: Awaited<ReturnType<typeof startProvider>>
+const kept = new AsyncDisposableStack()
+
+/** What each test begins with: a provider that reads all and answers at once. */
+const answers: typeof upstream.behave = ({ path }, response) =>
+  json(response, protocols.find((one) => path.endsWith(one.path))?.answer)
+
+beforeAll(async () => {
+  upstream = kept.use(await startProvider(answers))
+  const config = kept.use(await configFor(''))
+  const provider = (id: string, adapter: string, more: object = {}, model: object = {}) => ({
+    ...{ id, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: key, ...more },
+    models: [{ id, upstreamId: 'up-1', external: true, input: ['text', 'image'], ...model }],
+  })
+  await config.write({
+    providers: [
+      ...protocols.map(({ adapter }) => provider(adapter, adapter)),
+      provider('two-servers', 'openai-compatible', { servers: [{ apiKey: 'twin' }] }),
+      provider('falls-back', 'anthropic', {}, { fallback: ['openai-compatible'] }),
+      provider('adds-members', 'google', {}, { parameters: { generationConfig: { topK: 3 } } }),
+    ],
+    systemModels: {},
+  })
+  svc = kept.use(await startJsonApi({ AI_CONFIG: config.file, AI_BYTES_PER_PERSON: '30000000' }))
+  token = svc.people.ada.token
+})
+afterAll(() => kept.disposeAsync())
+beforeEach(async () => {
+  Object.assign(upstream, { behave: answers, read: textOf, broken: 0 })
+  upstream.asked.length = 0
+  await recordsOf(svc)
+  await svc.rows('delete from usage_records')
+})
+
+const picture = (bytes = 0) => Buffer.concat([PNG, randomBytes(bytes)])
+
+async function store(bytes: Buffer, name = 'a.png') {
+  const { one } = await upload(svc, token, bytes, { name })
+  return { id: one.id, path: pathOf(String(one.attributes['uuid'])) }
+}
+const pathOf = (uuid: string) => join(svc.folder, 'files', 'sealed', uuid.slice(0, 2), uuid)
+
+type Part = { file_id: string } | { filename: string; file_data: string }
+
+const ask = (model: string, parts: readonly Part[], more: object = {}, signal?: AbortSignal) => {
+  const content = [{ type: 'text', text: 'Größe? “See” \\ ' }, ...parts.map((file) => ({ type: 'file', file }))]
+  const body = { model, messages: [{ role: 'user', content }], ...more }
+  return svc.send('POST', '/v1/chat/completions', { token, body, ...(signal && { signal }) })
+}
+
+const inline = (filename: string, bytes: Buffer, mime = 'image/png'): Part => ({
+  filename,
+  file_data: `data:${mime};base64,${bytes.toString('base64')}`,
+})
+
+/** The files of the store that this process has open. */
+async function openFiles(): Promise<string[]> {
+  const links = (await readdir('/proc/self/fd')).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => ''))
+  return (await Promise.all(links)).filter((path) => path.startsWith(join(svc.folder, 'files')))
+}
+
+test.for([
+  ...protocols.map(({ adapter }): [string, object] => [adapter, {}]),
+  // Asks by OpenAI's older interface.
+  ['openai', { seed: 7 }],
+  ['adds-members', {}],
+] as const)('%s gets stored files byte for byte as if they were in the request: %j', async ([model, more]) => {
+  // At the borders of sealed chunks, and with each remainder of a third.
+  const files = [0, 65_536, 131_073].map((bytes, at) => [`${at}.png`, picture(bytes)] as const)
+  const stored = await Promise.all(files.map(([name, bytes]) => store(bytes, name)))
+  const document = Buffer.concat([Buffer.from('%PDF-1.7 '), randomBytes(70_001)])
+  const pdf = model === 'openai-compatible' ? [] : [await store(document, 'a.pdf')]
+  const named = [...stored, ...pdf].map(({ id: file_id }) => ({ file_id }))
+  const sent = [
+    ...files.map(([name, bytes]) => inline(name, bytes)),
+    ...pdf.map(() => inline('a.pdf', document, 'application/pdf')),
+  ]
+
+  expect((await ask(model, sent, more)).status).toBe(200)
+  expect((await ask(model, [...named, ...named], more)).status).toBe(200)
+  expect((await ask(model, [...sent, ...sent], more)).status).toBe(200)
+
+  const [, streamed, whole] = upstream.asked
+  expect(streamed?.sent === whole?.sent).toBe(true)
+  expect(streamed?.headers).toEqual(whole?.headers)
+  expect(Number(streamed?.headers['content-length'])).toBeGreaterThan(500_000)
+})
+
+test('ten stored files of megabytes are counted as what is in memory of them, as long as the call lasts', async () => {
+  const over = Promise.withResolvers<void>()
+  upstream.behave = async (_, response) => {
+    beginStream(response)
+    response.write(chunk({ delta: { content: 'Well, ' } }))
+    await over.promise
+    endStream(response)
+  }
+  const pictures = Array.from({ length: 10 }, () => picture(2_000_000))
+  const ids: string[] = []
+  for (const bytes of pictures) ids.push((await store(bytes)).id)
+
+  const answer = await ask(
+    'openai-compatible',
+    ids.map((file_id) => ({ file_id })),
+    { stream: true },
+  )
+
+  const taken = upstream.asked[0]?.body.messages.at(-1)?.content as unknown as { image_url?: { url: string } }[]
+  const sent = taken.flatMap(({ image_url }) =>
+    image_url ? Buffer.from(image_url.url.split(',')[1] ?? '', 'base64') : [],
+  )
+  expect(sent.map((bytes, at) => bytes.equals(pictures[at] as Buffer))).toEqual(Array(10).fill(true))
+  const held = svc.services.aiBytes.total
+  expect(held).toBeGreaterThan(200_000)
+  expect(held).toBeLessThan(300_000)
+  over.resolve()
+  expect(await answer.text()).toContain('[DONE]')
+  await expect.poll(() => svc.services.aiBytes.total).toBe(0)
+})
+
+test('a call that is given up while its files are sent closes them', async () => {
+  const { id: file_id } = await store(picture(10_000_000))
+  const [begun, readOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  upstream.read = async (request) => {
+    await once(request, 'readable')
+    begun.resolve()
+    await readOn.promise
+    return textOf(request)
+  }
+  const leaves = new AbortController()
+  const answer = ask('openai-compatible', [{ file_id }], {}, leaves.signal).catch((error: Error) => error.name)
+  await begun.promise
+  await expect.poll(openFiles).toHaveLength(1)
+
+  leaves.abort()
+
+  expect(await answer).toBe('AbortError')
+  readOn.resolve()
+  await expect.poll(openFiles).toEqual([])
+  await vi.waitUntil(() => upstream.broken === 1)
+  await expect.poll(() => recordsOf(svc)).toMatchObject([{ outcome: 'aborted' }])
+})
+
+test('a call fails in words where one of its files is gone when it is sent, and no provider is at fault', async () => {
+  const [first, second] = [await store(picture(10_000_000)), await store(picture())]
+  upstream.read = async (request) => {
+    await once(request, 'readable')
+    await rm(second.path)
+    return textOf(request)
+  }
+
+  for (const model of ['two-servers', 'falls-back']) {
+    const answer = await ask(model, [{ file_id: first.id }, { file_id: second.id }])
+    expect(answer.status).toBe(500)
+    expect(await answer.json()).toMatchObject({ error: { message: 'An attachment cannot be read.', code: 'internal' } })
+    upstream.read = textOf
+  }
+
+  await vi.waitUntil(() => upstream.broken === 2)
+  expect(upstream.asked).toEqual([])
+  const failed = { outcome: 'failed', input: 0, output: 0 }
+  expect(await recordsOf(svc)).toEqual([failed, failed])
+  expect(await openFiles()).toEqual([])
+})
+
+test.for([
+  ['another server', 'two-servers'],
+  ['another model', 'falls-back'],
+] as const)(
+  '%s gets the files from their beginning after the first broke off or refused amid them',
+  async ([, model]) => {
+    const bytes = picture(10_000_000)
+    const { id: file_id } = await store(bytes)
+    let tries = 0
+    upstream.read = async (request, response) => {
+      if (tries++ > 0) return textOf(request)
+      await once(request, 'readable')
+      if (model === 'two-servers') request.socket.destroy()
+      else json(response, {}, 401)
+      return undefined
+    }
+
+    expect((await ask(model, [{ file_id }])).status).toBe(200)
+
+    expect(tries).toBe(2)
+    expect(upstream.asked[0]?.sent).toContain(`"data:image/png;base64,${bytes.toString('base64')}"`)
+    expect(await recordsOf(svc)).toMatchObject([{ outcome: 'completed' }])
+    await expect.poll(openFiles).toEqual([])
+  },
+)
