@@ -57,7 +57,7 @@ function serverTool(
     ...(asks && {
       asks: {
         server: server.label,
-        allows: (input, question) => approvals.allows(asked(input), question),
+        runOnce: (input, question, run) => approvals.runOnce(asked(input), question, run),
         question: (input) => approvals.questionOf(asked(input)),
       },
     }),

@@ -107,13 +107,41 @@ test('a response ends with the question whether a tool may be called, which a fu
   expect(upstream.asked.at(-1)?.body.messages.map(({ role }) => role)).toEqual([
     ...['user', 'assistant', 'tool', 'assistant', 'user'],
   ])
+  const { input: both } = await allowed()
+  await Promise.all([ask(ada, both), ask(ada, both)])
+  expect(calls()).toHaveLength(2)
+})
+
+test('who asks again with the same word is told what came of the call, which runs no more, also after a lost connection', async () => {
+  const { input } = await allowed()
+  const first = await ask(ada, input)
   const again = await ask(ada, input)
-  expect(questionIn(again).id).not.toBe(questionIn(asked).id)
+  expect(again.output.map(({ type }) => type)).toEqual(['mcp_call', 'message'])
+  expect([again.output[0], told()]).toMatchObject([
+    { ...first.output[0], id: expect.any(String) },
+    { role: 'tool', content: 'done' },
+  ])
   expect(calls()).toHaveLength(1)
 
-  const both = [...input, ...after([], again), ...word(again, true)]
-  const [one, two] = await Promise.all([ask(ada, both), ask(ada, both)])
-  expect([one, two].flatMap(questionsIn)).toHaveLength(1)
+  const { input: lost } = await allowed()
+  const { promise: isGone, resolve: gone } = Promise.withResolvers<void>()
+  const client = new AbortController()
+  server.behave = async ({ rpc, response }) => {
+    if (rpc.method !== 'tools/call') return false
+    response.once('close', gone)
+    client.abort()
+    return true
+  }
+  await expect(
+    ada.responses.create({ model: 'mock-1', input: lost, stream: false }, { signal: client.signal }),
+  ).rejects.toThrow(/abort/)
+  await isGone
+  server.behave = undefined
+  const { output } = await ask(ada, lost)
+  expect(output).toMatchObject([
+    { type: 'mcp_call', status: 'failed', error: { content: expect.stringMatching(/may have done its work/) } },
+    { type: 'message' },
+  ])
   expect(calls()).toHaveLength(2)
 })
 
@@ -304,7 +332,10 @@ test('a call that fails is told as failed; a request that only asks anew takes n
 
   const before = await recordsOf(svc)
   upstream.asked.length = 0
-  const { usage } = await ask(ada, input)
+  const { usage } = await ask(
+    ada,
+    input.map((item) => ('arguments' in item ? { ...item, arguments: '{"text":"to all"}' } : item)),
+  )
   expect([usage?.total_tokens, upstream.asked]).toEqual([0, []])
   expect((await recordsOf(svc)).slice(before.length)).toEqual([{ outcome: 'completed', input: 0, output: 0 }])
 })

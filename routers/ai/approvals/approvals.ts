@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Context, findCredential } from '../../core/context.ts'
-import type { ApprovalPart } from '../../ports/ai/approvals.ts'
+import type { ApprovalPart, ToolOutcome } from '../../ports/ai/approvals.ts'
 import { AllowedCalls } from './allowed-calls.ts'
 import { type ApprovalAnswer, answerKey, questionKey } from './answer-approval.ts'
 import { ConversationApprovals, type ConversationScope } from './conversation-approvals.ts'
+import { KeptOutcomes } from './kept-outcomes.ts'
 import { type AskedCall, OpenQuestions } from './open-questions.ts'
 
 /** How often it is looked whether there is an answer, which any replica may have taken. */
@@ -23,6 +24,7 @@ export class Approvals {
   readonly #asks: AskingPlace
   readonly #conversation: ConversationApprovals
   readonly #open: OpenQuestions
+  readonly #outcomes: KeptOutcomes
   readonly person: number
   /** What the person allowed with the request. */
   readonly allowed = new AllowedCalls(this)
@@ -40,14 +42,19 @@ export class Approvals {
     this.#asks = asks
     this.#conversation = new ConversationApprovals(ctx.services, { ...scope, ...asker })
     this.#open = new OpenQuestions(ctx.services, asker)
+    this.#outcomes = new KeptOutcomes(ctx.services, scope.person)
     this.person = scope.person
   }
 
-  /** Whether the question, which was answered with yes, is open and about this call, which may run then. */
-  async allows(call: AskedCall, question: string): Promise<boolean> {
-    const isAllowed = this.#asks === 'last' && (await this.#open.take(question, call))
-    if (isAllowed) this.#granted.push(nameOf(call))
-    return isAllowed
+  /** What comes of the call where the question, which was answered with yes, is about it; undefined where it is not. */
+  async runOnce(call: AskedCall, question: string, run: () => Promise<ToolOutcome>): Promise<ToolOutcome | undefined> {
+    if (this.#asks !== 'last') return undefined
+    const state = await this.#open.take(question, call)
+    if (state !== 'open') return state && this.#outcomes.of(question)
+    this.#granted.push(nameOf(call))
+    const outcome = await run()
+    await this.#outcomes.keep(question, outcome)
+    return outcome
   }
 
   /** The question to end the answer with, or nothing where the tool says itself whether it runs. */

@@ -37,20 +37,23 @@ export class OpenQuestions {
     return id
   }
 
-  /** Whether this very call was asked about, and is allowed for the first time. */
-  async take(id: string, call: AskedCall): Promise<boolean> {
-    return (await this.#services.kv.get(this.#keyOf(id))) === this.#markOf(call) && this.#closeOnce(id)
+  /** Whether this very call was asked about, and is allowed for the first time, or was taken before. */
+  async take(id: string, call: AskedCall): Promise<'open' | 'taken' | undefined> {
+    const { kv } = this.#services
+    const mark = this.#markOf(call)
+    if ((await kv.get(this.#keyOf(id))) === mark && (await this.#closeOnce(id, mark))) return 'open'
+    return (await kv.get(this.#closedKeyOf(id))) === mark ? 'taken' : undefined
   }
 
   /** Nobody can allow it any more. */
   async close(id: string): Promise<void> {
-    if ((await this.#services.kv.get(this.#keyOf(id))) !== undefined) await this.#closeOnce(id)
+    if ((await this.#services.kv.get(this.#keyOf(id))) !== undefined) await this.#closeOnce(id, 'refused')
   }
 
   /** Whether it was open: of several answers at once, one closes it. */
-  async #closeOnce(id: string): Promise<boolean> {
+  async #closeOnce(id: string, by: string): Promise<boolean> {
     const { kv } = this.#services
-    const isFirst = await kv.setIfAbsent(this.#closedKeyOf(id), '1', this.#lifetime)
+    const isFirst = await kv.setIfAbsent(this.#closedKeyOf(id), by, this.#lifetime)
     if (isFirst) await Promise.all([kv.delete(this.#keyOf(id)), this.#makeRoom()])
     return isFirst
   }

@@ -1,9 +1,10 @@
 import { z } from 'zod'
-import type { ApprovalPart, ToolRun, ToolStart } from '../../ports/ai/approvals.ts'
+import type { ApprovalPart, ToolOutcome, ToolRun, ToolStart } from '../../ports/ai/approvals.ts'
 import type { ToolCall, ToolResult } from '../../ports/ai/messages.ts'
 import type { FunctionTool } from '../../ports/ai/models.ts'
 import { parsed } from '../../ports/ai/tool-calls.ts'
 import { ToolFailure } from '../../ports/ai/tool-servers.ts'
+import { UNKNOWN } from './kept-outcomes.ts'
 
 export interface AllowedCall {
   call: ToolCall
@@ -13,10 +14,7 @@ export interface AllowedCall {
   refusal?: string
 }
 
-interface Outcome {
-  /** As the model is told it. */
-  text: string
-  isError: boolean
+interface Outcome extends ToolOutcome {
   /** As the caller is told it, unless the call is history. */
   part?: ToolRun | ApprovalPart
 }
@@ -47,21 +45,26 @@ export async function runAllowed(
   if (!tool?.asks) return told(failure('There is no such tool about which the person is asked.'))
   const given = tool.input.safeParse(parsed(json))
   if (!given.success) return told(failure(z.prettifyError(given.error)))
-  const isAllowed = await tool.asks.allows(given.data, id)
-  if (!isAllowed && !mayAsk) return failure(NOT_MADE)
-  const question = isAllowed ? undefined : await tool.asks.question(given.data)
+  const run = () => {
+    begin({ type: 'tool-start', ...shown, input: given.data })
+    return outcomeOf(tool, given.data, signal)
+  }
+  const outcome = await tool.asks.runOnce(given.data, id, run)
+  if (outcome) return told(outcome, given.data)
+  if (!mayAsk) return failure(NOT_MADE)
+  const question = await tool.asks.question(given.data)
   if (question) return { ...failure('The person is asked whether this tool may be called.'), part: question }
-  begin({ type: 'tool-start', ...shown, input: given.data })
-  return told(await outcomeOf(tool, given.data, signal), given.data)
+  return told(await run(), given.data)
 }
 
-async function outcomeOf(tool: FunctionTool, input: unknown, signal: AbortSignal): Promise<Outcome> {
+async function outcomeOf(tool: FunctionTool, input: unknown, signal: AbortSignal): Promise<ToolOutcome> {
   try {
     const told: unknown = (await tool.run(input, signal)) ?? null
     const isError = told instanceof ToolFailure
+    if (isError && signal.aborted) return UNKNOWN
     const output = isError ? told.error : told
     return { text: typeof output === 'string' ? output : JSON.stringify(output), isError }
   } catch {
-    return failure('The tool failed.')
+    return signal.aborted ? UNKNOWN : failure('The tool failed.')
   }
 }

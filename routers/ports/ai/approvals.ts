@@ -24,3 +24,9 @@ export interface ToolRun extends AskedCall {
   output: string
   isError: boolean
 }
+
+/** What came of a call, as the model is told it. */
+export interface ToolOutcome {
+  text: string
+  isError: boolean
+}
