@@ -23,11 +23,7 @@ export interface FunctionTool<Input extends z.ZodType = z.ZodType> {
      * What comes of the call where the person answered this very question about it with yes: it runs once, and who asks again is
      * told the same. Undefined where they did not.
      */
-    runOnce(
-      input: z.output<Input>,
-      question: string,
-      run: () => Promise<ToolOutcome>,
-    ): Promise<ToolOutcome | undefined>
+    runOnce(input: z.output<Input>, question: string, run: () => Promise<ToolOutcome>): Promise<ToolOutcome | undefined>
     /** The question by which the answer is to end; undefined where the tool is to be run, which may refuse. */
     question(input: z.output<Input>): Promise<ApprovalPart | undefined>
   }

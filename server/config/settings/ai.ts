@@ -32,7 +32,9 @@ export const aiShape = {
     .describe('How long a person who allows a tool for a whole conversation is not asked again in it'),
   AI_TOOL_QUESTION_LIFETIME: timerDuration
     .prefault('1h')
-    .describe('How long a person can allow a call of a tool about which an answer of `/v1/responses` asked, and is told again what came of it'),
+    .describe(
+      'How long a person can allow a call of a tool about which an answer of `/v1/responses` asked, and is told again what came of it',
+    ),
   AI_TOOLS_AT_ONCE: count(4, 1, 64).describe('How many tools one answer calls at the same time; further calls wait'),
   AI_NATIVE_TOOL_USES: count(5, 1, 100).describe(
     'How often each tool that a provider runs itself, such as its web search, may run for one answer or round of tools; so many are held for where they have a price',
