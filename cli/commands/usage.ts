@@ -48,6 +48,8 @@ const columns: readonly (keyof GroupedUsage)[] = [
   'cachedTokens',
   'cacheWriteTokens',
   'reasoningTokens',
+  'webSearches',
+  'webFetches',
   'costMicros',
   'currency',
   'unpriced',

@@ -31,6 +31,8 @@ export const UsageHold = defineEntity({
     cachedTokens: p.integer().default(0),
     cacheWriteTokens: p.integer().default(0),
     reasoningTokens: p.integer().default(0),
+    webSearches: p.integer().default(0),
+    webFetches: p.integer().default(0),
     /** In millionths of the currency; absent where no price is known. */
     costMicros: p.bigint('number').nullable(),
     currency: p.character().length(3).nullable(),

@@ -9,9 +9,9 @@ import type { Settlement } from './usage-settlement.sql.ts'
 export const renewLeases = statement<never>(
   'renew-leases',
   `with live as (
-     select * from unnest($1::bigint[], $2::int[], $3::int[], $4::int[], $5::int[], $6::int[], $7::bigint[], $8::text[],
-                          $9::bigint[], $10::bigint[])
-              as n(id, input, output, cached, cache_write, reasoning, cost, currency, most_tokens, most_cost) ${expectFew('$12')}
+     select * from unnest($1::bigint[], $2::int[], $3::int[], $4::int[], $5::int[], $6::int[], $7::int[], $8::int[],
+                          $9::bigint[], $10::text[], $11::bigint[], $12::bigint[])
+              as n(id, input, output, cached, cache_write, reasoning, searches, fetches, cost, currency, most_tokens, most_cost) ${expectFew('$14')}
    ), renewed as (
      select n.*, h.counters, h.amounts, h.measures from live n join usage_holds h on h.id = n.id order by h.id for update of h
    ), parts as (
@@ -19,16 +19,16 @@ export const renewLeases = statement<never>(
             least(a.amount, case a.measure when 'tokens' then r.most_tokens when 'cost' then r.most_cost end) as remaining
        from renewed r cross join lateral unnest(counters, amounts, measures) with ordinality as a(counter, amount, measure, n)
    ), freed as (
-     select counter, sum(amount - remaining) as amount from parts where remaining < amount group by counter ${expectFew('1000 * $12')}
+     select counter, sum(amount - remaining) as amount from parts where remaining < amount group by counter ${expectFew('1000 * $14')}
    ), locked as (
      select c.id, f.amount from freed f join usage_counters c on c.id = f.counter order by c.id for update of c
    ), counted as (
      update usage_counters c set held = c.held - l.amount from locked l where c.id = l.id
    )
    update usage_holds h
-      set lease_until = now() + $11::int * interval '1 ms', input_tokens = r.input, output_tokens = r.output,
-          cached_tokens = r.cached, cache_write_tokens = r.cache_write, reasoning_tokens = r.reasoning, cost_micros = r.cost,
-          currency = r.currency,
+      set lease_until = now() + $13::int * interval '1 ms', input_tokens = r.input, output_tokens = r.output,
+          cached_tokens = r.cached, cache_write_tokens = r.cache_write, reasoning_tokens = r.reasoning, web_searches = r.searches,
+          web_fetches = r.fetches, cost_micros = r.cost, currency = r.currency,
           amounts = coalesce((select array_agg(p.remaining order by p.n) from parts p where p.id = r.id), h.amounts)
      from renewed r where r.id = h.id`,
 )
@@ -39,7 +39,7 @@ export const listExpiredHolds = statement<
 >(
   'list-expired-holds',
   `select id::float8 as id, input_tokens as "inputTokens", output_tokens as "outputTokens", cached_tokens as "cachedTokens",
-          cache_write_tokens as "cacheWriteTokens", reasoning_tokens as "reasoningTokens", cost_micros::float8 as "costMicros",
+          cache_write_tokens as "cacheWriteTokens", reasoning_tokens as "reasoningTokens", web_searches as "webSearches", web_fetches as "webFetches", cost_micros::float8 as "costMicros",
           currency, to_json(counters) as counters, (extract(epoch from lease_until - created_at) * 1000)::int as "durationMs"
      from usage_holds where lease_until < now() order by id limit 500`,
 )

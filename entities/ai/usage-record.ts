@@ -38,6 +38,10 @@ export const UsageRecord = defineEntity({
     cacheWriteTokens: p.integer().default(0),
     /** Part of the output tokens. */
     reasoningTokens: p.integer().default(0),
+    /** How often the provider searched the web for it by a tool of its own. */
+    webSearches: p.integer().default(0),
+    /** How many pages it fetched so. */
+    webFetches: p.integer().default(0),
     /** Whether a count is our own, because the provider gave none. */
     estimated: p.boolean().default(false),
     outcome: p.enum(outcomes),

@@ -10,6 +10,9 @@ export interface UsageSum {
   cachedTokens: number
   cacheWriteTokens: number
   reasoningTokens: number
+  /** By tools of the provider itself, as the pages that follow. */
+  webSearches: number
+  webFetches: number
   /** Millionths of the currency; null where no price is known. */
   costMicros: number | null
   currency: string | null
@@ -17,17 +20,18 @@ export interface UsageSum {
   unpriced: number
 }
 
-const tokens = 'input_tokens, output_tokens, cached_tokens, cache_write_tokens, reasoning_tokens'
+const counts =
+  'input_tokens, output_tokens, cached_tokens, cache_write_tokens, reasoning_tokens, web_searches, web_fetches'
 
 /** Calls kept one by one and sums of earlier days, as one table. Values: the first and the last day, at these positions. */
 const usageBetween = (from: string, to: string, condition = 'true') => `(
     select (created_at at time zone 'utc')::date as day, user_id, room_id, app_id, provider, model, context, outcome, currency, 1 as requests,
-           estimated::int as estimated, (cost_micros is null)::int as unpriced, ${tokens}, cost_micros
+           estimated::int as estimated, (cost_micros is null)::int as unpriced, ${counts}, cost_micros
       from usage_records
      where ${condition} and created_at >= ${from}::date::timestamp at time zone 'utc'
        and created_at < (${to}::date + 1)::timestamp at time zone 'utc'
     union all
-    select day, user_id, room_id, app_id, provider, model, context, outcome, currency, requests, estimated, unpriced, ${tokens}, cost_micros
+    select day, user_id, room_id, app_id, provider, model, context, outcome, currency, requests, estimated, unpriced, ${counts}, cost_micros
       from usage_rollups
      where ${condition} and day between ${from}::date and ${to}::date
   )`
@@ -42,6 +46,8 @@ const sums = [
   sumOf('cached_tokens', 'cachedTokens'),
   sumOf('cache_write_tokens', 'cacheWriteTokens'),
   sumOf('reasoning_tokens', 'reasoningTokens'),
+  sumOf('web_searches', 'webSearches'),
+  sumOf('web_fetches', 'webFetches'),
   sumOf('cost_micros', 'costMicros'),
   'r.currency',
   sumOf('unpriced', 'unpriced'),
@@ -109,9 +115,9 @@ export const rollUpUsage = unboundedStatement<never>(
      delete from usage_records where created_at >= ${startOf('$1')} and created_at < ${startOf('($1::date + 1)')} returning *
    )
    insert into usage_rollups (day, user_id, room_id, app_id, provider, model, context, outcome, currency, requests, estimated, unpriced,
-                              ${tokens}, cost_micros)
+                              ${counts}, cost_micros)
    select $1::date, user_id, room_id, app_id, provider, model, context, outcome, currency, count(*), count(*) filter (where estimated),
           count(*) filter (where cost_micros is null), sum(input_tokens), sum(output_tokens), sum(cached_tokens),
-          sum(cache_write_tokens), sum(reasoning_tokens), sum(cost_micros)
+          sum(cache_write_tokens), sum(reasoning_tokens), sum(web_searches), sum(web_fetches), sum(cost_micros)
      from gone group by 2, 3, 4, 5, 6, 7, 8, 9`,
 )

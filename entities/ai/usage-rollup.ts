@@ -31,6 +31,8 @@ export const UsageRollup = defineEntity({
     cachedTokens: total(),
     cacheWriteTokens: total(),
     reasoningTokens: total(),
+    webSearches: total().default(0),
+    webFetches: total().default(0),
     /** In millionths of the currency; absent where no price was known. */
     costMicros: total().nullable(),
   },

@@ -10,6 +10,8 @@ export interface Settlement {
   cachedTokens: number
   cacheWriteTokens: number
   reasoningTokens: number
+  webSearches: number
+  webFetches: number
   /** Whether a count is our own and not the provider's. */
   estimated: boolean
   /** Millionths of the currency; null where no price is known. */
@@ -27,10 +29,10 @@ export interface Settlement {
 export const settle = statement<{ id: number }>(
   'settle',
   `with given as (
-     select * from unnest($1::bigint[], $2::text[], $3::int[], $4::int[], $5::int[], $6::int[], $7::int[], $8::boolean[],
-                          $9::bigint[], $10::text[], $11::int[], $12::boolean[])
-              as g(hold_id, outcome, input, output, cached, cache_write, reasoning, estimated, cost, currency, duration, expired_only)
-      ${expectFew('$13')}
+     select * from unnest($1::bigint[], $2::text[], $3::int[], $4::int[], $5::int[], $6::int[], $7::int[], $8::int[],
+                          $9::int[], $10::boolean[], $11::bigint[], $12::text[], $13::int[], $14::boolean[])
+              as g(hold_id, outcome, input, output, cached, cache_write, reasoning, searches, fetches, estimated, cost, currency, duration, expired_only)
+      ${expectFew('$15')}
    ), mine as (
      select g.* from given g join usage_holds h on h.id = g.hold_id
       where not g.expired_only or h.lease_until < now() order by h.id for update of h
@@ -43,17 +45,17 @@ export const settle = statement<{ id: number }>(
             sum(case a.measure when 'tokens' then e.input::bigint + e.output when 'cost' then coalesce(e.cost, a.amount)
                 else a.amount end) as used
        from ended e cross join lateral unnest(e.counters, e.amounts, e.measures) as a(id, amount, measure)
-      group by a.id ${expectFew('1000 * $13')}
+      group by a.id ${expectFew('1000 * $15')}
    ), locked as (
      select c.id, p.held, p.used from parts p join usage_counters c on c.id = p.id order by c.id for update of c
    ), counted as (
      update usage_counters c set held = c.held - l.held, used = c.used + l.used from locked l where c.id = l.id
    )
    insert into usage_records (id, user_id, token_id, room_id, app_id, context, provider, model, request_id, input_tokens, output_tokens,
-                              cached_tokens, cache_write_tokens, reasoning_tokens, estimated, cost_micros, currency, price_id,
+                              cached_tokens, cache_write_tokens, reasoning_tokens, web_searches, web_fetches, estimated, cost_micros, currency, price_id,
                               duration_ms, outcome, created_at)
    select e.id, u.id, t.id, e.room_id, e.app_id, e.context, e.provider, e.model, e.request_id, e.input, e.output, e.cached, e.cache_write,
-          e.reasoning, e.estimated, e.cost, e.currency, e.price_id, e.duration, e.outcome, now()
+          e.reasoning, e.searches, e.fetches, e.estimated, e.cost, e.currency, e.price_id, e.duration, e.outcome, now()
      from ended e left join users u on u.id = e.user_id left join access_tokens t on t.id = e.token_id
    returning id::float8 as id`,
 )

@@ -27,7 +27,7 @@ export interface Limits {
   maxOutputTokens?: number | null | undefined
 }
 
-/** The price of a token for inputs within a range of token counts. */
+/** The price of a token for inputs within a range of token counts, and of tools that the provider runs itself. */
 export interface PriceRange {
   currency: string
   inputCostPerToken: number | null
@@ -36,6 +36,10 @@ export interface PriceRange {
   inputCostPerCacheWriteToken?: number | null | undefined
   outputCostPerToken: number | null
   outputCostPerReasoningToken: number | null
+  costPerWebSearch?: number | null | undefined
+  /** For a request that was answered by searches, however many these were. */
+  costPerGroundedPrompt?: number | null | undefined
+  costPerWebFetch?: number | null | undefined
   range: [from: number, to: number | null]
 }
 

@@ -1,11 +1,20 @@
 import type { Pricing } from '../../entities/catalogue/ai-model.ts'
 import type { DeepReadonly } from '../../entities/sql/read-only.ts'
-import { type Cost, costOf, type KnownTokens, mostCostOf, sumOfCosts } from '../catalogue/pricing.ts'
+import {
+  type Cost,
+  costOf,
+  type KnownTokens,
+  mostCostOf,
+  type NativeUses,
+  noUses,
+  sumOfCosts,
+} from '../catalogue/pricing.ts'
+import type { NativeTool } from '../ports/ai/adapters.ts'
 import type { ReportedTokens, UsageMeter } from '../ports/ai/models.ts'
 import { tokensIn } from '../ports/ai/token-estimate.ts'
 
 /** What a call took. Cached and cache-written tokens are part of the input, reasoning is part of the output. */
-export interface TokenCounts {
+export interface TokenCounts extends NativeUses {
   input: number
   output: number
   cached: number
@@ -15,16 +24,22 @@ export interface TokenCounts {
   estimated: boolean
 }
 
-const nothing: TokenCounts = { input: 0, output: 0, cached: 0, cacheWrite: 0, reasoning: 0, estimated: false }
+const nothing: TokenCounts = {
+  ...{ input: 0, output: 0, cached: 0, cacheWrite: 0, reasoning: 0, ...noUses },
+  estimated: false,
+}
 
 /** Counts all requests of one call: its rounds, and those that were tried again. Each is paid by its own length. */
 export class CallMeter implements UsageMeter {
   readonly #pricing: DeepReadonly<Pricing> | null
+  readonly #mostUses: NativeUses
   #before: { tokens: TokenCounts; cost?: Cost } = { tokens: nothing }
   #request: RequestMeter | undefined
 
-  constructor(pricing: DeepReadonly<Pricing> | null) {
+  /** The uses are as many as a request may make of tools of its provider. */
+  constructor(pricing: DeepReadonly<Pricing> | null, mostUses: NativeUses) {
     this.#pricing = pricing
+    this.#mostUses = mostUses
   }
 
   async begin(inputTokens: number): Promise<void> {
@@ -38,6 +53,10 @@ export class CallMeter implements UsageMeter {
 
   report(tokens: ReportedTokens | undefined): void {
     this.#request?.report(tokens)
+  }
+
+  use(tool: NativeTool, times: number): void {
+    this.#request?.use(tool, times)
   }
 
   receive(text: string, kind: 'answer' | 'reasoning'): void {
@@ -65,11 +84,16 @@ export class CallMeter implements UsageMeter {
     const { cost: before } = this.#before
     const known = this.#request?.known ?? { ...nothing, cached: undefined }
     const rest = Math.max(0, output - known.output)
-    const cost = mostCostOf(this.#pricing, known, rest)
+    const cost = mostCostOf(this.#pricing, { ...known, ...mostOf(known, this.#mostUses) }, rest)
     const { costMicros } = before ? sumOfCosts(before, cost) : cost
     return { tokens: this.tokens.input + this.tokens.output + rest, costMicros }
   }
 }
+
+const mostOf = ({ webSearches = 0, webFetches = 0 }: Partial<NativeUses>, most: NativeUses): NativeUses => ({
+  webSearches: Math.max(webSearches, most.webSearches),
+  webFetches: Math.max(webFetches, most.webFetches),
+})
 
 /** The provider's total goes before its running total, and that before our count of what came since. */
 class RequestMeter {
@@ -77,6 +101,7 @@ class RequestMeter {
   #reported: ReportedTokens = {}
   #answer = { pieces: 0, tokens: 0 }
   #reasoning = { pieces: 0, tokens: 0 }
+  readonly #uses: Record<NativeTool, number> = { web_search: 0, web_fetch: 0 }
   /** Whether what comes now is part of what the provider said. */
   #isCounted = false
 
@@ -106,13 +131,17 @@ class RequestMeter {
     received.tokens += tokensIn(text)
   }
 
+  use(tool: NativeTool, times: number): void {
+    this.#uses[tool] += times
+  }
+
   /** The input of a request without a word from its provider may be cached or not. */
   get known(): KnownTokens {
     return { ...this.tokens, cached: this.#reported.input === undefined ? undefined : this.tokens.cached }
   }
 
   get tokens(): TokenCounts {
-    const { input, output, cached = 0, cacheWrite = 0, reasoning = 0 } = this.#reported
+    const { input, output, cached = 0, cacheWrite = 0, reasoning = 0, webSearches, webFetches } = this.#reported
     const [answered, reasoned] = [estimate(this.#answer), estimate(this.#reasoning)]
     return {
       input: input ?? this.#inputEstimate,
@@ -120,6 +149,8 @@ class RequestMeter {
       cached,
       cacheWrite,
       reasoning: reasoning + reasoned,
+      webSearches: webSearches ?? Math.max(0, this.#uses.web_search),
+      webFetches: webFetches ?? Math.max(0, this.#uses.web_fetch),
       estimated: input === undefined || output === undefined || answered + reasoned > 0,
     }
   }
@@ -139,6 +170,8 @@ function sum(one: TokenCounts, other: TokenCounts): TokenCounts {
     cached: add('cached'),
     cacheWrite: add('cacheWrite'),
     reasoning: add('reasoning'),
+    webSearches: add('webSearches'),
+    webFetches: add('webFetches'),
     estimated: one.estimated || other.estimated,
   }
 }

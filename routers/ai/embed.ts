@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { findCallableModel } from '../../entities/catalogue/ai-model.sql.ts'
+import { noUses } from '../catalogue/pricing.ts'
 import { takes } from '../core/body-size.ts'
 import { type Issue, Problem } from '../core/problems.ts'
 import { withTimeLimit } from '../core/timeout.ts'
@@ -63,7 +64,8 @@ async function metered(ctx: Asking, call: EmbeddingCall): Promise<z.output<typeo
   const { usageLedger, models } = ctx.services
   const { model, signal } = call
   const hold = await holdFor(ctx, call)
-  const meter = new HeldMeter({ hold, pricing: model.pricing, maxOutput: 0, extend: usageLedger.extend })
+  const { pricing } = model
+  const meter = new HeldMeter({ hold, pricing, maxOutput: 0, mostUses: noUses, extend: usageLedger.extend })
   const record = new CallRecord(ctx, { hold, meter, model, signal })
   record.assertCaller()
   using time = withTimeLimit(model.providerSettings.timeouts?.total ?? TOTAL_MS, signal)

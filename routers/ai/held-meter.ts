@@ -1,6 +1,6 @@
 import type { Pricing } from '../../entities/catalogue/ai-model.ts'
 import type { DeepReadonly } from '../../entities/sql/read-only.ts'
-import { mostCostOf } from '../catalogue/pricing.ts'
+import { mostCostOf, type NativeUses } from '../catalogue/pricing.ts'
 import type { CallProgress, HeldAmounts, Hold, HoldRefusal, UsageLedger } from '../ports/ai/usage-ledger.ts'
 import { CallMeter } from './call-meter.ts'
 
@@ -20,6 +20,8 @@ interface HeldMeterOptions {
   pricing: DeepReadonly<Pricing> | null
   /** The longest answer of a round in tokens. */
   maxOutput: number
+  /** How often a round may use tools of its provider. */
+  mostUses: NativeUses
   extend: UsageLedger['extend']
 }
 
@@ -28,7 +30,7 @@ export class HeldMeter extends CallMeter {
   readonly #options: HeldMeterOptions
 
   constructor(options: HeldMeterOptions) {
-    super(options.pricing)
+    super(options.pricing, options.mostUses)
     this.#options = options
   }
 
@@ -52,9 +54,9 @@ export class HeldMeter extends CallMeter {
   }
 
   async #holdFor(input: number): Promise<void> {
-    const { hold, pricing, maxOutput, extend } = this.#options
+    const { hold, pricing, maxOutput, mostUses, extend } = this.#options
     if (hold.held.tokens === null) return
-    const next = mostCostOf(pricing, { input, output: 0, reasoning: 0 }, maxOutput)
+    const next = mostCostOf(pricing, { input, output: 0, reasoning: 0, ...mostUses }, maxOutput)
     const { tokens, costMicros } = this.#taken
     const wanted = {
       tokens: (tokens ?? 0) + input + maxOutput,
@@ -66,13 +68,15 @@ export class HeldMeter extends CallMeter {
 
   /** What it took so far. */
   get bill() {
-    const { input, output, cached, cacheWrite, reasoning, estimated } = this.tokens
+    const { input, output, cached, cacheWrite, reasoning, webSearches, webFetches, estimated } = this.tokens
     return {
       inputTokens: input,
       outputTokens: output,
       cachedTokens: cached,
       cacheWriteTokens: cacheWrite,
       reasoningTokens: reasoning,
+      webSearches,
+      webFetches,
       estimated,
       ...this.cost,
     }

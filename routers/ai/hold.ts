@@ -1,6 +1,6 @@
 import type { AskedLimit } from '../../entities/ai/usage-hold.sql.ts'
 import type { UsageContext } from '../../entities/ai/usage-record.ts'
-import { costOf, mostCostOf } from '../catalogue/pricing.ts'
+import { costOf, mostCostOf, type NativeUses, noUses } from '../catalogue/pricing.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import type { EmbeddingCall, ModelCall } from '../ports/ai/models.ts'
@@ -25,8 +25,10 @@ export async function tryHold(
   const { person, token } = ctx.caller
   const { model } = asked
   const input = Math.ceil(asked.inputTokens)
-  // Embeddings are no output.
-  const output = 'parameters' in asked ? maxOutputOf(asked, ctx.services.settings.maxOutputTokens) : 0
+  // Embeddings are no output, and search nothing.
+  const isAnswer = 'parameters' in asked
+  const output = isAnswer ? maxOutputOf(asked, ctx.services.settings.maxOutputTokens) : 0
+  const uses = isAnswer ? mostUsesOf(asked) : noUses
   const call: UsageCall = {
     userId: person.id,
     tokenId: token?.id ?? null,
@@ -44,7 +46,7 @@ export async function tryHold(
     call,
     subjects: [...callerSubjects(ctx.caller, room), ['provider', model.providerId], ['model', model.modelId]],
     tokens: input + output,
-    ...mostCostOf(model.pricing, { input, output: 0, reasoning: 0 }, output),
+    ...mostCostOf(model.pricing, { input, output: 0, reasoning: 0, ...uses }, output),
   })
   if ('id' in held) ctx.hints.limits = held.limits
   return held
@@ -73,6 +75,15 @@ export function maxOutputOf({ model, parameters }: Pick<ModelCall, 'model' | 'pa
   return Math.min(asked, model.limits?.maxOutputTokens ?? Infinity, policy)
 }
 
+/** As often as one request may use tools that its provider runs itself. */
+export function mostUsesOf({ nativeTools, nativeToolUses }: ModelCall): NativeUses {
+  if (nativeTools.length === 0) return noUses
+  return {
+    webSearches: nativeTools.includes('web_search') ? nativeToolUses : 0,
+    webFetches: nativeTools.includes('web_fetch') ? nativeToolUses : 0,
+  }
+}
+
 /** Of several limits that refuse, the one that frees last is told: nothing succeeds before. */
 export function refusal(ctx: Pick<Context, 'hints'>, { limits }: HoldRefusal): Problem {
   ctx.hints.limits = limits.filter(({ mode }) => mode === 'enforce').map(leftOf)
@@ -84,7 +95,7 @@ export function refusal(ctx: Pick<Context, 'hints'>, { limits }: HoldRefusal): P
   ctx.hints.rateLimit = { limit: cap, remaining: Math.min(-1, cap - used - held), resetSeconds }
   if (amount === null)
     return new Problem('limit_reached', {
-      detail: `The limit '${name}' is in money, and the price of this model is not known.`,
+      detail: `The limit '${name}' is in money, and the price of this model or of its web search is not known.`,
     })
   ctx.hints.isFinal = isSpent
   const state = `${used} used and ${held} held by calls under way, of ${cap} ${measured(last)}`

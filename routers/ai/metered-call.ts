@@ -9,7 +9,7 @@ import type { Approvals } from './approvals/approvals.ts'
 import { callFailure } from './call-failure.ts'
 import { CallRecord, type RecordedContext } from './call-record.ts'
 import { HeldMeter, LimitCut } from './held-meter.ts'
-import { maxOutputOf } from './hold.ts'
+import { maxOutputOf, mostUsesOf } from './hold.ts'
 import { resume } from './resume.ts'
 
 type PartOf<Type extends StreamPart['type']> = Extract<StreamPart, { type: Type }>
@@ -58,6 +58,7 @@ export class MeteredCall {
       hold,
       pricing: call.model.pricing,
       maxOutput: maxOutputOf(call, services.settings.maxOutputTokens),
+      mostUses: mostUsesOf(call),
       extend: services.usageLedger.extend,
     })
     const { model, signal } = call

@@ -6,6 +6,9 @@ import { currencyCode, type Price } from '../ports/ai/price-list.ts'
 /** As much as a price list may say of a million tokens. */
 const cost = z.number().min(0).max(1)
 
+/** As much as a price list may say of a thousand uses. */
+const useCost = z.number().min(0).max(100).nullish()
+
 const range = z.strictObject({
   currency: currencyCode,
   inputCostPerToken: cost.nullable(),
@@ -13,6 +16,9 @@ const range = z.strictObject({
   inputCostPerCacheWriteToken: cost.nullish(),
   outputCostPerToken: cost.nullable(),
   outputCostPerReasoningToken: cost.nullable(),
+  costPerWebSearch: useCost.describe('Without it and the next, the cost of a call that searches is not known.'),
+  costPerGroundedPrompt: useCost.describe('For a request that was answered by searches, however many these were.'),
+  costPerWebFetch: useCost.describe('Beside the tokens of the page.'),
   range: z.tuple([z.int().min(0), z.int().positive().nullable()]),
 })
 
@@ -25,8 +31,9 @@ export const pricing = z.union([
   }),
 ])
 
-/** What the configuration or a price list says of a million tokens. */
+/** What the configuration or a price list says of a million tokens and a thousand uses of tools. */
 export function pricingOf({ currency, tiers = [], ...rates }: Price): Pricing {
+  const uses = useCostsOf(rates)
   const all = [{ fromInputTokens: 0, ...rates }, ...tiers]
   const ranges = all.map(
     (tier, index): PriceRange => ({
@@ -36,17 +43,39 @@ export function pricingOf({ currency, tiers = [], ...rates }: Price): Pricing {
       inputCostPerCacheWriteToken: perToken(tier.cacheWritePerMillion),
       outputCostPerToken: perToken(tier.outputPerMillion),
       outputCostPerReasoningToken: perToken(tier.reasoningPerMillion),
+      ...uses,
       range: [tier.fromInputTokens, all[index + 1]?.fromInputTokens ?? null],
     }),
   )
   return { ranges, priorityRanges: null }
 }
 
+/** Only those that are set: a price that is stored anew is a new version. */
+const useCostsOf = ({
+  webSearchPerThousand,
+  groundedPromptPerThousand,
+  webFetchPerThousand,
+}: Omit<Price, 'currency'>) => ({
+  ...(webSearchPerThousand !== undefined && { costPerWebSearch: perUse(webSearchPerThousand) }),
+  ...(groundedPromptPerThousand !== undefined && { costPerGroundedPrompt: perUse(groundedPromptPerThousand) }),
+  ...(webFetchPerThousand !== undefined && { costPerWebFetch: perUse(webFetchPerThousand) }),
+})
+
+const perUse = (perThousand: number) => Number(`${perThousand}e-3`)
+
 /** With the digits of the price: dividing 0.1 by a million gives others. */
 const perToken = (perMillion: number | undefined) => (perMillion === undefined ? null : Number(`${perMillion}e-6`))
 
+/** How often a provider used tools of its own. */
+export interface NativeUses {
+  webSearches: number
+  webFetches: number
+}
+
+export const noUses: NativeUses = { webSearches: 0, webFetches: 0 }
+
 /** Cached and cache-written tokens are part of the input, reasoning is part of the output. */
-export interface CountedTokens {
+export interface CountedTokens extends Partial<NativeUses> {
   input: number
   output: number
   cached: number
@@ -67,7 +96,8 @@ export function costOf(pricing: DeepReadonly<Pricing> | null, tokens: CountedTok
   const price = pricing.ranges?.find(
     ({ range: [from, to] }) => tokens.input >= from && (to === null || tokens.input < to),
   )
-  if (!price) return { costMicros: null, currency: null }
+  const uses = price && costOfUses(price, tokens)
+  if (uses === undefined || !price) return { costMicros: null, currency: null }
   const { input, output, cached, cacheWrite = 0, reasoning } = tokens
   const { inputCostPerToken: inputCost, outputCostPerToken: outputCost, currency } = price
   const spent =
@@ -75,8 +105,19 @@ export function costOf(pricing: DeepReadonly<Pricing> | null, tokens: CountedTok
     paid(cached, price.inputCostPerCachedToken ?? inputCost) +
     paid(cacheWrite, price.inputCostPerCacheWriteToken ?? inputCost) +
     paid(output - reasoning, outputCost) +
-    paid(reasoning, price.outputCostPerReasoningToken ?? outputCost)
+    paid(reasoning, price.outputCostPerReasoningToken ?? outputCost) +
+    uses
   return { costMicros: Number((spent + PICOS_PER_MICRO / 2n) / PICOS_PER_MICRO), currency }
+}
+
+/** In millionths of a millionth; undefined where nobody knows what a search costs. */
+function costOfUses(
+  price: DeepReadonly<PriceRange>,
+  { webSearches = 0, webFetches = 0 }: CountedTokens,
+): bigint | undefined {
+  const { costPerWebSearch: search = null, costPerGroundedPrompt: prompt = null, costPerWebFetch: fetch = null } = price
+  if (webSearches > 0 && search === null && prompt === null) return undefined
+  return paid(webSearches, search) + paid(webSearches > 0 ? 1 : 0, prompt) + paid(webFetches, fetch)
 }
 
 /** What is known of a request that is not over: the cached tokens only where the provider has told its input. */
@@ -84,7 +125,7 @@ export type KnownTokens = Omit<CountedTokens, 'cached'> & { cached?: number | un
 
 /** The most that a request can cost with so much more output, whatever of it is cached, written to a cache or reasoning. */
 export function mostCostOf(pricing: DeepReadonly<Pricing> | null, known: KnownTokens, rest: number): Cost {
-  const { input, cached, output, reasoning } = known
+  const { input, cached, output, reasoning, webSearches = 0, webFetches = 0 } = known
   const inputs = [
     { cached: 0, cacheWrite: 0 },
     { cached: input, cacheWrite: 0 },
@@ -92,7 +133,10 @@ export function mostCostOf(pricing: DeepReadonly<Pricing> | null, known: KnownTo
   ]
   const costs = (cached === undefined ? inputs : [{ cached, cacheWrite: known.cacheWrite ?? 0 }]).flatMap((read) =>
     [0, rest].map((thought) =>
-      costOf(pricing, { ...read, input, output: output + rest, reasoning: reasoning + thought }),
+      costOf(pricing, {
+        ...{ ...read, input, output: output + rest, reasoning: reasoning + thought },
+        ...{ webSearches, webFetches },
+      }),
     ),
   )
   return costs.reduce((most, cost) => ((cost.costMicros ?? 0) > (most.costMicros ?? 0) ? cost : most))

@@ -42,7 +42,8 @@ interface UrlContext {
 /** What Google fetched stands beside its answer. */
 function pagesBeside(metadata: SharedV4ProviderMetadata | undefined): LanguageModelV4Source[] {
   const context = metadata?.['google']?.['urlContextMetadata'] as UrlContext | null | undefined
-  const fetched = context?.urlMetadata?.filter(({ urlRetrievalStatus: status }) => status.endsWith('_SUCCESS')) ?? []
+  const fetched =
+    context?.urlMetadata?.filter(({ urlRetrievalStatus: status }) => status === 'URL_RETRIEVAL_STATUS_SUCCESS') ?? []
   return fetched.map(({ retrievedUrl }) => source(retrievedUrl))
 }
 

@@ -18,7 +18,7 @@ import { extraMembers } from './parameters.ts'
 import type { ProviderServer } from './provider-client.ts'
 import { ProviderClients, type ProviderClientsOptions } from './provider-clients.ts'
 import { assertEnd, beginStream, forward, measureAnswer } from './provider-stream.ts'
-import { sdkUsage } from './reported-usage.ts'
+import { nativeUsesOfWhole, sdkUsage } from './reported-usage.ts'
 import { handedOut, Said } from './said.ts'
 import { measureUnread } from './unread-usage.ts'
 
@@ -56,7 +56,7 @@ async function generate(clients: ProviderClients, call: ModelCall, meter: UsageM
   const answer: ModelAnswer['content'][number][] = []
   for (let round = 0; round <= lastRound; round++) {
     const options = conversation.options(signal, round === lastRound)
-    const { content, usage, finishReason } = await client.attempt(
+    const { content, usage, finishReason, response } = await client.attempt(
       (server) =>
         metered(() => conversation.ask(async () => modelAt(server).doGenerate(options)), conversation, {
           meter,
@@ -65,7 +65,7 @@ async function generate(clients: ProviderClients, call: ModelCall, meter: UsageM
       call,
     )
     measureAnswer(content, meter)
-    meter.report(sdkUsage(usage))
+    meter.report({ ...sdkUsage(usage), ...(call.nativeTools.length > 0 && nativeUsesOfWhole(response?.body)) })
     if (content.length === 0) assertEnd(finishReason)
     const said = Said.whole(content)
     answer.push(...said.answer)

@@ -1,6 +1,11 @@
-import type { LanguageModelV4ProviderTool } from '@ai-sdk/provider'
-import type { Adapter, NativeTool } from '../../routers/ports/ai/adapters.ts'
-import type { ModelCall } from '../../routers/ports/ai/models.ts'
+import type {
+  LanguageModelV4Content,
+  LanguageModelV4ProviderTool,
+  LanguageModelV4StreamPart,
+  LanguageModelV4ToolResult,
+} from '@ai-sdk/provider'
+import { type Adapter, isNativeTool, type NativeTool } from '../../routers/ports/ai/adapters.ts'
+import type { ModelCall, UsageMeter } from '../../routers/ports/ai/models.ts'
 
 type ProviderTool = Omit<LanguageModelV4ProviderTool, 'type'>
 
@@ -34,3 +39,16 @@ export const nativeToolsOf = ({ model, nativeTools, nativeToolUses }: ModelCall)
     const bound = bounded.has(model.adapter) && { maxUses: nativeToolUses }
     return { type: 'provider', ...tool, args: { ...tool.args, ...bound } }
   })
+
+/** Counts what a provider does by tools of its own, as not each of them says in the end how often it did. */
+export function measureUse(part: LanguageModelV4Content | LanguageModelV4StreamPart, meter: UsageMeter): void {
+  if ((part.type !== 'tool-call' && part.type !== 'tool-result') || !isNativeTool(part.toolName)) return
+  if (part.type === 'tool-result' && isUnpaid(part)) meter.use(part.toolName, -1)
+  if (part.type === 'tool-call' && part.providerExecuted) meter.use(part.toolName, 1)
+}
+
+/** A search that failed, or that was none: OpenAI tells by the same item that it reads in what it found. */
+function isUnpaid({ isError, result }: LanguageModelV4ToolResult): boolean {
+  const { action } = result as { action?: { type: string } }
+  return isError === true || (action !== undefined && action.type !== 'search')
+}

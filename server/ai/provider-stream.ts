@@ -2,6 +2,7 @@ import type { LanguageModelV4Content, LanguageModelV4StreamPart } from '@ai-sdk/
 import type { AnswerPart, ReportedTokens, UsageMeter } from '../../routers/ports/ai/models.ts'
 import { refusalIn, StreamRefusal } from './failures/stream-refusal.ts'
 import { UnreadAnswer } from './failures/unread.ts'
+import { measureUse } from './native-tools.ts'
 import { sdkUsage } from './reported-usage.ts'
 import { Said } from './said.ts'
 
@@ -67,6 +68,7 @@ function measure(parts: PartBatch, meter: UsageMeter): void {
     if (part.type === 'usage') meter.report(part.tokens)
     else if (part.type === 'text-delta' || part.type === 'tool-input-delta') meter.receive(part.delta, 'answer')
     else if (part.type === 'reasoning-delta') meter.receive(part.delta, 'reasoning')
+    else measureUse(part, meter)
   }
 }
 
@@ -76,6 +78,7 @@ export function measureAnswer(content: readonly LanguageModelV4Content[], meter:
     if (part.type === 'text') meter.receive(part.text, 'answer')
     else if (part.type === 'tool-call') meter.receive(part.input, 'answer')
     else if (part.type === 'reasoning') meter.receive(part.text, 'reasoning')
+    measureUse(part, meter)
   }
 }
 

@@ -10,6 +10,11 @@ const count = (value: unknown): number | undefined =>
 
 type Members = Record<string, unknown>
 
+const list = (value: unknown, name: string): unknown[] => {
+  const found = member(value, name)
+  return Array.isArray(found) ? found : []
+}
+
 const member = (value: unknown, name: string): Members | undefined => {
   const found = (value as Members | null | undefined)?.[name]
   return typeof found === 'object' && found !== null ? (found as Members) : undefined
@@ -64,6 +69,8 @@ export const anthropicUsage: UsageReader = (event) => {
     ...(cached !== undefined && cacheWrite !== undefined && { input, cached, cacheWrite }),
     output: count(usage['output_tokens']),
     reasoning: count(member(usage, 'output_tokens_details')?.['thinking_tokens']),
+    webSearches: count(member(usage, 'server_tool_use')?.['web_search_requests']),
+    webFetches: count(member(usage, 'server_tool_use')?.['web_fetch_requests']),
   }
 }
 
@@ -79,7 +86,8 @@ function anthropicInput(usage: Members): ReportedTokens {
 /** Google repeats the running total in each event. */
 export const googleUsage: UsageReader = (event) => {
   const usage = member(event, 'usageMetadata')
-  if (!usage) return undefined
+  const uses = googleUses(event)
+  if (!usage) return uses
   const [answer, reasoning] = [count(usage['candidatesTokenCount']), count(usage['thoughtsTokenCount'])]
   const [prompt, tools] = [count(usage['promptTokenCount']), count(usage['toolUsePromptTokenCount'])]
   return {
@@ -87,6 +95,25 @@ export const googleUsage: UsageReader = (event) => {
     output: answer === undefined && reasoning === undefined ? undefined : (answer ?? 0) + (reasoning ?? 0),
     cached: count(usage['cachedContentTokenCount']),
     reasoning,
+    ...uses,
+  }
+}
+
+const isFetched = (page: unknown) =>
+  (page as { urlRetrievalStatus?: unknown } | null)?.urlRetrievalStatus === 'URL_RETRIEVAL_STATUS_SUCCESS'
+
+/** Google tells what it searched for and read beside its answer, and asks for each different query that is not empty. */
+function googleUses(event: unknown): ReportedTokens | undefined {
+  const [candidate] = list(event, 'candidates')
+  const grounding = member(candidate, 'groundingMetadata')
+  const context = member(candidate, 'urlContextMetadata')
+  if (!grounding && !context) return undefined
+  const queries = new Set(list(grounding, 'webSearchQueries').filter((query) => query !== ''))
+  const hasFound = list(grounding, 'groundingChunks').some((chunk) => member(chunk, 'web'))
+  return {
+    // What an event does not tell of, an earlier one may have.
+    webSearches: Math.max(queries.size, hasFound ? 1 : 0) || undefined,
+    webFetches: list(context, 'urlMetadata').filter(isFetched).length || undefined,
   }
 }
 
@@ -101,6 +128,12 @@ export function usageOfWhole(whole: unknown): ReportedTokens {
   ]
   const known = events.flatMap(([read, event]) => Object.entries(read(event) ?? {}))
   return Object.fromEntries(known.filter(([, tokens]) => tokens !== undefined))
+}
+
+/** How often a provider says in an answer that comes in one piece that it used tools of its own, which the AI SDK leaves out. */
+export function nativeUsesOfWhole(whole: unknown): ReportedTokens {
+  const { webSearches, webFetches } = usageOfWhole(whole)
+  return { webSearches, webFetches }
 }
 
 /** The total of an answer, as the AI SDK reads it. */

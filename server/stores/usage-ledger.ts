@@ -101,6 +101,8 @@ const columns = [
   'cachedTokens',
   'cacheWriteTokens',
   'reasoningTokens',
+  'webSearches',
+  'webFetches',
   'estimated',
   'costMicros',
   'currency',

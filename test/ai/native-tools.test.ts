@@ -20,6 +20,8 @@ interface Dialect {
 
 const annotation = { type: 'url_citation', start_index: 0, end_index: 5, url, title }
 const called = { type: 'web_search_call', id: 'ws', status: 'completed', action: { type: 'search', query: 'chess' } }
+/** By the same kind of item it reads in what it found, which it does not bill. */
+const read = { ...called, id: 'read', action: { type: 'open_page', url } }
 const message = { type: 'message', id: 'msg', role: 'assistant', status: 'completed' }
 const spoken = { ...message, content: [{ type: 'output_text', text: 'It is e4.', annotations: [annotation] }] }
 const response = { id: 'resp', object: 'response', created_at: 1, model: 'up' }
@@ -27,18 +29,20 @@ const responseUsage = { input_tokens: 70, output_tokens: 9 }
 
 const openai: Dialect = {
   tools: [{ type: 'web_search' }],
-  whole: { ...response, status: 'completed', output: [called, spoken], usage: responseUsage },
+  whole: { ...response, status: 'completed', output: [called, read, spoken], usage: responseUsage },
   events: named(
     { type: 'response.created', response },
     { type: 'response.output_item.added', output_index: 0, item: { ...called, status: 'in_progress' } },
     { type: 'response.output_item.done', output_index: 0, item: called },
-    { type: 'response.output_item.added', output_index: 1, item: message },
-    { type: 'response.output_text.delta', item_id: 'msg', output_index: 1, delta: 'It is e4.' },
+    { type: 'response.output_item.added', output_index: 1, item: { ...read, status: 'in_progress' } },
+    { type: 'response.output_item.done', output_index: 1, item: read },
+    { type: 'response.output_item.added', output_index: 2, item: message },
+    { type: 'response.output_text.delta', item_id: 'msg', output_index: 2, delta: 'It is e4.' },
     {
-      ...{ type: 'response.output_text.annotation.added', item_id: 'msg', output_index: 1, content_index: 0 },
+      ...{ type: 'response.output_text.annotation.added', item_id: 'msg', output_index: 2, content_index: 0 },
       ...{ annotation_index: 0, annotation },
     },
-    { type: 'response.output_item.done', output_index: 1, item: spoken },
+    { type: 'response.output_item.done', output_index: 2, item: spoken },
     { type: 'response.completed', response: { ...response, usage: responseUsage } },
   ),
 }
@@ -77,7 +81,10 @@ const anthropic: Dialect = {
 
 const candidate = {
   ...{ index: 0, content: { role: 'model', parts: [{ text: 'It is e4.' }] }, finishReason: 'STOP' },
-  groundingMetadata: { groundingChunks: [{ web: { uri: url, title } }], webSearchQueries: ['chess'] },
+  groundingMetadata: {
+    groundingChunks: [{ web: { uri: url, title } }],
+    webSearchQueries: ['chess', '', 'openings', 'chess'],
+  },
 }
 const grounded = { candidates: [candidate], usageMetadata: { promptTokenCount: 70, candidatesTokenCount: 9 } }
 
@@ -92,6 +99,20 @@ const page = {
   content: { type: 'web_fetch_result', url, retrieved_at: null, content: { type: 'document', title, source } },
 }
 const fetchUsage = { input_tokens: 70, output_tokens: 9, server_tool_use: { web_fetch_requests: 1 } }
+
+const pricing = { currency: 'EUR', inputPerMillion: 10, outputPerMillion: 30 }
+/** What each asks beside tokens, in units of a thousand uses. */
+const useRates: Record<string, object> = {
+  openai: { webSearchPerThousand: 10 },
+  anthropic: { webSearchPerThousand: 10, webFetchPerThousand: 0.5 },
+  google: { groundedPromptPerThousand: 35 },
+}
+const bills: Record<string, object> = {
+  openai: { searches: 1, fetches: 0, cost: 70 * 10 + 9 * 30 + 10_000 },
+  anthropic: { searches: 1, fetches: 0, cost: 70 * 10 + 9 * 30 + 10_000 },
+  // Two different queries, and one price for the request.
+  google: { searches: 2, fetches: 0, cost: 70 * 10 + 9 * 30 + 35_000 },
+}
 
 /** The same providers, asked to fetch a page. */
 const fetchers: Record<string, Dialect> = {
@@ -146,19 +167,25 @@ beforeAll(async () => {
   const config = resources.use(await configFor(upstream.url))
   const providerOf = (adapter: string) => {
     const model = {
-      external: true,
+      ...{ external: true, tools: ['weather'], pricing: { ...pricing, ...useRates[adapter] } },
       nativeCapabilities: ['web_search', 'web_fetch', 'code_execution'],
-      tools: ['weather'],
     }
     const models = [
       { ...model, id: adapter, upstreamId: adapter === 'google' ? 'gemini-2.5-flash' : 'up' },
       { ...model, id: `${adapter} without`, nativeCapabilities: [] },
+      { ...model, id: `${adapter} unpriced`, pricing },
       { ...model, id: `${adapter} off`, settings: { nativeCapabilities: false } },
     ]
     return { id: adapter, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: 'key', models }
   }
   await config.write({ providers: [...Object.keys(dialects), 'openai-compatible'].map(providerOf) })
-  svc = resources.use(await startApp({ AI_CONFIG: config.file, EXTENSIONS: 'test/fixtures/extension.ts' }))
+  svc = resources.use(
+    await startApp({
+      AI_CONFIG: config.file,
+      EXTENSIONS: 'test/fixtures/extension.ts',
+      LIMITS_MAX_OUTPUT_TOKENS: '100',
+    }),
+  )
   token = (await svc.user()).token
 })
 afterAll(() => resources.disposeAsync())
@@ -174,7 +201,8 @@ const chat = (model: string, tools: unknown[], more: object = {}) =>
 
 async function takeRecords() {
   await svc.services.usageLedger.flush()
-  return svc.rows('delete from usage_records returning outcome, input_tokens as input, output_tokens as output')
+  return svc.rows(`delete from usage_records returning outcome, input_tokens as input, output_tokens as output,
+                     web_searches as searches, web_fetches as fetches, cost_micros::float8 as cost`)
 }
 
 const fn = { type: 'function', function: { name: 'own', parameters: { type: 'object', properties: {} } } }
@@ -200,7 +228,7 @@ test.for(Object.entries(dialects))(
       expect(upstream.asked.splice(0).map(({ body }) => body.tools)).toEqual(
         [tools, tools].map((all) => all.map((one) => expect.objectContaining(one))),
       )
-      const record = { outcome: 'completed', input: 70, output: 9 }
+      const record = { outcome: 'completed', input: 70, output: 9, ...bills[model] }
       expect(await takeRecords()).toEqual([record, record])
     }
   },
@@ -219,10 +247,57 @@ test.for(Object.entries(fetchers))(
     expect(streamed.match(/"url_citation":\{"url":"[^"]*"/g)).toEqual([`"url_citation":{"url":"${url}"`])
     expect(streamed).not.toContain('tool_calls')
     expect(upstream.asked.map(({ body }) => body.tools)).toEqual([tools, tools])
-    const record = { outcome: 'completed', input: 70, output: 9 }
+    const cost = 70 * 10 + 9 * 30 + (model === 'anthropic' ? 500 : 0)
+    const record = { outcome: 'completed', input: 70, output: 9, searches: 0, fetches: 1, cost }
     expect(await takeRecords()).toEqual([record, record])
   },
 )
+
+test('a search that was begun is billed when the answer breaks off', async () => {
+  upstream.behave = (_, response) => {
+    beginStream(response)
+    const [begun] = anthropic.events.split('event: message_delta')
+    response.write(begun, () => response.destroy())
+  }
+
+  await (await chat('anthropic', [search], { stream: true })).text()
+
+  expect(await takeRecords()).toMatchObject([{ outcome: 'failed', input: 70, searches: 1, fetches: 0 }])
+})
+
+test('a limit in money holds for all searches that may come and counts those that came, where their price is known', async () => {
+  const limit = { name: 'purse', for: 'user', unit: 'EUR', per: 'month' } as const
+  const ada = await svc.user()
+  const bob = await svc.user()
+  const ask = (model: string, tools: string[], who = ada) =>
+    svc.send('POST', '/v1/chat/completions', { token: who.token, body: { model, messages, tools } })
+  const summary = async (who: { token: string }) => {
+    await svc.services.usageLedger.flush()
+    const told = await svc.send('GET', '/trpc/usage.summary', { token: who.token })
+    return ((await told.json()) as { result: { data: object[] } }).result.data
+  }
+
+  // Five searches are 0.05, and a hundred tokens 0.003.
+  await svc.host.limits.set({ ...limit, cap: 0.05 })
+  expect((await ask('anthropic', [search])).status).toBe(429)
+  expect((await ask('anthropic', [])).status).toBe(200)
+  await svc.host.limits.set({ ...limit, cap: 0.08 })
+  expect((await ask('anthropic', [search])).status).toBe(200)
+  const refused = await ask('anthropic unpriced', [search])
+  expect([refused.status, await refused.text()]).toEqual([429, expect.stringContaining('web search is not known')])
+  expect((await ask('anthropic unpriced', [fetching])).status).toBe(200)
+  await svc.host.limits.remove({ name: 'purse' })
+  expect((await ask('anthropic unpriced', [search])).status).toBe(200)
+
+  expect(await summary(ada)).toMatchObject([
+    { model: 'anthropic', webSearches: 2, webFetches: 0, costMicros: 2 * (970 + 10_000) },
+    { model: 'anthropic unpriced', requests: 1, costMicros: 970, webFetches: 1, unpriced: 0 },
+    { model: 'anthropic unpriced', requests: 1, costMicros: null, webSearches: 1, unpriced: 1 },
+  ])
+  expect(await summary(bob)).toEqual([])
+  expect((await svc.send('GET', '/trpc/usage.summary', {})).status).toBe(401)
+  await takeRecords()
+})
 
 test.each([
   ['openai without', search, {}, 'tools[0]'],
@@ -274,5 +349,7 @@ test('a model that searches and calls a tool of the service gets back what it fo
     { type: 'tool_use', id: 'call', name: 'weather' },
   ])
   expect(results?.content).toMatchObject([{ type: 'tool_result', tool_use_id: 'call' }])
-  expect(await takeRecords()).toEqual([{ outcome: 'completed', input: 140, output: 18 }])
+  expect(await takeRecords()).toEqual([
+    { outcome: 'completed', input: 140, output: 18, searches: 2, fetches: 0, cost: 2 * 970 + 20_000 },
+  ])
 })

@@ -24,6 +24,10 @@ export const nativeTools = {
 /** A tool that a provider runs itself, by what it is capable of. */
 export type NativeTool = (typeof nativeTools)[Adapter][number]
 
+const nativeToolNames: ReadonlySet<string> = new Set(Object.values(nativeTools).flat())
+
+export const isNativeTool = (name: string): name is NativeTool => nativeToolNames.has(name)
+
 type Untaken =
   | 'seed'
   | 'maxThinkingTokens'

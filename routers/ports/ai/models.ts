@@ -127,7 +127,7 @@ export interface EmbeddingCall {
   signal: AbortSignal
 }
 
-/** Tokens of one request as the provider counts them; undefined where it does not. */
+/** Tokens of one request, and uses of tools of its own, as the provider counts them; undefined where it does not. */
 export interface ReportedTokens {
   /** With the cached ones. */
   input?: number | undefined
@@ -136,6 +136,8 @@ export interface ReportedTokens {
   cached?: number | undefined
   cacheWrite?: number | undefined
   reasoning?: number | undefined
+  webSearches?: number | undefined
+  webFetches?: number | undefined
 }
 
 /** Hears what a call takes while it runs, so that it is counted however it ends. */
@@ -149,6 +151,8 @@ export interface UsageMeter {
   fail(): void
   /** What the request has taken so far, up to and with the piece that comes next; nothing where the piece says nothing. */
   report(tokens: ReportedTokens | undefined): void
+  /** The provider used a tool of its own so many times more; holds where it does not say how often it did in all. */
+  use(tool: NativeTool, times: number): void
   /** A piece of what the provider sent. */
   receive(text: string, kind: 'answer' | 'reasoning'): void
 }

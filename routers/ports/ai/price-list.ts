@@ -14,6 +14,18 @@ const rates = {
   reasoningPerMillion: perMillion.optional(),
 }
 
+const perThousand = z.number().min(0).max(100_000).optional()
+
+/** What tools cost that the provider runs itself, in units of the currency, whatever the length of the input. */
+const useRates = {
+  /** For each search of the web. Where this and the next are absent, nobody knows what a call costs that searches. */
+  webSearchPerThousand: perThousand,
+  /** For each request that was answered by searches, however many these were. */
+  groundedPromptPerThousand: perThousand,
+  /** For each page that was fetched; nothing beside its tokens, where it is absent. */
+  webFetchPerThousand: perThousand,
+}
+
 /** What holds instead where the input has at least so many tokens. */
 const tier = z.strictObject({ fromInputTokens: z.int().positive(), ...rates })
 
@@ -29,7 +41,7 @@ const tiers = z
   .optional()
 
 /** What a model costs, as the configuration says it. */
-export const price = z.strictObject({ currency: currencyCode, ...rates, tiers })
+export const price = z.strictObject({ currency: currencyCode, ...rates, ...useRates, tiers })
 export type Price = z.output<typeof price>
 
 const model = z.string().trim().min(1).max(200)
@@ -46,7 +58,7 @@ export const priceList = z.strictObject({
   /** Of all prices in the file. */
   currency: currencyCode,
   prices: z
-    .array(z.strictObject({ model, ...rates, tiers }))
+    .array(z.strictObject({ model, ...rates, ...useRates, tiers }))
     .max(10_000)
     .superRefine((prices, ctx) => {
       const seen = new Set<string>()

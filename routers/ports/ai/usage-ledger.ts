@@ -63,6 +63,8 @@ export interface CallProgress {
   cachedTokens: number
   cacheWriteTokens: number
   reasoningTokens: number
+  webSearches: number
+  webFetches: number
   costMicros: number | null
   currency: string | null
   most: HeldAmounts

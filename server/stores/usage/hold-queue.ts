@@ -175,5 +175,6 @@ export class HoldQueue {
 
 const atBeginning = ({ call: { inputTokens, costMicros, currency } }: HoldRequest): CallProgress => ({
   ...{ inputTokens, costMicros, currency, outputTokens: 0, cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 },
+  ...{ webSearches: 0, webFetches: 0 },
   most: { tokens: null, costMicros: null },
 })

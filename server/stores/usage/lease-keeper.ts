@@ -11,6 +11,7 @@ interface Told {
   at: number
   outputTokens: number
   inputTokens: number
+  webSearches: number
 }
 
 /** Tells the database of the calls that this process makes: of those that took more since, and at times of the others. */
@@ -25,8 +26,8 @@ export class LeaseKeeper {
   }
 
   add(hold: Hold): void {
-    const { inputTokens, outputTokens } = hold.progress()
-    this.#told.set(hold, { at: performance.now(), inputTokens, outputTokens })
+    const { inputTokens, outputTokens, webSearches } = hold.progress()
+    this.#told.set(hold, { at: performance.now(), inputTokens, outputTokens, webSearches })
   }
 
   remove(hold: Hold): void {
@@ -67,7 +68,10 @@ export class LeaseKeeper {
   #isDue(hold: Hold, progress: CallProgress, at: number): boolean {
     const told = this.#told.get(hold)
     if (!told) return false
-    const isMoved = told.outputTokens !== progress.outputTokens || told.inputTokens !== progress.inputTokens
+    const isMoved =
+      told.outputTokens !== progress.outputTokens ||
+      told.inputTokens !== progress.inputTokens ||
+      told.webSearches !== progress.webSearches
     return isMoved || at - told.at >= RENEWAL_MS
   }
 }
@@ -84,6 +88,8 @@ const columns = [
   'cachedTokens',
   'cacheWriteTokens',
   'reasoningTokens',
+  'webSearches',
+  'webFetches',
   'costMicros',
   'currency',
 ] as const satisfies (keyof CallProgress)[]

@@ -9,9 +9,9 @@ type Rows = (text: string) => Promise<unknown[]>
 const addCalls = (rows: Rows, days: string) =>
   rows(
     `insert into usage_records (user_id, room_id, app_id, context, provider, model, input_tokens, output_tokens, cached_tokens, cache_write_tokens,
-                                reasoning_tokens, estimated, outcome, duration_ms, cost_micros, currency, request_id, created_at)
+                                reasoning_tokens, web_searches, web_fetches, estimated, outcome, duration_ms, cost_micros, currency, request_id, created_at)
      select case n % 3 when 0 then null else n % 3 + 1 end, nullif(n % 2, 0), nullif(n % 4, 0), 'api', case n % 2 when 0 then 'here' else 'there' end,
-            'm' || n % 4, 10 + n, n, n % 5, n % 2, n % 4, n % 6 = 0, case n % 10 when 0 then 'failed' else 'completed' end, 1,
+            'm' || n % 4, 10 + n, n, n % 5, n % 2, n % 4, n % 3, n % 5, n % 6 = 0, case n % 10 when 0 then 'failed' else 'completed' end, 1,
             case n % 7 when 0 then null else 1000 + n end, case n % 7 when 0 then null when 1 then 'USD' else 'EUR' end,
             'r' || n, d + n * interval '13 minutes'
        from generate_series(1, 60) n, (${days}) as days(d)`,
@@ -35,11 +35,11 @@ describe('svc usage --by', () => {
     const machine = await host()
     await addPeople(machine.rows)
     await machine.rows(`insert into usage_records (user_id, context, provider, model, input_tokens, output_tokens, outcome,
-        duration_ms, cost_micros, currency, request_id, created_at, estimated)
-      values (2, 'api', 'local', 'small', 7, 3, 'completed', 5, 12, 'EUR', 'r1', '2026-03-01T23:59:59Z', false),
-             (2, 'api', 'local', 'large', 7, 3, 'aborted', 5, 15, 'EUR', 'r2', '2026-03-02T00:00:00Z', true),
-             (3, 'api', 'local', 'small', 1, 1, 'failed', 5, null, null, 'r3', '2026-03-02T12:00:00Z', false),
-             (null, 'api', 'cloud', '"big", = or not', 2, 2, 'completed', 5, 9, 'USD', 'r4', '2026-03-03T00:00:00Z', false)`)
+        duration_ms, cost_micros, currency, request_id, created_at, estimated, web_searches, web_fetches)
+      values (2, 'api', 'local', 'small', 7, 3, 'completed', 5, 12, 'EUR', 'r1', '2026-03-01T23:59:59Z', false, 2, 0),
+             (2, 'api', 'local', 'large', 7, 3, 'aborted', 5, 15, 'EUR', 'r2', '2026-03-02T00:00:00Z', true, 1, 4),
+             (3, 'api', 'local', 'small', 1, 1, 'failed', 5, null, null, 'r3', '2026-03-02T12:00:00Z', false, 0, 0),
+             (null, 'api', 'cloud', '"big", = or not', 2, 2, 'completed', 5, 9, 'USD', 'r4', '2026-03-03T00:00:00Z', false, 0, 0)`)
     return machine
   }
   const march = ['--from', '2026-03-01', '--to', '2026-03-03']
@@ -87,8 +87,8 @@ describe('svc usage --by', () => {
     const models = (await machine.run(['usage', '--by', 'model', '--csv', ...march])).stdout
 
     expect(stdout).toBe(
-      'user,requests,estimated,inputTokens,outputTokens,cachedTokens,cacheWriteTokens,reasoningTokens,costMicros,currency,unpriced\r\n' +
-        "ada,2,1,14,6,0,0,0,27,EUR,0\r\n'=1+1,1,0,1,1,0,0,0,,,1\r\n,1,0,2,2,0,0,0,9,USD,0\r\n",
+      'user,requests,estimated,inputTokens,outputTokens,cachedTokens,cacheWriteTokens,reasoningTokens,webSearches,webFetches,costMicros,currency,unpriced\r\n' +
+        "ada,2,1,14,6,0,0,0,3,4,27,EUR,0\r\n'=1+1,1,0,1,1,0,0,0,0,0,,,1\r\n,1,0,2,2,0,0,0,0,0,9,USD,0\r\n",
     )
     expect(models).toContain('\r\n"""big"", = or not",1,0,')
   })

@@ -53,6 +53,8 @@ describe('a usage record', () => {
         cache_write_tokens: 0,
         estimated: false,
         reasoning_tokens: 300,
+        web_searches: 0,
+        web_fetches: 0,
         outcome: 'completed',
         duration_ms: expect.any(Number),
         // 800 x 0.4 + 200 x 0.1 + 500 x 1.6 millionths: reasoning is part of the output and counted once.
@@ -135,7 +137,8 @@ describe('usage.summary', () => {
     await svc.services.usageLedger.flush()
     await svc.rows(`update usage_records set created_at = now() - interval '2 days' where id = 1`)
     const day = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10)
-    const none = { cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0, estimated: 0, unpriced: 0 }
+    const tokens = { cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 }
+    const none = { ...tokens, webSearches: 0, webFetches: 0, estimated: 0, unpriced: 0 }
     const row = { model: 'mock-1', context: 'api', currency: 'EUR', ...none }
 
     expect(await client(svc, ada.token).usage.summary.query()).toEqual([
