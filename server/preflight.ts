@@ -25,8 +25,8 @@ export async function readWholeEnv(source?: NodeJS.ProcessEnv): Promise<Env> {
   return settings.value
 }
 
-/** Each setting that names a file or a folder, with what reads it later. */
-const readers: Record<string, (path: string, values: NodeJS.ProcessEnv) => Promise<unknown>> = {
+/** Each setting that names a file or a folder, or that a library judges, with what reads it later. */
+const readers: Record<string, (value: string, values: NodeJS.ProcessEnv) => Promise<unknown>> = {
   AI_CONFIG: (path, values) => readModelConfig(path, values, { demo: values['NODE_ENV'] !== 'production' }),
   LIMITS: readLimits,
   EXT_APPS: readExtApps,
@@ -40,6 +40,7 @@ const readers: Record<string, (path: string, values: NodeJS.ProcessEnv) => Promi
   LDAP_CA_FILE: async (path) => {
     if (!(await readFile(path, 'utf8')).includes('BEGIN CERTIFICATE')) throw new Error(`${path} holds no certificate.`)
   },
+  LDAP_FILTER: async (filter) => (await import('./login/ldap.ts')).assertFilter(filter),
   ACCOUNTS_FILE: readAccounts,
 }
 

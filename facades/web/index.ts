@@ -6,7 +6,6 @@ import { failureOf } from '../http/failure.ts'
 import type { ContextOf } from '../http/procedures.ts'
 import { sendFile } from '../http/send-file.ts'
 import { type Page, type Translate, translator } from './layout.ts'
-import { announcementBody, announcementList } from './pages/announcements.ts'
 import { connectBody } from './pages/connect.ts'
 import { handshakeBody, unlockBody } from './pages/keys.ts'
 import { profileBody } from './pages/profile.ts'
@@ -72,6 +71,7 @@ const views: Record<Visit['view'], Write> = {
   }),
   async register(translate, _, { ctx, query }) {
     const policy = await latestPolicy(ctx)
+    const { announcementBody } = await announcementTexts()
     return {
       title: translate('page.register.title'),
       body: registerBody(translate, query, policy && announcementBody(policy)),
@@ -79,6 +79,7 @@ const views: Record<Visit['view'], Write> = {
   },
   async handshake(translate, { mayPaste }, { ctx }) {
     const policy = await latestPolicy(ctx)
+    const { announcementBody } = await announcementTexts()
     const shown = policy && { ...policy, body: announcementBody(policy) }
     const body = handshakeBody(translate, mayPaste, shown)
     return { title: translate('page.handshake.title'), module: 'handshake', body }
@@ -92,6 +93,7 @@ const views: Record<Visit['view'], Write> = {
     const api = createCaller(ctx)
     const { canChange: password } = await api.password.state()
     const pending = await api.announcements.unread()
+    const { announcementList } = await announcementTexts()
     const body = profileBody(translate, announcementList(translate, pending), { tokens, password, paste, pictureBytes })
     return { title: translate('page.profile.title'), module: 'profile', body, wide: true }
   },
@@ -105,6 +107,9 @@ const views: Record<Visit['view'], Write> = {
   },
   logout: (translate) => ({ title: translate('page.logout.title'), module: 'logout', body: logoutBody(translate) }),
 }
+
+/** What reads Markdown is loaded with the first page that shows some. */
+const announcementTexts = () => import('./pages/announcements.ts')
 
 const latestPolicy = (ctx: Context) => unlessMissing(createCaller(ctx).announcements.latestPolicy())
 

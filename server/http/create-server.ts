@@ -19,5 +19,11 @@ export function createServer(env: Env, log: FastifyBaseLogger, bodyLimits: BodyL
     http: { shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === 'websocket' },
     // A slow sender must not hold a connection for ever.
     requestTimeout: Math.max(120_000, env.UPLOAD_TIMEOUT),
+    schemaController: { compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas } },
   })
+}
+
+/** Procedures judge what comes in, so no route has a schema, and the two libraries that would compile it are not loaded. */
+function noSchemas(): never {
+  throw new Error('A route has a schema: declare its input at a procedure instead.')
 }

@@ -7,7 +7,7 @@ import type { RateLimiter } from '../../routers/ports/rate-limiter.ts'
 import { chosenMethods, usesLocalAccounts } from '../config/settings/login.ts'
 import type { Env } from '../config/settings.ts'
 import { accountsFile } from './accounts.ts'
-import { createLdap, type LdapOptions } from './ldap.ts'
+import type { LdapOptions } from './ldap.ts'
 import { createLocalAccounts, type OpenedLocalAccounts } from './local.ts'
 import { createProxy } from './proxy.ts'
 
@@ -40,7 +40,7 @@ export async function openLoginSources(
   const passwords: PasswordSource[] = []
   for (const method of methods) {
     if (method === 'local') passwords.push(await checked(localAccounts))
-    if (method === 'ldap') passwords.push(createLdap(await ldapOptions(env), log))
+    if (method === 'ldap') passwords.push(await openLdap(env, log))
   }
   return {
     ...(passwords.length > 0 && { password: firstOf(passwords) }),
@@ -83,6 +83,12 @@ const openLocalAccounts = (env: Env, log: Log): OpenedLocalAccounts =>
 async function checked(accounts: OpenedLocalAccounts): Promise<PasswordSource> {
   await accounts.assertUsable()
   return accounts
+}
+
+/** As with the other sources that are no part of this service, what speaks to a directory is loaded where there is one. */
+async function openLdap(env: Env, log: Log): Promise<PasswordSource> {
+  const { createLdap } = await import('./ldap.ts')
+  return createLdap(await ldapOptions(env), log)
 }
 
 async function ldapOptions(env: Env): Promise<LdapOptions> {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { isIP } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
-import { Client, type Entry, Filter, ResultCodeError } from 'ldapts'
+import { Client, type Entry, Filter, FilterParser, ResultCodeError } from 'ldapts'
 import { Problem } from '../../routers/core/problems.ts'
 import { withTimeout } from '../../routers/core/timeout.ts'
 import type { Log } from '../../routers/ports/log.ts'
@@ -24,6 +24,9 @@ export interface LdapOptions {
   /** For each step, in milliseconds. */
   timeout: number
 }
+
+/** Throws where a text is no filter. */
+export const assertFilter = (filter: string): unknown => FilterParser.parseString(filter)
 
 /** Looks an account up in a directory and signs in there with the password. */
 export function createLdap(options: LdapOptions, log: Log): PasswordSource {

@@ -1,20 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type MCPClient, MCPClientError } from '@ai-sdk/mcp'
+import type { MCPClient } from '@ai-sdk/mcp'
 import type { ServerConfig } from '../../routers/ports/ai/server-config.ts'
-import {
-  type ToolCall,
-  type ToolOffer,
-  type ToolServer,
-  ToolServerError,
-  type ToolServers,
-} from '../../routers/ports/ai/tool-servers.ts'
+import type { ToolCall, ToolOffer, ToolServer, ToolServers } from '../../routers/ports/ai/tool-servers.ts'
 import { SERVER_CONFIG, SERVER_KEY, type Vault } from '../../routers/ports/vault.ts'
-import { phaseOf } from '../net/exchange.ts'
 import { createHttpClient, type HttpClient } from '../net/http-client.ts'
 import { listTools } from './definitions.ts'
 import { Programs } from './programs.ts'
 import { toldToModel } from './results.ts'
-import { withSession } from './session.ts'
 
 /** In milliseconds, where a server has no times of its own. */
 const CONNECT_MS = 5000
@@ -33,7 +25,7 @@ interface ToolServerOptions {
   maxResult: number
 }
 
-/** Speaks to tool servers by the client of the AI SDK, on connections of their own. */
+/** Speaks to tool servers by the client of the AI SDK, which is loaded at its first use, on connections of their own. */
 export function createToolServers({
   vault,
   configured,
@@ -60,11 +52,12 @@ export function createToolServers({
 
   function speak<T>(server: ToolServer, times: Times, use: (client: MCPClient, signal: AbortSignal) => Promise<T>) {
     const run = server.transport === 'stdio' ? speakToProgram : speakOverHttp
-    return run(server, times, use).catch((error) => explain(error, times.signal))
+    return run(server, times, use).catch(async (error) => (await import('./explain.ts')).explain(error, times.signal))
   }
 
   const speakToProgram: Speak = (server, { total, signal, person }, use) =>
-    programs.with(server.url, { person, signal }, (program) => {
+    programs.with(server.url, { person, signal }, async (program) => {
+      const { withSession } = await import('./session.ts')
       const times = { total: Math.min(total, server.timeouts.read ?? total), signal }
       return withSession({ server, headers: {}, fetch: noFetch, program }, times, use)
     })
@@ -72,6 +65,7 @@ export function createToolServers({
   const speakOverHttp: Speak = async (server, times, use) => {
     const headers = headersOf(vault, server)
     const { fetch } = httpFor(server)
+    const { withSession } = await import('./session.ts')
     return withSession({ server, headers, fetch }, times, use)
   }
 
@@ -126,20 +120,4 @@ function headersOf(vault: Vault, { apiKey, additionalConfig }: ToolServer): Reco
     ...Object.fromEntries(headers),
     ...(apiKey && { authorization: `Bearer ${vault.open(apiKey, SERVER_KEY)}` }),
   }
-}
-
-/** A server's own words are left out: they may quote the question, or be meant for a model. */
-function explain(error: unknown, signal: AbortSignal): never {
-  if (signal.aborted || error instanceof ToolServerError) throw error
-  throw new ToolServerError(sentenceOf(error), { cause: error })
-}
-
-function sentenceOf(error: unknown): string {
-  const { name, code, statusCode } = (error ?? {}) as { name?: string; code?: unknown; statusCode?: number }
-  if (name === 'TimeoutError' || /TIMEOUT/.test(String(code))) return 'it did not answer in time'
-  if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') return 'its answer is too large'
-  if (statusCode) return `it answered with the status ${statusCode}`
-  if (MCPClientError.isInstance(error) && error.code !== undefined) return `it refused with the code ${error.code}`
-  if (phaseOf(error)) return typeof code === 'string' ? `the connection failed: ${code}` : 'the connection failed'
-  return 'it does not speak the protocol as it should'
 }

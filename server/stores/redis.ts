@@ -2,7 +2,7 @@ import { Redis } from 'ioredis'
 import { Problem } from '../../routers/core/problems.ts'
 import type { KeyValueStore } from '../../routers/ports/key-value-store.ts'
 import { placesInRedis } from './places.ts'
-import { limiterInRedis } from './rate-limiter.ts'
+import { limiterInRedis } from './redis-rate-limiter.ts'
 
 const PREFIX = 'svc:'
 

@@ -151,6 +151,11 @@ test('production takes no demo model, wherever it stands in the file, and develo
   await rm(folder, { recursive: true })
 })
 
+test('a filter that has all its brackets and is none to a directory stops the start', async () => {
+  await expect(readWholeEnv({ LDAP_FILTER: '((uid=username))' })).rejects.toThrow(/^LDAP_FILTER: /)
+  await expect(readWholeEnv({ LDAP_FILTER: '(uid=username)' })).resolves.toBeDefined()
+})
+
 describe('the table of settings', () => {
   test('the table of settings says of each a type and a meaning', () => {
     const kinds = /^(string|integer|boolean|list|duration|URL|\w+( \| \w+)+)$/

@@ -1,4 +1,3 @@
-import { fileTypeFromBuffer } from 'file-type'
 import type { FileType } from '../../../entities/rooms/attachment.ts'
 import { textKindOf } from './text-kind.ts'
 
@@ -12,6 +11,8 @@ const textual = ['application/pdf', 'application/rtf', 'application/xml']
 
 /** What a file is by its first bytes; nothing where they are neither text nor of a known format. */
 export async function kindOf(head: Buffer): Promise<FileKind | undefined> {
+  // Loaded with the first file, for it knows hundreds of formats.
+  const { fileTypeFromBuffer } = await import('file-type')
   const [format, text] = [(await fileTypeFromBuffer(head))?.mime, textKindOf(head)]
   const isText = text !== undefined && (text === 'image/svg+xml' || !format || !textual.includes(format))
   const mime = isText ? text : format

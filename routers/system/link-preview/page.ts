@@ -1,6 +1,6 @@
 import { createBulkhead } from '../../core/load/bulkhead.ts'
 import { type Asking, type CacheOptions, cached } from './cache.ts'
-import { type PageHead, readHead } from './read-head.ts'
+import type { PageHead } from './read-head.ts'
 
 const TIMEOUT_MS = 5000
 
@@ -16,6 +16,7 @@ const kinds = ['text/html', 'application/xhtml+xml']
 export const headOf = (ctx: Asking, url: string): Promise<PageHead | null> =>
   cached(ctx, { ...pages, url }, (signal) =>
     reading(async () => {
+      const { readHead } = await import('./read-head.ts')
       return readHead(await ctx.services.webReader.open(url, { accept, kinds, timeout: TIMEOUT_MS, signal }))
     }),
   )

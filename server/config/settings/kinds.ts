@@ -47,7 +47,7 @@ export const count = (fallback: number, min = 0, max = Number.MAX_SAFE_INTEGER) 
   z.coerce.number().int().min(min).max(max).default(fallback)
 
 /** Turns a check that throws into one that returns whether the value passes. */
-export const passes = (check: (value: string) => unknown) => (value: string) => {
+const passes = (check: (value: string) => unknown) => (value: string) => {
   try {
     check(value)
     return true
