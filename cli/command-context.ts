@@ -4,6 +4,7 @@ import type { ClusterUse } from '../server/database/cluster-lock.ts'
 import { createLog } from '../server/ops/log.ts'
 import type { CoreService } from '../server/service.ts'
 import { UsageError } from './errors.ts'
+import { catchInterruption } from './interruption.ts'
 import { createPrompts, type Prompts } from './prompts.ts'
 import { writeAll } from './rows.ts'
 import type { Terminal } from './terminal.ts'
@@ -68,11 +69,16 @@ async function withCore<T>({ terminal, env: source, use }: Opening, task: (core:
   // Imported on demand: loading the whole service takes longer than `--help` should.
   const { openCore } = await import('../server/service.ts')
   const notify = (sentence: string) => void terminal.stderr.write(`${sentence}\n`)
-  const core = await openCore({ env, log: createLog('error', terminal.stderr), notify }, use)
+  const interruption = catchInterruption()
   try {
-    return await task(core)
+    const core = await openCore({ env, log: createLog('error', terminal.stderr), notify }, use)
+    try {
+      return await interruption.orEnd(task(core))
+    } finally {
+      await core.close()
+    }
   } finally {
-    await core.close()
+    interruption.release()
   }
 }
 

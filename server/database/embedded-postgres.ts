@@ -32,7 +32,13 @@ export async function startCluster(
   await stop(server, 'fast')
   const port = fixedPort ?? (await freePort())
   const options = ['-p', `${port}`, '-h', '127.0.0.1', '-k', '""', '-c', 'max_connections=200', ...flags].join(' ')
-  await server.run('pg_ctl', ['start', '-D', server.data, '-w', '-s', '-l', server.log, '-o', options])
+  try {
+    await server.run('pg_ctl', ['start', '-D', server.data, '-w', '-s', '-l', server.log, '-o', options])
+  } catch (error) {
+    // A closed terminal ends `pg_ctl`, but not the PostgreSQL that it has begun to start.
+    await stop(server, 'fast').catch(() => {})
+    throw error
+  }
   return { url: await urlOf(server, port), stop: (mode) => stop(server, mode) }
 }
 

@@ -62,8 +62,8 @@ export function startProcess(settings: Settings, command = [process.execPath, ..
       return url || Promise.reject(new Error(`The service did not start.\n${said.out}${said.err}`))
     },
     kill: (signal: NodeJS.Signals) => child.kill(signal),
-    /** As Ctrl-C does it: everything that was started from the terminal hears it. */
-    interrupt: () => process.kill(-(child.pid ?? 0), 'SIGINT'),
+    /** As a terminal does it: everything that was started from it hears it. */
+    signalAll: (signal: NodeJS.Signals) => process.kill(-(child.pid ?? 0), signal),
     stop: async () => {
       child.kill('SIGTERM')
       return ended

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { connect } from 'node:net'
 import { expect, test, vi } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
+import { runningCluster } from '../../server/database/embedded-postgres.ts'
 import {
   answers,
   beginStream,
@@ -135,7 +136,7 @@ test('a stop refuses new work on every surface with 503, in the shape that its c
 test('a stop by Ctrl-C, which every process of the terminal hears, still finishes with a database', async () => {
   await using svc = await busy()
 
-  svc.service.interrupt()
+  svc.service.signalAll('SIGINT')
   await vi.waitFor(async () => expect((await readiness(svc.url))[0]).toBe(503), SLOW)
   expect(await svc.folder.postgres()).toBeDefined()
   svc.release()
@@ -230,6 +231,20 @@ test('a stop of `npm start` reaches the service', async () => {
   await vi.waitFor(async () => expect(await folder.postgres()).toBeUndefined(), SLOW)
   expect((await ask(url, 'x')).status).toBe(0)
   expect(npm.said.out).toContain('"msg":"stopping"')
+})
+
+test.for([
+  ['SIGINT', 130],
+  ['SIGHUP', 129],
+] as const)('a command that %s ends stops the database that it started', async ([signal, code]) => {
+  await using folder = await dataFolder()
+  await using command = startProcess({ DATA_DIR: folder.path }, [process.execPath, 'cli/svc.ts', 'migrate'])
+  await vi.waitFor(async () => expect(await runningCluster(`${folder.path}/postgres`)).toBeDefined(), SLOW)
+
+  command.signalAll(signal)
+
+  expect(await command.ended).toBe(code)
+  expect(await folder.postgres()).toBeUndefined()
 })
 
 test('a stop by SIGKILL is recovered from: the next start has all that was answered', async () => {
