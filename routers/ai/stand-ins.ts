@@ -1,11 +1,10 @@
 import { findCallableModel } from '../../entities/catalogue/ai-model.sql.ts'
-import type { Pricing } from '../../entities/catalogue/ai-model.ts'
-import type { DeepReadonly } from '../../entities/sql/read-only.ts'
+import { costOf } from '../catalogue/pricing.ts'
 import type { CallableModel, FunctionTool, ModelCall } from '../ports/ai/models.ts'
 import type { Hold } from '../ports/ai/usage-ledger.ts'
 import type { Approvals } from './approvals/approvals.ts'
 import type { Asking } from './asking.ts'
-import { maxOutputOf, tryHold } from './hold.ts'
+import { maxOutputOf, mostUsesOf, tryHold } from './hold.ts'
 import { MeteredCall } from './metered-call.ts'
 import { problemsOf } from './request/checks.ts'
 import { tokensOfTools } from './request/input-tokens.ts'
@@ -22,7 +21,7 @@ export async function standInsFor(
   call: ModelCall,
   toolsFor: (model: CallableModel) => readonly FunctionTool[],
 ): Promise<ModelCall[]> {
-  const { fallback, pricing } = call.model
+  const { fallback } = call.model
   const find = (name: string) => ctx.services.sql(findCallableModel, [name, ctx.usage, 'chat'])
   const known = (await Promise.all(fallback.map(find))).flat()
   const others = known.map((model): ModelCall => {
@@ -30,23 +29,26 @@ export async function standInsFor(
     const inputTokens = call.inputTokens - tokensOfTools(call.tools) + tokensOfTools(tools)
     return { ...call, model, tools, nativeTools: selectedNative(model, asked), inputTokens }
   })
-  return others.filter(
-    ({ model, messages, inputTokens }) =>
-      isPaidAlike(pricing, model.pricing) &&
-      problemsOf({ ...asked, messages: [...messages] }, model, inputTokens).length === 0,
-  )
+  return others.filter((other) => {
+    const { model, messages, inputTokens } = other
+    return (
+      isPaidAlike(call, other) && problemsOf({ ...asked, messages: [...messages] }, model, inputTokens).length === 0
+    )
+  })
 }
 
 /** Whether both are paid in one currency: a limit in money knows only one, and a known price must not become an unknown one. */
-function isPaidAlike(one: DeepReadonly<Pricing> | null, other: DeepReadonly<Pricing> | null): boolean {
+function isPaidAlike(one: ModelCall, other: ModelCall): boolean {
   const [known, stands] = [currencyOf(one), currencyOf(other)]
   return known === stands || (known === 'any' && stands !== undefined) || (stands === 'any' && known !== undefined)
 }
 
-/** The currency of a price: `any` where the model is free, undefined where no price is known. */
-function currencyOf(pricing: DeepReadonly<Pricing> | null): string | undefined {
-  if (!pricing) return undefined
-  return 'free' in pricing ? 'any' : pricing.ranges?.[0]?.currency
+/** The currency in which a call is paid: `any` where the model is free, undefined where its price is not wholly known. */
+function currencyOf(call: ModelCall): string | undefined {
+  const { pricing } = call.model
+  if (pricing && 'free' in pricing) return 'any'
+  const [input = 0] = pricing?.ranges?.[0]?.range ?? []
+  return costOf(pricing, { input, output: 0, cached: 0, reasoning: 0, ...mostUsesOf(call) }).currency ?? undefined
 }
 
 interface CallWithin {

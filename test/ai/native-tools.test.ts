@@ -171,7 +171,10 @@ beforeAll(async () => {
       nativeCapabilities: ['web_search', 'web_fetch', 'code_execution'],
     }
     const models = [
-      { ...model, id: adapter, upstreamId: adapter === 'google' ? 'gemini-2.5-flash' : 'up' },
+      {
+        ...{ ...model, id: adapter, upstreamId: adapter === 'google' ? 'gemini-2.5-flash' : 'up' },
+        fallback: adapter === 'anthropic' ? ['anthropic unpriced', 'google'] : [],
+      },
       { ...model, id: `${adapter} without`, nativeCapabilities: [] },
       { ...model, id: `${adapter} unpriced`, pricing },
       { ...model, id: `${adapter} off`, settings: { nativeCapabilities: false } },
@@ -225,7 +228,10 @@ test.for(Object.entries(dialects))(
       expect(streamed).toContain('"content":"It is e4."')
       expect(streamed.match(/"url_citation":\{"url":"https:\/\/example.org\/chess"/g)).toHaveLength(1)
       expect(streamed).not.toContain('tool_calls')
-      expect(upstream.asked.splice(0).map(({ body }) => body.tools)).toEqual(
+      const asked = upstream.asked.splice(0).map(({ body }) => body)
+      const bound = model === 'openai' ? 5 : undefined
+      expect(asked.map((body) => body['max_tool_calls'])).toEqual([bound, bound])
+      expect(asked.map((body) => body.tools)).toEqual(
         [tools, tools].map((all) => all.map((one) => expect.objectContaining(one))),
       )
       const record = { outcome: 'completed', input: 70, output: 9, ...bills[model] }
@@ -263,6 +269,22 @@ test('a search that was begun is billed when the answer breaks off', async () =>
   await (await chat('anthropic', [search], { stream: true })).text()
 
   expect(await takeRecords()).toMatchObject([{ outcome: 'failed', input: 70, searches: 1, fetches: 0 }])
+})
+
+test('a model of which nobody knows what its searches cost does not stand in for one that says so', async () => {
+  upstream.behave = (asked, response) =>
+    asked.path.includes('/anthropic/') ? json(response, {}, 401) : answers(asked, response)
+
+  expect((await chat('anthropic', [search])).status).toBe(200)
+
+  expect(upstream.asked.map(({ path }) => path.split('/')[2])).toEqual(['anthropic', 'google'])
+  expect(await takeRecords()).toMatchObject([{ searches: 2, cost: 970 + 35_000 }])
+
+  upstream.asked.length = 0
+  expect((await chat('anthropic', [])).status).toBe(200)
+
+  expect(upstream.asked.map(({ body }) => body.model)).toEqual(['up', 'anthropic unpriced', undefined])
+  await takeRecords()
 })
 
 test('a limit in money holds for all searches that may come and counts those that came, where their price is known', async () => {
@@ -328,6 +350,8 @@ test('a tool of another kind than functions is refused, and so is one that would
   ])
 
   expect(refusals.map(({ status }) => status)).toEqual(refusals.map(() => 400))
+  const code = await chat('anthropic', ['capability:code_execution:native'])
+  expect(await code.text()).toContain('would have the provider run code, of which no answer of this service can tell')
   expect(upstream.asked).toEqual([])
 })
 

@@ -63,11 +63,16 @@ function resolve(model: CallableModel, reference: string): Tool | { native: Nati
   if (key === undefined) return model.tools.find((tool) => tool.name === name) ?? NO_TOOL
   const native = name === 'native' || name === 'auto' ? nativeFor(model, key) : undefined
   if (native) return { native }
-  if (name === 'native') return 'is a tool of the provider, which does no such thing for this model'
+  if (name === 'native') return noNativeTool(key)
   return model.tools.find((tool) => tool.capability === key && (name === 'auto' || tool.name === name)) ?? NO_TOOL
 }
 
 const NO_TOOL = 'is no tool that this model may call'
+
+const noNativeTool = (key: string) =>
+  key === 'code_execution'
+    ? 'would have the provider run code, of which no answer of this service can tell'
+    : 'is a tool of the provider, which does no such thing for this model'
 
 /** What the provider itself does, where the model is said to have it and the service can ask for it. */
 function nativeFor({ adapter, nativeCapabilities, settings }: CallableModel, key: string): NativeTool | undefined {

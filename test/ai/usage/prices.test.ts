@@ -141,7 +141,7 @@ describe('a new price', () => {
     await using svc = await startApp({ AI_CONFIG: config.file })
     const { token } = await svc.user()
     const ask = () => svc.send('POST', '/api/ai-req', { token, body: question() })
-    const rates = { inputPerMillion: 200, outputPerMillion: 200 }
+    const rates = { inputPerMillion: 200, outputPerMillion: 200, webSearchPerThousand: 2.5 }
     await ask()
     await svc.services.usageLedger.flush()
 
@@ -158,11 +158,12 @@ describe('a new price', () => {
     await svc.services.usageLedger.flush()
 
     expect(imported).toEqual({ prices: 2, changed: ['mock-1'], unknown: ['elsewhere'] })
-    const versions = `select v.pricing->'ranges'->0->>'currency' as currency, u.cost_micros::int as cost, u.currency as paid
+    const versions = `select v.pricing->'ranges'->0->>'currency' as currency, u.cost_micros::int as cost, u.currency as paid,
+                             (v.pricing->'ranges'->0->>'costPerWebSearch')::float8 as search
                         from usage_records u join model_prices v on v.id = u.price_id order by u.id`
     expect(await svc.rows(versions)).toEqual([
-      { currency: 'EUR', paid: 'EUR', cost: 1000 },
-      { currency: 'USD', paid: 'USD', cost: 2000 },
+      { currency: 'EUR', paid: 'EUR', cost: 1000, search: null },
+      { currency: 'USD', paid: 'USD', cost: 2000, search: 0.0025 },
     ])
     expect(await svc.rows(`select model, as_of::text as "asOf" from model_prices where id = 2`)).toEqual([
       { model: 'mock-1', asOf: '2026-01-31' },
