@@ -145,10 +145,13 @@ test('all files of a request together have a bound, and none is held when its an
   const large = await Promise.all(['a', 'b'].map((letter) => file(letter.repeat(2000), `${letter}.txt`)))
 
   expect(await ask(token, 'reads', large[0]?.id ?? '')).toMatchObject({ status: 200 })
-  expect(await ask(token, 'reads', ...large.map(({ id }) => id))).toMatchObject({
-    status: 400,
-    error: { param: 'messages', message: "'messages' has more than 3000 bytes of files." },
-  })
+  const [first, second] = large.map(({ id }) => id) as [string, string]
+  const twice = [first, large[0]?.uuid ?? '']
+  for (const names of [[first, second], twice])
+    expect(await ask(token, 'reads', ...names)).toMatchObject({
+      status: 400,
+      error: { param: 'messages', message: "'messages' has more than 3000 bytes of files." },
+    })
   await expect.poll(() => svc.services.aiBytes.total).toBe(0)
 })
 

@@ -7,7 +7,7 @@ import type { StoredBytes } from '../../ports/ai/stored-bytes.ts'
 import { PENDING, problemWith, takesBytes } from './file-fit.ts'
 import type { AskedMessage, ReadMessage } from './request.ts'
 
-/** Attachments of one request, of which each counts once. */
+/** Attachments of one request, by their names. */
 const MAX_ATTACHMENTS = 100
 
 /** What a call has in memory of the files that it sends as they are, which it reads one after the other. */
@@ -26,13 +26,18 @@ interface AttachmentsOptions {
 interface WantedFile {
   file: PromptFile
   as: 'bytes' | 'text'
+  /** How often it is in the request, by whatever name. */
+  times: number
 }
 
 /** The attachments that a request names, each in the form in which its model takes it. */
 export class Attachments {
   readonly #options: AttachmentsOptions
   readonly #messages: readonly AskedMessage[]
-  readonly #wanted = new Map<string, WantedFile>()
+  /** By their uuids. */
+  readonly #files = new Map<string, WantedFile>()
+  /** By the names that files have in the request. */
+  readonly #uuids = new Map<string, string>()
   readonly #skipped = new Map<string, SkippedPart>()
 
   constructor(options: AttachmentsOptions, messages: readonly AskedMessage[]) {
@@ -53,18 +58,25 @@ export class Attachments {
   }
 
   get isEmpty(): boolean {
-    return this.#wanted.size === 0 && this.#skipped.size === 0
+    return this.#files.size === 0 && this.#skipped.size === 0
   }
 
   /** Keeps in mind how the model is given a file, or why it is not; an issue where that refuses the request. */
   #choose({ name, path, isOptional }: Place, file: PromptFile | undefined, model: CallableModel): Issue[] {
     const wrong = file ? problemWith(file, model) : 'is not an attachment that you may use'
-    if (file && !wrong) this.#wanted.set(name, { file, as: takesBytes(file, model) ? 'bytes' : 'text' })
+    if (file && !wrong) this.#want(name, file, model)
     if (!wrong) return []
     if (!isOptional || wrong === PENDING) return [{ path, message: wrong }]
     const [called, reason] = file ? [file.name, wrong] : ['A file', 'is not there']
     this.#skipped.set(name, { type: 'skipped', name: called, reason })
     return []
+  }
+
+  #want(name: string, file: PromptFile, model: CallableModel): void {
+    const wanted = this.#files.get(file.uuid) ?? { file, as: takesBytes(file, model) ? 'bytes' : 'text', times: 0 }
+    wanted.times++
+    this.#files.set(file.uuid, wanted)
+    this.#uuids.set(name, file.uuid)
   }
 
   async #known(names: readonly string[]): Promise<Map<string, PromptFile>> {
@@ -80,17 +92,21 @@ export class Attachments {
    */
   async read(hold: (bytes: number) => void): Promise<ReadMessage[]> {
     const { files, viewer } = this.#options
-    const [sent, read] = [this.#filesAs('bytes'), this.#filesAs('text')]
-    const sentBytes = sent.reduce((sum, { bytes }) => sum + bytes, 0)
+    const [sent, read] = [this.#wantedAs('bytes'), this.#wantedAs('text')]
+    const sentBytes = storedBytes(sent)
     if (sent.length > 0) hold(Math.min(sentBytes, SENDING_BYTES))
-    if (read.length > 0) hold(read.reduce((sum, { textBytes }) => sum + (textBytes ?? 0), 0))
+    if (read.length > 0) hold(storedBytes(read))
     const parts = new Map<string, FilePart | StoredFilePart>(
-      sent.map((file) => [file.uuid, storedPart(file, files.stored(file))]),
+      sent.map(({ file }) => [file.uuid, storedPart(file, files.stored(file))]),
     )
     let total = inlineBytes(this.#messages) + sentBytes
-    for await (const { file, text } of files.texts(viewer, read)) {
-      hold(text.length)
-      total += text.length
+    for await (const { file, text } of files.texts(
+      viewer,
+      read.map(({ file }) => file),
+    )) {
+      const bytes = text.length * (this.#files.get(file.uuid)?.times ?? 0)
+      hold(bytes)
+      total += bytes
       const issues = this.#excess(total)
       if (issues.length > 0) throw new Problem('invalid', { issues })
       parts.set(file.uuid, textPart(file, text))
@@ -100,16 +116,11 @@ export class Attachments {
 
   /** With the files that are part of the request. */
   get #knownBytes(): number {
-    return [...this.#files()].reduce((sum, wanted) => sum + storedBytes(wanted), inlineBytes(this.#messages))
+    return inlineBytes(this.#messages) + storedBytes([...this.#files.values()])
   }
 
-  /** Each file once, whatever it is called and how often. */
-  #files(): Iterable<WantedFile> {
-    return new Map([...this.#wanted.values()].map((wanted) => [wanted.file.uuid, wanted])).values()
-  }
-
-  #filesAs(form: WantedFile['as']): PromptFile[] {
-    return [...this.#files()].filter(({ as }) => as === form).map(({ file }) => file)
+  #wantedAs(form: WantedFile['as']): WantedFile[] {
+    return [...this.#files.values()].filter(({ as }) => as === form)
   }
 
   #filled(message: AskedMessage, parts: ReadonlyMap<string, FilePart | StoredFilePart>): ReadMessage {
@@ -117,7 +128,7 @@ export class Attachments {
     const content = message.content.flatMap((part) => {
       if (part.type !== 'attachment') return part
       const name = nameOf(part)
-      return parts.get(this.#wanted.get(name)?.file.uuid ?? '') ?? this.#skipped.get(name) ?? []
+      return parts.get(this.#uuids.get(name) ?? '') ?? this.#skipped.get(name) ?? []
     })
     return { role: 'user', content }
   }
@@ -128,8 +139,9 @@ export class Attachments {
   }
 }
 
-/** What there is to be read of a file before anything of it is unpacked. */
-const storedBytes = ({ file, as }: WantedFile): number => (as === 'bytes' ? file.bytes : (file.textBytes ?? 0))
+/** What there is to be read of files, each as often as it is wanted, before anything of them is unpacked. */
+const storedBytes = (wanted: readonly WantedFile[]): number =>
+  wanted.reduce((sum, { file, as, times }) => sum + times * (as === 'bytes' ? file.bytes : (file.textBytes ?? 0)), 0)
 
 const tooMany: Issue = { path: ['messages'], message: `must have at most ${MAX_ATTACHMENTS} attachments` }
 

@@ -10,7 +10,7 @@ export const aiShape = {
     'Largest body of an AI request that may hold images and documents, in bytes',
   ),
   AI_MAX_FILES: count(20 * 1024 * 1024, 1024).describe(
-    'How many bytes the files of an AI request may have together, with the texts of attachments that it names',
+    'How many bytes the files of an AI request may have together, with attachments or their texts, each as often as it is named',
   ),
   AI_BYTES_PER_PERSON: count(64 * 1024 * 1024, 1024).describe(
     'How many bytes the AI requests of a person that are under way may hold in memory together, with the texts of attachments; what says no length counts as the largest, and attached images and documents as 256 KiB a request at most',
