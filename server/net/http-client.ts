@@ -53,7 +53,8 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     const handler = new Handler(signal)
     busy++
     handler.over.then(() => busy--)
-    agent.dispatch({ origin: url.origin, path: url.pathname + url.search, method, headers, body }, handler)
+    const version = body instanceof Readable ? overHttp1 : {}
+    agent.dispatch({ origin: url.origin, path: url.pathname + url.search, method, headers, body, ...version }, handler)
     return handler.answer
   }
   const send: HttpClient['send'] = (url, init) => exchange(url, init, ResponseStream)
@@ -68,6 +69,9 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     close: () => agent.destroy(),
   }
 }
+
+/** For bodies that are streams: one that breaks off over HTTP/2 keeps Node in an endless loop. */
+const overHttp1 = { allowH2: false }
 
 /** `fetch` by what sends requests. */
 export const fetchBy =

@@ -13,10 +13,11 @@ const DIGITS = 8
  */
 export class StoredFiles {
   /** Nobody can write the words of another prompt, or guess those of this one. */
-  readonly #mark = randomBytes(16).toString('hex')
+  #mark = ''
   readonly #files: StoredBytes[] = []
 
   wordFor(file: StoredBytes): string {
+    this.#mark ||= randomBytes(16).toString('hex')
     return `${this.#mark}${`${this.#files.push(file) - 1}`.padStart(DIGITS, '0')}`
   }
 
