@@ -1,11 +1,16 @@
 import { Readable } from 'node:stream'
-import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import type {
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4GenerateResult,
+  LanguageModelV4StreamPart,
+} from '@ai-sdk/provider'
 import { type Adapter, usualAddresses } from '../../routers/ports/ai/adapters.ts'
 import type { ChatModel, Connection, ModelConnection } from './chat-model.ts'
 import { demoModel } from './demo.ts'
 import { fetchWithMembers } from './extra-members.ts'
 import { refusing } from './failures/refusal.ts'
-import { isThrown } from './failures/stream-refusal.ts'
+import { isThrown, refusalOfWhole } from './failures/told-refusal.ts'
 import { readingAnswer } from './failures/unread.ts'
 import { citingPages } from './fetched-pages.ts'
 import { compatibleModel } from './openai-compatible.ts'
@@ -28,7 +33,7 @@ function stepwise(load: () => Promise<LanguageModelV4>, readUsage: UsageReader =
   let made: Promise<LanguageModelV4> | undefined
   const model = () => (made ??= load())
   return {
-    doGenerate: (options) => readingAnswer(async () => (await model()).doGenerate(options)),
+    doGenerate: async (options) => answered(await readingAnswer(async () => (await model()).doGenerate(options))),
     async doStream(options) {
       // The SDK reports usage at the end only, while the raw events of most providers report it earlier.
       const begin = async () => (await model()).doStream({ ...options, includeRawChunks: true })
@@ -36,6 +41,13 @@ function stepwise(load: () => Promise<LanguageModelV4>, readUsage: UsageReader =
       return { stream: await readingAnswer(() => parts().catch((error) => refused(error, readUsage))) }
     },
   }
+}
+
+/** Some SDKs read an error as an answer that says nothing. */
+function answered(answer: LanguageModelV4GenerateResult): LanguageModelV4GenerateResult {
+  const refusal = answer.content.length === 0 ? refusalOfWhole(answer.response?.body) : undefined
+  if (refusal) throw refusal
+  return answer
 }
 
 async function* oneByOne(

@@ -1,3 +1,4 @@
+import { errorIn } from './failures/told-refusal.ts'
 import type { Part } from './provider-stream.ts'
 import { completionUsage } from './reported-usage.ts'
 
@@ -79,12 +80,6 @@ export class CompletionParts {
     })
     return { type: 'tool-input-delta', id: `${key}`, delta: part?.arguments ?? '' }
   }
-}
-
-/** Servers tell an error as an object, as a text, or as the event itself. */
-function errorIn(chunk: CompletionChunk): object | undefined {
-  const { error = chunk.object === 'error' ? chunk : undefined } = chunk
-  return typeof error === 'string' ? { message: error } : (error as object | undefined)
 }
 
 function textOf(content: Delta['content']): string {

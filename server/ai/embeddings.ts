@@ -3,10 +3,11 @@ import { z } from 'zod'
 import { type Adapter, usualAddresses } from '../../routers/ports/ai/adapters.ts'
 import { tokensToEmbed } from '../../routers/ports/ai/embeddings.ts'
 import type { EmbeddingCall } from '../../routers/ports/ai/models.ts'
+import { parsed } from '../../routers/ports/ai/tool-calls.ts'
 import { type Connection, upstreamName } from './chat-model.ts'
 import { addMembers } from './extra-members.ts'
 import { refusing } from './failures/refusal.ts'
-import { readingAnswer } from './failures/unread.ts'
+import { readingAnswer, UnreadAnswer } from './failures/unread.ts'
 import { extraMembers } from './parameters.ts'
 
 interface Embedded {
@@ -58,7 +59,10 @@ async function askOpenAi(
   const length = dimensions !== undefined && { [adapter === 'mistral' ? 'output_dimension' : 'dimensions']: dimensions }
   const body = addMembers({ model: upstreamName(model), input, ...encoding, ...length }, extraMembers(model))
   const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body), signal })
-  const { data, usage } = answer.parse(await response.json())
+  const text = await response.text()
+  const read = answer.safeParse(parsed(text))
+  if (!read.success) throw new UnreadAnswer(read.error, text)
+  const { data, usage } = read.data
   const sorted = data.toSorted((a, b) => (a.index ?? 0) - (b.index ?? 0)).map(({ embedding }) => embedding)
   return { embeddings: sorted, tokens: usage?.prompt_tokens }
 }

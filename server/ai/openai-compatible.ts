@@ -6,7 +6,7 @@ import type { ChatModel, ModelConnection } from './chat-model.ts'
 import { type CompletionChunk, CompletionParts } from './completion-parts.ts'
 import { addMembers } from './extra-members.ts'
 import { beginningOf, Refusal } from './failures/refusal.ts'
-import { UnreadAnswer } from './failures/unread.ts'
+import { unread } from './failures/unread.ts'
 import type { Part, PartBatch } from './provider-stream.ts'
 import { completionTotal } from './reported-usage.ts'
 
@@ -43,7 +43,7 @@ export function compatibleModel(id: string, connection: ModelConnection): ChatMo
         const whole: unknown = JSON.parse(text)
         return { ...(await model.convertResponse({ body: whole })), usage: completionTotal(whole) }
       } catch (error) {
-        throw new UnreadAnswer(error, text)
+        throw unread(error, text)
       }
     },
     async doStream(options) {

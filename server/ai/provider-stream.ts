@@ -1,6 +1,6 @@
 import type { LanguageModelV4Content, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { AnswerPart, ReportedTokens, UsageMeter } from '../../routers/ports/ai/models.ts'
-import { refusalIn, StreamRefusal } from './failures/stream-refusal.ts'
+import { refusalIn, ToldRefusal } from './failures/told-refusal.ts'
 import { UnreadAnswer } from './failures/unread.ts'
 import { measureUse } from './native-tools.ts'
 import { sdkUsage } from './reported-usage.ts'
@@ -33,7 +33,7 @@ export async function beginStream(open: () => Promise<Parts>, meter: UsageMeter)
   return firstContent(iterator, meter).catch(async (error: unknown) => {
     // Lets go of the provider's connection, which nobody reads any more.
     await iterator.return?.()
-    throw error instanceof StreamRefusal ? error : new UnreadAnswer(error)
+    throw error instanceof ToldRefusal ? error : new UnreadAnswer(error)
   })
 }
 

@@ -111,6 +111,14 @@ test.for<[string, Behaviour, number]>([
 const refusesInStream = (code: number) =>
   replies(`data: {"error": {"message": "no", "code": ${code}}}\n\n`, { type: 'text/event-stream' })
 
+test('another model answers where the whole answer is word of its provider that it cannot', async () => {
+  byKey.set('first', replies('{"error": {"message": "no", "code": "server_error"}}'))
+
+  expect(await (await ask()).json()).toMatchObject({ content: { text: 'From second.' } })
+  expect(askedKeys()).toEqual(['first', 'second'])
+  expect(await newest()).toMatchObject([{ provider: 'second', outcome: 'completed' }])
+})
+
 test('another model answers a stream that begins with word of its provider that it cannot', async () => {
   byKey.set('first', refusesInStream(529))
 

@@ -13,7 +13,7 @@ import {
 import type { ProviderSettings } from '../../../entities/catalogue/ai-provider.ts'
 import { phaseOf } from '../../net/exchange.ts'
 import { Refusal } from './refusal.ts'
-import { StreamRefusal } from './stream-refusal.ts'
+import { ToldRefusal } from './told-refusal.ts'
 
 export interface Attempting {
   userId: number
@@ -100,7 +100,7 @@ export function createGuard(
 /** What another server, or the provider of another model, may answer: the question is not at fault, and nobody works on it. */
 export function isProvidersFault(error: unknown): boolean {
   if (error instanceof BrokenCircuitError) return true
-  if (error instanceof Refusal || error instanceof StreamRefusal) return !callersFault.has(error.status ?? 0)
+  if (error instanceof Refusal || error instanceof ToldRefusal) return !callersFault.has(error.status ?? 0)
   if (isBrokenOff(error)) return false
   return phaseOf(error) === 'connecting' || passingCodes.has(networkCode(error) ?? '')
 }

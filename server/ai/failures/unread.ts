@@ -1,5 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { parsed } from '../../../routers/ports/ai/tool-calls.ts'
 import type { Phase } from '../../net/exchange.ts'
+import { refusalOfWhole, type ToldRefusal } from './told-refusal.ts'
 
 const asking = new AsyncLocalStorage<{ isAnswered: boolean }>()
 
@@ -16,8 +18,15 @@ export async function readingAnswer<T>(ask: () => Promise<T>): Promise<T> {
   try {
     return await asking.run(asked, ask)
   } catch (error) {
-    throw asked.isAnswered ? new UnreadAnswer(error) : error
+    throw asked.isAnswered ? unread(error) : error
   }
+}
+
+/** What is thrown where an answer cannot be read: the refusal that it is, or that it is none. */
+export function unread(cause: unknown, body?: string): ToldRefusal | UnreadAnswer {
+  const answer = new UnreadAnswer(cause, body)
+  const { responseBody } = answer
+  return refusalOfWhole(typeof responseBody === 'string' ? parsed(responseBody) : responseBody) ?? answer
 }
 
 /**

@@ -12,7 +12,7 @@ import {
   startsWith,
 } from '../../kit/ai/bills.ts'
 import { eventsIn } from '../../kit/ai/event-stream.ts'
-import { type Asked, beginStream, json, refuses, replies, stalls } from '../../kit/ai/provider.ts'
+import { type Asked, beginStream, canary, json, refuses, replies, stalls } from '../../kit/ai/provider.ts'
 import { failedResponse, type TokenScript, tokenScripts } from '../../kit/ai/token-scripts.ts'
 
 let billing: Billing
@@ -43,6 +43,7 @@ const unreadable: [string, (answer: object) => string, 'all' | { output?: number
   ['empty', () => '', {}],
   ['cut off', (answer) => JSON.stringify(answer).split('and ten')[0] as string, { output: 5 }],
   ['of another shape, with a bill', otherShape, 'all'],
+  ['an error with a bill', (answer) => otherShape({ ...answer, error: 'no' }), 'all'],
 ]
 
 describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, script]))(
@@ -223,6 +224,19 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       expect((await ask()).status).toBe(500)
 
       expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...nothing })
+    })
+
+    test(`the record of a call of ${script.name} has nothing where the whole answer is an error, which it is told as`, async () => {
+      const error = { type: 'server_error', code: 503, status: 'UNAVAILABLE', message: canary }
+      const told = [{ error }, { type: 'error', error }, { error: canary }, { object: 'error', message: canary }]
+      for (const body of told) {
+        billing.answerBy(replies(JSON.stringify(body)))
+
+        const answer = await ask(undefined, 'application/json')
+
+        expect([answer.status, await answer.json()]).toMatchObject([500, { code: 'provider_failed' }])
+        expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...nothing })
+      }
     })
 
     test(`the record of a call of ${script.name} has what the provider counted, which is nothing where it hangs up before a word`, async () => {

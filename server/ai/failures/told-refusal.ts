@@ -1,0 +1,58 @@
+import { APICallError, TypeValidationError } from '@ai-sdk/provider'
+
+/**
+ * A provider's word in an answer that it gives none, whole or before any of a stream: nothing is paid. It says little of the
+ * server, since a question can bring it about. The provider's message is left out, as it may quote the conversation.
+ */
+export class ToldRefusal extends Error {
+  override name = 'ToldRefusal'
+  /** As if it were told in place of the answer; undefined where the provider has no number for it. */
+  readonly status: number | undefined
+
+  constructor({ statusCode, code }: Told) {
+    super('the provider refused in its answer')
+    const status = Number(statusCode ?? code)
+    this.status = Number.isInteger(status) && status >= 400 && status < 600 ? status : undefined
+  }
+}
+
+interface Told {
+  statusCode?: unknown
+  code?: unknown
+}
+
+/** The refusal that an error in a stream tells; undefined where the stream cannot be read. */
+export function refusalIn(error: unknown): ToldRefusal | undefined {
+  const told = TypeValidationError.isInstance(error) ? (error.value as Answered | null)?.error : error
+  const isTold = typeof told === 'object' && told !== null && (!(told instanceof Error) || isThrown(told))
+  return isTold ? new ToldRefusal(told) : undefined
+}
+
+interface Answered {
+  error?: unknown
+  /** `error` where the answer or the event itself is one. */
+  object?: unknown
+}
+
+/** The members in which providers answer, and those in which they say what it takes. */
+const answers = ['choices', 'content', 'output', 'candidates', 'data', 'embeddings', 'embedding']
+const bills = ['usage', 'usageMetadata']
+
+/** The refusal that a whole answer is; undefined where it says anything, or has a bill. */
+export function refusalOfWhole(whole: unknown): ToldRefusal | undefined {
+  const told = typeof whole === 'object' && whole !== null && !Array.isArray(whole) ? errorIn(whole) : undefined
+  const isMore = [...answers, ...bills].some((name) => isFilled((whole as Record<string, unknown> | null)?.[name]))
+  return told && !isMore ? new ToldRefusal(told) : undefined
+}
+
+const isFilled = (value: unknown) => (Array.isArray(value) ? value.length > 0 : Boolean(value))
+
+/** Servers tell an error as an object, as a text, or as the answer or the event itself. */
+export function errorIn(answered: Answered): object | undefined {
+  const { error = answered.object === 'error' ? answered : undefined } = answered
+  return typeof error === 'string' && error ? { message: error } : ((error || undefined) as object | undefined)
+}
+
+/** Whether the SDK threw a refusal that came in a stream: its errors about what it cannot read have no such status. */
+export const isThrown = (error: unknown): error is APICallError =>
+  APICallError.isInstance(error) && (error.statusCode ?? 0) >= 400
