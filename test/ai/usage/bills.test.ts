@@ -289,6 +289,7 @@ test.for<[string, string, number]>([
     '{"choices": [{"message": {"reasoning": "hm hm hm", "reasoning_content": "hm hm hm", ',
     2,
   ],
+  ['says two equal things', '{"choices": [{"message": {"reasoning": "hm hm hm", "content": "hm hm hm", ', 4],
   // Of which a million letters are read.
   ['is very long', `{"choices": [{"message": {"content": "${'word '.repeat(2_000_000)}`, 249_991],
 ])('the record of an answer that cannot be read and %s has what can be read of it', async ([, body, output]) => {
