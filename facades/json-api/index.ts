@@ -18,6 +18,7 @@ import { declaredMembers, type Members } from './members.ts'
 import { assertAcceptable, assertContentType } from './negotiation.ts'
 import { type Route, routesOf } from './routes.ts'
 import { serve } from './serve.ts'
+import { SharedAnswers } from './shared-answers.ts'
 import { mediaType } from './wire.ts'
 
 export interface JsonApiOptions extends FacadeOptions {
@@ -40,6 +41,8 @@ export async function jsonApi(app: FastifyInstance, options: JsonApiOptions) {
     origin: baseUrl,
     baseUrl: baseUrl + app.prefix,
   }
+
+  const sharedPages = new SharedAnswers()
 
   readDocuments(app)
   app.addHook('onRequest', async (request, reply) => {
@@ -64,7 +67,7 @@ export async function jsonApi(app: FastifyInstance, options: JsonApiOptions) {
     bodyLimit: bodyLimitOf(route.procedure, bodyLimits),
     ...(route.method !== 'GET' && { preParsing: bodyCheck(route) }),
     handler: (request: FastifyRequest, reply: FastifyReply) =>
-      serve({ documentContext, route: route as ServedRoute }, request, reply),
+      serve({ documentContext, route: route as ServedRoute, sharedPages }, request, reply),
   })
   for (const route of routes.filter(({ takesFile }) => !takesFile)) app.route(toRoute(route))
   await app.register(async (forms) => {

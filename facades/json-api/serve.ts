@@ -6,6 +6,7 @@ import { runOnce, type StoredResponse } from '../../routers/core/idempotency.ts'
 import { hashFile } from '../../routers/core/incoming-file.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { RecordRef } from '../../routers/resource/record.ts'
+import { callProcedure } from '../http/call-procedure.ts'
 import { entityTag, expectedVersions, isKnown } from '../http/conditional.ts'
 import type { WireNames } from '../http/names.ts'
 import { inputsOf } from '../http/procedures.ts'
@@ -17,12 +18,14 @@ import type { ServedRoute } from './exposed-routes.ts'
 import type { Members } from './members.ts'
 import { type ParsedQuery, parseQuery } from './query.ts'
 import { isRepeatable, type Route } from './routes.ts'
+import type { SharedAnswers } from './shared-answers.ts'
 import { textOf } from './text.ts'
 import { jsonapi, mediaType } from './wire.ts'
 
 export interface RouteContext {
   documentContext: DocumentContext
   route: ServedRoute
+  sharedPages: SharedAnswers
 }
 
 /**
@@ -97,13 +100,18 @@ async function answer(
   ctx: Context,
   form?: unknown,
 ): Promise<StoredResponse> {
-  const { documentContext, route } = routeContext
+  const { documentContext, route, sharedPages } = routeContext
   const { output, query } = await call(routeContext, request, ctx, form)
   const plain = documentContext.members.plainAnswer(route.resource.type, route.action)
   if (plain !== undefined) return plainAnswer(plain, output)
   const { positions = [] } = ctx.hints
-  const payload = await textOf({ documentContext, route, query, url: request.url, output, positions })
-  return { status: route.answers === 'created' ? 201 : 200, headers: headersOf(routeContext, output, payload), payload }
+  const { url } = request
+  const write = async () => {
+    const payload = await textOf({ documentContext, route, query, url, output, positions })
+    const status = route.answers === 'created' ? 201 : 200
+    return { status, headers: headersOf(routeContext, output, payload), payload }
+  }
+  return route.answers === 'page' ? sharedPages.of(url, output, write) : write()
 }
 
 /** A member of an action's `meta` alone. */
@@ -125,10 +133,7 @@ async function call(routeContext: RouteContext, request: FastifyRequest, ctx: Co
   ctx.asks = (type, name) => query.fields.get(type)?.has(name) ?? documentContext.members.isUnasked(type, name)
   const body = takesFile ? (form ?? (await readForm(request, ctx))) : request.body
   const input = inputOf(routeContext, query, request, body)
-  const { type } = procedure._def
-  const getRawInput = async () => input
-  const output: unknown = await procedure({ ctx, path, type, getRawInput, signal: undefined, batchIndex: 0 })
-  return { output, query }
+  return { output: await callProcedure(procedure, { ctx, path, input }), query }
 }
 
 /** The form without its file, which comes with the call. */

@@ -1,0 +1,34 @@
+import type { StoredResponse } from '../../routers/core/idempotency.ts'
+
+interface SharedAnswer {
+  output: unknown
+  answer: Promise<StoredResponse>
+}
+
+/**
+ * Answers to reads that are written once for all who ask for one address in one turn of the event loop and are shown the
+ * same: the rows are compared, not the callers. Those who share a statement hold the same rows, so that takes no time.
+ */
+export class SharedAnswers {
+  readonly #written = new Map<string, SharedAnswer>()
+
+  /** The answer for what the read of an address gave, which `write` makes unless there is one. */
+  of(url: string, output: unknown, write: () => Promise<StoredResponse>): Promise<StoredResponse> {
+    const known = this.#written.get(url)
+    if (known && isSame(known.output, output)) return known.answer
+    if (this.#written.size === 0) setImmediate(() => this.#written.clear())
+    const answer = write()
+    this.#written.set(url, { output, answer })
+    return answer
+  }
+}
+
+/** Whether two values are one, or are lists or objects of the same values. */
+function isSame(one: unknown, other: unknown): boolean {
+  if (one === other) return true
+  if (!isObject(one) || !isObject(other) || Array.isArray(one) !== Array.isArray(other)) return false
+  const names = Object.keys(one)
+  return names.length === Object.keys(other).length && names.every((name) => isSame(one[name], other[name]))
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
