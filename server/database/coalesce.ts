@@ -1,41 +1,77 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import DataLoader from 'dataloader'
 import type { Sql, Statement } from '../../entities/sql/statement.ts'
 
-interface Call {
-  statement: Statement<unknown>
-  values: readonly unknown[]
-  cacheKey: string
-}
+type Values = readonly unknown[]
+
+/** How many runs of a statement may be under way while the next one gathers calls. */
+const MAX_RUNS = 2
+/** How long calls are gathered at most, in milliseconds, so that nobody waits for a run that is stuck. */
+const MAX_WAIT_MS = 5
 
 /**
- * Runs a coalesced statement once for all who call it with equal values in one turn of the event loop. The rows are as fresh
- * as if each had called alone: the run begins after the last of them called.
+ * Runs a coalesced statement once for all who call it with equal values in one turn of the event loop, or while its last runs
+ * are under way. The rows are as fresh as if each had called alone: the run begins after the last of them called.
  */
 export function coalesce(run: Sql): Sql {
-  const loader = new DataLoader<Call, Promise<unknown[]>>(
-    async (calls) => {
-      const results = new Map<string, Promise<unknown[]>>()
-      for (const [cacheKey, same] of Map.groupBy(calls, (call) => call.cacheKey))
-        results.set(cacheKey, runTogether(run, same))
-      // Returns promises, so that a slow or failing statement does not affect the callers of others.
-      return calls.map(({ cacheKey }) => results.get(cacheKey) as Promise<unknown[]>)
-    },
-    { cache: false, batchScheduleFn: setImmediate },
-  )
-  return async <Row>(statement: Statement<Row>, values: readonly unknown[] = []) =>
-    (await loader.load({ statement, values, cacheKey: cacheKeyOf(statement, values) })) as Row[]
+  const open = new Map<string, Coalesced>()
+  return async <Row>(statement: Statement<Row>, values: Values = []) => {
+    const key = keyOf(statement, values)
+    const coalesced = open.get(key) ?? new Coalesced(run, statement, () => open.delete(key))
+    open.set(key, coalesced)
+    return (await coalesced.call(values)) as Row[]
+  }
 }
 
-/** Runs one statement for calls whose values differ only in the ids. */
-function runTogether(run: Sql, [first, ...others]: readonly Call[]): Promise<unknown[]> {
-  const { statement, values } = first as Call
-  const { idsAt } = statement
-  if (idsAt === undefined || others.length === 0) return run(statement, values)
-  const ids = new Set([values, ...others.map((call) => call.values)].flatMap((given) => given[idsAt] as number[]))
-  return run(statement, values.with(idsAt, [...ids]))
+/** The calls of one statement whose values differ in nothing but the ids; `end` is called when none is under way. */
+class Coalesced {
+  readonly #loader: DataLoader<Values, Promise<unknown[]>>
+  readonly #runs = new Set<Promise<void>>()
+  readonly #end: () => void
+  #calls = 0
+
+  constructor(run: Sql, statement: Statement<unknown>, end: () => void) {
+    this.#end = end
+    this.#loader = new DataLoader(
+      async (calls) => {
+        const rows = run(statement, together(statement, calls))
+        this.#note(rows)
+        // Returns promises, so that a slow or failing run does not affect other ones.
+        return calls.map(() => rows)
+      },
+      { cache: false, batchScheduleFn: (dispatch) => this.#schedule(() => setImmediate(dispatch)) },
+    )
+  }
+
+  async call(values: Values): Promise<unknown[]> {
+    this.#calls++
+    try {
+      return await this.#loader.load(values)
+    } finally {
+      if (--this.#calls === 0) this.#end()
+    }
+  }
+
+  #note(rows: Promise<unknown>): void {
+    const end = () => void this.#runs.delete(ended)
+    const ended: Promise<void> = rows.then(end, end)
+    this.#runs.add(ended)
+  }
+
+  #schedule(dispatch: () => void): void {
+    if (this.#runs.size < MAX_RUNS) dispatch()
+    else void Promise.race([...this.#runs, delay(MAX_WAIT_MS)]).then(dispatch)
+  }
 }
 
-function cacheKeyOf({ name, text, idsAt }: Statement<unknown>, values: readonly unknown[]): string {
+/** The values of all calls, which have one list of ids. */
+function together({ idsAt }: Statement<unknown>, [first = [], ...others]: readonly Values[]): Values {
+  if (idsAt === undefined || others.length === 0) return first
+  const ids = new Set([first, ...others].flatMap((values) => values[idsAt] as number[]))
+  return first.with(idsAt, [...ids])
+}
+
+function keyOf({ name, text, idsAt }: Statement<unknown>, values: Values): string {
   const shared = idsAt === undefined ? values : values.with(idsAt, null)
   return `${name || text} ${JSON.stringify(shared)}`
 }
