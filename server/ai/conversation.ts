@@ -75,8 +75,9 @@ export class Conversation {
   async runTools(said: Said, signal: AbortSignal): Promise<void> {
     const content = await runTools(said.calls, this.#call, signal)
     this.#prompt.push({ role: 'assistant', content: said.prompt }, { role: 'tool', content })
-    const results = content.map(({ output }) => ('value' in output ? JSON.stringify(output.value) : ''))
-    this.#addedTokens += tokensIn([said.text, ...said.calls.map(({ input }) => input), ...results].join(''))
+    const results = content.map(({ output }) => ('value' in output ? output.value : ''))
+    const read = [...said.found, ...results].map((result) => JSON.stringify(result))
+    this.#addedTokens += tokensIn([said.text, ...said.calls.map(({ input }) => input), ...read].join(''))
   }
 }
 

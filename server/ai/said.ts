@@ -75,6 +75,11 @@ export class Said {
     return this.#parts.map((part) => (part.type === 'text' || part.type === 'reasoning' ? part.text : '')).join('')
   }
 
+  /** What tools of its provider found, which is read again with the results of other tools. */
+  get found(): unknown[] {
+    return this.#parts.flatMap((part) => (part.type === 'tool-result' ? [part.result] : []))
+  }
+
   /** All of it but the calls of tools. */
   get answer(): (TextPart | Exclude<AssistantPart, ToolCall> | Source)[] {
     return this.#parts.flatMap((part) => {

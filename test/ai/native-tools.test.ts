@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { type Asked, type Behaviour, beginStream, configFor, json, startProvider } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 
@@ -252,21 +252,32 @@ test.for(Object.entries(fetchers))(
     expect(streamed).toContain('"content":"It is e4."')
     expect(streamed.match(/"url_citation":\{"url":"[^"]*"/g)).toEqual([`"url_citation":{"url":"${url}"`])
     expect(streamed).not.toContain('tool_calls')
-    expect(upstream.asked.map(({ body }) => body.tools)).toEqual([tools, tools])
+    for (const stream of [false, true]) {
+      const told = await (await send('/v1/responses', { model, input: 'Hello', tools: [fetching], stream })).text()
+      expect(told).toContain(`"type":"url_citation","url":"${url}"`)
+    }
+    expect(upstream.asked.map(({ body }) => body.tools)).toEqual([tools, tools, tools, tools])
     const cost = 70 * 10 + 9 * 30 + (model === 'anthropic' ? 500 : 0)
     const record = { outcome: 'completed', input: 70, output: 9, searches: 0, fetches: 1, cost }
-    expect(await takeRecords()).toEqual([record, record])
+    expect(await takeRecords()).toEqual([record, record, record, record])
   },
 )
 
-test('a search that was begun is billed when the answer breaks off', async () => {
-  upstream.behave = (_, response) => {
+test('a search is known to the database while the answer runs, and billed when it breaks off', async () => {
+  const { promise: isHeld, resolve: breakOff } = Promise.withResolvers<void>()
+  upstream.behave = async (_, response) => {
     beginStream(response)
     const [begun] = anthropic.events.split('event: message_delta')
-    response.write(begun, () => response.destroy())
+    response.write(begun)
+    await isHeld
+    response.destroy()
   }
 
-  await (await chat('anthropic', [search], { stream: true })).text()
+  const answer = await chat('anthropic', [search], { stream: true })
+  const held = () => svc.rows('select id from usage_holds where web_searches = 1 and cost_micros > 10000')
+  await vi.waitUntil(async () => (await held()).length === 1, { timeout: 15_000 })
+  breakOff()
+  await answer.text()
 
   expect(await takeRecords()).toMatchObject([{ outcome: 'failed', input: 70, searches: 1, fetches: 0 }])
 })
@@ -355,25 +366,27 @@ test('a tool of another kind than functions is refused, and so is one that would
   expect(upstream.asked).toEqual([])
 })
 
-test('a model that searches and calls a tool of the service gets back what it found before', async () => {
+test('a model that searches, reads and calls a tool of the service gets back what it found before', async () => {
   const call = { type: 'tool_use', id: 'call', name: 'weather', input: {} }
   upstream.behave = (asked: Asked, response) => {
     const isAnswered = asked.body.messages.length > 1
-    const round = { ...anthropic.whole, content: [use, result, call], stop_reason: 'tool_use' }
+    const round = { ...anthropic.whole, content: [use, result, fetch, page, call], stop_reason: 'tool_use' }
     json(response, isAnswered ? anthropic.whole : round)
   }
 
-  const answer = await chat('anthropic', [search, 'weather'])
+  const answer = await chat('anthropic', [search, fetching, 'weather'])
 
   expect(await answer.json()).toMatchObject({ choices: [{ message: { content: 'It is e4.' } }] })
   const [, said, results] = (upstream.asked[1]?.body.messages ?? []) as unknown as { content: object[] }[]
   expect(said?.content).toMatchObject([
     { type: 'server_tool_use', id: use.id, name: 'web_search' },
     { type: 'web_search_tool_result', tool_use_id: use.id, content: [{ url, encrypted_content: 'sealed' }] },
+    { type: 'server_tool_use', id: fetch.id, name: 'web_fetch' },
+    page,
     { type: 'tool_use', id: 'call', name: 'weather' },
   ])
   expect(results?.content).toMatchObject([{ type: 'tool_result', tool_use_id: 'call' }])
   expect(await takeRecords()).toEqual([
-    { outcome: 'completed', input: 140, output: 18, searches: 2, fetches: 0, cost: 2 * 970 + 20_000 },
+    { outcome: 'completed', input: 140, output: 18, searches: 2, fetches: 1, cost: 2 * 970 + 20_000 + 500 },
   ])
 })
