@@ -2,11 +2,10 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, test, vi } from 'vitest'
+import { expect, inject, test, vi } from 'vitest'
 import { ada, type Ended } from '../kit/command-line.ts'
 
 // Each test starts several processes, some of which make a database first.
@@ -15,60 +14,42 @@ vi.setConfig({ testTimeout: 180_000 })
 const file = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 const token = ['token', '--username', 'ada', '--name', 'laptop']
 
-describe('while the service is stopped', () => {
-  test('the three commands make a user and a token, and the service that starts then takes it', async () => {
-    await using machine = await dataFolder()
+test('while the service is stopped, a data folder that is not there is refused by all commands but migrate, which makes it', async () => {
+  await using machine = await dataFolder()
 
-    expect(await machine.svc('migrate')).toMatchObject({ exitCode: 0, stderr: '' })
-    expect(await machine.svc('add-user', ...ada, '--json')).toMatchObject({ exitCode: 0, stderr: '' })
-    expect(await machine.svc('set-role', '--username', 'ada', '--role', 'admin', '--json')).toMatchObject({
-      exitCode: 0,
-    })
-    const made = await machine.svc(...token, '--abilities', 'ai,user,read', '--expires', '90d', '--json')
+  const refused = await Promise.all([machine.svc(...token), machine.svc('models', 'list')])
 
-    expect(made.exitCode).toBe(0)
-    expect(JSON.parse(made.stdout)).toEqual({ id: 1, name: 'laptop', token: expect.any(String) })
-    await using service = await machine.start()
-    expect(await service.who(JSON.parse(made.stdout).token)).toBe(200)
-  })
+  for (const { exitCode, stdout, stderr } of refused) {
+    expect([exitCode, stdout]).toEqual([1, ''])
+    expect(stderr).toMatch(/^There is no data folder .*data here\..*set DATA_DIR.*\n$/)
+  }
+  expect(existsSync(machine.dataDir)).toBe(false)
+  expect(await machine.svc('migrate')).toMatchObject({ exitCode: 0, stderr: '' })
+  expect(await machine.svc('migrate')).toMatchObject({ exitCode: 0, stdout: 'The database is up to date.\n' })
+})
 
-  test('a data folder that is not there is refused, and not made', async () => {
-    await using machine = await dataFolder()
+test('while the service is stopped, commands started at once succeed, and a service that is started meanwhile waits for them and takes their token', async () => {
+  await using machine = await dataFolder()
+  await mkdir(machine.dataDir)
+  const add = (name: string) =>
+    machine.svc('add-user', '--username', name, '--email', `${name}@example.org`, '--name', name, '--json')
 
-    const refused = [await machine.svc(...token), await machine.svc('models', 'list')]
+  // The folder is empty: whichever comes first makes the database.
+  const added = await Promise.all(['ada', 'bob'].map(add))
 
-    for (const { exitCode, stdout, stderr } of refused) {
-      expect([exitCode, stdout]).toEqual([1, ''])
-      expect(stderr).toMatch(/^There is no data folder .*data here\..*set DATA_DIR.*\n$/)
-    }
-    expect(existsSync(machine.dataDir)).toBe(false)
-  })
+  expect(added).toMatchObject([{ exitCode: 0 }, { exitCode: 0 }])
+  expect(added.map(({ stdout }) => JSON.parse(stdout).id).toSorted()).toEqual([2, 3])
 
-  test('commands started at once all succeed, on an empty folder and again', async () => {
-    await using machine = await dataFolder()
-    await mkdir(machine.dataDir)
-    const add = (name: string) =>
-      machine.svc('add-user', '--username', name, '--email', `${name}@example.org`, '--name', name, '--json')
+  const promoting = machine.svc('set-role', '--username', 'ada', '--role', 'admin', '--json')
+  const making = machine.svc(...token, '--abilities', 'ai,user,read', '--expires', '90d', '--json')
+  await using service = await machine.start()
 
-    const first = await Promise.all(['ada', 'bob'].map(add))
-    const second = await Promise.all(['eve', 'dan', 'kim'].map(add))
-
-    expect([...first, ...second]).toMatchObject(Array.from({ length: 5 }, () => ({ exitCode: 0 })))
-    const ids = [...first, ...second].map(({ stdout }) => JSON.parse(stdout).id)
-    expect(ids.toSorted()).toEqual([2, 3, 4, 5, 6])
-  })
-
-  test('a service that is started while a command runs waits for it', async () => {
-    await using machine = await dataFolder()
-    await mkdir(machine.dataDir)
-
-    const adding = machine.svc('add-user', ...ada)
-    await using service = await machine.start()
-
-    expect(await adding).toMatchObject({ exitCode: 0 })
-    expect((await machine.svc(...token)).exitCode).toBe(0)
-    expect(service.process.exitCode).toBe(null)
-  })
+  expect(await promoting).toMatchObject({ exitCode: 0 })
+  const made = await making
+  expect(made.exitCode).toBe(0)
+  expect(JSON.parse(made.stdout)).toEqual({ id: 1, name: 'laptop', token: expect.any(String) })
+  expect(await service.who(JSON.parse(made.stdout).token)).toBe(200)
+  expect(service.process.exitCode).toBe(null)
 })
 
 test('while the service runs, tokens work and stop working at once by what commands do, which leave it running', async () => {
@@ -86,7 +67,7 @@ test('while the service runs, tokens work and stop working at once by what comma
   expect(await service.who(two.token)).toBe(401)
   expect(JSON.parse(removed.stdout)).toMatchObject({ username: 'ada', report: { access_tokens: { deleted: 1 } } })
 
-  await Promise.all([machine.svc('models', 'list'), machine.svc('usage'), machine.svc('migrate')])
+  await Promise.all([machine.svc('models', 'list'), machine.svc('migrate')])
   expect((await fetch(`${service.url}/health`)).status).toBe(200)
 })
 
@@ -100,9 +81,9 @@ test('the programs run by their files, as npx runs them, and ask nobody who is n
   expect(asking).toEqual({ exitCode: 2, stdout: '', stderr: '--username, --email or --id is missing.\n' })
 })
 
-/** A data folder with an embedded database, and processes on it that see no other setting. */
+/** A data folder with an embedded database, in memory like that of the run, and processes on it that see no other setting. */
 async function dataFolder() {
-  const folder = await mkdtemp(join(tmpdir(), 'svc-process-'))
+  const folder = await mkdtemp(join(inject('runFolder'), 'process-'))
   const env = { PATH: process.env['PATH'], DATA_DIR: join(folder, 'data'), PORT: '0' }
   const launch = (command: string, argv: string[]) =>
     spawn(command, argv, { env, cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] })
