@@ -5,16 +5,16 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, vi } from 'vitest'
+import { expect, inject, vi } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
 import { startCluster } from '../../server/database/embedded-postgres.ts'
 
 export const root = fileURLToPath(new URL('../..', import.meta.url))
 const SLOW = { timeout: 60_000, interval: 20 }
 
-/** A folder that a service may fill. What a killed one left running in it is stopped at the end. */
+/** A folder that a service may fill, in memory like that of the run. What a killed one left running in it is stopped at the end. */
 export async function dataFolder() {
-  const path = await mkdtemp(join(tmpdir(), 'svc-start-'))
+  const path = await mkdtemp(join(inject('runFolder'), 'start-'))
   return {
     path,
     /** The process of the PostgreSQL that runs in it, by what the process table says. */

@@ -156,6 +156,12 @@ test('a filter that has all its brackets and is none to a directory stops the st
   await expect(readWholeEnv({ LDAP_FILTER: '(uid=username)' })).resolves.toBeDefined()
 })
 
+test('a file that is no picture is told beside all else that is wrong', async () => {
+  const starting = readWholeEnv({ SVC_AVATAR: './package.json', HEALTH_DEEP_EVERY: '0', AI_CONFIG: './no-such.yaml' })
+
+  await expect(starting).rejects.toThrow(/ {2}HEALTH_DEEP_EVERY=0: .*no-such\.yaml.*^SVC_AVATAR: /ms)
+})
+
 describe('the table of settings', () => {
   test('the table of settings says of each a type and a meaning', () => {
     const kinds = /^(string|integer|boolean|list|duration|URL|\w+( \| \w+)+)$/

@@ -38,17 +38,6 @@ describe('a start that is refused', () => {
     expect(made).toEqual([])
   })
 
-  test.for(['changeme-changeme-changeme-changeme', 'x'.repeat(40), 'short'])(
-    'the placeholder %s as a key',
-    async (APP_KEY) => {
-      const { code, err } = await refused({ NODE_ENV: 'production', APP_KEY })
-
-      expect(code).toBe(1)
-      expect(err).toContain('  APP_KEY: ')
-      expect(err).not.toContain(APP_KEY)
-    },
-  )
-
   test('production with a demo model in its configuration, beside all other problems', async () => {
     await using config = await temporaryFile(
       'ai.yaml',
@@ -63,8 +52,8 @@ describe('a start that is refused', () => {
     expect(made).toEqual([])
   })
 
-  test.for([
-    {
+  test('wrong settings: each of them is named, and nothing is made', async () => {
+    const settings = {
       PORT: 'eighty',
       DATABASE_URL: 'mysql://127.0.0.1/svc',
       SHUTDOWN_TIMEOUT: 'soon',
@@ -77,9 +66,8 @@ describe('a start that is refused', () => {
       ACCOUNTS_FILE: './package.json',
       TRUSTED_PROXIES: 'abc',
       HEALTH_DEEP_EVERY: '0',
-    },
-    { SVC_AVATAR: './package.json', HEALTH_DEEP_EVERY: '0' },
-  ])('wrong settings: each of them is named, and nothing is made', async (settings) => {
+    }
+
     const { code, err, made } = await refused({ ...settings, AI_CONFIG: './no-such-file.yaml' })
 
     expect(code).toBe(1)
@@ -88,17 +76,13 @@ describe('a start that is refused', () => {
     expect(made).toEqual([])
   })
 
-  test.for([
-    { what: 'throws', text: 'throw new Error("out of order")', says: /out of order/ },
-    { what: 'is not a module', text: 'export const extension = {', says: /could not be loaded/ },
-    { what: 'exports nothing', text: 'export const other = 1', says: /exports no extension/ },
-  ])('an extension that $what is named', async ({ text, says }) => {
-    await using module = await temporaryFile('extension.mjs', text)
+  test('an extension that throws is named', async () => {
+    await using module = await temporaryFile('extension.mjs', 'throw new Error("out of order")')
 
     const { code, err } = await refused({ EXTENSIONS: module.path })
 
     expect(code).toBe(1)
-    expect(err).toMatch(says)
+    expect(err).toMatch(/out of order/)
     expect(err).toContain(module.path)
   })
 

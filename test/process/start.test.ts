@@ -7,7 +7,7 @@ import sharp from 'sharp'
 import { describe, expect, test, vi } from 'vitest'
 import { required } from '../../server/config/settings.ts'
 import { configFor } from '../kit/ai/provider.ts'
-import { emptyDatabase } from '../kit/database.ts'
+import { cloneDatabase, emptyDatabase } from '../kit/database.ts'
 import { freePort } from '../kit/free-port.ts'
 import { rowsOf } from '../kit/postgres-client.ts'
 import { dataFolder, startProcess } from '../kit/service-process.ts'
@@ -46,13 +46,10 @@ describe('the first start', () => {
     expect(names.filter((name) => name.trim() === 'libuv-worker')).toHaveLength(8)
   })
 
-  test('the first start makes the user demo as long as there is nobody, also where a command made the database', async () => {
-    await using database = await emptyDatabase()
+  test('the first start makes the user demo as long as there is nobody, also where the database is migrated already', async () => {
+    await using database = await cloneDatabase()
     await using folder = await dataFolder()
     const settings = { DATABASE_URL: database.url, DATA_DIR: folder.path, PORT: '0' }
-    await using command = startProcess(settings, [process.execPath, 'cli/svc.ts', 'migrate'])
-    expect(await command.ended).toBe(0)
-
     await using service = startProcess({ ...settings, BASE_URL: 'https://svc.example.org/' })
     await service.ready()
 
@@ -105,7 +102,7 @@ describe('the first start', () => {
   })
 
   test('the first start tells front ends the port that was free, where PORT is 0', async () => {
-    await using database = await emptyDatabase()
+    await using database = await cloneDatabase()
     await using folder = await dataFolder()
     await using service = startProcess({ DATABASE_URL: database.url, DATA_DIR: folder.path, PORT: '0' })
     const url = await service.ready()
@@ -116,17 +113,11 @@ describe('the first start', () => {
   })
 
   test('the first start takes SVC_AVATAR at the next start where the first could not read it', async () => {
-    await using database = await emptyDatabase()
+    await using database = await cloneDatabase()
     await using folder = await dataFolder()
     const picture = join(folder.path, 'svc.png')
     await writeFile(picture, 'no picture')
     const settings = { DATABASE_URL: database.url, DATA_DIR: folder.path, PORT: '0', SVC_AVATAR: picture }
-    await using command = startProcess({ ...settings, SVC_AVATAR: undefined }, [
-      process.execPath,
-      'cli/svc.ts',
-      'migrate',
-    ])
-    await command.ended
     await using refused = startProcess(settings)
     expect(await refused.ended).toBe(1)
     await sharp({ create: { width: 8, height: 8, channels: 3, background: 'red' } }).toFile(picture)
