@@ -1,8 +1,27 @@
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createClient, type SvcError } from '../../facades/client/index.ts'
-import { addCatalogue, type Client, type JsonApiApp, startJsonApi, to, toMany } from '../kit/json-api/client.ts'
+import {
+  addCatalogue,
+  type Catalogue,
+  type Client,
+  type JsonApiApp,
+  startJsonApi,
+  to,
+  toMany,
+} from '../kit/json-api/client.ts'
 import { openClient } from '../kit/postgres-client.ts'
 import { untilWaiting } from '../kit/while-changing.ts'
+
+let svc: JsonApiApp
+let provider: Catalogue['provider']
+let model: Catalogue['model']
+let tool: Catalogue['tool']
+let server: Catalogue['server']
+beforeAll(async () => {
+  svc = await startJsonApi()
+  ;({ provider, model, tool, server } = await addCatalogue(svc))
+})
+afterAll(() => svc[Symbol.asyncDispose]())
 
 const tagOf = ({ headers }: { headers: Headers }) => headers.get('etag') ?? ''
 
@@ -10,8 +29,6 @@ const patch = (client: Client, type: string, id: string, attributes: object, hea
   client.send('PATCH', `/${type}/${id}`, { data: { type, id, attributes } }, headers)
 
 test('a reading has a tag at every address, by which it is not sent twice', async () => {
-  await using svc = await startJsonApi()
-  const { model, tool, server } = await addCatalogue(svc)
   const paths = [
     '/ai-models',
     '/ai-models?include=provider,tools&page[size]=2',
@@ -49,8 +66,6 @@ test('a reading has a tag at every address, by which it is not sent twice', asyn
 })
 
 test('a reading is known by its tag in a list, by a weak one and by a star', async () => {
-  await using svc = await startJsonApi()
-  const { model } = await addCatalogue(svc)
   const path = `/ai-models/${model.main}`
   const tag = tagOf(await svc.admin.get(path))
   const statusFor = async (known: string) => (await svc.admin.get(path, { 'if-none-match': known })).status
@@ -65,8 +80,6 @@ test('a reading is known by its tag in a list, by a weak one and by a star', asy
 })
 
 test('a reading has another tag where it shows something else', async () => {
-  await using svc = await startJsonApi()
-  const { model } = await addCatalogue(svc)
   const path = `/ai-models/${model.external}`
 
   const tags = [
@@ -83,8 +96,6 @@ test('a reading has another tag where it shows something else', async () => {
 })
 
 test('a reading has another tag in another language', async () => {
-  await using svc = await startJsonApi()
-  const { model } = await addCatalogue(svc)
   for (const [locale, description] of [
     ['en_US', 'Good'],
     ['de_DE', 'Gut'],
@@ -104,16 +115,12 @@ test('a reading has another tag in another language', async () => {
 })
 
 test('a reading that is refused is refused with a tag, too', async () => {
-  await using svc = await startJsonApi()
-
   expect((await svc.admin.get('/ai-models/999', { 'if-none-match': '*' })).status).toBe(404)
   expect((await svc.guest.get('/ai-models', { 'if-none-match': '*' })).status).toBe(401)
   expect((await svc.ada.get('/ai-models?include=x', { 'if-none-match': '*' })).status).toBe(400)
 })
 
 test('a change that insists on what was read is made, and makes a new tag', async () => {
-  await using svc = await startJsonApi()
-  const { provider } = await addCatalogue(svc)
   const read = await svc.admin.get(`/ai-providers/${provider.open}`)
 
   const changed = await patch(svc.admin, 'ai-providers', provider.open, { name: 'New' }, { 'if-match': tagOf(read) })
@@ -125,8 +132,6 @@ test('a change that insists on what was read is made, and makes a new tag', asyn
 })
 
 test('a change that insists on what was read is refused once somebody else was faster, and leaves the row alone', async () => {
-  await using svc = await startJsonApi()
-  const { provider } = await addCatalogue(svc)
   const stale = tagOf(await svc.admin.get(`/ai-providers/${provider.open}`))
   await svc.admin.update('ai-providers', provider.open, { name: 'Faster' })
 
@@ -141,8 +146,6 @@ test('a change that insists on what was read is refused once somebody else was f
 })
 
 test('a change that insists on what was read is refused with what was never a tag', async () => {
-  await using svc = await startJsonApi()
-  const { provider } = await addCatalogue(svc)
   for (const tag of ['rubbish', '"rubbish"', '"0.x"', 'W/', '', '"1', '"99999999999999999999999.x"']) {
     const { status } = await patch(svc.admin, 'ai-providers', provider.open, { name: 'New' }, { 'if-match': tag })
     expect([tag, status]).toEqual([tag, 412])
@@ -150,8 +153,6 @@ test('a change that insists on what was read is refused with what was never a ta
 })
 
 test('a change that insists on what was read needs a strong tag, one of a list, or none in particular', async () => {
-  await using svc = await startJsonApi()
-  const { provider } = await addCatalogue(svc)
   const path = `/ai-providers/${provider.open}`
   const attempt = async (header: (tag: string) => string) => {
     const tag = tagOf(await svc.admin.get(path))
@@ -165,8 +166,6 @@ test('a change that insists on what was read needs a strong tag, one of a list, 
 })
 
 test('a change that insists on what was read may have read fewer fields, or more resources', async () => {
-  await using svc = await startJsonApi()
-  const { provider } = await addCatalogue(svc)
   for (const query of ['?fields[ai-providers]=name', '?include=models', '']) {
     const tag = tagOf(await svc.admin.get(`/ai-providers/${provider.open}${query}`))
     const { status } = await patch(svc.admin, 'ai-providers', provider.open, { name: 'New' }, { 'if-match': tag })
@@ -175,8 +174,6 @@ test('a change that insists on what was read may have read fewer fields, or more
 })
 
 test('a change that insists on what was read works on every type that can be changed, also where a column is called version', async () => {
-  await using svc = await startJsonApi()
-  const { server, tool, model } = await addCatalogue(svc)
   await svc.rows(`update mcp_servers set version = '3.1.4'`)
   const changes = [
     ['mcp-servers', server.up, { serverLabel: 'New' }],
@@ -193,7 +190,6 @@ test('a change that insists on what was read works on every type that can be cha
 })
 
 test('a change that insists on what was read holds for the removal of a person as for any other', async () => {
-  await using svc = await startJsonApi()
   const path = `/users/${svc.people.bob.id}`
   const stale = tagOf(await svc.admin.get(path))
   await svc.bob.update('users', svc.people.bob.id, { bio: 'Still here' })
@@ -206,8 +202,6 @@ test('a change that insists on what was read holds for the removal of a person a
 })
 
 test('a change that insists on what was read of a relation counts as a change of both its sides', async () => {
-  await using svc = await startJsonApi()
-  const { model, tool } = await addCatalogue(svc)
   const tags = async () => [
     tagOf(await svc.admin.get(`/ai-tools/${tool.search}`)),
     tagOf(await svc.admin.get(`/ai-models/${model.main}`)),
@@ -230,7 +224,6 @@ test('a change that insists on what was read of a relation counts as a change of
 })
 
 test('a change that insists on what was read cannot be a creation: there is nothing yet to have been read', async () => {
-  await using svc = await startJsonApi()
   const body = { data: { type: 'ai-providers', attributes: { providerId: 'p', name: 'P', adapter: 'demo' } } }
 
   expect((await svc.admin.send('POST', '/ai-providers', body, { 'if-match': '"1.x"' })).status).toBe(412)
@@ -249,8 +242,6 @@ async function crowd<T>({ env }: JsonApiApp, model: string, change: (index: numb
 }
 
 test('twenty changes that insist on the same reading are one change through JSON:API', async () => {
-  await using svc = await startJsonApi()
-  const { model } = await addCatalogue(svc)
   const tag = tagOf(await svc.admin.get(`/ai-models/${model.main}`))
 
   const answers = await crowd(svc, model.main, (index) =>
@@ -265,8 +256,6 @@ test('twenty changes that insist on the same reading are one change through JSON
 })
 
 test('twenty changes that insist on the same reading are one change through the procedures, which take the version of the row', async () => {
-  await using svc = await startJsonApi()
-  const { model } = await addCatalogue(svc)
   const client = createClient({ url: svc.url, token: svc.people.admin.token })
   const { rowVersion = '' } = await client.aiModels.get.query({ id: model.main })
 
@@ -283,8 +272,6 @@ test('twenty changes that insist on the same reading are one change through the 
 })
 
 test('twenty changes that insist on the same reading are one removal', async () => {
-  await using svc = await startJsonApi()
-  const { model } = await addCatalogue(svc)
   const headers = { 'if-match': tagOf(await svc.admin.get(`/ai-models/${model.main}`)) }
 
   const answers = await crowd(svc, model.main, () =>
