@@ -1,12 +1,30 @@
-import { describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createContext } from '../../routers/core/context.ts'
 import { createCaller } from '../../routers/index.ts'
-import { addCatalogue, idsOf, pointersOf, startJsonApi, to, toMany } from '../kit/json-api/client.ts'
+import {
+  addCatalogue,
+  type Catalogue,
+  idsOf,
+  type JsonApiApp,
+  pointersOf,
+  startJsonApi,
+  to,
+  toMany,
+} from '../kit/json-api/client.ts'
 
-describe('models', () => {
+describe('reading models', () => {
+  let svc: JsonApiApp
+  let provider: Catalogue['provider']
+  let model: Catalogue['model']
+  let tool: Catalogue['tool']
+  let server: Catalogue['server']
+  beforeAll(async () => {
+    svc = await startJsonApi()
+    ;({ provider, model, tool, server } = await addCatalogue(svc))
+  })
+  afterAll(() => svc[Symbol.asyncDispose]())
+
   test('programs find the models that are active, of an active provider and enabled for them', async () => {
-    await using svc = await startJsonApi()
-    const { model } = await addCatalogue(svc)
     const { external, ...hidden } = model
     for (const who of [svc.ada, svc.adminReading]) {
       const { list, total } = await who.get('/ai-models')
@@ -20,8 +38,6 @@ describe('models', () => {
   })
 
   test('programs find no other models by way of other resources', async () => {
-    await using svc = await startJsonApi()
-    const { provider, model, tool, server } = await addCatalogue(svc)
     const related = [
       `/ai-providers/${provider.open}/models`,
       `/ai-providers/${provider.open}/relationships/models`,
@@ -48,8 +64,6 @@ describe('models', () => {
   })
 
   test('the front end finds those that are enabled for it', async () => {
-    await using svc = await startJsonApi()
-    const { model } = await addCatalogue(svc)
     const { id, username, name, email } = svc.people.ada
     const person = { id, username, name, email, role: 'user' as const, groups: [] }
     const call = { caller: { type: 'user' as const, person }, requestId: 'test' }
@@ -60,8 +74,6 @@ describe('models', () => {
   })
 
   test('what is hidden cannot be told from what is not there', async () => {
-    await using svc = await startJsonApi()
-    const { model } = await addCatalogue(svc)
     const say = async (id: string) => {
       const { status, errors } = await svc.ada.get(`/ai-models/${id}?include=provider`)
       const [{ detail, code, title } = {}] = errors
@@ -73,8 +85,6 @@ describe('models', () => {
   })
 
   test('guests are told to sign in before a word on what they asked for', async () => {
-    await using svc = await startJsonApi()
-    const { model } = await addCatalogue(svc)
     const paths = ['', '?include=nonsense', '?filter[x]=1', `/${model.external}`, '/99999', '/abc']
     const related = ['provider', 'tools', 'relationships/tools', 'relationships/provider']
     for (const path of [...paths, ...related.map((name) => `/${model.external}/${name}`)]) {
@@ -96,8 +106,6 @@ describe('models', () => {
   })
 
   test('only administrators with a token that can write change models, and others hear nothing about their body', async () => {
-    await using svc = await startJsonApi()
-    const { model } = await addCatalogue(svc)
     for (const [who, code] of [
       [svc.ada, 'admin_only'],
       [svc.adminReading, 'missing_ability'],
@@ -119,8 +127,6 @@ describe('models', () => {
   })
 
   test('administrators see every model with what concerns them', async () => {
-    await using svc = await startJsonApi()
-    const { provider, model, tool } = await addCatalogue(svc)
     const { list, total } = await svc.admin.get('/ai-models?sort=id')
     expect([idsOf(list), total]).toEqual([Object.values(model), 5])
     expect(list.map(({ attributes }) => attributes['usageTypes'])).toEqual([
@@ -136,7 +142,9 @@ describe('models', () => {
     expect(one.attributes).not.toHaveProperty('upstreamId')
     expect(one.attributes['toolIds']).toEqual([Number(tool.search), Number(tool.fetch)])
   })
+})
 
+describe('models', () => {
   test('an administrator creates, changes and deletes a model', async () => {
     await using svc = await startJsonApi()
     const { provider, tool } = await addCatalogue(svc)

@@ -132,11 +132,6 @@ beforeAll(async () => {
   packed = await packClient()
 }, SEVERAL_MINUTES)
 
-async function compile(source: string, name = 'program'): Promise<string> {
-  await writeFile(join(packed.consumer, `${name}.ts`), source)
-  return packed.compile(name)
-}
-
 test('the package holds the client and asks for no more than it needs', async () => {
   const installed = join(packed.consumer, 'node_modules/svc')
 
@@ -204,8 +199,19 @@ test('the examples of its README for calls and for encrypted files compile', asy
   const files = examples.find((example) => example.includes('sealFile')) ?? 'missing'
   const given = 'declare const url: string\ndeclare const headers: Record<string, string>\n'
 
-  expect(await compile(calls, 'example')).toBe('')
-  expect(await compile(given + files, 'files')).toBe('')
+  const named = [
+    ['example.ts', calls],
+    ['files.ts', given + files],
+  ] as const
+  await Promise.all(named.map(([name, text]) => writeFile(join(packed.consumer, name), text)))
+
+  const complaints = await packed.compile(
+    'examples',
+    { noEmit: true },
+    named.map(([name]) => name),
+  )
+
+  expect(complaints).toBe('')
 })
 
 test(
@@ -216,7 +222,8 @@ test(
     await using svc = await startApp({ AI_CONFIG: config.file })
     const { token, username } = await svc.user()
 
-    expect(await compile(program)).toBe('')
+    await writeFile(join(packed.consumer, 'program.ts'), program)
+    expect(await packed.compile('program')).toBe('')
     expect(await packed.run('out/program.js', svc.url, token)).toEqual({
       whole: 'Good day to you.',
       streamed: 'Good day to you.',

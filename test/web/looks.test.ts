@@ -26,10 +26,9 @@ async function fillProfile(userId: number): Promise<void> {
 
 describeWith('chromium')('on a phone', () => {
   test.for([
-    ['en-US', 'light'],
+    // The language decides what fits, the color scheme what can be read: each comes once.
     ['en-US', 'dark'],
     ['de-DE', 'light'],
-    ['de-DE', 'dark'],
   ] as const)('every page in %s and %s fits and keeps nobody out', async ([locale, colorScheme]) => {
     await using person = await openProfile(svc, `person-${locale}-${colorScheme}`, { ...phone, locale, colorScheme })
     await using guest = await openPage(svc.url, { ...phone, locale, colorScheme })

@@ -31,9 +31,16 @@ const isFile = ({ responses }: Operation) =>
 
 const reads = operations.filter(({ method, operation }) => method === 'GET' && !isFile(operation))
 
+/** One for all tests but the one that sends everything. */
+let shared: Awaited<ReturnType<typeof filled>> & { svc: TestApp }
+beforeAll(async () => {
+  const svc = await startApp()
+  shared = { svc, ...(await filled(svc)) }
+})
+afterAll(() => shared.svc[Symbol.asyncDispose]())
+
 test('what is described is what is answered to every request for a file', async () => {
-  await using svc = await startApp()
-  const { user } = await filled(svc)
+  const { svc, user } = shared
   const { body } = await ask(svc, user, 'GET', '/attachments')
   const { id, attributes } = (body.data as { id: string; attributes: { identifier: string } }[])[0]!
   const files = operations.filter(({ operation }) => isFile(operation))
@@ -61,16 +68,8 @@ test('what is described is what is answered to every request for a file', async 
     }
 })
 
-/** One for all tests that only read. */
-let read: Awaited<ReturnType<typeof filled>> & { svc: TestApp }
-beforeAll(async () => {
-  const svc = await startApp()
-  read = { svc, ...(await filled(svc)) }
-})
-afterAll(() => read.svc[Symbol.asyncDispose]())
-
 test.for(['user', 'admin'] as const)('what is described is what is answered to every read of a %s', async (role) => {
-  const { svc, [role]: caller } = read
+  const { svc, [role]: caller } = shared
   const answers: { path: string; status: number; errors: string[] }[] = []
 
   for (const { path, operation } of reads) {
@@ -87,7 +86,7 @@ test.for(['user', 'admin'] as const)('what is described is what is answered to e
 })
 
 test('what is described is what is answered to every read that asks for some fields alone', async () => {
-  const { svc, admin } = read
+  const { svc, admin } = shared
   const answers: { at: string; errors: string[] }[] = []
 
   for (const { path, operation } of reads) {
@@ -132,7 +131,7 @@ test('what is described is what is answered to whatever is sent to every operati
 })
 
 test('what is described is what is answered in every member: nothing comes that is not described', async () => {
-  const { svc, admin } = read
+  const { svc, admin } = shared
 
   for (const { path } of reads.filter(({ path }) => !path.includes('{id}') && !path.includes('actions'))) {
     const { body } = await ask(svc, admin, 'GET', path)
@@ -144,7 +143,7 @@ test('what is described is what is answered in every member: nothing comes that 
 })
 
 test('what is described is what is answered to every parameter of a collection: each value works, and one beyond them does not', async () => {
-  const { svc, admin } = read
+  const { svc, admin } = shared
   const queries = reads
     .filter(({ path }) => !path.includes('{id}') && !path.includes('actions'))
     .flatMap(({ path, operation }) => queriesOf(operation).map(({ query, status }) => ({ at: path + query, status })))
@@ -158,8 +157,7 @@ test('what is described is what is answered to every parameter of a collection: 
 })
 
 test('what is described is what is answered to a write, and to a refusal of each kind', async () => {
-  await using svc = await startApp()
-  const { admin, user } = await filled(svc)
+  const { svc, admin, user } = shared
   const data = { type: 'ai-providers', attributes: { providerId: 'p2', name: 'P', adapter: 'openai' } }
   const created = await ask(svc, admin, 'POST', '/ai-providers', { data })
   const { id } = created.body.data as { id: string }
@@ -194,7 +192,7 @@ const wrongWithPlain = async (response: Response, method: string, path: string) 
 }
 
 test('what is described of the endpoints beside JSON:API is what is answered, and what the introduction says to send is taken', async () => {
-  await using svc = await startApp()
+  const { svc } = shared
   const { token } = await svc.user()
   const body = /-d '(.*)'/.exec(openApi.info.description)![1]!
   const ask = (body: string, token?: string) => svc.send('POST', '/api/ai-req', { token, body })

@@ -114,13 +114,11 @@ hugePng.writeUInt32BE(60_000, 16)
 hugePng.writeUInt32BE(60_000, 20)
 const bomb = docx(['x'], [{ name: 'word/media/a', content: '', deflated: deflatedZeros(2048), claimedSize: 2 ** 31 }])
 const locked = pdf({ lines: ['x'], isEncrypted: true })
-const truncated = pdf({ lines: ['x'] }).subarray(0, 60)
 
 describe.concurrent('what comes of a hostile file is a clear state:', () => {
   test.each<[string, string, Buffer | string, object]>([
     ['2 GiB of zeros in 2 MB', 'a.docx', bomb, { textState: 'failed', textFailure: 'too-large' }],
     ['a PDF with a password', 'a.pdf', locked, { textState: 'failed', textFailure: 'encrypted' }],
-    ['a truncated PDF', 'a.pdf', truncated, { textState: 'failed', textFailure: 'damaged' }],
     ['a picture of 60,000 by 60,000 points', 'a.png', hugePng, { mime: 'image/png', textState: 'none' }],
     ['a picture with a script', 'a.svg', svg, { mime: 'image/svg+xml', textState: 'none' }],
     ['a picture with an entity', 'a.svg', entities + svg, { mime: 'image/svg+xml', textState: 'none' }],
@@ -184,16 +182,14 @@ test('a report of 200 pages is uploaded with curl, sent, read by the other perso
   }
 })
 
-test('while a long and an endless file are read, models answer and the service is healthy', async () => {
+test('while an endless file is read, models answer and the service is healthy', async () => {
   const person = await newPerson(svc)
   const asking = await svc.user({ abilities: ['ai'] })
   const held = process.memoryUsage.rss()
-  const [long, never] = await Promise.all(
-    [report, endless].map(async (bytes) => (await upload(svc, person.token, bytes, { name: 'report.pdf' })).one.id),
-  )
+  const { id: never } = (await upload(svc, person.token, endless, { name: 'report.pdf' })).one
   const statuses = new Set<number>()
   let asked = 0
-  while ((await state(person, never ?? '')) === 'pending') {
+  while ((await state(person, never)) === 'pending') {
     const ai = await svc.send('POST', '/api/ai-req', { token: asking.token, body: question('Hello', 'demo') })
     statuses.add(ai.status).add((await svc.send('GET', '/health/ready')).status)
     asked += 1
@@ -202,9 +198,5 @@ test('while a long and an endless file are read, models answer and the service i
   expect(asked).toBeGreaterThan(5)
   expect(process.memoryUsage.rss() - held).toBeLessThan(200 * 1024 * 1024)
 
-  expect(await facts(person, never ?? '')).toMatchObject({ textState: 'failed', textFailure: 'too-slow' })
-  await settled(person, long ?? '')
-  const { text } = await textOf(person.token, long ?? '')
-  expect(text).toContain('Page 1. ')
-  expect(text).toContain('Page 200. ')
+  expect(await facts(person, never)).toMatchObject({ textState: 'failed', textFailure: 'too-slow' })
 })
