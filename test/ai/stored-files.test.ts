@@ -5,21 +5,42 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { recordsOf } from '../kit/ai/asked-provider.ts'
 import { key, protocols } from '../kit/ai/protocols.ts'
-import { beginStream, chunk, configFor, endStream, json, startProvider, textOf } from '../kit/ai/provider.ts'
+import {
+  beginStream,
+  chunk,
+  completion,
+  configFor,
+  endStream,
+  json,
+  startProvider,
+  textOf,
+} from '../kit/ai/provider.ts'
 import { type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
+import { startTlsServer } from '../kit/net/tls-server.ts'
+import { trust } from '../kit/net/trust.ts'
 import { PNG, upload } from '../kit/rooms/attachments.ts'
 
 let svc: JsonApiApp
 let token: string | undefined
 let upstream: Awaited<ReturnType<typeof startProvider>>
+let secure: Awaited<ReturnType<typeof startTlsServer>>
 const kept = new AsyncDisposableStack()
 
 /** What each test begins with: a provider that reads all and answers at once. */
 const answers: typeof upstream.behave = ({ path }, response) =>
   json(response, protocols.find((one) => path.endsWith(one.path))?.answer)
 
+const versions: string[] = []
+const answersSecurely: Parameters<typeof startTlsServer>[0] = async (request, response) => {
+  const sent = await textOf(request).catch(() => undefined)
+  if (sent === undefined) return
+  versions.push(request.httpVersion)
+  response.end(JSON.stringify(completion('Good.')))
+}
+
 beforeAll(async () => {
   upstream = kept.use(await startProvider(answers))
+  secure = kept.use(await startTlsServer(answersSecurely))
   const config = kept.use(await configFor(''))
   const provider = (id: string, adapter: string, more: object = {}, model: object = {}) => ({
     ...{ id, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: key, ...more },
@@ -30,6 +51,7 @@ beforeAll(async () => {
       ...protocols.map(({ adapter }) => provider(adapter, adapter)),
       provider('two-servers', 'openai-compatible', { servers: [{ apiKey: 'twin' }] }),
       provider('falls-back', 'anthropic', {}, { fallback: ['openai-compatible'] }),
+      provider('over-tls', 'openai-compatible', { apiUrl: secure.url }),
       provider('adds-members', 'google', {}, { parameters: { generationConfig: { topK: 3 } } }),
     ],
     systemModels: {},
@@ -200,3 +222,17 @@ test.for([
     await expect.poll(openFiles).toEqual([])
   },
 )
+
+test('a provider that speaks HTTP/2 gets stored files over HTTP/1.1, where a body may break off', async () => {
+  using _trusting = await trust(secure.caFile)
+  const [first, second] = [await store(picture(1_000_000)), await store(picture())]
+  const parts = [first, second].map(({ id: file_id }) => ({ file_id }))
+
+  expect((await ask('over-tls', [])).status).toBe(200)
+  expect((await ask('over-tls', parts)).status).toBe(200)
+  await rm(second.path)
+  expect((await ask('over-tls', parts)).status).toBe(500)
+  expect((await ask('over-tls', [])).status).toBe(200)
+
+  expect(versions).toEqual(['2.0', '1.1', '2.0'])
+})

@@ -197,7 +197,7 @@ export function endStream(response: ServerResponse, tokens = usage): void {
   response.end('data: [DONE]\n\n')
 }
 
-export async function textOf(request: IncomingMessage): Promise<string> {
+export async function textOf(request: AsyncIterable<Buffer>): Promise<string> {
   const parts: Buffer[] = []
   for await (const part of request) parts.push(part)
   return Buffer.concat(parts).toString()
