@@ -3,21 +3,24 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readEnv } from '../../server/config/env.ts'
+import { answers, configFor, startProvider } from '../kit/ai/provider.ts'
 import { checkOf, health } from '../kit/health.ts'
 import { type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
 import { type S3Server, startS3 } from '../kit/parts/s3.ts'
-import { download, storedFiles, upload } from '../kit/rooms/attachments.ts'
+import { download, PNG, storedFiles, upload } from '../kit/rooms/attachments.ts'
 
 let server: S3Server
 let svc: JsonApiApp
+let provider: Awaited<ReturnType<typeof startProvider>>
+const kept = new AsyncDisposableStack()
 beforeAll(async () => {
-  server = await startS3()
-  svc = await startJsonApi({ ...server.settings, HEALTH_DEEP_EVERY: '1' })
+  server = kept.use(await startS3())
+  provider = kept.use(await startProvider(answers('A dot.')))
+  const model = { input: ['text', 'image'] }
+  const config = kept.use(await configFor(provider.url, { provider: { circuit: { failures: 1 } }, model }))
+  svc = kept.use(await startJsonApi({ ...server.settings, HEALTH_DEEP_EVERY: '1', AI_CONFIG: config.file }))
 })
-afterAll(async () => {
-  await svc[Symbol.asyncDispose]()
-  await server[Symbol.asyncDispose]()
-})
+afterAll(() => kept.disposeAsync())
 
 test('a file that is uploaded lies in the bucket, encrypted, and is downloaded whole and in parts', async () => {
   const bytes = `Words. ${randomBytes(200_000).toString('hex')}`
@@ -52,6 +55,26 @@ test('while the bucket is away uploads and downloads are told so, nothing is lef
   expect((await download(svc, svc.people.ada.token, one.id)).bytes.toString()).toBe('kept')
   expect((await upload(svc, svc.people.ada.token, 'again')).status).toBe(200)
   expect(checkOf(await health(svc), 'storage')).toMatchObject({ status: 'ok' })
+})
+
+test('a model is sent a file from the bucket; while that is away the call fails, and its provider is not at fault', async () => {
+  const { token } = svc.people.ada
+  const picture = Buffer.concat([PNG, randomBytes(200_000)])
+  const { one } = await upload(svc, token, picture, { name: 'dot.png' })
+  const content = [{ type: 'file', file: { file_id: one.id } }]
+  const body = { model: 'mock-1', messages: [{ role: 'user', content }] }
+  const ask = () => svc.send('POST', '/v1/chat/completions', { token, body })
+
+  const first = await ask()
+  await server.stop()
+  const second = await ask()
+  await server.start()
+  const third = await ask()
+
+  expect([first.status, second.status, third.status]).toEqual([200, 503, 200])
+  expect(await second.json()).toMatchObject({ error: { code: 'unavailable' } })
+  const sent = provider.asked.map((asked) => asked.sent.includes(picture.toString('base64')))
+  expect([sent, provider.broken]).toEqual([[true, true], 1])
 })
 
 test('a service on a bucket does not start without what it needs for it', () => {

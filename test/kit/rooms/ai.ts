@@ -12,7 +12,7 @@ export const KEY = Buffer.alloc(32, 7).toString('base64')
 export async function startRoomAi(settings: Record<string, string> = {}) {
   await using resources = new AsyncDisposableStack()
   const provider = resources.use(await startProvider())
-  const config = resources.use(await configFor(provider.url))
+  const config = resources.use(await configFor(provider.url, { model: { input: ['text', 'image'] } }))
   const svc = resources.use(
     await startApp({ AI_CONFIG: config.file, ALLOW_EXTERNAL_APPS_GROUPS_AI: 'true', ...settings }),
   )

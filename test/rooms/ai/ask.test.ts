@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto'
+import { createHmac, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   answers,
@@ -25,7 +25,7 @@ import {
   said,
   startRoomAi,
 } from '../../kit/rooms/ai.ts'
-import { sendWith, upload } from '../../kit/rooms/attachments.ts'
+import { PNG, sendWith, upload } from '../../kit/rooms/attachments.ts'
 import { newPerson } from '../../kit/rooms/messages.ts'
 
 let app: RoomAiApp
@@ -185,10 +185,10 @@ describe('a file in a room', () => {
   }
   const file = async (
     { id, admin }: Pick<Awaited<ReturnType<typeof room>>, 'id' | 'admin'>,
-    text: string,
+    content: string | Buffer,
     fields = {},
   ) => {
-    const { one } = await upload(app.svc, admin.token, text, { fields })
+    const { one } = await upload(app.svc, admin.token, content, { fields })
     await sendWith(admin, id, [one.id], { keyEpoch: 0 })
     await readable(one.attributes['uuid'])
     return one
@@ -198,14 +198,24 @@ describe('a file in a room', () => {
 
   test('goes to the model by its id, and its hash to the record of what was disclosed', async () => {
     const there = await room('editor')
-    const { id } = await file(there, 'Plan of Ada.')
+    const picture = Buffer.concat([PNG, randomBytes(200_000)])
+    const [{ id }, { id: seen }] = [await file(there, 'Plan of Ada.'), await file(there, picture)]
+    const content = [id, seen].map((one) => ({ type: 'attachment', id: one }))
 
-    expect((await ask(there.editor, there.id, '', naming(id))).status).toBe(200)
+    expect((await ask(there.editor, there.id, '', asking(...content))).status).toBe(200)
 
     const { parts } = await ended(there.admin, there.id)
-    const hash = createHmac('sha256', Buffer.from(KEY, 'base64')).update('Plan of Ada.').digest('base64url')
-    expect(parts).toEqual([{ role: 'user', message: null, attachment: id, kind: 'text/plain', bytes: 12, hash }])
-    expect(JSON.stringify(app.provider.asked.at(-1)?.body)).toContain('Plan of Ada.')
+    const hashed = (bytes: string | Buffer) => ({
+      bytes: bytes.length,
+      hash: createHmac('sha256', Buffer.from(KEY, 'base64')).update(bytes).digest('base64url'),
+    })
+    const part = { role: 'user', message: null }
+    expect(parts).toEqual([
+      { ...part, attachment: id, kind: 'text/plain', ...hashed('Plan of Ada.') },
+      { ...part, attachment: seen, kind: 'image/png', ...hashed(picture) },
+    ])
+    const sent = app.provider.asked.at(-1)?.sent
+    for (const said of ['Plan of Ada.', picture.toString('base64')]) expect(sent).toContain(said)
   })
 
   test('of another room, or of nobody’s, is not there, whoever sees it', async () => {
