@@ -6,7 +6,7 @@ const streak = `case when known.until < now() - $3::int * interval '1 ms' then 1
 
 /**
  * Values: the provider's name, for how many milliseconds the first in a row lasts, for how many one lasts at most, and whether
- * who tells has told of this one before. Selects a row, but where a call was answered since then.
+ * the replica has told of this one before. Selects a row, but where a call was answered since then.
  */
 export const beginOutage = statement<{ provider: number }>(
   'begin-outage',
@@ -18,11 +18,11 @@ export const beginOutage = statement<{ provider: number }>(
    returning known.provider_id as provider`,
 )
 
-/** Values: the provider's name. Selects a row where there was an outage, which the next check of the provider ends. */
+/** Values: the provider's name. Selects a row where no call was answered since an outage, which the next check of the provider ends. */
 export const endOutage = statement<{ provider: string }>(
   'end-outage',
   `update provider_outages o set until = now(), streak = 0, is_over = false from ai_providers p
-    where p.id = o.provider_id and p.provider_id = $1 returning p.provider_id as provider`,
+    where p.id = o.provider_id and p.provider_id = $1 and o.streak > 0 returning p.provider_id as provider`,
 )
 
 /** Values: the names of the providers that were checked. */
@@ -32,11 +32,15 @@ export const closeEndedOutages = statement<never>(
     where not o.is_over and p.id = o.provider_id and o.until <= now() and p.provider_id = any ($1::text[])`,
 )
 
-/** With those whose time is up and whose provider nobody has checked since. */
-export const listOutages = statement<{ provider: string; isDue: boolean }>(
+/**
+ * Those after which no call was answered. `isDue` where the time is up, and nobody has checked the provider since; `isOver` where
+ * somebody has.
+ */
+export const listOutages = statement<{ provider: string; isDue: boolean; isOver: boolean }>(
   'list-outages',
-  `select p.provider_id as provider, o.until <= now() as "isDue" from provider_outages o join ai_providers p on p.id = o.provider_id
-    where not o.is_over`,
+  `select p.provider_id as provider, not o.is_over and o.until <= now() as "isDue", o.is_over as "isOver"
+    from provider_outages o join ai_providers p on p.id = o.provider_id
+    where not o.is_over or o.streak > 0`,
 )
 
 /** Values: the provider's name. Selects those of its models that were not offline before. */

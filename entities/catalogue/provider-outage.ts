@@ -12,7 +12,7 @@ export const ProviderOutage = defineEntity({
     until: moment(),
     /** How many there were in a row, with this one: each lasts longer. A call that is answered makes it 0. */
     streak: p.integer().default(1),
-    /** Whether the models are what a check says: the row is kept for the next one, which lasts longer. */
+    /** Whether its time is up and the provider was checked: the row is kept for the next one, which lasts longer. */
     isOver: p.boolean().default(false),
   },
 })

@@ -15,7 +15,8 @@ interface ModelCheck {
 
 /**
  * Asks every provider, or some, which models it offers now, keeps the answer as the models' status, and tells everybody what
- * changed. The models of a provider whose calls fail are offline, whatever its list says.
+ * changed. A list says which models there are, and only calls say whether they answer: models of a provider whose calls fail are
+ * offline, and those that it lists are of unknown status until one is answered.
  */
 export async function checkModels(ctx: Context, only?: readonly string[]): Promise<ModelCheck[]> {
   const models = await ctx.services.sql(listCheckableModels)
@@ -27,13 +28,19 @@ export async function checkModels(ctx: Context, only?: readonly string[]): Promi
     // An outage comes before this, or after.
     await em.execute('select pg_advisory_xact_lock(?)', [locks.modelStatus])
     await runNamed(em, closeEndedOutages, [meant])
-    const lost = new Set((await runNamed(em, listOutages, [])).map(({ provider }) => provider))
-    const seen = listed.map((one) => (lost.has(one.provider) ? { ...one, status: 'offline' as const } : one))
+    const outages = new Map((await runNamed(em, listOutages, [])).map(({ provider, isOver }) => [provider, isOver]))
+    const seen = listed.map((one) => ({ ...one, status: afterCalls(one.status, outages.get(one.provider)) }))
     const values = [seen.map(({ id }) => id), seen.map(({ status }) => status), seen.map(({ demand }) => demand)]
     const changed = await runNamed(em, setModelStatus, values)
     for (const { id } of changed) changes.add(['all'], 'updated', 'ai-models', id)
     return seen.map(({ id: _, ...told }) => told)
   })
+}
+
+/** What a list says of a model, after an outage that is over, or not. */
+function afterCalls(status: ModelCheck['status'], isOver: boolean | undefined): ModelCheck['status'] {
+  if (isOver === false) return 'offline'
+  return isOver && status === 'online' ? 'unknown' : status
 }
 
 /** A provider that does not answer says nothing about its models. */

@@ -48,9 +48,8 @@ export const outageProcedures = {
   /** Checks the providers whose outage is over, of whichever replica it was; the others go on until one of them answers. */
   checkOutages: host.mutation(async ({ ctx }) => {
     const outages = await ctx.services.sql(listOutages)
-    const namesOf = (due: boolean) => outages.filter(({ isDue }) => isDue === due).map(({ provider }) => provider)
-    ctx.services.models.noteOutages(namesOf(false))
-    const ended = namesOf(true)
+    ctx.services.models.noteOutages(outages.map(({ provider }) => provider))
+    const ended = outages.flatMap(({ provider, isDue }) => (isDue ? provider : []))
     if (ended.length > 0) await checkAfter(ctx, ended)
   }),
 }

@@ -106,8 +106,8 @@ function watchOutage(provider: string, outages: OutageReports) {
     isLost = false
   }
   return {
-    answered() {
-      if (!isRetired) outages.answered(provider)
+    answered(begun: number) {
+      if (!isRetired) outages.answered(provider, begun)
     },
     look(servers: readonly ProviderServer[]) {
       if (isRetired) return

@@ -16,11 +16,13 @@ let settings: Record<string, string>
 let asked: TestApp
 let shown: TestApp
 let token: string
+let lists: Asked[]
 
 beforeAll(async () => {
   const upstream = resources.use(
     await startProvider((request, response) => (byKey.get(keyOf(request)) ?? refuses(500))(request, response)),
   )
+  lists = upstream.lists
   const names = ['patient', 'quick', 'orphaned', 'twofold', 'relapsing', 'partly']
   upstream.listing = { data: names.map((id) => ({ id })) }
   const config = resources.use(await configFor(''))
@@ -100,7 +102,7 @@ test('the models of a provider are online as soon as it answers again', async ()
   await untilShown('quick', 'online')
 })
 
-test('an outage that only a replica knew of which is gone is over in its time', async () => {
+test('an outage that only a replica knew of which is gone is over in its time; its models are online again by an answer, and no list', async () => {
   const gone = await startApp(settings)
   expect((await ask('orphaned', gone)).status).toBe(500)
   await untilShown('orphaned', 'offline')
@@ -108,8 +110,11 @@ test('an outage that only a replica knew of which is gone is over in its time', 
 
   await vi.waitUntil(async () => {
     await shown.host.models.checkOutages()
-    return (await statusOf('orphaned')) === 'online'
+    return (await statusOf('orphaned')) === 'unknown'
   }, SLOW)
+  expect(await shown.host.models.check()).toContainEqual(
+    expect.objectContaining({ modelId: 'orphaned', status: 'unknown' }),
+  )
 
   expect(
     await asked.rows(
@@ -117,6 +122,9 @@ test('an outage that only a replica knew of which is gone is over in its time', 
         where p.provider_id = 'orphaned' and not o.is_over`,
     ),
   ).toEqual([])
+  byKey.set('orphaned', answers('Here again.'))
+  expect((await ask('orphaned', shown)).status).toBe(200)
+  await untilShown('orphaned', 'online')
 })
 
 test('a provider with several servers is offline only where none of them answers', async () => {
@@ -144,7 +152,7 @@ test('outages that a list of models ends, and the next call begins anew, last lo
   const end = async () => {
     await asked.rows(`update provider_outages set until = now() where provider_id = ${ofProvider}`, [provider])
     await shown.host.models.checkOutages()
-    await untilShown(provider, 'online')
+    await untilShown(provider, 'unknown')
   }
   const lengths: unknown[] = []
   for (let outages = 0; outages < 5; outages++) {
@@ -153,8 +161,12 @@ test('outages that a list of models ends, and the next call begins anew, last lo
   }
   expect(lengths).toEqual([2, 4, 8, 15, 15])
 
+  const { length } = lists
+  await shown.host.models.endOutage({ provider })
   await shown.host.models.endOutage({ provider })
 
+  expect(await statusOf(provider)).toBe('online')
+  expect(lists.slice(length).map(keyOf)).toEqual([provider])
   expect([await minutesOfOutage(), await minutesOfOutage()]).toEqual([2, 2])
   expect(await asked.host.models.check()).toContainEqual(expect.objectContaining({ provider, status: 'offline' }))
 })
@@ -166,11 +178,27 @@ test('an answer that comes to another replica ends an outage, and the one that g
     if (isInVain) tries++
     return (isInVain ? refuses(500) : answers('Here I am.'))(request, response)
   })
+  const isAsked = Promise.withResolvers<void>()
+  const isLost = Promise.withResolvers<void>()
+  const behave = byKey.get('partly') as Behaviour
+  byKey.set('partly', async (...request) => {
+    isAsked.resolve()
+    await isLost.promise
+    return answers('Begun before.')(...request)
+  })
+  const early = ask('partly', shown)
+  await isAsked.promise
+  byKey.set('partly', behave)
   expect((await ask('partly')).status).toBe(500)
   await untilShown('partly', 'offline')
   await asked.rows(`update provider_outages o set until = now() + interval '1h' from ai_providers p
     where p.id = o.provider_id and p.provider_id = 'partly'`)
   await shown.host.models.checkOutages()
+  isLost.resolve()
+  expect((await early).status).toBe(200)
+  expect(await shown.host.models.check()).toContainEqual(
+    expect.objectContaining({ modelId: 'partly', status: 'offline' }),
+  )
 
   const body = question('Anybody there?', 'partly')
   expect((await shown.send('POST', '/api/ai-req', { token, body })).status).toBe(200)

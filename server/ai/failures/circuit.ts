@@ -41,8 +41,8 @@ const MIN_UNANSWERED_USERS = 3
 export interface CircuitEvents {
   /** The circuit opened, also once more after a try in vain, or closed. */
   onChange(): void
-  /** A call was answered. */
-  onAnswer(): void
+  /** A call was answered that was begun at this time. */
+  onAnswer(begun: number): void
 }
 
 export function createGuard(
@@ -59,10 +59,6 @@ export function createGuard(
     halfOpenAfter: openFor,
     breaker: new ConsecutiveBreaker(failures),
   })
-  circuit.onSuccess(() => {
-    unanswered.clear()
-    onAnswer()
-  })
   let openedAt = 0
   circuit.onBreak(() => {
     openedAt = Date.now()
@@ -73,7 +69,8 @@ export function createGuard(
   const once: Run = async (attempt, { userId, signal }) => {
     // The library would let others wait for the one call that probes the provider.
     if (circuit.state === CircuitState.HalfOpen) throw new BrokenCircuitError()
-    return circuit.execute(
+    const begun = Date.now()
+    const answer = await circuit.execute(
       () =>
         attempt().catch((error: unknown) => {
           if (isSilence(error)) unanswered.add(userId)
@@ -81,6 +78,9 @@ export function createGuard(
         }),
       signal,
     )
+    unanswered.clear()
+    onAnswer(begun)
+    return answer
   }
   return {
     once,

@@ -20,8 +20,8 @@ export class OutageReports {
   readonly #passing = new Set<string>()
   /** The providers whose outage this process has told of, and not the end of it. */
   readonly #told = new Set<string>()
-  /** The providers that have an outage, whichever process told of it. */
-  #lost = new Set<string>()
+  /** The providers that have an outage, whichever process told of it, with the time when this one heard of it. */
+  #lost = new Map<string, number>()
   #listener: OutageListener | undefined
 
   constructor(log: Log) {
@@ -34,7 +34,7 @@ export class OutageReports {
   }
 
   note(lost: readonly string[]): void {
-    this.#lost = new Set(lost)
+    this.#lost = new Map(lost.map((provider) => [provider, this.#lost.get(provider) ?? Date.now()]))
   }
 
   began(provider: string, retryAfter: number): void {
@@ -45,9 +45,9 @@ export class OutageReports {
     })
   }
 
-  /** A call was answered, which ends the outage that another process has told of, too. */
-  answered(provider: string): void {
-    if (this.#lost.has(provider)) this.ended(provider)
+  /** A call was answered, which ends the outage that another process has told of, too, if the call was begun after it. */
+  answered(provider: string, begun: number): void {
+    if (begun >= (this.#lost.get(provider) ?? Number.POSITIVE_INFINITY)) this.ended(provider)
   }
 
   ended(provider: string): void {
