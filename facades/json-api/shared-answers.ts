@@ -10,16 +10,21 @@ interface SharedAnswer {
  * same: the rows are compared, not the callers. Those who share a statement hold the same rows, so that takes no time.
  */
 export class SharedAnswers {
-  readonly #written = new Map<string, SharedAnswer>()
+  #written = new Map<string, SharedAnswer>()
 
   /** The answer for what the read of an address gave, which `write` makes unless there is one. */
   of(url: string, output: unknown, write: () => Promise<StoredResponse>): Promise<StoredResponse> {
     const known = this.#written.get(url)
     if (known && isSame(known.output, output)) return known.answer
-    if (this.#written.size === 0) setImmediate(() => this.#written.clear())
+    if (this.#written.size === 0) setImmediate(() => this.#forget())
     const answer = write()
     this.#written.set(url, { output, answer })
     return answer
+  }
+
+  /** Another map: one that is cleared keeps its old tables, with all that they held, until they are old. */
+  #forget(): void {
+    this.#written = new Map()
   }
 }
 
