@@ -100,10 +100,8 @@ export class Attachments {
       sent.map(({ file }) => [file.uuid, storedPart(file, files.stored(file))]),
     )
     let total = inlineBytes(this.#messages) + sentBytes
-    for await (const { file, text } of files.texts(
-      viewer,
-      read.map(({ file }) => file),
-    )) {
+    const wanted = read.map(({ file }) => file)
+    for await (const { file, text } of files.texts(viewer, wanted)) {
       const bytes = text.length * (this.#files.get(file.uuid)?.times ?? 0)
       hold(bytes)
       total += bytes

@@ -7,12 +7,9 @@ import { base64Length, inBase64 } from './base64.ts'
 
 const DIGITS = 8
 
-/**
- * The stored files of one prompt. Its text has a word in the place of each, as base64 might begin; the bytes take the place of
- * the word while the text is sent.
- */
+/** The stored files of one prompt. Its text has a word in the place of each, for which the bytes are sent, in base64. */
 export class StoredFiles {
-  /** Nobody can write the words of another prompt, or guess those of this one. */
+  /** How all words of this prompt begin, which nobody can guess. */
   #mark = ''
   readonly #files: StoredBytes[] = []
 
@@ -21,7 +18,7 @@ export class StoredFiles {
     return `${this.#mark}${`${this.#files.push(file) - 1}`.padStart(DIGITS, '0')}`
   }
 
-  /** Does what sends the prompt, perhaps by a library, which hands on the text and nothing else. */
+  /** Has the files sent by whatever `send` asks: the AI SDK hands on the text and nothing else. */
   sendBy<T>(send: () => Promise<T>): Promise<T> {
     return this.#files.length > 0 ? sending.run(this, send) : send()
   }
