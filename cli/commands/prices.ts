@@ -30,7 +30,9 @@ const importList = (context: CommandContext) =>
 
 const check = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'List the models that are switched on and have no price, or an outdated one' },
+    meta: {
+      description: 'List the models that are switched on and have no price, none for web search, or an outdated one',
+    },
     args: {
       days: { type: 'string', description: 'From how many days on a price list is outdated; 90 when absent' },
       json,

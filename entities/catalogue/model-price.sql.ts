@@ -1,10 +1,13 @@
 import { statement } from '../sql/statement.ts'
 import type { Pricing } from './ai-model.ts'
 
-interface CurrentPrice {
+export interface CurrentPrice {
   modelId: string
   provider: string
   pricing: Pricing | null
+  adapter: string
+  /** What the provider itself can do for it, as its administrator says. */
+  nativeCapabilities: string[]
   /** The day of the price list. */
   asOf: string | null
 }
@@ -12,7 +15,8 @@ interface CurrentPrice {
 /** The price in force of each model that is switched on. */
 export const listCurrentPrices = statement<CurrentPrice>(
   'list-current-prices',
-  `select m.model_id as "modelId", p.provider_id as provider, m.pricing, to_char(v.as_of, 'YYYY-MM-DD') as "asOf"
+  `select m.model_id as "modelId", p.provider_id as provider, m.pricing, p.adapter,
+          to_json(m.native_capabilities) as "nativeCapabilities", to_char(v.as_of, 'YYYY-MM-DD') as "asOf"
      from ai_models m join ai_providers p on p.id = m.provider_id
      left join lateral (select as_of from model_prices where model = m.model_id order by id desc limit 1) v on true
     where m.active and p.active order by p.id, m.id`,

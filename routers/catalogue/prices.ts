@@ -1,9 +1,15 @@
 import { z } from 'zod'
 import type { Pricing } from '../../entities/catalogue/ai-model.ts'
-import { confirmPrices, listCurrentPrices, setPrices } from '../../entities/catalogue/model-price.sql.ts'
+import {
+  type CurrentPrice,
+  confirmPrices,
+  listCurrentPrices,
+  setPrices,
+} from '../../entities/catalogue/model-price.sql.ts'
 import { host, router } from '../core/trpc.ts'
+import { type Adapter, nativeTools } from '../ports/ai/adapters.ts'
 import { type PriceList, priceList } from '../ports/ai/price-list.ts'
-import { pricingOf } from './pricing.ts'
+import { isSearchPriced, pricingOf } from './pricing.ts'
 
 const DAY_MS = 86_400_000
 const dayBefore = (days: number) => new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10)
@@ -24,15 +30,18 @@ export const pricesRouter = router({
     return { prices: prices.length, changed: changed?.map(({ model }) => model) ?? [], unknown }
   }),
 
-  /** The models that are switched on and have no price, or one of a list that is older than so many days. */
+  /** The models that are switched on and have no price, none for web search, or one of a list older than so many days. */
   check: host
     .input(z.strictObject({ days: z.int().min(1).max(3650).default(90) }).prefault({}))
     .query(async ({ ctx, input: { days } }) => {
       const oldest = dayBefore(days)
       const prices = await ctx.services.sql(listCurrentPrices)
       return prices
-        .map(({ pricing, ...model }) => ({ ...model, price: stateOf(pricing, model.asOf, oldest) }))
-        .filter(({ price }) => price === 'none' || price === 'outdated')
+        .map(({ modelId, provider, asOf, ...known }) => ({
+          ...{ modelId, provider, asOf },
+          price: stateOf({ asOf, ...known }, oldest),
+        }))
+        .filter(({ price }) => price !== 'free' && price !== 'known')
     }),
 })
 
@@ -41,8 +50,13 @@ const pricesOf = ({ currency, prices, free }: PriceList): { model: string; prici
   ...free.map((model) => ({ model, pricing: { free: true as const } })),
 ]
 
-function stateOf(pricing: Pricing | null, asOf: string | null, oldest: string) {
+function stateOf({ pricing, asOf, ...model }: Omit<CurrentPrice, 'modelId' | 'provider'>, oldest: string) {
   if (!pricing || ('ranges' in pricing && !pricing.ranges)) return 'none'
   if ('free' in pricing) return 'free'
+  if (maySearch(model) && pricing.ranges?.some((range) => !isSearchPriced(range))) return 'none for web search'
   return asOf !== null && asOf < oldest ? 'outdated' : 'known'
 }
+
+/** Whether its provider may be asked to search the web for it. */
+const maySearch = ({ adapter, nativeCapabilities }: Pick<CurrentPrice, 'adapter' | 'nativeCapabilities'>): boolean =>
+  nativeCapabilities.includes('web_search') && nativeTools[adapter as Adapter].some((tool) => tool === 'web_search')

@@ -110,13 +110,16 @@ export function costOf(pricing: DeepReadonly<Pricing> | null, tokens: CountedTok
   return { costMicros: Number((spent + PICOS_PER_MICRO / 2n) / PICOS_PER_MICRO), currency }
 }
 
+export const isSearchPriced = ({ costPerWebSearch, costPerGroundedPrompt }: DeepReadonly<PriceRange>): boolean =>
+  (costPerWebSearch ?? costPerGroundedPrompt ?? null) !== null
+
 /** In millionths of a millionth; undefined where nobody knows what a search costs. */
 function costOfUses(
   price: DeepReadonly<PriceRange>,
   { webSearches = 0, webFetches = 0 }: CountedTokens,
 ): bigint | undefined {
   const { costPerWebSearch: search = null, costPerGroundedPrompt: prompt = null, costPerWebFetch: fetch = null } = price
-  if (webSearches > 0 && search === null && prompt === null) return undefined
+  if (webSearches > 0 && !isSearchPriced(price)) return undefined
   return paid(webSearches, search) + paid(webSearches > 0 ? 1 : 0, prompt) + paid(webFetches, fetch)
 }
 

@@ -207,7 +207,10 @@ describe('svc prices', () => {
 
   test('svc prices import reads a list, and check names the models without a price and those with an old one', async () => {
     await using config = await configFor('http://127.0.0.1:1/v1', {
-      provider: { models: ['a', 'b', 'c', 'd'].map((id) => ({ id })) },
+      provider: {
+        adapter: 'openai',
+        models: ['a', 'b', 'c', 'd'].map((id) => ({ id, nativeCapabilities: id === 'b' ? ['web_search'] : [] })),
+      },
       more: { systemModels: {} },
     })
     await using machine = await host({ AI_CONFIG: config.file })
@@ -226,8 +229,13 @@ describe('svc prices', () => {
 
     expect(await machine.json('prices', 'check')).toEqual([
       { modelId: 'a', provider: 'local', asOf: '2020-01-31', price: 'outdated' },
+      { modelId: 'b', provider: 'local', asOf: expect.any(String), price: 'none for web search' },
       { modelId: 'd', provider: 'local', asOf: null, price: 'none' },
     ])
+    await using more = await listOf(
+      'currency: EUR\nprices: [{model: b, inputPerMillion: 1, outputPerMillion: 2, webSearchPerThousand: 10}]',
+    )
+    await machine.run(['prices', 'import', more.file])
     expect(await machine.json('prices', 'check', '--days', '3650')).toMatchObject([{ modelId: 'd' }])
   })
 
