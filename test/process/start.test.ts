@@ -16,9 +16,10 @@ import { ask, SLOW, tokensIn } from '../kit/started.ts'
 vi.setConfig({ testTimeout: 180_000 })
 
 const run = promisify(execFile)
+const loadedPackages = join(import.meta.dirname, '../kit/loaded-packages.ts')
 
 describe('the first start', () => {
-  test('the first start needs no settings, and ends with a request that works as it stands; the second start shows no token and has eight threads', async () => {
+  test('the first start needs no settings, and ends with a request that works as it stands; the second start shows no token, has eight threads and loads nothing for what is not configured', async () => {
     await using folder = await dataFolder()
     const first = startProcess({ DATA_DIR: folder.path, PORT: String(await freePort()) })
     await using _ = first
@@ -34,7 +35,9 @@ describe('the first start', () => {
     expect(await first.stop()).toBe(0)
     expect(await folder.postgres()).toBeUndefined()
 
-    await using second = startProcess({ DATA_DIR: folder.path, PORT: '0' })
+    const packages = join(folder.path, 'packages')
+    const recorder = { NODE_OPTIONS: `--import=${loadedPackages}`, LOADED_PACKAGES: packages }
+    await using second = startProcess({ DATA_DIR: folder.path, PORT: '0', ...recorder })
     const url = await second.ready()
 
     expect(second.said.out).not.toContain('svc_')
@@ -44,6 +47,14 @@ describe('the first start', () => {
     const tasks = `/proc/${second.child.pid}/task`
     const names = await Promise.all((await readdir(tasks)).map((id) => readFile(`${tasks}/${id}/comm`, 'utf8')))
     expect(names.filter((name) => name.trim() === 'libuv-worker')).toHaveLength(8)
+
+    expect(await second.stop()).toBe(0)
+    const loaded = (await readFile(packages, 'utf8')).split('\n')
+    expect(loaded).toEqual(expect.arrayContaining(['fastify', '@mikro-orm/core', 'zod']))
+    // Of login sources, stores, tool servers, providers, pictures, files, link previews and texts.
+    const unused = ['ldapts', 'openid-client', 'ioredis', 'rate-limiter-flexible', '@aws-sdk/client-s3', '@ai-sdk/mcp']
+    const untilUsed = ['@ai-sdk/openai', '@ai-sdk/anthropic', 'sharp', 'file-type', 'htmlparser2', 'markdown-it', 'ajv']
+    expect(loaded.filter((name) => [...unused, ...untilUsed].includes(name))).toEqual([])
   })
 
   test('the first start makes the user demo as long as there is nobody, also where the database is migrated already', async () => {

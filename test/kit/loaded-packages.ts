@@ -1,0 +1,15 @@
+import { appendFileSync } from 'node:fs'
+import { registerHooks } from 'node:module'
+
+/** To be imported before a program: when that ends, the file `LOADED_PACKAGES` has the packages it has loaded, a line each. */
+const loaded = new Set<string>()
+
+registerHooks({
+  load(url, context, next) {
+    const [, name] = /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url) ?? []
+    if (name) loaded.add(name)
+    return next(url, context)
+  },
+})
+
+process.on('exit', () => appendFileSync(process.env['LOADED_PACKAGES'] ?? '', `${[...loaded].join('\n')}\n`))
