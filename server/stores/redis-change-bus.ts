@@ -27,14 +27,7 @@ export function overRedis(url: string, log: Log): ChangeBus {
   const receiver = new Redis(url, { ...connection, autoResubscribe: false })
   // Databases of one server share all channels.
   const channel = `svc:changes:${receiver.options.db ?? 0}`
-  receive(receiver, channel, (message) => {
-    if (!message) return listeners.interrupted()
-    const { from, changes = [], told } = message
-    if (from === name) return
-    if (told) listeners.told(told.topic, told.content)
-    else if (changes.length > 0) listeners.changed(changes)
-    else listeners.interrupted()
-  })
+  receive(receiver, channel, (message) => announce(message, name, listeners))
   receiver.on('ready', () => {
     receiver.subscribe(channel).then(
       () => listeners.interrupted(),
@@ -70,6 +63,15 @@ function receive(redis: Redis, channel: string, take: (message: Message | undefi
   redis.on('message', (from: string, text: string) => {
     if (from === channel) take(readMessage(text))
   })
+}
+
+/** Tells the listeners of this replica what another one told; without a message, that something was missed. */
+function announce(message: Message | undefined, ownName: string, listeners: ChangeListeners): void {
+  const { from, changes = [], told } = message ?? { from: '' }
+  if (from === ownName) return
+  if (told) listeners.told(told.topic, told.content)
+  else if (changes.length > 0) listeners.changed(changes)
+  else listeners.interrupted()
 }
 
 function readMessage(text: string): Message | undefined {

@@ -3,6 +3,7 @@ import {
   GetObjectCommand,
   ListObjectsV2Command,
   PutObjectCommand,
+  type S3Client,
   S3ServiceException,
 } from '@aws-sdk/client-s3'
 import { Problem } from '../../../routers/core/problems.ts'
@@ -30,24 +31,11 @@ export function s3Blobs({ bucket: Bucket, spoolFolder, ...access }: S3Options): 
     return { Bucket, Key }
   }
 
-  async function store(key: string, spooled: Spooled): Promise<void> {
-    const command = new PutObjectCommand({ ...at(key), Body: spooled.read(), ContentLength: spooled.size })
-    command.middlewareStack.add(
-      (next) => (args) => {
-        // A stream would not be signed otherwise.
-        Object.assign((args.request as { headers: object }).headers, { 'x-amz-content-sha256': spooled.hash })
-        return next(args)
-      },
-      { step: 'build' },
-    )
-    await s3.send(command).catch(explain)
-  }
-
   const blobs: Blobs = {
     async put(key, bytes) {
-      at(key)
+      const object = at(key)
       await using spooled = await spool(spoolFolder, bytes)
-      await store(key, spooled)
+      await s3.send(signedPut(object, spooled)).catch(explain)
     },
     replace: (key, bytes) => blobs.put(key, inOnePiece(bytes)),
     async *get(key, range) {
@@ -58,17 +46,7 @@ export function s3Blobs({ bucket: Bucket, spoolFolder, ...access }: S3Options): 
     async remove(key) {
       await s3.send(new DeleteObjectCommand(at(key))).catch(explain)
     },
-    async *list(folder) {
-      let ContinuationToken: string | undefined
-      do {
-        const page = await s3
-          .send(new ListObjectsV2Command({ Bucket, Prefix: folder, ContinuationToken }))
-          .catch(explain)
-        for (const { Key: key = '', Size: bytes = 0, LastModified: modifiedAt = new Date() } of page.Contents ?? [])
-          yield { key, bytes, modifiedAt }
-        ContinuationToken = page.NextContinuationToken
-      } while (ContinuationToken !== undefined)
-    },
+    list: (folder) => listObjects(s3, { Bucket, Prefix: folder }),
     async check() {
       await blobs.put(CHECK, inOnePiece(Buffer.from('.')))
       await blobs.remove(CHECK)
@@ -76,6 +54,30 @@ export function s3Blobs({ bucket: Bucket, spoolFolder, ...access }: S3Options): 
     close,
   }
   return blobs
+}
+
+/** Puts what is spooled, signed by its hash: a stream would not be signed otherwise. */
+function signedPut(object: { Bucket: string; Key: string }, spooled: Spooled): PutObjectCommand {
+  const command = new PutObjectCommand({ ...object, Body: spooled.read(), ContentLength: spooled.size })
+  command.middlewareStack.add(
+    (next) => (args) => {
+      Object.assign((args.request as { headers: object }).headers, { 'x-amz-content-sha256': spooled.hash })
+      return next(args)
+    },
+    { step: 'build' },
+  )
+  return command
+}
+
+/** All objects whose keys begin so, page by page. */
+async function* listObjects(s3: S3Client, of: { Bucket: string; Prefix: string }): ReturnType<Blobs['list']> {
+  let ContinuationToken: string | undefined
+  do {
+    const page = await s3.send(new ListObjectsV2Command({ ...of, ContinuationToken })).catch(explain)
+    for (const { Key: key = '', Size: bytes = 0, LastModified: modifiedAt = new Date() } of page.Contents ?? [])
+      yield { key, bytes, modifiedAt }
+    ContinuationToken = page.NextContinuationToken
+  } while (ContinuationToken !== undefined)
 }
 
 async function* inOnePiece(bytes: Uint8Array) {
