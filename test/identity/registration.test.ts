@@ -1,19 +1,7 @@
 import { expect, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { addAccount, firstKeys, openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
-
-const entries = (svc: TestApp) =>
-  svc.rows('select user_id, key, key_type, value from user_keychain_values order by user_id, id')
-const backups = (svc: TestApp) => svc.rows('select user_id, ciphertext, iv, tag from passkey_backups order by user_id')
-const people = (svc: TestApp) => svc.rows('select id, username, email, name, role, public_key from users where id > 1')
-const complete = (browser: TestBrowser, keys: unknown = firstKeys()) =>
-  browser.send('POST', '/handshake', { body: keys })
-
-async function nothingKept(svc: TestApp) {
-  expect(await entries(svc)).toEqual([])
-  expect(await backups(svc)).toEqual([])
-  expect(await svc.rows('select id from users where public_key is not null')).toEqual([])
-}
+import { addAccount, firstKeys, openBrowser, signIn } from '../kit/browser.ts'
+import { backups, complete, entries, nothingKept, people } from '../kit/identity/first-keys.ts'
 
 test('the first keys make the person, their keychain and their backup, and let them in', async () => {
   await using svc = await startApp()

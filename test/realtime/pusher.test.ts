@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { clientOf, to } from '../kit/json-api/client.ts'
 import { openEcho, type Websocket } from '../kit/realtime/echo.ts'
 import { openPusher } from '../kit/realtime/pusher.ts'
-import { join, makeRoom, type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
+import { newChannel } from '../kit/realtime/replicas.ts'
+import { join, type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
 
 let svc: RoomsApp
 beforeAll(async () => {
@@ -15,15 +16,9 @@ const text = 'aXY=|dGFn|Y2lwaGVy'
 const post = (room: string, who: 'ada' | 'bob' = 'ada') =>
   svc[who].create('room-messages', { content: text }, { room: to('rooms', room) })
 
-async function newRoom() {
-  const id = await makeRoom(svc.ada)
-  const slug = String((await svc.ada.get(`/rooms/${id}`)).one.attributes['slug'])
-  return { id, slug, channel: `private-Rooms.${slug}` }
-}
-
 describe('an unmodified pusher-js', () => {
   test('is told of what changes in a room, in the older packet and in our own event', async () => {
-    const room = await newRoom()
+    const room = await newChannel(svc)
     using client = openPusher(svc.url, { token: svc.people.ada.token })
 
     const { data } = await client.subscribe(room.channel)
@@ -43,7 +38,7 @@ describe('an unmodified pusher-js', () => {
 
 describe('an unmodified laravel-echo', () => {
   test('set up from the block transfer is told of messages by the name of the class, and of typing by the others', async () => {
-    const room = await newRoom()
+    const room = await newChannel(svc)
     await join(svc, room.id, 'bob', 'editor')
     const transfer = (await svc.ada.get('/configs/transfer')).one.attributes as { values: { websocket: Websocket } }
     using ada = openEcho(svc.url, transfer.values.websocket, svc.people.ada.token)

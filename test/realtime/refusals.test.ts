@@ -1,19 +1,18 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { newChannel } from '../kit/realtime/replicas.ts'
 import { authorize, openSocket, subscribe } from '../kit/realtime/socket.ts'
-import { join, makeRoom, type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
+import { join, type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
 
 const ORIGIN = 'https://app.example.org'
 
 let svc: RoomsApp
-let room: { id: string; slug: string; channel: string }
+let room: Awaited<ReturnType<typeof newChannel>>
 beforeAll(async () => {
   svc = await startRooms({ REALTIME_CHANNELS_PER_CONNECTION: '3', CORS_ORIGINS: ORIGIN })
-  const id = await makeRoom(svc.ada)
-  await join(svc, id, 'bob', 'viewer')
-  const slug = String((await svc.ada.get(`/rooms/${id}`)).one.attributes['slug'])
-  room = { id, slug, channel: `private-Rooms.${slug}` }
+  room = await newChannel(svc)
+  await join(svc, room.id, 'bob', 'viewer')
 })
 afterAll(() => svc[Symbol.asyncDispose]())
 

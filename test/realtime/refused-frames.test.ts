@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { newChannel } from '../kit/realtime/replicas.ts'
 import { openSocket, subscribe } from '../kit/realtime/socket.ts'
-import { join, makeRoom, type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
+import { join, type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
 
 let svc: RoomsApp
-let room: { id: string; slug: string; channel: string }
+let room: Awaited<ReturnType<typeof newChannel>>
 beforeAll(async () => {
   svc = await startRooms({ REALTIME_CHANNELS_PER_CONNECTION: '3' })
   await svc.rows(
@@ -12,10 +13,8 @@ beforeAll(async () => {
      insert into announcement_targets (announcement_id, user_id) select id, $1 from rules`,
     [svc.people.cyd.id],
   )
-  const id = await makeRoom(svc.ada)
-  await join(svc, id, 'bob', 'viewer')
-  const slug = String((await svc.ada.get(`/rooms/${id}`)).one.attributes['slug'])
-  room = { id, slug, channel: `private-Rooms.${slug}` }
+  room = await newChannel(svc)
+  await join(svc, room.id, 'bob', 'viewer')
 })
 afterAll(() => svc[Symbol.asyncDispose]())
 
