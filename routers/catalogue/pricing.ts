@@ -91,23 +91,39 @@ export interface Cost {
 
 /** What a call cost; null where no price is known. No token is paid twice. */
 export function costOf(pricing: DeepReadonly<Pricing> | null, tokens: CountedTokens): Cost {
-  if (!pricing) return { costMicros: null, currency: null }
-  if ('free' in pricing) return { costMicros: 0, currency: null }
-  const price = pricing.ranges?.find(
-    ({ range: [from, to] }) => tokens.input >= from && (to === null || tokens.input < to),
-  )
+  if (pricing && 'free' in pricing) return { costMicros: 0, currency: null }
+  const price = priceFor(pricing, tokens.input)
   const uses = price && costOfUses(price, tokens)
   if (uses === undefined || !price) return { costMicros: null, currency: null }
   const { input, output, cached, cacheWrite = 0, reasoning } = tokens
-  const { inputCostPerToken: inputCost, outputCostPerToken: outputCost, currency } = price
+  const rates = ratesOf(price)
   const spent =
-    paid(input - cached - cacheWrite, inputCost) +
-    paid(cached, price.inputCostPerCachedToken ?? inputCost) +
-    paid(cacheWrite, price.inputCostPerCacheWriteToken ?? inputCost) +
-    paid(output - reasoning, outputCost) +
-    paid(reasoning, price.outputCostPerReasoningToken ?? outputCost) +
+    paid(input - cached - cacheWrite, rates.input) +
+    paid(cached, rates.cached) +
+    paid(cacheWrite, rates.cacheWrite) +
+    paid(output - reasoning, rates.output) +
+    paid(reasoning, rates.reasoning) +
     uses
-  return { costMicros: Number((spent + PICOS_PER_MICRO / 2n) / PICOS_PER_MICRO), currency }
+  return { costMicros: Number((spent + PICOS_PER_MICRO / 2n) / PICOS_PER_MICRO), currency: price.currency }
+}
+
+/** The price for so much input; undefined where none is known, or where nothing is to be paid. */
+function priceFor(pricing: DeepReadonly<Pricing> | null, input: number): DeepReadonly<PriceRange> | undefined {
+  if (!pricing || 'free' in pricing) return undefined
+  return pricing.ranges?.find(({ range: [from, to] }) => input >= from && (to === null || input < to))
+}
+
+/** What a token of each kind costs, in units of the currency. */
+function ratesOf(price: DeepReadonly<PriceRange>) {
+  const input = price.inputCostPerToken ?? 0
+  const output = price.outputCostPerToken ?? 0
+  return {
+    input,
+    cached: price.inputCostPerCachedToken ?? input,
+    cacheWrite: price.inputCostPerCacheWriteToken ?? input,
+    output,
+    reasoning: price.outputCostPerReasoningToken ?? output,
+  }
 }
 
 export const isSearchPriced = ({ costPerWebSearch, costPerGroundedPrompt }: DeepReadonly<PriceRange>): boolean =>
@@ -128,21 +144,18 @@ export type KnownTokens = Omit<CountedTokens, 'cached'> & { cached?: number | un
 
 /** The most that a request can cost with so much more output, whatever of it is cached, written to a cache or reasoning. */
 export function mostCostOf(pricing: DeepReadonly<Pricing> | null, known: KnownTokens, rest: number): Cost {
-  const { input, cached, output, reasoning, webSearches = 0, webFetches = 0 } = known
-  const inputs = [
-    { cached: 0, cacheWrite: 0 },
-    { cached: input, cacheWrite: 0 },
-    { cached: 0, cacheWrite: input },
-  ]
-  const costs = (cached === undefined ? inputs : [{ cached, cacheWrite: known.cacheWrite ?? 0 }]).flatMap((read) =>
-    [0, rest].map((thought) =>
-      costOf(pricing, {
-        ...{ ...read, input, output: output + rest, reasoning: reasoning + thought },
-        ...{ webSearches, webFetches },
-      }),
-    ),
-  )
-  return costs.reduce((most, cost) => ((cost.costMicros ?? 0) > (most.costMicros ?? 0) ? cost : most))
+  const { input, cached, output, reasoning } = known
+  const price = priceFor(pricing, input)
+  const rates = price && ratesOf(price)
+  const read = cached === undefined ? dearestInput(input, rates) : { cached }
+  const thought = rates && rates.reasoning > rates.output ? rest : 0
+  return costOf(pricing, { ...known, ...read, output: output + rest, reasoning: reasoning + thought })
+}
+
+/** So much input as the kind of tokens that costs most. */
+function dearestInput(input: number, rates: ReturnType<typeof ratesOf> | undefined) {
+  if (!rates || rates.input >= Math.max(rates.cached, rates.cacheWrite)) return { cached: 0, cacheWrite: 0 }
+  return rates.cached >= rates.cacheWrite ? { cached: input, cacheWrite: 0 } : { cached: 0, cacheWrite: input }
 }
 
 export function sumOfCosts(one: Cost, other: Cost): Cost {
