@@ -51,15 +51,12 @@ export function encode(
   sparseFields: SparseFields,
 ): Document {
   const rows = Array.isArray(records) ? records : records ? [records] : []
-  const writer = new DocumentWriter(
-    documentContext,
-    sparseFields.fields,
-    new Set(rows.map(({ id }) => `${of.type}/${id}`)),
-  )
+  const compound = sparseFields.include && new Compound(rows.map(({ id }) => `${of.type}/${id}`))
+  const writer = new DocumentWriter(documentContext, sparseFields.fields, compound)
   const written = rows.map((row) => writer.write(of, row))
-  const data = sparseFields.include ? written.map(writer.whole) : written
+  const data = compound ? written.map(compound.whole) : written
   const document: Document = { jsonapi, data: Array.isArray(records) ? data : (data[0] ?? null) }
-  if (sparseFields.include) document.included = [...writer.included.values()]
+  if (compound) document.included = [...compound.included.values()]
   return document
 }
 
@@ -68,18 +65,43 @@ export const identify = (type: string, { id }: RecordRef): Identifier => ({ type
 export const selfOf = ({ baseUrl }: DocumentContext, type: string, id: string) =>
   `${baseUrl}/${type}/${encodeURIComponent(id)}`
 
-class DocumentWriter {
+/** The resources that paths lead to, and what they add to the primary ones. */
+class Compound {
   readonly included = new Map<string, ResourceObject>()
   readonly #reached = new Map<string, ResourceObject>()
+  readonly #primary: ReadonlySet<string>
+  readonly #added = new Set<RecordRef>()
+
+  constructor(primary: readonly string[]) {
+    this.#primary = new Set(primary)
+  }
+
+  /** A resource that several paths reach is written once, with the linkage of all of them. */
+  add(key: string, record: RecordRef, write: () => ResourceObject): void {
+    if (this.#added.has(record)) return
+    this.#added.add(record)
+    const object = write()
+    const held = this.#primary.has(key) ? this.#reached : this.included
+    const known = held.get(key)
+    held.set(key, known ? merge(known, object) : object)
+  }
+
+  /** A primary resource with the linkage of the paths that led back to it. */
+  readonly whole = (object: ResourceObject): ResourceObject => {
+    const reached = this.#reached.get(`${object.type}/${object.id}`)
+    return reached ? merge(object, reached) : object
+  }
+}
+
+class DocumentWriter {
   readonly #context: DocumentContext
   readonly #fields: SparseFields['fields']
-  readonly #primary: ReadonlySet<string>
-  readonly #written = new Set<RecordRef>()
+  readonly #compound: Compound | undefined
 
-  constructor(documentContext: DocumentContext, fields: SparseFields['fields'], primary: ReadonlySet<string>) {
+  constructor(documentContext: DocumentContext, fields: SparseFields['fields'], compound: Compound | undefined) {
     this.#context = documentContext
     this.#fields = fields
-    this.#primary = primary
+    this.#compound = compound
   }
 
   write(of: Resource, record: RecordRef): ResourceObject {
@@ -122,26 +144,9 @@ class DocumentWriter {
   }
 
   #linkOne(to: string, record: RecordRef): Identifier {
-    if (isWhole(record)) this.#include(to, record)
+    const resource = this.#compound && isWhole(record) ? this.#context.resources.get(to) : undefined
+    if (resource) this.#compound?.add(`${to}/${record.id}`, record, () => this.write(resource, record))
     return { type: to, id: record.id }
-  }
-
-  /** A resource that several paths reach is written once, with the linkage of all of them. */
-  #include(to: string, record: RecordRef): void {
-    const key = `${to}/${record.id}`
-    const resource = this.#context.resources.get(to)
-    if (!resource || this.#written.has(record)) return
-    this.#written.add(record)
-    const object = this.write(resource, record)
-    const held = this.#primary.has(key) ? this.#reached : this.included
-    const known = held.get(key)
-    held.set(key, known ? merge(known, object) : object)
-  }
-
-  /** A primary resource with the linkage of the paths that led back to it. */
-  readonly whole = (object: ResourceObject): ResourceObject => {
-    const reached = this.#reached.get(`${object.type}/${object.id}`)
-    return reached ? merge(object, reached) : object
   }
 }
 

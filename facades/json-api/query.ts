@@ -19,6 +19,8 @@ export interface ParsedQuery {
   fields: Map<string, Set<string>>
 }
 
+const emptyQuery: ParsedQuery = Object.freeze({ input: Object.freeze({}), fields: new Map() })
+
 const family = /^(page|filter|fields)\[([^[\]]+)\]$/
 /** Read by the choice of language, in server/http. */
 const elsewhere = new Set(['locale', 'lang'])
@@ -43,9 +45,9 @@ export function acceptedBy({ method, answers, procedure }: Route): readonly stri
 
 const takesPage = (procedure: AnyTRPCProcedure) => inputsOf(procedure).some(({ shape }) => 'page' in shape)
 
-export function parseQuery(search: string, route: Route, documentContext: DocumentContext): ParsedQuery {
+export function parseQuery(search: string, route: Route, documentContext: DocumentContext): Readonly<ParsedQuery> {
+  if (search === '') return emptyQuery
   const query: ParsedQuery = { input: {}, fields: new Map() }
-  if (search === '') return query
   const issues: Issue[] = []
   const seen = new Set<string>()
   const accepted = acceptedBy(route)

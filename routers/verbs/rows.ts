@@ -89,8 +89,9 @@ export class RowReader {
     const given = { ...this.#viewer, ids: ids.map(of.ids.keyOf) }
     const rows = await this.#run(this.#statements(of).byIds(this.#unrestricted), given)
     // Others may have asked for more.
-    const found = new Map((await this.#recordsOf(of, rows)).map((record) => [record.id, record]))
-    return ids.flatMap((id) => found.get(id) ?? [])
+    const found = new Map(rows.map((row) => [row.record.id, row]))
+    const own = ids.flatMap((id) => found.get(id) ?? [])
+    return this.#recordsOf(of, own)
   }
 
   async #recordsOf(of: Resource, rows: readonly RecordRow[]): Promise<ResourceRecord[]> {
