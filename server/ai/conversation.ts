@@ -75,8 +75,8 @@ export class Conversation {
   async runTools(said: Said, signal: AbortSignal): Promise<void> {
     const content = await runTools(said.calls, this.#call, signal)
     this.#prompt.push({ role: 'assistant', content: said.prompt }, { role: 'tool', content })
-    const results = content.map(({ output }) => ('value' in output ? output.value : ''))
-    const read = [...said.found, ...results].map((result) => JSON.stringify(result))
+    const results = content.map(({ output }) => ('value' in output ? `${output.value}` : ''))
+    const read = [...said.found.map((found) => JSON.stringify(found)), ...results]
     this.#addedTokens += tokensIn([said.text, ...said.calls.map(({ input }) => input), ...read].join(''))
   }
 }

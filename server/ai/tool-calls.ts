@@ -1,9 +1,8 @@
-import type { JSONValue, LanguageModelV4ToolCall, LanguageModelV4ToolResultPart } from '@ai-sdk/provider'
-import { z } from 'zod'
+import type { LanguageModelV4ToolCall, LanguageModelV4ToolResultPart } from '@ai-sdk/provider'
 import type { ApprovalPart } from '../../routers/ports/ai/approvals.ts'
 import type { ModelCall } from '../../routers/ports/ai/models.ts'
-import { MAX_CALLS_A_ROUND, parsed } from '../../routers/ports/ai/tool-calls.ts'
-import { withoutMarksIn } from './prompt/meta-blocks.ts'
+import { MAX_CALLS_A_ROUND, parsed, runTool } from '../../routers/ports/ai/tool-calls.ts'
+import { withoutMarks } from './prompt/meta-blocks.ts'
 
 type Call = Pick<LanguageModelV4ToolCall, 'toolCallId' | 'toolName' | 'input'>
 type Result = LanguageModelV4ToolResultPart
@@ -47,17 +46,11 @@ const tooMany = failure(`More than ${MAX_CALLS_A_ROUND} tools were called at onc
 async function outputOf({ toolName, input }: Call, tools: ModelCall['tools'], signal: AbortSignal) {
   const tool = tools.find(({ name }) => name === toolName)
   if (!tool) return failure('There is no such tool.')
-  try {
-    const given = tool.input.safeParse(parsed(input))
-    if (!given.success) return failure(z.prettifyError(given.error))
-    return { type: 'json' as const, value: jsonOf(await tool.run(given.data, signal)) }
-  } catch {
-    return failure('The tool failed.')
-  }
+  const { text, isError } = await runTool(tool, input, signal)
+  // What a tool says may quote anybody.
+  const value = withoutMarks(text)
+  return isError ? failure(value) : { type: 'text' as const, value }
 }
-
-/** What a tool returned, which may quote anybody. */
-const jsonOf = (result: unknown) => withoutMarksIn(JSON.parse(JSON.stringify(result ?? null))) as JSONValue
 
 /** Rejects when the signal aborts, even if the tool ignores its signal. */
 const unlessEnded = <T>(work: Promise<T>, signal: AbortSignal): Promise<T> =>

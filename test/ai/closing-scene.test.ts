@@ -58,7 +58,7 @@ test('a newcomer asks with the client of OpenAI, a tool and a PDF, and then the 
   provider.behave = callsTool('everything_echo', '{"message":"chess"}', 'It said chess.')
   const withTool = await client.chat.completions.create({ model, messages })
   expect(withTool.choices[0]?.message.content).toBe('It said chess.')
-  expect(provider.asked.at(-1)?.body.messages.at(-1)).toMatchObject({ role: 'tool', content: '"Echo: chess"' })
+  expect(provider.asked.at(-1)?.body.messages.at(-1)).toMatchObject({ role: 'tool', content: 'Echo: chess' })
 
   provider.behave = answers('Chess at eight.')
   const plan = await uploadPlan(house, token)

@@ -102,7 +102,7 @@ test('a call waits until the person has seen what it is, and has allowed it; nob
     expect([await answer(ada.token, body), await answer(ada.token, { ...body, allow: false })]).toEqual([200, 404])
   })
   expect(events).toEqual(['approval', 'delta', 'usage', 'done'])
-  expect([calls(), told()]).toEqual([[{ text: 'to Bob' }], '"done"'])
+  expect([calls(), told()]).toEqual([[{ text: 'to Bob' }], 'done'])
 })
 
 test('a call that the person refuses, does not answer, or cannot be asked about reaches no server', async () => {

@@ -35,7 +35,7 @@ describe('tools of tool servers', () => {
       const { status, body, asked } = await ask()
       expect([status, body]).toEqual([200, { success: true, content: { text: 'The tool was of help.' } }])
       expect(asked[0]?.tools).toMatchObject([{ function: { name: 'everything_echo', parameters: { type: 'object' } } }])
-      expect(asked[1]?.messages.at(-1)).toMatchObject({ role: 'tool', content: '"Echo: from afar"' })
+      expect(asked[1]?.messages.at(-1)).toMatchObject({ role: 'tool', content: 'Echo: from afar' })
 
       await config.write({ ...config.config, mcpServers: [{ ...mcpServers[0], requireApproval: 'always' }] })
       await svc.host.models.sync()

@@ -60,7 +60,7 @@ const onCall = (behave: (asked: Request) => void) => {
 }
 
 test('a server of the stateless revision is called without a session, and not twice', async () => {
-  expect(await toldOf()).toBe('"done"')
+  expect(await toldOf()).toBe('done')
   expect(server.seen.map(({ method }) => method)).toEqual(['server/discover', 'tools/call'])
   const [row] = await svc.rows('select status, version, protocol_version as protocol from mcp_servers')
   expect(row).toEqual({ status: 'online', version: '6.6.6', protocol: '2026-07-28' })
@@ -172,7 +172,7 @@ test('a schema whose references would make a check endless is not taken, and one
   server.tools = [tool('bomb', { inputSchema: bomb }), tool('echo', { inputSchema: tree })]
   expect(await sync()).toMatchObject({ refused: [{ name: 'bomb', reason: 'its schema cannot be checked' }] })
   await svc.host.mcp.approve({ name: 'foe_echo', hash: (await echo())?.hash ?? '' })
-  expect(await toldOf('{"text":"a","child":{"text":"b","child":{"text":"c"}},"bush":1}')).toBe('"done"')
+  expect(await toldOf('{"text":"a","child":{"text":"b","child":{"text":"c"}},"bush":1}')).toBe('done')
   expect(await toldOf('{"text":7,"child":{"text":"b"}}')).toMatch(/expected string/)
 })
 
@@ -183,7 +183,7 @@ test('an expression that a server wants texts to match is left to the server', a
   ]
   await sync()
   await svc.host.mcp.approve({ name: 'foe_echo', hash: (await echo())?.hash ?? '' })
-  expect(await toldOf(JSON.stringify({ text: `${'a'.repeat(200)}!` }))).toBe('"done"')
+  expect(await toldOf(JSON.stringify({ text: `${'a'.repeat(200)}!` }))).toBe('done')
 })
 
 test('neither descriptions nor results pass for words of the service, and a capability is a key or none', async () => {
@@ -224,7 +224,7 @@ test('a round calls a few tools at the same time, the others wait, and more than
   expect((await svc.send('POST', '/api/ai-req', { token, body: question() })).status).toBe(200)
   const results = upstream.asked.at(-1)?.body.messages.filter(({ role }) => role === 'tool') ?? []
   expect(results.map(({ content }) => content)).toEqual([
-    ...Array(64).fill('"done"'),
+    ...Array(64).fill('done'),
     ...Array(6).fill('More than 64 tools were called at once.'),
   ])
   expect([counts.most <= 4, counts.all]).toEqual([true, 64])

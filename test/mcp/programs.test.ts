@@ -99,7 +99,7 @@ test('a model calls a tool of a program, which sees the variables of the file an
   await svc.host.mcp.approve({ name: 'everything_get-env', hash: tool?.hash ?? '' })
   expect((await svc.send('POST', '/api/ai-req', { token, body: question() })).status).toBe(200)
   const told = String(upstream.asked.at(-1)?.body.messages.at(-1)?.content)
-  const seen = JSON.parse(JSON.parse(told)) as Record<string, string>
+  const seen = JSON.parse(told) as Record<string, string>
   expect(seen).toMatchObject({ SHOWN: 'to the program' })
   expect(Object.keys(seen).filter((name) => !['SHOWN', 'PATH'].includes(name))).toEqual([])
 })
@@ -126,7 +126,7 @@ test('the programs that run for one person leave room for others, and whoever wa
   await expect.poll(calls, { timeout: 30_000 }).toBe(8)
   await writeFile(go, '')
   expect([(await first).status, (await other).status]).toEqual([200, 200])
-  expect(told()).toEqual(Array(4).fill('"done"'))
+  expect(told()).toEqual(Array(4).fill('done'))
 })
 
 test('a row that names a program which the configuration file does not starts none', async () => {

@@ -2,8 +2,7 @@ import { z } from 'zod'
 import type { ApprovalPart, ToolOutcome, ToolRun, ToolStart } from '../../ports/ai/approvals.ts'
 import type { ToolCall, ToolResult } from '../../ports/ai/messages.ts'
 import type { FunctionTool } from '../../ports/ai/models.ts'
-import { parsed } from '../../ports/ai/tool-calls.ts'
-import { ToolFailure } from '../../ports/ai/tool-servers.ts'
+import { parsed, runTool } from '../../ports/ai/tool-calls.ts'
 import { UNKNOWN } from './kept-outcomes.ts'
 
 export interface AllowedCall {
@@ -45,9 +44,10 @@ export async function runAllowed(
   if (!tool?.asks) return told(failure('There is no such tool about which the person is asked.'))
   const given = tool.input.safeParse(parsed(json))
   if (!given.success) return told(failure(z.prettifyError(given.error)))
-  const run = () => {
+  const run = async () => {
     begin({ type: 'tool-start', ...shown, input: given.data })
-    return outcomeOf(tool, given.data, signal)
+    const outcome = await runTool(tool, json, signal)
+    return outcome.isError && signal.aborted ? UNKNOWN : outcome
   }
   const outcome = await tool.asks.runOnce(given.data, id, run)
   if (outcome) return told(outcome, given.data)
@@ -55,16 +55,4 @@ export async function runAllowed(
   const question = await tool.asks.question(given.data)
   if (question) return { ...failure('The person is asked whether this tool may be called.'), part: question }
   return told(await run(), given.data)
-}
-
-async function outcomeOf(tool: FunctionTool, input: unknown, signal: AbortSignal): Promise<ToolOutcome> {
-  try {
-    const told: unknown = (await tool.run(input, signal)) ?? null
-    const isError = told instanceof ToolFailure
-    if (isError && signal.aborted) return UNKNOWN
-    const output = isError ? told.error : told
-    return { text: typeof output === 'string' ? output : JSON.stringify(output), isError }
-  } catch {
-    return signal.aborted ? UNKNOWN : failure('The tool failed.')
-  }
 }

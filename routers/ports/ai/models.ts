@@ -6,7 +6,7 @@ import type { ApprovalPart, ToolOutcome, ToolRun, ToolStart } from './approvals.
 import type { ListedModel } from './listed-model.ts'
 import type { AssistantPart, Message, Reasoning, Source, ToolCall } from './messages.ts'
 
-/** A function that models may call. Its result goes back to the model as JSON. */
+/** A function that models may call. Its result goes back to the model as a text, or as JSON where it is none. */
 export interface FunctionTool<Input extends z.ZodType = z.ZodType> {
   name: string
   description: string

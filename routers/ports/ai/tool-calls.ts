@@ -1,3 +1,8 @@
+import { z } from 'zod'
+import type { ToolOutcome } from './approvals.ts'
+import type { FunctionTool } from './models.ts'
+import { ToolFailure } from './tool-servers.ts'
+
 /** More than any model has use for. */
 export const MAX_CALLS_A_ROUND = 64
 
@@ -7,5 +12,19 @@ export function parsed(json: string): unknown {
     return JSON.parse(json)
   } catch {
     return undefined
+  }
+}
+
+/** Runs a tool with what a model wrote. The model is told a text as it is, and all else as JSON. Fails never. */
+export async function runTool(tool: FunctionTool, json: string, signal: AbortSignal): Promise<ToolOutcome> {
+  try {
+    const given = tool.input.safeParse(parsed(json))
+    if (!given.success) return { text: z.prettifyError(given.error), isError: true }
+    const told: unknown = (await tool.run(given.data, signal)) ?? null
+    const isError = told instanceof ToolFailure
+    const output = isError ? told.error : told
+    return { text: typeof output === 'string' ? output : JSON.stringify(output), isError }
+  } catch {
+    return { text: 'The tool failed.', isError: true }
   }
 }

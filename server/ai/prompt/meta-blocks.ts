@@ -1,5 +1,5 @@
-/** Where a block begins or ends that only the service writes. */
-const mark = /\[(?=[\s/]*SVC_META_)/gi
+/** Where a block begins or ends that only the service writes, also with white space as JSON writes it. */
+const mark = /\[(?=(?:[\s/]|\\+(?:[nrtf]|u[0-9a-f]{4}))*SVC_META_)/gi
 
 /** The text without marks of blocks, so that nobody passes off as the service's what they wrote or uploaded. */
 export const withoutMarks = (text: string): string => text.replaceAll(mark, '(')
