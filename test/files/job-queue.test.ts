@@ -2,7 +2,7 @@ import { fork } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { JobHandlers } from '../../routers/ports/job-queue.ts'
 import { connect } from '../../server/database/database.ts'
 import { createLog } from '../../server/ops/log.ts'
@@ -51,85 +51,6 @@ async function replica(url: string, run: JobHandlers['extract-text']['run'] = as
   }
 }
 
-test('a job of a transaction that is rolled back is never carried out', async () => {
-  await using database = await cloneDatabase()
-  await using worker = await replica(database.url)
-  await worker.work()
-  const rollBack = () => {
-    throw new Error('no')
-  }
-  await expect(worker.enqueue([1], rollBack)).rejects.toThrow('no')
-  await worker.enqueue([2])
-  await expect.poll(() => worker.done, SOON).toEqual([2])
-})
-
-test('a job is carried out once, by one of several replicas', async () => {
-  await using database = await cloneDatabase()
-  await using one = await replica(database.url)
-  await using other = await replica(database.url)
-  const ids = Array.from({ length: 12 }, (_, index) => index)
-  await one.enqueue(ids)
-  await Promise.all([one.work(), other.work()])
-  await expect.poll(() => [...one.done, ...other.done].toSorted((a, b) => a - b), SOON).toEqual(ids)
-})
-
-test('only what no job waits for is planned anew', async () => {
-  await using database = await cloneDatabase()
-  await using worker = await replica(database.url)
-  await worker.enqueue([1, 2])
-  expect(await worker.enqueueLost([1, 2, 3])).toBe(1)
-  expect(await worker.enqueueLost([1, 2, 3])).toBe(0)
-  await worker.work()
-  await expect.poll(() => worker.done.toSorted(), SOON).toEqual([1, 2, 3])
-  await expect.poll(() => worker.enqueueLost([3]), SOON).toBe(1)
-})
-
-test('a job that fails is tried again, and given up at last', async () => {
-  await using database = await cloneDatabase()
-  let tries = 0
-  await using worker = await replica(database.url, async () => {
-    tries += 1
-    throw new Error('a secret of the file')
-  })
-  await worker.work()
-  await worker.enqueue([7])
-  await expect.poll(() => worker.givenUp, SOON).toEqual([7])
-  expect(tries).toBe(2)
-  const { pool, close } = await connect({ url: database.url })
-  expect(JSON.stringify((await pool.query('select * from svc_jobs.job')).rows)).not.toContain('secret')
-  await close()
-})
-
-test('a replica that stops lets go of its job, which another then carries out', async () => {
-  await using database = await cloneDatabase()
-  const started = Promise.withResolvers<void>()
-  const stopping = await replica(database.url, async (_, signal) => {
-    started.resolve()
-    await once(signal, 'abort')
-    signal.throwIfAborted()
-  })
-  await stopping.work()
-  await stopping.enqueue([3])
-  await started.promise
-  await stopping[Symbol.asyncDispose]()
-  await using other = await replica(database.url)
-  await other.work()
-  await expect.poll(() => other.done, SOON).toEqual([3])
-})
-
-test('a job of a replica that is killed is carried out by another', async () => {
-  await using database = await cloneDatabase()
-  const killed = fork(join(import.meta.dirname, '../fixtures/hanging-worker.ts'), [database.url])
-  await once(killed, 'message')
-  await using other = await replica(database.url)
-  await other.enqueue([5])
-  await once(killed, 'message')
-  killed.kill('SIGKILL')
-  await once(killed, 'exit')
-  await other.work()
-  await expect.poll(() => other.done, { timeout: 50_000, interval: 50 }).toEqual([5])
-})
-
 /** Somebody who owns nothing. */
 async function ordinaryRole() {
   const name = `svc_role_${randomUUID().replaceAll('-', '')}`
@@ -137,14 +58,96 @@ async function ordinaryRole() {
   return { name, [Symbol.asyncDispose]: () => administer(`drop role ${name}`) }
 }
 
-test('an ordinary role makes the tables of the jobs, or is told what it lacks', async () => {
-  await using role = await ordinaryRole()
-  await using database = await emptyDatabase()
-  const url = Object.assign(new URL(database.url), { username: role.name, password: 'secret' })
-  await using worker = await replica(url.href)
-  await expect(worker.work()).rejects.toThrow('permission denied for database')
-  await administer(`grant create on database ${database.name} to ${role.name}`)
-  await worker.work()
-  await worker.enqueue([1])
-  await expect.poll(() => worker.done, SOON).toEqual([1])
+// Side by side, because one of them waits until a replica is taken for dead.
+describe.concurrent('the job queue', () => {
+  test('a job of a transaction that is rolled back is never carried out', async () => {
+    await using database = await cloneDatabase()
+    await using worker = await replica(database.url)
+    await worker.work()
+    const rollBack = () => {
+      throw new Error('no')
+    }
+    await expect(worker.enqueue([1], rollBack)).rejects.toThrow('no')
+    await worker.enqueue([2])
+    await vi.waitFor(() => expect(worker.done).toEqual([2]), SOON)
+  })
+
+  test('a job is carried out once, by one of several replicas', async () => {
+    await using database = await cloneDatabase()
+    await using one = await replica(database.url)
+    await using other = await replica(database.url)
+    const ids = Array.from({ length: 12 }, (_, index) => index)
+    await one.enqueue(ids)
+    await Promise.all([one.work(), other.work()])
+    await vi.waitFor(() => expect([...one.done, ...other.done].toSorted((a, b) => a - b)).toEqual(ids), SOON)
+  })
+
+  test('only what no job waits for is planned anew', async () => {
+    await using database = await cloneDatabase()
+    await using worker = await replica(database.url)
+    await worker.enqueue([1, 2])
+    expect(await worker.enqueueLost([1, 2, 3])).toBe(1)
+    expect(await worker.enqueueLost([1, 2, 3])).toBe(0)
+    await worker.work()
+    await vi.waitFor(() => expect(worker.done.toSorted()).toEqual([1, 2, 3]), SOON)
+    await vi.waitFor(async () => expect(await worker.enqueueLost([3])).toBe(1), SOON)
+  })
+
+  test('a job that fails is tried again, and given up at last', async () => {
+    await using database = await cloneDatabase()
+    let tries = 0
+    await using worker = await replica(database.url, async () => {
+      tries += 1
+      throw new Error('a secret of the file')
+    })
+    await worker.work()
+    await worker.enqueue([7])
+    await vi.waitFor(() => expect(worker.givenUp).toEqual([7]), SOON)
+    expect(tries).toBe(2)
+    const { pool, close } = await connect({ url: database.url })
+    expect(JSON.stringify((await pool.query('select * from svc_jobs.job')).rows)).not.toContain('secret')
+    await close()
+  })
+
+  test('a replica that stops lets go of its job, which another then carries out', async () => {
+    await using database = await cloneDatabase()
+    const started = Promise.withResolvers<void>()
+    const stopping = await replica(database.url, async (_, signal) => {
+      started.resolve()
+      await once(signal, 'abort')
+      signal.throwIfAborted()
+    })
+    await stopping.work()
+    await stopping.enqueue([3])
+    await started.promise
+    await stopping[Symbol.asyncDispose]()
+    await using other = await replica(database.url)
+    await other.work()
+    await vi.waitFor(() => expect(other.done).toEqual([3]), SOON)
+  })
+
+  test('a job of a replica that is killed is carried out by another', async () => {
+    await using database = await cloneDatabase()
+    const killed = fork(join(import.meta.dirname, '../fixtures/hanging-worker.ts'), [database.url])
+    await once(killed, 'message')
+    await using other = await replica(database.url)
+    await other.enqueue([5])
+    await once(killed, 'message')
+    killed.kill('SIGKILL')
+    await once(killed, 'exit')
+    await other.work()
+    await vi.waitFor(() => expect(other.done).toEqual([5]), { timeout: 50_000, interval: 50 })
+  })
+
+  test('an ordinary role makes the tables of the jobs, or is told what it lacks', async () => {
+    await using role = await ordinaryRole()
+    await using database = await emptyDatabase()
+    const url = Object.assign(new URL(database.url), { username: role.name, password: 'secret' })
+    await using worker = await replica(url.href)
+    await expect(worker.work()).rejects.toThrow('permission denied for database')
+    await administer(`grant create on database ${database.name} to ${role.name}`)
+    await worker.work()
+    await worker.enqueue([1])
+    await vi.waitFor(() => expect(worker.done).toEqual([1]), SOON)
+  })
 })
