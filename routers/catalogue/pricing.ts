@@ -61,10 +61,12 @@ const useCostsOf = ({
   ...(webFetchPerThousand !== undefined && { costPerWebFetch: perUse(webFetchPerThousand) }),
 })
 
-const perUse = (perThousand: number) => Number(`${perThousand}e-3`)
+const perUse = (perThousand: number) => part(perThousand, 1000)
+
+const perToken = (perMillion: number | undefined) => (perMillion === undefined ? null : part(perMillion, 1_000_000))
 
 /** With the digits of the price: dividing 0.1 by a million gives others. */
-const perToken = (perMillion: number | undefined) => (perMillion === undefined ? null : Number(`${perMillion}e-6`))
+const part = (price: number, count: number) => Number((price / count).toPrecision(15))
 
 /** How often a provider used tools of its own. */
 export interface NativeUses {
