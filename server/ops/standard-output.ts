@@ -2,12 +2,12 @@ import { write, writeSync } from 'node:fs'
 import type { DestinationStream } from 'pino'
 
 const STDOUT = 1
-const FULL_LENGTH = 8192
+const FULL_LENGTH = 32_768
 const FLUSH_INTERVAL_MS = 100
 const MAX_LAST_WRITES = 50
 
 /**
- * Standard output in few writes, as each costs more than its lines: 8 KB, or what came in 100 ms. The end of the process
+ * Standard output in few writes, as each costs more than its lines: 32 KB, or what came in 100 ms. The end of the process
  * writes the rest. When the terminal or the reader is gone, lines are dropped: the service neither fails nor waits for them.
  */
 export class StandardOutput implements DestinationStream {
