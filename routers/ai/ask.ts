@@ -7,7 +7,7 @@ import type { CallableModel, ModelCall } from '../ports/ai/models.ts'
 import { viewerOf } from '../verbs/viewer.ts'
 import { streamParts, textAnswer, textOf, wholeAnswer } from './answer.ts'
 import { answerApproval, approvalAnswer } from './approvals/answer-approval.ts'
-import { Approvals, type AskingPlace } from './approvals/approvals.ts'
+import { Approvals, type QuestionPlace } from './approvals/approvals.ts'
 import { ownApprovals } from './approvals/own-approvals.ts'
 import { type Asking, consumeAiQuota } from './asking.ts'
 import { countTokens } from './count-tokens.ts'
@@ -39,11 +39,11 @@ interface Asked {
 interface Checking {
   told: Told
   room: number | undefined
-  asks: AskingPlace
+  questionPlace: QuestionPlace
 }
 
 /** A model the caller may use, asked a question it can take. */
-async function checked(ctx: Asking, asked: AiRequest, { told, room, asks }: Checking): Promise<Asked> {
+async function checked(ctx: Asking, asked: AiRequest, { told, room, questionPlace }: Checking): Promise<Asked> {
   const { promptFiles: files, settings, sql } = ctx.services
   const [model] = await sql(findCallableModel, [asked.model, ctx.usage, 'chat'])
   const attachments = new Attachments(
@@ -53,7 +53,8 @@ async function checked(ctx: Asking, asked: AiRequest, { told, room, asks }: Chec
   const inputTokens = inputTokensOf(asked)
   const issues = [...problemsOf(asked, model, inputTokens), ...(model ? await attachments.find(model) : [])]
   // For a conversation it may be allowed already.
-  if (model && !asks && asked.conversation === undefined) issues.push(...unaskableReferences(model, asked.modelTools))
+  if (model && !questionPlace && asked.conversation === undefined)
+    issues.push(...unaskableReferences(model, asked.modelTools))
   if (!model || issues.length > 0) throw new Problem('invalid', { issues: issues.map(told) })
   return { asked, model, attachments, inputTokens, told }
 }
@@ -82,18 +83,18 @@ interface BeginOptions {
   /** Where the answer goes to a room, whose limits hold, too, and of which all attachments are. */
   room?: number
   /** Where the person can be asked whether a tool may be called. */
-  asks?: AskingPlace
+  questionPlace?: QuestionPlace
 }
 
 /** Holds what the call can take, and begins it; a call that a limit bounds is told to answer within it. */
 export async function begin(
   ctx: Asking,
   asked: AiRequest,
-  { told = (issue) => issue, room, asks }: BeginOptions = {},
+  { told = (issue) => issue, room, questionPlace }: BeginOptions = {},
 ): Promise<MeteredCall> {
   const { conversation } = asked
-  const approvals = new Approvals(ctx, { person: ctx.caller.person.id, conversation, asks })
-  const question = await checked(ctx, asked, { told, room, asks })
+  const approvals = new Approvals(ctx, { person: ctx.caller.person.id, conversation, questionPlace })
+  const question = await checked(ctx, asked, { told, room, questionPlace })
   await consumeAiQuota(ctx)
   using held = new DisposableStack()
   const call = await callOf(ctx, question, approvals, held)
@@ -106,7 +107,8 @@ export async function begin(
 }
 
 /** Asks the person only at the end of the answer: clients of most protocols would leave a question in between without an answer. */
-const beginRequest = (ctx: Asking, asked: AiRequest) => begin(ctx, asked, { asks: asked.mayAsk ? 'last' : undefined })
+const beginRequest = (ctx: Asking, asked: AiRequest) =>
+  begin(ctx, asked, { questionPlace: asked.mayAsk ? 'last' : undefined })
 
 const asking = userWith('ai').meta(takes('AI request')).use(withAllProblems).input(question)
 const requesting = userWith('ai').meta(takes('AI request with files')).input(request)
@@ -135,7 +137,11 @@ export const aiRouter = router({
       streams: true,
     })
     .mutation(async ({ ctx, input }) =>
-      (await begin(ctx, requestOf(input), { told: ofQuestion, asks: 'amid' })).stream(['delta', 'approval', 'usage']),
+      (await begin(ctx, requestOf(input), { told: ofQuestion, questionPlace: 'amid' })).stream([
+        'delta',
+        'approval',
+        'usage',
+      ]),
     ),
 
   complete: requesting

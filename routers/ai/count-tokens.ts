@@ -41,7 +41,11 @@ export const countTokens = userWith('ai')
   })
 
 function callOf(ctx: Asking, asked: AiRequest, model: CallableModel): ModelCall {
-  const approvals = new Approvals(ctx, { person: ctx.caller.person.id, conversation: undefined, asks: undefined })
+  const approvals = new Approvals(ctx, {
+    person: ctx.caller.person.id,
+    conversation: undefined,
+    questionPlace: undefined,
+  })
   const tools = ownTools(ctx, { model, asked, approvals })
   const said = approvals.allowed.take(asked.messages.map(withoutAttachments))
   return modelCallOf(ctx, { asked, model, said, tools, inputTokens: inputTokensOf(asked) + tokensOfTools(tools) })

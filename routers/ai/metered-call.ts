@@ -107,7 +107,7 @@ export class MeteredCall {
     this.#record.assertCaller()
     const parts = this.#parts(new Set<string>(types)) as AsyncGenerator<PartOf<Type>, void>
     const first = await parts.next()
-    // Who does not hear why an answer ended would take this one for a silent one.
+    // A reader that takes no part `finish` would take a refused answer for an empty one.
     if (isRefusal(first.value ?? undefined) && !types.some((type) => type === 'finish')) {
       await parts.return()
       throw new Problem('provider_refused')

@@ -45,8 +45,8 @@ function serverTool(
   approvals: Approvals,
 ): FunctionTool {
   const { server, definition } = mcp
-  const asks = server.requireApproval !== 'never'
-  approvals.isNeeded ||= asks
+  const needsApproval = server.requireApproval !== 'never'
+  approvals.isNeeded ||= needsApproval
   const asked = (input: unknown) => ({ tool: name, server: server.label, input, hash: hashOf(mcp) })
   return {
     name,
@@ -54,8 +54,8 @@ function serverTool(
     // Made where the tool is called, as most calls of a model call none.
     input: z.lazy(() => objectOf(definition.inputSchema)),
     schema: definition.inputSchema as Record<string, unknown>,
-    ...(asks && {
-      asks: {
+    ...(needsApproval && {
+      approval: {
         server: server.label,
         runOnce: (input, question, run) => approvals.runOnce(asked(input), question, run),
         question: (input) => approvals.questionOf(asked(input)),
@@ -63,7 +63,7 @@ function serverTool(
     }),
     async run(given, signal) {
       const input = given as Record<string, unknown>
-      const refusal = asks ? await approvals.refusalOf(asked(input), signal) : undefined
+      const refusal = needsApproval ? await approvals.refusalOf(asked(input), signal) : undefined
       const call = { name: mcp.name, input, person: approvals.person }
       return refusal ? new ToolFailure(refusal) : toolServers.call(server, call, signal)
     },

@@ -29,8 +29,8 @@ export async function runTools(
 export async function questionsOf(calls: readonly Call[], tools: ModelCall['tools']): Promise<ApprovalPart[]> {
   const asking = calls.slice(0, MAX_CALLS_A_ROUND).map(async ({ toolName, input }) => {
     const tool = tools.find(({ name }) => name === toolName)
-    const given = tool?.asks && tool.input.safeParse(parsed(input))
-    return given?.success ? tool?.asks?.question(given.data) : undefined
+    const given = tool?.approval && tool.input.safeParse(parsed(input))
+    return given?.success ? tool?.approval?.question(given.data) : undefined
   })
   return (await Promise.all(asking)).filter((question) => question !== undefined)
 }

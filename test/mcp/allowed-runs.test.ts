@@ -9,7 +9,7 @@ const empty = (id: string) => ({ type: 'tool-result' as const, id, name: 'send',
 
 test('where it cannot be known whether a call is allowed, none is begun any more, and all that ran are told', async () => {
   const ran: string[] = []
-  const asks = {
+  const approval = {
     server: 'mail',
     async runOnce(_: object, id: string, run: () => Promise<ToolOutcome>) {
       ran.push(id)
@@ -19,7 +19,7 @@ test('where it cannot be known whether a call is allowed, none is begun any more
     },
     question: async () => undefined,
   }
-  const tool = { name: 'send', description: '', input: z.object({}), asks, run: () => 'sent' }
+  const tool = { name: 'send', description: '', input: z.object({}), approval, run: () => 'sent' }
   const allowed = new Map(calls.map((call) => [empty(call.id), { call, mayAsk: true }]))
   const runs = new AllowedRuns()
   const signal = AbortSignal.timeout(10_000)

@@ -30,7 +30,7 @@ export const approvalItems = [
 export type ApprovalItem = z.output<(typeof approvalItems)[number]>
 type McpCallItem = Extract<ApprovalItem, { type: 'mcp_call' }>
 
-/** A question, the word of the person, or what came of the call, as messages: the call has the id of the question. */
+/** A question, the answer of the person, or what came of the call, as messages: the call has the id of the question. */
 export function messagesOfApproval(item: ApprovalItem): AskedMessage[] {
   switch (item.type) {
     case 'mcp_approval_request':

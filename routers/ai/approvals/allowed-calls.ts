@@ -33,9 +33,9 @@ export class AllowedCalls {
     this.#questions = questions
   }
 
-  /** The messages with a result for each word of the person; that of an allowed call is put in when it has run. */
+  /** The messages with a result for each answer of the person to a question; that of an allowed call is put in when it has run. */
   take(messages: readonly ReadMessage[], tools = this.#tools): readonly Message[] {
-    if (messages.every(isWordless)) return messages
+    if (messages.every(hasNoApproval)) return messages
     this.#tools = tools
     const parts = messages.flatMap(({ content }): readonly ReadMessage['content'][number][] => content)
     const calls = new Map(parts.flatMap((part) => (part.type === 'tool-call' ? [[part.id, part]] : [])))
@@ -105,8 +105,8 @@ export class AllowedCalls {
   }
 }
 
-/** Whether the person says nothing of calls in it, as in most messages. */
-const isWordless = (message: ReadMessage): message is Message =>
+/** Whether the person allows and refuses no call in it, as in most messages. */
+const hasNoApproval = (message: ReadMessage): message is Message =>
   message.role !== 'tool' || message.content.every(({ type }) => type === 'tool-result')
 
 /** Where the messages of the last questions begin, and where the last of them is: a client may put each answer right after its question. */

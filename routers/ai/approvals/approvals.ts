@@ -6,22 +6,22 @@ import { AllowedCalls } from './allowed-calls.ts'
 import { type ApprovalAnswer, answerKey, questionKey } from './answer-approval.ts'
 import { ConversationApprovals, type ConversationScope } from './conversation-approvals.ts'
 import { KeptOutcomes } from './kept-outcomes.ts'
-import { type AskedCall, OpenQuestions } from './open-questions.ts'
+import { type GuardedCall, OpenQuestions } from './open-questions.ts'
 
 /** How often it is looked whether there is an answer, which any replica may have taken. */
 const LOOK_MS = 200
 
 /** Where a person is asked: within the stream, which waits, or at the end of the answer; nowhere where it is undefined. */
-export type AskingPlace = 'amid' | 'last' | undefined
+export type QuestionPlace = 'amid' | 'last' | undefined
 
 interface ApprovalScope extends Omit<ConversationScope, 'credential'> {
-  asks: AskingPlace
+  questionPlace: QuestionPlace
 }
 
 /** The questions of one answer. */
 export class Approvals {
   readonly #ctx: Context
-  readonly #asks: AskingPlace
+  readonly #questionPlace: QuestionPlace
   readonly #conversation: ConversationApprovals
   readonly #open: OpenQuestions
   readonly #outcomes: KeptOutcomes
@@ -36,10 +36,10 @@ export class Approvals {
   /** Whether some tool asks while the stream waits. */
   isNeeded = false
 
-  constructor(ctx: Context, { asks, ...scope }: ApprovalScope) {
+  constructor(ctx: Context, { questionPlace, ...scope }: ApprovalScope) {
     const asker = { person: scope.person, credential: findCredential(ctx) }
     this.#ctx = ctx
-    this.#asks = asks
+    this.#questionPlace = questionPlace
     this.#conversation = new ConversationApprovals(ctx.services, { ...scope, ...asker })
     this.#open = new OpenQuestions(ctx.services, asker)
     this.#outcomes = new KeptOutcomes(ctx.services, scope.person)
@@ -47,8 +47,12 @@ export class Approvals {
   }
 
   /** What comes of the call where the question, which was answered with yes, is about it; undefined where it is not. */
-  async runOnce(call: AskedCall, question: string, run: () => Promise<ToolOutcome>): Promise<ToolOutcome | undefined> {
-    if (this.#asks !== 'last') return undefined
+  async runOnce(
+    call: GuardedCall,
+    question: string,
+    run: () => Promise<ToolOutcome>,
+  ): Promise<ToolOutcome | undefined> {
+    if (this.#questionPlace !== 'last') return undefined
     const state = await this.#open.take(question, call)
     if (state !== 'open') return state && this.#outcomes.of(question)
     this.#granted.push(nameOf(call))
@@ -58,8 +62,8 @@ export class Approvals {
   }
 
   /** The question to end the answer with, or nothing where the tool says itself whether it runs. */
-  async questionOf(call: AskedCall): Promise<ApprovalPart | undefined> {
-    if (this.#asks !== 'last' || (await this.#conversation.has(call))) return undefined
+  async questionOf(call: GuardedCall): Promise<ApprovalPart | undefined> {
+    if (this.#questionPlace !== 'last' || (await this.#conversation.has(call))) return undefined
     const id = await this.#open.open(call)
     return id === undefined ? undefined : { type: 'approval', id, ...shown(call) }
   }
@@ -70,18 +74,19 @@ export class Approvals {
   }
 
   /** Waits for the person; returns why the tool must not be called, or nothing where it may. */
-  async refusalOf(call: AskedCall, signal: AbortSignal): Promise<string | undefined> {
+  async refusalOf(call: GuardedCall, signal: AbortSignal): Promise<string | undefined> {
     const granted = this.#granted.indexOf(nameOf(call))
     if (granted >= 0) return void this.#granted.splice(granted, 1)
     if (await this.#conversation.has(call)) return undefined
-    if (this.#asks === 'last') return 'The person must allow each call of this tool, and has too many open questions.'
-    if (!this.#asks) return 'The person must allow each call of this tool, and cannot be asked here.'
+    if (this.#questionPlace === 'last')
+      return 'The person must allow each call of this tool, and has too many open questions.'
+    if (!this.#questionPlace) return 'The person must allow each call of this tool, and cannot be asked here.'
     const allowed = this.#remembered.get(call.tool) ?? (await this.#ask(call, signal))
     if (allowed === undefined) return 'The person did not answer in time whether this tool may be called.'
     return allowed ? undefined : 'The person does not allow this call.'
   }
 
-  async #ask(call: AskedCall, signal: AbortSignal): Promise<boolean | undefined> {
+  async #ask(call: GuardedCall, signal: AbortSignal): Promise<boolean | undefined> {
     const { kv, settings } = this.#ctx.services
     const id = randomUUID()
     const [question, answer] = [questionKey(this.person, id), answerKey(this.person, id)]
@@ -103,7 +108,7 @@ export class Approvals {
     }
   }
 
-  async #take(call: AskedCall, { allow, remember }: ApprovalAnswer): Promise<boolean> {
+  async #take(call: GuardedCall, { allow, remember }: ApprovalAnswer): Promise<boolean> {
     if (remember) this.#remembered.set(call.tool, allow)
     if (remember && allow) await this.#conversation.add(call)
     return allow
@@ -131,6 +136,6 @@ export class Approvals {
   }
 }
 
-const shown = ({ hash: _, ...call }: AskedCall) => call
+const shown = ({ hash: _, ...call }: GuardedCall) => call
 
-const nameOf = ({ tool, hash, input }: AskedCall) => JSON.stringify([tool, hash, input])
+const nameOf = ({ tool, hash, input }: GuardedCall) => JSON.stringify([tool, hash, input])

@@ -5,8 +5,8 @@ import type { ApprovalPart } from '../../ports/ai/approvals.ts'
 /** How many one person may have; each stands until it is answered or too old. */
 const MAX_OPEN = 100
 
-/** A call of a tool about which the person is to be asked. */
-export interface AskedCall extends Omit<ApprovalPart, 'type' | 'id'> {
+/** A call of a tool that the person must allow. */
+export interface GuardedCall extends Omit<ApprovalPart, 'type' | 'id'> {
   /** Of what the tool is: its server, and how it describes itself. */
   hash: string
 }
@@ -28,7 +28,7 @@ export class OpenQuestions {
   }
 
   /** The id of a new question; undefined where too many are open. */
-  async open(call: AskedCall): Promise<string | undefined> {
+  async open(call: GuardedCall): Promise<string | undefined> {
     const { kv, limiter } = this.#services
     const { remaining } = await limiter.take(this.#countKey, MAX_OPEN, this.#seconds)
     if (remaining < 0) return void (await this.#makeRoom())
@@ -38,7 +38,7 @@ export class OpenQuestions {
   }
 
   /** Whether this very call was asked about, and is allowed for the first time, or was taken before. */
-  async take(id: string, call: AskedCall): Promise<'open' | 'taken' | undefined> {
+  async take(id: string, call: GuardedCall): Promise<'open' | 'taken' | undefined> {
     const { kv } = this.#services
     const mark = this.#markOf(call)
     if ((await kv.get(this.#keyOf(id))) === mark && (await this.#closeOnce(id, mark))) return 'open'
@@ -84,7 +84,7 @@ export class OpenQuestions {
   }
 
   /** Of all that the person was shown. */
-  #markOf({ tool, hash, input }: AskedCall): string {
+  #markOf({ tool, hash, input }: GuardedCall): string {
     const of = JSON.stringify([this.#asker.credential, tool, hash, JSON.stringify(input)])
     return createHash('sha256').update(of).digest('hex')
   }

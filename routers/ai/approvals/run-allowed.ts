@@ -34,14 +34,14 @@ export async function runAllowed(
   { signal, begin }: { signal: AbortSignal; begin: (start: ToolStart) => void },
 ): Promise<Outcome> {
   const tool = tools.find((known) => known.name === name)
-  const server = tool?.asks?.server ?? ''
+  const server = tool?.approval?.server ?? ''
   const shown = { id, tool: name, server }
   const told = (outcome: Outcome, input: unknown = parsed(json) ?? json): Outcome => ({
     ...outcome,
     part: { type: 'tool-run', ...shown, input, output: outcome.text, isError: outcome.isError },
   })
   if (refusal) return told(failure(refusal))
-  if (!tool?.asks) return told(failure('There is no such tool about which the person is asked.'))
+  if (!tool?.approval) return told(failure('There is no such tool about which the person is asked.'))
   const given = tool.input.safeParse(parsed(json))
   if (!given.success) return told(failure(z.prettifyError(given.error)))
   const run = async () => {
@@ -49,10 +49,10 @@ export async function runAllowed(
     const outcome = await runTool(tool, json, signal)
     return outcome.isError && signal.aborted ? UNKNOWN : outcome
   }
-  const outcome = await tool.asks.runOnce(given.data, id, run)
+  const outcome = await tool.approval.runOnce(given.data, id, run)
   if (outcome) return told(outcome, given.data)
   if (!mayAsk) return failure(NOT_MADE)
-  const question = await tool.asks.question(given.data)
+  const question = await tool.approval.question(given.data)
   if (question) return { ...failure('The person is asked whether this tool may be called.'), part: question }
   return told(await run(), given.data)
 }

@@ -23,7 +23,7 @@ export const model = z
   .max(200, 'is not a model that you may use')
   .describe('The `modelId` of one of the `ai-models`.')
 
-/** A message as it is asked: what a user says may name attachments, and a call may have the person's word for a result. */
+/** A message as it is asked: what a user says may name attachments, and a call may have the person's answer for a result. */
 export type AskedMessage =
   | Exclude<Message, { role: 'user' | 'tool' }>
   | { role: 'tool'; content: readonly (ToolResult | ApprovalGiven)[] }

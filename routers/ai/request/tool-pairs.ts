@@ -8,7 +8,7 @@ type Path = Issue['path']
 interface Pairs {
   /** Calls without a result yet. */
   open: Map<string, Path>
-  /** Calls with the word of the person for a result, or before it. */
+  /** Calls that the person allowed or refused, which have no result or one after that. */
   answered: Set<string>
 }
 

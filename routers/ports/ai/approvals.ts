@@ -1,5 +1,5 @@
-/** A call of a tool about which the person is asked. */
-interface AskedCall {
+/** A call of a tool as the person is shown it. */
+interface ShownCall {
   /** Of the question. */
   id: string
   tool: string
@@ -9,17 +9,17 @@ interface AskedCall {
 }
 
 /** Asks the person whether a tool may be called, with what. */
-export interface ApprovalPart extends AskedCall {
+export interface ApprovalPart extends ShownCall {
   type: 'approval'
 }
 
 /** A call that the person allowed beforehand, and which begins now; its `ToolRun` follows. */
-export interface ToolStart extends AskedCall {
+export interface ToolStart extends ShownCall {
   type: 'tool-start'
 }
 
 /** A call that the person allowed beforehand, and what came of it as the model is told it. */
-export interface ToolRun extends AskedCall {
+export interface ToolRun extends ShownCall {
   type: 'tool-run'
   output: string
   isError: boolean

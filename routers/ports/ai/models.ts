@@ -16,7 +16,7 @@ export interface FunctionTool<Input extends z.ZodType = z.ZodType> {
   schema?: Record<string, unknown>
   capability?: string
   /** Where the person must allow each call. */
-  asks?: {
+  approval?: {
     /** The label of its server. */
     server: string
     /**
