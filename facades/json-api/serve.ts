@@ -6,7 +6,6 @@ import { runOnce, type StoredResponse } from '../../routers/core/idempotency.ts'
 import { hashFile } from '../../routers/core/incoming-file.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { RecordRef } from '../../routers/resource/record.ts'
-import { callProcedure } from '../http/call-procedure.ts'
 import { entityTag, expectedVersions, isKnown } from '../http/conditional.ts'
 import type { WireNames } from '../http/names.ts'
 import { inputsOf } from '../http/procedures.ts'
@@ -133,7 +132,10 @@ async function call(routeContext: RouteContext, request: FastifyRequest, ctx: Co
   ctx.asks = (type, name) => query.fields.get(type)?.has(name) ?? documentContext.members.isUnasked(type, name)
   const body = takesFile ? (form ?? (await readForm(request, ctx))) : request.body
   const input = inputOf(routeContext, query, request, body)
-  return { output: await callProcedure(procedure, { ctx, path, input }), query }
+  const { type } = procedure._def
+  const getRawInput = async () => input
+  const output: unknown = await procedure({ ctx, path, type, getRawInput, signal: undefined, batchIndex: 0 })
+  return { output, query }
 }
 
 /** The form without its file, which comes with the call. */

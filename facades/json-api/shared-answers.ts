@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { StoredResponse } from '../../routers/core/idempotency.ts'
 
 interface SharedAnswer {
@@ -15,7 +16,7 @@ export class SharedAnswers {
   /** The answer for what the read of an address gave, which `write` makes unless there is one. */
   of(url: string, output: unknown, write: () => Promise<StoredResponse>): Promise<StoredResponse> {
     const known = this.#written.get(url)
-    if (known && isSame(known.output, output)) return known.answer
+    if (known && isDeepStrictEqual(known.output, output)) return known.answer
     if (this.#written.size === 0) setImmediate(() => this.#forget())
     const answer = write()
     this.#written.set(url, { output, answer })
@@ -27,13 +28,3 @@ export class SharedAnswers {
     this.#written = new Map()
   }
 }
-
-/** Whether two values are one, or are lists or objects of the same values. */
-function isSame(one: unknown, other: unknown): boolean {
-  if (one === other) return true
-  if (!isObject(one) || !isObject(other) || Array.isArray(one) !== Array.isArray(other)) return false
-  const names = Object.keys(one)
-  return names.length === Object.keys(other).length && names.every((name) => isSame(one[name], other[name]))
-}
-
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
-import fastify from 'fastify'
+import fastify, { type FastifyReply } from 'fastify'
 import pg from 'pg'
 import { coalescedStatement, isoTime, type Statement } from '../../entities/sql/statement.ts'
+import { SharedAnswers } from '../../facades/json-api/shared-answers.ts'
+import type { StoredResponse } from '../../routers/core/idempotency.ts'
 import { coalesce } from '../../server/database/coalesce.ts'
 import { servePart } from './serve.ts'
 
@@ -52,7 +54,7 @@ const descriptions = coalescedStatement<Row>(
   { idsAt: 0 },
 )
 
-/** The least program that sends the same bytes: no scopes, no rules, no negotiation, no logging. It shares statements as the service does. */
+/** The least program that sends the same bytes: no scopes, no rules, no negotiation, no logging. It shares statements and pages as the service does. */
 servePart(async ({ databaseUrl }: Input) => {
   const database = new pg.Pool({ connectionString: databaseUrl, max: 10 })
   const sql = coalesce(
@@ -64,6 +66,7 @@ servePart(async ({ databaseUrl }: Input) => {
     const wanted = new Set(ids)
     return (await sql(statement, [ids])).filter((row) => wanted.has(Number(row[key])))
   }
+  const pages = new SharedAnswers()
   const app = fastify()
 
   app.addHook('onRequest', async (request, reply) => {
@@ -73,7 +76,7 @@ servePart(async ({ databaseUrl }: Input) => {
 
   app.get<{ Params: { id: string } }>(`${base}/ai-models/:id`, async (request, reply) => {
     const [row] = await byIds(models, [Number(request.params.id)])
-    return row && send(reply, { jsonapi, data: modelOf(row), links: { self: request.url } })
+    return row && send(reply, written({ jsonapi, data: modelOf(row), links: { self: request.url } }))
   })
 
   app.get<{ Querystring: Record<string, string> }>(`${base}/ai-models`, async (request, reply) => {
@@ -84,21 +87,22 @@ servePart(async ({ databaseUrl }: Input) => {
     const meta = {
       page: { currentPage: 1, from: 1, to: found.length, perPage: size, lastPage: Math.ceil(total / size), total },
     }
-    if (!request.query['include']) return send(reply, { jsonapi, data: found.map((row) => modelOf(row)), links, meta })
+    if (!request.query['include']) {
+      const write = async () => written({ jsonapi, data: found.map((row) => modelOf(row)), links, meta })
+      return send(reply, await pages.of(request.url, { found, total }, write))
+    }
     const ids = found.map(({ id }) => Number(id))
     const [owners, texts] = await Promise.all([
       byIds(providers, [...new Set(found.map(({ provider }) => Number(provider)))]),
       byIds(descriptions, ids, 'aiModelId'),
     ])
-    const byModel = Map.groupBy(texts, ({ aiModelId }) => String(aiModelId))
-    const data = found.map((row) => modelOf(row, byModel.get(row.id) ?? []))
-    return send(reply, {
-      jsonapi,
-      data,
-      included: [...owners.map(providerOf), ...texts.map(descriptionOf)],
-      links,
-      meta,
-    })
+    const write = async () => {
+      const byModel = Map.groupBy(texts, ({ aiModelId }) => String(aiModelId))
+      const data = found.map((row) => modelOf(row, byModel.get(row.id) ?? []))
+      const included = [...owners.map(providerOf), ...texts.map(descriptionOf)]
+      return written({ jsonapi, data, included, links, meta })
+    }
+    return send(reply, await pages.of(request.url, { found, total, owners, texts }, write))
   })
 
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
@@ -107,14 +111,14 @@ servePart(async ({ databaseUrl }: Input) => {
 
 const jsonapi = { version: '1.1' }
 
-function send(
-  reply: { header(name: string, value: string): unknown; type(type: string): { send(body: string): unknown } },
-  document: object,
-) {
+/** A document as it is sent, with its entity tag. */
+function written(document: object): StoredResponse {
   const payload = JSON.stringify(document)
-  reply.header('etag', `"${createHash('sha1').update(payload).digest('base64url')}"`)
-  return reply.type('application/vnd.api+json').send(payload)
+  const etag = `"${createHash('sha1').update(payload).digest('base64url')}"`
+  return { status: 200, headers: { etag, 'content-type': 'application/vnd.api+json' }, payload }
 }
+
+const send = (reply: FastifyReply, { headers, payload }: StoredResponse) => reply.headers(headers).send(payload)
 
 const related = (self: string, name: string) => ({ self: `${self}/relationships/${name}`, related: `${self}/${name}` })
 
