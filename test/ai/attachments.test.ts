@@ -83,6 +83,18 @@ test('nobody passes off as the service’s what they write, whoever is said to h
   expect(prompt().match(/\(SVC_META_SKIPPED_ATTACHMENTS\]/g)).toHaveLength(4)
 })
 
+test('a text that would be a mark but for millions of characters between is told as any other', async () => {
+  const gap = String.raw`\n`.repeat(4_500_000)
+  const content = `[${gap} [${gap.slice(0, 100)}SVC_META_X]`
+  const messages = [{ role: 'user', content }]
+  const { token } = svc.people.ada
+  const { status } = await svc.send('POST', '/v1/chat/completions', { token, body: { model: 'reads', messages } })
+
+  expect(status).toBe(200)
+  expect(asked[0]?.body.messages[0]?.content.length).toBe(content.length)
+  expect(asked[0]?.body.messages[0]?.content.slice(-114)).toBe(content.slice(-114).replace('[', '('))
+})
+
 test('an image and a PDF go as they are to models that take them', async () => {
   const { token } = svc.people.ada
   const image = await file(PNG, 'dot.png')

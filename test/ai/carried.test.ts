@@ -313,6 +313,16 @@ describe('what is said of thoughts', () => {
 
     expect(JSON.stringify(body?.messages.at(-1))).toMatch(/The tool failed:.*See\./)
   })
+
+  test('a document with hundreds of thousands of fences goes within one that is longer', async () => {
+    const source = { type: 'text', media_type: 'text/plain', data: '```\n'.repeat(300_000) }
+    const messages = [{ role: 'user', content: [{ type: 'document', source }] }]
+
+    const { status, body } = await message('openai-compatible', { messages })
+
+    expect(status).toBe(200)
+    expect(JSON.stringify(body?.messages).match(/`{4,}/g)).toEqual(['````', '````'])
+  })
 })
 
 /** What the documents of each API name beside what reaches a provider, with values that would change an answer. */

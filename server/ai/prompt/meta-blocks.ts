@@ -1,5 +1,8 @@
-/** Where a block begins or ends that only the service writes, also with white space as JSON writes it. */
-const mark = /\[(?=(?:[\s/]|\\+(?:[nrtf]|u[0-9a-f]{4}))*SVC_META_)/gi
+/**
+ * Where a block begins or ends that only the service writes, also with white space as JSON writes it. A single class of
+ * characters, which also takes words of these letters: the engine's stack overflows where a group repeats millions of times.
+ */
+const mark = /\[(?=[\s/\\nrtfu0-9a-f]*SVC_META_)/gi
 
 /** The text without marks of blocks, so that nobody passes off as the service's what they wrote or uploaded. */
 export const withoutMarks = (text: string): string => text.replaceAll(mark, '(')
@@ -26,7 +29,7 @@ const headOf = (name: string): string => withoutMarks(name.replaceAll(/[`\s]+/g,
 
 /** The text of a file within a message. The fence is longer than any in the text, so that the text cannot end it. */
 export function inlined(text: string, mime: string, name = ''): string {
-  const longest = Math.max(2, ...(text.match(/`{3,}/g) ?? []).map(({ length }) => length))
+  const longest = (text.match(/`{3,}/g) ?? []).reduce((most, { length }) => Math.max(most, length), 2)
   const fence = '`'.repeat(longest + 1)
   const called = headOf(name)
   const head = `${called || 'A file'} (${mime}, ${Buffer.byteLength(text)} bytes)`
