@@ -12,6 +12,7 @@ import {
 import type { NativeTool } from '../ports/ai/adapters.ts'
 import type { ReportedTokens, UsageMeter } from '../ports/ai/models.ts'
 import { tokensIn } from '../ports/ai/token-estimate.ts'
+import { mostReadBy } from './native-uses.ts'
 
 /** What a call took. Cached and cache-written tokens are part of the input, reasoning is part of the output. */
 export interface TokenCounts extends NativeUses {
@@ -84,9 +85,12 @@ export class CallMeter implements UsageMeter {
     const { cost: before } = this.#before
     const known = this.#request?.known ?? { ...nothing, cached: undefined }
     const rest = Math.max(0, output - known.output)
-    const cost = mostCostOf(this.#pricing, { ...known, ...mostOf(known, this.#mostUses) }, rest)
+    const unread = mostReadBy(this.#mostUses)
+    // Pages that are read later may be written to a cache, too.
+    const input = { input: known.input + unread, cached: unread > 0 ? undefined : known.cached }
+    const cost = mostCostOf(this.#pricing, { ...known, ...input, ...mostOf(known, this.#mostUses) }, rest)
     const { costMicros } = before ? sumOfCosts(before, cost) : cost
-    return { tokens: this.tokens.input + this.tokens.output + rest, costMicros }
+    return { tokens: this.tokens.input + this.tokens.output + unread + rest, costMicros }
   }
 }
 

@@ -3,6 +3,7 @@ import type { DeepReadonly } from '../../entities/sql/read-only.ts'
 import { mostCostOf, type NativeUses } from '../catalogue/pricing.ts'
 import type { CallProgress, HeldAmounts, Hold, HoldRefusal, UsageLedger } from '../ports/ai/usage-ledger.ts'
 import { CallMeter } from './call-meter.ts'
+import { mostReadBy } from './native-uses.ts'
 
 /** Ends a call of which a limit has no room for a further round. */
 export class LimitCut extends Error {
@@ -56,10 +57,11 @@ export class HeldMeter extends CallMeter {
   async #holdFor(input: number): Promise<void> {
     const { hold, pricing, maxOutput, mostUses, extend } = this.#options
     if (hold.held.tokens === null) return
-    const next = mostCostOf(pricing, { input, output: 0, reasoning: 0, ...mostUses }, maxOutput)
+    const most = input + mostReadBy(mostUses)
+    const next = mostCostOf(pricing, { input: most, output: 0, reasoning: 0, ...mostUses }, maxOutput)
     const { tokens, costMicros } = this.#taken
     const wanted = {
-      tokens: (tokens ?? 0) + input + maxOutput,
+      tokens: (tokens ?? 0) + most + maxOutput,
       costMicros: costMicros === null || next.costMicros === null ? null : costMicros + next.costMicros,
     }
     const refusal = exceeds(wanted, hold.held) ? await extend(hold, wanted) : undefined

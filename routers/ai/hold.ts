@@ -1,11 +1,12 @@
 import type { AskedLimit } from '../../entities/ai/usage-hold.sql.ts'
 import type { UsageContext } from '../../entities/ai/usage-record.ts'
-import { costOf, mostCostOf, type NativeUses, noUses } from '../catalogue/pricing.ts'
+import { costOf, mostCostOf, noUses } from '../catalogue/pricing.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import type { EmbeddingCall, ModelCall } from '../ports/ai/models.ts'
 import type { Hold, HoldRefusal, LimitLeft, SubjectId, UsageCall } from '../ports/ai/usage-ledger.ts'
 import type { Asking } from './asking.ts'
+import { mostReadBy, mostUsesOf } from './native-uses.ts'
 
 /** When only calls under way stand in the way, in seconds. */
 const RETRY_SOON_SECONDS = 2
@@ -29,6 +30,7 @@ export async function tryHold(
   const isAnswer = 'parameters' in asked
   const output = isAnswer ? maxOutputOf(asked, ctx.services.settings.maxOutputTokens) : 0
   const uses = isAnswer ? mostUsesOf(asked) : noUses
+  const mostInput = input + mostReadBy(uses)
   const call: UsageCall = {
     userId: person.id,
     tokenId: token?.id ?? null,
@@ -45,8 +47,8 @@ export async function tryHold(
   const held = await ctx.services.usageLedger.hold({
     call,
     subjects: [...callerSubjects(ctx.caller, room), ['provider', model.providerId], ['model', model.modelId]],
-    tokens: input + output,
-    ...mostCostOf(model.pricing, { input, output: 0, reasoning: 0, ...uses }, output),
+    tokens: mostInput + output,
+    ...mostCostOf(model.pricing, { input: mostInput, output: 0, reasoning: 0, ...uses }, output),
   })
   if ('id' in held) ctx.hints.limits = held.limits
   return held
@@ -73,15 +75,6 @@ export const callerSubjects = ({ person, token }: Asking['caller'], room?: numbe
 export function maxOutputOf({ model, parameters }: Pick<ModelCall, 'model' | 'parameters'>, policy: number): number {
   const asked = parameters.maxTokens ?? model.parameters?.maxTokens ?? Infinity
   return Math.min(asked, model.limits?.maxOutputTokens ?? Infinity, policy)
-}
-
-/** As often as one request may use tools that its provider runs itself. */
-export function mostUsesOf({ nativeTools, nativeToolUses }: ModelCall): NativeUses {
-  if (nativeTools.length === 0) return noUses
-  return {
-    webSearches: nativeTools.includes('web_search') ? nativeToolUses : 0,
-    webFetches: nativeTools.includes('web_fetch') ? nativeToolUses : 0,
-  }
 }
 
 /** Of several limits that refuse, the one that frees last is told: nothing succeeds before. */

@@ -9,7 +9,8 @@ import type { Approvals } from './approvals/approvals.ts'
 import { callFailure } from './call-failure.ts'
 import { CallRecord, type RecordedContext } from './call-record.ts'
 import { HeldMeter, LimitCut } from './held-meter.ts'
-import { maxOutputOf, mostUsesOf } from './hold.ts'
+import { maxOutputOf } from './hold.ts'
+import { mostUsesOf } from './native-uses.ts'
 import { resume } from './resume.ts'
 
 type PartOf<Type extends StreamPart['type']> = Extract<StreamPart, { type: Type }>

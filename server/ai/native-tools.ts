@@ -4,13 +4,10 @@ import type {
   LanguageModelV4StreamPart,
   LanguageModelV4ToolResult,
 } from '@ai-sdk/provider'
-import { type Adapter, isNativeTool, type NativeTool } from '../../routers/ports/ai/adapters.ts'
+import { type Adapter, isNativeTool, MAX_PAGE_TOKENS, type NativeTool } from '../../routers/ports/ai/adapters.ts'
 import type { ModelCall, UsageMeter } from '../../routers/ports/ai/models.ts'
 
 type ProviderTool = Omit<LanguageModelV4ProviderTool, 'type'>
-
-/** How long a page may be in tokens that a provider reads which lets itself be told: each is paid as input. */
-const MAX_PAGE_TOKENS = 25_000
 
 /** What providers call the tools that they run themselves, in the terms of the AI SDK. */
 const providerTools: Partial<Record<Adapter, Partial<Record<NativeTool, ProviderTool>>>> = {

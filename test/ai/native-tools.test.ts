@@ -318,6 +318,9 @@ test('a limit in money holds for all searches that may come and counts those tha
   expect((await ask('anthropic', [search])).status).toBe(200)
   const refused = await ask('anthropic unpriced', [search])
   expect([refused.status, await refused.text()]).toEqual([429, expect.stringContaining('web search is not known')])
+  // Five pages are 125,000 tokens, which are 1.25.
+  expect((await ask('anthropic unpriced', [fetching])).status).toBe(429)
+  await svc.host.limits.set({ ...limit, cap: 1.4 })
   expect((await ask('anthropic unpriced', [fetching])).status).toBe(200)
   await svc.host.limits.remove({ name: 'purse' })
   expect((await ask('anthropic unpriced', [search])).status).toBe(200)
@@ -330,6 +333,32 @@ test('a limit in money holds for all searches that may come and counts those tha
   expect(await summary(bob)).toEqual([])
   expect((await svc.send('GET', '/trpc/usage.summary', {})).status).toBe(401)
   await takeRecords()
+})
+
+test('a limit in tokens holds for all pages that may be read, in each round of an answer', async () => {
+  const limit = { name: 'reader', for: 'user', unit: 'tokens', per: 'day' } as const
+  const { token } = await svc.user()
+  const ask = async (tools: string[]) =>
+    (await svc.send('POST', '/v1/chat/completions', { token, body: { model: 'anthropic', messages, tools } })).status
+  const usage = { ...fetchUsage, input_tokens: 60_000 }
+  const call = { type: 'tool_use', id: 'call', name: 'weather', input: {} }
+  upstream.behave = ({ body }, response) => {
+    const isReading = !JSON.stringify(body.tools).includes('weather')
+    json(response, { ...anthropic.whole, content: isReading ? [fetch, page] : [call], usage })
+  }
+
+  await svc.host.limits.set({ ...limit, cap: 300 })
+  expect(await Promise.all([ask([fetching]), ask([fetching])])).toEqual([429, 429])
+  expect(upstream.asked).toEqual([])
+  // Five pages of 25,000 tokens, and as much again is not left.
+  await svc.host.limits.set({ ...limit, cap: 130_000 })
+  expect((await Promise.all([ask([fetching]), ask([fetching])])).toSorted()).toEqual([200, 429])
+  await svc.host.limits.set({ ...limit, cap: 200_000 })
+  expect(await ask([fetching, 'weather'])).toBe(429)
+  expect(upstream.asked).toHaveLength(2)
+
+  await svc.host.limits.remove({ name: 'reader' })
+  expect(await takeRecords()).toMatchObject([{ input: 60_000, fetches: 1 }, { input: 60_000 }])
 })
 
 test.each([

@@ -24,6 +24,9 @@ export const nativeTools = {
 /** A tool that a provider runs itself, by what it is capable of. */
 export type NativeTool = (typeof nativeTools)[Adapter][number]
 
+/** How long a page may be in tokens that a provider reads which lets itself be told: each is paid as input. */
+export const MAX_PAGE_TOKENS = 25_000
+
 const nativeToolNames: ReadonlySet<string> = new Set(Object.values(nativeTools).flat())
 
 export const isNativeTool = (name: string): name is NativeTool => nativeToolNames.has(name)

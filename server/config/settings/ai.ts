@@ -37,7 +37,7 @@ export const aiShape = {
     ),
   AI_TOOLS_AT_ONCE: count(4, 1, 64).describe('How many tools one answer calls at the same time; further calls wait'),
   AI_NATIVE_TOOL_USES: count(5, 1, 100).describe(
-    'How often each tool that a provider runs itself, such as its web search, may run for one request to it; limits in money hold for so many',
+    'How often each tool that a provider runs itself, such as its web search, may run for one request to it; limits hold for so many',
   ),
   AI_TOOL_RESULT_MAX: count(256 * 1024, 1024).describe('Largest result of a tool of a tool server, in bytes'),
   RATE_LIMIT_AI_PER_MINUTE: count(0).describe('AI requests a minute, per token and per user; 0 is no limit'),
