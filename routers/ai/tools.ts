@@ -57,7 +57,7 @@ function serverTool(
     ...(needsApproval && {
       approval: {
         server: server.label,
-        runOnce: (input, question, run) => approvals.runOnce(asked(input), question, run),
+        runOnce: (input, question, call) => approvals.runOnce(asked(input), question, call),
         question: (input) => approvals.questionOf(asked(input)),
       },
     }),

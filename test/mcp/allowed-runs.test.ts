@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { AllowedRuns } from '../../routers/ai/approvals/allowed-runs.ts'
-import type { ToolOutcome } from '../../routers/ports/ai/approvals.ts'
+import type { RunOnce } from '../../routers/ports/ai/approvals.ts'
 
 const calls = ['1', '2', '3', '4', '5'].map((id) => ({ type: 'tool-call' as const, id, name: 'send', input: '{}' }))
 const empty = (id: string) => ({ type: 'tool-result' as const, id, name: 'send', content: [], isError: true })
@@ -11,7 +11,7 @@ test('where it cannot be known whether a call is allowed, none is begun any more
   const ran: string[] = []
   const approval = {
     server: 'mail',
-    async runOnce(_: object, id: string, run: () => Promise<ToolOutcome>) {
+    async runOnce(_: object, id: string, { run }: RunOnce) {
       ran.push(id)
       await pause(id === '2' ? 5 : 30)
       if (id === '2') throw new Error('The store is away.')

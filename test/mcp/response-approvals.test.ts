@@ -1,5 +1,6 @@
 import OpenAI from 'openai'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { UNKNOWN } from '../../routers/ai/approvals/kept-outcomes.ts'
 import { recordsOf } from '../kit/ai/asked-provider.ts'
 import { callsTool, callsTools, configFor, refuses, startProvider } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
@@ -145,6 +146,46 @@ test('who asks again with the same word is told what came of the call, which run
   expect(calls()).toHaveLength(2)
 })
 
+test('who asks again while the call runs waits for what comes of it; one whose process is gone is not waited for', async () => {
+  const [isCalled, isFree] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  server.behave = async ({ rpc }) => {
+    if (rpc.method !== 'tools/call') return false
+    isCalled.resolve()
+    await isFree.promise
+    return false
+  }
+  const { asked, input } = await allowed()
+  const first = ask(ada, input)
+  await isCalled.promise
+  const [again, meanwhile] = [ask(ada, input), ask(ada, hello)]
+  await meanwhile
+  await ask(ada, hello)
+  isFree.resolve()
+  for (const { output } of [await first, await again])
+    expect(output).toMatchObject([{ type: 'mcp_call', status: 'completed', output: 'done' }, { type: 'message' }])
+  expect(calls()).toHaveLength(1)
+
+  const id = `${adaId}:${questionIn(asked).id.replace('mcpr_', '')}`
+  await svc.services.answers.delete(`tool-outcome:${id}`)
+  const late = ask(ada, input)
+  await ask(ada, hello)
+  await svc.services.kv.delete(`tool-running:${id}`)
+  expect((await late).output[0]).toMatchObject({ status: 'failed', error: { content: UNKNOWN.text } })
+  expect(calls()).toHaveLength(1)
+})
+
+test('of a result that is too long to be kept who asks again is told that the call was made', async () => {
+  server.behave = ({ rpc, reply }) => {
+    if (rpc.method === 'tools/call') reply({ content: [{ type: 'text', text: 'long '.repeat(14_000) }] })
+    return rpc.method === 'tools/call'
+  }
+  const { input } = await allowed()
+  await ask(ada, input)
+  const output = 'This call was made; its result is too long to be told again.'
+  expect((await ask(ada, input)).output[0]).toMatchObject({ type: 'mcp_call', status: 'completed', output })
+  expect([calls().length, told()]).toMatchObject([1, { role: 'tool', content: output }])
+})
+
 test('a stream tells the question, the call and its result by the events of OpenAI', async () => {
   const types = async (input: Input) => {
     const events = []
@@ -241,6 +282,7 @@ test('what the person allows is this very call, by the same person and token: al
   }
   await expect(ask(clientOf('nobody'), input)).rejects.toMatchObject({ status: 401 })
   expect([calls(), upstream.asked.length]).toEqual([[], 1])
+  await ask(clientOf(other), [...after(hello, asked), ...word(asked, false)])
 
   const anew = await ask(ada, changed)
   const done = await ask(ada, [...after(changed, anew), ...word(anew, true)])

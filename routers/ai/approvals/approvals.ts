@@ -1,15 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Context, findCredential } from '../../core/context.ts'
-import type { ApprovalPart, ToolOutcome } from '../../ports/ai/approvals.ts'
+import type { ApprovalPart, RunOnce, ToolOutcome } from '../../ports/ai/approvals.ts'
 import { AllowedCalls } from './allowed-calls.ts'
 import { type ApprovalAnswer, answerKey, questionKey } from './answer-approval.ts'
 import { ConversationApprovals, type ConversationScope } from './conversation-approvals.ts'
-import { KeptOutcomes } from './kept-outcomes.ts'
+import { KeptOutcomes, LOOK_MS } from './kept-outcomes.ts'
 import { type GuardedCall, OpenQuestions } from './open-questions.ts'
-
-/** How often it is looked whether there is an answer, which any replica may have taken. */
-const LOOK_MS = 200
 
 /** Where a person is asked: within the stream, which waits, or at the end of the answer; nowhere where it is undefined. */
 export type QuestionPlace = 'amid' | 'last' | undefined
@@ -47,18 +44,12 @@ export class Approvals {
   }
 
   /** What comes of the call where the question, which was answered with yes, is about it; undefined where it is not. */
-  async runOnce(
-    call: GuardedCall,
-    question: string,
-    run: () => Promise<ToolOutcome>,
-  ): Promise<ToolOutcome | undefined> {
+  async runOnce(call: GuardedCall, question: string, { run, signal }: RunOnce): Promise<ToolOutcome | undefined> {
     if (this.#questionPlace !== 'last') return undefined
-    const state = await this.#open.take(question, call)
-    if (state !== 'open') return state && this.#outcomes.of(question)
+    const state = await this.#open.take(question, call, this.#outcomes.expect)
+    if (state !== 'open') return state && this.#outcomes.wait(question, signal)
     this.#granted.push(nameOf(call))
-    const outcome = await run()
-    await this.#outcomes.keep(question, outcome)
-    return outcome
+    return this.#outcomes.keep(question, run)
   }
 
   /** The question to end the answer with, or nothing where the tool says itself whether it runs. */

@@ -1,9 +1,14 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Services } from '../../core/services.ts'
 import type { ToolOutcome } from '../../ports/ai/approvals.ts'
+import { RunningCalls } from './running-calls.ts'
 
 const PURPOSE = 'tool-outcome'
 
-/** Characters of one; of all of one person, in as long as they are kept. */
+/** How often it is looked, in milliseconds, for what any replica may write. */
+export const LOOK_MS = 200
+
+/** Characters of one that is kept whole; of all of one person, in as long as they are kept. */
 const MAX_TEXT = 64 * 1024
 const MAX_KEPT = 2 * 1024 * 1024
 
@@ -13,39 +18,73 @@ export const UNKNOWN: ToolOutcome = {
   isError: true,
 }
 
-type Store = Pick<Services, 'answers' | 'limiter' | 'log' | 'settings' | 'vault'>
+/** What is kept of an outcome for which there is no room. */
+const briefOf = ({ isError }: ToolOutcome): ToolOutcome => ({
+  text: isError
+    ? 'This call was made and failed; what was told of it is too long to be told again.'
+    : 'This call was made; its result is too long to be told again.',
+  isError,
+})
 
-/** What came of calls that a person allowed, for a caller who asks again, as when the connection was lost. */
+type Store = Pick<Services, 'answers' | 'kv' | 'limiter' | 'log' | 'settings' | 'vault'>
+
+/** What comes of calls that a person allowed, for a caller who asks again, as when the connection was lost. */
 export class KeptOutcomes {
   readonly #services: Store
   readonly #person: number
+  readonly #running: RunningCalls
 
   constructor(services: Store, person: number) {
     this.#services = services
     this.#person = person
+    this.#running = new RunningCalls(services, person)
   }
 
-  /** Fails never: the call ran. */
-  async keep(id: string, outcome: ToolOutcome): Promise<void> {
-    await this.#keep(id, outcome).catch((error: unknown) =>
-      this.#services.log.warn({ error }, 'what came of a call of a tool was not kept'),
-    )
+  /** To be said before anybody else can find that the call was taken, as they would think it lost. */
+  expect = (id: string): Promise<void> => this.#running.begin(id)
+
+  /** What comes of the call that runs here. An outcome that cannot be kept is told once. */
+  keep(id: string, run: () => Promise<ToolOutcome>): Promise<ToolOutcome> {
+    return this.#running.during(id, async () => {
+      const outcome = await run()
+      await this.#keep(id, outcome).catch((error: unknown) =>
+        this.#services.log.warn({ error }, 'what came of a call of a tool was not kept'),
+      )
+      return outcome
+    })
   }
 
-  async of(id: string): Promise<ToolOutcome> {
+  /** What came of a call that began elsewhere; waits for it while it runs. */
+  async wait(id: string, signal: AbortSignal): Promise<ToolOutcome> {
+    for (;;) {
+      // In this order, as a call runs until its outcome is kept.
+      const isRunning = await this.#running.has(id)
+      const outcome = await this.#find(id)
+      if (outcome) return outcome
+      if (!isRunning || signal.aborted) return UNKNOWN
+      await pause(LOOK_MS, undefined, { signal }).catch(() => {})
+    }
+  }
+
+  async #find(id: string): Promise<ToolOutcome | undefined> {
     const { answers, vault } = this.#services
     const sealed = await answers.get(this.#keyOf(id))
-    return sealed === undefined ? UNKNOWN : (JSON.parse(vault.open(sealed, PURPOSE)) as ToolOutcome)
+    return sealed === undefined ? undefined : (JSON.parse(vault.open(sealed, PURPOSE)) as ToolOutcome)
   }
 
-  async #keep(id: string, { text, isError }: ToolOutcome): Promise<void> {
-    const { answers, limiter, settings, vault } = this.#services
-    const { questionLifetime } = settings.tools
-    if (text.length > MAX_TEXT) return
-    const seconds = Math.ceil(questionLifetime / 1000)
+  async #keep(id: string, outcome: ToolOutcome): Promise<void> {
+    const { answers, settings, vault } = this.#services
+    const { text, isError } = (await this.#hasRoom(outcome)) ? outcome : briefOf(outcome)
+    const sealed = vault.seal(JSON.stringify({ text, isError }), PURPOSE)
+    await answers.set(this.#keyOf(id), sealed, settings.tools.questionLifetime)
+  }
+
+  async #hasRoom({ text }: ToolOutcome): Promise<boolean> {
+    const { limiter, settings } = this.#services
+    if (text.length > MAX_TEXT) return false
+    const seconds = Math.ceil(settings.tools.questionLifetime / 1000)
     const { remaining } = await limiter.take(`tool-outcomes:${this.#person}`, MAX_KEPT, seconds, text.length)
-    if (remaining < 0) return
-    await answers.set(this.#keyOf(id), vault.seal(JSON.stringify({ text, isError }), PURPOSE), questionLifetime)
+    return remaining >= 0
   }
 
   #keyOf(id: string): string {

@@ -33,15 +33,22 @@ export class OpenQuestions {
     const { remaining } = await limiter.take(this.#countKey, MAX_OPEN, this.#seconds)
     if (remaining < 0) return void (await this.#makeRoom())
     const id = newId()
-    await kv.set(this.#keyOf(id), this.#markOf(call), this.#lifetime)
+    await kv.set(this.#keyOf(id), markOf(call), this.#lifetime)
     return id
   }
 
-  /** Whether this very call was asked about, and is allowed for the first time, or was taken before. */
-  async take(id: string, call: GuardedCall): Promise<'open' | 'taken' | undefined> {
+  /** Whether this very call was asked about, and is allowed for the first time, or was taken before; `announce` comes before it is taken. */
+  async take(
+    id: string,
+    call: GuardedCall,
+    announce: (id: string) => Promise<void>,
+  ): Promise<'open' | 'taken' | undefined> {
     const { kv } = this.#services
-    const mark = this.#markOf(call)
-    if ((await kv.get(this.#keyOf(id))) === mark && (await this.#closeOnce(id, mark))) return 'open'
+    const mark = markOf(call)
+    if ((await kv.get(this.#keyOf(id))) === mark) {
+      await announce(id)
+      if (await this.#closeOnce(id, mark)) return 'open'
+    }
     return (await kv.get(this.#closedKeyOf(id))) === mark ? 'taken' : undefined
   }
 
@@ -75,20 +82,25 @@ export class OpenQuestions {
   }
 
   #keyOf(id: string): string {
-    return `tool-question:${this.#asker.person}:${id}`
+    return `tool-question:${this.#name}:${id}`
   }
 
   /** Of a prefix of its own: ids come from callers, so one could name it as a question. */
   #closedKeyOf(id: string): string {
-    return `tool-question-closed:${this.#asker.person}:${id}`
+    return `tool-question-closed:${this.#name}:${id}`
   }
 
-  /** Of all that the person was shown. */
-  #markOf({ tool, hash, input }: GuardedCall): string {
-    const of = JSON.stringify([this.#asker.credential, tool, hash, JSON.stringify(input)])
-    return createHash('sha256').update(of).digest('hex')
+  /** In the keys, so that no other app finds the question, be it to allow or to refuse it. */
+  get #name(): string {
+    return `${this.#asker.person}:${this.#asker.credential}`
   }
 }
+
+/** Of all that the person was shown. */
+const markOf = ({ tool, hash, input }: GuardedCall): string =>
+  createHash('sha256')
+    .update(JSON.stringify([tool, hash, JSON.stringify(input)]))
+    .digest('hex')
 
 /** It becomes the id of the call, which some providers take with nine letters and digits alone. */
 const newId = () => randomUUID().replaceAll('-', '').slice(0, 9)

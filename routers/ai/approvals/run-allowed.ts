@@ -49,7 +49,7 @@ export async function runAllowed(
     const outcome = await runTool(tool, json, signal)
     return outcome.isError && signal.aborted ? UNKNOWN : outcome
   }
-  const outcome = await tool.approval.runOnce(given.data, id, run)
+  const outcome = await tool.approval.runOnce(given.data, id, { run, signal })
   if (outcome) return told(outcome, given.data)
   if (!mayAsk) return failure(NOT_MADE)
   const question = await tool.approval.question(given.data)

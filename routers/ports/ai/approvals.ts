@@ -30,3 +30,10 @@ export interface ToolOutcome {
   text: string
   isError: boolean
 }
+
+/** A call that may run once. */
+export interface RunOnce {
+  run: () => Promise<ToolOutcome>
+  /** Ends the wait for a run that another request began. */
+  signal: AbortSignal
+}

@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import type { CallableModelRow } from '../../../entities/catalogue/ai-model.sql.ts'
 import type { DeepReadonly } from '../../../entities/sql/read-only.ts'
 import type { NativeTool } from './adapters.ts'
-import type { ApprovalPart, ToolOutcome, ToolRun, ToolStart } from './approvals.ts'
+import type { ApprovalPart, RunOnce, ToolOutcome, ToolRun, ToolStart } from './approvals.ts'
 import type { ListedModel } from './listed-model.ts'
 import type { AssistantPart, Message, Reasoning, Source, ToolCall } from './messages.ts'
 
@@ -21,9 +21,9 @@ export interface FunctionTool<Input extends z.ZodType = z.ZodType> {
     server: string
     /**
      * What comes of the call where the person answered this very question about it with yes: it runs once, and who asks again is
-     * told the same. Undefined where they did not.
+     * told the same, when it has run. Undefined where they did not.
      */
-    runOnce(input: z.output<Input>, question: string, run: () => Promise<ToolOutcome>): Promise<ToolOutcome | undefined>
+    runOnce(input: z.output<Input>, question: string, call: RunOnce): Promise<ToolOutcome | undefined>
     /** The question by which the answer is to end; undefined where the tool is to be run, which may refuse. */
     question(input: z.output<Input>): Promise<ApprovalPart | undefined>
   }

@@ -42,7 +42,7 @@ interface Kept {
 
 export async function recordsOf(svc: TestApp): Promise<Kept[]> {
   await svc.services.usageLedger.flush()
-  return svc.rows<Kept>('select outcome, input_tokens as input, output_tokens as output from usage_records')
+  return svc.rows<Kept>('select outcome, input_tokens as input, output_tokens as output from usage_records order by id')
 }
 
 /** Everything a provider may do wrong before it says anything. */
