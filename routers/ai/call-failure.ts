@@ -7,9 +7,16 @@ type Logging = Pick<Context, 'services' | 'requestId'>
 
 /** A failed call as its caller is told of it. */
 export function callFailure(ctx: Logging, model: CallableModel, error: unknown): Problem {
-  if (error instanceof UnreadFile) return fileFailure(ctx, error)
+  const unread = unreadFileIn(error)
+  if (unread) return fileFailure(ctx, unread)
   logFailure(ctx, model, { error, what: 'the AI provider failed' })
   return new Problem('provider_failed', { cause: error })
+}
+
+/** Searches the whole chain of causes: a provider may answer before it has read all. */
+function unreadFileIn(error: unknown): UnreadFile | undefined {
+  if (error instanceof UnreadFile) return error
+  return error instanceof Error ? unreadFileIn(error.cause) : undefined
 }
 
 function fileFailure({ services: { log }, requestId }: Logging, { reason }: UnreadFile): Problem {

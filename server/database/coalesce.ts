@@ -1,6 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import DataLoader from 'dataloader'
+import { LRUCache } from 'lru-cache'
 import type { Sql, Statement } from '../../entities/sql/statement.ts'
+import { atMost } from '../../routers/core/load/cache-size.ts'
 
 type Values = readonly unknown[]
 
@@ -8,30 +10,31 @@ type Values = readonly unknown[]
 const MAX_RUNS = 2
 /** How long calls are gathered at most, in milliseconds, so that nobody waits for a run that is stuck. */
 const MAX_WAIT_MS = 5
+/** Statements with their values; one that is forgotten gathers anew. */
+const MAX_KEYS = 1000
 
 /**
  * Runs a coalesced statement once for all who call it with equal values in one turn of the event loop, or while its last runs
  * are under way. The rows are as fresh as if each had called alone: the run begins after the last of them called.
  */
 export function coalesce(run: Sql): Sql {
-  const open = new Map<string, Coalesced>()
+  const known = new LRUCache<string, Coalesced>(atMost(MAX_KEYS))
   return async <Row>(statement: Statement<Row>, values: Values = []) => {
     const key = keyOf(statement, values)
-    const coalesced = open.get(key) ?? new Coalesced(run, statement, () => open.delete(key))
-    open.set(key, coalesced)
+    const coalesced = known.get(key) ?? new Coalesced(run, statement)
+    known.set(key, coalesced)
     return (await coalesced.call(values)) as Row[]
   }
 }
 
-/** The calls of one statement whose values differ in nothing but the ids; `end` is called when none is under way. */
+/** The calls of one statement whose values differ in nothing but the ids. */
 class Coalesced {
   readonly #loader: DataLoader<Values, Promise<unknown[]>>
-  readonly #runs = new Set<Promise<void>>()
-  readonly #end: () => void
-  #calls = 0
+  #runs = 0
+  /** Of the first of the runs under way that ends. */
+  #end = Promise.withResolvers<void>()
 
-  constructor(run: Sql, statement: Statement<unknown>, end: () => void) {
-    this.#end = end
+  constructor(run: Sql, statement: Statement<unknown>) {
     this.#loader = new DataLoader(
       async (calls) => {
         const rows = run(statement, together(statement, calls))
@@ -44,23 +47,22 @@ class Coalesced {
   }
 
   async call(values: Values): Promise<unknown[]> {
-    this.#calls++
-    try {
-      return await this.#loader.load(values)
-    } finally {
-      if (--this.#calls === 0) this.#end()
-    }
+    return await this.#loader.load(values)
   }
 
   #note(rows: Promise<unknown>): void {
-    const end = () => void this.#runs.delete(ended)
-    const ended: Promise<void> = rows.then(end, end)
-    this.#runs.add(ended)
+    this.#runs++
+    const noteEnd = () => {
+      this.#runs--
+      this.#end.resolve()
+      this.#end = Promise.withResolvers()
+    }
+    rows.then(noteEnd, noteEnd)
   }
 
   #schedule(dispatch: () => void): void {
-    if (this.#runs.size < MAX_RUNS) dispatch()
-    else void Promise.race([...this.#runs, delay(MAX_WAIT_MS)]).then(dispatch)
+    if (this.#runs < MAX_RUNS) dispatch()
+    else void Promise.race([this.#end.promise, delay(MAX_WAIT_MS)]).then(dispatch)
   }
 }
 

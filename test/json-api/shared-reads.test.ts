@@ -1,10 +1,13 @@
+import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
+import { coalescedStatement } from '../../entities/sql/statement.ts'
 import { aiModels } from '../../routers/catalogue/ai-models.ts'
 import { createContext } from '../../routers/core/context.ts'
 import { createCallerFactory, host, router } from '../../routers/core/trpc.ts'
 import { resourceId } from '../../routers/resource/ids.ts'
 import { getRow } from '../../routers/verbs/read.ts'
+import { coalesce } from '../../server/database/coalesce.ts'
 import { addCatalogue, type Client, idsOf, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
 import { watchStatements } from '../kit/statements.ts'
 
@@ -141,3 +144,23 @@ test('a handler that changes a record which others may hold fails', async () => 
 
 const withoutRequest = ({ status, text }: { status: number; text: string }) =>
   `${status} ${text.replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '')}`
+
+test('runs of a statement that are stuck hold up nobody who asks after them', async () => {
+  const runs: unknown[] = []
+  const stuck = Promise.withResolvers<never[]>()
+  const sql = coalesce(async (_, values = []) => {
+    runs.push(values)
+    return runs.length <= 2 ? stuck.promise : []
+  })
+  const rows = coalescedStatement<never>('rows', 'select', { idsAt: 0 })
+  const ask = (id: number) => sql(rows, [[id]])
+  const first = [ask(1)]
+  await setImmediate()
+  first.push(ask(2))
+  await setImmediate()
+
+  expect(await Promise.all([ask(3), ask(4), ask(3)])).toEqual([[], [], []])
+  expect(runs).toEqual([[[1]], [[2]], [[3, 4]]])
+  stuck.resolve([])
+  await Promise.all(first)
+})

@@ -6,6 +6,7 @@ export async function* inBase64(content: AsyncIterable<Buffer>, bytes: number): 
   let [rest, read]: [Buffer, number] = [Buffer.alloc(0), 0]
   for await (const part of content) {
     read += part.length
+    if (read > bytes) break
     const all = rest.length > 0 ? Buffer.concat([rest, part]) : part
     const whole = all.length - (all.length % 3)
     rest = all.subarray(whole)
