@@ -71,9 +71,10 @@ async function withCore<T>({ terminal, env: source, use }: Opening, task: (core:
   const notify = (sentence: string) => void terminal.stderr.write(`${sentence}\n`)
   const interruption = catchInterruption()
   try {
-    const core = await openCore({ env, log: createLog('error', terminal.stderr), notify }, use)
+    const log = createLog('error', terminal.stderr)
+    const core = await openCore({ env, log, notify, signal: interruption.signal }, use)
     try {
-      return await interruption.orEnd(task(core))
+      return await interruption.orEnd(() => task(core))
     } finally {
       await core.close()
     }

@@ -1,7 +1,9 @@
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { connect } from 'node:net'
+import { lock } from 'proper-lockfile'
 import { expect, test, vi } from 'vitest'
+import { locks } from '../../entities/sql/locks.ts'
 import manifest from '../../package.json' with { type: 'json' }
 import { runningCluster } from '../../server/database/embedded-postgres.ts'
 import {
@@ -245,6 +247,39 @@ test.for([
 
   expect(await command.ended).toBe(code)
   expect(await folder.postgres()).toBeUndefined()
+})
+
+test('a command that is ended while another process holds the data folder waits no longer, and makes no database', {
+  // A command that is not ended waits for half a minute.
+  timeout: 30_000,
+}, async () => {
+  await using folder = await dataFolder()
+  const unlock = await lock(folder.path, { lockfilePath: `${folder.path}/postgres.lock`, update: 1000 })
+  await using command = startProcess({ DATA_DIR: folder.path }, [process.execPath, 'cli/svc.ts', 'migrate'])
+  await vi.waitFor(() => expect(command.said.err).toContain('Another process holds'), SLOW)
+
+  command.signalAll('SIGTERM')
+
+  expect(await command.ended).toBe(143)
+  expect(existsSync(`${folder.path}/postgres/data`)).toBe(false)
+  await unlock()
+})
+
+test('a command that waits for others at its end is ended at once by a second signal', {
+  // It waits for half a minute.
+  timeout: 30_000,
+}, async () => {
+  await using folder = await dataFolder()
+  await using command = startProcess({ DATA_DIR: folder.path }, [process.execPath, 'cli/svc.ts', 'migrate'])
+  const url = await vi.waitUntil(() => runningCluster(`${folder.path}/postgres`), SLOW)
+  await using sharer = await openClient(url)
+  await sharer.query('select pg_advisory_lock_shared($1)', [locks.useEmbeddedDatabase])
+
+  command.signalAll('SIGINT')
+  await vi.waitFor(() => {
+    command.kill('SIGINT')
+    expect(command.child.exitCode).toBe(130)
+  }, SLOW)
 })
 
 test('a stop by SIGKILL is recovered from: the next start has all that was answered', async () => {
