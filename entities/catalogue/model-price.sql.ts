@@ -1,5 +1,5 @@
 import { statement } from '../sql/statement.ts'
-import type { Pricing } from './ai-model.ts'
+import type { ModelSettings, Pricing } from './ai-model.ts'
 
 export interface CurrentPrice {
   modelId: string
@@ -8,6 +8,7 @@ export interface CurrentPrice {
   adapter: string
   /** What the provider itself can do for it, as its administrator says. */
   nativeCapabilities: string[]
+  settings: ModelSettings | null
   /** The day of the price list. */
   asOf: string | null
 }
@@ -15,7 +16,7 @@ export interface CurrentPrice {
 /** The price in force of each model that is switched on. */
 export const listCurrentPrices = statement<CurrentPrice>(
   'list-current-prices',
-  `select m.model_id as "modelId", p.provider_id as provider, m.pricing, p.adapter,
+  `select m.model_id as "modelId", p.provider_id as provider, m.pricing, p.adapter, m.settings,
           to_json(m.native_capabilities) as "nativeCapabilities", to_char(v.as_of, 'YYYY-MM-DD') as "asOf"
      from ai_models m join ai_providers p on p.id = m.provider_id
      left join lateral (select as_of from model_prices where model = m.model_id order by id desc limit 1) v on true

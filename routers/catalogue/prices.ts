@@ -57,6 +57,11 @@ function stateOf({ pricing, asOf, ...model }: Omit<CurrentPrice, 'modelId' | 'pr
   return asOf !== null && asOf < oldest ? 'outdated' : 'known'
 }
 
+type Searching = Pick<CurrentPrice, 'adapter' | 'nativeCapabilities' | 'settings'>
+
 /** Whether its provider may be asked to search the web for it. */
-const maySearch = ({ adapter, nativeCapabilities }: Pick<CurrentPrice, 'adapter' | 'nativeCapabilities'>): boolean =>
-  nativeCapabilities.includes('web_search') && nativeTools[adapter as Adapter].some((tool) => tool === 'web_search')
+const maySearch = ({ adapter, nativeCapabilities, settings }: Searching): boolean =>
+  settings?.toolCalling !== false &&
+  settings?.nativeCapabilities !== false &&
+  nativeCapabilities.includes('web_search') &&
+  nativeTools[adapter as Adapter].some((tool) => tool === 'web_search')

@@ -314,6 +314,34 @@ describe('what is said of thoughts', () => {
     expect(JSON.stringify(body?.messages.at(-1))).toMatch(/The tool failed:.*See\./)
   })
 
+  test('an empty result of a tool is taken by every face, and goes to every provider', async () => {
+    const [id, name] = ['c', 'weather']
+    const call = { id, type: 'function', function: { name, arguments: '{}' } }
+    const chat = [...say(), { role: 'assistant', tool_calls: [call] }, { role: 'tool', tool_call_id: id, content: '' }]
+    const used = [...say(), { role: 'assistant', content: [{ type: 'tool_use', id, name, input: {} }] }]
+    const answered = (content: unknown) => [
+      ...used,
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content }] },
+    ]
+    const items = [
+      { type: 'function_call', call_id: id, name, arguments: '{}' },
+      { type: 'function_call_output', call_id: id, output: '' },
+    ]
+    const empty = [{ type: 'text', text: '' }]
+    const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: png } }
+
+    for (const { adapter } of protocols) {
+      expect.soft(await bodyFor(adapter, { messages: chat }), adapter).toMatchObject({ status: 200 })
+      expect.soft(await response(adapter, { input: [{ role: 'user', content: 'Well?' }, ...items] })).toMatchObject({
+        status: 200,
+      })
+      for (const content of ['', empty])
+        expect.soft(await message(adapter, { messages: answered(content) }), adapter).toMatchObject({ status: 200 })
+    }
+    const { body } = await message('anthropic', { messages: answered([...empty, image]) })
+    expect(body?.messages.at(-1)?.content).toMatchObject([{ type: 'tool_result', content: [{ type: 'image' }] }])
+  })
+
   test('a document with hundreds of thousands of fences goes within one that is longer', async () => {
     const source = { type: 'text', media_type: 'text/plain', data: '```\n'.repeat(300_000) }
     const messages = [{ role: 'user', content: [{ type: 'document', source }] }]

@@ -173,6 +173,15 @@ describe('a function tool', () => {
     expect(await app.records()).toEqual([{ outcome: 'completed', input: 14, output: 6 }])
   })
 
+  test('a function tool whose result has no JSON is told as one without a result', async () => {
+    await using app = await startWith(callsTool('weather', '{"city":"Atlantis"}', 'Nobody knows.'))
+
+    const response = await app.ask()
+
+    expect(await response.json()).toEqual({ success: true, content: { text: 'Nobody knows.' } })
+    expect(app.told()).toEqual(['null'])
+  })
+
   test.for<[string, string, string, RegExp]>([
     ['of another kind', 'weather', '{"city":7}', /city/],
     ['beyond its schema', 'weather', '{"city":"x","secret":"y"}', /secret/],

@@ -12,7 +12,8 @@ const MAX_REASON = 2000
 /** Proofs of long thoughts are long. */
 const MAX_SIGNATURE = 500_000
 
-export const text = z.string().min(1).max(MAX_TEXT)
+const anyText = z.string().max(MAX_TEXT)
+export const text = anyText.min(1)
 
 export const textPart = z.strictObject({ type: z.literal('text'), text }) satisfies z.ZodType<TextPart>
 
@@ -52,7 +53,7 @@ function isBase64(data: string): boolean {
   return data.length % 4 === 0 && !/[^A-Za-z0-9+/]/.test(data.slice(0, data.length - padding))
 }
 
-export const inputPart = z.discriminatedUnion('type', [textPart, filePart])
+const inputPart = z.discriminatedUnion('type', [textPart, filePart])
 
 /** An attachment of the caller's, or in one of their rooms, by its id or its uuid. */
 export interface AttachmentPart {
@@ -80,15 +81,18 @@ const signature = z.string().min(1).max(MAX_SIGNATURE).optional()
 
 export const assistantPart = z.discriminatedUnion('type', [
   textPart,
-  z.strictObject({ type: z.literal('reasoning'), text: z.string().max(MAX_TEXT), signature }),
-  z.strictObject({ type: z.literal('tool-call'), id, name: toolName, input: z.string().max(MAX_TEXT), signature }),
+  z.strictObject({ type: z.literal('reasoning'), text: anyText, signature }),
+  z.strictObject({ type: z.literal('tool-call'), id, name: toolName, input: anyText, signature }),
 ]) satisfies z.ZodType<AssistantPart>
+
+/** A function may return an empty text. */
+const resultPart = z.discriminatedUnion('type', [textPart.extend({ text: anyText }), filePart])
 
 export const toolResult = z.strictObject({
   type: z.literal('tool-result'),
   id,
   name: toolName,
-  content: z.array(inputPart).max(MAX_PARTS),
+  content: z.array(resultPart).max(MAX_PARTS),
   isError: z.boolean().optional(),
 }) satisfies z.ZodType<ToolResult>
 

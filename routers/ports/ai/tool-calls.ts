@@ -15,6 +15,9 @@ export function parsed(json: string): unknown {
   }
 }
 
+/** A function, and a value that says it has no JSON, is `null`, as it is within a list. */
+const jsonOf = (value: unknown): string => (JSON.stringify(value) as string | undefined) ?? 'null'
+
 /** Runs a tool with what a model wrote. The model is told a text as it is, and all else as JSON. Fails never. */
 export async function runTool(tool: FunctionTool, json: string, signal: AbortSignal): Promise<ToolOutcome> {
   try {
@@ -23,7 +26,7 @@ export async function runTool(tool: FunctionTool, json: string, signal: AbortSig
     const told: unknown = (await tool.run(given.data, signal)) ?? null
     const isError = told instanceof ToolFailure
     const output = isError ? told.error : told
-    return { text: typeof output === 'string' ? output : JSON.stringify(output), isError }
+    return { text: typeof output === 'string' ? output : jsonOf(output), isError }
   } catch {
     return { text: 'The tool failed.', isError: true }
   }

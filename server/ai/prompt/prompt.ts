@@ -102,11 +102,14 @@ function asSaid(part: AssistantPart) {
 /** Only results that are text alone can say otherwise that they are errors. */
 const failed = { type: 'text' as const, text: 'The tool failed:' }
 
+/** Providers refuse an empty text beside a file. */
+const isSaid = (part: InputPart) => part.type !== 'text' || part.text !== ''
+
 function asResult({ id, name, content, isError }: ToolResult): LanguageModelV4ToolResultPart {
   const texts = content.flatMap((part) => (part.type === 'text' ? withoutMarks(part.text) : []))
   const output: LanguageModelV4ToolResultPart['output'] =
     texts.length < content.length
-      ? { type: 'content', value: [...(isError ? [failed] : []), ...content.map(asInput)] }
+      ? { type: 'content', value: [...(isError ? [failed] : []), ...content.filter(isSaid).map(asInput)] }
       : { type: isError ? 'error-text' : 'text', value: texts.join('\n\n') }
   return { type: 'tool-result', toolCallId: id, toolName: name, output }
 }

@@ -206,10 +206,19 @@ describe('svc prices', () => {
   }
 
   test('svc prices import reads a list, and check names the models without a price and those with an old one', async () => {
+    const searching = { nativeCapabilities: ['web_search'] }
     await using config = await configFor('http://127.0.0.1:1/v1', {
       provider: {
         adapter: 'openai',
-        models: ['a', 'b', 'c', 'd'].map((id) => ({ id, nativeCapabilities: id === 'b' ? ['web_search'] : [] })),
+        models: [
+          { id: 'a' },
+          { id: 'b', ...searching },
+          { id: 'c' },
+          { id: 'd' },
+          // These are asked to search by nobody.
+          { id: 'e', ...searching, settings: { nativeCapabilities: false } },
+          { id: 'f', ...searching, settings: { toolCalling: false } },
+        ],
       },
       more: { systemModels: {} },
     })
@@ -219,12 +228,12 @@ describe('svc prices', () => {
       'asOf: 2020-01-31\ncurrency: EUR\nprices: [{model: a, inputPerMillion: 1, outputPerMillion: 2}]',
     )
     await using fresh = await listOf(
-      'currency: EUR\nprices:\n  - {model: b, inputPerMillion: 1, outputPerMillion: 2}\nfree: [c, z]\n',
+      `currency: EUR\nprices:\n${['b', 'e', 'f'].map((id) => `  - {model: ${id}, inputPerMillion: 1, outputPerMillion: 2}\n`).join('')}free: [c, z]\n`,
     )
 
     expect((await machine.run(['prices', 'import', old.file])).stdout).toBe('Prices in the list: 1, changed: 1.\n')
     expect((await machine.run(['prices', 'import', fresh.file])).stdout).toBe(
-      'Prices in the list: 3, changed: 2. There are no models named z.\n',
+      'Prices in the list: 5, changed: 4. There are no models named z.\n',
     )
 
     expect(await machine.json('prices', 'check')).toEqual([
