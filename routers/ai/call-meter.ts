@@ -1,34 +1,10 @@
 import type { Pricing } from '../../entities/catalogue/ai-model.ts'
 import type { DeepReadonly } from '../../entities/sql/read-only.ts'
-import {
-  type Cost,
-  costOf,
-  type KnownTokens,
-  mostCostOf,
-  type NativeUses,
-  noUses,
-  sumOfCosts,
-} from '../catalogue/pricing.ts'
+import { type Cost, costOf, mostCostOf, type NativeUses, sumOfCosts } from '../catalogue/pricing.ts'
 import type { NativeTool } from '../ports/ai/adapters.ts'
 import type { ReportedTokens, UsageMeter } from '../ports/ai/models.ts'
-import { tokensIn } from '../ports/ai/token-estimate.ts'
 import { mostReadBy } from './native-uses.ts'
-
-/** What a call took. Cached and cache-written tokens are part of the input, reasoning is part of the output. */
-export interface TokenCounts extends NativeUses {
-  input: number
-  output: number
-  cached: number
-  cacheWrite: number
-  reasoning: number
-  /** Whether some of it is our own count, because the provider did not say. */
-  estimated: boolean
-}
-
-const nothing: TokenCounts = {
-  ...{ input: 0, output: 0, cached: 0, cacheWrite: 0, reasoning: 0, ...noUses },
-  estimated: false,
-}
+import { nothing, RequestMeter, sum, type TokenCounts } from './request-meter.ts'
 
 /** Counts all requests of one call: its rounds, and those that were tried again. Each is paid by its own length. */
 export class CallMeter implements UsageMeter {
@@ -60,6 +36,10 @@ export class CallMeter implements UsageMeter {
     this.#request?.use(tool, times)
   }
 
+  find(tokens: number): void {
+    this.#request?.find(tokens)
+  }
+
   receive(text: string, kind: 'answer' | 'reasoning'): void {
     this.#request?.receive(text, kind)
   }
@@ -74,10 +54,16 @@ export class CallMeter implements UsageMeter {
   }
 
   get cost(): Cost {
-    const { cost: before } = this.#before
-    if (before && !this.#request) return before
-    const cost = costOf(this.#pricing, sum(nothing, this.#request?.tokens ?? nothing))
-    return before ? sumOfCosts(before, cost) : cost
+    return this.#costWith(this.#request?.tokens)
+  }
+
+  /** As much of it as was to be held for: of a request that may search, not what it found, which has no bound. */
+  get bounded(): { tokens: number; costMicros: number | null } {
+    const most = this.#mostUses.webSearches > 0 ? (this.#request?.inputEstimate ?? 0) + this.#mostRead : Infinity
+    const request = this.#request?.tokens
+    const within = request && { ...request, input: Math.min(request.input, most) }
+    const { input, output } = sum(this.#before.tokens, within ?? nothing)
+    return { tokens: input + output, costMicros: this.#costWith(within).costMicros }
   }
 
   /** What the call takes where the request that runs is answered in so many tokens. */
@@ -85,12 +71,23 @@ export class CallMeter implements UsageMeter {
     const { cost: before } = this.#before
     const known = this.#request?.known ?? { ...nothing, cached: undefined }
     const rest = Math.max(0, output - known.output)
-    const unread = mostReadBy(this.#mostUses)
+    const unread = this.#mostRead
     // Pages that are read later may be written to a cache, too.
     const input = { input: known.input + unread, cached: unread > 0 ? undefined : known.cached }
     const cost = mostCostOf(this.#pricing, { ...known, ...input, ...mostOf(known, this.#mostUses) }, rest)
     const { costMicros } = before ? sumOfCosts(before, cost) : cost
     return { tokens: this.tokens.input + this.tokens.output + unread + rest, costMicros }
+  }
+
+  get #mostRead(): number {
+    return mostReadBy(this.#mostUses)
+  }
+
+  #costWith(request: TokenCounts | undefined): Cost {
+    const { cost: before } = this.#before
+    if (before && !request) return before
+    const cost = costOf(this.#pricing, sum(nothing, request ?? nothing))
+    return before ? sumOfCosts(before, cost) : cost
   }
 }
 
@@ -98,84 +95,3 @@ const mostOf = ({ webSearches = 0, webFetches = 0 }: Partial<NativeUses>, most: 
   webSearches: Math.max(webSearches, most.webSearches),
   webFetches: Math.max(webFetches, most.webFetches),
 })
-
-/** The provider's total goes before its running total, and that before our count of what came since. */
-class RequestMeter {
-  readonly #inputEstimate: number
-  #reported: ReportedTokens = {}
-  #answer = { pieces: 0, tokens: 0 }
-  #reasoning = { pieces: 0, tokens: 0 }
-  readonly #uses: Record<NativeTool, number> = { web_search: 0, web_fetch: 0 }
-  /** Whether what comes now is part of what the provider said. */
-  #isCounted = false
-
-  constructor(inputEstimate: number) {
-    this.#inputEstimate = inputEstimate
-  }
-
-  get isEmpty(): boolean {
-    return Object.keys(this.#reported).length === 0 && this.#answer.pieces + this.#reasoning.pieces === 0
-  }
-
-  report(tokens: ReportedTokens = {}): void {
-    const known = Object.entries(tokens).flatMap(([name, count]) =>
-      count === undefined ? [] : [[name, Math.min(count, MAX_TOKENS)]],
-    )
-    this.#reported = { ...this.#reported, ...Object.fromEntries(known) }
-    this.#isCounted = tokens.output !== undefined
-    if (!this.#isCounted) return
-    this.#answer = { pieces: 0, tokens: 0 }
-    this.#reasoning = { pieces: 0, tokens: 0 }
-  }
-
-  receive(text: string, kind: 'answer' | 'reasoning'): void {
-    if (this.#isCounted || text === '') return
-    const received = kind === 'answer' ? this.#answer : this.#reasoning
-    received.pieces += 1
-    received.tokens += tokensIn(text)
-  }
-
-  use(tool: NativeTool, times: number): void {
-    this.#uses[tool] += times
-  }
-
-  /** The input of a request without a word from its provider may be cached or not. */
-  get known(): KnownTokens {
-    return { ...this.tokens, cached: this.#reported.input === undefined ? undefined : this.tokens.cached }
-  }
-
-  get tokens(): TokenCounts {
-    const { input, output, cached = 0, cacheWrite = 0, reasoning = 0, webSearches, webFetches } = this.#reported
-    const [answered, reasoned] = [estimate(this.#answer), estimate(this.#reasoning)]
-    return {
-      input: input ?? this.#inputEstimate,
-      output: (output ?? 0) + answered + reasoned,
-      cached,
-      cacheWrite,
-      reasoning: reasoning + reasoned,
-      webSearches: webSearches ?? Math.max(0, this.#uses.web_search),
-      webFetches: webFetches ?? Math.max(0, this.#uses.web_fetch),
-      estimated: input === undefined || output === undefined || answered + reasoned > 0,
-    }
-  }
-}
-
-/** A piece is at least a token. */
-const estimate = ({ pieces, tokens }: { pieces: number; tokens: number }) => Math.max(pieces, Math.ceil(tokens))
-
-/** What a column of the usage record holds. */
-const MAX_TOKENS = 2_147_483_647
-
-function sum(one: TokenCounts, other: TokenCounts): TokenCounts {
-  const add = (name: Exclude<keyof TokenCounts, 'estimated'>) => Math.min(one[name] + other[name], MAX_TOKENS)
-  return {
-    input: add('input'),
-    output: add('output'),
-    cached: add('cached'),
-    cacheWrite: add('cacheWrite'),
-    reasoning: add('reasoning'),
-    webSearches: add('webSearches'),
-    webFetches: add('webFetches'),
-    estimated: one.estimated || other.estimated,
-  }
-}

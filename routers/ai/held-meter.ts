@@ -45,13 +45,16 @@ export class HeldMeter extends CallMeter {
 
   /** Whether the call took more than is held: a provider may answer with more than it was told to. */
   get isBeyond(): boolean {
-    return exceeds(this.#taken, this.#options.hold.held)
+    return exceeds(this.#limited(this.bounded), this.#options.hold.held)
   }
 
   get #taken(): HeldAmounts {
     const { input, output } = this.tokens
-    const isPaid = this.#options.hold.held.costMicros !== null
-    return { tokens: input + output, costMicros: isPaid ? this.cost.costMicros : null }
+    return this.#limited({ tokens: input + output, costMicros: this.cost.costMicros })
+  }
+
+  #limited({ tokens, costMicros }: HeldAmounts): HeldAmounts {
+    return { tokens, costMicros: this.#options.hold.held.costMicros === null ? null : costMicros }
   }
 
   async #holdFor(input: number): Promise<void> {

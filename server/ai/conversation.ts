@@ -76,8 +76,8 @@ export class Conversation {
     const content = await runTools(said.calls, this.#call, signal)
     this.#prompt.push({ role: 'assistant', content: said.prompt }, { role: 'tool', content })
     const results = content.map(({ output }) => ('value' in output ? `${output.value}` : ''))
-    const read = [...said.found.map((found) => JSON.stringify(found)), ...results]
-    this.#addedTokens += tokensIn([said.text, ...said.calls.map(({ input }) => input), ...read].join(''))
+    const added = [said.text, ...said.calls.map(({ input }) => input), ...results]
+    this.#addedTokens += tokensIn(added.join('')) + said.foundTokens
   }
 }
 

@@ -6,6 +6,7 @@ import type {
 } from '@ai-sdk/provider'
 import { type Adapter, isNativeTool, MAX_PAGE_TOKENS, type NativeTool } from '../../routers/ports/ai/adapters.ts'
 import type { ModelCall, UsageMeter } from '../../routers/ports/ai/models.ts'
+import { tokensOfFound } from './found-tokens.ts'
 
 type ProviderTool = Omit<LanguageModelV4ProviderTool, 'type'>
 
@@ -37,10 +38,11 @@ export const nativeToolsOf = ({ model, nativeTools, nativeToolUses }: ModelCall)
     return { type: 'provider', ...tool, args: { ...tool.args, ...bound } }
   })
 
-/** Counts what a provider does by tools of its own, as not each of them says in the end how often it did. */
+/** Counts what a provider does and finds by tools of its own, as it says of it in the end, if at all. */
 export function measureUse(part: LanguageModelV4Content | LanguageModelV4StreamPart, meter: UsageMeter): void {
   if ((part.type !== 'tool-call' && part.type !== 'tool-result') || !isNativeTool(part.toolName)) return
   if (part.type === 'tool-result' && isUnpaid(part)) meter.use(part.toolName, -1)
+  if (part.type === 'tool-result') meter.find(tokensOfFound(part))
   if (part.type === 'tool-call' && part.providerExecuted) meter.use(part.toolName, 1)
 }
 

@@ -10,6 +10,7 @@ import type {
 import type { AssistantPart, Source, TextPart, ToolCall } from '../../routers/ports/ai/messages.ts'
 import type { AnswerPart } from '../../routers/ports/ai/models.ts'
 import { parsed } from '../../routers/ports/ai/tool-calls.ts'
+import { tokensOfFound } from './found-tokens.ts'
 import { signatureOf } from './prompt/signatures.ts'
 
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content']
@@ -75,9 +76,9 @@ export class Said {
     return this.#parts.map((part) => (part.type === 'text' || part.type === 'reasoning' ? part.text : '')).join('')
   }
 
-  /** What tools of its provider found, which is read again with the results of other tools. */
-  get found(): unknown[] {
-    return this.#parts.flatMap((part) => (part.type === 'tool-result' ? [part.result] : []))
+  /** Of what tools of its provider found, which is read again in the next round. */
+  get foundTokens(): number {
+    return this.#parts.reduce((sum, part) => sum + (part.type === 'tool-result' ? tokensOfFound(part) : 0), 0)
   }
 
   /** All of it but the calls of tools. */

@@ -94,10 +94,11 @@ const dialects = { openai, anthropic, google }
 
 const fetch = { type: 'server_tool_use', id: 'srvtoolu_2', name: 'web_fetch', input: { url } }
 const source = { type: 'text', media_type: 'text/plain', data: 'e4 is best.' }
-const page = {
+const pageOf = (source: object) => ({
   ...{ type: 'web_fetch_tool_result', tool_use_id: fetch.id },
   content: { type: 'web_fetch_result', url, retrieved_at: null, content: { type: 'document', title, source } },
-}
+})
+const page = pageOf(source)
 const fetchUsage = { input_tokens: 70, output_tokens: 9, server_tool_use: { web_fetch_requests: 1 } }
 
 const pricing = { currency: 'EUR', inputPerMillion: 10, outputPerMillion: 30 }
@@ -279,7 +280,57 @@ test('a search is known to the database while the answer runs, and billed when i
   breakOff()
   await answer.text()
 
-  expect(await takeRecords()).toMatchObject([{ outcome: 'failed', input: 70, searches: 1, fetches: 0 }])
+  // Nine are our count of what it found.
+  expect(await takeRecords()).toMatchObject([{ outcome: 'failed', input: 79, searches: 1, fetches: 0 }])
+})
+
+test('what was found is billed as input when the answer breaks off, a page as no more than it may be long', async () => {
+  const text = { ...source, data: 'e4 is best. '.repeat(10_000) }
+  const pdf = { type: 'base64', media_type: 'application/pdf', data: 'A'.repeat(100_000) }
+  const told = async (...read: object[]) => {
+    upstream.behave = (_, response) => {
+      beginStream(response)
+      const [begun = ''] = anthropic.events.split('event: content_block_start')
+      response.write(begun + read.map((content, index) => block(index, content)).join(''), () => response.destroy())
+    }
+    await (await chat('anthropic', [search, fetching], { stream: true })).text()
+    const [record] = await takeRecords()
+    return record as { input: number; outcome: string }
+  }
+
+  expect(await told(fetch, pageOf(text))).toMatchObject({ outcome: 'failed', input: 70 + 25_000 })
+  const { input: ofDocument } = await told(fetch, pageOf(pdf))
+  expect(Math.floor(ofDocument / 100)).toBe((2 * 1500) / 100)
+  const sealed = { ...result, content: found.map((one) => ({ ...one, encrypted_content: 'A'.repeat(16_000) })) }
+  const { input: ofSearch } = await told(use, sealed)
+  expect(Math.floor(ofSearch / 100)).toBe(3000 / 100)
+})
+
+test('an answer is not cut where it found more than was held for, and the next one is refused', async () => {
+  const { token } = await svc.user()
+  const limit = { name: 'finder', for: 'user', unit: 'tokens', per: 'day', cap: 1000 } as const
+  const ask = () =>
+    svc.send('POST', '/v1/chat/completions', {
+      token,
+      body: { model: 'anthropic', messages, tools: [search], stream: true },
+    })
+  const counted = { ...anthropicUsage, input_tokens: 5000, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 }
+  const sealed = { ...result, content: found.map((one) => ({ ...one, encrypted_content: 'A'.repeat(16_000) })) }
+  const [begun = '', ...rest] = anthropic.events.split('event: content_block_start')
+  const blocks = [use, sealed].map((content, index) => block(index, content)).join('')
+  const spoken = rest.slice(2).map((event) => `event: content_block_start${event}`)
+  upstream.behave = (_, response) => {
+    beginStream(response)
+    response.end(begun + blocks + spoken.join('').replaceAll(JSON.stringify(anthropicUsage), JSON.stringify(counted)))
+  }
+
+  await svc.host.limits.set(limit)
+  const told = await (await ask()).text()
+  expect(told).toContain('"content":"It is e4."')
+  expect(told).toContain('"finish_reason":"stop"')
+  expect((await ask()).status).toBe(429)
+  await svc.host.limits.remove({ name: 'finder' })
+  expect(await takeRecords()).toMatchObject([{ outcome: 'completed', input: 5000, searches: 1 }])
 })
 
 test('a model of which nobody knows what its searches cost does not stand in for one that says so', async () => {

@@ -1,14 +1,11 @@
 import type { FilePart } from '../../ports/ai/messages.ts'
 import type { FunctionTool } from '../../ports/ai/models.ts'
-import { tokensIn } from '../../ports/ai/token-estimate.ts'
+import { tokensIn, tokensOfPages } from '../../ports/ai/token-estimate.ts'
 import { schemaOf } from '../../ports/ai/tool-schema.ts'
 import type { AiRequest, AskedMessage } from './request.ts'
 
 /** What most models count for an image at most. */
 const IMAGE_TOKENS = 1600
-/** A page of a document, of which there are at least as many as it has so many bytes. */
-const PAGE_TOKENS = 1500
-const PAGE_BYTES = 50_000
 /** What is written around the text of a file, and said of it before all messages. */
 const BLOCK_TOKENS = 100
 
@@ -56,5 +53,3 @@ function tokensOfFile({ mime, data }: FilePart): number {
   if (mime !== 'application/pdf') return tokensIn(Buffer.from(data, 'base64').toString()) + BLOCK_TOKENS
   return tokensOfPages((data.length / 4) * 3)
 }
-
-const tokensOfPages = (bytes: number): number => Math.ceil(bytes / PAGE_BYTES) * PAGE_TOKENS

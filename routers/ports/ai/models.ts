@@ -153,6 +153,8 @@ export interface UsageMeter {
   report(tokens: ReportedTokens | undefined): void
   /** The provider used a tool of its own so many times more; holds where it does not say how often it did in all. */
   use(tool: NativeTool, times: number): void
+  /** Tools of the provider found so many tokens by our estimate, which are input until it says more of that. */
+  find(tokens: number): void
   /** A piece of what the provider sent. */
   receive(text: string, kind: 'answer' | 'reasoning'): void
 }

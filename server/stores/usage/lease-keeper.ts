@@ -12,6 +12,7 @@ interface Told {
   outputTokens: number
   inputTokens: number
   webSearches: number
+  webFetches: number
 }
 
 /** Tells the database of the calls that this process makes: of those that took more since, and at times of the others. */
@@ -26,8 +27,7 @@ export class LeaseKeeper {
   }
 
   add(hold: Hold): void {
-    const { inputTokens, outputTokens, webSearches } = hold.progress()
-    this.#told.set(hold, { at: performance.now(), inputTokens, outputTokens, webSearches })
+    this.#told.set(hold, { at: performance.now(), ...hold.progress() })
   }
 
   remove(hold: Hold): void {
@@ -71,7 +71,8 @@ export class LeaseKeeper {
     const isMoved =
       told.outputTokens !== progress.outputTokens ||
       told.inputTokens !== progress.inputTokens ||
-      told.webSearches !== progress.webSearches
+      told.webSearches !== progress.webSearches ||
+      told.webFetches !== progress.webFetches
     return isMoved || at - told.at >= RENEWAL_MS
   }
 }

@@ -1,0 +1,108 @@
+import { type KnownTokens, type NativeUses, noUses } from '../catalogue/pricing.ts'
+import type { NativeTool } from '../ports/ai/adapters.ts'
+import type { ReportedTokens } from '../ports/ai/models.ts'
+import { tokensIn } from '../ports/ai/token-estimate.ts'
+
+/** What a call took. Cached and cache-written tokens are part of the input, reasoning is part of the output. */
+export interface TokenCounts extends NativeUses {
+  input: number
+  output: number
+  cached: number
+  cacheWrite: number
+  reasoning: number
+  /** Whether some of it is our own count, because the provider did not say. */
+  estimated: boolean
+}
+
+export const nothing: TokenCounts = {
+  ...{ input: 0, output: 0, cached: 0, cacheWrite: 0, reasoning: 0, ...noUses },
+  estimated: false,
+}
+
+/** The provider's total goes before its running total, and that before our count of what came since. */
+export class RequestMeter {
+  readonly inputEstimate: number
+  /** What tools of the provider found that its count of the input has not in it. */
+  #found = 0
+  #reported: ReportedTokens = {}
+  #answer = { pieces: 0, tokens: 0 }
+  #reasoning = { pieces: 0, tokens: 0 }
+  readonly #uses: Record<NativeTool, number> = { web_search: 0, web_fetch: 0 }
+  /** Whether what comes now is part of what the provider said. */
+  #isCounted = false
+
+  constructor(inputEstimate: number) {
+    this.inputEstimate = inputEstimate
+  }
+
+  get isEmpty(): boolean {
+    return Object.keys(this.#reported).length === 0 && this.#answer.pieces + this.#reasoning.pieces === 0
+  }
+
+  report(tokens: ReportedTokens = {}): void {
+    const known = Object.entries(tokens).flatMap(([name, count]) =>
+      count === undefined ? [] : [[name, Math.min(count, MAX_TOKENS)]],
+    )
+    this.#reported = { ...this.#reported, ...Object.fromEntries(known) }
+    if (tokens.input !== undefined) this.#found = 0
+    this.#isCounted = tokens.output !== undefined
+    if (!this.#isCounted) return
+    this.#answer = { pieces: 0, tokens: 0 }
+    this.#reasoning = { pieces: 0, tokens: 0 }
+  }
+
+  receive(text: string, kind: 'answer' | 'reasoning'): void {
+    if (this.#isCounted || text === '') return
+    const received = kind === 'answer' ? this.#answer : this.#reasoning
+    received.pieces += 1
+    received.tokens += tokensIn(text)
+  }
+
+  use(tool: NativeTool, times: number): void {
+    this.#uses[tool] += times
+  }
+
+  find(tokens: number): void {
+    this.#found += tokens
+  }
+
+  /** The input of a request without a word from its provider may be cached or not. */
+  get known(): KnownTokens {
+    return { ...this.tokens, cached: this.#reported.input === undefined ? undefined : this.tokens.cached }
+  }
+
+  get tokens(): TokenCounts {
+    const { input, output, cached = 0, cacheWrite = 0, reasoning = 0, webSearches, webFetches } = this.#reported
+    const [answered, reasoned] = [estimate(this.#answer), estimate(this.#reasoning)]
+    return {
+      input: (input ?? this.inputEstimate) + Math.ceil(this.#found),
+      output: (output ?? 0) + answered + reasoned,
+      cached,
+      cacheWrite,
+      reasoning: reasoning + reasoned,
+      webSearches: webSearches ?? Math.max(0, this.#uses.web_search),
+      webFetches: webFetches ?? Math.max(0, this.#uses.web_fetch),
+      estimated: input === undefined || output === undefined || this.#found + answered + reasoned > 0,
+    }
+  }
+}
+
+/** A piece is at least a token. */
+const estimate = ({ pieces, tokens }: { pieces: number; tokens: number }) => Math.max(pieces, Math.ceil(tokens))
+
+/** What a column of the usage record holds. */
+const MAX_TOKENS = 2_147_483_647
+
+export function sum(one: TokenCounts, other: TokenCounts): TokenCounts {
+  const add = (name: Exclude<keyof TokenCounts, 'estimated'>) => Math.min(one[name] + other[name], MAX_TOKENS)
+  return {
+    input: add('input'),
+    output: add('output'),
+    cached: add('cached'),
+    cacheWrite: add('cacheWrite'),
+    reasoning: add('reasoning'),
+    webSearches: add('webSearches'),
+    webFetches: add('webFetches'),
+    estimated: one.estimated || other.estimated,
+  }
+}
