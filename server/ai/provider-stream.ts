@@ -1,5 +1,6 @@
 import type { LanguageModelV4Content, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { AnswerPart, ReportedTokens, UsageMeter } from '../../routers/ports/ai/models.ts'
+import { refusedEnd } from './failures/refused-end.ts'
 import { refusalIn, ToldRefusal } from './failures/told-refusal.ts'
 import { UnreadAnswer } from './failures/unread.ts'
 import { measureUse } from './native-tools.ts'
@@ -33,8 +34,14 @@ export async function beginStream(open: () => Promise<Parts>, meter: UsageMeter)
   return firstContent(iterator, meter).catch(async (error: unknown) => {
     // Lets go of the provider's connection, which nobody reads any more.
     await iterator.return?.()
+    const end = refusedEnd(error)
+    if (end) return ended({ type: 'finish', ...end })
     throw error instanceof ToldRefusal ? error : new UnreadAnswer(error)
   })
+}
+
+async function* ended(end: Finish): AsyncGenerator<PartBatch, void> {
+  yield [end]
 }
 
 async function firstContent(iterator: AsyncIterator<PartBatch>, meter: UsageMeter): Promise<Parts> {

@@ -2,6 +2,9 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test, vi } from 'vitest'
+import { UnreadFile } from '../../routers/ports/ai/stored-bytes.ts'
+import { createGuard } from '../../server/ai/failures/circuit.ts'
+import { Refusal } from '../../server/ai/failures/refusal.ts'
 import {
   answers,
   type Behaviour,
@@ -157,6 +160,18 @@ test('the circuit of a provider stays open when the caller of its probe goes awa
 
   expect((await app.askAs(app.ada)).status).toBe(500)
   expect(app.upstream.asked).toHaveLength(4)
+})
+
+test('the circuit of a provider stays open when its probe fails before the provider has spoken', async () => {
+  const by = { userId: 1, signal: new AbortController().signal }
+  const guard = createGuard({ failures: 1, openFor: 1 }, { onChange() {}, onAnswer() {} })
+  const failing = (error: Error) => guard.once(() => Promise.reject(error), by)
+  await expect(failing(new Refusal(503))).rejects.toThrow()
+  await vi.waitFor(() => expect(guard.isOpen).toBe(false))
+
+  await expect(failing(new UnreadFile('gone'))).rejects.toThrow(UnreadFile)
+
+  expect(guard.isBroken).toBe(true)
 })
 
 /** Refuses, and says when to come again. */

@@ -155,6 +155,20 @@ test.for<[string, Behaviour]>([
   expect(await newest()).toMatchObject([{ model: 'first', outcome: 'failed' }])
 })
 
+const contentFilter = '{"error": {"message": "no", "code": "content_filter"}}'
+
+test.for<[string, object, Behaviour]>([
+  ['in place of a whole answer', {}, replies(contentFilter)],
+  ['at the beginning of a stream', streaming, replies(`data: ${contentFilter}\n\n`, { type: 'text/event-stream' })],
+])('no other model is asked what a provider refuses to answer, told %s', async ([, headers, behave]) => {
+  byKey.set('first', behave)
+
+  await (await ask('first', headers)).text()
+
+  expect(askedKeys()).toEqual(['first'])
+  expect(await newest()).toMatchObject([{ model: 'first', outcome: 'refused' }])
+})
+
 /** Sends the head of an answer, and nothing more. */
 const breaksOffAtOnce: Behaviour = (_, response) => {
   beginStream(response)

@@ -52,9 +52,10 @@ export function createGuard(
   /** The callers who got no answer since the provider last answered anybody. */
   const unanswered = new Set<number>()
   const isUnwell = (error: unknown) =>
-    isOutage(error) || (isSilence(error) && isSilentForMany()) || (isGivenUp(error) && isTried())
-  const isTried = () => circuit.state === CircuitState.HalfOpen
-  const isSilentForMany = () => unanswered.size >= MIN_UNANSWERED_USERS || isTried()
+    isOutage(error) ||
+    (isSilence(error) && unanswered.size >= MIN_UNANSWERED_USERS) ||
+    // Whatever ends a trial before the server has spoken proves it no better.
+    (circuit.state === CircuitState.HalfOpen && !hasSpoken(error))
   const circuit: CircuitBreakerPolicy = circuitBreaker(handleWhen(isUnwell), {
     halfOpenAfter: openFor,
     breaker: new ConsecutiveBreaker(failures),
@@ -117,8 +118,8 @@ export const isBrokenOff = (error: unknown) => phaseOf(error) === 'reading'
 /** The request was sent, but no byte of an answer came. */
 const isSilence = (error: unknown) => phaseOf(error) === 'waiting'
 
-/** The caller went away before anything came, which proves no server well. */
-const isGivenUp = (error: unknown) => error instanceof Error && error.name === 'AbortError'
+/** Something came, be it a refusal. A caller who goes away, or a file that cannot be read, ends a call before that. */
+const hasSpoken = (error: unknown) => error instanceof Refusal || error instanceof ToldRefusal || isBrokenOff(error)
 
 /** A call whose provider asks for a longer pause than this is not retried. */
 const MAX_RETRY_AFTER_MS = 5000

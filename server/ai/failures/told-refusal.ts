@@ -8,13 +8,18 @@ export class ToldRefusal extends Error {
   override name = 'ToldRefusal'
   /** As if it were told in place of the answer; undefined where the provider has no number for it. */
   readonly status: number | undefined
+  /** Whether the question is refused for what is in it. */
+  readonly isOfContent: boolean
 
   constructor({ statusCode, code }: Told) {
     super('the provider refused in its answer')
-    const status = Number(statusCode ?? code)
+    this.isOfContent = contentCodes.has(code)
+    const status = this.isOfContent ? 400 : Number(statusCode ?? code)
     this.status = Number.isInteger(status) && status >= 400 && status < 600 ? status : undefined
   }
 }
+
+const contentCodes = new Set<unknown>(['content_filter', 'content_policy_violation'])
 
 interface Told {
   statusCode?: unknown
