@@ -4,8 +4,9 @@ import { failureOf } from '../http/failure.ts'
 
 type Path = readonly (string | number)[]
 
-/** An error about our request as one about theirs; `placeOf` tells where in theirs stands what a path of ours leads to. */
+/** An error about our request as one about theirs; `placeOf` tells where in theirs stands what a path of ours leads to, which may be one for several of ours. */
 export function placed(error: unknown, placeOf: (path: Path) => Path): unknown {
-  const issues = issuesOf(error).map((issue) => ({ ...issue, path: placeOf(issue.path) }))
+  const told = issuesOf(error).map((issue) => ({ ...issue, path: placeOf(issue.path) }))
+  const issues = [...new Map(told.map((issue) => [JSON.stringify([issue.path, issue.message]), issue])).values()]
   return issues.length > 0 ? new Problem(failureOf(error).code, { issues, cause: error }) : error
 }

@@ -61,11 +61,12 @@ function serverTool(
         question: (input) => approvals.questionOf(asked(input)),
       },
     }),
-    async run(given, signal) {
+    async run(given, signal, begin) {
       const input = given as Record<string, unknown>
       const refusal = needsApproval ? await approvals.refusalOf(asked(input), signal) : undefined
-      const call = { name: mcp.name, input, person: approvals.person }
-      return refusal ? new ToolFailure(refusal) : toolServers.call(server, call, signal)
+      if (refusal) return new ToolFailure(refusal)
+      begin?.()
+      return toolServers.call(server, { name: mcp.name, input, person: approvals.person }, signal)
     },
   }
 }
@@ -77,9 +78,9 @@ const hashOf = ({ name, definition, server: { id, url } }: McpTool['mcp']) =>
 
 const watched = (ctx: Context, tool: FunctionTool): FunctionTool => ({
   ...tool,
-  async run(input, signal) {
+  async run(input, signal, begin) {
     try {
-      return await tool.run(input, signal)
+      return await tool.run(input, signal, begin)
     } catch (error) {
       return failed(ctx, tool, error)
     }

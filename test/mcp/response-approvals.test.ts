@@ -343,6 +343,15 @@ test('a person has no endless questions; each that is answered makes room for on
   expect(String(told()?.content)).toMatch(/too many open questions/)
   expect(calls()).toEqual([])
 
+  const changed = JSON.parse(
+    JSON.stringify([...second.said, ...second.no.map((no) => ({ ...no, approve: true }))]).replaceAll('Bob', 'all'),
+  )
+  const types = []
+  for await (const { type } of await mia.responses.create({ model: 'mock-1', input: changed, stream: true }))
+    types.push(type)
+  expect(types).not.toContain('response.mcp_call.in_progress')
+  expect(types.filter((type) => type === 'response.mcp_call.failed')).toHaveLength(36)
+
   const [no = {}, ...others] = second.no
   await ask(mia, [...second.said, { ...no, approve: true } as Input[number], ...others])
   expect(calls()).toEqual([{ text: 'to Bob' }])
@@ -430,6 +439,9 @@ test('a call about which nobody was asked is taken back with its result, and pro
   }
   const lost = [...input, { type: 'function_call', call_id: 'c', name: 'weather', arguments: '{}' }] as Input
   await expect(ask(ada, [...lost, ...hello])).rejects.toMatchObject({ status: 400, param: 'input[3]' })
+  const named = input.map((item) => ('output' in item ? { ...item, name: 'bad name' } : item))
+  const refused = await ask(ada, named as Input).catch((error: Error) => error.message)
+  expect(String(refused).match(/'input\[1\]\.name'/g)).toHaveLength(1)
 })
 
 test('a tool that asks can be named, and runs beside functions of the caller', async () => {

@@ -73,7 +73,7 @@ export class ResponseEvents implements Frames<StreamPart> {
       case 'approval':
         return this.#close() + this.#whole(approvalRequestItem(part))
       case 'tool-start':
-        return this.#close() + this.#runs(part)
+        return this.#close() + this.#runs(part, 'begun')
       case 'tool-run':
         return this.#close() + this.#ran(part)
       case 'source':
@@ -124,7 +124,7 @@ export class ResponseEvents implements Frames<StreamPart> {
     )
   }
 
-  #runs(call: PartOf<'tool-start' | 'tool-run'>): string {
+  #runs(call: PartOf<'tool-start' | 'tool-run'>, state?: 'begun'): string {
     const item = begunCallItem(this.#ids.next('mcp'), call)
     const output_index = this.#output.push(item) - 1
     const place = { item_id: item.id, output_index }
@@ -132,7 +132,7 @@ export class ResponseEvents implements Frames<StreamPart> {
     const { arguments: said } = item
     return (
       this.#event('response.output_item.added', { output_index, item: { ...item, arguments: '' } }) +
-      this.#event('response.mcp_call.in_progress', place) +
+      (state ? this.#event('response.mcp_call.in_progress', place) : '') +
       this.#event('response.mcp_call_arguments.delta', { ...place, delta: said }) +
       this.#event('response.mcp_call_arguments.done', { ...place, arguments: said })
     )

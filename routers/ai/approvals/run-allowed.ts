@@ -45,8 +45,7 @@ export async function runAllowed(
   const given = tool.input.safeParse(parsed(json))
   if (!given.success) return told(failure(z.prettifyError(given.error)))
   const run = async () => {
-    begin({ type: 'tool-start', ...shown, input: given.data })
-    const outcome = await runTool(tool, json, signal)
+    const outcome = await runTool(tool, json, signal, () => begin({ type: 'tool-start', ...shown, input: given.data }))
     return outcome.isError && signal.aborted ? UNKNOWN : outcome
   }
   const outcome = await tool.approval.runOnce(given.data, id, { run, signal })

@@ -27,7 +27,8 @@ export interface FunctionTool<Input extends z.ZodType = z.ZodType> {
     /** The question by which the answer is to end; undefined where the tool is to be run, which may refuse. */
     question(input: z.output<Input>): Promise<ApprovalPart | undefined>
   }
-  run(input: z.output<Input>, signal: AbortSignal): unknown
+  /** `begin` is called where the call may run, before it does; a tool that asks nobody need not call it. */
+  run(input: z.output<Input>, signal: AbortSignal, begin?: () => void): unknown
 }
 
 /** A function that the caller runs: the model's call of it is handed out, and ends the answer. */

@@ -19,11 +19,16 @@ export function parsed(json: string): unknown {
 const jsonOf = (value: unknown): string => (JSON.stringify(value) as string | undefined) ?? 'null'
 
 /** Runs a tool with what a model wrote. The model is told a text as it is, and all else as JSON. Fails never. */
-export async function runTool(tool: FunctionTool, json: string, signal: AbortSignal): Promise<ToolOutcome> {
+export async function runTool(
+  tool: FunctionTool,
+  json: string,
+  signal: AbortSignal,
+  begin?: () => void,
+): Promise<ToolOutcome> {
   try {
     const given = tool.input.safeParse(parsed(json))
     if (!given.success) return { text: z.prettifyError(given.error), isError: true }
-    const told: unknown = (await tool.run(given.data, signal)) ?? null
+    const told: unknown = (await tool.run(given.data, signal, begin)) ?? null
     const isError = told instanceof ToolFailure
     const output = isError ? told.error : told
     return { text: typeof output === 'string' ? output : jsonOf(output), isError }
