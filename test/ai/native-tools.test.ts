@@ -328,6 +328,7 @@ test('an answer is not cut where it found more than was held for, and the next o
   const told = await (await ask()).text()
   expect(told).toContain('"content":"It is e4."')
   expect(told).toContain('"finish_reason":"stop"')
+  await svc.services.usageLedger.flush()
   expect((await ask()).status).toBe(429)
   await svc.host.limits.remove({ name: 'finder' })
   expect(await takeRecords()).toMatchObject([{ outcome: 'completed', input: 5000, searches: 1 }])
