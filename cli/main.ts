@@ -1,3 +1,4 @@
+import { constants } from 'node:os'
 import { runCommand } from 'citty'
 import manifest from '../package.json' with { type: 'json' }
 import { createCommandContext } from './command-context.ts'
@@ -11,8 +12,16 @@ const programs = { svc, 'svc-console': svcConsole }
 
 /** Runs the command line of this process. */
 export async function run(name: keyof typeof programs): Promise<void> {
-  process.exitCode = await main(programs[name], process.argv.slice(2), processTerminal())
+  // As of a program that the signal for it ends: `svc users list | head -1` wants no more.
+  process.stdout.on('error', (error) => {
+    process.exitCode = isUnread(error) ? 128 + constants.signals.SIGPIPE : 1
+  })
+  const exitCode = await main(programs[name], process.argv.slice(2), processTerminal())
+  process.exitCode ??= exitCode
 }
+
+/** Whether nobody reads what is printed any more. */
+const isUnread = (error: unknown) => (error as NodeJS.ErrnoException).code === 'EPIPE'
 
 /** Runs a command line; returns the exit code: 0 done, 1 refused, 2 the command line is wrong. */
 export async function main(
@@ -45,7 +54,7 @@ export async function main(
   } catch (error) {
     const { exitCode, code, message } = exitErrorOf(error)
     if (json) terminal.stdout.write(`${JSON.stringify({ error: { code, message } })}\n`)
-    terminal.stderr.write(`${message}\n`)
+    if (!isUnread(error)) terminal.stderr.write(`${message}\n`)
     return exitCode
   }
 }

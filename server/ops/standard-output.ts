@@ -5,10 +5,13 @@ const STDOUT = 1
 const FULL_LENGTH = 32_768
 const FLUSH_INTERVAL_MS = 100
 const MAX_LAST_WRITES = 50
+/** Characters that wait for an output which takes none, such as a full disk or a reader that does not read. */
+const MAX_WAITING = 4 * 1024 * 1024
 
 /**
  * Standard output in few writes, as each costs more than its lines: 32 KB, or what came in 100 ms. The end of the process
- * writes the rest. When the terminal or the reader is gone, lines are dropped: the service neither fails nor waits for them.
+ * writes the rest. When the terminal or the reader is gone, or takes nothing for long, lines are dropped: the service neither
+ * fails nor waits for them. Only the end of the process waits for a write that a reader holds up.
  */
 export class StandardOutput implements DestinationStream {
   #lines = ''
@@ -16,6 +19,7 @@ export class StandardOutput implements DestinationStream {
   #chunk = Buffer.alloc(0)
   #isWriting = false
   #isGone = false
+  #dropped = 0
 
   constructor() {
     setInterval(() => this.#flush(), FLUSH_INTERVAL_MS).unref()
@@ -24,6 +28,10 @@ export class StandardOutput implements DestinationStream {
 
   write(lines: string): void {
     if (this.#isGone) return
+    if (this.#lines.length > MAX_WAITING) {
+      this.#dropped++
+      return
+    }
     this.#lines += lines
     if (this.#lines.length >= FULL_LENGTH) this.#flush()
   }
@@ -42,14 +50,15 @@ export class StandardOutput implements DestinationStream {
   }
 
   #takeLines(): Buffer<ArrayBuffer> {
-    const taken = Buffer.from(this.#lines)
+    const taken = Buffer.from(this.#lines + (this.#dropped > 0 ? droppedLine(this.#dropped) : ''))
     this.#lines = ''
+    this.#dropped = 0
     return taken
   }
 
-  /** The next interval tries a busy output again. */
-  #handle(error: NodeJS.ErrnoException): void {
-    if (isBusy(error)) return
+  /** The next interval tries again, unless nobody can ever read it. */
+  #handle({ code = '' }: NodeJS.ErrnoException): void {
+    if (!gone.has(code)) return
     this.#isGone = true
     this.#lines = ''
     this.#chunk = Buffer.alloc(0)
@@ -74,6 +83,12 @@ function writeNow(bytes: Buffer): void {
     }
   }
 }
+
+const gone = new Set(['EPIPE', 'EIO', 'EBADF', 'ENXIO'])
+
+/** In place of lines that were dropped. */
+const droppedLine = (lines: number) =>
+  `${JSON.stringify({ level: 40, time: Date.now(), lines, msg: 'lines of the log were dropped: nothing took them' })}\n`
 
 /** Only a terminal or a pipe that somebody made non-blocking is ever busy. */
 const isBusy = ({ code }: NodeJS.ErrnoException) => code === 'EAGAIN' || code === 'EBUSY'

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { expect, inject, test, vi } from 'vitest'
@@ -13,6 +14,15 @@ vi.setConfig({ testTimeout: 180_000 })
 
 const file = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 const token = ['token', '--username', 'ada', '--name', 'laptop']
+
+test('a command whose reader is gone ends with the code of the signal for that, and says nothing', async () => {
+  const child = spawn(process.execPath, [file('cli/svc.ts'), '--help'])
+  child.stdout.destroy()
+
+  const [[exitCode], said] = await Promise.all([once(child, 'close'), text(child.stderr)])
+
+  expect([exitCode, said]).toEqual([141, ''])
+})
 
 test('while the service is stopped, a data folder that is not there is refused by all commands but migrate, which makes it', async () => {
   await using machine = await dataFolder()

@@ -9,10 +9,14 @@ function logAndEnd(ending: string) {
   const log = JSON.stringify(join(root, 'server/ops/log.ts'))
   const script = `
     const { createLog } = await import(${log})
-    createLog('info').error({ error: new Error('a last word') }, 'internal_error')
+    const lines = createLog('info')
+    lines.error({ error: new Error('a last word') }, 'internal_error')
     ${ending}
   `
-  return execFile(process.execPath, ['--input-type=module', '--eval', script], { timeout: 30_000 })
+  return execFile(process.execPath, ['--input-type=module', '--eval', script], {
+    timeout: 30_000,
+    maxBuffer: 10_000_000,
+  })
 }
 
 const endings = [
@@ -42,4 +46,26 @@ test.for(endings)('a process whose reader is gone ends by %j with the code %d, t
   child.stdout?.destroy()
 
   expect(await once(child, 'close')).toEqual([code, null])
+})
+
+test('a reader that takes nothing costs 4 MB at most: further lines are dropped, and their number is told', async () => {
+  const child = logAndEnd(`
+    for (let at = 0; at < 60_000; at++) lines.info('x'.repeat(100))
+    process.stdin.resume()
+  `)
+  let told = ''
+  child.stdout?.on('data', (text: string) => {
+    told += text
+    if (told.includes('dropped') && told.endsWith('\n')) child.stdin?.end()
+  })
+
+  await once(child, 'close')
+
+  const lines = told
+    .trim()
+    .split('\n')
+    .map((line): { msg: string; lines?: number } => JSON.parse(line))
+  const [dropped, ...others] = lines.filter(({ msg }) => msg.includes('dropped'))
+  expect(others).toEqual([])
+  expect(dropped?.lines).toBe(60_000 + 2 - lines.length)
 })

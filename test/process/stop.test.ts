@@ -275,7 +275,8 @@ test('a command that waits for others at its end is ended at once by a second si
   await using sharer = await openClient(url)
   await sharer.query('select pg_advisory_lock_shared($1)', [locks.useEmbeddedDatabase])
 
-  command.signalAll('SIGINT')
+  // To the command alone: `pg_ctl`, which may still wait for the start, would end without a wait.
+  command.kill('SIGINT')
   await vi.waitFor(() => {
     command.kill('SIGINT')
     expect(command.child.exitCode).toBe(130)
