@@ -8,7 +8,8 @@ interface SharedAnswer {
 
 /**
  * Answers to reads that are written once for all who ask for one address in one turn of the event loop and are shown the
- * same: the rows are compared, not the callers. Those who share a statement hold the same rows, so that takes no time.
+ * same: the rows are compared, not the callers. Rows of a shared statement are the same objects; all others are compared value by
+ * value.
  */
 export class SharedAnswers {
   #written = new Map<string, SharedAnswer>()
