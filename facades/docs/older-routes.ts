@@ -1,8 +1,9 @@
 import { accessOf, metaOf } from '../../routers/core/trpc.ts'
+import { json } from '../http/openapi/endpoint.ts'
+import { type Described, listOf, objectOf, text } from '../http/openapi/schema.ts'
 import { accessSentence, type OlderRoute, procedureAt } from '../http/procedures.ts'
-import { type Components, type Described, listOf, objectOf } from '../json-api/openapi/components.ts'
+import type { Components } from '../json-api/openapi/components.ts'
 import { securityOf } from '../json-api/openapi/operations.ts'
-import { json } from './plain.ts'
 
 const tag = 'front ends that exist'
 const about = 'What front ends of earlier versions call. New ones use JSON:API, or `/trpc`.'
@@ -41,8 +42,6 @@ function operationOf(components: Components, { url, procedure: name, body, query
     },
   }
 }
-
-const text = { type: 'string' }
 
 const error = objectOf(
   {

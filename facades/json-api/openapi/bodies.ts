@@ -1,7 +1,8 @@
 import type { Relation } from '../../../routers/resource/declare.ts'
+import { constant, listOf, nullable, type ObjectSchema, objectOf, text } from '../../http/openapi/schema.ts'
 import type { ServedRoute } from '../exposed-routes.ts'
 import { formType, mediaType } from '../wire.ts'
-import { type Components, constant, listOf, nullable, type ObjectSchema, objectOf } from './components.ts'
+import type { Components } from './components.ts'
 import { inputOf } from './inputs.ts'
 import type { AnswerSchemas } from './schemas.ts'
 
@@ -70,7 +71,7 @@ export class BodySchemas {
     )
     const parts = {
       type: constant(type),
-      ...(method === 'PATCH' && { id: { type: 'string' } }),
+      ...(method === 'PATCH' && { id: text }),
       attributes,
       ...(links.length > 0 && { relationships }),
     }

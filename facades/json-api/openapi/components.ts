@@ -1,9 +1,7 @@
 import { z } from 'zod'
 import type { WireNames } from '../../http/names.ts'
+import { type Described, type ObjectSchema, text } from '../../http/openapi/schema.ts'
 import type { Members } from '../members.ts'
-
-/** A JSON Schema, or another object of an OpenAPI document. */
-export type Described = Record<string, unknown>
 
 type Kind = 'schemas' | 'parameters' | 'responses'
 
@@ -51,7 +49,7 @@ export class Components {
 
 /** Short forms that inputs also take: a plain text, and a message without its `type`. */
 const shorthands: Record<string, Described> = {
-  text: { type: 'string' },
+  text,
   message: { type: 'object', required: ['role', 'content'], not: { required: ['type'] } },
 }
 
@@ -61,18 +59,3 @@ function allowShorthand(schema: Described): void {
   for (const name of Object.keys(schema)) delete schema[name]
   schema['anyOf'] = [own, shorthands[String(shorthand)]]
 }
-
-export interface ObjectSchema extends Described {
-  properties?: Record<string, Described>
-  required?: string[]
-}
-
-/** An object with these members, all of which are there unless said otherwise. */
-export const objectOf = (properties: Record<string, Described>, optional: readonly string[] = []): ObjectSchema => {
-  const required = Object.keys(properties).filter((name) => !optional.includes(name))
-  return { type: 'object', ...(required.length > 0 && { required }), properties }
-}
-
-export const nullable = (schema: Described): Described => ({ anyOf: [schema, { type: 'null' }] })
-export const listOf = (items: Described): Described => ({ type: 'array', items })
-export const constant = (value: string): Described => ({ type: 'string', const: value })

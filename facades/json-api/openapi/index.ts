@@ -1,10 +1,11 @@
 import type { AnyTRPCRouter } from '@trpc/server'
 import type { Resource } from '../../../routers/resource/declare.ts'
 import type { WireNames } from '../../http/names.ts'
+import type { Described } from '../../http/openapi/schema.ts'
 import { servedRoutes } from '../exposed-routes.ts'
 import { declaredMembers, type Members } from '../members.ts'
 import { BodySchemas } from './bodies.ts'
-import { Components, type Described } from './components.ts'
+import { Components } from './components.ts'
 import { operationOf, type Writing } from './operations.ts'
 import { AnswerSchemas } from './schemas.ts'
 

@@ -1,8 +1,9 @@
 import type { Resource } from '../../../routers/resource/declare.ts'
 import { relatedInput } from '../../../routers/verbs/read.ts'
+import type { ObjectSchema } from '../../http/openapi/schema.ts'
 import { inputsOf } from '../../http/procedures.ts'
 import type { ServedRoute } from '../exposed-routes.ts'
-import type { Components, ObjectSchema } from './components.ts'
+import type { Components } from './components.ts'
 
 /** The input of the procedure that a route calls, as one object. */
 export function inputOf(components: Components, { procedure }: ServedRoute): ObjectSchema {

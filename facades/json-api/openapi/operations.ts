@@ -1,13 +1,14 @@
 import { STATUS_CODES } from 'node:http'
 import type { Access } from '../../../routers/core/trpc.ts'
 import type { Relation, Resource } from '../../../routers/resource/declare.ts'
+import { type Described, text } from '../../http/openapi/schema.ts'
 import { accessSentence } from '../../http/procedures.ts'
 import { routeAccess, type ServedRoute } from '../exposed-routes.ts'
 import { acceptedBy } from '../query.ts'
 import { isRepeatable } from '../routes.ts'
 import { mediaType } from '../wire.ts'
 import type { BodySchemas } from './bodies.ts'
-import type { Components, Described } from './components.ts'
+import type { Components } from './components.ts'
 import { insistsOn } from './inputs.ts'
 import { parametersOf } from './parameters.ts'
 import type { AnswerSchemas } from './schemas.ts'
@@ -20,7 +21,6 @@ export interface Writing {
   bodies: BodySchemas
 }
 
-const text = { type: 'string' }
 const header = (description: string) => ({ description, schema: text })
 
 /** A route as the document describes it. */

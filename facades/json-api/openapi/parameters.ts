@@ -1,8 +1,9 @@
 import type { Resource } from '../../../routers/resource/declare.ts'
+import { type Described, type ObjectSchema, text } from '../../http/openapi/schema.ts'
 import type { ServedRoute } from '../exposed-routes.ts'
 import { acceptedBy } from '../query.ts'
 import { isRepeatable } from '../routes.ts'
-import type { Components, Described, ObjectSchema } from './components.ts'
+import type { Components } from './components.ts'
 import { inputOf, insistsOn, queryOf } from './inputs.ts'
 import { reachedFrom } from './schemas.ts'
 
@@ -91,7 +92,7 @@ function headersOf(components: Components, route: ServedRoute) {
   }
   return Object.entries(headers).flatMap(([name, description]) =>
     takes[name as keyof typeof headers]
-      ? [components.use('parameters', name, () => ({ name, in: 'header', description, schema: { type: 'string' } }))]
+      ? [components.use('parameters', name, () => ({ name, in: 'header', description, schema: text }))]
       : [],
   )
 }

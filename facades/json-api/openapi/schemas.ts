@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import type { Relation, Resource } from '../../../routers/resource/declare.ts'
+import { constant, type Described, listOf, nullable, objectOf, text } from '../../http/openapi/schema.ts'
 import { jsonapi } from '../wire.ts'
-import { type Components, constant, type Described, listOf, nullable, objectOf } from './components.ts'
+import type { Components } from './components.ts'
 
 type Resources = ReadonlyMap<string, Resource>
 
-const text = { type: 'string' }
 const whole = { type: 'integer', minimum: 0 }
 
 /** How far a stream of the change log is. */

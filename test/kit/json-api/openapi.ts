@@ -1,6 +1,7 @@
 import { openApiDocument } from '../../../facades/docs/document.ts'
 import { wireNames } from '../../../facades/http/names.ts'
 import { appRouter, resources } from '../../../routers/index.ts'
+import { describedEndpoints } from '../../../server/described-endpoints.ts'
 
 export const BASE = '/api/svc/v1'
 
@@ -41,7 +42,11 @@ export interface OpenApi {
   info: { description: string }
 }
 
-const made = openApiDocument({ router: appRouter, resources, names: wireNames('svc'), baseUrl: '' })
+const names = wireNames('svc')
+const made = openApiDocument({
+  ...{ router: appRouter, resources, names, baseUrl: '' },
+  endpoints: describedEndpoints(names),
+})
 
 export const openApi = JSON.parse(JSON.stringify(made)) as OpenApi
 

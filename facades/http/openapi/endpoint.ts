@@ -1,31 +1,37 @@
 import { STATUS_CODES } from 'node:http'
 import type { z } from 'zod'
-import type { Described } from '../json-api/openapi/components.ts'
+import type { Described } from './schema.ts'
 
-/** How an endpoint tells what went wrong. */
-export type Refusal = 'plain' | 'openai' | 'anthropic' | 'either' | 'document'
+/** How an endpoint refuses. */
+export interface Refusals {
+  statuses: readonly number[]
+  /** What the body then is, by its name among the schemas; a document of JSON:API where there is none. */
+  body?: { name: string; schema: Described }
+}
 
-/** An endpoint outside JSON:API, described by the schemas of the procedure that it calls. */
-export interface Plain {
+/** An endpoint outside JSON:API as the face that serves it describes it; what is not said here, its procedure says. */
+export interface Endpoint {
   method: 'get' | 'post'
   path: string
   /** The procedure's path in the router. */
   name: string
   tag: string
-  refusals: readonly number[]
-  refusal?: Refusal
+  refusals?: Refusals
   /** Where there is more to say than the procedure does. */
   more?: Described
   /** Its own body, where it is not the procedure's input. */
   request?: z.ZodType
+  /** Its own answer, where it is not the procedure's. */
+  answer?: z.ZodType
   body?(input: Described): Described
   answers(answer: Described): Described
 }
 
 export const json = (schema: Described): Described => ({ 'application/json': { schema } })
+export const events = (description: string) => ({ 'text/event-stream': { schema: { type: 'string', description } } })
 export const answered = (status: number, content: Described): Described => ({
   [status]: { description: STATUS_CODES[status], content },
 })
 
-export const events = (description: string) => ({ 'text/event-stream': { schema: { type: 'string', description } } })
+/** A body that is sent as it is described. */
 export const asIs = (input: Described) => input

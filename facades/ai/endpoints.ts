@@ -1,0 +1,59 @@
+import { answered, type Endpoint, json } from '../http/openapi/endpoint.ts'
+import { constant, listOf, nullable, objectOf, text, whole } from '../http/openapi/schema.ts'
+
+export const tag = 'other faces'
+
+/** By which statuses these faces refuse what asks a model. */
+export const askingStatuses = [400, 401, 403, 404, 413, 415, 429, 500]
+
+const openAiError = objectOf({
+  error: objectOf({ message: text, type: text, param: nullable(text), code: nullable(text) }),
+})
+const anthropicError = objectOf({
+  type: constant('error'),
+  error: objectOf({ type: text, message: text, code: text }),
+  request_id: text,
+})
+
+export const openAiRefusal = { name: 'refusal.openai', schema: openAiError }
+export const anthropicRefusal = { name: 'refusal.anthropic', schema: anthropicError }
+const eitherRefusal = { name: 'refusal.either', schema: { anyOf: [openAiError, anthropicError] } }
+
+const openAiModel = objectOf({ id: text, object: constant('model'), created: whole, owned_by: text })
+const anthropicModel = objectOf({ type: constant('model'), id: text, display_name: text, created_at: text })
+
+const models = {
+  anyOf: [
+    objectOf({ object: constant('list'), data: listOf(openAiModel) }),
+    objectOf({
+      data: listOf(anthropicModel),
+      has_more: { type: 'boolean' },
+      first_id: nullable(text),
+      last_id: nullable(text),
+    }),
+  ],
+}
+
+const anthropicVersion = { name: 'anthropic-version', in: 'header', schema: text }
+
+/** Where both faces answer, each those that speak to it. */
+export const modelEndpoints: readonly Endpoint[] = [
+  {
+    ...{ method: 'get', path: '/v1/models', tag, name: 'ai.models' },
+    refusals: { statuses: [401, 403], body: eitherRefusal },
+    more: {
+      summary: 'List the models that the caller may use, as OpenAI does, or Anthropic where its version is named',
+      parameters: [anthropicVersion],
+    },
+    answers: () => answered(200, json(models)),
+  },
+  {
+    ...{ method: 'get', path: '/v1/models/{model}', tag, name: 'ai.models' },
+    refusals: { statuses: [401, 403, 404], body: eitherRefusal },
+    more: {
+      summary: 'Read a model that the caller may use, as OpenAI does, or Anthropic where its version is named',
+      parameters: [{ name: 'model', in: 'path', required: true, schema: text }, anthropicVersion],
+    },
+    answers: () => answered(200, json({ anyOf: [openAiModel, anthropicModel] })),
+  },
+]

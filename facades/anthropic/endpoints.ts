@@ -1,0 +1,35 @@
+import { anthropicRefusal, askingStatuses, tag } from '../ai/endpoints.ts'
+import { answered, asIs, type Endpoint, events, json } from '../http/openapi/endpoint.ts'
+import { constant, listOf, nullable, objectOf, text, whole } from '../http/openapi/schema.ts'
+import { countRequest, messageRequest } from './messages/request.ts'
+
+const message = objectOf({
+  ...{ id: text, type: constant('message'), role: constant('assistant'), model: text },
+  content: listOf(objectOf({ type: text })),
+  stop_reason: nullable(text),
+  usage: objectOf({ input_tokens: whole, output_tokens: whole }),
+})
+
+const count = objectOf({ input_tokens: whole, estimated: { type: 'boolean' } })
+
+const asking = {
+  method: 'post',
+  tag,
+  refusals: { statuses: askingStatuses, body: anthropicRefusal },
+  body: asIs,
+} as const
+
+/** What programs written for Anthropic's API call, beside the models. */
+export const anthropicEndpoints: readonly Endpoint[] = [
+  {
+    ...{ ...asking, path: '/v1/messages', name: 'ai.complete', request: messageRequest },
+    more: { summary: "Ask a model as programs written for Anthropic's messages do" },
+    answers: () =>
+      answered(200, { ...json(message), ...events('With `stream`: events from `message_start` to `message_stop`.') }),
+  },
+  {
+    ...{ ...asking, path: '/v1/messages/count_tokens', name: 'ai.countTokens', request: countRequest },
+    more: { summary: "Count the tokens of a message as programs written for Anthropic's messages do" },
+    answers: () => answered(200, json(count)),
+  },
+]

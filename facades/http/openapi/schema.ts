@@ -1,0 +1,20 @@
+/** A JSON Schema, or another object of an OpenAPI document. */
+export type Described = Record<string, unknown>
+
+export interface ObjectSchema extends Described {
+  properties?: Record<string, Described>
+  required?: string[]
+}
+
+/** An object with these members, all of which are there unless said otherwise. */
+export const objectOf = (properties: Record<string, Described>, optional: readonly string[] = []): ObjectSchema => {
+  const required = Object.keys(properties).filter((name) => !optional.includes(name))
+  return { type: 'object', ...(required.length > 0 && { required }), properties }
+}
+
+export const nullable = (schema: Described): Described => ({ anyOf: [schema, { type: 'null' }] })
+export const listOf = (items: Described): Described => ({ type: 'array', items })
+export const constant = (value: string): Described => ({ type: 'string', const: value })
+
+export const text: Described = { type: 'string' }
+export const whole: Described = { type: 'integer' }

@@ -1,0 +1,54 @@
+import { answered, asIs, type Endpoint, events, json } from '../http/openapi/endpoint.ts'
+import { listOf, objectOf, text } from '../http/openapi/schema.ts'
+import { legacyUser } from './user.ts'
+
+/** How the older endpoints tell what went wrong. */
+const refusal = {
+  name: 'refusal',
+  schema: objectOf(
+    {
+      success: { type: 'boolean', const: false },
+      message: text,
+      code: { ...text, description: 'For programs.' },
+      requestId: text,
+      errors: {
+        type: 'object',
+        description: 'What is wrong with each field of the body, at 422.',
+        additionalProperties: listOf(text),
+      },
+    },
+    ['errors'],
+  ),
+}
+
+const pieces = `\`delta\` events with pieces of \`text\`, one \`usage\` event with the tokens, then \`done\`, or \`error\` with a code.`
+
+/** The token-authenticated endpoints that predate v1. */
+export const legacyEndpoints: readonly Endpoint[] = [
+  {
+    ...{ method: 'post', path: '/api/ai-req', name: 'ai.ask', tag: 'ai' },
+    refusals: { statuses: [401, 403, 413, 415, 422, 429, 500], body: refusal },
+    body: (input) => objectOf({ payload: input }),
+    answers: (answer) =>
+      answered(200, {
+        ...json(objectOf({ success: { type: 'boolean', const: true }, content: answer })),
+        ...events(pieces),
+      }),
+  },
+  {
+    ...{ method: 'get', path: '/api/user', name: 'users.me', tag: 'caller' },
+    refusals: { statuses: [401, 403, 500], body: refusal },
+    more: { deprecated: true, summary: 'Read the caller, as older programs expect it' },
+    answer: legacyUser,
+    answers: (answer) => answered(200, json(answer)),
+  },
+]
+
+/** The older address of previews. */
+export const legacyPreviewEndpoint: Endpoint = {
+  ...{ method: 'post', path: '/api/link-preview', name: 'linkPreviews.metadata', tag: 'links' },
+  refusals: { statuses: [401, 403, 413, 415, 422, 429], body: refusal },
+  more: { deprecated: true, summary: 'Read what a page says of itself, as older front ends ask for it' },
+  body: asIs,
+  answers: (answer) => answered(200, json(answer)),
+}

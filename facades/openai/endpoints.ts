@@ -1,0 +1,64 @@
+import { askingStatuses, modelEndpoints, openAiRefusal, tag } from '../ai/endpoints.ts'
+import { answered, asIs, type Endpoint, events, json } from '../http/openapi/endpoint.ts'
+import { constant, listOf, nullable, objectOf, text, whole } from '../http/openapi/schema.ts'
+import { chatRequest } from './chat/request.ts'
+import { embeddingRequest } from './embeddings.ts'
+import { responseRequest } from './responses/request.ts'
+
+const completion = objectOf({
+  ...{ id: text, object: constant('chat.completion'), created: whole, model: text },
+  choices: listOf(
+    objectOf({
+      index: whole,
+      message: objectOf({ role: constant('assistant'), content: nullable(text) }),
+      finish_reason: text,
+    }),
+  ),
+  usage: objectOf({ prompt_tokens: whole, completion_tokens: whole, total_tokens: whole }),
+})
+
+const response = objectOf({
+  ...{ id: text, object: constant('response'), created_at: whole, status: text, model: text },
+  output: listOf(objectOf({ id: text, type: text })),
+  usage: objectOf({ input_tokens: whole, output_tokens: whole, total_tokens: whole }),
+})
+
+const embeddings = objectOf({
+  ...{ object: constant('list'), model: text },
+  data: listOf(
+    objectOf({
+      ...{ object: constant('embedding'), index: whole },
+      embedding: {
+        anyOf: [listOf({ type: 'number' }), { ...text, description: 'With `base64`: four bytes a number.' }],
+      },
+    }),
+  ),
+  usage: objectOf({ prompt_tokens: whole, total_tokens: whole }),
+})
+
+const asking = { method: 'post', tag, refusals: { statuses: askingStatuses, body: openAiRefusal }, body: asIs } as const
+
+/** What programs written for OpenAI's API call. */
+export const openAiEndpoints: readonly Endpoint[] = [
+  {
+    ...{ ...asking, path: '/v1/chat/completions', name: 'ai.complete', request: chatRequest },
+    more: { summary: "Ask a model as programs written for OpenAI's chat completions do" },
+    answers: () =>
+      answered(200, { ...json(completion), ...events('With `stream`: chunks of the completion, then `[DONE]`.') }),
+  },
+  {
+    ...{ ...asking, path: '/v1/responses', name: 'ai.complete', request: responseRequest },
+    more: { summary: "Ask a model as programs written for OpenAI's responses do" },
+    answers: () =>
+      answered(200, {
+        ...json(response),
+        ...events('With `stream`: events from `response.created` to `response.completed`.'),
+      }),
+  },
+  ...modelEndpoints,
+  {
+    ...{ ...asking, path: '/v1/embeddings', name: 'ai.embed', request: embeddingRequest },
+    more: { summary: 'Have texts embedded as programs written for OpenAI do' },
+    answers: () => answered(200, json(embeddings)),
+  },
+]
