@@ -71,10 +71,11 @@ export class Conversation {
     return questionsOf(calls, this.#call.tools)
   }
 
-  /** Runs the tools that the model asked for, and appends what it said and the results. */
-  async runTools(said: Said, signal: AbortSignal): Promise<void> {
+  /** Appends what the model said, and the results of the tools that it asked for, which are run before. */
+  async goOn(said: Said, signal: AbortSignal): Promise<void> {
     const content = await runTools(said.calls, this.#call, signal)
-    this.#prompt.push({ role: 'assistant', content: said.prompt }, { role: 'tool', content })
+    this.#prompt.push({ role: 'assistant', content: said.prompt })
+    if (content.length > 0) this.#prompt.push({ role: 'tool', content })
     const results = content.map(({ output }) => ('value' in output ? `${output.value}` : ''))
     const added = [said.text, ...said.calls.map(({ input }) => input), ...results]
     this.#addedTokens += tokensIn(added.join('')) + said.foundTokens

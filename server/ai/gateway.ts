@@ -71,9 +71,9 @@ async function generate(clients: ProviderClients, call: ModelCall, meter: UsageM
     answer.push(...said.answer)
     const callers = conversation.callersOf(said.calls)
     const unsettled = [...callers.map(handedOut), ...(await conversation.questionsOf(said.calls))]
-    if (unsettled.length > 0 || said.calls.length === 0)
+    if (unsettled.length > 0 || !goesOn(said, finishReason, lastRound - round))
       return { content: [...answer, ...unsettled], finish: finishOf(finishReason, unsettled) }
-    await conversation.runTools(said, signal)
+    await conversation.goOn(said, signal)
   }
   throw new EndlessTools()
 }
@@ -100,9 +100,9 @@ async function* stream(
     const { said, finish } = yield* forward(parts, meter)
     const callers = conversation.callersOf(said.calls)
     const unsettled = [...callers.map(handedOut), ...(await conversation.questionsOf(said.calls))]
-    if (unsettled.length > 0 || said.calls.length === 0)
+    if (unsettled.length > 0 || !goesOn(said, finish, lastRound - round))
       return yield [...unsettled, { type: 'finish', reason: finishOf(finish, unsettled) }]
-    await conversation.runTools(said, signal)
+    await conversation.goOn(said, signal)
   }
   throw new EndlessTools()
 }
@@ -124,9 +124,18 @@ async function embed(clients: ProviderClients, call: EmbeddingCall, meter: Usage
   return found
 }
 
+/** Anthropic's word for an answer that it goes on with when it is sent back what it said, as tools of its own take long. */
+const isPaused = ({ raw }: LanguageModelV4FinishReason) => raw === 'pause_turn'
+
+/** Whether the model is to be asked again: for what tools said, or for the rest of what it began to say. */
+const goesOn = ({ calls, prompt }: Said, finish: LanguageModelV4FinishReason, roundsLeft: number): boolean =>
+  calls.length > 0 || (isPaused(finish) && prompt.length > 0 && roundsLeft > 0)
+
 /** Why the answer ended; calls that others are to settle say so themselves, as not every server does. */
-function finishOf({ unified }: LanguageModelV4FinishReason, unsettled: readonly unknown[]): FinishReason {
+function finishOf(finish: LanguageModelV4FinishReason, unsettled: readonly unknown[]): FinishReason {
   if (unsettled.length > 0) return 'tool-calls'
+  const { unified } = finish
+  if (isPaused(finish)) return 'length'
   return unified === 'length' || unified === 'content-filter' ? unified : 'stop'
 }
 

@@ -92,7 +92,7 @@ export class Said {
     })
   }
 
-  /** What the provider gets back before the results of tools. */
+  /** What the provider gets back before the results of tools, or to go on with. */
   get prompt(): AssistantContent {
     return this.#parts.flatMap((part): AssistantContent => {
       if (part.type === 'source') return []
@@ -103,7 +103,8 @@ export class Said {
       }
       if (part.type === 'tool-result') return [providersResult(part)]
       const { type, text, metadata } = part
-      return text || metadata ? [{ type, text, ...back(metadata) }] : []
+      // Providers refuse a text of spaces alone.
+      return text.trim() || metadata ? [{ type, text, ...back(metadata) }] : []
     })
   }
 
