@@ -30,14 +30,16 @@ const preliminary = new Set<Part['type']>([
 
 /** Opens a stream and waits for the first part with content: until then a failed call can be retried. */
 export async function beginStream(open: () => Promise<Parts>, meter: UsageMeter): Promise<Parts> {
-  const iterator = (await open())[Symbol.asyncIterator]()
-  return firstContent(iterator, meter).catch(async (error: unknown) => {
-    // Lets go of the provider's connection, which nobody reads any more.
-    await iterator.return?.()
-    const end = refusedEnd(error)
-    if (end) return ended({ type: 'finish', ...end })
-    throw error instanceof ToldRefusal ? error : new UnreadAnswer(error)
-  })
+  try {
+    const iterator = (await open())[Symbol.asyncIterator]()
+    return await firstContent(iterator, meter).catch(async (error: unknown) => {
+      // Lets go of the provider's connection, which nobody reads any more.
+      await iterator.return?.()
+      throw error instanceof ToldRefusal ? error : new UnreadAnswer(error)
+    })
+  } catch (error) {
+    return ended({ type: 'finish', ...refusedEnd(error) })
+  }
 }
 
 async function* ended(end: Finish): AsyncGenerator<PartBatch, void> {
