@@ -38,7 +38,7 @@ function stepwise(load: () => Promise<LanguageModelV4>, readUsage: UsageReader =
       // The SDK reports usage at the end only, while the raw events of most providers report it earlier.
       const begin = async () => (await model()).doStream({ ...options, includeRawChunks: true })
       const parts = async () => oneByOne((await begin()).stream, readUsage)
-      return { stream: await readingAnswer(() => parts().catch((error) => refused(error, readUsage))) }
+      return { stream: await readingAnswer(() => parts().catch((error) => refused(error, readUsage)), true) }
     },
   }
 }

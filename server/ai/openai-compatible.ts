@@ -6,7 +6,7 @@ import type { ChatModel, ModelConnection } from './chat-model.ts'
 import { type CompletionChunk, CompletionParts } from './completion-parts.ts'
 import { addMembers } from './extra-members.ts'
 import { beginningOf, Refusal } from './failures/refusal.ts'
-import { unread } from './failures/unread.ts'
+import { noStream, unread } from './failures/unread.ts'
 import type { Part, PartBatch } from './provider-stream.ts'
 import { completionTotal } from './reported-usage.ts'
 
@@ -73,16 +73,20 @@ async function* partsOf(
   yield [...content.filter((part) => part.type === 'tool-call'), { type: 'finish', finishReason, usage }]
 }
 
-/** Decodes server-sent events from bytes; events of one network read are yielded together. */
+/** Decodes server-sent events from bytes; events of one network read are yielded together. Throws where there are none. */
 async function* eventData(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<readonly string[], void> {
   const decoder = new TextDecoder()
   let events: string[] = []
+  let before: string | undefined = ''
   const parser = createParser({ onEvent: ({ data }) => void events.push(data) })
   for await (const chunk of bytes) {
-    parser.feed(decoder.decode(chunk, { stream: true }))
+    const text = decoder.decode(chunk, { stream: true })
+    parser.feed(text)
+    if (before !== undefined) before = events.length > 0 ? undefined : before + text
     if (events.length > 0) yield events
     events = []
   }
+  if (before !== undefined) throw noStream(before)
 }
 
 function read(parts: CompletionParts, data: string): Part[] {

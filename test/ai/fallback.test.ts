@@ -111,12 +111,24 @@ test.for<[string, Behaviour, number]>([
 const refusesInStream = (code: number) =>
   replies(`data: {"error": {"message": "no", "code": ${code}}}\n\n`, { type: 'text/event-stream' })
 
-test('another model answers where the whole answer is word of its provider that it cannot', async () => {
+test.for<[string, object]>([
+  ['the whole answer', {}],
+  ['a document in place of a stream', streaming],
+])('another model answers where %s is word of its provider that it cannot', async ([, headers]) => {
   byKey.set('first', replies('{"error": {"message": "no", "code": "server_error"}}'))
 
-  expect(await (await ask()).json()).toMatchObject({ content: { text: 'From second.' } })
+  expect(await (await ask('first', headers)).text()).toMatch(/"From second\."|"second\."/)
   expect(askedKeys()).toEqual(['first', 'second'])
   expect(await newest()).toMatchObject([{ provider: 'second', outcome: 'completed' }])
+})
+
+test('another server answers where a document in place of a stream is word that the first one cannot', async () => {
+  const refusal = replies('{"error": {"message": "no", "code": 401}}')
+  byKey.set('many', refusal)
+  byKey.set('more', refusal)
+
+  for (let count = 0; count < 3; count++) expect(await (await ask('many', streaming)).text()).toContain('"undefined."')
+  expect(new Set(askedKeys())).toEqual(new Set(['many', 'more', 'undefined']))
 })
 
 test('another model answers a stream that begins with word of its provider that it cannot', async () => {
@@ -144,6 +156,7 @@ test.for<[string, Behaviour]>([
   ['a question that is refused', refuses(400)],
   ['a question that is too long', refuses(413)],
   ['a question that is refused in a stream', refusesInStream(400)],
+  ['a question that is refused in place of a stream', replies('{"error": {"message": "no", "code": 400}}')],
   ['an answer that is late', stalls],
   ['an answer that breaks off', breaksOff('reset')],
 ])('no other model is asked after %s', async ([, behave]) => {
@@ -160,6 +173,7 @@ const contentFilter = '{"error": {"message": "no", "code": "content_filter"}}'
 test.for<[string, object, Behaviour]>([
   ['in place of a whole answer', {}, replies(contentFilter)],
   ['at the beginning of a stream', streaming, replies(`data: ${contentFilter}\n\n`, { type: 'text/event-stream' })],
+  ['in place of a stream', streaming, replies(contentFilter)],
 ])('no other model is asked what a provider refuses to answer, told %s', async ([, headers, behave]) => {
   byKey.set('first', behave)
 

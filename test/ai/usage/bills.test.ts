@@ -226,17 +226,45 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...nothing })
     })
 
-    test(`the record of a call of ${script.name} has nothing where the whole answer is an error, which it is told as`, async () => {
-      const error = { type: 'server_error', code: 503, status: 'UNAVAILABLE', message: canary }
-      const told = [{ error }, { type: 'error', error }, { error: canary }, { object: 'error', message: canary }]
-      for (const body of told) {
-        billing.answerBy(replies(JSON.stringify(body)))
+    test.for([
+      ['the whole answer', 'application/json'],
+      ['a document in place of a stream', 'text/event-stream'],
+    ])(
+      `the record of a call of ${script.name} has nothing where %s is an error, which it is told as`,
+      async ([, accept]) => {
+        const error = { type: 'server_error', code: 503, status: 'UNAVAILABLE', message: canary }
+        const told = [{ error }, { type: 'error', error }, { error: canary }, { object: 'error', message: canary }]
+        for (const body of told) {
+          billing.answerBy(replies(JSON.stringify(body, null, 2), { type: 'application/json; charset=utf-8' }))
 
-        const answer = await ask(undefined, 'application/json')
+          const answer = await ask(undefined, accept)
 
-        expect([answer.status, await answer.json()]).toMatchObject([500, { code: 'provider_failed' }])
-        expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...nothing })
-      }
+          expect([answer.status, await answer.json()]).toMatchObject([500, { code: 'provider_failed' }])
+          expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...nothing })
+          expect(billing.upstream.asked).toHaveLength(1)
+        }
+      },
+    )
+
+    test(`the record of a call of ${script.name} has what the provider counted where a whole answer comes in place of a stream`, async () => {
+      const whole = { input: 40, output: 9, cached: 20, cacheWrite: 0, reasoning: 0 }
+      billing.answerBy((_, response) => json(response, script.whole('One and two.', whole)))
+
+      expect((await ask()).status).toBe(500)
+
+      expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...whole })
+    })
+
+    test(`the record of a call of ${script.name} has what the provider counted where it takes its stream for a document`, async () => {
+      billing.answerBy((asked, response) => {
+        const events = script.begin(bill) + script.word('one ', bill, asked) + script.end(bill, 'stop')
+        replies(events, { type: 'application/json' })(asked, response)
+      })
+      const bill = { ...nothing, input: 40, output: 9 }
+
+      expect(eventsIn(await (await ask()).text()).at(-1)?.event).toBe('done')
+
+      expect(await billing.record()).toEqual({ outcome: 'completed', estimated: false, ...bill })
     })
 
     test(`the record of a call of ${script.name} has what the provider counted, which is nothing where it hangs up before a word`, async () => {

@@ -96,6 +96,11 @@ export const faults: Fault[] = [
         ? void response.writeHead(200, { 'content-type': 'text/event-stream' }).end(protocol.error)
         : json(response, { type: 'error', error: { type: canary, message: canary, code: canary } }),
   },
+  {
+    name: 'an error with 200 in one piece',
+    calls: 1,
+    behave: (response) => json(response, { error: { type: canary, message: canary, code: canary } }),
+  },
   { name: 'reset within a stream', afterText: true, calls: 1, behave: says((response) => response.destroy()) },
   { name: 'a stream without its end', afterText: true, calls: 1, behave: says((response) => response.end()) },
   {
