@@ -5,7 +5,7 @@ import { createLog } from '../server/ops/log.ts'
 import type { CoreService } from '../server/service.ts'
 import { UsageError } from './errors.ts'
 import { catchInterruption } from './interruption.ts'
-import { createPrompts, type Prompts } from './prompts.ts'
+import { type Prompts, TerminalPrompts } from './prompts.ts'
 import { writeAll } from './rows.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -46,7 +46,7 @@ export interface CommandContextOptions {
 export const createCommandContext = ({ terminal, json, env }: CommandContextOptions): CommandContext => ({
   env,
   failed: false,
-  prompts: createPrompts(terminal),
+  prompts: new TerminalPrompts(terminal),
   piped: async () => {
     // A password typed at a terminal would be visible.
     if ('isTTY' in terminal.input && terminal.input.isTTY) throw new UsageError('Nothing is piped in.')

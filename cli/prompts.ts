@@ -32,45 +32,62 @@ export interface Prompts {
   show(lines: string): void
 }
 
-export function createPrompts({ input, stderr: output, interactive }: Terminal): Prompts {
-  function expect(flag: string): void {
-    if (!interactive) throw new UsageError(`${flag} is missing.`)
+/** Prompts at the terminal of whoever runs the command. */
+export class TerminalPrompts implements Prompts {
+  readonly interactive: boolean
+  /** Where questions are asked and answered. */
+  readonly #at: { input: Terminal['input']; output: Terminal['stderr'] }
+
+  constructor({ input, stderr: output, interactive }: Terminal) {
+    this.interactive = interactive
+    this.#at = { input, output }
+  }
+
+  async text<S extends z.ZodType>({ flag, given, message, schema }: Question<S>): Promise<z.output<S>> {
+    const ask = () => text({ message, validate: validatorOf(schema), ...this.#at })
+    return parseFlag(schema, given ?? (await this.#answer(flag, ask)), flag)
+  }
+
+  async choice<S extends z.ZodType>({ flag, given, message, schema, options }: Choice<S>): Promise<z.output<S>> {
+    const ask = () => select({ message, options: [...options], ...this.#at })
+    return parseFlag(schema, given ?? (await this.#answer(flag, ask)), flag)
+  }
+
+  async newPassword<S extends z.ZodType<string>>(message: string, schema: S): Promise<string> {
+    const first = await this.#hidden(message, validatorOf(schema))
+    if (first === '') return first
+    const again = await this.#hidden('The same again')
+    if (first === again) return first
+    log.error('These two are not the same.', this.#at)
+    return this.newPassword(message, schema)
+  }
+
+  agrees(flag: string, message: string): Promise<boolean> {
+    return this.#answer<boolean>(flag, () => confirm({ message, initialValue: false, ...this.#at }))
+  }
+
+  async consent(flag: string, message: string): Promise<void> {
+    if (!(await this.agrees(flag, message))) throw new Cancelled()
+  }
+
+  expect(flag: string): void {
+    if (!this.interactive) throw new UsageError(`${flag} is missing.`)
+  }
+
+  show(lines: string): void {
+    log.message(lines, this.#at)
+  }
+
+  #hidden(message: string, validate: (value?: string) => string | undefined = () => undefined): Promise<string> {
+    return this.#answer<string>('--password-stdin', () => password({ message, validate, ...this.#at }))
   }
 
   /** Unwraps an answer; Ctrl-C ends the command. */
-  async function answer<T>(flag: string, prompt: () => Promise<T | symbol>): Promise<T> {
-    expect(flag)
+  async #answer<T>(flag: string, prompt: () => Promise<T | symbol>): Promise<T> {
+    this.expect(flag)
     const answered = await prompt()
     if (isCancel(answered)) throw new Cancelled()
     return answered as T
-  }
-
-  return {
-    interactive,
-    async text({ flag, given, message, schema }) {
-      const validate = validatorOf(schema)
-      return parseFlag(schema, given ?? (await answer(flag, () => text({ message, validate, input, output }))), flag)
-    },
-    async choice({ flag, given, message, schema, options }) {
-      const ask = () => select({ message, options: [...options], input, output })
-      return parseFlag(schema, given ?? (await answer(flag, ask)), flag)
-    },
-    async newPassword(message, schema) {
-      const hidden = (question: string, validate: (value?: string) => string | undefined) =>
-        answer<string>('--password-stdin', () => password({ message: question, validate, input, output }))
-      const first = await hidden(message, validatorOf(schema))
-      if (first === '') return first
-      const again = await hidden('The same again', () => undefined)
-      if (first === again) return first
-      log.error('These two are not the same.', { output })
-      return this.newPassword(message, schema)
-    },
-    agrees: (flag, message) => answer<boolean>(flag, () => confirm({ message, initialValue: false, input, output })),
-    async consent(flag, message) {
-      if (!(await this.agrees(flag, message))) throw new Cancelled()
-    },
-    expect,
-    show: (lines) => log.message(lines, { output }),
   }
 }
 

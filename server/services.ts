@@ -32,7 +32,7 @@ import { openTexts } from './files/open-texts.ts'
 import { createServiceHooks } from './hooks.ts'
 import { type Authenticator, createAuthenticator } from './http/credentials.ts'
 import { openLogin } from './login/index.ts'
-import { createToolServers } from './mcp/tool-servers.ts'
+import { ConnectedToolServers } from './mcp/tool-servers.ts'
 import { createWebReader } from './net/web-reader.ts'
 import { type CheckedParts, createHealthChecks } from './ops/health-checks.ts'
 import { createHealthTimer } from './ops/health-timer.ts'
@@ -41,7 +41,7 @@ import type { Blobs } from './stores/blobs/blobs.ts'
 import { openBlobs } from './stores/blobs/open-blobs.ts'
 import { createConnectRequests } from './stores/connect-requests.ts'
 import { createFileStore } from './stores/file-store.ts'
-import { createJobQueue, type DatabaseJobQueue } from './stores/job-queue.ts'
+import { DatabaseJobQueue } from './stores/job-queue.ts'
 import { createKeyValue } from './stores/key-value.ts'
 import { sealedStorage } from './stores/sealed-storage.ts'
 import { createUsageLedger } from './stores/usage-ledger.ts'
@@ -81,29 +81,25 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
   const { close: closeChanges, ...changes } = await followChanges({ env, sql, log, places })
   const { close: closeOutbound, outageReports, ...outbound } = outboundOf({ env, log }, vault, settings)
   const authenticator = createAuthenticator(sql, settings, log)
-  const jobQueue = createJobQueue({ pool, log })
+  const jobQueue = new DatabaseJobQueue({ pool, log })
   const [texts, blobs] = [openTexts(env, log), await openBlobs(env)]
   const answering = answeringOf({ sql, hooks, log, changeStreams: changes.changeStreams })
   const services: Services = {
-    ...{ em, sql, readInBatches },
-    hooks,
-    settings,
+    ...{ em, sql, readInBatches, hooks, settings, vault, log },
     ...keyValue,
     ...changes,
     ...openLogin(env, keyValue.limiter, log),
     ...outbound,
     ...filesOf(env),
     ...answering,
-    jobQueue,
-    textExtractor: texts.extractor,
+    ...{ jobQueue, textExtractor: texts.extractor },
     previewReads: new SingleFlight<string>(),
-    ...{ vault, connectRequests: createConnectRequests(appKey) },
+    connectRequests: createConnectRequests(appKey),
     ...storesOf(env, { sql, vault, blobs }),
     ...healthOf(env, { sql, kv: keyValue.kv, blobs }, temporaryDir),
     extensions: extend(hooks, await loadExtensions(env.EXTENSIONS), log),
     resources: createCatalogue(resources, em.getMetadata()),
     labels: await loadLabels(env.LABELS_DIR),
-    log,
   }
   const close = async () => {
     await answering.roomAnswers.close()
@@ -133,7 +129,7 @@ function outboundOf({ env, log }: Pick<ServiceParts, 'env' | 'log'>, vault: Vaul
   const outageReports = new OutageReports(log)
   const models = createGateway({ vault, log, outages: outageReports })
   const configured = async () => (await filesOf(env).modelConfig()).mcpServers
-  const toolServers = createToolServers({
+  const toolServers = new ConnectedToolServers({
     ...{ vault, configured },
     path: env.variables['PATH'],
     maxResult: env.AI_TOOL_RESULT_MAX,

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { defineCommand } from 'citty'
+import { type ArgsDef, defineCommand, type ParsedArgs } from 'citty'
 import { z } from 'zod'
 import { announcementTypes } from '../../entities/system/announcement.ts'
 import { makeAnnouncement } from '../../server/config/announcement-texts.ts'
@@ -7,10 +7,11 @@ import { readEnv } from '../../server/config/env.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { UsageError } from '../errors.ts'
 import { LIST } from '../flags.ts'
-import { parseFlag } from '../prompts.ts'
+import { type Prompts, parseFlag } from '../prompts.ts'
 import { table } from '../table.ts'
 
 const title = z.string().trim().min(1, 'must not be empty').max(200)
+const folder = z.string().min(1)
 
 export const announcement = (context: CommandContext) =>
   defineCommand({
@@ -30,49 +31,49 @@ export const make = (context: CommandContext) =>
     },
   })
 
+const publishArgs = {
+  title: { type: 'positional', required: false, description: 'Its title' },
+  view: { type: 'positional', required: false, description: 'The folder of its texts' },
+  type: { type: 'string', description: `${announcementTypes.join(', ')}; info when absent` },
+  force: { type: 'boolean', description: 'People must accept it before they write or ask a model' },
+  global: { type: 'boolean', description: 'Everybody, which is so without --users' },
+  users: {
+    type: 'string',
+    valueHint: LIST,
+    description: 'Usernames with commas between, or a flag for each; everybody when absent',
+  },
+  anchor: { type: 'string', description: 'The event of the front end at which it is shown, such as FileUpload' },
+  start: { type: 'string', description: 'From when on, such as 2026-01-31T08:00:00Z; now when absent' },
+  expire: { type: 'string', description: 'Until when; for ever when absent' },
+  json,
+} as const satisfies ArgsDef
+
 export const publish = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Show an announcement to everybody, or to some' },
-    args: {
-      title: { type: 'positional', required: false, description: 'Its title' },
-      view: { type: 'positional', required: false, description: 'The folder of its texts' },
-      type: { type: 'string', description: `${announcementTypes.join(', ')}; info when absent` },
-      force: { type: 'boolean', description: 'People must accept it before they write or ask a model' },
-      global: { type: 'boolean', description: 'Everybody, which is so without --users' },
-      users: {
-        type: 'string',
-        valueHint: LIST,
-        description: 'Usernames with commas between, or a flag for each; everybody when absent',
-      },
-      anchor: { type: 'string', description: 'The event of the front end at which it is shown, such as FileUpload' },
-      start: { type: 'string', description: 'From when on, such as 2026-01-31T08:00:00Z; now when absent' },
-      expire: { type: 'string', description: 'Until when; for ever when absent' },
-      json,
-    },
+    args: publishArgs,
     async run({ args }) {
-      if (args.global && args.users !== undefined)
-        throw new UsageError('Give only one of --global, for everybody, and --users, for some.')
-      const { prompts: ask } = context
-      const input = {
-        title: await ask.text({ flag: 'TITLE', given: args.title, message: 'Title', schema: title }),
-        view: await ask.text({
-          flag: 'VIEW',
-          given: args.view,
-          message: 'Folder of its texts',
-          schema: z.string().min(1),
-        }),
-        ...(args.type !== undefined && { type: parseFlag(z.enum(announcementTypes), args.type, '--type') }),
-        force: args.force ?? false,
-        ...(args.users !== undefined && { users: args.users.split(',').map((name) => name.trim()) }),
-        anchor: args.anchor,
-        start: args.start,
-        expire: args.expire,
-      }
+      const input = await publicationOf(args, context.prompts)
       const record = await context.open(({ host }) => host.announcements.publish(input))
       const people = record.people === null ? 'everybody' : `${record.people} people`
       context.print({ record, text: `Published for ${people}, with the id ${record.id}.` })
     },
   })
+
+/** What the flags say; title and folder are asked for where they are missing. */
+async function publicationOf(args: ParsedArgs<typeof publishArgs>, prompts: Prompts) {
+  const { force = false, anchor, start, expire } = args
+  if (args.global && args.users !== undefined)
+    throw new UsageError('Give only one of --global, for everybody, and --users, for some.')
+  return {
+    title: await prompts.text({ flag: 'TITLE', given: args.title, message: 'Title', schema: title }),
+    view: await prompts.text({ flag: 'VIEW', given: args.view, message: 'Folder of its texts', schema: folder }),
+    ...(args.type !== undefined && { type: parseFlag(z.enum(announcementTypes), args.type, '--type') }),
+    force,
+    ...(args.users !== undefined && { users: args.users.split(',').map((name) => name.trim()) }),
+    ...{ anchor, start, expire },
+  }
+}
 
 const list = (context: CommandContext) =>
   defineCommand({

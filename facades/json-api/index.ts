@@ -7,7 +7,7 @@ import { assertMayCall } from '../../routers/core/trpc.ts'
 import type { Resource } from '../../routers/resource/declare.ts'
 import { excessOf } from '../http/json-text.ts'
 import { previewPath } from '../http/link-preview.ts'
-import { bodyLimitOf, type FacadeOptions } from '../http/procedures.ts'
+import { bodyLimitOf, type ContextOf, type FacadeOptions } from '../http/procedures.ts'
 import { varyBy } from '../http/vary.ts'
 import { appLogos } from './app-logos.ts'
 import type { DocumentContext } from './document.ts'
@@ -31,20 +31,24 @@ export interface JsonApiOptions extends FacadeOptions {
 
 /** Serves every procedure that carries out a verb of a resource. */
 export async function jsonApi(app: FastifyInstance, options: JsonApiOptions) {
-  const { router, resources, contextOf, baseUrl, bodyLimits, members = declaredMembers } = options
-  const routes = routesOf(router, members)
-  const byType = new Map(resources.map((resource) => [resource.type as string, resource]))
+  const { router, resources, contextOf, baseUrl, members = declaredMembers } = options
   const documentContext: DocumentContext = {
-    resources: byType,
+    resources: new Map(resources.map((resource) => [resource.type as string, resource])),
     members,
     names: app.names,
     origin: baseUrl,
     baseUrl: baseUrl + app.prefix,
   }
-
-  const sharedPages = new SharedAnswers()
-
   readDocuments(app)
+  admit(app, contextOf)
+  handleErrors(app, documentContext)
+  await app.register(appLogos, { contextOf })
+  await app.register(linkPreview, { prefix: previewPath, contextOf, baseUrl: documentContext.baseUrl })
+  await serveRoutes(app, routesOf(router, members), { ...options, documentContext })
+}
+
+/** Judges what a request wants and who asks, before its body. */
+function admit(app: FastifyInstance, contextOf: ContextOf): void {
   app.addHook('onRequest', async (request, reply) => {
     // Fastify would add a charset to the media type, which may have no such parameter.
     reply.header('cache-control', 'private, no-cache').serializer(asItIs)
@@ -56,11 +60,17 @@ export async function jsonApi(app: FastifyInstance, options: JsonApiOptions) {
     if (request.is404) throw nothingHere()
     if (route) assertServed(route, ctx)
   })
-  handleErrors(app, documentContext)
-  await app.register(appLogos, { contextOf })
-  await app.register(linkPreview, { prefix: previewPath, contextOf, baseUrl: documentContext.baseUrl })
+}
 
-  const toRoute = (route: Route) => ({
+type RouteOptions = Pick<JsonApiOptions, 'bodyLimits'> & { documentContext: DocumentContext }
+
+async function serveRoutes(
+  app: FastifyInstance,
+  routes: readonly Route[],
+  { bodyLimits, documentContext }: RouteOptions,
+): Promise<void> {
+  const sharedPages = new SharedAnswers()
+  const optionsOf = (route: Route) => ({
     method: route.method,
     url: route.url,
     config: { route } as object,
@@ -69,11 +79,11 @@ export async function jsonApi(app: FastifyInstance, options: JsonApiOptions) {
     handler: (request: FastifyRequest, reply: FastifyReply) =>
       serve({ documentContext, route: route as ServedRoute, sharedPages }, request, reply),
   })
-  for (const route of routes.filter(({ takesFile }) => !takesFile)) app.route(toRoute(route))
+  for (const route of routes.filter(({ takesFile }) => !takesFile)) app.route(optionsOf(route))
   await app.register(async (forms) => {
     // Its hooks are for forms alone.
     await forms.register(multipart)
-    for (const route of routes.filter(({ takesFile }) => takesFile)) forms.route(toRoute(route))
+    for (const route of routes.filter(({ takesFile }) => takesFile)) forms.route(optionsOf(route))
   })
   for (const [url, taken] of Map.groupBy(routes, (route) => route.url)) refuseOtherMethods(app, url, taken)
 }

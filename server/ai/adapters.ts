@@ -13,7 +13,7 @@ import { refusing } from './failures/refusal.ts'
 import { isThrown, refusalOfWhole } from './failures/told-refusal.ts'
 import { readingAnswer } from './failures/unread.ts'
 import { citingPages } from './fetched-pages.ts'
-import { compatibleModel } from './openai-compatible.ts'
+import { CompatibleModel } from './openai-compatible.ts'
 import type { PartBatch } from './provider-stream.ts'
 import { anthropicUsage, completionUsage, googleUsage, responseUsage, type UsageReader } from './reported-usage.ts'
 import { boundThinking } from './thinking/anthropic.ts'
@@ -105,7 +105,7 @@ const listAt =
 
 export const adapterDrivers: Record<Adapter, AdapterDriver> = {
   'openai-compatible': {
-    model: compatibleModel,
+    model: (id, connection) => new CompatibleModel(id, connection),
     listing: listAt('openai-compatible', bearer),
   },
   openai: {

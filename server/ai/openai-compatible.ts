@@ -14,45 +14,58 @@ import { completionTotal } from './reported-usage.ts'
  * The AI SDK writes the request and reads the answer; only what lies between is ours, because the SDK's chain of web
  * streams takes longer for a stream than all the rest of a call.
  */
-export function compatibleModel(id: string, connection: ModelConnection): ChatModel {
-  const { name, apiUrl = '', apiKey, fetch, extraMembers, continuousUsage } = connection
-  const url = `${apiUrl}/chat/completions`
-  const streamOptions = { include_usage: true, ...(continuousUsage && { continuous_usage_stats: true }) }
-  const headers = { 'content-type': 'application/json', ...(apiKey && { authorization: `Bearer ${apiKey}` }) }
-  const requestOf = (written: object, { abortSignal }: LanguageModelV4CallOptions) => ({
-    method: 'POST' as const,
-    headers,
-    body: JSON.stringify(addMembers(written, extraMembers)),
-    signal: abortSignal ?? null,
-  })
+export class CompatibleModel implements ChatModel {
+  readonly #connection: ModelConnection
+  readonly #sdk: OpenAICompatibleChatLanguageModel
+  readonly #url: string
+  readonly #headers: Record<string, string>
 
-  const model = new OpenAICompatibleChatLanguageModel(id, {
-    provider: `${name}.chat`,
-    url: () => url,
-    headers: () => headers,
-    fetch,
-    supportsStructuredOutputs: true,
-  })
-  return {
-    async doGenerate(options) {
-      const { body } = await model.prepareRequest(options)
-      const { text, error, ...head } = await connection.read(url, requestOf(body, options))
-      if (!isAnswer(head)) throw refusalOf(head, text)
-      try {
-        if (error) throw error
-        const whole: unknown = JSON.parse(text)
-        return { ...(await model.convertResponse({ body: whole })), usage: completionTotal(whole) }
-      } catch (error) {
-        throw unread(error, text)
-      }
-    },
-    async doStream(options) {
-      const { body } = await model.prepareRequest(options)
-      const streamed = { ...body, stream: true, stream_options: streamOptions }
-      const answer = await connection.send(url, requestOf(streamed, options))
-      if (isAnswer(answer)) return { stream: partsOf(model, answer.body) }
-      throw refusalOf(answer, await beginningOf(answer.body))
-    },
+  constructor(id: string, connection: ModelConnection) {
+    const { name, apiUrl = '', apiKey, fetch } = connection
+    const url = `${apiUrl}/chat/completions`
+    const headers = { 'content-type': 'application/json', ...(apiKey && { authorization: `Bearer ${apiKey}` }) }
+    this.#connection = connection
+    this.#url = url
+    this.#headers = headers
+    this.#sdk = new OpenAICompatibleChatLanguageModel(id, {
+      provider: `${name}.chat`,
+      url: () => url,
+      headers: () => headers,
+      fetch,
+      supportsStructuredOutputs: true,
+    })
+  }
+
+  async doGenerate(options: LanguageModelV4CallOptions) {
+    const { body } = await this.#sdk.prepareRequest(options)
+    const { text, error, ...head } = await this.#connection.read(this.#url, this.#requestOf(body, options))
+    if (!isAnswer(head)) throw refusalOf(head, text)
+    try {
+      if (error) throw error
+      const whole: unknown = JSON.parse(text)
+      return { ...(await this.#sdk.convertResponse({ body: whole })), usage: completionTotal(whole) }
+    } catch (error) {
+      throw unread(error, text)
+    }
+  }
+
+  async doStream(options: LanguageModelV4CallOptions) {
+    const { body } = await this.#sdk.prepareRequest(options)
+    const { continuousUsage } = this.#connection
+    const stream_options = { include_usage: true, ...(continuousUsage && { continuous_usage_stats: true }) }
+    const request = this.#requestOf({ ...body, stream: true, stream_options }, options)
+    const answer = await this.#connection.send(this.#url, request)
+    if (isAnswer(answer)) return { stream: partsOf(this.#sdk, answer.body) }
+    throw refusalOf(answer, await beginningOf(answer.body))
+  }
+
+  #requestOf(written: object, { abortSignal }: LanguageModelV4CallOptions) {
+    return {
+      method: 'POST' as const,
+      headers: this.#headers,
+      body: JSON.stringify(addMembers(written, this.#connection.extraMembers)),
+      signal: abortSignal ?? null,
+    }
   }
 }
 

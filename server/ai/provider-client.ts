@@ -7,7 +7,7 @@ import { createHttpClient, fetchBy } from '../net/http-client.ts'
 import { adapterDrivers } from './adapters.ts'
 import type { ChatModel, Connection, ModelConnection } from './chat-model.ts'
 import { tellingRefusals } from './content-refusals.ts'
-import { type Attempting, type CircuitEvents, createGuard, type Guard, isProvidersFault } from './failures/circuit.ts'
+import { type Attempting, type CircuitEvents, Guard, isProvidersFault } from './failures/circuit.ts'
 import type { OutageReports } from './failures/outage-reports.ts'
 import { withStoredFiles } from './prompt/stored-files.ts'
 
@@ -157,7 +157,7 @@ function createServer(
     model: memoize((modelId, extraMembers) =>
       tellingRefusals(adapterDrivers[adapter].model(modelId, { ...connection, extraMembers })),
     ),
-    guard: createGuard(circuit, events),
+    guard: new Guard(circuit, events),
     connection,
     get busy() {
       return httpClient.busy

@@ -25,81 +25,86 @@ interface ToolServerOptions {
   maxResult: number
 }
 
-/** Speaks to tool servers by the client of the AI SDK, which is loaded at its first use, on connections of their own. */
-export function createToolServers({
-  vault,
-  configured,
-  path,
-  maxResult,
-}: ToolServerOptions): ToolServers & { close(): Promise<void> } {
-  const clients = new Map<number, { of: object; http: HttpClient }>()
-  const programs = new Programs(configured, { maxBytes: maxAnswer(maxResult), path })
-
-  function httpFor({ id, url, transport, timeouts }: ToolServer): HttpClient {
-    const of = { url, transport, timeouts }
-    const known = clients.get(id)
-    if (known && isDeepStrictEqual(known.of, of)) return known.http
-    const http = createHttpClient({
-      connectTimeout: timeouts.connect ?? CONNECT_MS,
-      byteTimeout: transport === 'sse' ? (timeouts.sseIdle ?? SSE_IDLE_MS) : (timeouts.read ?? READ_MS),
-      maxBytes: maxAnswer(maxResult),
-      networkPolicy: 'configured',
-    })
-    clients.set(id, { of, http })
-    void known?.http.close()
-    return http
-  }
-
-  function speak<T>(server: ToolServer, times: Times, use: (client: MCPClient, signal: AbortSignal) => Promise<T>) {
-    const run = server.transport === 'stdio' ? speakToProgram : speakOverHttp
-    return run(server, times, use).catch(async (error) => (await import('./explain.ts')).explain(error, times.signal))
-  }
-
-  const speakToProgram: Speak = (server, { total, signal, person }, use) =>
-    programs.with(server.url, { person, signal }, async (program) => {
-      const { withSession } = await import('./session.ts')
-      const times = { total: Math.min(total, server.timeouts.read ?? total), signal }
-      return withSession({ server, headers: {}, fetch: noFetch, program }, times, use)
-    })
-
-  const speakOverHttp: Speak = async (server, times, use) => {
-    const headers = headersOf(vault, server)
-    const { fetch } = httpFor(server)
-    const { withSession } = await import('./session.ts')
-    return withSession({ server, headers, fetch }, times, use)
-  }
-
-  return {
-    offer: (server, signal = never) =>
-      speak({ ...server, protocolVersion: null }, { total: LISTING_MS, signal }, offerOf),
-    call: (server, { name, input, person }: ToolCall, signal) =>
-      speak(server, { total: server.timeouts.read ?? READ_MS, signal, person }, async (client, signal) =>
-        toldToModel(await client.callTool({ name, arguments: input, options: { signal } }), maxResult),
-      ),
-    close: async () => {
-      programs.close()
-      await Promise.all([...clients.values()].map(({ http }) => http.close()))
-    },
-  }
-}
-
-type Speak = <T>(
-  server: ToolServer,
-  times: Times,
-  use: (client: MCPClient, signal: AbortSignal) => Promise<T>,
-) => Promise<T>
-
-/** Quotes and what stands around a result take room, too. */
-const maxAnswer = (maxResult: number) => 2 * maxResult + 64 * 1024
-
-const noFetch = () => Promise.reject(new TypeError('a program is not fetched'))
-
 interface Times {
   total: number
   signal: AbortSignal
   /** For whom it is, where it is for somebody. */
   person?: number
 }
+
+type Use<T> = (client: MCPClient, signal: AbortSignal) => Promise<T>
+
+/** Speaks to tool servers by the client of the AI SDK, which is loaded at its first use, on connections of their own. */
+export class ConnectedToolServers implements ToolServers {
+  readonly #vault: Vault
+  readonly #maxResult: number
+  readonly #programs: Programs
+  readonly #clients = new Map<number, { of: object; http: HttpClient }>()
+
+  constructor({ vault, configured, path, maxResult }: ToolServerOptions) {
+    this.#vault = vault
+    this.#maxResult = maxResult
+    this.#programs = new Programs(configured, { maxBytes: maxAnswer(maxResult), path })
+  }
+
+  offer(server: ToolServer, signal = never): Promise<ToolOffer> {
+    return this.#speak({ ...server, protocolVersion: null }, { total: LISTING_MS, signal }, offerOf)
+  }
+
+  call(server: ToolServer, { name, input, person }: ToolCall, signal: AbortSignal): Promise<unknown> {
+    const times = { total: server.timeouts.read ?? READ_MS, signal, person }
+    return this.#speak(server, times, async (client, signal) =>
+      toldToModel(await client.callTool({ name, arguments: input, options: { signal } }), this.#maxResult),
+    )
+  }
+
+  async close(): Promise<void> {
+    this.#programs.close()
+    await Promise.all([...this.#clients.values()].map(({ http }) => http.close()))
+  }
+
+  #speak<T>(server: ToolServer, times: Times, use: Use<T>): Promise<T> {
+    const isProgram = server.transport === 'stdio'
+    const answer = isProgram ? this.#speakToProgram(server, times, use) : this.#speakOverHttp(server, times, use)
+    return answer.catch(async (error) => (await import('./explain.ts')).explain(error, times.signal))
+  }
+
+  #speakToProgram<T>(server: ToolServer, { total, signal, person }: Times, use: Use<T>): Promise<T> {
+    return this.#programs.with(server.url, { person, signal }, async (program) => {
+      const { withSession } = await import('./session.ts')
+      const times = { total: Math.min(total, server.timeouts.read ?? total), signal }
+      return withSession({ server, headers: {}, fetch: noFetch, program }, times, use)
+    })
+  }
+
+  async #speakOverHttp<T>(server: ToolServer, times: Times, use: Use<T>): Promise<T> {
+    const headers = headersOf(this.#vault, server)
+    const { fetch } = this.#httpFor(server)
+    const { withSession } = await import('./session.ts')
+    return withSession({ server, headers, fetch }, times, use)
+  }
+
+  /** The connections to a server, which are made anew where its address or its times have changed. */
+  #httpFor({ id, url, transport, timeouts }: ToolServer): HttpClient {
+    const of = { url, transport, timeouts }
+    const known = this.#clients.get(id)
+    if (known && isDeepStrictEqual(known.of, of)) return known.http
+    const http = createHttpClient({
+      connectTimeout: timeouts.connect ?? CONNECT_MS,
+      byteTimeout: transport === 'sse' ? (timeouts.sseIdle ?? SSE_IDLE_MS) : (timeouts.read ?? READ_MS),
+      maxBytes: maxAnswer(this.#maxResult),
+      networkPolicy: 'configured',
+    })
+    this.#clients.set(id, { of, http })
+    void known?.http.close()
+    return http
+  }
+}
+
+/** Quotes and what stands around a result take room, too. */
+const maxAnswer = (maxResult: number) => 2 * maxResult + 64 * 1024
+
+const noFetch = () => Promise.reject(new TypeError('a program is not fetched'))
 
 const never = new AbortController().signal
 

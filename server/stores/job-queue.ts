@@ -3,17 +3,8 @@ import type { Pool } from 'pg'
 import { type Job, PgBoss } from 'pg-boss'
 import { statement, unboundedStatement } from '../../entities/sql/statement.ts'
 import { runNamed } from '../../routers/core/run-named.ts'
-import type { JobHandlers, JobInputs, JobName, JobQueue } from '../../routers/ports/job-queue.ts'
+import type { JobHandlers, JobInputs, JobName, JobQueue, PlannedJob } from '../../routers/ports/job-queue.ts'
 import type { Log } from '../../routers/ports/log.ts'
-
-export interface DatabaseJobQueue extends JobQueue {
-  /** Makes the tables of the jobs where there are none; throws where the database role may not. */
-  prepare(): Promise<void>
-  /** Begins to take jobs, so many of each name at a time. */
-  work(handlers: JobHandlers, concurrency: number): Promise<void>
-  /** Takes no more jobs and waits for the end of those under way, which is soon: another replica does them anew. */
-  close(): Promise<void>
-}
 
 interface JobQueueOptions {
   pool: Pool
@@ -34,59 +25,65 @@ const names: readonly JobName[] = ['extract-text']
 const failed = (name: JobName) => `${name}.failed`
 
 /** Jobs on the database of the service, in a schema of their own, over its pool. */
-export function createJobQueue({
-  pool,
-  log,
-  heartbeat = 30,
-  retryLimit = 5,
-  retryDelay = 5,
-}: JobQueueOptions): DatabaseJobQueue {
-  const boss = createBoss({ pool, log, heartbeat })
-  const closing = new AbortController()
-  const workers = new Map<string, string>()
-  const prepare = onceDone(() => begin(boss))
+export class DatabaseJobQueue implements JobQueue {
+  readonly #boss: PgBoss
+  readonly #log: Log
+  readonly #limits: { heartbeatSeconds: number; retryLimit: number; retryDelay: number }
+  readonly #closing = new AbortController()
+  /** By the names of their queues. */
+  readonly #workers = new Map<string, string>()
 
-  async function take<Name extends JobName>(name: Name, handlers: JobHandlers, localConcurrency: number) {
-    const { run, giveUp } = handlers[name]
-    const work = carryOut<Name>(({ data, signal }) => run(data, AbortSignal.any([signal, closing.signal])), log)
-    const options = { localConcurrency, heartbeatRefreshSeconds: heartbeat / 3 }
-    workers.set(name, await boss.work(name, options, work))
-    workers.set(
-      failed(name),
-      await boss.work(
-        failed(name),
-        carryOut<Name>(({ data }) => giveUp(data), log),
-      ),
-    )
+  /** Makes the tables of the jobs where there are none; throws where the database role may not. */
+  readonly prepare: () => Promise<void>
+
+  constructor({ pool, log, heartbeat = 30, retryLimit = 5, retryDelay = 5 }: JobQueueOptions) {
+    const boss = createBoss({ pool, log, heartbeat })
+    this.#boss = boss
+    this.#log = log
+    this.#limits = { heartbeatSeconds: heartbeat, retryLimit, retryDelay }
+    this.prepare = onceDone(() => begin(boss))
   }
 
-  const limits = { heartbeatSeconds: heartbeat, retryLimit, retryDelay }
-  const optionsOf = (name: JobName) => ({ ...terms, ...limits, deadLetter: failed(name) })
+  async enqueue<Name extends JobName>(em: EntityManager, name: Name, { input, priority = 0 }: PlannedJob<Name>) {
+    await this.prepare()
+    await this.#boss.send(name, input, { ...this.#optionsOf(name), priority, db: within(em, `enqueue-${name}`) })
+    const worker = this.#workers.get(name)
+    if (worker) setTimeout(() => this.#boss.notifyWorker(worker), WAKE_AFTER_MS).unref()
+  }
 
-  return {
-    prepare,
-    async enqueue(em, name, { input, priority = 0 }) {
-      await prepare()
-      await boss.send(name, input, { ...optionsOf(name), priority, db: within(em, `enqueue-${name}`) })
-      const worker = workers.get(name)
-      if (worker) setTimeout(() => boss.notifyWorker(worker), WAKE_AFTER_MS).unref()
-    },
-    async enqueueLost(em, name, inputs) {
-      await prepare()
-      const lost = await runNamed(em, lostJobs, [[name, failed(name)], JSON.stringify(inputs)])
-      const jobs = lost.map(({ input }) => ({ ...optionsOf(name), data: input }))
-      if (jobs.length > 0) await boss.insert(name, jobs, { db: within(em, '') })
-      return jobs.length
-    },
-    async work(handlers, concurrency) {
-      await prepare()
-      for (const name of names) await take(name, handlers, concurrency)
-    },
-    async close() {
-      closing.abort()
-      await Promise.all([...workers.keys()].map((name) => boss.offWork(name, { wait: true })))
-      await boss.stop({ close: false })
-    },
+  async enqueueLost<Name extends JobName>(em: EntityManager, name: Name, inputs: readonly JobInputs[Name][]) {
+    await this.prepare()
+    const lost = await runNamed(em, lostJobs, [[name, failed(name)], JSON.stringify(inputs)])
+    const jobs = lost.map(({ input }) => ({ ...this.#optionsOf(name), data: input }))
+    if (jobs.length > 0) await this.#boss.insert(name, jobs, { db: within(em, '') })
+    return jobs.length
+  }
+
+  /** Begins to take jobs, so many of each name at a time. */
+  async work(handlers: JobHandlers, concurrency: number): Promise<void> {
+    await this.prepare()
+    for (const name of names) await this.#take(name, handlers, concurrency)
+  }
+
+  /** Takes no more jobs and waits for the end of those under way, which is soon: another replica does them anew. */
+  async close(): Promise<void> {
+    this.#closing.abort()
+    await Promise.all([...this.#workers.keys()].map((name) => this.#boss.offWork(name, { wait: true })))
+    await this.#boss.stop({ close: false })
+  }
+
+  async #take<Name extends JobName>(name: Name, handlers: JobHandlers, localConcurrency: number): Promise<void> {
+    const { run, giveUp } = handlers[name]
+    const { signal: closing } = this.#closing
+    const work = carryOut<Name>(({ data, signal }) => run(data, AbortSignal.any([signal, closing])), this.#log)
+    const bury = carryOut<Name>(({ data }) => giveUp(data), this.#log)
+    const options = { localConcurrency, heartbeatRefreshSeconds: this.#limits.heartbeatSeconds / 3 }
+    this.#workers.set(name, await this.#boss.work(name, options, work))
+    this.#workers.set(failed(name), await this.#boss.work(failed(name), bury))
+  }
+
+  #optionsOf(name: JobName) {
+    return { ...terms, ...this.#limits, deadLetter: failed(name) }
   }
 }
 

@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test, vi } from 'vitest'
 import { UnreadFile } from '../../routers/ports/ai/stored-bytes.ts'
-import { createGuard } from '../../server/ai/failures/circuit.ts'
+import { Guard } from '../../server/ai/failures/circuit.ts'
 import { Refusal } from '../../server/ai/failures/refusal.ts'
 import {
   answers,
@@ -164,7 +164,7 @@ test('the circuit of a provider stays open when the caller of its probe goes awa
 
 test('the circuit of a provider stays open when its probe fails before the provider has spoken', async () => {
   const by = { userId: 1, signal: new AbortController().signal }
-  const guard = createGuard({ failures: 1, openFor: 1 }, { onChange() {}, onAnswer() {} })
+  const guard = new Guard({ failures: 1, openFor: 1 }, { onChange() {}, onAnswer() {} })
   const failing = (error: Error) => guard.once(() => Promise.reject(error), by)
   await expect(failing(new Refusal(503))).rejects.toThrow()
   await vi.waitFor(() => expect(guard.isOpen).toBe(false))

@@ -6,7 +6,7 @@ import { describe, expect, test, vi } from 'vitest'
 import type { JobHandlers } from '../../routers/ports/job-queue.ts'
 import { connect } from '../../server/database/database.ts'
 import { createLog } from '../../server/ops/log.ts'
-import { createJobQueue } from '../../server/stores/job-queue.ts'
+import { DatabaseJobQueue } from '../../server/stores/job-queue.ts'
 import { administer, cloneDatabase, emptyDatabase } from '../kit/database.ts'
 
 const log = createLog('silent')
@@ -15,7 +15,7 @@ const SOON = { timeout: 20_000, interval: 20 }
 /** A replica that notes which jobs it carried out and which it gave up. */
 async function replica(url: string, run: JobHandlers['extract-text']['run'] = async () => {}) {
   const database = await connect({ url, poolSize: 4 })
-  const queue = createJobQueue({ pool: database.pool, log, heartbeat: 10, retryLimit: 1, retryDelay: 0 })
+  const queue = new DatabaseJobQueue({ pool: database.pool, log, heartbeat: 10, retryLimit: 1, retryDelay: 0 })
   const done: number[] = []
   const givenUp: number[] = []
   const handlers: JobHandlers = {

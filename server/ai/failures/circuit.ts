@@ -20,21 +20,6 @@ export interface Attempting {
   signal: AbortSignal
 }
 
-type Run = <T>(attempt: () => Promise<T>, by: Attempting) => Promise<T>
-
-/** Runs calls that have sent nothing to the caller yet, and fails them at once while the circuit of the server is open. */
-export interface Guard {
-  once: Run
-  /** Retries a transient failure. */
-  retrying: Run
-  /** Whether calls fail at once: not where the time to try the server again has come. */
-  readonly isOpen: boolean
-  /** Whether nothing has answered since the circuit opened. */
-  readonly isBroken: boolean
-  /** After how many milliseconds an open circuit lets the server be tried again. */
-  readonly openFor: number
-}
-
 /** How many callers must time out before the circuit opens: the questions of a single person may simply take long. */
 const MIN_UNANSWERED_USERS = 3
 
@@ -45,56 +30,71 @@ export interface CircuitEvents {
   onAnswer(begun: number): void
 }
 
-export function createGuard(
-  { failures = 5, openFor = 15_000 }: ProviderSettings['circuit'] = {},
-  { onChange, onAnswer }: CircuitEvents,
-): Guard {
+/** Runs calls that have sent nothing to the caller yet, and fails them at once while the circuit of the server is open. */
+export class Guard {
+  readonly #events: CircuitEvents
+  readonly #circuit: CircuitBreakerPolicy
+  /** After how many milliseconds an open circuit lets the server be tried again. */
+  readonly openFor: number
   /** The callers who got no answer since the provider last answered anybody. */
-  const unanswered = new Set<number>()
-  const isUnwell = (error: unknown) =>
-    isOutage(error) ||
-    (isSilence(error) && unanswered.size >= MIN_UNANSWERED_USERS) ||
-    // Whatever ends a trial before the server has spoken proves it no better.
-    (circuit.state === CircuitState.HalfOpen && !hasSpoken(error))
-  const circuit: CircuitBreakerPolicy = circuitBreaker(handleWhen(isUnwell), {
-    halfOpenAfter: openFor,
-    breaker: new ConsecutiveBreaker(failures),
-  })
-  let openedAt = 0
-  circuit.onBreak(() => {
-    openedAt = Date.now()
-    onChange()
-  })
-  circuit.onReset(onChange)
+  readonly #unanswered = new Set<number>()
+  #openedAt = 0
 
-  const once: Run = async (attempt, { userId, signal }) => {
+  constructor({ failures = 5, openFor = 15_000 }: ProviderSettings['circuit'] = {}, events: CircuitEvents) {
+    this.#events = events
+    this.openFor = openFor
+    this.#circuit = circuitBreaker(
+      handleWhen((error) => this.#isUnwell(error)),
+      { halfOpenAfter: openFor, breaker: new ConsecutiveBreaker(failures) },
+    )
+    this.#circuit.onBreak(() => {
+      this.#openedAt = Date.now()
+      events.onChange()
+    })
+    this.#circuit.onReset(events.onChange)
+  }
+
+  async once<T>(attempt: () => Promise<T>, { userId, signal }: Attempting): Promise<T> {
     // The library would let others wait for the one call that probes the provider.
-    if (circuit.state === CircuitState.HalfOpen) throw new BrokenCircuitError()
+    if (this.#circuit.state === CircuitState.HalfOpen) throw new BrokenCircuitError()
     const begun = Date.now()
-    const answer = await circuit.execute(
+    const answer = await this.#circuit.execute(
       () =>
         attempt().catch((error: unknown) => {
-          if (isSilence(error)) unanswered.add(userId)
+          if (isSilence(error)) this.#unanswered.add(userId)
           throw error
         }),
       signal,
     )
-    unanswered.clear()
-    onAnswer(begun)
+    this.#unanswered.clear()
+    this.#events.onAnswer(begun)
     return answer
   }
-  return {
-    once,
-    retrying: (attempt, by) => again.execute(() => once(attempt, by), by.signal),
-    get isOpen() {
-      // The library closes a circuit by a call alone.
-      const isTriedNext = circuit.state === CircuitState.Open && Date.now() - openedAt >= openFor
-      return circuit.state !== CircuitState.Closed && !isTriedNext
-    },
-    get isBroken() {
-      return circuit.state !== CircuitState.Closed
-    },
-    openFor,
+
+  /** Retries a transient failure. */
+  retrying<T>(attempt: () => Promise<T>, by: Attempting): Promise<T> {
+    return again.execute(() => this.once(attempt, by), by.signal)
+  }
+
+  /** Whether calls fail at once: not where the time to try the server again has come. */
+  get isOpen(): boolean {
+    // The library closes a circuit by a call alone.
+    const isTriedNext = this.#circuit.state === CircuitState.Open && Date.now() - this.#openedAt >= this.openFor
+    return this.isBroken && !isTriedNext
+  }
+
+  /** Whether nothing has answered since the circuit opened. */
+  get isBroken(): boolean {
+    return this.#circuit.state !== CircuitState.Closed
+  }
+
+  #isUnwell(error: unknown): boolean {
+    return (
+      isOutage(error) ||
+      (isSilence(error) && this.#unanswered.size >= MIN_UNANSWERED_USERS) ||
+      // Whatever ends a trial before the server has spoken proves it no better.
+      (this.#circuit.state === CircuitState.HalfOpen && !hasSpoken(error))
+    )
   }
 }
 
