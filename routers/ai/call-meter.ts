@@ -2,7 +2,7 @@ import type { Pricing } from '../../entities/catalogue/ai-model.ts'
 import type { DeepReadonly } from '../../entities/sql/read-only.ts'
 import { type Cost, costOf, mostCostOf, type NativeUses, sumOfCosts } from '../catalogue/pricing.ts'
 import type { NativeTool } from '../ports/ai/adapters.ts'
-import type { ReportedTokens, UsageMeter } from '../ports/ai/models.ts'
+import type { ReportedTokens, UsageMeter } from '../ports/ai/usage-meter.ts'
 import { mostReadBy } from './native-uses.ts'
 import { nothing, RequestMeter, sum, type TokenCounts } from './request-meter.ts'
 

@@ -4,11 +4,12 @@ import { Problem } from '../core/problems.ts'
 import { withTimeLimit } from '../core/timeout.ts'
 import type { AnswerPart, ModelCall } from '../ports/ai/models.ts'
 import type { Hold } from '../ports/ai/usage-ledger.ts'
-import { isRefusal, type StreamPart, type Usage, type UsagePart, type WholeAnswer } from './answer.ts'
+import { isRefusal, type StreamPart, type Usage, type WholeAnswer } from './answer.ts'
+import { AnswerCut } from './answer-cut.ts'
 import type { Approvals } from './approvals/approvals.ts'
 import { callFailure } from './call-failure.ts'
 import { CallRecord, type RecordedContext } from './call-record.ts'
-import { HeldMeter, LimitCut } from './held-meter.ts'
+import { HeldMeter } from './held-meter.ts'
 import { maxOutputOf } from './hold.ts'
 import { mostUsesOf } from './native-uses.ts'
 import { resume } from './resume.ts'
@@ -19,8 +20,6 @@ type MeteredContext = RecordedContext & Pick<Context, 'hangUp'>
 
 /** For a whole call, where the settings of the provider say nothing else. */
 export const TOTAL_MS = 300_000
-
-const outcomeOf = { limit: 'cut', refusal: 'refused' } as const satisfies Record<string, Outcome>
 
 /** How long after the end of its time a call waits for a reader who has not taken what was sent. */
 const HANG_UP_AFTER_MS = 1000
@@ -44,9 +43,9 @@ export class MeteredCall {
   readonly #makeStandIn: MeteredCallOptions['standIn']
   readonly #meter: HeldMeter
   readonly #record: CallRecord
+  readonly #cut: AnswerCut
   /** Whether a part was handed out and the next one not asked for. */
   #isHeld = false
-  #cut: UsagePart['cut']
 
   constructor(ctx: MeteredContext, { hold, call, approvals, held, standIn }: MeteredCallOptions) {
     this.#ctx = ctx
@@ -62,6 +61,7 @@ export class MeteredCall {
       mostUses: mostUsesOf(call),
       extend: services.usageLedger.extend,
     })
+    this.#cut = new AnswerCut(this.#meter)
     const { model, signal } = call
     this.#record = new CallRecord(ctx, { hold, meter: this.#meter, model, signal, held })
   }
@@ -126,17 +126,17 @@ export class MeteredCall {
       const answer = this.#steps({ ...this.#call, signal: time.signal })
       const steps = this.#approvals.isNeeded ? this.#approvals.amid(answer) : answer
       for await (const pieces of steps) {
-        this.#hear(pieces.at(-1))
+        this.#cut.hear(pieces.at(-1))
         for (const piece of pieces.filter(({ type }) => wanted.has(type))) {
           this.#isHeld = true
           yield piece
           this.#isHeld = false
         }
       }
-      outcome = this.#cut ? outcomeOf[this.#cut] : 'completed'
+      outcome = this.#cut.outcome
       this.#record.write(outcome)
       this.#isHeld = true
-      yield { type: 'usage', ...this.#usage, ...(this.#cut && { cut: this.#cut }) }
+      yield { type: 'usage', ...this.#usage, ...this.#cut.told }
     } catch (error) {
       outcome = 'failed'
       yield* this.#insteadOf(error, wanted)
@@ -168,28 +168,7 @@ export class MeteredCall {
 
   #steps(call: ModelCall): AsyncIterable<readonly AnswerPart[]> {
     const steps = this.#approvals.allowed.stream(this.#ctx.services.models, call, this.#meter)
-    return this.#hold.held.tokens === null ? steps : this.#withinHold(steps)
-  }
-
-  /** Ends where the hold does, or where no more is given for a further round. */
-  async *#withinHold(steps: AsyncIterable<readonly AnswerPart[]>): AsyncGenerator<readonly AnswerPart[], void> {
-    try {
-      for await (const pieces of steps) {
-        // An answer that is over by itself is not cut.
-        if (this.#meter.isBeyond && pieces.at(-1)?.type !== 'finish') this.#cut = 'limit'
-        if (this.#cut) break
-        yield pieces
-      }
-    } catch (error) {
-      if (!(error instanceof LimitCut)) throw error
-      this.#cut = 'limit'
-    }
-    if (this.#cut === 'limit') yield [{ type: 'finish', reason: 'length' }]
-  }
-
-  /** Keeps that the provider refused to go on. */
-  #hear(last: StreamPart | undefined): void {
-    if (last?.type === 'finish' && last.reason === 'content-filter') this.#cut = 'refusal'
+    return this.#hold.held.tokens === null ? steps : this.#cut.withinHold(steps)
   }
 
   #timeLimit() {

@@ -1,5 +1,6 @@
 import type { Message } from '../ports/ai/messages.ts'
-import type { CallableModel, FunctionTool, ModelCall } from '../ports/ai/models.ts'
+import type { CallableModel, ModelCall } from '../ports/ai/models.ts'
+import type { FunctionTool } from '../ports/ai/tools.ts'
 import type { Asking } from './asking.ts'
 import { callSignal } from './call-signal.ts'
 import { selectedNative } from './request/references.ts'

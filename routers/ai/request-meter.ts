@@ -1,7 +1,7 @@
 import { type KnownTokens, type NativeUses, noUses } from '../catalogue/pricing.ts'
 import type { NativeTool } from '../ports/ai/adapters.ts'
-import type { ReportedTokens } from '../ports/ai/models.ts'
 import { tokensIn } from '../ports/ai/token-estimate.ts'
+import type { ReportedTokens } from '../ports/ai/usage-meter.ts'
 
 /** What a call took. Cached and cache-written tokens are part of the input, reasoning is part of the output. */
 export interface TokenCounts extends NativeUses {

@@ -1,6 +1,7 @@
 import { findCallableModel } from '../../entities/catalogue/ai-model.sql.ts'
 import { costOf } from '../catalogue/pricing.ts'
-import type { CallableModel, FunctionTool, ModelCall } from '../ports/ai/models.ts'
+import type { CallableModel, ModelCall } from '../ports/ai/models.ts'
+import type { FunctionTool } from '../ports/ai/tools.ts'
 import type { Hold } from '../ports/ai/usage-ledger.ts'
 import type { Approvals } from './approvals/approvals.ts'
 import type { Asking } from './asking.ts'

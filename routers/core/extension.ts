@@ -1,6 +1,6 @@
 import type { UsageType } from '../../entities/sql/columns.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
-import type { FunctionTool } from '../ports/ai/models.ts'
+import type { FunctionTool } from '../ports/ai/tools.ts'
 import type { HealthResult } from '../ports/health.ts'
 import type { Log } from '../ports/log.ts'
 import type { Caller } from './caller.ts'

@@ -7,9 +7,10 @@ import type {
   LanguageModelV4ToolChoice,
 } from '@ai-sdk/provider'
 import type { ApprovalPart } from '../../routers/ports/ai/approvals.ts'
-import type { CallerTool, FunctionTool, ModelCall, ToolChoice } from '../../routers/ports/ai/models.ts'
+import type { ModelCall } from '../../routers/ports/ai/models.ts'
 import { tokensIn } from '../../routers/ports/ai/token-estimate.ts'
 import { schemaOf } from '../../routers/ports/ai/tool-schema.ts'
+import type { CallerTool, FunctionTool, ToolChoice } from '../../routers/ports/ai/tools.ts'
 import { nativeToolsOf } from './native-tools.ts'
 import { type CallOptions, callOptions } from './parameters.ts'
 import { withoutMarks, withoutMarksIn } from './prompt/meta-blocks.ts'

@@ -6,8 +6,8 @@ import type {
   ModelAnswer,
   ModelCall,
   ModelGateway,
-  UsageMeter,
 } from '../../routers/ports/ai/models.ts'
+import type { UsageMeter } from '../../routers/ports/ai/usage-meter.ts'
 import { upstreamName } from './chat-model.ts'
 import { Conversation } from './conversation.ts'
 import { countTokens } from './count-tokens.ts'

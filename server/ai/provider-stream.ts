@@ -1,5 +1,6 @@
 import type { LanguageModelV4Content, LanguageModelV4StreamPart } from '@ai-sdk/provider'
-import type { AnswerPart, ReportedTokens, UsageMeter } from '../../routers/ports/ai/models.ts'
+import type { AnswerPart } from '../../routers/ports/ai/models.ts'
+import type { ReportedTokens, UsageMeter } from '../../routers/ports/ai/usage-meter.ts'
 import { refusedEnd } from './failures/refused-end.ts'
 import { refusalIn, ToldRefusal } from './failures/told-refusal.ts'
 import { UnreadAnswer } from './failures/unread.ts'

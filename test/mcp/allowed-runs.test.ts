@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { AllowedRuns } from '../../routers/ai/approvals/allowed-runs.ts'
 import type { RunOnce } from '../../routers/ports/ai/approvals.ts'
-import type { FunctionTool } from '../../routers/ports/ai/models.ts'
+import type { FunctionTool } from '../../routers/ports/ai/tools.ts'
 
 const calls = ['1', '2', '3', '4', '5'].map((id) => ({ type: 'tool-call' as const, id, name: 'send', input: '{}' }))
 const empty = (id: string) => ({ type: 'tool-result' as const, id, name: 'send', content: [], isError: true })

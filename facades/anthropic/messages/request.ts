@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { Problem } from '../../../routers/core/problems.ts'
-import type { CallParameters, Effort, ToolChoice } from '../../../routers/ports/ai/models.ts'
+import type { CallParameters, Effort } from '../../../routers/ports/ai/models.ts'
+import type { ToolChoice } from '../../../routers/ports/ai/tools.ts'
 import { only, set } from '../../ai/parameters.ts'
 import type { CoreRequest } from '../../ai/types.ts'
 import { message, texts, tool } from './blocks.ts'

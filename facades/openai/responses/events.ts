@@ -4,16 +4,8 @@ import type { Frames } from '../../http/event-stream.ts'
 import { failureOf } from '../../http/failure.ts'
 import { errorOf } from '../errors.ts'
 import { approvalRequestItem, begunCallItem, mcpCallItem } from './approvals.ts'
-import { annotationOf, callItem, ended, Ids, messageItem, type Response, reasoningItem } from './response.ts'
-
-/** An item that is being said. */
-interface OpenItem {
-  type: 'message' | 'reasoning'
-  id: string
-  text: string
-  signature?: string | undefined
-  annotations: object[]
-}
+import { callItem, ended, Ids, type Response } from './response.ts'
+import { type ItemEvent, type SpokenItem, type SpokenKind, SpokenMessage, SpokenReasoning } from './spoken-items.ts'
 
 /** A call of a tool that runs. */
 interface RunningCall {
@@ -35,7 +27,8 @@ export class ResponseEvents implements Frames<StreamPart> {
   readonly #running = new Map<string, RunningCall>()
   #sequence = 0
   #isBegun = false
-  #item: OpenItem | undefined
+  /** What is being said. */
+  #item: SpokenItem | undefined
   #finish: FinishReason = 'stop'
 
   constructor(response: Response) {
@@ -89,26 +82,18 @@ export class ResponseEvents implements Frames<StreamPart> {
   }
 
   #text({ text }: PartOf<'delta'>): string {
-    const [opened, item] = this.#open('message')
-    item.text += text
-    return opened + this.#event('response.output_text.delta', { ...this.#place(item), delta: text, logprobs: [] })
+    const [opened, message] = this.#open(SpokenMessage)
+    return opened + this.#event(...message.say(text))
   }
 
-  #thought({ text, signature }: PartOf<'reasoning'>): string {
-    const [opened, item] = this.#open('reasoning')
-    item.text += text
-    item.signature ??= signature
-    if (!text) return opened
-    const place = { item_id: item.id, output_index: this.#output.length, summary_index: 0 }
-    return opened + this.#event('response.reasoning_summary_text.delta', { ...place, delta: text })
+  #thought(part: PartOf<'reasoning'>): string {
+    const [opened, reasoning] = this.#open(SpokenReasoning)
+    return opened + this.#events(reasoning.say(part))
   }
 
   #cited(source: PartOf<'source'>): string {
-    const [opened, item] = this.#open('message')
-    const annotation = annotationOf(source)
-    const annotation_index = item.annotations.push(annotation) - 1
-    const place = { ...this.#place(item), annotation_index }
-    return opened + this.#event('response.output_text.annotation.added', { ...place, annotation })
+    const [opened, message] = this.#open(SpokenMessage)
+    return opened + this.#event(...message.cite(source))
   }
 
   #call(call: PartOf<'tool-call'>): string {
@@ -156,51 +141,22 @@ export class ResponseEvents implements Frames<StreamPart> {
     return this.#event('response.output_item.added', { output_index: this.#output.length, item }) + this.#finished(item)
   }
 
-  /** The item of this type that is being said, with the events that begin it. */
-  #open(type: OpenItem['type']): [events: string, item: OpenItem] {
-    if (this.#item?.type === type) return ['', this.#item]
+  /** The item of this kind that is being said, with the events that begin it. */
+  #open<Item extends SpokenItem>(Kind: SpokenKind<Item>): [events: string, item: Item] {
+    if (this.#item instanceof Kind) return ['', this.#item]
     const closed = this.#close()
-    const item = { type, id: this.#ids.next(type === 'message' ? 'msg' : 'rs'), text: '', annotations: [] }
+    const output_index = this.#output.length
+    const item = new Kind(this.#ids.next(Kind.prefix), output_index)
     this.#item = item
-    const shown =
-      type === 'message'
-        ? { ...messageItem(item.id, ''), status: 'in_progress', content: [] }
-        : reasoningItem(item.id, item)
-    const added = this.#event('response.output_item.added', { output_index: this.#output.length, item: shown })
-    const part = { ...this.#place(item), part: { type: 'output_text', text: '', annotations: [], logprobs: [] } }
-    const summary = { item_id: item.id, output_index: this.#output.length, summary_index: 0 }
-    const begun =
-      type === 'message'
-        ? this.#event('response.content_part.added', part)
-        : this.#event('response.reasoning_summary_part.added', { ...summary, part: { type: 'summary_text', text: '' } })
-    return [closed + added + begun, item]
+    const added = this.#event('response.output_item.added', { output_index, item: item.empty })
+    return [closed + added + this.#event(...item.begun()), item]
   }
 
   #close(): string {
     const item = this.#item
     if (!item) return ''
     this.#item = undefined
-    return item.type === 'message' ? this.#closeMessage(item) : this.#closeReasoning(item)
-  }
-
-  #closeMessage(item: OpenItem): string {
-    const whole = messageItem(item.id, item.text, item.annotations)
-    const [part] = whole.content
-    return (
-      this.#event('response.output_text.done', { ...this.#place(item), text: item.text, logprobs: [] }) +
-      this.#event('response.content_part.done', { ...this.#place(item), part }) +
-      this.#finished(whole)
-    )
-  }
-
-  #closeReasoning(item: OpenItem): string {
-    const place = { item_id: item.id, output_index: this.#output.length, summary_index: 0 }
-    const part = { type: 'summary_text', text: item.text }
-    return (
-      this.#event('response.reasoning_summary_text.done', { ...place, text: item.text }) +
-      this.#event('response.reasoning_summary_part.done', { ...place, part }) +
-      this.#finished(reasoningItem(item.id, item))
-    )
+    return this.#events(item.ended()) + this.#finished(item.whole)
   }
 
   #finished(item: object): string {
@@ -208,9 +164,11 @@ export class ResponseEvents implements Frames<StreamPart> {
     return this.#event('response.output_item.done', { output_index, item })
   }
 
-  #place = ({ id }: OpenItem) => ({ item_id: id, output_index: this.#output.length, content_index: 0 })
+  #events(events: ItemEvent[]): string {
+    return events.map((event) => this.#event(...event)).join('')
+  }
 
-  #event(type: string, data: object): string {
+  #event(...[type, data]: ItemEvent): string {
     return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: this.#sequence++, ...data })}\n\n`
   }
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { efforts, type JsonFormat, type ToolChoice } from '../../../routers/ports/ai/models.ts'
+import { efforts, type JsonFormat } from '../../../routers/ports/ai/models.ts'
+import type { ToolChoice } from '../../../routers/ports/ai/tools.ts'
 import { labels, only, set } from '../../ai/parameters.ts'
 import type { CoreRequest } from '../../ai/types.ts'
 import { isOwn, referencesAmong, toolOrReference } from '../tools.ts'

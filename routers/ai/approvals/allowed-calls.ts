@@ -1,13 +1,8 @@
 import type { Message, ToolResult } from '../../ports/ai/messages.ts'
-import type {
-  AnswerPart,
-  FunctionTool,
-  ModelAnswer,
-  ModelCall,
-  ModelGateway,
-  UsageMeter,
-} from '../../ports/ai/models.ts'
+import type { AnswerPart, ModelAnswer, ModelCall, ModelGateway } from '../../ports/ai/models.ts'
 import { MAX_CALLS_A_ROUND } from '../../ports/ai/tool-calls.ts'
+import type { FunctionTool } from '../../ports/ai/tools.ts'
+import type { UsageMeter } from '../../ports/ai/usage-meter.ts'
 import type { ApprovalGiven } from '../request/parts.ts'
 import type { ReadMessage } from '../request/request.ts'
 import { AllowedRuns, type Settled, type SettledPart } from './allowed-runs.ts'

@@ -1,7 +1,8 @@
 import type { ApprovalPart, ToolRun, ToolStart } from '../../ports/ai/approvals.ts'
 import type { Message, ToolResult } from '../../ports/ai/messages.ts'
-import type { FunctionTool, ModelCall } from '../../ports/ai/models.ts'
+import type { ModelCall } from '../../ports/ai/models.ts'
 import { tokensIn } from '../../ports/ai/token-estimate.ts'
+import type { FunctionTool } from '../../ports/ai/tools.ts'
 import { type AllowedCall, resultOf, runAllowed } from './run-allowed.ts'
 
 export type SettledPart = ToolRun | ApprovalPart

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import type { ApprovalPart, ToolOutcome, ToolRun, ToolStart } from '../../ports/ai/approvals.ts'
 import type { ToolCall, ToolResult } from '../../ports/ai/messages.ts'
-import type { FunctionTool } from '../../ports/ai/models.ts'
 import { parsed, runTool } from '../../ports/ai/tool-calls.ts'
+import type { FunctionTool } from '../../ports/ai/tools.ts'
 import { UNKNOWN } from './kept-outcomes.ts'
 
 export interface AllowedCall {

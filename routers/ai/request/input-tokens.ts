@@ -1,7 +1,7 @@
 import type { FilePart } from '../../ports/ai/messages.ts'
-import type { FunctionTool } from '../../ports/ai/models.ts'
 import { tokensIn, tokensOfPages } from '../../ports/ai/token-estimate.ts'
 import { schemaOf } from '../../ports/ai/tool-schema.ts'
+import type { FunctionTool } from '../../ports/ai/tools.ts'
 import type { AiRequest, AskedMessage } from './request.ts'
 
 /** What most models count for an image at most. */

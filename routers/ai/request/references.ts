@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import type { Issue } from '../../core/problems.ts'
 import { type Adapter, type NativeTool, nativeTools } from '../../ports/ai/adapters.ts'
-import type { CallableModel, ToolChoice } from '../../ports/ai/models.ts'
+import type { CallableModel } from '../../ports/ai/models.ts'
+import type { ToolChoice } from '../../ports/ai/tools.ts'
 
 type Tool = CallableModel['tools'][number]
 

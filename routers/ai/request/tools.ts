@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import type { CallerTool, JsonFormat, JsonSchema, ToolChoice } from '../../ports/ai/models.ts'
+import type { JsonFormat } from '../../ports/ai/models.ts'
+import type { CallerTool, JsonSchema, ToolChoice } from '../../ports/ai/tools.ts'
 import { toolName } from './parts.ts'
 
 const MAX_TOOLS = 256

@@ -1,50 +1,11 @@
-import type { z } from 'zod'
 import type { CallableModelRow } from '../../../entities/catalogue/ai-model.sql.ts'
 import type { DeepReadonly } from '../../../entities/sql/read-only.ts'
 import type { NativeTool } from './adapters.ts'
-import type { ApprovalPart, RunOnce, ToolOutcome, ToolRun, ToolStart } from './approvals.ts'
+import type { ApprovalPart, ToolRun, ToolStart } from './approvals.ts'
 import type { ListedModel } from './listed-model.ts'
 import type { AssistantPart, Message, Reasoning, Source, ToolCall } from './messages.ts'
-
-/** A function that models may call. Its result goes back to the model as a text, or as JSON where it is none. */
-export interface FunctionTool<Input extends z.ZodType = z.ZodType> {
-  name: string
-  description: string
-  /** The arguments; what a model sends is parsed with it before `run` sees it. */
-  input: Input
-  /** The arguments as a model is told them, where that is not made from `input`: a JSON schema. */
-  schema?: Record<string, unknown>
-  capability?: string
-  /** Where the person must allow each call. */
-  approval?: {
-    /** The label of its server. */
-    server: string
-    /**
-     * What comes of the call where the person answered this very question about it with yes: it runs once, and who asks again is
-     * told the same, when it has run. Undefined where they did not.
-     */
-    runOnce(input: z.output<Input>, question: string, call: RunOnce): Promise<ToolOutcome | undefined>
-    /** The question by which the answer is to end; undefined where the tool is to be run, which may refuse. */
-    question(input: z.output<Input>): Promise<ApprovalPart | undefined>
-  }
-  /** `begin` is called where the call may run, before it does; a tool that asks nobody need not call it. */
-  run(input: z.output<Input>, signal: AbortSignal, begin?: () => void): unknown
-}
-
-/** A function that the caller runs: the model's call of it is handed out, and ends the answer. */
-export interface CallerTool {
-  name: string
-  description?: string | undefined
-  /** The JSON schema of its arguments. */
-  inputSchema: JsonSchema
-  /** Whether the provider is to hold the model to the schema. */
-  strict?: boolean | undefined
-}
-
-export type JsonSchema = Readonly<Record<string, unknown>>
-
-/** Whether the model may, must or must not call a tool, or which one it must call. */
-export type ToolChoice = 'auto' | 'required' | 'none' | { name: string }
+import type { CallerTool, FunctionTool, JsonSchema, ToolChoice } from './tools.ts'
+import type { UsageMeter } from './usage-meter.ts'
 
 /** What the caller sets for one call; the model's own parameters hold for the rest. */
 export interface CallParameters {
@@ -126,38 +87,6 @@ export interface EmbeddingCall {
   /** Who asks. */
   userId: number
   signal: AbortSignal
-}
-
-/** Tokens of one request, and uses of tools of its own, as the provider counts them; undefined where it does not. */
-export interface ReportedTokens {
-  /** With the cached ones. */
-  input?: number | undefined
-  /** With reasoning. */
-  output?: number | undefined
-  cached?: number | undefined
-  cacheWrite?: number | undefined
-  reasoning?: number | undefined
-  webSearches?: number | undefined
-  webFetches?: number | undefined
-}
-
-/** Hears what a call takes while it runs, so that it is counted however it ends. */
-export interface UsageMeter {
-  /**
-   * A request goes to the provider, or must not where this throws. Our estimate of what it holds counts where the provider
-   * does not say.
-   */
-  begin(inputTokens: number): Promise<void>
-  /** The request failed at the provider: where nothing came of it, it took nothing. */
-  fail(): void
-  /** What the request has taken so far, up to and with the piece that comes next; nothing where the piece says nothing. */
-  report(tokens: ReportedTokens | undefined): void
-  /** The provider used a tool of its own so many times more; holds where it does not say how often it did in all. */
-  use(tool: NativeTool, times: number): void
-  /** Tools of the provider found so many tokens by our estimate, which are input until it says more of that. */
-  find(tokens: number): void
-  /** A piece of what the provider sent. */
-  receive(text: string, kind: 'answer' | 'reasoning'): void
 }
 
 /** Why an answer ended: by itself, at its longest, for tools of the caller, or because the provider would not say it. */

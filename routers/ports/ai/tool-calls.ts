@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { ToolOutcome } from './approvals.ts'
-import type { FunctionTool } from './models.ts'
 import { ToolFailure } from './tool-servers.ts'
+import type { FunctionTool } from './tools.ts'
 
 /** More than any model has use for. */
 export const MAX_CALLS_A_ROUND = 64

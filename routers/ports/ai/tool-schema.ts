@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { FunctionTool, JsonSchema } from './models.ts'
+import type { FunctionTool, JsonSchema } from './tools.ts'
 
 /** Making them takes longer than the rest of a call. */
 const made = new WeakMap<z.ZodType, JsonSchema>()

@@ -1,0 +1,46 @@
+import type { Outcome } from '../../entities/ai/usage-record.ts'
+import type { AnswerPart } from '../ports/ai/models.ts'
+import type { StreamPart, UsagePart } from './answer.ts'
+import { type HeldMeter, LimitCut } from './held-meter.ts'
+
+const outcomeOf = { limit: 'cut', refusal: 'refused' } as const satisfies Record<string, Outcome>
+
+/** Whether an answer ended before its time, and why. */
+export class AnswerCut {
+  readonly #meter: HeldMeter
+  #reason: UsagePart['cut']
+
+  constructor(meter: HeldMeter) {
+    this.#meter = meter
+  }
+
+  get outcome(): Outcome {
+    return this.#reason ? outcomeOf[this.#reason] : 'completed'
+  }
+
+  /** As the last part of a stream tells it. */
+  get told(): Pick<UsagePart, 'cut'> {
+    return this.#reason ? { cut: this.#reason } : {}
+  }
+
+  /** Keeps that the provider refused to go on. */
+  hear(last: StreamPart | undefined): void {
+    if (last?.type === 'finish' && last.reason === 'content-filter') this.#reason = 'refusal'
+  }
+
+  /** Ends where the hold does, or where no more is given for a further round. */
+  async *withinHold(steps: AsyncIterable<readonly AnswerPart[]>): AsyncGenerator<readonly AnswerPart[], void> {
+    try {
+      for await (const pieces of steps) {
+        // An answer that is over by itself is not cut.
+        if (this.#meter.isBeyond && pieces.at(-1)?.type !== 'finish') this.#reason = 'limit'
+        if (this.#reason) break
+        yield pieces
+      }
+    } catch (error) {
+      if (!(error instanceof LimitCut)) throw error
+      this.#reason = 'limit'
+    }
+    if (this.#reason === 'limit') yield [{ type: 'finish', reason: 'length' }]
+  }
+}

@@ -1,0 +1,42 @@
+import type { z } from 'zod'
+import type { ApprovalPart, RunOnce, ToolOutcome } from './approvals.ts'
+
+/** A function that models may call. Its result goes back to the model as a text, or as JSON where it is none. */
+export interface FunctionTool<Input extends z.ZodType = z.ZodType> {
+  name: string
+  description: string
+  /** The arguments; what a model sends is parsed with it before `run` sees it. */
+  input: Input
+  /** The arguments as a model is told them, where that is not made from `input`: a JSON schema. */
+  schema?: Record<string, unknown>
+  capability?: string
+  /** Where the person must allow each call. */
+  approval?: {
+    /** The label of its server. */
+    server: string
+    /**
+     * What comes of the call where the person answered this very question about it with yes: it runs once, and who asks again is
+     * told the same, when it has run. Undefined where they did not.
+     */
+    runOnce(input: z.output<Input>, question: string, call: RunOnce): Promise<ToolOutcome | undefined>
+    /** The question by which the answer is to end; undefined where the tool is to be run, which may refuse. */
+    question(input: z.output<Input>): Promise<ApprovalPart | undefined>
+  }
+  /** `begin` is called where the call may run, before it does; a tool that asks nobody need not call it. */
+  run(input: z.output<Input>, signal: AbortSignal, begin?: () => void): unknown
+}
+
+/** A function that the caller runs: the model's call of it is handed out, and ends the answer. */
+export interface CallerTool {
+  name: string
+  description?: string | undefined
+  /** The JSON schema of its arguments. */
+  inputSchema: JsonSchema
+  /** Whether the provider is to hold the model to the schema. */
+  strict?: boolean | undefined
+}
+
+export type JsonSchema = Readonly<Record<string, unknown>>
+
+/** Whether the model may, must or must not call a tool, or which one it must call. */
+export type ToolChoice = 'auto' | 'required' | 'none' | { name: string }
