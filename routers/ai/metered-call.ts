@@ -12,7 +12,7 @@ import { CallRecord, type RecordedContext } from './call-record.ts'
 import { HeldMeter } from './held-meter.ts'
 import { maxOutputOf } from './hold.ts'
 import { mostUsesOf } from './native-uses.ts'
-import { resume } from './resume.ts'
+import { oneByOne } from './one-by-one.ts'
 
 type PartOf<Type extends StreamPart['type']> = Extract<StreamPart, { type: Type }>
 
@@ -44,7 +44,7 @@ export class MeteredCall {
   readonly #meter: HeldMeter
   readonly #record: CallRecord
   readonly #cut: AnswerCut
-  /** Whether a part was handed out and the next one not asked for. */
+  /** Whether parts were handed out and none asked for after them. */
   #isHeld = false
 
   constructor(ctx: MeteredContext, { hold, call, approvals, held, standIn }: MeteredCallOptions) {
@@ -106,19 +106,20 @@ export class MeteredCall {
   /** Parts of these types. Waits for the first, so that a failure before it is an error and not a stream. */
   async stream<Type extends StreamPart['type']>(types: readonly Type[]): Promise<AsyncGenerator<PartOf<Type>, void>> {
     this.#record.assertCaller()
-    const parts = this.#parts(new Set<string>(types)) as AsyncGenerator<PartOf<Type>, void>
-    const first = await parts.next()
+    const batches = this.#batches(new Set<string>(types)) as AsyncGenerator<readonly PartOf<Type>[], void>
+    const first = await batches.next()
     // A reader that takes no part `finish` would take a refused answer for an empty one.
-    if (isRefusal(first.value ?? undefined) && !types.some((type) => type === 'finish')) {
-      await parts.return()
+    if (isRefusal(first.value?.[0]) && !types.some((type) => type === 'finish')) {
+      await batches.return()
       throw new Problem('provider_refused')
     }
     // Nobody ends a generator whose reader goes away before it reads.
-    this.#call.signal.addEventListener('abort', () => void parts.return(), { once: true })
-    return resume(first, parts)
+    this.#call.signal.addEventListener('abort', () => void batches.return(), { once: true })
+    return oneByOne(first, batches)
   }
 
-  async *#parts(wanted: ReadonlySet<string>): AsyncGenerator<StreamPart, void> {
+  /** Parts that came together stay together: a step per part would cost more than the part. */
+  async *#batches(wanted: ReadonlySet<string>): AsyncGenerator<readonly StreamPart[], void> {
     let outcome: Outcome = 'aborted'
     using time = this.#timeLimit()
     time.signal.addEventListener('abort', this.#endUnread, { once: true })
@@ -127,16 +128,16 @@ export class MeteredCall {
       const steps = this.#approvals.isNeeded ? this.#approvals.amid(answer) : answer
       for await (const pieces of steps) {
         this.#cut.hear(pieces.at(-1))
-        for (const piece of pieces.filter(({ type }) => wanted.has(type))) {
-          this.#isHeld = true
-          yield piece
-          this.#isHeld = false
-        }
+        const told = pieces.filter(({ type }) => wanted.has(type))
+        if (told.length === 0) continue
+        this.#isHeld = true
+        yield told
+        this.#isHeld = false
       }
       outcome = this.#cut.outcome
       this.#record.write(outcome)
       this.#isHeld = true
-      yield { type: 'usage', ...this.#usage, ...this.#cut.told }
+      yield [{ type: 'usage', ...this.#usage, ...this.#cut.told }]
     } catch (error) {
       outcome = 'failed'
       yield* this.#insteadOf(error, wanted)
@@ -148,10 +149,10 @@ export class MeteredCall {
   }
 
   /** The parts of the call that takes the place of this one; throws where there is none. */
-  async *#insteadOf(error: unknown, wanted: ReadonlySet<string>): AsyncGenerator<StreamPart, void> {
+  async *#insteadOf(error: unknown, wanted: ReadonlySet<string>): AsyncGenerator<readonly StreamPart[], void> {
     const standIn = await this.#standIn(error)
     if (!standIn) throw this.#record.problem(error)
-    yield* await standIn.stream([...wanted] as StreamPart['type'][])
+    for await (const part of await standIn.stream([...wanted] as StreamPart['type'][])) yield [part]
   }
 
   /** The call that takes the place of this one, which took nothing then, and is as if it had not been made. */
