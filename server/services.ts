@@ -39,6 +39,7 @@ import { createHealthTimer } from './ops/health-timer.ts'
 import { settingsOf } from './service-settings.ts'
 import type { Blobs } from './stores/blobs/blobs.ts'
 import { openBlobs } from './stores/blobs/open-blobs.ts'
+import { createCallableModels } from './stores/callable-models.ts'
 import { createConnectRequests } from './stores/connect-requests.ts'
 import { createFileStore } from './stores/file-store.ts'
 import { DatabaseJobQueue } from './stores/job-queue.ts'
@@ -118,8 +119,9 @@ interface AnsweringParts extends Pick<ServiceParts, 'log'> {
   changeStreams: ChangeStreams
 }
 
-/** What keeps the account of answers, and makes those in rooms. */
+/** What chooses models and keeps the account of answers, and makes those in rooms. */
 const answeringOf = ({ sql, hooks, log, changeStreams }: AnsweringParts) => ({
+  callableModels: createCallableModels(sql),
   usageLedger: createUsageLedger({ sql, log, onReached: tellReached(hooks, log) }),
   roomAnswers: new ProcessRoomAnswers({ sql, changeStreams, log }),
 })

@@ -1,3 +1,4 @@
+import { catalogueVersion } from '../catalogue/catalogue-version.sql.ts'
 import { expectFew, isoTime, statement } from '../sql/statement.ts'
 import type { LimitPeriod, LimitSubject, LimitUnit } from './usage-limit.ts'
 
@@ -29,18 +30,22 @@ export interface HoldResult {
   ids: number[] | null
   /** Whether the limits have changed since the version that was given, or a period has ended. */
   stale: boolean
+  /** Whether the catalogue has: the models may be other ones, or not to be called any more. */
+  changed: boolean
 }
+
+const isChanged = (version: string) => `coalesce(${catalogueVersion} <> ${version}::bigint, false)`
 
 /**
  * Holds for calls to which no limit applies, as long as that is so. Values: lease in milliseconds, version of the limits,
- * calls.
+ * calls, version of the catalogue, null where it may be any.
  */
 export const holdUnlimited = statement<HoldResult>(
   'hold-unlimited',
   `with verdict as (
-     select ${currentVersion} <> $2::int as stale
-   ), ${insertHolds('$3', 'not stale')}
-   select ${ids}, stale from verdict`,
+     select ${currentVersion} <> $2::int as stale, ${isChanged('$4')} as changed
+   ), ${insertHolds('$3', 'not (stale or changed)')}
+   select ${ids}, stale, changed from verdict`,
 )
 
 interface TogetherResult {
@@ -56,7 +61,7 @@ interface TogetherResult {
  * Holds for many calls at once, or for none of them, by one stripe of each limit. Rows are locked in one order, so that calls
  * never wait in a circle. A limit that only observes refuses nothing, and counts what it would have: the calls are looked at
  * one by one only where it would. Values: lease in milliseconds, version of the limits, counters, amounts (null where no price
- * is known) and caps, calls, how many counters, which only observe, and of which to tell what is left.
+ * is known) and caps, calls, how many counters, which only observe, of which to tell what is left, version of the catalogue.
  */
 export const holdTogether = statement<HoldResult & TogetherResult>(
   'hold-together',
@@ -71,7 +76,7 @@ export const holdTogether = statement<HoldResult & TogetherResult>(
                where c.limit_id = l.limit_id and c.subject_id = l.subject_id and c.starts_at = l.starts_at and c.id <> l.id) end as whole
        from locked l
    ), verdict as (
-     select ${currentVersion} <> $2::int or count(*) < $7::int as stale, array_agg(id) filter (where fits is not true) as misfits,
+     select ${currentVersion} <> $2::int or count(*) < $7::int as stale, ${isChanged('$10')} as changed, array_agg(id) filter (where fits is not true) as misfits,
             json_agg(room - amount order by id) as rooms, json_agg(whole - amount order by id) as wholes,
             coalesce(bool_or(amount is null or amount > whole) filter (where observes), false) as is_observed
        from judged
@@ -85,9 +90,9 @@ export const holdTogether = statement<HoldResult & TogetherResult>(
       where j.observes and (j.amount is null or j.amount > j.whole) group by j.id
    ), counted as (
      update usage_counters c set held = c.held + coalesce(j.amount, o.known, 0), refused = c.refused + coalesce(o.refused, 0)
-       from verdict, judged j left join observed o using (id) where c.id = j.id and not stale and misfits is null
-   ), ${insertHolds('$6', 'not stale and misfits is null')}
-   select ${ids}, stale, to_json(misfits) as misfits, rooms, wholes from verdict`,
+       from verdict, judged j left join observed o using (id) where c.id = j.id and not (stale or changed) and misfits is null
+   ), ${insertHolds('$6', 'not (stale or changed) and misfits is null')}
+   select ${ids}, stale, changed, to_json(misfits) as misfits, rooms, wholes from verdict`,
 )
 
 /** A limit that a call asks a part of, as it stood when the call was judged. */
@@ -143,7 +148,7 @@ const countedExactly = (isSingle: string) => `counted as (
                v.granted and j.must_share as shares) n
       cross join lateral (
         select greatest(0, j.full_cap - j.used - j.held - coalesce(j.amount, 0))::bigint as free) f
-      where c.id = l.id and l.own_id = j.own_id and not v.stale and (n.taken > 0 or n.refused > 0 or n.shares)
+      where c.id = l.id and l.own_id = j.own_id and not (v.stale or v.changed) and (n.taken > 0 or n.refused > 0 or n.shares)
    )`
 
 const judgedLimits = `(select json_agg(json_build_object('counter', own_id, 'name', name, 'subject', subject, 'unit', unit, 'period', period,
@@ -162,11 +167,11 @@ export const holdExactly = statement<HoldResult & { limits: AskedLimit[] | null 
      select a.id, a.amount, 0 as own_held, c.limit_id, c.subject_id, c.starts_at from asked a join usage_counters c on c.id = a.id
       where c.ends_at > now()
    ), ${judgedExactly}, verdict as (
-     select ${currentVersion} <> $2::int or count(*) < (select count(*) from asked) as stale,
+     select ${currentVersion} <> $2::int or count(*) < (select count(*) from asked) as stale, ${isChanged('$10')} as changed,
             coalesce(bool_and(fits or mode = 'observe' and ${isSingle}), true) as granted
        from judged
-   ), ${countedExactly(isSingle)}, ${insertHolds('$6', 'not stale and granted')}
-   select ${ids}, stale, ${judgedLimits} as limits from verdict`,
+   ), ${countedExactly(isSingle)}, ${insertHolds('$6', 'not (stale or changed) and granted')}
+   select ${ids}, stale, changed, ${judgedLimits} as limits from verdict`,
 )
 
 /**
@@ -185,7 +190,7 @@ export const extendHold = statement<{ isHeld: boolean; limits: AskedLimit[] | nu
      select c.id, sum(wanted - amount) as amount, sum(amount) as own_held, c.limit_id, c.subject_id, c.starts_at
        from parts p join usage_counters c on c.id = p.counter where wanted > amount group by c.id
    ), ${judgedExactly}, verdict as (
-     select false as stale, coalesce(bool_and(fits or mode = 'observe'), true) as granted from judged
+     select false as stale, false as changed, coalesce(bool_and(fits or mode = 'observe'), true) as granted from judged
    ), ${countedExactly('true')}, held as (
      update usage_holds set amounts = (select array_agg(wanted order by n) from parts)
       where id = $1::bigint and (select granted from verdict) returning id

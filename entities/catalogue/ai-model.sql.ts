@@ -2,9 +2,12 @@ import { coalescedStatement, statement } from '../sql/statement.ts'
 import type { Limits, ModelParameters, ModelSettings, Pricing } from './ai-model.ts'
 import type { ProviderServer, ProviderSettings } from './ai-provider.ts'
 import type { ToolDefinition } from './ai-tool.ts'
+import { catalogueVersion } from './catalogue-version.sql.ts'
 import { type CallableServerRow, callableServer } from './mcp-server.sql.ts'
 
 export interface CallableModelRow {
+  /** The version of the catalogue in which it was seen; null where it was looked up for the very call. */
+  catalogue: number | null
   id: number
   modelId: string
   upstreamId: string | null
@@ -38,7 +41,7 @@ interface CallableToolRow {
   mcp: { name: string; definition: ToolDefinition; server: CallableServerRow } | null
 }
 
-const columns = `m.id, m.model_id as "modelId", m.upstream_id as "upstreamId", to_json(m.input) as input, m.parameters, m.settings, m.limits,
+const columns = `${catalogueVersion}::float8 as catalogue, m.id, m.model_id as "modelId", m.upstream_id as "upstreamId", to_json(m.input) as input, m.parameters, m.settings, m.limits,
           m.pricing, (select max(id) from model_prices where model = m.model_id) as "priceId",
           p.provider_id as "providerId", p.adapter, p.api_url as "apiUrl", p.api_key as "apiKey",
           to_json(m.native_capabilities) as "nativeCapabilities", p.servers, to_json(m.fallback) as fallback, p.settings as "providerSettings"`

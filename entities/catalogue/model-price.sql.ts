@@ -26,7 +26,7 @@ export const listCurrentPrices = statement<CurrentPrice>(
 /** Values: a JSON list of models with their prices. Each new price becomes a version of its own. */
 export const setPrices = `update ai_models m set pricing = w.pricing, updated_at = now()
     from jsonb_to_recordset(?::jsonb) as w(model text, pricing jsonb)
-   where m.model_id = w.model and m.pricing is distinct from w.pricing returning m.model_id as model`
+   where m.model_id = w.model and m.pricing is distinct from w.pricing returning m.id, m.model_id as model`
 
 /** Values: the day of the price list, a JSON list of the models in it. */
 export const confirmPrices = `update model_prices v set as_of = ?::date

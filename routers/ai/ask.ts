@@ -1,15 +1,16 @@
 import { z } from 'zod'
-import { findCallableModel, listOfferedModels } from '../../entities/catalogue/ai-model.sql.ts'
+import { listOfferedModels } from '../../entities/catalogue/ai-model.sql.ts'
 import { takes } from '../core/body-size.ts'
 import { type Issue, Problem } from '../core/problems.ts'
 import { about, router, userWith } from '../core/trpc.ts'
+import type { FindModel } from '../ports/ai/callable-models.ts'
 import type { CallableModel, ModelCall } from '../ports/ai/models.ts'
 import { viewerOf } from '../verbs/viewer.ts'
 import { streamParts, textAnswer, textOf, wholeAnswer } from './answer.ts'
 import { answerApproval, approvalAnswer } from './approvals/answer-approval.ts'
 import { Approvals, type QuestionPlace } from './approvals/approvals.ts'
 import { ownApprovals } from './approvals/own-approvals.ts'
-import { type Asking, consumeAiQuota } from './asking.ts'
+import { type Asking, aiQuotaOnce } from './asking.ts'
 import { countTokens } from './count-tokens.ts'
 import { embed } from './embed.ts'
 import { holdFor } from './hold.ts'
@@ -21,7 +22,7 @@ import { inputTokensOf, tokensOfTools } from './request/input-tokens.ts'
 import { ofQuestion, question, requestOf, withAllProblems } from './request/question.ts'
 import { unaskableReferences } from './request/references.ts'
 import { type AiRequest, request } from './request/request.ts'
-import { callWithin, standInsFor } from './stand-ins.ts'
+import { callWithin } from './stand-ins.ts'
 import { ownTools, selectedOwnTools } from './tools.ts'
 
 type Told = (issue: Issue) => Issue
@@ -37,15 +38,16 @@ interface Asked {
 }
 
 interface Checking {
+  find: FindModel
   told: Told
   room: number | undefined
   questionPlace: QuestionPlace
 }
 
 /** A model the caller may use, asked a question it can take. */
-async function checked(ctx: Asking, asked: AiRequest, { told, room, questionPlace }: Checking): Promise<Asked> {
-  const { promptFiles: files, settings, sql } = ctx.services
-  const [model] = await sql(findCallableModel, [asked.model, ctx.usage, 'chat'])
+async function checked(ctx: Asking, asked: AiRequest, { find, told, room, questionPlace }: Checking): Promise<Asked> {
+  const { promptFiles: files, settings } = ctx.services
+  const model = await find(asked.model, ctx.usage, 'chat')
   const attachments = new Attachments(
     { files, viewer: viewerOf(ctx), room, maxBytes: settings.maxPromptFiles },
     asked.messages,
@@ -87,23 +89,25 @@ interface BeginOptions {
 }
 
 /** Holds what the call can take, and begins it; a call that a limit bounds is told to answer within it. */
-export async function begin(
+export function begin(
   ctx: Asking,
   asked: AiRequest,
   { told = (issue) => issue, room, questionPlace }: BeginOptions = {},
 ): Promise<MeteredCall> {
   const { conversation } = asked
-  const approvals = new Approvals(ctx, { person: ctx.caller.person.id, conversation, questionPlace })
-  const question = await checked(ctx, asked, { told, room, questionPlace })
-  await consumeAiQuota(ctx)
-  using held = new DisposableStack()
-  const call = await callOf(ctx, question, approvals, held)
-  // A room is told which model reads its messages.
-  const toolsFor = (model: CallableModel) => ownTools(ctx, { model, asked, approvals })
-  const standIns = room === undefined ? await standInsFor(ctx, asked, call, toolsFor) : []
-  // Last, as nobody would give it back if something failed after it.
-  const hold = await holdFor(ctx, call, room)
-  return callWithin(ctx, { hold, call, approvals, held: held.move(), standIns })
+  const consumeQuota = aiQuotaOnce(ctx)
+  return ctx.services.callableModels.prepare(async (find) => {
+    const approvals = new Approvals(ctx, { person: ctx.caller.person.id, conversation, questionPlace })
+    const question = await checked(ctx, asked, { find, told, room, questionPlace })
+    await consumeQuota()
+    using held = new DisposableStack()
+    const call = await callOf(ctx, question, approvals, held)
+    // A room is told which model reads its messages.
+    const names = room === undefined ? call.model.fallback : []
+    // Last, as nobody would give it back if something failed after it.
+    const hold = await holdFor(ctx, call, room)
+    return callWithin(ctx, { question: { call, asked, approvals }, call, hold, names, held: held.move() })
+  })
 }
 
 /** Asks the person only at the end of the answer: clients of most protocols would leave a question in between without an answer. */

@@ -13,3 +13,12 @@ export async function consumeAiQuota(ctx: Context, kind: 'ai' | 'ai-count' = 'ai
   const { person, token } = current
   await consumeRateLimit(ctx, [`${kind}:user:${person.id}`, ...(token ? [`${kind}:token:${token.id}`] : [])], limit)
 }
+
+/** The same for a question that may be prepared more than once. */
+export function aiQuotaOnce(ctx: Context): () => Promise<void> {
+  let consumed: Promise<void> | undefined
+  return () => {
+    consumed ??= consumeAiQuota(ctx)
+    return consumed
+  }
+}

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { findCallableModel } from '../../entities/catalogue/ai-model.sql.ts'
 import { noUses } from '../catalogue/pricing.ts'
 import { takes } from '../core/body-size.ts'
 import { type Issue, Problem } from '../core/problems.ts'
@@ -8,7 +7,8 @@ import { about, userWith } from '../core/trpc.ts'
 import type { Adapter } from '../ports/ai/adapters.ts'
 import { embedded, tokensToEmbed } from '../ports/ai/embeddings.ts'
 import type { CallableModel, EmbeddingCall } from '../ports/ai/models.ts'
-import { type Asking, consumeAiQuota } from './asking.ts'
+import type { Hold } from '../ports/ai/usage-ledger.ts'
+import { type Asking, aiQuotaOnce } from './asking.ts'
 import { CallRecord } from './call-record.ts'
 import { callSignal } from './call-signal.ts'
 import { HeldMeter } from './held-meter.ts'
@@ -50,20 +50,27 @@ export const embed = userWith('ai')
   .mutation(async ({ ctx, input }) => embeddingsFor(ctx, input))
 
 async function embeddingsFor(ctx: Asking, asked: EmbeddingRequest): Promise<z.output<typeof embeddings>> {
-  const [model] = await ctx.services.sql(findCallableModel, [asked.model, ctx.usage, 'embedding'])
-  const issues = model ? problemsWith(asked, model) : [{ path: ['model'], message: 'is not a model that you may use' }]
-  if (!model || issues.length > 0) throw new Problem('invalid', { issues })
-  await consumeAiQuota(ctx)
-  const { input, dimensions } = asked
-  const inputTokens = Math.ceil(tokensToEmbed(input))
-  return metered(ctx, { model, input, dimensions, inputTokens, userId: ctx.caller.person.id, signal: callSignal(ctx) })
+  const consumeQuota = aiQuotaOnce(ctx)
+  const [userId, signal] = [ctx.caller.person.id, callSignal(ctx)]
+  const { call, hold } = await ctx.services.callableModels.prepare(async (find) => {
+    const model = await find(asked.model, ctx.usage, 'embedding')
+    const issues = model
+      ? problemsWith(asked, model)
+      : [{ path: ['model'], message: 'is not a model that you may use' }]
+    if (!model || issues.length > 0) throw new Problem('invalid', { issues })
+    await consumeQuota()
+    const { input, dimensions } = asked
+    const inputTokens = Math.ceil(tokensToEmbed(input))
+    const call = { model, input, dimensions, inputTokens, userId, signal }
+    return { call, hold: await holdFor(ctx, call) }
+  })
+  return metered(ctx, call, hold)
 }
 
-/** Holds what the call can take, makes it, and leaves its record. */
-async function metered(ctx: Asking, call: EmbeddingCall): Promise<z.output<typeof embeddings>> {
+/** Makes the call, and leaves its record. */
+async function metered(ctx: Asking, call: EmbeddingCall, hold: Hold): Promise<z.output<typeof embeddings>> {
   const { usageLedger, models } = ctx.services
   const { model, signal } = call
-  const hold = await holdFor(ctx, call)
   const { pricing } = model
   const meter = new HeldMeter({ hold, pricing, maxOutput: 0, mostUses: noUses, extend: usageLedger.extend })
   const record = new CallRecord(ctx, { hold, meter, model, signal })

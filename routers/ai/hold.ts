@@ -45,6 +45,7 @@ export async function tryHold(
     priceId: model.priceId,
   }
   const held = await ctx.services.usageLedger.hold({
+    catalogue: model.catalogue,
     call,
     subjects: [...callerSubjects(ctx.caller, room), ['provider', model.providerId], ['model', model.modelId]],
     tokens: mostInput + output,

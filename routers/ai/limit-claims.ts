@@ -21,7 +21,7 @@ export class LimitIndex<Limit extends Matched> {
   }
 
   /** What a call asks of every limit that applies to it. */
-  claimsOf({ subjects, ...most }: Omit<HoldRequest, 'call'>): Claim<Limit>[] {
+  claimsOf({ subjects, ...most }: Omit<HoldRequest, 'call' | 'catalogue'>): Claim<Limit>[] {
     if (this.#limits.size === 0) return []
     return subjects.flatMap(([subject, subjectId]) =>
       [...(this.#limits.get(keyOf(subject, null)) ?? []), ...(this.#limits.get(keyOf(subject, subjectId)) ?? [])].map(

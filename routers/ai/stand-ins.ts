@@ -1,7 +1,6 @@
-import { findCallableModel } from '../../entities/catalogue/ai-model.sql.ts'
 import { costOf } from '../catalogue/pricing.ts'
-import type { CallableModel, ModelCall } from '../ports/ai/models.ts'
-import type { FunctionTool } from '../ports/ai/tools.ts'
+import type { FindModel } from '../ports/ai/callable-models.ts'
+import type { ModelCall } from '../ports/ai/models.ts'
 import type { Hold } from '../ports/ai/usage-ledger.ts'
 import type { Approvals } from './approvals/approvals.ts'
 import type { Asking } from './asking.ts'
@@ -12,31 +11,22 @@ import { problemsOf } from './request/checks.ts'
 import { tokensOfTools } from './request/input-tokens.ts'
 import { selectedNative } from './request/references.ts'
 import type { AiRequest } from './request/request.ts'
+import { ownTools } from './tools.ts'
 
-/**
- * The call of each model that may answer where the one that was asked cannot: of those that the caller may use, and that
- * take all of the question. `toolsFor` are the tools that a model has of its own.
- */
-export async function standInsFor(
+/** The call of a model that may answer where the one that was asked cannot: if the caller may use it, and it takes all of the question. */
+async function standInOf(
   ctx: Asking,
-  asked: AiRequest,
-  call: ModelCall,
-  toolsFor: (model: CallableModel) => readonly FunctionTool[],
-): Promise<ModelCall[]> {
-  const { fallback } = call.model
-  const find = (name: string) => ctx.services.sql(findCallableModel, [name, ctx.usage, 'chat'])
-  const known = (await Promise.all(fallback.map(find))).flat()
-  const others = known.map((model): ModelCall => {
-    const tools = toolsFor(model)
-    const inputTokens = call.inputTokens - tokensOfTools(call.tools) + tokensOfTools(tools)
-    return { ...call, model, tools, nativeTools: selectedNative(model, asked), inputTokens }
-  })
-  return others.filter((other) => {
-    const { model, messages, inputTokens } = other
-    return (
-      isPaidAlike(call, other) && problemsOf({ ...asked, messages: [...messages] }, model, inputTokens).length === 0
-    )
-  })
+  { call, asked, approvals }: Question,
+  find: FindModel,
+  name: string,
+): Promise<ModelCall | undefined> {
+  const model = await find(name, ctx.usage, 'chat')
+  if (!model) return undefined
+  const tools = ownTools(ctx, { model, asked, approvals })
+  const inputTokens = call.inputTokens - tokensOfTools(call.tools) + tokensOfTools(tools)
+  const other: ModelCall = { ...call, model, tools, nativeTools: selectedNative(model, asked), inputTokens }
+  const problems = problemsOf({ ...asked, messages: [...call.messages] }, model, inputTokens)
+  return problems.length === 0 && isPaidAlike(call, other) ? other : undefined
 }
 
 /** Whether both are paid in one currency: a limit in money knows only one, and a known price must not become an unknown one. */
@@ -53,45 +43,53 @@ function currencyOf(call: ModelCall): string | undefined {
   return costOf(pricing, { input, output: 0, cached: 0, reasoning: 0, ...mostUsesOf(call) }).currency ?? undefined
 }
 
-interface CallWithin {
-  hold: Hold
+/** What was asked, and the call of the model that was asked first. */
+interface Question {
   call: ModelCall
+  asked: AiRequest
   approvals: Approvals
-  held: Disposable
-  /** The same call of other models, in their order. */
-  standIns: readonly ModelCall[]
 }
 
-/** The call, told to answer within what is held; each of its stand-ins is held for when its turn comes. */
-export function callWithin(ctx: Asking, { hold, call, standIns, ...shared }: CallWithin): MeteredCall {
+interface CallWithin {
+  question: Question
+  call: ModelCall
+  hold: Hold
+  /** The models that may stand in, in their order. */
+  names: readonly string[]
+  held: Disposable
+}
+
+/** The call, told to answer within what is held; each of its stand-ins is chosen and held for when its turn comes. */
+export function callWithin(ctx: Asking, within: CallWithin): MeteredCall {
+  const { question, hold, call, held } = within
   const bound = hold.held.tokens !== null && {
     maxOutputTokens: maxOutputOf(call, ctx.services.settings.maxOutputTokens),
   }
   const standIn = () =>
-    nextOf(ctx, hold, standIns, shared).catch((error: unknown) => {
+    nextOf(ctx, within).catch((error: unknown) => {
       ctx.services.log.warn({ requestId: ctx.requestId, error }, 'no model could be asked in place of one that failed')
       return undefined
     })
-  return new MeteredCall(ctx, { hold, call: { ...call, ...bound }, standIn, ...shared })
+  return new MeteredCall(ctx, { hold, call: { ...call, ...bound }, standIn, approvals: question.approvals, held })
 }
 
 /** The first that limits have room for, once what was held before is given back. */
-async function nextOf(
-  ctx: Asking,
-  before: Hold,
-  [call, ...standIns]: readonly ModelCall[],
-  shared: Pick<CallWithin, 'approvals' | 'held'>,
-): Promise<MeteredCall | undefined> {
-  if (!call) return undefined
-  const hold = await tryHold(ctx, call)
-  if (!('id' in hold)) return nextOf(ctx, before, standIns, shared)
-  const next = callWithin(ctx, { hold, call, standIns, ...shared })
+async function nextOf(ctx: Asking, before: CallWithin): Promise<MeteredCall | undefined> {
+  const { callableModels, usageLedger } = ctx.services
+  const [name, ...names] = before.names
+  if (name === undefined) return undefined
+  const next = await callableModels.prepare(async (find) => {
+    const call = await standInOf(ctx, before.question, find, name)
+    const hold = call && (await tryHold(ctx, call))
+    return hold && 'id' in hold ? callWithin(ctx, { ...before, call, hold, names }) : undefined
+  })
+  if (!next) return nextOf(ctx, { ...before, names })
   try {
-    await ctx.services.usageLedger.release(before)
+    await usageLedger.release(before.hold)
   } catch (error) {
     next.abandon()
     throw error
   }
-  ctx.hints.answeredBy = call.model.modelId
+  ctx.hints.answeredBy = name
   return next
 }

@@ -6,6 +6,7 @@ import {
   listCurrentPrices,
   setPrices,
 } from '../../entities/catalogue/model-price.sql.ts'
+import { changing } from '../core/changes.ts'
 import { host, router } from '../core/trpc.ts'
 import { type Adapter, nativeTools } from '../ports/ai/adapters.ts'
 import { type PriceList, priceList } from '../ports/ai/price-list.ts'
@@ -19,15 +20,15 @@ export const pricesRouter = router({
   /** Gives models the prices of a list. Records of earlier calls keep what these cost. */
   import: host.input(priceList).mutation(async ({ ctx, input }) => {
     const prices = pricesOf(input)
-    const [changed, known] = await ctx
-      .em()
-      .transactional(async (em) => [
-        await em.execute<{ model: string }[]>(setPrices, [JSON.stringify(prices)]),
-        await em.execute<{ model: string }[]>(confirmPrices, [input.asOf ?? dayBefore(0), JSON.stringify(prices)]),
-      ])
-    const names = new Set(known?.map(({ model }) => model))
+    const { changed, known } = await changing(ctx, async (em, changes) => {
+      const changed = await em.execute<{ id: number; model: string }[]>(setPrices, [JSON.stringify(prices)])
+      for (const { id } of changed) changes.add(['all'], 'updated', 'ai-models', id)
+      const listed = [input.asOf ?? dayBefore(0), JSON.stringify(prices)]
+      return { changed, known: await em.execute<{ model: string }[]>(confirmPrices, listed) }
+    })
+    const names = new Set(known.map(({ model }) => model))
     const unknown = prices.filter(({ model }) => !names.has(model)).map(({ model }) => model)
-    return { prices: prices.length, changed: changed?.map(({ model }) => model) ?? [], unknown }
+    return { prices: prices.length, changed: changed.map(({ model }) => model), unknown }
   }),
 
   /** The models that are switched on and have no price, none for web search, or one of a list older than so many days. */

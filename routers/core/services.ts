@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import type { ReadInBatches, Sql } from '../../entities/sql/statement.ts'
+import type { CallableModels } from '../ports/ai/callable-models.ts'
 import type { LimitsConfig } from '../ports/ai/limits-config.ts'
 import type { ModelConfig } from '../ports/ai/model-config.ts'
 import type { ModelGateway } from '../ports/ai/models.ts'
@@ -60,6 +61,7 @@ export interface Services {
   localAccounts: LocalAccounts
   loginThrottle: LoginThrottle
   models: ModelGateway
+  callableModels: CallableModels
   toolServers: ToolServers
   modelConfig: () => Promise<ModelConfig>
   limitsConfig: () => Promise<LimitsConfig>

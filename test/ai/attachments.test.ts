@@ -187,7 +187,7 @@ test('texts that are too large as they are stored are refused before any is read
 test('too much input has the word for it that clients know', async () => {
   const { token } = svc.people.ada
   const { id } = await file('word '.repeat(400))
-  await svc.rows(`update ai_models set limits = '{"maxInputTokens": 300}' where model_id = 'reads'`)
+  await svc.changeCatalogue(`update ai_models set limits = '{"maxInputTokens": 300}' where model_id = 'reads'`)
 
   expect(await ask(token, 'reads', id)).toMatchObject({ status: 400, error: { code: 'context_length_exceeded' } })
   expect(asked).toEqual([])

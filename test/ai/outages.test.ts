@@ -85,7 +85,9 @@ test('an administrator who sets the provider up anew ends its outage with the ne
   await ask('patient')
   await untilShown('patient', 'offline')
   byKey.set('patient', answers('Here again.'))
-  await asked.rows(`update ai_providers set settings = '{"circuit": {"failures": 2}}' where provider_id = 'patient'`)
+  await asked.changeCatalogue(
+    `update ai_providers set settings = '{"circuit": {"failures": 2}}' where provider_id = 'patient'`,
+  )
 
   expect((await ask('patient')).status).toBe(200)
 

@@ -180,7 +180,7 @@ test('a stream under way goes on where the configuration of its provider changes
   await app.answerBy(inTurn(waits, answers('By another client.')))
   const stream = await app.ask(streaming)
 
-  await app.svc.rows(`update ai_providers set settings = jsonb_set(settings, '{circuit,failures}', '1001')`)
+  await app.svc.changeCatalogue(`update ai_providers set settings = jsonb_set(settings, '{circuit,failures}', '1001')`)
   expect(await (await app.ask()).json()).toMatchObject({ content: { text: 'By another client.' } })
   changed.resolve()
 

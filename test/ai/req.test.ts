@@ -246,7 +246,7 @@ describe('a body that will not do', () => {
     const { token } = await svc.user()
     expect((await svc.send('POST', '/api/ai-req', { token, body: question() })).status).toBe(200)
 
-    await svc.rows(change)
+    await svc.changeCatalogue(change)
 
     const response = await svc.send('POST', '/api/ai-req', { token, body: question() })
     expect(response.status).toBe(422)

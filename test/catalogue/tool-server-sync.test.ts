@@ -146,10 +146,10 @@ test('everybody is told what becomes of servers and their tools, whoever changes
   const [tool] = await app.svc.host.mcp.tools()
   await app.svc.host.mcp.approve({ name: tool?.name ?? '', hash: tool?.hash ?? '' })
   expect(await told()).toEqual(['ai-tools.updated'])
-  await app.svc.rows(`update mcp_servers set protocol_version = '2025-03-26'`)
+  await app.svc.changeCatalogue(`update mcp_servers set protocol_version = '2025-03-26'`)
   await app.svc.host.mcp.check()
   expect(await told()).toEqual(['mcp-servers.updated'])
-  await app.svc.rows(`update mcp_servers set status = 'offline'`)
+  await app.svc.changeCatalogue(`update mcp_servers set status = 'offline'`)
   await app.svc.host.mcp.check()
   // A tool shows whether its server can be reached.
   expect(await told()).toEqual(['mcp-servers.updated', 'ai-tools.updated'])

@@ -86,6 +86,12 @@ export async function startApp(settings: Record<string, string> = {}) {
     /** Rows of the database, by a statement. */
     rows: async <Row>(text: string, values: unknown[] = []): Promise<Row[]> =>
       service.services.sql<Row>({ name: '', text }, values),
+    /** Changes the catalogue by a statement, and its version, as the service does. */
+    async changeCatalogue(text: string): Promise<void> {
+      await service.services.sql({ name: '', text })
+      const raise = `insert into change_streams as s (stream, seq) values ('all', 1) on conflict (stream) do update set seq = s.seq + 1`
+      await service.services.sql({ name: '', text: raise })
+    },
     async [Symbol.asyncDispose]() {
       await service.stop()
       await database?.[Symbol.asyncDispose]()

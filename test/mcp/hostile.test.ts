@@ -106,7 +106,7 @@ test('a tool that waits, is off, away or not of the model is nothing that anybod
   const states: [change: () => Promise<unknown>, isSeen: boolean][] = [
     [() => offering(tool('echo', { description: 'Other.' })), false],
     [() => all.update('ai-tools', id, { active: false }), false],
-    [() => svc.rows("update mcp_servers set status = 'offline'"), true],
+    [() => svc.changeCatalogue("update mcp_servers set status = 'offline'"), true],
     [() => all.send('DELETE', `/ai-tools/${id}/relationships/models`, toMany('ai-models', ['1'])), true],
   ]
   const body = { payload: { ...question().payload, tools: ['foe_echo'] } }

@@ -130,7 +130,7 @@ test('the programs that run for one person leave room for others, and whoever wa
 })
 
 test('a row that names a program which the configuration file does not starts none', async () => {
-  await svc.rows("update mcp_servers set url = url || ' --more' where server_label = 'Everything'")
+  await svc.changeCatalogue("update mcp_servers set url = url || ' --more' where server_label = 'Everything'")
   const [report] = await svc.host.mcp.check()
   expect(report).toMatchObject({ server: 'Everything', reason: 'its program is not in the configuration file' })
 })

@@ -253,8 +253,10 @@ describe('a function tool', () => {
     }
     expect(await offered()).toEqual(['weather', 'broken', 'patient'])
 
-    await app.svc.rows(`update ai_tools set active = false where name = 'patient'`)
-    await app.svc.rows(`delete from ai_model_tools where tool_id = (select id from ai_tools where name = 'broken')`)
+    await app.svc.changeCatalogue(`update ai_tools set active = false where name = 'patient'`)
+    await app.svc.changeCatalogue(
+      `delete from ai_model_tools where tool_id = (select id from ai_tools where name = 'broken')`,
+    )
     await app.svc.host.models.sync()
 
     expect(await offered()).toEqual(['weather'])

@@ -1,6 +1,7 @@
 import DataLoader from 'dataloader'
 import { type HoldResult, holdExactly, holdTogether, holdUnlimited } from '../../../entities/ai/usage-hold.sql.ts'
-import type { Sql } from '../../../entities/sql/statement.ts'
+import type { Sql, Statement } from '../../../entities/sql/statement.ts'
+import { CatalogueChanged } from '../../../routers/ports/ai/callable-models.ts'
 import type { CallProgress, Hold, HoldRefusal, HoldRequest } from '../../../routers/ports/ai/usage-ledger.ts'
 import { type AskedCall, callOf, sumsOf, valuesOf } from './asked-calls.ts'
 import { type Claim, LimitBook } from './limit-book.ts'
@@ -41,11 +42,11 @@ export class HoldQueue {
     this.#options = options
     this.#book = new LimitBook(options.sql)
     const batching = { cache: false, maxBatchSize: MAX_CALLS }
-    this.#unlimited = new DataLoader((requests) => this.#holdUnlimited(requests), {
+    this.#unlimited = new DataLoader((requests) => byCatalogue(requests, (some) => this.#holdUnlimited(some)), {
       ...batching,
       batchScheduleFn: setImmediate,
     })
-    this.#limited = new DataLoader((requests) => this.#next(requests), {
+    this.#limited = new DataLoader((requests) => byCatalogue(requests, (some) => this.#next(some)), {
       ...batching,
       batchScheduleFn: (dispatch) => void this.#free().then(() => setImmediate(dispatch)),
     })
@@ -59,10 +60,9 @@ export class HoldQueue {
 
   /** As long as the limits are those that were known. */
   async #holdUnlimited(requests: readonly HoldRequest[]): Promise<Promise<Held>[]> {
-    const { sql, leaseMs } = this.#options
     const calls = requests.map((request) => ({ request, claims: [] }))
-    const values = [leaseMs, this.#book.version, JSON.stringify(calls.map(callOf))]
-    const [result] = requests.some(this.#isLimited) ? [] : await sql(holdUnlimited, values)
+    const values = [this.#book.version, JSON.stringify(calls.map(callOf)), requests[0]?.catalogue]
+    const result = requests.some(this.#isLimited) ? undefined : await this.#run(holdUnlimited, values)
     const ids = result?.ids
     if (!ids) return requests.map(async (request) => this.#limited.load(request))
     return calls.map(async (call, index) => this.#holdOf(call, ids[index]))
@@ -126,7 +126,7 @@ export class HoldQueue {
   /** Tries again where the limits have changed, or a period has ended. */
   async #tryWith<Result extends HoldResult>(
     requests: readonly HoldRequest[],
-    statement: { name: string; text: string; row?: Result },
+    statement: Statement<Result>,
   ): Promise<Result & { judged: AskedCall[] }> {
     this.#turn++
     for (let tries = 0; tries < MAX_TRIES; tries++) {
@@ -136,14 +136,18 @@ export class HoldQueue {
       await this.#book.open(claimed.flatMap(({ claims }) => claims))
       const judged = claimed.flatMap((call) => this.#judgedBy(call) ?? [])
       if (judged.length < requests.length) continue
-      const [result] = await this.#options.sql<Result>(statement, [
-        this.#options.leaseMs,
-        version,
-        ...valuesOf(judged, (claim) => this.#left.isDue(claim)),
-      ])
+      const asked = valuesOf(judged, (claim) => this.#left.isDue(claim))
+      const result = await this.#run(statement, [version, ...asked, requests[0]?.catalogue])
       if (result && !result.stale) return { ...result, judged }
     }
     throw new Error('the counters of the limits could not be opened')
+  }
+
+  async #run<Result extends HoldResult>(statement: Statement<Result>, values: unknown[]): Promise<Result | undefined> {
+    const { sql, leaseMs } = this.#options
+    const [result] = await sql(statement, [leaseMs, ...values])
+    if (result?.changed) throw new CatalogueChanged()
+    return result
   }
 
   #holdOf({ request, claims }: AskedCall, id: number | undefined): Hold {
@@ -171,6 +175,22 @@ export class HoldQueue {
   #stripeOf({ limit }: Claim, ids: readonly number[]): number {
     return ids[limit.mode === 'observe' ? 0 : this.#turn % ids.length] as number
   }
+}
+
+type Judge = (requests: readonly HoldRequest[]) => Promise<Promise<Held>[]>
+
+/** Calls are judged together whose models were seen in one version of the catalogue. */
+async function byCatalogue(requests: readonly HoldRequest[], judge: Judge): Promise<Promise<Held>[]> {
+  const held = new Map<HoldRequest, Promise<Held>>()
+  for (const some of Map.groupBy(requests, ({ catalogue }) => catalogue).values()) {
+    const judged = judge(some)
+    for (const [index, request] of some.entries())
+      held.set(
+        request,
+        judged.then((all) => all[index] as Promise<Held>),
+      )
+  }
+  return requests.map((request) => held.get(request) as Promise<Held>)
 }
 
 const atBeginning = ({ call: { inputTokens, costMicros, currency } }: HoldRequest): CallProgress => ({

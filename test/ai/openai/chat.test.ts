@@ -9,7 +9,7 @@ let client: OpenAI
 
 beforeAll(async () => {
   app = await startWith(answers('Good day to you.'))
-  await app.svc.rows(`update ai_models set input = '{text,image}'`)
+  await app.svc.changeCatalogue(`update ai_models set input = '{text,image}'`)
   client = new OpenAI({ apiKey: app.token, baseURL: `${app.svc.url}/v1` })
 })
 afterAll(() => app[Symbol.asyncDispose]())

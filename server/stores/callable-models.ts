@@ -1,0 +1,49 @@
+import { LRUCache } from 'lru-cache'
+import { findCallableModel } from '../../entities/catalogue/ai-model.sql.ts'
+import type { Sql } from '../../entities/sql/statement.ts'
+import { Problem } from '../../routers/core/problems.ts'
+import { type CallableModels, CatalogueChanged, type FindModel } from '../../routers/ports/ai/callable-models.ts'
+import type { CallableModel } from '../../routers/ports/ai/models.ts'
+
+/** Characters of JSON in all: with the schemas of its tools a model can be large. */
+const MAX_SIZE = 16_000_000
+
+/** For how long a model is known, in milliseconds. The catalogue has a version, but for what is written past the service. */
+const MAX_AGE_MS = 5000
+
+export function createCallableModels(sql: Sql): CallableModels {
+  const seen = new LRUCache<string, CallableModel>({
+    ...{ maxSize: MAX_SIZE, ttl: MAX_AGE_MS },
+    sizeCalculation: (model) => JSON.stringify(model).length,
+  })
+
+  const look: FindModel = async (...values) => {
+    const [model] = await sql(findCallableModel, values)
+    if (model) seen.set(keyOf(values), model)
+    return model && { ...model, catalogue: null }
+  }
+
+  return {
+    async prepare(work) {
+      let isRemembered = false
+      const remember: FindModel = async (...values) => {
+        const model = seen.get(keyOf(values))
+        isRemembered ||= model !== undefined
+        return model ?? look(...values)
+      }
+      try {
+        return await work(remember)
+      } catch (error) {
+        const isChanged = error instanceof CatalogueChanged
+        if (isChanged) seen.clear()
+        if (isChanged || (isRemembered && isRefusal(error))) return work(look)
+        throw error
+      }
+    },
+  }
+}
+
+const keyOf = (values: Parameters<FindModel>) => JSON.stringify(values)
+
+/** Of a question that the model does not take. */
+const isRefusal = (error: unknown) => error instanceof Problem && error.problem === 'invalid'

@@ -1,0 +1,127 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { answers, configFor, question, startProvider } from '../kit/ai/provider.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { clientOf } from '../kit/json-api/client.ts'
+import { watchStatements } from '../kit/statements.ts'
+
+const resources = new AsyncDisposableStack()
+/** Two replicas: one changes the catalogue, the other one is asked, and has seen each model before. */
+let changing: TestApp
+let asked: TestApp
+let token: string
+let admin: ReturnType<typeof clientOf>
+let upstream: Awaited<ReturnType<typeof startProvider>>
+let other: Awaited<ReturnType<typeof startProvider>>
+
+beforeAll(async () => {
+  upstream = resources.use(await startProvider(answers('Good day.')))
+  other = resources.use(await startProvider(answers('From elsewhere.')))
+  const config = resources.use(await configFor(upstream.url))
+  const settings: Record<string, string> = {
+    ...{ AI_CONFIG: config.file, APP_KEY: randomBytes(32).toString('base64'), AI_REQUESTS_PER_MINUTE: '0' },
+  }
+  changing = resources.use(await startApp(settings))
+  settings['DATABASE_URL'] = String(changing.env.DATABASE_URL)
+  asked = resources.use(await startApp(settings))
+  token = (await changing.user()).token
+  const { token: administering } = await changing.user({ role: 'admin', abilities: ['ai', 'read', 'write'] })
+  admin = clientOf(changing, administering)
+})
+afterAll(() => resources[Symbol.asyncDispose]())
+
+const ask = (model: string) => asked.send('POST', '/api/ai-req', { token, body: question('How do you do?', model) })
+
+async function add(name: string, attributes: object = {}): Promise<{ provider: string; model: string }> {
+  const of = { providerId: name, name, adapter: 'openai-compatible', apiUrl: upstream.url, apiKey: 'key' }
+  const provider = await admin.create('ai-providers', of)
+  const named = { modelId: name, label: name, usageTypes: ['main', 'external'], ...attributes }
+  const related = { provider: { data: { type: 'ai-providers', id: provider.one.id } } }
+  const model = await admin.create('ai-models', named, related)
+  expect([provider.status, model.status]).toEqual([201, 201])
+  return { provider: provider.one.id, model: model.one.id }
+}
+
+describe('a model that a replica has called is no longer called by it once another one', () => {
+  test.for<[string, (of: { provider: string; model: string }) => Promise<{ status: number }>]>([
+    ['switches the model off', ({ model }) => admin.update('ai-models', model, { active: false })],
+    ['switches the provider off', ({ provider }) => admin.update('ai-providers', provider, { active: false })],
+    ['takes it from programs', ({ model }) => admin.update('ai-models', model, { usageTypes: ['main'] })],
+    ['renames it', ({ model }) => admin.update('ai-models', model, { modelId: `renamed-${model}` })],
+    ['deletes the model', ({ model }) => admin.delete(`/ai-models/${model}`)],
+    ['deletes the provider', ({ provider }) => admin.delete(`/ai-providers/${provider}`)],
+    ['lets it take less', ({ model }) => admin.update('ai-models', model, { limits: { maxInputTokens: 1 } })],
+  ])('%s', async ([what, change]) => {
+    const of = await add(what)
+    expect((await ask(what)).status).toBe(200)
+    upstream.asked.length = 0
+
+    expect((await change(of)).status).toBeLessThan(300)
+
+    expect((await ask(what)).status).toBe(422)
+    expect(upstream.asked).toEqual([])
+  })
+})
+
+test('a question that a model did not take before is answered as soon as another replica lets it', async () => {
+  const { model } = await add('growing', { limits: { maxInputTokens: 1 } })
+  expect((await ask('growing')).status).toBe(422)
+  expect((await admin.update('ai-models', model, { limits: { maxInputTokens: 1000 } })).status).toBe(200)
+  expect((await ask('growing')).status).toBe(200)
+})
+
+test('a model is asked where its provider is now, by the key that it has now, and paid at its price of now', async () => {
+  const { provider } = await add('moving')
+  expect(await (await ask('moving')).json()).toMatchObject({ content: { text: 'Good day.' } })
+  const moved = { apiUrl: other.url, apiKey: 'another' }
+  expect((await admin.update('ai-providers', provider, moved)).status).toBe(200)
+  await changing.host.prices.import({
+    ...{ currency: 'EUR', free: [] },
+    prices: [{ model: 'moving', inputPerMillion: 1_000_000, outputPerMillion: 0 }],
+  })
+
+  expect(await (await ask('moving')).json()).toMatchObject({ content: { text: 'From elsewhere.' } })
+
+  expect(other.asked.at(-1)?.headers.authorization).toBe('Bearer another')
+  await asked.services.usageLedger.flush()
+  const [record] = await changing.rows(
+    "select cost_micros::int as cost from usage_records where model = 'moving' order by id desc",
+  )
+  expect(record).toEqual({ cost: 7_000_000 })
+})
+
+test('the catalogue changes while people ask, and nobody sees it', async () => {
+  const { model } = await add('busy')
+  const over = new AbortController()
+  const change = async () => {
+    for (let turn = 0; !over.signal.aborted; turn++) await admin.update('ai-models', model, { label: `Turn ${turn}` })
+  }
+  const changes = [change(), change()]
+  const statuses = new Set<number>()
+  for (let round = 0; round < 10; round++)
+    for (const { status } of await Promise.all(Array.from({ length: 20 }, () => ask('busy')))) statuses.add(status)
+  over.abort()
+  await Promise.all(changes)
+  expect([...statuses]).toEqual([200])
+  await asked.services.usageLedger.flush()
+  const [counted] = await changing.rows("select count(*)::int from usage_records where model = 'busy'")
+  expect(counted).toEqual({ count: 200 })
+  expect(await changing.rows('select id from usage_holds')).toEqual([])
+})
+
+describe('what is looked up', () => {
+  const statements = watchStatements()
+
+  test('for a question is the token alone, and a hold is made by what was seen of the model', async () => {
+    await add('seen')
+    const seen: string[][] = []
+    // Of several, as a model is looked up anew now and then.
+    for (let turn = 0; turn < 5; turn++) {
+      await ask('seen')
+      await asked.services.usageLedger.flush()
+      seen.push(statements.taken().flatMap(({ name }) => name ?? []))
+    }
+    expect(seen.flat()).toContain('find-callable-model')
+    expect(seen).toContainEqual(['find-token-owners', 'hold-unlimited', 'settle'])
+  })
+})
