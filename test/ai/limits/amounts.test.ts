@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test, vi } from 'vitest'
+import { beginsToSay, pageOf } from '../../kit/ai/anthropic.ts'
 import { ask, limited, requests, stateOf } from '../../kit/ai/limited.ts'
 import { type Behaviour, beginStream, chunk, neverEnds, question } from '../../kit/ai/provider.ts'
 import { dataFolder, startProcess } from '../../kit/service-process.ts'
@@ -84,40 +85,45 @@ describe('a limit', () => {
   })
 })
 
+/** Has a process of its own make a call, kills it once this is so, and waits until the call is settled. */
+async function killAmid(world: Awaited<ReturnType<typeof limited>>, path: string, body: object, isTold: string) {
+  const { svc } = world
+  const { token } = await svc.user()
+  await using folder = await dataFolder()
+  const { DATABASE_URL = '', APP_KEY = '' } = svc.env
+  const settings = { DATABASE_URL, APP_KEY, DATA_DIR: folder.path, AI_CONFIG: world.config.file, PORT: '0' }
+  await using dying = startProcess({ ...settings, NODE_ENV: 'development' })
+  const url = await dying.ready()
+  const headers = { authorization: `Bearer ${token}`, accept: 'text/event-stream', 'content-type': 'application/json' }
+  const answer = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) })
+  const told = () => svc.rows(`select id from usage_holds where ${isTold}`)
+  await vi.waitUntil(async () => (await told()).length === 1, { timeout: 15_000, interval: 100 })
+  const before = await stateOf(svc, 'all')
+
+  dying.kill('SIGKILL')
+  await dying.ended
+  await answer.body?.cancel().catch(() => {})
+  await svc.rows("update usage_holds set lease_until = now() - interval '1 s'")
+
+  await vi.waitUntil(async () => (await stateOf(svc, 'all'))?.held === 0, { timeout: 15_000, interval: 200 })
+  return { before, after: await stateOf(svc, 'all') }
+}
+
 describe('a call whose process died', () => {
+  const env = { APP_KEY: randomBytes(32).toString('base64') }
+
   test('a call whose process died is settled by another process at what it had delivered', async () => {
-    const APP_KEY = randomBytes(32).toString('base64')
-    const limit = { ...requests, unit: 'tokens', cap: 10_000 }
-    await using world = await limited([limit], {
-      env: { APP_KEY },
+    await using world = await limited([{ ...requests, unit: 'tokens', cap: 10_000 }], {
+      env,
       provider: { continuousUsage: true },
       model: { pricing },
     })
     world.provider.behave = countsAndWaits
-    const { token } = await world.svc.user()
-    await using folder = await dataFolder()
-    const DATABASE_URL = world.svc.env.DATABASE_URL as string
-    const settings = { DATABASE_URL, APP_KEY, DATA_DIR: folder.path, AI_CONFIG: world.config.file, PORT: '0' }
-    await using dying = startProcess({ ...settings, NODE_ENV: 'development' })
-    const url = await dying.ready()
-    const headers = {
-      authorization: `Bearer ${token}`,
-      accept: 'text/event-stream',
-      'content-type': 'application/json',
-    }
-    const answer = await fetch(`${url}/api/ai-req`, { method: 'POST', headers, body: JSON.stringify(question()) })
-    const isTold = async () =>
-      (await world.svc.rows('select id from usage_holds where output_tokens = 40')).length === 1
-    await vi.waitUntil(isTold, { timeout: 15_000, interval: 100 })
-    expect(await stateOf(world.svc, 'all')).toMatchObject({ used: 0, held: 2 + 4096 })
 
-    dying.kill('SIGKILL')
-    await dying.ended
-    await answer.body?.cancel().catch(() => {})
-    await world.svc.rows("update usage_holds set lease_until = now() - interval '1 s'")
+    const { before, after } = await killAmid(world, '/api/ai-req', question(), 'output_tokens = 40')
 
-    await vi.waitUntil(async () => (await stateOf(world.svc, 'all'))?.held === 0, { timeout: 15_000, interval: 200 })
-    expect(await stateOf(world.svc, 'all')).toMatchObject({ used: 70, held: 0 })
+    expect(before).toMatchObject({ used: 0, held: 2 + 4096 })
+    expect(after).toMatchObject({ used: 70, held: 0 })
     expect(
       await world.svc.rows(`select outcome, estimated, input_tokens as input, output_tokens as output, cached_tokens as cached,
         reasoning_tokens as reasoning, cost_micros::int as cost, currency from usage_records`),
@@ -127,5 +133,34 @@ describe('a call whose process died', () => {
         ...{ cost: 10 + 20 * 0.5 + 40 * 2, currency: 'EUR' },
       },
     ])
+  }, 60_000)
+
+  test('a call whose process died is billed for the pages that its provider read until then', async () => {
+    await using world = await limited([{ ...requests, unit: 'tokens', cap: 1_000_000 }], {
+      env,
+      provider: { adapter: 'anthropic' },
+      model: { nativeCapabilities: ['web_fetch'], pricing: { ...pricing, webFetchPerThousand: 0.5 } },
+    })
+    const read = (id: string) => [
+      { type: 'server_tool_use', id, name: 'web_fetch', input: { url: 'https://example.org/' } },
+      pageOf(id, 'https://example.org/', 'e4 is best.'),
+    ]
+    const usage = { input_tokens: 70, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 }
+    world.provider.behave = beginsToSay([...read('srvtoolu_1'), ...read('srvtoolu_2')], usage)
+    const messages = [{ role: 'user', content: 'Which is best?' }]
+    const asked = { model: 'mock-1', messages, tools: ['capability:web_fetch:native'], stream: true }
+
+    const { after } = await killAmid(world, '/v1/chat/completions', asked, 'web_fetches = 2')
+
+    const [record] = await world.svc.rows<Record<'input' | 'output' | 'cost', number>>(
+      `select outcome, web_fetches as fetches, input_tokens as input, output_tokens as output,
+              cost_micros::int as cost from usage_records`,
+    )
+    const { input = 0, output = 0, cost } = record ?? {}
+    expect(record).toMatchObject({ outcome: 'lost', fetches: 2 })
+    // What is on the pages is read, too.
+    expect(input).toBeGreaterThan(70)
+    expect(cost).toBe(input + 2 * output + 2 * 500)
+    expect(after).toMatchObject({ used: input + output, held: 0 })
   }, 60_000)
 })

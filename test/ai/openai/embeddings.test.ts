@@ -177,6 +177,24 @@ test('a provider that fails, or leaves an embedding out, is told of without its 
   expect(upstream.asked).toHaveLength(1)
 })
 
+test.for(['embeds', 'openai-embeds', 'google-embeds', 'mistral-embeds'])(
+  'an error in place of the embeddings of %s is told of once, without its words, and is not paid',
+  async (model) => {
+    const error = { message: canary, code: 503, status: 'UNAVAILABLE' }
+    for (const told of [{ error }, { error: canary }, { object: 'error', message: canary }]) {
+      upstream.asked.length = 0
+      upstream.behave = (_, response) => json(response, told)
+
+      const refused = await refusedBy(client.embeddings.create({ model, input: 'abcd' }))
+
+      expect(refused).toMatchObject({ status: 500, type: 'server_error', code: 'provider_failed' })
+      expect(String(refused)).not.toContain(canary)
+      expect(await lastRecord()).toEqual({ outcome: 'failed', input: 0, output: 0 })
+      expect(upstream.asked).toHaveLength(1)
+    }
+  },
+)
+
 test('of texts that take several requests, only the one that failed is made again, and those that were answered are paid', async () => {
   const input = Array(250).fill('abcd')
   const sizes = () => upstream.asked.map(({ body }) => (body['requests'] as unknown[]).length)

@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { pageOf, says } from '../kit/ai/anthropic.ts'
+import { configFor, startProvider } from '../kit/ai/provider.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { signIn } from '../kit/browser.ts'
+import { ask, ended, opened, roomWithAi } from '../kit/rooms/ai.ts'
+
+const url = 'https://example.org/chess'
+const tools = ['capability:web_fetch:native']
+const use = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_fetch', input: { url } }
+const usage = { input_tokens: 70, output_tokens: 9, server_tool_use: { web_fetch_requests: 1 } }
+const said = [use, pageOf(use.id, url, 'e4 is best.'), { type: 'text', text: 'It is e4.' }]
+
+const resources = new AsyncDisposableStack()
+let svc: TestApp
+let upstream: Awaited<ReturnType<typeof startProvider>>
+
+beforeAll(async () => {
+  upstream = resources.use(await startProvider(says(said, { stop_reason: 'end_turn', usage })))
+  const model = { nativeCapabilities: ['web_fetch'] }
+  const config = resources.use(await configFor(upstream.url, { provider: { adapter: 'anthropic' }, model }))
+  svc = resources.use(await startApp({ AI_CONFIG: config.file, ALLOW_EXTERNAL_APPS_GROUPS_AI: 'true' }))
+})
+afterAll(() => resources.disposeAsync())
+beforeEach(() => {
+  upstream.asked.length = 0
+})
+
+const expectFetch = () => expect(upstream.asked[0]?.body.tools).toMatchObject([{ name: 'web_fetch' }])
+
+test('older front ends are told in a line of its own which page a model has read', async () => {
+  const { browser } = await signIn(svc, 'ada')
+  const messages = [{ role: 'user', content: { text: `Read ${url}` } }]
+
+  const payload = { model: 'mock-1', stream: true, messages, tools }
+  const { text } = await browser.send('POST', '/req/streamAI', { body: { payload, broadcast: false } })
+
+  const lines = text.split('\n').flatMap((line) => (line ? [JSON.parse(line)] : []))
+  expect(lines.filter(({ type }) => type === 'citation')).toEqual([
+    {
+      ...{ type: 'citation', isDone: false, status: null },
+      content: { url, title: 'Chess', start_index: 0, end_index: 0, ranges: [[0, 0]], byteOffset: false },
+    },
+  ])
+  expect(lines.at(-1)).toMatchObject({ type: 'completion', content: 'It is e4.', isDone: true })
+  expectFetch()
+})
+
+test('who opens an answer in a room is told in it which page the model has read', async () => {
+  const { id, admin, viewer } = await roomWithAi({ svc }, ['viewer'])
+
+  expect((await ask(admin, id, `Read ${url}`, { modelTools: tools })).status).toBe(200)
+
+  const { answer } = await ended(viewer, id)
+  const { attributes } = (await viewer.get(`/room-messages/${answer}`)).one
+  expect(await opened(attributes['content'])).toEqual({ text: 'It is e4.', citations: [{ url, title: 'Chess' }] })
+  expectFetch()
+  await svc.services.usageLedger.flush()
+  expect(await svc.rows(`select web_fetches from usage_records where room_id = $1`, [id])).toEqual([{ web_fetches: 1 }])
+})
