@@ -6,8 +6,8 @@ type LimitLeft = NonNullable<ResponseHints['limits']>[number]
 export function limitHeaders({ limits = [], isFinal, answeredBy }: ResponseHints): Record<string, string> {
   return {
     ...(limits.length > 0 && {
-      'ratelimit-policy': limits.map((limit) => `${nameOf(limit)}${parameters(policyOf(limit))}`).join(', '),
-      ratelimit: limits.map((limit) => `${nameOf(limit)}${parameters(stateOf(limit))}`).join(', '),
+      'ratelimit-policy': limits.map((limit) => nameOf(limit) + policyOf(limit)).join(', '),
+      ratelimit: limits.map((limit) => nameOf(limit) + stateOf(limit)).join(', '),
     }),
     ...(answeredBy && { 'x-answered-by': encodeURI(answeredBy) }),
     // Client libraries would repeat it by themselves.
@@ -15,24 +15,16 @@ export function limitHeaders({ limits = [], isFinal, answeredBy }: ResponseHints
   }
 }
 
-const policyOf = ({ cap, windowSeconds, unit, currency }: LimitLeft) => ({
-  q: cap,
-  w: windowSeconds,
-  ...(unit !== 'requests' && { qu: JSON.stringify(unit === 'tokens' ? unit : `${currency}-millionths`) }),
-})
+const policyOf = ({ cap, windowSeconds, unit, currency }: LimitLeft) =>
+  `;q=${integer(cap)};w=${integer(windowSeconds)}${unit === 'requests' ? '' : `;qu="${unit === 'tokens' ? unit : `${currency}-millionths`}"`}`
 
-const stateOf = ({ left, resetsAt }: LimitLeft) => ({
-  r: Math.max(0, left),
-  t: Math.max(0, Math.ceil((resetsAt - Date.now()) / 1000)),
-})
+const stateOf = ({ left, resetsAt }: LimitLeft) =>
+  `;r=${integer(left)};t=${integer(Math.ceil((resetsAt - Date.now()) / 1000))}`
 
 /** An integer of a structured field has fifteen digits at most. */
 const MAX_INTEGER = 999_999_999_999_999
 
-const parameters = (values: Record<string, string | number>) =>
-  Object.entries(values)
-    .map(([name, value]) => `;${name}=${typeof value === 'number' ? Math.min(value, MAX_INTEGER) : value}`)
-    .join('')
+const integer = (value: number) => Math.min(Math.max(0, value), MAX_INTEGER)
 
 /** The text of a structured field has only ASCII letters. */
 const nameOf = ({ name }: LimitLeft) => `"${name.replaceAll(/[^ -~]/gu, encodeURIComponent)}"`
