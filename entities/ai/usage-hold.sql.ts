@@ -2,10 +2,10 @@ import { catalogueVersion } from '../catalogue/catalogue-version.sql.ts'
 import { expectFew, isoTime, statement } from '../sql/statement.ts'
 import type { LimitPeriod, LimitSubject, LimitUnit } from './usage-limit.ts'
 
-const currentVersion = `coalesce((select version from usage_limit_versions), 0)`
+export const currentVersion = `coalesce((select version from usage_limit_versions), 0)`
 
 /** The calls as JSON, each with its counters. */
-const insertHolds = (calls: string, isGranted: string) => `numbered as (
+export const insertHolds = (calls: string, isGranted: string) => `numbered as (
      select nextval('usage_records_id_seq') as id, c.*
        from jsonb_to_recordset(${calls}::jsonb) as c(n int, "userId" int, "tokenId" int, "roomId" int, "appId" int, context text, provider text, model text,
               "requestId" text, "inputTokens" int, "costMicros" bigint, currency text, "priceId" int, counters bigint[], amounts bigint[], measures text[])
@@ -17,12 +17,11 @@ const insertHolds = (calls: string, isGranted: string) => `numbered as (
             "costMicros", currency, "priceId", counters, amounts, measures from numbered
    )`
 
-const ids = `(select json_agg(id order by n) from numbered) as ids`
+export const ids = `(select json_agg(id order by n) from numbered) as ids`
 
-/** Counters with the sum that is asked of each, the cap and the mode of its limit, and whether to tell what is left of it. */
+/** Counters with the sum that is asked of each, and the cap of its limit. */
 const asked = `asked as (
-     select id, ($4::bigint[])[n] as amount, ($5::bigint[])[n] as cap, ($8::boolean[])[n] as observes, ($9::boolean[])[n] as tells
-       from unnest($3::bigint[]) with ordinality as a(id, n) ${expectFew('$7')}
+     select * from unnest($3::bigint[], $4::bigint[], $5::bigint[]) as a(id, amount, cap) ${expectFew('$7')}
    )`
 
 export interface HoldResult {
@@ -34,7 +33,7 @@ export interface HoldResult {
   changed: boolean
 }
 
-const isChanged = (version: string) => `coalesce(${catalogueVersion} <> ${version}::bigint, false)`
+export const isChanged = (version: string) => `coalesce(${catalogueVersion} <> ${version}::bigint, false)`
 
 /**
  * Holds for calls to which no limit applies, as long as that is so. Values: lease in milliseconds, version of the limits,
@@ -48,51 +47,35 @@ export const holdUnlimited = statement<HoldResult>(
    select ${ids}, stale, changed from verdict`,
 )
 
-interface TogetherResult {
+export interface TogetherResult extends HoldResult {
   /** Counters that have no room. */
   misfits: number[] | null
   /** What each counter has left, in the order of their ids. */
   rooms: number[] | null
-  /** What all stripes have left together, in the same order; null where it was not to be told. */
-  wholes: (number | null)[] | null
+  /** What all stripes have left together, in the same order; null or absent where it was not to be told. */
+  wholes?: (number | null)[] | null
 }
 
 /**
  * Holds for many calls at once, or for none of them, by one stripe of each limit. Rows are locked in one order, so that calls
- * never wait in a circle. A limit that only observes refuses nothing, and counts what it would have: the calls are looked at
- * one by one only where it would. Values: lease in milliseconds, version of the limits, counters, amounts (null where no price
- * is known) and caps, calls, how many counters, which only observe, of which to tell what is left, version of the catalogue.
+ * never wait in a circle. Values: lease in milliseconds, version of the limits, counters, amounts (null where no price is
+ * known) and caps, calls, how many counters, version of the catalogue.
  */
-export const holdTogether = statement<HoldResult & TogetherResult>(
+export const holdTogether = statement<TogetherResult>(
   'hold-together',
   `with ${asked}, locked as (
-     select c.id, c.limit_id, c.subject_id, c.starts_at, c.share - c.used - c.held as room, c.topped_up - c.used - c.held as own,
-            a.amount, a.observes, a.tells, a.cap, a.observes or c.cap = a.cap and c.used + c.held + a.amount <= c.share as fits
+     select c.id, a.amount, c.share - c.used - c.held - a.amount as room, c.cap = a.cap and c.used + c.held + a.amount <= c.share as fits
        from asked a join usage_counters c on c.id = a.id
       where c.ends_at > now() order by c.id for update of c
-   ), judged as (
-     select l.id, l.room, l.amount, l.observes, l.fits, case when l.tells or l.observes then l.cap + l.own + (
-              select coalesce(sum(c.topped_up - c.used - c.held), 0) from usage_counters c
-               where c.limit_id = l.limit_id and c.subject_id = l.subject_id and c.starts_at = l.starts_at and c.id <> l.id) end as whole
-       from locked l
    ), verdict as (
-     select ${currentVersion} <> $2::int or count(*) < $7::int as stale, ${isChanged('$10')} as changed, array_agg(id) filter (where fits is not true) as misfits,
-            json_agg(room - amount order by id) as rooms, json_agg(whole - amount order by id) as wholes,
-            coalesce(bool_or(amount is null or amount > whole) filter (where observes), false) as is_observed
-       from judged
-   ), observed as (
-     select j.id, sum(p.amount) as known, count(*) filter (where p.measure = 'unpriced' or p.running > j.whole) as refused
-       from judged j join (
-         select a.id, a.amount, a.measure, sum(a.amount) over (partition by a.id order by c.n) as running
-           from jsonb_to_recordset($6::jsonb) as c(n int, counters bigint[], amounts bigint[], measures text[])
-          cross join lateral unnest(counters, amounts, measures) as a(id, amount, measure)
-          where (select is_observed from verdict)) p on p.id = j.id
-      where j.observes and (j.amount is null or j.amount > j.whole) group by j.id
+     select ${currentVersion} <> $2::int or count(*) < $7::int as stale, ${isChanged('$8')} as changed, array_agg(id) filter (where fits is not true) as misfits,
+            json_agg(room order by id) as rooms
+       from locked
    ), counted as (
-     update usage_counters c set held = c.held + coalesce(j.amount, o.known, 0), refused = c.refused + coalesce(o.refused, 0)
-       from verdict, judged j left join observed o using (id) where c.id = j.id and not (stale or changed) and misfits is null
+     update usage_counters c set held = c.held + l.amount
+       from locked l where c.id = l.id and (select not (stale or changed) and misfits is null from verdict)
    ), ${insertHolds('$6', 'not (stale or changed) and misfits is null')}
-   select ${ids}, stale, changed, to_json(misfits) as misfits, rooms, wholes from verdict`,
+   select ${ids}, stale, changed, to_json(misfits) as misfits, rooms from verdict`,
 )
 
 /** A limit that a call asks a part of, as it stood when the call was judged. */
@@ -167,7 +150,7 @@ export const holdExactly = statement<HoldResult & { limits: AskedLimit[] | null 
      select a.id, a.amount, 0 as own_held, c.limit_id, c.subject_id, c.starts_at from asked a join usage_counters c on c.id = a.id
       where c.ends_at > now()
    ), ${judgedExactly}, verdict as (
-     select ${currentVersion} <> $2::int or count(*) < (select count(*) from asked) as stale, ${isChanged('$10')} as changed,
+     select ${currentVersion} <> $2::int or count(*) < (select count(*) from asked) as stale, ${isChanged('$8')} as changed,
             coalesce(bool_and(fits or mode = 'observe' and ${isSingle}), true) as granted
        from judged
    ), ${countedExactly(isSingle)}, ${insertHolds('$6', 'not (stale or changed) and granted')}

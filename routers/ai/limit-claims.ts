@@ -12,27 +12,44 @@ export interface Claim<Limit extends Matched> {
   measure: Measure
 }
 
+/** The limits of a kind of subject: those that each one has of its own, and those of one of them. */
+interface OfSubject<Limit> {
+  each: Limit[]
+  named: Map<string, Limit[]>
+}
+
 /** Limits by whom they are for, so that a call finds its own among many. */
 export class LimitIndex<Limit extends Matched> {
-  readonly #limits: Map<string, Limit[]>
+  readonly #limits = new Map<string, OfSubject<Limit>>()
 
   constructor(limits: readonly Limit[]) {
-    this.#limits = Map.groupBy(limits, ({ subject, subjectId }) => keyOf(subject, subjectId))
+    for (const [subject, all] of Map.groupBy(limits, (limit) => limit.subject)) {
+      const { each = [], named = [] } = Object.groupBy(all, ({ subjectId }) => (subjectId === null ? 'each' : 'named'))
+      this.#limits.set(subject, { each, named: Map.groupBy(named, ({ subjectId }) => subjectId ?? '') })
+    }
+  }
+
+  /** Whether any limit applies to a call. */
+  appliesTo({ subjects }: Pick<HoldRequest, 'subjects'>): boolean {
+    return subjects.some(([subject, subjectId]) => {
+      const found = this.#limits.get(subject)
+      return found !== undefined && (found.each.length > 0 || found.named.has(subjectId))
+    })
   }
 
   /** What a call asks of every limit that applies to it. */
-  claimsOf({ subjects, ...most }: Omit<HoldRequest, 'call' | 'catalogue'>): Claim<Limit>[] {
-    if (this.#limits.size === 0) return []
-    return subjects.flatMap(([subject, subjectId]) =>
-      [...(this.#limits.get(keyOf(subject, null)) ?? []), ...(this.#limits.get(keyOf(subject, subjectId)) ?? [])].map(
-        (limit) => ({ limit, subjectId, ...partOf(limit, most) }),
-      ),
-    )
+  claimsOf(request: Omit<HoldRequest, 'call' | 'catalogue'>): Claim<Limit>[] {
+    const claims: Claim<Limit>[] = []
+    for (const [subject, subjectId] of request.subjects) {
+      const { each, named } = this.#limits.get(subject) ?? none
+      for (const limits of [each, named.get(subjectId) ?? []])
+        for (const limit of limits) claims.push({ limit, subjectId, ...partOf(limit, request) })
+    }
+    return claims
   }
 }
 
-/** Kinds of subjects have no space. */
-const keyOf = (subject: string, subjectId: string | null) => (subjectId === null ? subject : `${subject} ${subjectId}`)
+const none = { each: [], named: new Map<string, never>() }
 
 function partOf(
   { unit, currency, unpricedCost }: Matched,

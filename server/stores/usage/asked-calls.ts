@@ -14,23 +14,27 @@ export interface AskedCall {
   claims: ClaimedCounter[]
 }
 
-interface AskedSum {
+/** What all calls ask of a counter, which is unknown where it is for one of them. */
+export interface AskedSum {
   id: number
   amount: number | null
   claim: ClaimedCounter
 }
 
-/** Each counter once, by its id, with what all calls ask of it, which is unknown where it is for one of them. */
-export function sumsOf(judged: readonly AskedCall[]): Map<number, AskedSum> {
+/** Each counter once, in the order of their ids. */
+export function sumsOf(calls: readonly AskedCall[]): AskedSum[] {
   const sums = new Map<number, AskedSum>()
-  for (const { claims } of judged)
+  for (const { claims } of calls)
     for (const claim of claims) {
       const { id, amount } = claim
-      const before = sums.get(id)?.amount
-      sums.set(id, { id, claim, amount: amount === null || before === null ? null : amount + (before ?? 0) })
+      const sum = sums.get(id)
+      if (sum) sum.amount = plus(sum.amount, amount)
+      else sums.set(id, { id, amount, claim })
     }
-  return sums
+  return [...sums.values()].sort((one, other) => one.id - other.id)
 }
+
+const plus = (one: number | null, other: number | null) => (one === null || other === null ? null : one + other)
 
 /** As the statements take it. */
 export const callOf = ({ request: { call }, claims }: AskedCall, n: number) => ({
@@ -42,15 +46,10 @@ export const callOf = ({ request: { call }, claims }: AskedCall, n: number) => (
 })
 
 /** The values of the statements that hold, after the lease and the version. */
-export function valuesOf(calls: readonly AskedCall[], isDue: (claim: ClaimedCounter) => boolean): unknown[] {
-  const sums = [...sumsOf(calls).values()]
-  return [
-    sums.map(({ id }) => id),
-    sums.map(({ amount }) => amount),
-    sums.map(({ claim }) => claim.limit.cap),
-    JSON.stringify(calls.map(callOf)),
-    sums.length,
-    sums.map(({ claim }) => claim.limit.mode === 'observe'),
-    sums.map(({ claim }) => isDue(claim)),
-  ]
-}
+export const valuesOf = (calls: readonly AskedCall[], sums: readonly AskedSum[]): unknown[] => [
+  sums.map(({ id }) => id),
+  sums.map(({ amount }) => amount),
+  sums.map(({ claim }) => claim.limit.cap),
+  JSON.stringify(calls.map(callOf)),
+  sums.length,
+]

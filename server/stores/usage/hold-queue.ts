@@ -1,14 +1,12 @@
 import DataLoader from 'dataloader'
-import { type HoldResult, holdExactly, holdTogether, holdUnlimited } from '../../../entities/ai/usage-hold.sql.ts'
-import type { Sql, Statement } from '../../../entities/sql/statement.ts'
-import { CatalogueChanged } from '../../../routers/ports/ai/callable-models.ts'
+import { holdUnlimited } from '../../../entities/ai/usage-hold.sql.ts'
+import type { Sql } from '../../../entities/sql/statement.ts'
 import type { CallProgress, Hold, HoldRefusal, HoldRequest } from '../../../routers/ports/ai/usage-ledger.ts'
-import { type AskedCall, callOf, sumsOf, valuesOf } from './asked-calls.ts'
-import { type Claim, LimitBook } from './limit-book.ts'
+import { type AskedCall, callOf } from './asked-calls.ts'
+import { HoldAttempts } from './hold-attempts.ts'
+import { LimitBook } from './limit-book.ts'
 import { LimitsLeft, roomOf } from './limits-left.ts'
 
-/** Limits change and periods begin while a call is judged, but not again and again. */
-const MAX_TRIES = 5
 const MAX_CALLS = 200
 /** How many statements hold together at once: each by other stripes, while the next gathers the calls of the meantime. */
 const MAX_STATEMENTS = 2
@@ -31,16 +29,16 @@ export class HoldQueue {
   readonly #options: HoldQueueOptions
   readonly #book: LimitBook
   readonly #left = new LimitsLeft()
+  readonly #attempts: HoldAttempts
   readonly #unlimited: DataLoader<HoldRequest, Promise<Held>>
   readonly #limited: DataLoader<HoldRequest, Promise<Held>>
-  /** Of each limit another stripe is taken each time; not the same ones on all replicas. */
-  #turn = Math.floor(Math.random() * 1000)
   readonly #together = new Set<Promise<unknown>>()
   #lastExact: Promise<unknown> = Promise.resolve()
 
   constructor(options: HoldQueueOptions) {
     this.#options = options
     this.#book = new LimitBook(options.sql)
+    this.#attempts = new HoldAttempts({ ...options, book: this.#book, left: this.#left })
     const batching = { cache: false, maxBatchSize: MAX_CALLS }
     this.#unlimited = new DataLoader((requests) => byCatalogue(requests, (some) => this.#holdUnlimited(some)), {
       ...batching,
@@ -56,13 +54,13 @@ export class HoldQueue {
     return (this.#isLimited(request) ? this.#limited : this.#unlimited).load(request)
   }
 
-  #isLimited = (request: HoldRequest) => this.#book.version === undefined || this.#book.claimsOf(request).length > 0
+  #isLimited = (request: HoldRequest) => this.#book.version === undefined || this.#book.appliesTo(request)
 
   /** As long as the limits are those that were known. */
   async #holdUnlimited(requests: readonly HoldRequest[]): Promise<Promise<Held>[]> {
     const calls = requests.map((request) => ({ request, claims: [] }))
     const values = [this.#book.version, JSON.stringify(calls.map(callOf)), requests[0]?.catalogue]
-    const result = requests.some(this.#isLimited) ? undefined : await this.#run(holdUnlimited, values)
+    const result = requests.some(this.#isLimited) ? undefined : await this.#attempts.run(holdUnlimited, values)
     const ids = result?.ids
     if (!ids) return requests.map(async (request) => this.#limited.load(request))
     return calls.map(async (call, index) => this.#holdOf(call, ids[index]))
@@ -80,9 +78,8 @@ export class HoldQueue {
   }
 
   async #holdTogether(requests: readonly HoldRequest[]): Promise<Promise<Held>[]> {
-    const { judged, ids, misfits, rooms, wholes } = await this.#tryWith(requests, holdTogether)
+    const { judged, sums, ids, misfits, rooms, wholes } = await this.#attempts.together(requests)
     if (ids) {
-      const sums = [...sumsOf(judged).values()].toSorted((one, other) => one.id - other.id)
       for (const [index, { claim, amount }] of sums.entries())
         this.#left.note(claim, claim.counters.ids.length > 1 ? wholes?.[index] : rooms?.[index], amount)
       return judged.map(async (call, index) => this.#holdOf(call, ids[index]))
@@ -111,43 +108,16 @@ export class HoldQueue {
   }
 
   async #exactly(requests: readonly HoldRequest[]): Promise<Held[]> {
-    const { judged, ids, limits } = await this.#tryWith(requests, holdExactly)
+    const { judged, sums, ids, limits } = await this.#attempts.exactly(requests)
     if (ids) {
       const rooms = new Map(limits?.map((limit) => [limit.counter, roomOf(limit)]))
-      for (const { id, claim, amount } of sumsOf(judged).values()) this.#left.note(claim, rooms.get(id), amount)
+      for (const { id, claim, amount } of sums) this.#left.note(claim, rooms.get(id), amount)
       return judged.map((call, index) => this.#holdOf(call, ids[index]))
     }
     if (requests.length === 1) return [{ limits: limits ?? [] }]
     const held: Held[] = []
     for (const request of requests) held.push(...(await this.#exactly([request])))
     return held
-  }
-
-  /** Tries again where the limits have changed, or a period has ended. */
-  async #tryWith<Result extends HoldResult>(
-    requests: readonly HoldRequest[],
-    statement: Statement<Result>,
-  ): Promise<Result & { judged: AskedCall[] }> {
-    this.#turn++
-    for (let tries = 0; tries < MAX_TRIES; tries++) {
-      if (tries > 0 || this.#book.version === undefined) await this.#book.load()
-      const { version } = this.#book
-      const claimed = requests.map((request) => ({ request, claims: this.#book.claimsOf(request) }))
-      await this.#book.open(claimed.flatMap(({ claims }) => claims))
-      const judged = claimed.flatMap((call) => this.#judgedBy(call) ?? [])
-      if (judged.length < requests.length) continue
-      const asked = valuesOf(judged, (claim) => this.#left.isDue(claim))
-      const result = await this.#run(statement, [version, ...asked, requests[0]?.catalogue])
-      if (result && !result.stale) return { ...result, judged }
-    }
-    throw new Error('the counters of the limits could not be opened')
-  }
-
-  async #run<Result extends HoldResult>(statement: Statement<Result>, values: unknown[]): Promise<Result | undefined> {
-    const { sql, leaseMs } = this.#options
-    const [result] = await sql(statement, [leaseMs, ...values])
-    if (result?.changed) throw new CatalogueChanged()
-    return result
   }
 
   #holdOf({ request, claims }: AskedCall, id: number | undefined): Hold {
@@ -161,19 +131,6 @@ export class HoldQueue {
       limits: claims.flatMap((claim) => this.#left.of(claim) ?? []),
       progress: () => atBeginning(request),
     }
-  }
-
-  #judgedBy({ request, claims }: { request: HoldRequest; claims: Claim[] }): AskedCall | undefined {
-    const claimed = claims.flatMap((claim) => {
-      const counters = this.#book.countersOf(claim)
-      return counters ? { ...claim, counters, id: this.#stripeOf(claim, counters.ids) } : []
-    })
-    return claimed.length === claims.length ? { request, claims: claimed } : undefined
-  }
-
-  /** Those of a limit that only observes wait for one row, so that each is counted after the other. */
-  #stripeOf({ limit }: Claim, ids: readonly number[]): number {
-    return ids[limit.mode === 'observe' ? 0 : this.#turn % ids.length] as number
   }
 }
 

@@ -35,6 +35,11 @@ export class LimitBook {
     this.#version = found?.version
   }
 
+  /** Whether a call asks anything of a limit. */
+  appliesTo(request: HoldRequest): boolean {
+    return this.#limits.appliesTo(request)
+  }
+
   /** What a call asks of every limit that applies to it. */
   claimsOf(request: HoldRequest): Claim[] {
     return this.#limits.claimsOf(request)

@@ -46,7 +46,7 @@ describe('a limit that only observes', () => {
     expect(await world.answered(5)).toBe(5)
     expect(await world.state()).toEqual({ used: 35, held: 0, refused: 25 })
     const names = new Set(statements.taken().map(({ name }) => name))
-    expect(names).toContain('hold-together')
+    expect(names).toContain('hold-and-tell')
     expect(names).not.toContain('hold-exactly')
   })
 
