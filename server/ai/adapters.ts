@@ -15,8 +15,8 @@ import { readingAnswer } from './failures/unread.ts'
 import { citingPages } from './fetched-pages.ts'
 import { CompatibleModel } from './openai-compatible.ts'
 import type { PartBatch } from './provider-stream.ts'
-import { anthropicUsage, completionUsage, googleUsage, responseUsage, type UsageReader } from './reported-usage.ts'
 import { boundThinking } from './thinking/anthropic.ts'
+import { anthropicUsage, completionUsage, googleUsage, responseUsage, type UsageReader } from './usage/reported.ts'
 
 interface AdapterDriver {
   /** The model of this name at the provider. */

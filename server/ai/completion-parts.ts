@@ -1,6 +1,6 @@
 import { errorIn } from './failures/told-refusal.ts'
 import type { Part } from './provider-stream.ts'
-import { completionUsage } from './reported-usage.ts'
+import { completionUsage } from './usage/reported.ts'
 
 /** One event of a chat completion, as far as it is read here. */
 export interface CompletionChunk {

@@ -18,9 +18,9 @@ import { extraMembers } from './parameters.ts'
 import type { ProviderServer } from './provider-client.ts'
 import { ProviderClients, type ProviderClientsOptions } from './provider-clients.ts'
 import { assertEnd, beginStream, forward, measureAnswer } from './provider-stream.ts'
-import { nativeUsesOfWhole, sdkUsage } from './reported-usage.ts'
 import { handedOut, Said } from './said.ts'
-import { measureUnread } from './unread-usage.ts'
+import { nativeUsesOfWhole, sdkUsage } from './usage/reported.ts'
+import { measureUnread } from './usage/unread.ts'
 
 /** How often a model may call tools before it must answer, where its settings say nothing else. */
 const MAX_TOOL_ROUNDS = 5

@@ -8,7 +8,7 @@ import { addMembers } from './extra-members.ts'
 import { beginningOf, Refusal } from './failures/refusal.ts'
 import { noStream, unread } from './failures/unread.ts'
 import type { Part, PartBatch } from './provider-stream.ts'
-import { completionTotal } from './reported-usage.ts'
+import { completionTotal } from './usage/reported.ts'
 
 /**
  * The AI SDK writes the request and reads the answer; only what lies between is ours, because the SDK's chain of web

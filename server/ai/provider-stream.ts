@@ -5,8 +5,8 @@ import { refusedEnd } from './failures/refused-end.ts'
 import { refusalIn, ToldRefusal } from './failures/told-refusal.ts'
 import { UnreadAnswer } from './failures/unread.ts'
 import { measureUse } from './native-tools.ts'
-import { sdkUsage } from './reported-usage.ts'
 import { Said } from './said.ts'
+import { sdkUsage } from './usage/reported.ts'
 
 /** Token counts that the provider reported in the same event as the parts that follow. */
 interface UsagePart {

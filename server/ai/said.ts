@@ -10,8 +10,8 @@ import type {
 import type { AssistantPart, Source, TextPart, ToolCall } from '../../routers/ports/ai/messages.ts'
 import type { AnswerPart } from '../../routers/ports/ai/models.ts'
 import { parsed } from '../../routers/ports/ai/tool-calls.ts'
-import { tokensOfFound } from './found-tokens.ts'
 import { signatureOf } from './prompt/signatures.ts'
+import { tokensOfFound } from './usage/found-tokens.ts'
 
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content']
 

@@ -1,6 +1,6 @@
-import { parsed } from '../../routers/ports/ai/tool-calls.ts'
-import type { UsageMeter } from '../../routers/ports/ai/usage-meter.ts'
-import { usageOfWhole } from './reported-usage.ts'
+import { parsed } from '../../../routers/ports/ai/tool-calls.ts'
+import type { UsageMeter } from '../../../routers/ports/ai/usage-meter.ts'
+import { usageOfWhole } from './reported.ts'
 
 /** What models say, in the members that the providers have for it; `reasoning_details` has thoughts as `text`. */
 const said =

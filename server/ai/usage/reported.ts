@@ -1,5 +1,5 @@
 import type { LanguageModelV4Usage } from '@ai-sdk/provider'
-import type { ReportedTokens } from '../../routers/ports/ai/usage-meter.ts'
+import type { ReportedTokens } from '../../../routers/ports/ai/usage-meter.ts'
 
 /** Reads what an event of a provider's stream says about tokens; undefined where it says nothing. */
 export type UsageReader = (event: unknown) => ReportedTokens | undefined

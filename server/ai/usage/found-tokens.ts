@@ -1,6 +1,6 @@
 import type { LanguageModelV4ToolResult } from '@ai-sdk/provider'
-import { MAX_PAGE_TOKENS } from '../../routers/ports/ai/adapters.ts'
-import { tokensIn, tokensOfPages } from '../../routers/ports/ai/token-estimate.ts'
+import { MAX_PAGE_TOKENS } from '../../../routers/ports/ai/adapters.ts'
+import { tokensIn, tokensOfPages } from '../../../routers/ports/ai/token-estimate.ts'
 
 /** About how many tokens of input a provider makes of what a tool of its own found. */
 export function tokensOfFound({ toolName, result }: LanguageModelV4ToolResult): number {
