@@ -17,6 +17,7 @@ import { AiTool } from './catalogue/ai-tool.ts'
 import { McpServer } from './catalogue/mcp-server.ts'
 import { ModelPrice } from './catalogue/model-price.ts'
 import { ProviderOutage } from './catalogue/provider-outage.ts'
+import { ProviderServer } from './catalogue/provider-server.ts'
 import { SystemModel } from './catalogue/system-model.ts'
 import { SystemPrompt } from './catalogue/system-prompt.ts'
 import { AccessToken } from './identity/access-token.ts'
@@ -47,6 +48,7 @@ export const entities = [
   AccessToken,
   Session,
   AiProvider,
+  ProviderServer,
   ProviderOutage,
   AiModel,
   AiModelDescription,

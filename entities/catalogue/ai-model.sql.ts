@@ -1,6 +1,6 @@
 import { coalescedStatement, statement } from '../sql/statement.ts'
 import type { Limits, ModelParameters, ModelSettings, Pricing } from './ai-model.ts'
-import type { ProviderServer, ProviderSettings } from './ai-provider.ts'
+import type { ProviderSettings } from './ai-provider.ts'
 import type { ToolDefinition } from './ai-tool.ts'
 import { catalogueVersion } from './catalogue-version.sql.ts'
 import { type CallableServerRow, callableServer } from './mcp-server.sql.ts'
@@ -26,11 +26,18 @@ export interface CallableModelRow {
   apiUrl: string | null
   /** Sealed. */
   apiKey: string | null
-  servers: ProviderServer[]
+  /** Beside its own address and key. */
+  servers: FurtherServerRow[]
   providerSettings: ProviderSettings
   /** Names of the models that may answer in its place. */
   fallback: string[]
   tools: CallableToolRow[]
+}
+
+interface FurtherServerRow {
+  apiUrl: string
+  /** Sealed. */
+  apiKey: string | null
 }
 
 /** A tool that a model may call now. */
@@ -41,10 +48,15 @@ interface CallableToolRow {
   mcp: { name: string; definition: ToolDefinition; server: CallableServerRow } | null
 }
 
+/** The servers of a provider beside its own, their keys sealed. */
+const furtherServers = `to_json(array(
+    select json_build_object('apiUrl', f.api_url, 'apiKey', f.api_key)
+      from provider_servers f where f.provider_id = p.id order by f.id)) as servers`
+
 const columns = `${catalogueVersion}::float8 as catalogue, m.id, m.model_id as "modelId", m.upstream_id as "upstreamId", to_json(m.input) as input, m.parameters, m.settings, m.limits,
           m.pricing, (select max(id) from model_prices where model = m.model_id) as "priceId",
           p.provider_id as "providerId", p.adapter, p.api_url as "apiUrl", p.api_key as "apiKey",
-          to_json(m.native_capabilities) as "nativeCapabilities", p.servers, to_json(m.fallback) as fallback, p.settings as "providerSettings"`
+          to_json(m.native_capabilities) as "nativeCapabilities", ${furtherServers}, to_json(m.fallback) as fallback, p.settings as "providerSettings"`
 
 /** A tool of a server is called as long as it says of itself what an administrator approved. */
 const callableTools = `to_json(array(
@@ -145,7 +157,7 @@ export const findCallableProvider = statement<
   Pick<CallableModelRow, 'id' | 'providerId' | 'adapter' | 'apiUrl' | 'apiKey' | 'servers' | 'providerSettings'>
 >(
   'find-callable-provider',
-  `select p.id, p.provider_id as "providerId", p.adapter, p.api_url as "apiUrl", p.api_key as "apiKey", p.servers,
+  `select p.id, p.provider_id as "providerId", p.adapter, p.api_url as "apiUrl", p.api_key as "apiKey", ${furtherServers},
           p.settings as "providerSettings"
      from ai_providers p where p.provider_id = $1`,
 )

@@ -2,6 +2,7 @@ import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { id, timestamps } from '../sql/columns.ts'
 import { everyRowForAdmins } from '../sql/scope.ts'
 import { AiModel, allowedToUsage } from './ai-model.ts'
+import { ProviderServer } from './provider-server.ts'
 
 export interface ProviderSettings {
   /** In milliseconds. */
@@ -10,13 +11,6 @@ export interface ProviderSettings {
   circuit?: { failures?: number; openFor?: number }
   /** Whether it knows `continuous_usage_stats`. */
   continuousUsage?: boolean
-}
-
-/** Another address of a provider, or the same with another key. */
-export interface ProviderServer {
-  apiUrl: string | null
-  /** Sealed. */
-  apiKey: string | null
 }
 
 /** A service that runs AI models. */
@@ -35,12 +29,11 @@ export const AiProvider = defineEntity({
     modelStatusUrl: p.string().length(2048).nullable(),
     /** Sealed with the application key. */
     apiKey: p.text().nullable().hidden(),
-    /** Beside its own address and key, as the configuration says. */
-    servers: p.json<ProviderServer[]>().defaultRaw(`'[]'`).hidden(),
     settings: p.json<ProviderSettings>().defaultRaw(`'{}'`),
     /** The values of the last synchronisation; a column that differs from them was changed by an administrator. */
     synced: p.json<Record<string, unknown>>().nullable().hidden(),
     models: () => p.oneToMany(AiModel).mappedBy('provider'),
+    servers: () => p.oneToMany(ProviderServer).mappedBy('provider').orderBy({ id: 'asc' }),
   },
 })
 export type AiProvider = InferEntity<typeof AiProvider>

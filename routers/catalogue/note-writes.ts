@@ -2,6 +2,8 @@ import type { ChangeSet, UnitOfWork } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { AiModel } from '../../entities/catalogue/ai-model.ts'
 import { AiModelUsageRule } from '../../entities/catalogue/ai-model-usage-rule.ts'
+import { AiProvider } from '../../entities/catalogue/ai-provider.ts'
+import { ProviderServer } from '../../entities/catalogue/provider-server.ts'
 import type { ChangeRecorder } from '../core/change-recorder.ts'
 import type { Services } from '../core/services.ts'
 
@@ -51,6 +53,7 @@ const unread = ['id', 'synced', 'updatedAt']
 
 function writeOf({ meta: { tableName: table }, type, entity, payload }: ChangeSet<object>): Write[] {
   if (entity instanceof AiModelUsageRule.class) return [updateOf(AiModel.tableName, entity.model)]
+  if (entity instanceof ProviderServer.class) return [updateOf(AiProvider.tableName, entity.provider)]
   if (type === 'create' || type === 'delete') return [{ table, verb: `${type}d`, row: entity as Write['row'] }]
   return Object.keys(payload).every((name) => unread.includes(name)) ? [] : [updateOf(table, entity)]
 }

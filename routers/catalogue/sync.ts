@@ -12,10 +12,11 @@ import type { FunctionTool } from '../ports/ai/tools.ts'
 import { addPrompts } from './default-prompts.ts'
 import { noteWrites } from './note-writes.ts'
 import { pricingOf } from './pricing.ts'
+import { writeProvider } from './providers/sync-provider.ts'
+import { removeServers } from './providers/sync-provider-servers.ts'
 import { renewSecrets } from './renew-secrets.ts'
 import { syncSystemModels, syncUsageRules } from './sync-assignments.ts'
 import { keepIfEqual, mergeUntouched, toJson } from './sync-merge.ts'
-import { writeProvider } from './sync-provider.ts'
 import { syncServers } from './tools/sync-servers.ts'
 
 export interface SyncReport {
@@ -38,7 +39,9 @@ export async function syncModels(ctx: Context): Promise<SyncReport> {
     const tools = await syncTools(em, [...ctx.services.extensions.tools.values()])
     await syncServers(em, ctx.services, config.mcpServers)
     const deactivated: string[] = []
-    const providers = new Map((await em.find(AiProvider, {})).map((row) => [row.providerId, row]))
+    const providers = new Map(
+      (await em.find(AiProvider, {}, { populate: ['servers'] })).map((row) => [row.providerId, row]),
+    )
     const wasActive = new Map([...providers.values()].map(({ id, active }) => [id, active]))
     const models = new Map(
       (await em.find(AiModel, {}, { populate: ['tools', 'descriptions'] })).map((row) => [row.modelId, row]),
@@ -50,7 +53,10 @@ export async function syncModels(ctx: Context): Promise<SyncReport> {
       providers.delete(provider.id)
     }
     const kept = new Set(config.providers.flatMap((provider) => provider.models.map(({ id }) => id)))
-    for (const row of [...providers.values()].filter(fromFile)) deactivated.push(...switchOff(row, row.providerId))
+    for (const row of [...providers.values()].filter(fromFile)) {
+      removeServers(em, row)
+      deactivated.push(...switchOff(row, row.providerId))
+    }
     for (const row of [...models.values()].filter((row) => fromFile(row) && !kept.has(row.modelId))) {
       deactivated.push(...switchOff(row, row.modelId))
     }

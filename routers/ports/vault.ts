@@ -1,5 +1,6 @@
 /** What the sealed columns are sealed for. */
 export const API_KEY = 'ai_providers.api_key'
+export const FURTHER_API_KEY = 'provider_servers.api_key'
 export const SERVER_KEY = 'mcp_servers.api_key'
 export const SERVER_CONFIG = 'mcp_servers.additional_config'
 export const FILE_KEY = 'files.key'

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import type { Adapter } from '../../routers/ports/ai/adapters.ts'
 import type { CallableProvider } from '../../routers/ports/ai/models.ts'
 import type { Log } from '../../routers/ports/log.ts'
-import { API_KEY, type Vault } from '../../routers/ports/vault.ts'
+import { API_KEY, FURTHER_API_KEY, type Vault } from '../../routers/ports/vault.ts'
 import { createHttpClient, fetchBy } from '../net/http-client.ts'
 import { adapterDrivers } from './adapters.ts'
 import type { ChatModel, Connection, ModelConnection } from './chat-model.ts'
@@ -49,9 +49,13 @@ interface ServerAddress {
 /** The servers of a provider whose keys can be opened: the others of it answer in place of one whose key is lost. */
 export function openServers(provider: CallableProvider, vault: Vault, log: Log): ServerAddress[] {
   const failures: unknown[] = []
-  const servers = [provider, ...provider.servers].flatMap(({ apiUrl, apiKey }) => {
+  const sealed = [
+    { ...provider, purpose: API_KEY },
+    ...provider.servers.map((server) => ({ ...server, purpose: FURTHER_API_KEY })),
+  ]
+  const servers = sealed.flatMap(({ apiUrl, apiKey, purpose }) => {
     try {
-      return [{ apiUrl, apiKey: apiKey ? vault.open(apiKey, API_KEY) : undefined }]
+      return [{ apiUrl, apiKey: apiKey ? vault.open(apiKey, purpose) : undefined }]
     } catch (error) {
       failures.push(error)
       return []

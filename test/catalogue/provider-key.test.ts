@@ -70,8 +70,8 @@ describe("a provider's key", () => {
           const sentTo = ({ asked }: typeof first) => asked.map(({ headers }) => headers.authorization)
           return { first: sentTo(first), second: sentTo(second) }
         },
-        servers: async () =>
-          (await app.svc.rows<{ servers: object[] }>('select servers from ai_providers'))[0]?.servers,
+        servers: () =>
+          app.svc.rows('select api_url as "apiUrl", from_file as "fromFile" from provider_servers order by id'),
         warnings: () => app.svc.log.filter((line) => line.includes('do not take effect')).length,
         [Symbol.asyncDispose]: () => kept.disposeAsync(),
       }
@@ -162,6 +162,11 @@ describe("a provider's key", () => {
         `insert into ai_providers (provider_id, adapter, name, api_key) values ('own', 'openai', 'Own', $1)`,
         [svc.services.vault.seal('own-key', 'ai_providers.api_key')],
       )
+      await svc.rows(
+        `insert into provider_servers (provider_id, api_url, api_key)
+         select id, 'https://second.example.org', $1 from ai_providers where provider_id = 'own'`,
+        [svc.services.vault.seal('server-key', 'provider_servers.api_key')],
+      )
       before = await keyOf(svc)
     }
     {
@@ -175,6 +180,8 @@ describe("a provider's key", () => {
     expect(upstream.asked.map(({ headers }) => headers.authorization)).toEqual(Array(2).fill('Bearer provider-key'))
     const [own] = await svc.rows<{ key: string }>(`select api_key as key from ai_providers where provider_id = 'own'`)
     expect(svc.services.vault.open(own?.key ?? '', 'ai_providers.api_key')).toBe('own-key')
+    const [server] = await svc.rows<{ key: string }>('select api_key as key from provider_servers')
+    expect(svc.services.vault.open(server?.key ?? '', 'provider_servers.api_key')).toBe('server-key')
   })
 
   test('that no application key opens is taken from the file again', async () => {
@@ -206,7 +213,7 @@ describe("a provider's key", () => {
     upstream.listing = { data: [{ id: 'mock-1' }] }
     expect(await svc.host.models.check()).toMatchObject([{ modelId: 'mock-1', status: 'online' }])
 
-    await svc.rows(`update ai_providers set servers = '[]'`)
+    await svc.rows('delete from provider_servers')
     expect(await svc.host.models.check()).toMatchObject([{ modelId: 'mock-1', status: 'unknown' }])
   })
 

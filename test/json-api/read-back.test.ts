@@ -11,7 +11,9 @@ const writable = routesOf(appRouter)
 let svc: JsonApiApp
 beforeAll(async () => {
   svc = await startJsonApi()
-  const { model } = await addCatalogue(svc)
+  const { model, provider } = await addCatalogue(svc)
+  const server = { provider: to('ai-providers', provider.open) }
+  await svc.admin.create('provider-servers', { apiUrl: 'https://ai.example/v1', apiKey: 'KEY' }, server)
   const related = { model: to('ai-models', model.external) }
   await svc.admin.create('ai-model-descriptions', { locale: 'en_US', description: 'A model.' }, related)
   await svc.admin.create('system-models', { modelType: 'summary', usageType: 'external' }, related)

@@ -167,6 +167,7 @@ const idsOf: Record<string, string> = {
   'ai-models': 'select min(id)::text as id from ai_models',
   'ai-providers': 'select min(id)::text as id from ai_providers',
   'ai-tools': 'select min(id)::text as id from ai_tools',
+  'provider-servers': 'select min(id)::text as id from provider_servers',
   'mcp-servers': 'select min(id)::text as id from mcp_servers',
   'system-prompts': 'select min(id)::text as id from system_prompts',
   users: 'select min(id)::text as id from users',

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { systemModelTypes } from '../../../entities/catalogue/system-model.ts'
 import { timeLimit } from '../duration.ts'
-import { adapters } from './adapters.ts'
+import { adapters, usualAddresses } from './adapters.ts'
 import { price } from './price-list.ts'
 import { differentServers, mcpServer } from './server-config.ts'
 
@@ -70,8 +70,12 @@ const model = z.strictObject({
   descriptions: z.record(z.string().regex(/^[a-z]{2}_[A-Z]{2}$/), z.string()).default({}),
 })
 
+/** How many servers a provider has at most beside its own. */
+export const MAX_SERVERS = 20
+
 const apiUrl = z
   .url({ protocol: /^https?$/ })
+  .max(2048)
   // Addresses are often copied together with the path of the one call.
   .transform((url) => url.replace(/\/+$/, '').replace(/(\/chat)?\/completions$/, ''))
 
@@ -88,7 +92,7 @@ const provider = z
     /** More addresses or keys of the same models; a server without an address is at that of the provider. */
     servers: z
       .array(z.strictObject({ apiUrl: apiUrl.optional(), apiKey: z.string().min(1).optional() }))
-      .max(20)
+      .max(MAX_SERVERS)
       .default([]),
     timeouts: z
       .strictObject({ connect: timeLimit.optional(), firstByte: timeLimit.optional(), total: timeLimit.optional() })
@@ -103,6 +107,13 @@ const provider = z
     path: ['apiUrl'],
     message: 'an openai-compatible provider needs its address',
   })
+  .refine(
+    ({ adapter, apiUrl, servers }) => apiUrl ?? usualAddresses[adapter] ?? servers.every(({ apiUrl }) => apiUrl),
+    {
+      path: ['servers'],
+      message: 'each server needs its address where the provider has none',
+    },
+  )
 
 const unique = (what: string, idsOf: (config: { providers: z.output<typeof provider>[] }) => string[]) =>
   z.superRefine<{ providers: z.output<typeof provider>[] }>((config, ctx) => {

@@ -22,6 +22,7 @@ test('a body that is described is a body that is taken and one without a require
     'ai-providers': { attributes: { providerId: 'px', name: 'P', adapter: 'openai', apiUrl: null } },
     'ai-models': { attributes: { modelId: 'mx', label: 'M', flags: ['self-hosted'] }, relationships: { provider } },
     'ai-model-descriptions': { attributes: { locale: 'de_DE', description: 'D' }, relationships: { model: related } },
+    'provider-servers': { attributes: { apiUrl: 'https://second.example' }, relationships: { provider } },
     'ext-apps': { attributes: { ...portal, name: 'Another' } },
     'mcp-servers': { attributes: { url: 'https://other.example', serverLabel: 'S', timeouts: { read: 5 } } },
     'room-members': {

@@ -1,14 +1,14 @@
-import { isDeepStrictEqual } from 'node:util'
 import type { EntityManager } from '@mikro-orm/postgresql'
-import { AiProvider, type ProviderServer } from '../../entities/catalogue/ai-provider.ts'
-import type { Services } from '../core/services.ts'
-import type { ProviderConfig } from '../ports/ai/model-config.ts'
-import type { Log } from '../ports/log.ts'
-import { API_KEY, type Vault } from '../ports/vault.ts'
+import { AiProvider } from '../../../entities/catalogue/ai-provider.ts'
+import type { Services } from '../../core/services.ts'
+import type { ProviderConfig } from '../../ports/ai/model-config.ts'
+import type { Log } from '../../ports/log.ts'
+import { API_KEY } from '../../ports/vault.ts'
+import { leadingElsewhere } from '../secret-address.ts'
+import { keepIfEqual, mergeUntouched, toJson } from '../sync-merge.ts'
+import { digest, openSecret } from '../sync-secrets.ts'
 import { apiAddress } from './ai-providers.ts'
-import { leadingElsewhere } from './secret-address.ts'
-import { keepIfEqual, mergeUntouched, toJson } from './sync-merge.ts'
-import { digest, openSecret } from './sync-secrets.ts'
+import { writeServers } from './sync-provider-servers.ts'
 
 /** Writes a provider of the file to its row, or to a new one; what an administrator changed stays. */
 export function writeProvider(
@@ -26,36 +26,9 @@ export function writeProvider(
   // Sealing twice gives two texts: an unchanged key is left alone.
   const isKnown = !plainKey.lost && apiKey === plainKey.text
   if (newKey !== undefined && !isKnown) written.apiKey = apiKey ? vault.seal(apiKey, API_KEY) : null
-  writeServers(written, provider, { vault, log, hasFilesKey: newKey !== undefined || isKnown })
+  writeServers(em, written, provider, { vault, log, hasFilesKey: newKey !== undefined || isKnown })
   written.synced = keepIfEqual(row?.synced, toJson(wanted))
   return written
-}
-
-interface ServersInput extends Pick<Services, 'vault' | 'log'> {
-  hasFilesKey: boolean
-}
-
-/** The servers of the file stand beside its own address and key: where an administrator set others, those alone are used. */
-function writeServers(row: AiProvider, provider: ProviderConfig, { vault, log, hasFilesKey }: ServersInput): void {
-  const isFiles = hasFilesKey && row.adapter === provider.adapter && apiAddress(row) === apiAddress(provider)
-  if (!isFiles && provider.servers.length > 0)
-    log.warn(
-      { provider: provider.id },
-      'the servers in the file do not take effect: an administrator set another adapter, address or key',
-    )
-  const servers = isFiles ? serversOf(vault, provider, row.servers) : []
-  if (!isDeepStrictEqual(servers, row.servers)) row.servers = servers
-}
-
-/** Each with its own address: no key goes to a server that it was not given for. Sealing a key that is known would change it. */
-function serversOf(vault: Vault, provider: ProviderConfig, known: readonly ProviderServer[] = []) {
-  return provider.servers.map((server, at): ProviderServer => {
-    const before = openSecret(vault, known[at]?.apiKey, API_KEY)
-    const isKnown = server.apiKey !== undefined && !before.lost && before.text === server.apiKey
-    const kept = isKnown ? vault.renew(known[at]?.apiKey ?? '', API_KEY) : undefined
-    const apiKey = kept ?? (server.apiKey ? vault.seal(server.apiKey, API_KEY) : null)
-    return { apiUrl: server.apiUrl ?? apiAddress(provider) ?? null, apiKey }
-  })
 }
 
 /** A key stands as its digest. */

@@ -1,21 +1,22 @@
 import { z } from 'zod'
-import { AiModel } from '../../entities/catalogue/ai-model.ts'
-import { AiProvider, visibleProviders } from '../../entities/catalogue/ai-provider.ts'
-import { takes } from '../core/body-size.ts'
-import type { Issue } from '../core/problems.ts'
-import { router } from '../core/trpc.ts'
-import { type Adapter, adapters, usualAddresses } from '../ports/ai/adapters.ts'
-import { timeLimitMs } from '../ports/duration.ts'
-import { API_KEY } from '../ports/vault.ts'
-import { attribute, cataloguePage, many, resource, sortedTimestamps } from '../resource/declare.ts'
-import { exposes } from '../resource/exposure.ts'
-import { reads } from '../verbs/read.ts'
-import { withoutUnchanged } from '../verbs/unchanged.ts'
-import { administrator, type Change, updateRow, type WrittenRow, writes } from '../verbs/write.ts'
-import { updateInput } from '../verbs/write-inputs.ts'
-import { text, webAddress } from './schemas.ts'
-import { secret, secretText } from './secret.ts'
-import { secretsStay } from './secret-address.ts'
+import { AiModel } from '../../../entities/catalogue/ai-model.ts'
+import { AiProvider, visibleProviders } from '../../../entities/catalogue/ai-provider.ts'
+import { ProviderServer } from '../../../entities/catalogue/provider-server.ts'
+import { takes } from '../../core/body-size.ts'
+import type { Issue } from '../../core/problems.ts'
+import { router } from '../../core/trpc.ts'
+import { type Adapter, adapters, usualAddresses } from '../../ports/ai/adapters.ts'
+import { timeLimitMs } from '../../ports/duration.ts'
+import { API_KEY } from '../../ports/vault.ts'
+import { attribute, cataloguePage, many, resource, sortedTimestamps } from '../../resource/declare.ts'
+import { exposes } from '../../resource/exposure.ts'
+import { reads } from '../../verbs/read.ts'
+import { withoutUnchanged } from '../../verbs/unchanged.ts'
+import { administrator, type Change, updateRow, type WrittenRow, writes } from '../../verbs/write.ts'
+import { updateInput } from '../../verbs/write-inputs.ts'
+import { text, webAddress } from '../schemas.ts'
+import { secret, secretText } from '../secret.ts'
+import { secretsStay } from '../secret-address.ts'
 
 const settings = z.strictObject({
   timeouts: z
@@ -74,8 +75,8 @@ export const aiProviders = resource({
     ),
     ...sortedTimestamps,
   },
-  relations: { models: many('ai-models') },
-  includes: ['models', 'models.provider', 'models.tools', 'models.descriptions'],
+  relations: { models: many('ai-models'), servers: many('provider-servers') },
+  includes: ['models', 'models.provider', 'models.tools', 'models.descriptions', 'servers'],
   page: cataloguePage,
 })
 
@@ -94,9 +95,10 @@ const keyStays = secretsStay(aiProviders, (row) => ({
 
 const validate = (row: Record<string, unknown>, change?: Change) => [...addressMissing(row), ...keyStays(row, change)]
 
-/** The further servers of the file stand beside its address and key: who gives others means those alone. */
-async function leaveServers({ row, given }: WrittenRow): Promise<void> {
-  if (['adapter', 'apiUrl', 'apiKey'].some((name) => name in given)) Object.assign(row, { servers: [] })
+/** The servers of the file stand beside its address and key, and go where others are given. Those that were added stay. */
+async function leaveServers({ em, row, given }: WrittenRow): Promise<void> {
+  if (!['adapter', 'apiUrl', 'apiKey'].some((name) => name in given)) return
+  await em.nativeDelete(ProviderServer, { provider: row.id, fromFile: true })
 }
 
 /** The models of a provider go with it, and are shown as long as it is active; the database tells nobody. */
