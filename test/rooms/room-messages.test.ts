@@ -1,15 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { idsOf, type JsonApiApp, pointersOf, startJsonApi, to } from '../kit/json-api/client.ts'
-import { CIPHERTEXT, join, newPerson, newRoom, type RoomPerson } from '../kit/rooms/messages.ts'
-import { accept, invite } from '../kit/rooms/rooms.ts'
+import { CIPHERTEXT, join, newPerson, newRoom } from '../kit/rooms/messages.ts'
 
 let svc: JsonApiApp
+
 beforeAll(async () => {
   svc = await startJsonApi({ ROOM_MESSAGE_MAX_SIZE: '2000' })
 })
+
 afterAll(() => svc[Symbol.asyncDispose]())
 
 const numberOf = ({ one }: { one: { attributes: Record<string, unknown> } }) => one.attributes['number']
+
 const numbersOf = ({ list }: { list: { attributes: Record<string, unknown> }[] }) =>
   list.map(({ attributes }) => attributes['number'])
 
@@ -242,169 +244,5 @@ describe('who may do what with messages', () => {
     const { list, total } = await one.admin.get('/room-messages')
 
     expect([idsOf(list), total]).toEqual([idsOf(sent.slice(0, 2).map(({ one }) => one)), 2])
-  })
-})
-
-describe('who has read a message', () => {
-  const asking = 'fields[room-messages]=number,readBy'
-  const told = ({ attributes }: { attributes: Record<string, unknown> }) => [attributes['number'], attributes['readBy']]
-  const markRead = (by: RoomPerson, room: string, upTo: string) => by.post(`/rooms/${room}/actions/mark-read`, { upTo })
-
-  test('is told where it is asked for: of a list, of one message, and of what comes along', async () => {
-    const room = await newRoom(svc, ['editor', 'viewer'])
-    const first = (await room.send()).one.id
-    const reply = (await room.send(room.editor, {}, first)).one.id
-    const [admin, editor, viewer] = [room.admin, room.editor, room.viewer].map(({ id }) => id)
-    await markRead(room.viewer, room.id, first)
-    const seenBy = async (by: RoomPerson) =>
-      (await by.get(`/rooms/${room.id}/messages?sort=number&${asking}`)).list.map(told)
-
-    const ofFirst = [admin, viewer].toSorted((a = 0, b = 0) => a - b)
-    expect(await seenBy(room.editor)).toEqual([
-      ['1.000', ofFirst],
-      ['1.001', [editor]],
-    ])
-    expect((await seenBy(room.viewer))[0]).toEqual(['1.000', [viewer, admin]])
-    await markRead(room.viewer, room.id, reply)
-    const one = await room.viewer.get(`/room-messages/${reply}?include=thread&${asking}`)
-    expect([one.one, ...one.included].map(told)).toEqual([
-      ['1.001', [viewer, editor]],
-      ['1.000', [viewer, admin]],
-    ])
-    expect(told((await room.viewer.get(`/room-messages/${reply}/thread?${asking}`)).one)).toEqual([
-      '1.000',
-      [viewer, admin],
-    ])
-    const unasked = await room.viewer.get(`/room-messages?include=thread`)
-    for (const { attributes } of [...unasked.list, ...unasked.included]) expect(attributes).not.toHaveProperty('readBy')
-
-    const { position } = await room.changes(room.admin)
-    const [membership] = await svc.rows<{ id: number }>('select id from room_members where user_id = $1', [viewer])
-    expect((await room.viewer.delete(`/room-members/${membership?.id}`)).status).toBe(200)
-    expect(await seenBy(room.admin)).toEqual([
-      ['1.000', [admin]],
-      ['1.001', [editor]],
-    ])
-    const { changes } = await room.changes(room.admin, position)
-    expect(changes.filter(({ kind }) => kind.startsWith('room-messages'))).toEqual([])
-  })
-
-  test('is nothing for whoever is no member, and of a large room tells of 200 people, the caller first', async () => {
-    const room = await newRoom(svc)
-    const { one } = await room.send()
-    const outsider = await newPerson(svc)
-    for (const by of [outsider, svc.admin]) {
-      expect((await by.get(`/room-messages/${one.id}?${asking}`)).status).toBe(404)
-      expect(idsOf((await by.get(`/room-messages?${asking}`)).list)).not.toContain(one.id)
-    }
-    expect((await svc.guest.get(`/room-messages/${one.id}?${asking}`)).status).toBe(401)
-
-    await svc.rows(
-      `with people as (
-         insert into users (username, email, name) select 'r' || n, 'r' || n, 'R' from generate_series(1, 300) n returning id
-       ), members as (
-         insert into room_members (room_id, user_id, role) select $1, id, 'viewer' from people
-       ) insert into room_read_marks (user_id, room_id, up_to) select id, $1, $2 from people`,
-      [room.id, one.id],
-    )
-    const last = await join(svc, room.id, 'viewer')
-    await markRead(last, room.id, one.id)
-    const readBy = (await last.get(`/room-messages/${one.id}?${asking}`)).one.attributes['readBy'] as number[]
-    expect([readBy.length, readBy[0], new Set(readBy).size]).toEqual([200, last.id, 200])
-    expect(readBy).toContain(room.admin.id)
-  })
-
-  test('is nobody who came after it was written, nor whoever read it before they left and came back', async () => {
-    const room = await newRoom(svc)
-    const late = await newPerson(svc)
-    const enter = async () => {
-      const invited = await invite(room.admin, room.id, late.id, 'viewer')
-      const accepted = await accept(late, invited.one.id)
-      expect(accepted.status).toBe(200)
-      return accepted.one.id
-    }
-    const readers = async () =>
-      (await room.admin.get(`/rooms/${room.id}/messages?sort=number&${asking}`)).list.map(told)
-    const admin = room.admin.id
-    await room.send()
-    const member = await enter()
-    expect(await readers()).toEqual([['1.000', [admin]]])
-
-    const { id } = (await room.send()).one
-    await markRead(late, room.id, id)
-    expect(await readers()).toEqual([
-      ['1.000', [admin]],
-      ['2.000', [admin, late.id]],
-    ])
-
-    expect((await late.delete(`/room-members/${member}`)).status).toBe(200)
-    await enter()
-    expect(await readers()).toEqual([
-      ['1.000', [admin]],
-      ['2.000', [admin]],
-    ])
-  })
-
-  test('is no reason to refuse a change, though the answer has another entity tag', async () => {
-    const room = await newRoom(svc, ['viewer'])
-    const { id } = (await room.send()).one
-    const path = `/room-messages/${id}?${asking}`
-    const tag = async () => (await room.admin.get(path)).headers.get('etag') ?? ''
-    const plain = (await room.admin.get(`/room-messages/${id}`)).headers.get('etag') ?? ''
-    const before = await tag()
-    await markRead(room.viewer, room.id, id)
-
-    expect(await tag()).not.toBe(before)
-    expect((await room.admin.get(path, { 'if-none-match': before })).status).toBe(200)
-    expect((await room.admin.get(`/room-messages/${id}`, { 'if-none-match': plain })).status).toBe(304)
-    const change = { data: { type: 'room-messages', id, attributes: { content: 'bmV3|bmV3|bmV3' } } }
-    const send = (headers: Record<string, string>) => room.admin.send('PATCH', path, change, headers)
-    const changed = await send({ 'if-match': before })
-    expect([changed.status, told(changed.one)]).toEqual([200, ['1.000', expect.arrayContaining([room.viewer.id])]])
-    expect((await send({ 'if-match': before })).status).toBe(412)
-  })
-})
-
-describe('POST /rooms/{id}/actions/mark-read', () => {
-  const unreadOf = async (by: Awaited<ReturnType<typeof newPerson>>, room: string) =>
-    (await by.get(`/rooms/${room}`)).one.attributes['unreadCount']
-
-  test('marks all messages up to one as read by the caller, who may be a viewer, and never goes back', async () => {
-    const room = await newRoom(svc, ['viewer', 'editor'])
-    const sent = []
-    for (let n = 0; n < 5; n++) sent.push((await room.send()).one.id)
-    const mark = (upTo: unknown) => room.viewer.post(`/rooms/${room.id}/actions/mark-read`, { upTo })
-    expect(await unreadOf(room.viewer, room.id)).toBe(5)
-
-    expect((await mark(sent[2])).status).toBe(200)
-    expect(await unreadOf(room.viewer, room.id)).toBe(2)
-    expect((await mark(sent[0])).status).toBe(200)
-    expect(await unreadOf(room.viewer, room.id)).toBe(2)
-    expect([await unreadOf(room.editor, room.id), await unreadOf(room.admin, room.id)]).toEqual([5, 0])
-    await room.send(room.viewer, {}).then(({ status }) => expect(status).toBe(403))
-    expect((await mark(sent[4])).status).toBe(200)
-    expect(await unreadOf(room.viewer, room.id)).toBe(0)
-  })
-
-  test('refuses a message that is not in the room', async () => {
-    const room = await newRoom(svc)
-    const { one } = await (await newRoom(svc)).send()
-
-    for (const upTo of [one.id, '99999999'])
-      expect((await room.admin.post(`/rooms/${room.id}/actions/mark-read`, { upTo })).status).toBe(404)
-    expect((await room.admin.post(`/rooms/${room.id}/actions/mark-read`, {})).status).toBe(422)
-  })
-
-  test('is told to the room and to the other devices of the reader, once', async () => {
-    const room = await newRoom(svc, ['viewer'])
-    const { one } = await room.send()
-    const { position } = await room.changes(room.viewer)
-    const begin = (await room.viewer.get('/users/me/actions/changes')).meta['position']
-
-    for (let n = 0; n < 2; n++) await room.viewer.post(`/rooms/${room.id}/actions/mark-read`, { upTo: one.id })
-
-    expect((await room.changes(room.admin, position)).changes).toMatchObject([{ kind: 'room-members.updated' }])
-    const own = await room.viewer.get(`/users/me/actions/changes?page[after]=${begin}`)
-    expect(own.meta['changes']).toMatchObject([{ kind: 'rooms.updated', subject: room.id }])
   })
 })

@@ -16,9 +16,11 @@ import { type Asked, beginStream, canary, json, refuses, replies, stalls } from 
 import { failedResponse, type TokenScript, tokenScripts } from '../../kit/ai/token-scripts.ts'
 
 let billing: Billing
+
 beforeAll(async () => {
   billing = await startBilling()
 })
+
 afterAll(async () => {
   // Nothing was told twice, by the last test either.
   expect(await billing.records()).toEqual([])
@@ -335,59 +337,3 @@ test.for<[string, string, number]>([
     output,
   })
 })
-
-test('the demo model, which needs no provider, counts words', async () => {
-  const ask = await billing.asker('demo')
-
-  await (await ask()).text()
-
-  expect(await billing.record()).toEqual({ ...nothing, outcome: 'completed', estimated: false, input: 4, output: 18 })
-})
-
-test('an answer whose stream ends before the chunk with the total has our own count', async () => {
-  const [script] = tokenScripts as [TokenScript]
-  const ends = startsWith(script, 5, (response) => response.end(`${script.end(counted, 'stop').split('\n\n')[0]}\n\n`))
-  const ask = await billing.asker(script)
-  billing.answerBy(ends)
-
-  expect(eventsIn(await (await ask()).text()).at(-1)?.event).toBe('done')
-
-  expect(await billing.record()).toEqual(cutShort(script, 'completed'))
-})
-
-test('a count of zero is a count: the record has it in place of our own', async () => {
-  const [script] = tokenScripts as [TokenScript]
-  const zero = { input: 0, output: 0, cached: 0, cacheWrite: 0, reasoning: 0 }
-  const free = startsWith(script, 5, (response) => response.end(script.end(zero, 'stop')))
-  const ask = await billing.asker(script)
-  billing.answerBy(free)
-
-  await (await ask()).text()
-
-  expect(await billing.record()).toEqual({ outcome: 'completed', estimated: false, ...zero })
-})
-
-test('a count that is missing beside another is our own', async () => {
-  const [script] = tokenScripts as [TokenScript]
-  const ask = await billing.asker(script)
-  billing.answerBy((_, response) =>
-    json(response, { ...(script.whole('Fine.', counted) as object), usage: { completion_tokens: 3 } }),
-  )
-
-  expect((await ask(undefined, 'application/json')).status).toBe(200)
-
-  expect(await billing.record()).toEqual({ outcome: 'completed', estimated: true, ...nothing, input: 4, output: 3 })
-})
-
-test.for(['{"error":"overloaded"}', '{"object":"error","message":"overloaded","code":503}'])(
-  'a stream that begins with the error %s is paid by nobody',
-  async (event) => {
-    const [script] = tokenScripts as [TokenScript]
-    const ask = await billing.asker(script)
-    billing.answerBy(replies(`data: ${event}\n\n`, { type: 'text/event-stream' }))
-
-    expect((await ask()).status).toBe(500)
-
-    expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...nothing })
-  },
-)

@@ -1,6 +1,9 @@
 import type { TestApp } from '../app.ts'
 import type { TestBrowser } from '../browser.ts'
 
+/** A text as older front ends encrypt it. */
+export const text = (said: string) => ({ ciphertext: Buffer.from(said).toString('base64'), iv: 'aXY=', tag: 'dGFn' })
+
 /** Sends a form with a file as a browser does. */
 export async function sendFile({ url }: Pick<TestApp, 'url'>, { cookies }: TestBrowser, path: string, form: FormData) {
   const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')

@@ -1,73 +1,18 @@
-import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { listConversations } from '../../../entities/rooms/conversation.sql.ts'
 import { findConversationMessages } from '../../../entities/rooms/conversation-message.sql.ts'
-import { startApp, type TestApp } from '../../kit/app.ts'
 import { openBrowser, signIn, type TestBrowser } from '../../kit/browser.ts'
-import { uploadTo } from '../../kit/rooms/older.ts'
+import { type Conversations, numbers, saying, startConversations } from '../../kit/rooms/conversations.ts'
+import { text, uploadTo } from '../../kit/rooms/older.ts'
 
-const text = (said: string) => ({ ciphertext: Buffer.from(said).toString('base64'), iv: 'aXY=', tag: 'dGFn' })
-const saying = (said: string, more: object = {}) => ({
-  isAi: false,
-  threadId: 0,
-  content: { text: text(said) },
-  completion: true,
-  ...more,
-})
-
-interface Message {
-  message_id: string
-  message_role: string
-  content: { text: { ciphertext: string }; attachments: { fileData: { uuid: string; url: string } }[] }
-}
-interface Opened {
-  data: {
-    id: number
-    name: string
-    slug: string
-    system_prompt: string | null
-    messages: Message[]
-    next: string | null
-  }
-}
-
-let svc: TestApp
-let ada: TestBrowser
-let bob: TestBrowser
-let adaId: number
+let conversations: Conversations
 beforeAll(async () => {
-  svc = await startApp({
-    CONVERSATIONS_PER_PERSON: '40',
-    CONVERSATION_MAX_MESSAGES: '30',
-    CONVERSATION_QUOTA: '500000',
-  })
-  const signedIn = await signIn(svc, 'ada')
-  ada = signedIn.browser
-  adaId = signedIn.id
-  bob = (await signIn(svc, 'bob')).browser
+  conversations = await startConversations()
 })
-afterAll(() => svc[Symbol.asyncDispose]())
-
-async function begin(by = ada, settings: object = {}): Promise<string> {
-  const { status, text, body } = await by.send('POST', '/req/conv/createChat', { body: settings })
-  if (status !== 201) throw new Error(text)
-  return (body['conv'] as { slug: string }).slug
-}
-
-async function say(slug: string, message: object, by = ada): Promise<Message> {
-  const { status, text, body } = await by.send('POST', `/req/conv/sendMessage/${slug}`, { body: message })
-  if (status !== 200) throw new Error(text)
-  return body['messageData'] as Message
-}
-
-const open = async (slug: string, query = '', by = ada) => {
-  const { status, body } = await by.send('GET', `/req/conv/${slug}${query}`)
-  return { status, ...(body as unknown as Opened) }
-}
-
-const numbers = ({ data }: Opened) => data.messages.map(({ message_id }) => message_id)
+afterAll(() => conversations[Symbol.asyncDispose]())
 
 test('a conversation is made without a name, written in, edited and deleted by the routes that front ends know', async () => {
+  const { ada, adaId, say, open } = conversations
   const made = await ada.send('POST', '/req/conv/createChat', { body: { conv_name: null, system_prompt: null } })
   expect(made).toMatchObject({
     status: 201,
@@ -118,6 +63,7 @@ test('a conversation is made without a name, written in, edited and deleted by t
 })
 
 test('a reply has the next number of its thread, and twenty at once have twenty numbers without a hole', async () => {
+  const { ada, begin, say, open } = conversations
   const slug = await begin()
   await say(slug, saying('first'))
   await Promise.all(Array.from({ length: 20 }, (_, n) => say(slug, saying(`reply ${n}`, { threadId: n % 2 }))))
@@ -131,6 +77,7 @@ test('a reply has the next number of its thread, and twenty at once have twenty 
 })
 
 test('another person and a guest find no conversation, whatever they ask of it', async () => {
+  const { svc, ada, bob, begin, say, open } = conversations
   const slug = await begin()
   await say(slug, saying('secret'))
   const guest = openBrowser(svc.url)
@@ -156,6 +103,7 @@ test('another person and a guest find no conversation, whatever they ask of it',
 })
 
 test('the list and the messages come in parts, which together are the whole', async () => {
+  const { ada, begin, say, open } = conversations
   const slugs: string[] = []
   for (let n = 0; n < 5; n++) slugs.unshift(await begin(ada, { conv_name: `List ${n}` }))
   const listed: string[] = []
@@ -181,133 +129,12 @@ test('the list and the messages come in parts, which together are the whole', as
   expect(numbers(await open(slug))).toEqual([...numbers(before), ...numbers(last)])
 })
 
-test('files belong to their message: those that an edit leaves out go, and nobody else reads them', async () => {
-  const slug = await begin()
-  const [one, two] = [
-    await uploadTo(svc, ada, '/req/conv/attachment/upload'),
-    await uploadTo(svc, ada, '/req/conv/attachment/upload'),
-  ]
-  const theirs = await uploadTo(svc, bob, '/req/conv/attachment/upload')
-  const stolen = await ada.send('POST', `/req/conv/sendMessage/${slug}`, {
-    body: saying('with', { content: { attachments: [theirs] } }),
-  })
-  expect(stolen).toMatchObject({ status: 404, body: { errors: [{ source: { pointer: '/content/attachments/0' } }] } })
-  expect(numbers(await open(slug))).toEqual([])
-
-  const sent = await say(slug, saying('', { content: { text: null, attachments: [one, two] } }))
-  const [file] = sent.content.attachments
-  expect(file?.fileData).toMatchObject({ uuid: one, name: 'notes.txt', category: 'private', type: 'document' })
-  const url = file?.fileData.url ?? ''
-  expect((await ada.send('GET', `/req/conv/attachment/getLink/${one}`)).body).toEqual({ success: true, url })
-  expect(await ada.send('GET', url)).toMatchObject({ status: 200, text: 'Hello' })
-  expect([
-    (await bob.send('GET', url)).status,
-    (await bob.send('GET', `/req/conv/attachment/getLink/${one}`)).status,
-  ]).toEqual([404, 404])
-
-  const edit = {
-    ...saying('', { content: { text: text('only one'), attachments: [one] } }),
-    message_id: sent.message_id,
-  }
-  expect((await ada.send('POST', `/req/conv/updateMessage/${slug}`, { body: edit })).status).toBe(200)
-  expect((await ada.send('GET', `/req/conv/attachment/getLink/${two}`)).status).toBe(404)
-
-  const alone = await say(
-    slug,
-    saying('', { content: { attachments: [await uploadTo(svc, ada, '/req/conv/attachment/upload')] } }),
-  )
-  const { uuid } = alone.content.attachments[0]?.fileData ?? {}
-  expect((await ada.send('DELETE', '/req/conv/attachment/delete', { body: { fileId: uuid } })).status).toBe(200)
-  expect(numbers(await open(slug))).toEqual([sent.message_id])
-  await ada.send('DELETE', `/req/conv/removeConv/${slug}`)
-  expect(await filesOf(svc)).toEqual([theirs])
-})
-
-/** The names of the files that are on the disk. */
-async function filesOf({ services }: TestApp): Promise<string[]> {
-  const names: string[] = []
-  for await (const { name } of services.files.list()) names.push(name)
-  return names
-}
-
-test('input that is wrong is told by the names that front ends use, and changes nothing', async () => {
-  const slug = await begin()
-  const send = (body: unknown) => ada.send('POST', `/req/conv/sendMessage/${slug}`, { body })
-  const pointers = async (body: unknown) => {
-    const { status, body: answer } = await send(body)
-    return [status, ...(answer['errors'] as { source?: { pointer: string } }[]).map(({ source }) => source?.pointer)]
-  }
-  expect(await pointers({})).toEqual([422, '/isAi', '/content', '/completion', '/threadId'])
-  expect(await pointers(saying('', { content: {} }))).toEqual([422, '/content'])
-  expect(await pointers(saying('', { content: { text: { ...text('a'), iv: 'no base64!' } } }))).toEqual([
-    422,
-    '/content/text',
-  ])
-  expect(await pointers(saying('answer', { isAi: true }))).toEqual([422, '/model'])
-  expect(await pointers(saying('big', { metadata: { tools: 'x'.repeat(40_000) } }))).toEqual([422, '/metadata'])
-  expect((await send(saying('x'.repeat(400_000)))).status).toBe(413)
-  const another = await begin()
-  const said = await say(another, saying('question'))
-  const forged = { ...saying('question', { isAi: true }), message_id: said.message_id }
-  expect(await ada.send('POST', `/req/conv/updateMessage/${another}`, { body: forged })).toMatchObject({
-    status: 422,
-    body: { errors: [{ source: { pointer: '/model' } }] },
-  })
-  const long = { body: { conv_name: 'x'.repeat(256) } }
-  expect(await ada.send('POST', '/req/conv/createChat', long)).toMatchObject({
-    status: 422,
-    body: { success: false, errors: [{ status: '422', code: 'invalid', source: { pointer: '/conv_name' } }] },
-  })
-  expect(await ada.send('GET', `/req/conv/${slug}?size=9999`)).toMatchObject({
-    status: 422,
-    body: { errors: [{ source: { pointer: '/size' } }] },
-  })
-  expect(numbers(await open(slug))).toEqual([])
-  expect((await open(randomUUID())).status).toBe(404)
-})
-
-test('nobody writes more than the limits allow', async () => {
-  const slug = await begin(bob)
-  const send = (said: string) => bob.send('POST', `/req/conv/sendMessage/${slug}`, { body: saying(said) })
-  expect((await send('x'.repeat(150_000))).status).toBe(200)
-  expect((await send('x'.repeat(150_000))).status).toBe(200)
-  expect(await send('x'.repeat(150_000))).toMatchObject({ status: 422, body: { message: /500000 bytes/ } })
-  await bob.send('DELETE', `/req/conv/message/delete/${slug}`, { body: { message_id: '1.000' } })
-  expect((await send('x'.repeat(150_000))).status).toBe(200)
-  for (let n = 0; n < 28; n++) await say(slug, saying('x'), bob)
-  expect(await send('one more')).toMatchObject({
-    status: 422,
-    body: { message: 'A conversation has at most 30 messages.' },
-  })
-  const left = await bob.send('GET', '/req/conv?size=200')
-  for (let n = (left.body['data'] as []).length; n < 40; n++) await begin(bob)
-  const refused = await bob.send('POST', '/req/conv/createChat', { body: {} })
-  expect(refused).toMatchObject({ status: 422, body: { message: 'A person has at most 40 conversations.' } })
-})
-
-test('who has more than they may have can still have less', async () => {
-  const { browser: gus, id } = await signIn(svc, 'gus')
-  const prompt = (length: number) => ({ system_prompt: JSON.stringify({ iv: 'x'.repeat(length) }) })
-  const slug = await begin(gus, prompt(2000))
-  const change = async (body: object) => (await gus.send('POST', `/req/conv/updateInfo/${slug}`, { body })).status
-  await svc.rows(`update conversations set bytes = 600000 where user_id = $1`, [id])
-  await svc.rows(
-    `insert into conversations (user_id, slug, name) select $1, 'other ' || n, 'n' from generate_series(1, 45) n`,
-    [id],
-  )
-
-  expect([await change(prompt(3000)), await change(prompt(1000)), await change({ conv_name: 'Less' })]).toEqual([
-    422, 200, 200,
-  ])
-  expect((await gus.send('POST', '/req/conv/createChat', { body: {} })).status).toBe(422)
-})
-
 /** What somebody sees of their conversations, by the names that the change log has. */
 async function sightOf(by: TestBrowser) {
   const sight = new Map<string, string>()
   const { body } = await by.send('GET', '/req/conv?size=200')
   for (const conversation of body['data'] as { slug: string }[]) {
-    const { data } = await open(conversation.slug, '', by)
+    const { data } = await conversations.open(conversation.slug, '', by)
     const { messages, ...own } = data
     sight.set(`conversations ${own.slug}`, JSON.stringify(own))
     for (const message of messages)
@@ -317,6 +144,7 @@ async function sightOf(by: TestBrowser) {
 }
 
 test('every change stands in the stream of its owner and of nobody else', async () => {
+  const { svc, bob, begin, say } = conversations
   const { browser: eve } = await signIn(svc, 'eve')
   const changesSince = async (by: TestBrowser, after?: string) => {
     const { body } = await by.send('GET', `/api/svc/v1/users/me/actions/changes${after ? `?page[after]=${after}` : ''}`)
@@ -358,38 +186,8 @@ test('every change stands in the stream of its owner and of nobody else', async 
   }
 })
 
-test('programs read what front ends write, and an erased person leaves nothing', async () => {
-  const dan = await signIn(svc, 'dan')
-  const slug = await begin(dan.browser)
-  const file = await uploadTo(svc, dan.browser, '/req/conv/attachment/upload')
-  await say(slug, saying('hello', { content: { text: text('hello'), attachments: [file] } }), dan.browser)
-  const program = async (name: string, input: object, token = dan.token) => {
-    const answer = await svc.send('GET', `/trpc/${name}?input=${encodeURIComponent(JSON.stringify(input))}`, { token })
-    return (await answer.json()) as unknown
-  }
-  expect(await program('conversations.get', { slug })).toMatchObject({ result: { data: { slug, messageCount: 1 } } })
-  expect(await program('conversations.messages', { slug })).toMatchObject({
-    result: {
-      data: {
-        data: [{ number: '1.000', content: `aXY=|dGFn|${text('hello').ciphertext}`, attachments: [{ uuid: file }] }],
-        meta: { next: null },
-      },
-    },
-  })
-  const admin = await svc.user({ role: 'admin', abilities: ['read', 'write'] })
-  expect(await program('conversations.messages', { slug }, admin.token)).toMatchObject({
-    error: { data: { code: 'NOT_FOUND' } },
-  })
-
-  expect(await filesOf(svc)).toContain(file)
-  await svc.host.admin.removeUser({ user: { username: 'dan' } })
-  expect(await filesOf(svc)).not.toContain(file)
-  const left = `select 1 from conversations where slug = $1 union all
-    select 1 from conversation_messages m where not exists (select from conversations c where c.id = m.conversation_id)`
-  expect(await svc.rows(left, [slug])).toEqual([])
-})
-
 test('a part of a long conversation, and of many, is read by an index', async () => {
+  const { svc, adaId, begin, open } = conversations
   const slug = await begin()
   await svc.rows(
     `insert into conversations (user_id, slug, name) select $1, 's' || n, 'S' from generate_series(1, 5000) n`,

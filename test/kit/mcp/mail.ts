@@ -1,0 +1,85 @@
+import OpenAI from 'openai'
+import { callsTool, configFor, startProvider } from '../ai/provider.ts'
+import { startApp, type TestApp } from '../app.ts'
+import { startToolServer } from './hostile.ts'
+
+export type Input = OpenAI.Responses.ResponseInput
+type Response = OpenAI.Responses.Response
+
+export const hello: Input = [{ role: 'user', content: 'Hello' }]
+
+export const ask = (client: OpenAI, input: Input, more: object = {}): Promise<Response> =>
+  client.responses.create({ model: 'mock-1', input, ...more, stream: false })
+
+/** What was said so far, and what a response adds to it. */
+export const after = (input: Input, { output }: Response): Input => [...input, ...(output as Input)]
+
+export function questionsIn({ output }: Response) {
+  return output.filter((item) => item.type === 'mcp_approval_request')
+}
+
+export function questionIn(response: Response) {
+  const [question, ...others] = questionsIn(response)
+  if (!question || others.length > 0) throw new Error('not one question')
+  return question
+}
+
+/** The answer to each question of a response. */
+export const word = (response: Response, approve: boolean, reason?: string): Input =>
+  questionsIn(response).map(({ id }) => ({
+    ...{ type: 'mcp_approval_response', approval_request_id: id, approve, ...(reason && { reason }) },
+  }))
+
+/** A service whose models may send mail by a tool that asks, and two people who speak to it as programs for OpenAI do. */
+export async function startMail() {
+  await using starting = new AsyncDisposableStack()
+  const server = starting.use(await startToolServer())
+  const upstream = starting.use(await startProvider())
+  const resources = starting.move()
+
+  async function start(settings: Record<string, string> = {}): Promise<TestApp> {
+    const mcpServers = [{ label: 'Mail', url: server.url, requireApproval: 'always' }]
+    const models = [
+      { id: 'mock-1', external: true, tools: ['mail_echo'], fallback: ['mock-2'] },
+      { id: 'mock-2', external: true },
+    ]
+    const provider = { models, circuit: { failures: 1_000_000 } }
+    const config = resources.use(await configFor(upstream.url, { provider, more: { mcpServers } }))
+    const started = resources.use(await startApp({ AI_CONFIG: config.file, ...settings }))
+    await started.host.mcp.sync()
+    const [known] = await started.host.mcp.tools()
+    await started.host.mcp.approve({ name: 'mail_echo', hash: known?.hash ?? '' })
+    return started
+  }
+
+  const svc = await start()
+  const clientOf = (apiKey: string, { url } = svc) => new OpenAI({ apiKey, baseURL: `${url}/v1`, maxRetries: 0 })
+  const [one, other] = [await svc.user(), await svc.user()]
+  const ada = clientOf(one.token)
+  return {
+    ...{ svc, server, upstream, start, clientOf, ada, eve: clientOf(other.token), adaId: one.id },
+
+    /** What the tool was called with. */
+    calls: () => server.seen.filter(({ method }) => method === 'tools/call').map(({ params }) => params?.arguments),
+
+    /** The last that the model was told. */
+    told: () => upstream.asked.at(-1)?.body.messages.at(-1),
+
+    /** The conversation up to a question with yes for an answer. */
+    async allowed(client = ada) {
+      const asked = await ask(client, hello)
+      return { asked, input: [...after(hello, asked), ...word(asked, true)] }
+    },
+
+    reset() {
+      server.seen.length = 0
+      server.behave = undefined
+      upstream.asked.length = 0
+      upstream.behave = callsTool('mail_echo', '{"text":"to Bob"}')
+    },
+
+    [Symbol.asyncDispose]: () => resources.disposeAsync(),
+  }
+}
+
+export type Mail = Awaited<ReturnType<typeof startMail>>

@@ -1,0 +1,204 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { UNKNOWN } from '../../routers/ai/approvals/kept-outcomes.ts'
+import { recordsOf } from '../kit/ai/asked-provider.ts'
+import { callsTool, refuses } from '../kit/ai/provider.ts'
+import { after, ask, hello, type Input, type Mail, questionIn, startMail } from '../kit/mcp/mail.ts'
+
+let mail: Mail
+beforeAll(async () => {
+  mail = await startMail()
+})
+afterAll(() => mail[Symbol.asyncDispose]())
+beforeEach(() => mail.reset())
+
+test('who asks again with the same word is told what came of the call, which runs no more, also after a lost connection', async () => {
+  const { server, ada, calls, told, allowed } = mail
+  const { input } = await allowed()
+  const first = await ask(ada, input)
+  const again = await ask(ada, input)
+  expect(again.output.map(({ type }) => type)).toEqual(['mcp_call', 'message'])
+  expect([again.output[0], told()]).toMatchObject([
+    { ...first.output[0], id: expect.any(String) },
+    { role: 'tool', content: 'done' },
+  ])
+  expect(calls()).toHaveLength(1)
+
+  const { input: lost } = await allowed()
+  const { promise: isGone, resolve: gone } = Promise.withResolvers<void>()
+  const client = new AbortController()
+  server.behave = async ({ rpc, response }) => {
+    if (rpc.method !== 'tools/call') return false
+    response.once('close', gone)
+    client.abort()
+    return true
+  }
+  await expect(
+    ada.responses.create({ model: 'mock-1', input: lost, stream: false }, { signal: client.signal }),
+  ).rejects.toThrow(/abort/)
+  await isGone
+  server.behave = undefined
+  const { output } = await ask(ada, lost)
+  expect(output).toMatchObject([
+    { type: 'mcp_call', status: 'failed', error: { content: expect.stringMatching(/may have done its work/) } },
+    { type: 'message' },
+  ])
+  expect(calls()).toHaveLength(2)
+})
+
+test('who asks again while the call runs waits for what comes of it; one whose process is gone is not waited for', async () => {
+  const { svc, server, adaId, ada, calls, allowed } = mail
+  const [isCalled, isFree] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  server.behave = async ({ rpc }) => {
+    if (rpc.method !== 'tools/call') return false
+    isCalled.resolve()
+    await isFree.promise
+    return false
+  }
+  const { asked, input } = await allowed()
+  const first = ask(ada, input)
+  await isCalled.promise
+  const [again, meanwhile] = [ask(ada, input), ask(ada, hello)]
+  await meanwhile
+  await ask(ada, hello)
+  isFree.resolve()
+  for (const { output } of [await first, await again])
+    expect(output).toMatchObject([{ type: 'mcp_call', status: 'completed', output: 'done' }, { type: 'message' }])
+  expect(calls()).toHaveLength(1)
+
+  const id = `${adaId}:${questionIn(asked).id.replace('mcpr_', '')}`
+  await svc.services.answers.delete(`tool-outcome:${id}`)
+  const late = ask(ada, input)
+  await ask(ada, hello)
+  await svc.services.kv.delete(`tool-running:${id}`)
+  expect((await late).output[0]).toMatchObject({ status: 'failed', error: { content: UNKNOWN.text } })
+  expect(calls()).toHaveLength(1)
+})
+
+test('of a result that is too long to be kept who asks again is told that the call was made', async () => {
+  const { server, ada, calls, told, allowed } = mail
+  server.behave = ({ rpc, reply }) => {
+    if (rpc.method === 'tools/call') reply({ content: [{ type: 'text', text: 'long '.repeat(14_000) }] })
+    return rpc.method === 'tools/call'
+  }
+  const { input } = await allowed()
+  await ask(ada, input)
+  const output = 'This call was made; its result is too long to be told again.'
+  expect((await ask(ada, input)).output[0]).toMatchObject({ type: 'mcp_call', status: 'completed', output })
+  expect([calls().length, told()]).toMatchObject([1, { role: 'tool', content: output }])
+})
+
+test('a call that fails is told as failed; a request that only asks anew takes no tokens, and asks no provider', async () => {
+  const { svc, server, upstream, ada, allowed } = mail
+  server.behave = ({ rpc, reply }) => {
+    if (rpc.method !== 'tools/call') return false
+    reply({ content: [{ type: 'text', text: 'The box is full.' }], isError: true })
+    return true
+  }
+  const { input } = await allowed()
+  const failed = await ask(ada, input)
+  expect(failed.output[0]).toMatchObject({
+    ...{ type: 'mcp_call', status: 'failed', output: null },
+    error: { type: 'mcp_tool_execution_error', content: 'The box is full.' },
+  })
+  await ask(ada, [...after(input, failed), { role: 'user', content: 'Well' }])
+  const results = upstream.asked.at(-1)?.body.messages.filter(({ role }) => role === 'tool')
+  expect(results?.map(({ content }) => content)).toEqual(['The box is full.'])
+
+  const before = await recordsOf(svc)
+  upstream.asked.length = 0
+  const { usage } = await ask(
+    ada,
+    input.map((item) => ('arguments' in item ? { ...item, arguments: '{"text":"to all"}' } : item)),
+  )
+  expect([usage?.total_tokens, upstream.asked]).toEqual([0, []])
+  expect((await recordsOf(svc)).slice(before.length)).toEqual([{ outcome: 'completed', input: 0, output: 0 }])
+})
+
+test('a structured result that has a member `error` of its own is a result, and is told whole', async () => {
+  const { server, ada, told, allowed } = mail
+  const structuredContent = { rows: [1, 2], error: null }
+  server.behave = ({ rpc, reply }) => {
+    if (rpc.method === 'tools/call') reply({ content: [], structuredContent })
+    return rpc.method === 'tools/call'
+  }
+  const output = JSON.stringify(structuredContent)
+  const { input } = await allowed()
+  expect((await ask(ada, input)).output[0]).toMatchObject({
+    type: 'mcp_call',
+    status: 'completed',
+    output,
+    error: null,
+  })
+  expect(told()).toMatchObject({ role: 'tool', content: output })
+})
+
+test('an allowed call runs whatever tools the model may call then; one that cannot run is told as failed', async () => {
+  const { ada, calls, allowed } = mail
+  const { input } = await allowed()
+  const types = (await ask(ada, input, { tool_choice: 'none' })).output.map(({ type }) => type)
+  expect([types, calls()]).toEqual([['mcp_call', 'message'], [{ text: 'to Bob' }]])
+
+  const { input: other } = await allowed()
+  const changed = other.map((item) => ('arguments' in item ? { ...item, arguments: '{"text":1}' } : item))
+  const [failed] = (await ask(ada, changed)).output
+  expect(failed).toMatchObject({ type: 'mcp_call', server_label: 'Mail', status: 'failed', output: null })
+  const gone = other.map((item) => ('arguments' in item ? { ...item, name: 'mail_gone' } : item))
+  expect((await ask(ada, gone)).output[0]).toMatchObject({
+    ...{ type: 'mcp_call', name: 'mail_gone', status: 'failed' },
+    error: { content: expect.stringMatching(/no such tool/) },
+  })
+  expect(calls()).toHaveLength(1)
+})
+
+test('a model that takes the place of another one is told what came of the call, which runs once', async () => {
+  const { server, upstream, ada, calls, told, allowed } = mail
+  const calling = callsTool('mail_echo', '{"text":"to Bob"}')
+  upstream.behave = (asked, response) => {
+    const isOver = asked.body.model === 'mock-1' && asked.body.messages.length > 1
+    return (isOver ? refuses(404) : calling)(asked, response)
+  }
+  for (const types of [
+    async (input: Input) => (await ask(ada, input)).output.map(({ type }) => type),
+    async (input: Input) => {
+      const { output } = await ada.responses.stream({ model: 'mock-1', input }).finalResponse()
+      return output.map(({ type }) => type)
+    },
+  ]) {
+    const { input } = await allowed()
+    server.seen.length = 0
+    expect([await types(input), calls()]).toEqual([['mcp_call', 'message'], [{ text: 'to Bob' }]])
+    expect([upstream.asked.at(-1)?.body.model, told()]).toMatchObject(['mock-2', { content: 'done' }])
+  }
+})
+
+test('a result that no limit has room for goes to no model', async () => {
+  const { server, upstream, start, clientOf, calls, allowed } = mail
+  const limited = await start({ LIMITS_MAX_OUTPUT_TOKENS: '100' })
+  const limit = { name: 'all', for: 'installation', cap: 1000, unit: 'tokens', per: 'month' }
+  await limited.host.limits.set(limit as never)
+  server.behave = ({ rpc, reply }) => {
+    if (rpc.method !== 'tools/call') return false
+    reply({ content: [{ type: 'text', text: 'long '.repeat(1000) }] })
+    return true
+  }
+  const client = clientOf((await limited.user()).token, limited)
+  const { input } = await allowed(client)
+  const failed = await ask(client, input)
+  expect(failed).toMatchObject({ status: 'failed', error: { code: 'rate_limit_exceeded' } })
+  expect(failed.output.map(({ type }) => type)).toEqual(['mcp_call'])
+  expect([calls().length, upstream.asked.length]).toEqual([1, 1])
+})
+
+test('where the model fails after an allowed call ran, the response tells of the call, which is sent back and runs no more', async () => {
+  const { upstream, ada, calls, allowed } = mail
+  upstream.behave = (asked, response) =>
+    (asked.body.messages.length > 1 ? refuses(404) : callsTool('mail_echo', '{"text":"to Bob"}'))(asked, response)
+  const { input } = await allowed()
+  const failed = await ask(ada, input)
+  expect(failed).toMatchObject({ status: 'failed', error: { code: 'server_error' } })
+  expect(failed.output).toMatchObject([{ type: 'mcp_call', status: 'completed', output: 'done' }])
+
+  upstream.behave = callsTool('mail_echo', '{"text":"to Bob"}')
+  expect((await ask(ada, after(input, failed))).output.map(({ type }) => type)).toEqual(['message'])
+  expect(calls()).toHaveLength(1)
+})

@@ -1,0 +1,78 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openBrowser } from '../../kit/browser.ts'
+import { text } from '../../kit/rooms/older.ts'
+import { done, errorOf, invitationOf, type OlderRooms, startOlderRooms } from '../../kit/rooms/older-rooms.ts'
+
+let older: OlderRooms
+beforeAll(async () => {
+  older = await startOlderRooms()
+})
+afterAll(() => older[Symbol.asyncDispose]())
+
+test('invitations are stored all or not at all, and what is wrong is told by the names that front ends use', async () => {
+  const { ada, cyd, makeRoom } = older
+  const slug = await makeRoom()
+  const path = `/req/inv/store-invitations/${slug}`
+  const store = (...invitations: object[]) => errorOf(ada, 'POST', path, { invitations })
+  expect(await store(invitationOf('cyd', 'viewer'), invitationOf('nobody', 'viewer'))).toEqual([
+    404,
+    '/invitations/1/username',
+  ])
+  expect(await store(invitationOf('cyd', 'king'))).toEqual([422, '/invitations/0/role'])
+  expect(await cyd.send('GET', `/req/inv/requestInvitation/${slug}`)).toMatchObject({
+    status: 404,
+    body: { error: expect.any(String) },
+  })
+  expect(await errorOf(ada, 'POST', '/req/room/createRoom', { room_name: 'x'.repeat(300) })).toEqual([
+    422,
+    '/room_name',
+  ])
+  const sending = `/req/room/sendMessage/${slug}`
+  expect(await errorOf(ada, 'POST', sending, { content: {}, threadId: 0 })).toEqual([422, '/content'])
+  expect(await errorOf(ada, 'POST', sending, { content: { text: text('x') }, threadId: 9 })).toEqual([404, 'not_found'])
+  expect(await errorOf(ada, 'GET', `/req/room/message/get/${slug}/first`)).toEqual([404, 'not_found'])
+  expect(await errorOf(ada, 'GET', '/req/room/attachment/getLink/no-uuid')).toEqual([404, 'not_found'])
+
+  const found = await done(ada, 'POST', '/req/room/search', { query: 'The%20bo' })
+  expect(found).toMatchObject({
+    success: true,
+    users: [{ name: 'The bob', username: 'bob', publicKey: expect.any(String) }],
+  })
+})
+
+test('whoever asks for an invitation by mail is told what to do instead, and nobody is invited', async () => {
+  const { svc, ada, bob, cyd, makeRoom, join } = older
+  const slug = await makeRoom()
+  await join(slug, bob, 'bob', 'editor')
+  const send = '/req/inv/sendExternInvitation'
+  const mail = { username: 'cyd', hash: 'a'.repeat(32), slug }
+  const body = { invitations: [invitationOf('cyd', 'viewer'), invitationOf('nobody', 'viewer', { email: mail })] }
+  const store = `/req/inv/store-invitations/${slug}`
+
+  for (const [locale, said] of [
+    ['en-US', /no invitations by mail/],
+    ['de-DE', /keine Einladungen per E-Mail/],
+  ] as const) {
+    const headers = { 'x-app-locale': locale, 'sec-fetch-site': 'same-origin' }
+    const refused = await ada.send('POST', send, { headers, body: mail })
+    expect([refused.status, refused.body]).toMatchObject([422, { success: false, error: said, message: said }])
+    const { error, message } = refused.body
+    expect(await ada.send('POST', store, { headers, body })).toMatchObject({
+      status: 422,
+      body: { error, message, errors: [{ source: { pointer: '/invitations/1/email' } }] },
+    })
+  }
+  expect((await cyd.send('GET', `/req/inv/requestInvitation/${slug}`)).status).toBe(404)
+  for (const [field, wrong] of Object.entries({ username: 'x'.repeat(256), hash: 'short', slug: '' }))
+    expect(await errorOf(ada, 'POST', send, { ...mail, [field]: wrong })).toEqual([422, `/${field}`])
+  for (const [by, status] of [
+    [bob, 403],
+    [cyd, 404],
+    [openBrowser(svc.url), 401],
+  ] as const) {
+    const statuses = [send, store].map(
+      async (path) => (await by.send('POST', path, { body: { ...mail, ...body } })).status,
+    )
+    expect(await Promise.all(statuses)).toEqual([status, status])
+  }
+})

@@ -1,0 +1,45 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openBrowser } from '../../kit/browser.ts'
+import { PNG } from '../../kit/rooms/attachments.ts'
+import { sendFile } from '../../kit/rooms/older.ts'
+import { done, errorOf, type OlderRooms, startOlderRooms } from '../../kit/rooms/older-rooms.ts'
+
+let older: OlderRooms
+beforeAll(async () => {
+  older = await startOlderRooms()
+})
+afterAll(() => older[Symbol.asyncDispose]())
+
+test('people change their own profile and read the backup of their passkey, as existing front ends ask', async () => {
+  const { svc, ada } = older
+  expect(await done(ada, 'POST', '/req/profile/update', { displayName: 'Ada L.', bio: 'Plays chess.' })).toEqual({
+    success: true,
+    response: expect.any(String),
+  })
+  expect(await done(ada, 'POST', '/req/profile/update', { displayName: '' })).toMatchObject({ success: true })
+  const { data } = (await ada.send('GET', '/api/svc/v1/users/me')).body as { data: { attributes: object } }
+  expect(data.attributes).toMatchObject({ displayName: 'Ada L.', bio: 'Plays chess.' })
+  const form = new FormData()
+  form.append('image', new Blob([PNG as Uint8Array<ArrayBuffer>]), 'dot.png')
+  const { status, body } = await sendFile(svc, ada, '/req/profile/uploadAvatar', form)
+  expect([status, body]).toEqual([200, { success: true, url: expect.any(String) }])
+  expect((await ada.send('GET', String(body['url']))).headers.get('content-type')).toBe('image/webp')
+  expect(await errorOf(ada, 'GET', '/req/profile/requestPasskeyBackup')).toEqual([404, 'not_found'])
+  const backup = { ciphertext: 'aQ==', iv: 'aXY=', tag: 'dGFn' }
+  await svc.rows(
+    'insert into passkey_backups (user_id, ciphertext, iv, tag) select id, $1, $2, $3 from users where username = $4',
+    [...Object.values(backup), 'ada'],
+  )
+  expect(await done(ada, 'GET', '/req/profile/requestPasskeyBackup')).toEqual({ success: true, passkeyBackup: backup })
+
+  expect(await errorOf(ada, 'POST', '/req/profile/update', { displayName: 'a'.repeat(500) })).toEqual([
+    422,
+    '/displayName',
+  ])
+  for (const [method, path] of [
+    ['POST', 'update'],
+    ['POST', 'uploadAvatar'],
+    ['GET', 'requestPasskeyBackup'],
+  ] as const)
+    expect(await errorOf(openBrowser(svc.url), method, `/req/profile/${path}`)).toEqual([401, 'signed_out'])
+})
