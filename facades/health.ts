@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify'
 import { createCaller } from '../routers/index.ts'
-import { answered, type Endpoint, json } from './http/openapi/endpoint.ts'
 import type { ContextOf } from './http/procedures.ts'
 
 interface HealthOptions {
@@ -24,9 +23,4 @@ export async function health(app: FastifyInstance, { guestContextOf, isDraining 
     const report = await createCaller(await guestContextOf(request, reply)).health.ready()
     return reply.code(report.status === 'ready' ? 200 : 503).send(report)
   })
-}
-
-export const healthEndpoint: Endpoint = {
-  ...{ method: 'get', path: '/health', name: 'health.check', tag: 'health' },
-  answers: (answer) => ({ ...answered(200, json(answer)), ...answered(503, json(answer)) }),
 }

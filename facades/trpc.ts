@@ -1,6 +1,6 @@
 import { pipeline, type Readable, Transform } from 'node:stream'
 import { getTRPCErrorFromUnknown, getTRPCErrorShape } from '@trpc/server'
-import { type FastifyHandlerOptions, fastifyRequestHandler } from '@trpc/server/adapters/fastify'
+import type { FastifyHandlerOptions } from '@trpc/server/adapters/fastify'
 import { getHTTPStatusCodeFromError } from '@trpc/server/http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../routers/core/context.ts'
@@ -10,6 +10,7 @@ import { type AppRouter, appRouter } from '../routers/index.ts'
 import { failureOf } from './http/failure.ts'
 import { heldBytesOf, holdBody } from './http/held-body.ts'
 import { excessOf } from './http/json-text.ts'
+import { once } from './http/once.ts'
 import { bodyLimitOf, type FacadeOptions, procedureAt } from './http/procedures.ts'
 
 const MAX_CALLS = 50
@@ -27,6 +28,8 @@ interface TrpcOptions extends FacadeOptions {
 /** The procedures themselves, for first-party programs. */
 export async function trpc(app: FastifyInstance, { contextOf, bodyLimits, heartbeat }: TrpcOptions) {
   const handling = handlingWith(contextOf, heartbeat)
+  // It takes all of Node's `fetch`, which a service without such callers never needs.
+  const adapter = once(() => import('@trpc/server/adapters/fastify'))
   app.setErrorHandler(sendError)
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (_, text: string, done) => {
@@ -51,8 +54,10 @@ export async function trpc(app: FastifyInstance, { contextOf, bodyLimits, heartb
       return limited(body as Readable, request, Math.max(...limits))
     },
     onSend: inOnePiece,
-    handler: async (request, reply) =>
-      fastifyRequestHandler({ ...handling, req: request, res: reply, path: request.params.path }),
+    handler: async (request, reply) => {
+      const { fastifyRequestHandler } = await adapter()
+      return fastifyRequestHandler({ ...handling, req: request, res: reply, path: request.params.path })
+    },
   })
 }
 

@@ -21,7 +21,6 @@ import { web } from '../facades/web/index.ts'
 import type { Services } from '../routers/core/services.ts'
 import { appRouter, resources } from '../routers/index.ts'
 import type { Env } from './config/settings.ts'
-import { describedEndpoints } from './described-endpoints.ts'
 import { compression } from './http/compression.ts'
 import { allowOrigins } from './http/cors.ts'
 import { createServer } from './http/create-server.ts'
@@ -83,7 +82,8 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     if (names.pageApi !== names.basePath) await inBrowser.register(jsonApi, { ...api, prefix: names.pageApi })
   })
   await signSubscriptions(app, options, contexts)
-  await app.register(docs, { ...surface, members, endpoints: describedEndpoints(names), older })
+  const endpoints = async () => (await import('./described-endpoints.ts')).describedEndpoints(names)
+  await app.register(docs, { ...surface, members, endpoints, older })
   return app
 }
 

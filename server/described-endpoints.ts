@@ -1,5 +1,5 @@
 import { anthropicEndpoints } from '../facades/anthropic/endpoints.ts'
-import { healthEndpoint } from '../facades/health.ts'
+import { healthEndpoint } from '../facades/health-endpoint.ts'
 import type { WireNames } from '../facades/http/names.ts'
 import type { Endpoint } from '../facades/http/openapi/endpoint.ts'
 import { previewEndpoints } from '../facades/json-api/openapi/link-previews.ts'

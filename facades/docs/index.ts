@@ -1,11 +1,21 @@
 import type { FastifyInstance } from 'fastify'
 import { Asset } from '../http/asset.ts'
-import { type OpenApiOptions, openApiDocument } from './document.ts'
+import { once } from '../http/once.ts'
+import type { Endpoint } from '../http/openapi/endpoint.ts'
+import type { OpenApiOptions } from './document.ts'
 import { page, policy, readScript, scriptUrl } from './page.ts'
 
-/** What the service offers, for programs and for people; open to everybody. */
-export async function docs(app: FastifyInstance, options: OpenApiOptions) {
-  const document = once(() => new Asset('application/json; charset=utf-8', JSON.stringify(openApiDocument(options))))
+interface DocsOptions extends Omit<OpenApiOptions, 'endpoints'> {
+  endpoints(): Promise<readonly Endpoint[]>
+}
+
+/** What the service offers, for programs and for people; open to everybody. What describes it is loaded when somebody asks. */
+export async function docs(app: FastifyInstance, options: DocsOptions) {
+  const document = once(async () => {
+    const { openApiDocument } = await import('./document.ts')
+    const described = openApiDocument({ ...options, endpoints: await options.endpoints() })
+    return new Asset('application/json; charset=utf-8', JSON.stringify(described))
+  })
   const script = once(async () => new Asset('text/javascript; charset=utf-8', await readScript()))
   const documentUrl = `${options.names.basePath}/openapi.json`
   const html = new Asset('text/html; charset=utf-8', page(documentUrl))
@@ -14,16 +24,4 @@ export async function docs(app: FastifyInstance, options: OpenApiOptions) {
   app.get(scriptUrl, async (request, reply) => (await script()).send(request, reply))
   for (const url of ['/docs', '/docs/'])
     app.get(url, async (request, reply) => html.send(request, reply.header('content-security-policy', policy)))
-}
-
-/** Made when somebody first asks; after a failure the next try makes it again. */
-function once<T>(make: () => T | Promise<T>): () => Promise<T> {
-  let made: Promise<T> | undefined
-  return () => {
-    made ??= (async () => make())().catch((error: unknown) => {
-      made = undefined
-      throw error
-    })
-    return made
-  }
 }

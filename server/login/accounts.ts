@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { chown, mkdir, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { hash, verify } from '@node-rs/argon2'
 import { lock } from 'proper-lockfile'
 import { parse, stringify } from 'yaml'
 import { z } from 'zod'
@@ -76,10 +75,14 @@ const passwordText = (password: string) => password.normalize('NFC')
 /** A hash keeps a thread of the process busy, so few are made at a time; a second or two of them may wait. */
 const hashing = createBulkhead(2, 50)
 
-/** The library's choice is argon2id with 19 MiB and two passes. */
-export const hashPassword = (password: string) => hashing(() => hash(passwordText(password)))
+/** Loaded with the first password: most sources of logins have none that is known here. */
+const argon2 = () => import('@node-rs/argon2')
 
-export const verifyPassword = (known: string, password: string) => hashing(() => verify(known, passwordText(password)))
+/** The library's choice is argon2id with 19 MiB and two passes. */
+export const hashPassword = (password: string) => hashing(async () => (await argon2()).hash(passwordText(password)))
+
+export const verifyPassword = (known: string, password: string) =>
+  hashing(async () => (await argon2()).verify(known, passwordText(password)))
 
 async function change(file: string, edit: (list: Account[]) => Account[]): Promise<void> {
   await mkdir(dirname(file), { recursive: true })
