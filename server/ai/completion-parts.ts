@@ -1,6 +1,7 @@
+import type { LanguageModelV4FinishReason, LanguageModelV4Usage } from '@ai-sdk/provider'
 import { errorIn } from './failures/told-refusal.ts'
 import type { Part } from './provider-stream.ts'
-import { completionUsage } from './usage/reported.ts'
+import { completionTotal, completionUsage } from './usage/reported.ts'
 
 /** One event of a chat completion, as far as it is read here. */
 export interface CompletionChunk {
@@ -32,6 +33,20 @@ interface ToolCall {
   extra_content: object | undefined
 }
 
+interface CompletionEnd {
+  finishReason: LanguageModelV4FinishReason
+  usage: LanguageModelV4Usage
+  calls: object | undefined
+}
+
+const finishReasons = new Map<string, LanguageModelV4FinishReason['unified']>([
+  ['stop', 'stop'],
+  ['length', 'length'],
+  ['content_filter', 'content-filter'],
+  ['tool_calls', 'tool-calls'],
+  ['function_call', 'tool-calls'],
+])
+
 /** Turns the chunks of a completion into parts, and assembles tool calls, the finish reason and the usage. */
 export class CompletionParts {
   readonly #calls = new Map<number, ToolCall>()
@@ -60,11 +75,16 @@ export class CompletionParts {
     return reasoning ? [{ type: 'reasoning-delta', id: '0', delta: reasoning }, ...calls] : calls
   }
 
-  /** Everything that was not yielded yet, as a complete answer for the SDK to read. */
-  rest(): object {
-    if (this.#finish === undefined) throw new Error('the stream ended early')
+  /** Everything that was not yielded yet: why the answer ended, what it took, and the calls of tools as a complete answer, where there are some. */
+  end(): CompletionEnd {
+    const raw = this.#finish
+    if (raw === undefined) throw new Error('the stream ended early')
     const message = { role: 'assistant', tool_calls: [...this.#calls.values()] }
-    return { choices: [{ message, finish_reason: this.#finish }], usage: this.#usage }
+    return {
+      finishReason: { unified: finishReasons.get(raw) ?? 'other', raw },
+      usage: completionTotal({ usage: this.#usage }),
+      calls: this.#calls.size > 0 ? { choices: [{ message, finish_reason: raw }] } : undefined,
+    }
   }
 
   #add({ index, id, function: part, extra_content }: ToolCallDelta): Part {

@@ -73,17 +73,21 @@ const isAnswer = ({ statusCode }: ResponseHead) => statusCode >= 200 && statusCo
 const refusalOf = ({ statusCode, headers }: ResponseHead, body: string) =>
   new Refusal(statusCode, headers['retry-after'], body)
 
-/** Yields text as it comes; at the end the SDK reads the rest of the stream as one complete answer. */
+/** Yields text as it comes, and the rest at the end. */
 async function* partsOf(
   model: OpenAICompatibleChatLanguageModel,
   bytes: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<PartBatch> {
   const parts = new CompletionParts()
   for await (const events of eventData(bytes)) yield events.flatMap((data) => read(parts, data))
-  const rest = parts.rest()
-  const { content, finishReason } = await model.convertResponse({ body: rest })
-  const usage = completionTotal(rest)
-  yield [...content.filter((part) => part.type === 'tool-call'), { type: 'finish', finishReason, usage }]
+  const { finishReason, usage, calls } = parts.end()
+  yield [...(calls ? await callsIn(calls, model) : []), { type: 'finish', finishReason, usage }]
+}
+
+/** The SDK reads the calls of tools as it does in a complete answer, which takes a while. */
+async function callsIn(answer: object, model: OpenAICompatibleChatLanguageModel): Promise<Part[]> {
+  const { content } = await model.convertResponse({ body: answer })
+  return content.filter((part) => part.type === 'tool-call')
 }
 
 /** Decodes server-sent events from bytes; events of one network read are yielded together. Throws where there are none. */
