@@ -54,6 +54,7 @@ async function generate(clients: ProviderClients, call: ModelCall, meter: UsageM
   const { signal } = call
   const lastRound = call.model.settings?.maxToolCallingRounds ?? MAX_TOOL_ROUNDS
   const answer: ModelAnswer['content'][number][] = []
+  const cited = new Set<string>()
   for (let round = 0; round <= lastRound; round++) {
     const options = conversation.options(signal, round === lastRound)
     const { content, usage, finishReason, response } = await client.attempt(
@@ -67,7 +68,7 @@ async function generate(clients: ProviderClients, call: ModelCall, meter: UsageM
     measureAnswer(content, meter)
     meter.report({ ...sdkUsage(usage), ...(call.nativeTools.length > 0 && nativeUsesOfWhole(response?.body)) })
     if (content.length === 0) assertEnd(finishReason)
-    const said = Said.whole(content)
+    const said = Said.whole(content, cited)
     answer.push(...said.answer)
     const callers = conversation.callersOf(said.calls)
     const unsettled = [...callers.map(handedOut), ...(await conversation.questionsOf(said.calls))]
@@ -89,6 +90,7 @@ async function* stream(
   const conversation = new Conversation(call)
   const { signal } = call
   const lastRound = call.model.settings?.maxToolCallingRoundsStreaming ?? MAX_TOOL_ROUNDS
+  const cited = new Set<string>()
   for (let round = 0; round <= lastRound; round++) {
     const options = conversation.options(signal, round === lastRound)
     const open = (server: ProviderServer) =>
@@ -97,7 +99,8 @@ async function* stream(
       (server) => metered(() => beginStream(() => open(server), meter), conversation, { meter, signal }),
       call,
     )
-    const { said, finish } = yield* forward(parts, meter)
+    const said = new Said(cited)
+    const finish = yield* forward(parts, said, meter)
     const callers = conversation.callersOf(said.calls)
     const unsettled = [...callers.map(handedOut), ...(await conversation.questionsOf(said.calls))]
     if (unsettled.length > 0 || !goesOn(said, finish, lastRound - round))

@@ -5,7 +5,7 @@ import { refusedEnd } from './failures/refused-end.ts'
 import { refusalIn, ToldRefusal } from './failures/told-refusal.ts'
 import { UnreadAnswer } from './failures/unread.ts'
 import { measureUse } from './native-tools.ts'
-import { Said } from './said.ts'
+import type { Said } from './said.ts'
 import { sdkUsage } from './usage/reported.ts'
 
 /** Token counts that the provider reported in the same event as the parts that follow. */
@@ -92,15 +92,12 @@ export function measureAnswer(content: readonly LanguageModelV4Content[], meter:
   }
 }
 
-/** How a round ended, and what was said in it. */
-interface Round {
-  said: Said
-  finish: Finish['finishReason']
-}
-
-/** Passes what is said on at once, and keeps it with the calls of tools. */
-export async function* forward(parts: Parts, meter: UsageMeter): AsyncGenerator<readonly AnswerPart[], Round> {
-  const said = new Said()
+/** Passes what is said on at once, and keeps it with the calls of tools. Returns how the round ended. */
+export async function* forward(
+  parts: Parts,
+  said: Said,
+  meter: UsageMeter,
+): AsyncGenerator<readonly AnswerPart[], Finish['finishReason']> {
   let finish: Finish | undefined
   for await (const step of parts) {
     const pieces = step.flatMap((part) => (part.type === 'usage' ? [] : (said.hear(part) ?? [])))
@@ -111,7 +108,7 @@ export async function* forward(parts: Parts, meter: UsageMeter): AsyncGenerator<
   }
   const { usage, finishReason } = assertWhole(finish)
   meter.report(sdkUsage(usage))
-  return { said, finish: finishReason }
+  return finishReason
 }
 
 type Finish = Extract<LanguageModelV4StreamPart, { type: 'finish' }>

@@ -26,10 +26,16 @@ interface Block {
 /** What a model says in one round. */
 export class Said {
   readonly #parts: (Block | LanguageModelV4ToolCall | LanguageModelV4ToolResult | Source)[] = []
+  readonly #cited: Set<string>
+
+  /** The addresses of the pages that the answer cites so far, each of which is told of once. */
+  constructor(cited: Set<string>) {
+    this.#cited = cited
+  }
 
   /** Of an answer that comes in one piece. */
-  static whole(content: readonly LanguageModelV4Content[]): Said {
-    const said = new Said()
+  static whole(content: readonly LanguageModelV4Content[], cited: Set<string>): Said {
+    const said = new Said(cited)
     for (const part of content) {
       if (part.type === 'text' || part.type === 'reasoning')
         said.#parts.push({ type: part.type, id: '', text: part.text, metadata: part.providerMetadata })
@@ -119,6 +125,8 @@ export class Said {
   #cite(source: LanguageModelV4Source): Source | undefined {
     if (source.sourceType !== 'url') return undefined
     const url = withoutTracking(source.url)
+    if (this.#cited.has(url)) return undefined
+    this.#cited.add(url)
     const cited: Source = { type: 'source', url, ...(source.title && { title: source.title }) }
     this.#parts.push(cited)
     return cited

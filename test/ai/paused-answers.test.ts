@@ -85,6 +85,8 @@ test.for([
     const text = await answer.text()
     for (const word of ['I look it up. ', 'Most say ', 'e4.']) expect(text).toContain(word)
     expect(text).toContain(isChat ? '"finish_reason":"stop"' : '"stop_reason":"end_turn"')
+    // Both rounds found the same page, and the second one cites it.
+    expect(text.match(/"url":"[^"]*"/g)).toEqual([`"url":"${url}"`])
     const [first, second] = sent()
     expect(first).toHaveLength(1)
     expect(second).toEqual([first?.[0], { role: 'assistant', content: told }])
