@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { beginsToSay, messageOf, pageOf, says } from '../kit/ai/anthropic.ts'
 import { type Asked, type Behaviour, beginStream, configFor, json, startProvider } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 
@@ -50,33 +51,13 @@ const openai: Dialect = {
 const use = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: { query: 'chess' } }
 const found = [{ type: 'web_search_result', url, title, encrypted_content: 'sealed', page_age: null }]
 const result = { type: 'web_search_tool_result', tool_use_id: use.id, content: found }
-const anthropicMessage = { type: 'message', id: 'msg', role: 'assistant', model: 'up', stop_sequence: null }
 const anthropicUsage = { input_tokens: 70, output_tokens: 9, server_tool_use: { web_search_requests: 1 } }
-const block = (index: number, content_block: object, delta?: object) =>
-  named(
-    { type: 'content_block_start', index, content_block },
-    ...(delta ? [{ type: 'content_block_delta', index, delta }] : []),
-    { type: 'content_block_stop', index },
-  )
+const answer = { type: 'text', text: 'It is e4.' }
+const ending = { stop_reason: 'end_turn', usage: anthropicUsage }
 
 const anthropic: Dialect = {
   tools: [{ type: 'web_search_20250305', name: 'web_search', max_uses: 5 }],
-  whole: {
-    ...{ ...anthropicMessage, content: [use, result, { type: 'text', text: 'It is e4.' }] },
-    ...{ stop_reason: 'end_turn', usage: anthropicUsage },
-  },
-  events:
-    named({
-      type: 'message_start',
-      message: { ...anthropicMessage, content: [], stop_reason: null, usage: anthropicUsage },
-    }) +
-    block(0, { ...use, input: {} }, { type: 'input_json_delta', partial_json: '{"query": "chess"}' }) +
-    block(1, result) +
-    block(2, { type: 'text', text: '' }, { type: 'text_delta', text: 'It is e4.' }) +
-    named(
-      { type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: anthropicUsage },
-      { type: 'message_stop' },
-    ),
+  ...messageOf([use, result, answer], ending),
 }
 
 const candidate = {
@@ -93,12 +74,7 @@ const google: Dialect = { tools: [{ googleSearch: {} }], whole: grounded, events
 const dialects = { openai, anthropic, google }
 
 const fetch = { type: 'server_tool_use', id: 'srvtoolu_2', name: 'web_fetch', input: { url } }
-const source = { type: 'text', media_type: 'text/plain', data: 'e4 is best.' }
-const pageOf = (source: object) => ({
-  ...{ type: 'web_fetch_tool_result', tool_use_id: fetch.id },
-  content: { type: 'web_fetch_result', url, retrieved_at: null, content: { type: 'document', title, source } },
-})
-const page = pageOf(source)
+const page = pageOf(fetch.id, url, 'e4 is best.')
 const fetchUsage = { input_tokens: 70, output_tokens: 9, server_tool_use: { web_fetch_requests: 1 } }
 
 const pricing = { currency: 'EUR', inputPerMillion: 10, outputPerMillion: 30 }
@@ -119,19 +95,7 @@ const bills: Record<string, object> = {
 const fetchers: Record<string, Dialect> = {
   anthropic: {
     tools: [{ type: 'web_fetch_20250910', name: 'web_fetch', max_uses: 5, max_content_tokens: 25_000 }],
-    whole: { ...anthropic.whole, content: [fetch, page, { type: 'text', text: 'It is e4.' }], usage: fetchUsage },
-    events:
-      named({
-        type: 'message_start',
-        message: { ...anthropicMessage, content: [], stop_reason: null, usage: fetchUsage },
-      }) +
-      block(0, { ...fetch, input: {} }, { type: 'input_json_delta', partial_json: JSON.stringify(fetch.input) }) +
-      block(1, page) +
-      block(2, { type: 'text', text: '' }, { type: 'text_delta', text: 'It is e4.' }) +
-      named(
-        { type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: fetchUsage },
-        { type: 'message_stop' },
-      ),
+    ...messageOf([fetch, page, answer], { ...ending, usage: fetchUsage }),
   },
   google: (() => {
     const { groundingMetadata: _, ...said } = candidate
@@ -266,40 +230,36 @@ test.for(Object.entries(fetchers))(
 
 test('a search is known to the database while the answer runs, and billed when it breaks off', async () => {
   const { promise: isHeld, resolve: breakOff } = Promise.withResolvers<void>()
-  upstream.behave = async (_, response) => {
-    beginStream(response)
-    const [begun] = anthropic.events.split('event: message_delta')
-    response.write(begun)
+  upstream.behave = async (asked, response) => {
+    beginsToSay([use, result, answer], anthropicUsage)(asked, response)
     await isHeld
     response.destroy()
   }
 
-  const answer = await chat('anthropic', [search], { stream: true })
+  const streamed = await chat('anthropic', [search], { stream: true })
   const held = () => svc.rows('select id from usage_holds where web_searches = 1 and cost_micros > 10000')
   await vi.waitUntil(async () => (await held()).length === 1, { timeout: 15_000 })
   breakOff()
-  await answer.text()
+  await streamed.text()
 
   // Nine are our count of what it found.
   expect(await takeRecords()).toMatchObject([{ outcome: 'failed', input: 79, searches: 1, fetches: 0 }])
 })
 
 test('what was found is billed as input when the answer breaks off, a page as no more than it may be long', async () => {
-  const text = { ...source, data: 'e4 is best. '.repeat(10_000) }
-  const pdf = { type: 'base64', media_type: 'application/pdf', data: 'A'.repeat(100_000) }
-  const told = async (...read: object[]) => {
-    upstream.behave = (_, response) => {
-      beginStream(response)
-      const [begun = ''] = anthropic.events.split('event: content_block_start')
-      response.write(begun + read.map((content, index) => block(index, content)).join(''), () => response.destroy())
+  const text = 'e4 is best. '.repeat(10_000)
+  const told = async (...read: Parameters<typeof beginsToSay>[0]) => {
+    upstream.behave = async (asked, response) => {
+      beginsToSay(read, anthropicUsage)(asked, response)
+      response.write('\n', () => response.destroy())
     }
     await (await chat('anthropic', [search, fetching], { stream: true })).text()
     const [record] = await takeRecords()
     return record as { input: number; outcome: string }
   }
 
-  expect(await told(fetch, pageOf(text))).toMatchObject({ outcome: 'failed', input: 70 + 25_000 })
-  const { input: ofDocument } = await told(fetch, pageOf(pdf))
+  expect(await told(fetch, pageOf(fetch.id, url, text))).toMatchObject({ outcome: 'failed', input: 70 + 25_000 })
+  const { input: ofDocument } = await told(fetch, pageOf(fetch.id, url, 'A'.repeat(100_000), 'application/pdf'))
   expect(Math.floor(ofDocument / 100)).toBe((2 * 1500) / 100)
   const sealed = { ...result, content: found.map((one) => ({ ...one, encrypted_content: 'A'.repeat(16_000) })) }
   const { input: ofSearch } = await told(use, sealed)
@@ -316,13 +276,7 @@ test('an answer is not cut where it found more than was held for, and the next o
     })
   const counted = { ...anthropicUsage, input_tokens: 5000, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 }
   const sealed = { ...result, content: found.map((one) => ({ ...one, encrypted_content: 'A'.repeat(16_000) })) }
-  const [begun = '', ...rest] = anthropic.events.split('event: content_block_start')
-  const blocks = [use, sealed].map((content, index) => block(index, content)).join('')
-  const spoken = rest.slice(2).map((event) => `event: content_block_start${event}`)
-  upstream.behave = (_, response) => {
-    beginStream(response)
-    response.end(begun + blocks + spoken.join('').replaceAll(JSON.stringify(anthropicUsage), JSON.stringify(counted)))
-  }
+  upstream.behave = says([use, sealed, answer], { ...ending, usage: counted })
 
   await svc.host.limits.set(limit)
   const told = await (await ask()).text()

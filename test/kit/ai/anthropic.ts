@@ -10,10 +10,13 @@ interface Ending {
 
 const message = { type: 'message', id: 'msg', role: 'assistant', model: 'up', stop_sequence: null }
 
-/** What it says in one piece. */
-const wholeOf = (content: readonly Block[], ending: Ending) => ({ ...message, content, ...ending })
+/** What it says, in one piece and as events. */
+export const messageOf = (content: readonly Block[], ending: Ending) => ({
+  whole: { ...message, content, ...ending },
+  events: begunEvents(content, ending.usage) + endEvents(ending),
+})
 
-/** The beginning of the same as events: each block begins empty, where it is said bit by bit. */
+/** The beginning of its events: each block begins empty, where it is said bit by bit. */
 function begunEvents(content: readonly Block[], usage: Ending['usage']): string {
   const begun = { ...message, content: [], stop_reason: null, usage: { ...usage, output_tokens: 0 } }
   return eventOf({ type: 'message_start', message: begun }) + content.map(blockEvents).join('')
@@ -48,22 +51,24 @@ function blockEvents(block: Block, index: number): string {
 
 const eventOf = (event: Block) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`
 
-/** What it says that it read on a page. */
-export const pageOf = (tool_use_id: string, url: string, data: string): Block => ({
-  ...{ type: 'web_fetch_tool_result', tool_use_id },
-  content: {
-    ...{ type: 'web_fetch_result', url, retrieved_at: null },
-    content: { type: 'document', title: 'Chess', source: { type: 'text', media_type: 'text/plain', data } },
-  },
-})
+/** What it says that it read: a text, or base64 of another type. */
+export function pageOf(tool_use_id: string, url: string, data: string, media_type = 'text/plain'): Block {
+  const source = { type: media_type === 'text/plain' ? 'text' : 'base64', media_type, data }
+  const content = { type: 'document', title: 'Chess', source }
+  return {
+    ...{ type: 'web_fetch_tool_result', tool_use_id },
+    content: { type: 'web_fetch_result', url, retrieved_at: null, content },
+  }
+}
 
 /** Answers as Anthropic does, in one piece or as a stream. */
 export const says =
   (content: readonly Block[], ending: Ending): Behaviour =>
   ({ body }: Asked, response) => {
-    if (!body.stream) return json(response, wholeOf(content, ending))
+    const { whole, events } = messageOf(content, ending)
+    if (!body.stream) return json(response, whole)
     beginStream(response)
-    response.end(begunEvents(content, ending.usage) + endEvents(ending))
+    response.end(events)
   }
 
 /** Streams these blocks, and then neither more nor an end. */
