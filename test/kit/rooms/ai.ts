@@ -64,3 +64,13 @@ export async function ended(by: Asker, room: string): Promise<Disclosure> {
 /** What a browser with the key of a room reads in a message. */
 export const opened = async (content: unknown, key = KEY): Promise<{ text: string; citations?: unknown[] }> =>
   JSON.parse(await web.unseal(await web.importKey(key), web.readSealed(String(content))))
+
+/** What asking in a room has left in the account, in its order. */
+export const usageOf = ({ svc }: Pick<RoomAiApp, 'svc'>, room: string) =>
+  svc.rows<{ context: string; outcome: string; model: string }>(
+    'select context, outcome, model from usage_records where room_id = $1 order by id',
+    [room],
+  )
+
+export const messagesIn = async (by: Asker, room: string) =>
+  (await by.get(`/rooms/${room}/messages?include=member`)).list

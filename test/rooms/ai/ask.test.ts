@@ -1,17 +1,6 @@
-import { createHmac, randomBytes } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import {
-  answers,
-  type Behaviour,
-  beginStream,
-  breaksOff,
-  canary,
-  chunk,
-  neverEnds,
-  refuses,
-  repeats,
-  stalls,
-} from '../../kit/ai/provider.ts'
+import { answers, type Behaviour, beginStream, chunk, repeats } from '../../kit/ai/provider.ts'
 import { signIn } from '../../kit/browser.ts'
 import { clientOf } from '../../kit/json-api/client.ts'
 import {
@@ -19,13 +8,14 @@ import {
   disclosures,
   ended,
   KEY,
+  messagesIn,
   opened,
   type RoomAiApp,
   roomWithAi,
   said,
   startRoomAi,
+  usageOf,
 } from '../../kit/rooms/ai.ts'
-import { PNG, sendWith, upload } from '../../kit/rooms/attachments.ts'
 import { newPerson } from '../../kit/rooms/messages.ts'
 
 let app: RoomAiApp
@@ -33,21 +23,13 @@ let app: RoomAiApp
 beforeAll(async () => {
   app = await startRoomAi()
 })
+
 afterAll(() => app[Symbol.asyncDispose]())
 
 const room = async (...roles: ('admin' | 'editor' | 'viewer')[]) => {
   app.provider.behave = answers('Good day.')
   return roomWithAi(app, roles)
 }
-
-const usageOf = (room: string) =>
-  app.svc.rows<{ context: string; outcome: string; model: string }>(
-    'select context, outcome, model from usage_records where room_id = $1 order by id',
-    [room],
-  )
-
-const messagesIn = async (by: ReturnType<typeof clientOf>, id: string) =>
-  (await by.get(`/rooms/${id}/messages?include=member`)).list
 
 describe('an answer in a room', () => {
   test('is the AI user’s message, encrypted for the room, and another member opens it', async () => {
@@ -79,7 +61,7 @@ describe('an answer in a room', () => {
       { role: 'user', message: message.id, kind: 'text', bytes: text.length, hash },
     ])
     await app.svc.services.usageLedger.flush()
-    expect(await usageOf(id)).toEqual([{ context: 'group', outcome: 'completed', model: 'mock-1' }])
+    expect(await usageOf(app, id)).toEqual([{ context: 'group', outcome: 'completed', model: 'mock-1' }])
   })
 
   test('comes in the thread that it replies to, and is told with its beginning and its end', async () => {
@@ -174,75 +156,7 @@ describe('an answer in a room that is not whole', () => {
     expect(await opened(attributes['content'])).toEqual({ text: 'Good day.' })
     expect(await messagesIn(admin, id)).toHaveLength(1)
     await app.svc.services.usageLedger.flush()
-    expect((await usageOf(id)).map(({ outcome }) => outcome)).toEqual(['completed', 'cut', 'refused'])
-  })
-})
-
-describe('a file in a room', () => {
-  const readable = async (uuid: unknown) => {
-    const pending = () => app.svc.rows(`select from attachments where uuid = $1 and text_state = 'pending'`, [uuid])
-    await expect.poll(async () => (await pending()).length, { timeout: 30_000, interval: 20 }).toBe(0)
-  }
-  const file = async (
-    { id, admin }: Pick<Awaited<ReturnType<typeof room>>, 'id' | 'admin'>,
-    content: string | Buffer,
-    fields = {},
-  ) => {
-    const { one } = await upload(app.svc, admin.token, content, { fields })
-    await sendWith(admin, id, [one.id], { keyEpoch: 0 })
-    await readable(one.attributes['uuid'])
-    return one
-  }
-  const asking = (...parts: object[]) => ({ messages: [{ role: 'user', content: parts }] })
-  const naming = (id: unknown, more: object = {}) => asking({ type: 'attachment', id, ...more })
-
-  test('goes to the model by its id, and its hash to the record of what was disclosed', async () => {
-    const there = await room('editor')
-    const picture = Buffer.concat([PNG, randomBytes(200_000)])
-    const [{ id }, { id: seen }] = [await file(there, 'Plan of Ada.'), await file(there, picture)]
-    const content = [id, seen].map((one) => ({ type: 'attachment', id: one }))
-
-    expect((await ask(there.editor, there.id, '', asking(...content))).status).toBe(200)
-
-    const { parts } = await ended(there.admin, there.id)
-    const hashed = (bytes: string | Buffer) => ({
-      bytes: bytes.length,
-      hash: createHmac('sha256', Buffer.from(KEY, 'base64')).update(bytes).digest('base64url'),
-    })
-    const part = { role: 'user', message: null }
-    expect(parts).toEqual([
-      { ...part, attachment: id, kind: 'text/plain', ...hashed('Plan of Ada.') },
-      { ...part, attachment: seen, kind: 'image/png', ...hashed(picture) },
-    ])
-    const sent = app.provider.asked.at(-1)?.sent
-    for (const said of ['Plan of Ada.', picture.toString('base64')]) expect(sent).toContain(said)
-  })
-
-  test('of another room, or of nobody’s, is not there, whoever sees it', async () => {
-    const [there, other] = [await room(), await room()]
-    const elsewhere = await file({ ...other, admin: there.admin, id: other.id }, 'CANARY')
-    const asked = app.provider.asked.length
-
-    const refused = await ask(there.admin, there.id, '', naming(elsewhere.attributes['uuid']))
-    expect([refused.status, refused.errors[0]?.source?.['pointer']]).toEqual([422, '/messages/0/content/0'])
-    expect(app.provider.asked).toHaveLength(asked)
-
-    expect((await ask(there.admin, there.id, '', naming(elsewhere.id, { optional: true }))).status).toBe(200)
-    expect((await ended(there.admin, there.id)).parts).toMatchObject([{ attachment: elsewhere.id, kind: 'name' }])
-    expect(JSON.stringify(app.provider.asked.at(-1)?.body)).toContain('A file is not there')
-  })
-
-  test('that a browser has encrypted is sent by a browser alone, which has its words', async () => {
-    const there = await room()
-    const { id } = await file(there, 'ciphertext', { clientEncrypted: 'true' })
-    const sent = { type: 'file', mime: 'text/plain', data: Buffer.from('In clear.').toString('base64'), name: 'a.txt' }
-
-    expect((await ask(there.admin, there.id, '', naming(id))).errors[0]?.detail).toContain('encrypted by a browser')
-    expect((await ask(there.admin, there.id, '', asking(sent))).status).toBe(200)
-
-    expect((await ended(there.admin, there.id)).parts).toMatchObject([{ kind: 'text/plain', bytes: 9 }])
-    const prompt = JSON.stringify(app.provider.asked.at(-1)?.body)
-    expect([prompt.includes('In clear.'), prompt.includes('ciphertext')]).toEqual([true, false])
+    expect((await usageOf(app, id)).map(({ outcome }) => outcome)).toEqual(['completed', 'cut', 'refused'])
   })
 })
 
@@ -302,82 +216,5 @@ describe('nobody asks in a room', () => {
     const payload = { model: 'mock-1', stream: false, messages: [{ role: 'user', content: { text: 'Hello' } }] }
     const asked = { payload, broadcast: true, slug, key: KEY }
     expect((await browser.send('POST', `/req/room/streamAI/${slug}`, { body: asked })).status).toBe(200)
-  })
-})
-
-describe('an answer that fails', () => {
-  test.each([
-    ['because the provider refuses', refuses(400)],
-    ['in its middle', breaksOff('reset')],
-  ])('%s is told as ended, kept nowhere and recorded once', async (_, behave) => {
-    const { id, admin } = await room()
-    app.provider.behave = behave
-
-    expect((await ask(admin, id, 'Hello')).status).toBe(200)
-
-    expect(await ended(admin, id)).toMatchObject({ state: 'failed', error: 'provider_failed', answer: null })
-    expect(await messagesIn(admin, id)).toEqual([])
-    await app.svc.services.usageLedger.flush()
-    expect(await usageOf(id)).toEqual([{ context: 'group', outcome: 'failed', model: 'mock-1' }])
-    expect(app.svc.log.join('')).not.toContain(canary)
-  })
-
-  test('because its asker may not write any more is not kept', async () => {
-    const { id, admin, editor } = await room('editor')
-    app.provider.behave = async (asked, response) => {
-      await app.svc.rows("update room_members set role = 'viewer' where room_id = $1 and user_id = $2", [id, editor.id])
-      await answers('Good day.')(asked, response)
-    }
-
-    await ask(editor, id, 'Hello')
-
-    expect(await ended(admin, id)).toMatchObject({ state: 'failed', error: 'not_permitted', answer: null })
-  })
-})
-
-describe('an answer under way', () => {
-  test.each([
-    ['who asked for it', 'editor', neverEnds],
-    ['who administers the room', 'admin', stalls],
-  ] as const)('is cancelled by %s', async (_, who, behave) => {
-    const there = await room('editor')
-    app.provider.behave = behave
-    const { meta } = await ask(there.editor, there.id, 'Hello')
-    const asked = app.provider.asked.length
-    await expect.poll(() => app.provider.asked.length).toBeGreaterThanOrEqual(asked)
-
-    const body = { disclosure: meta['disclosure'] }
-    expect((await there[who].post(`${there.path}/cancel-answer`, body)).status).toBe(200)
-
-    expect(await ended(there.admin, there.id)).toMatchObject({ state: 'cancelled', error: null, answer: null })
-    await expect.poll(() => usageOf(there.id)).toEqual([{ context: 'group', outcome: 'aborted', model: 'mock-1' }])
-    expect((await there[who].post(`${there.path}/cancel-answer`, body)).status).toBe(200)
-  })
-
-  test('is cancelled by nobody else, and ends with its room', async () => {
-    const { id, path, admin, editor, viewer } = await room('editor', 'viewer')
-    app.provider.behave = stalls
-    const { meta } = await ask(editor, id, 'Hello')
-    const stranger = await newPerson(app.svc as never)
-    await app.svc.rows("update access_tokens set abilities = '{ai,read,write}' where user_id = $1", [stranger.id])
-
-    expect((await viewer.post(`${path}/cancel-answer`, { disclosure: meta['disclosure'] })).status).toBe(403)
-    expect((await stranger.post(`${path}/cancel-answer`, { disclosure: meta['disclosure'] })).status).toBe(404)
-    expect((await admin.post(`${path}/cancel-answer`, { disclosure: '999999' })).status).toBe(404)
-    expect((await disclosures(admin, id))[0]?.state).toBe('answering')
-
-    expect((await admin.delete(`/rooms/${id}`)).status).toBe(200)
-    expect(await app.svc.rows('select from room_disclosures where room_id = $1', [id])).toEqual([])
-  })
-
-  test('counts for a person: a fifth at the same time is refused', async () => {
-    const { id, admin, path } = await room()
-    app.provider.behave = stalls
-    const asked = []
-    for (let n = 0; n < 5; n++) asked.push(await ask(admin, id, 'Hello'))
-
-    expect(asked.map(({ status }) => status)).toEqual([200, 200, 200, 200, 429])
-    for (const { meta } of asked.slice(0, 4))
-      await admin.post(`${path}/cancel-answer`, { disclosure: meta['disclosure'] })
   })
 })

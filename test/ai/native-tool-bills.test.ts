@@ -1,0 +1,170 @@
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { beginsToSay, pageOf, says } from '../kit/ai/anthropic.ts'
+import {
+  answer,
+  answers,
+  anthropic,
+  anthropicUsage,
+  ending,
+  fetch,
+  fetchUsage,
+  found,
+  page,
+  result,
+  url,
+  use,
+} from '../kit/ai/native-dialects.ts'
+import { fetching, messages, type NativeTools, search, startNativeTools } from '../kit/ai/native-tools.ts'
+import { json } from '../kit/ai/provider.ts'
+
+let native: NativeTools
+beforeAll(async () => {
+  native = await startNativeTools()
+})
+afterAll(() => native[Symbol.asyncDispose]())
+beforeEach(() => native.reset())
+
+test('a search is known to the database while the answer runs, and billed when it breaks off', async () => {
+  const { svc, upstream, chat, takeRecords } = native
+  const { promise: isHeld, resolve: breakOff } = Promise.withResolvers<void>()
+  upstream.behave = async (asked, response) => {
+    beginsToSay([use, result, answer], anthropicUsage)(asked, response)
+    await isHeld
+    response.destroy()
+  }
+
+  const streamed = await chat('anthropic', [search], { stream: true })
+  const held = () => svc.rows('select id from usage_holds where web_searches = 1 and cost_micros > 10000')
+  await vi.waitUntil(async () => (await held()).length === 1, { timeout: 15_000 })
+  breakOff()
+  await streamed.text()
+
+  // Nine are our count of what it found.
+  expect(await takeRecords()).toMatchObject([{ outcome: 'failed', input: 79, searches: 1, fetches: 0 }])
+})
+
+test('what was found is billed as input when the answer breaks off, a page as no more than it may be long', async () => {
+  const { upstream, chat, takeRecords } = native
+  const text = 'e4 is best. '.repeat(10_000)
+  const told = async (...read: Parameters<typeof beginsToSay>[0]) => {
+    upstream.behave = async (asked, response) => {
+      beginsToSay(read, anthropicUsage)(asked, response)
+      response.write('\n', () => response.destroy())
+    }
+    await (await chat('anthropic', [search, fetching], { stream: true })).text()
+    const [record] = await takeRecords()
+    return record as { input: number; outcome: string }
+  }
+
+  expect(await told(fetch, pageOf(fetch.id, url, text))).toMatchObject({ outcome: 'failed', input: 70 + 25_000 })
+  const { input: ofDocument } = await told(fetch, pageOf(fetch.id, url, 'A'.repeat(100_000), 'application/pdf'))
+  expect(Math.floor(ofDocument / 100)).toBe((2 * 1500) / 100)
+  const sealed = { ...result, content: found.map((one) => ({ ...one, encrypted_content: 'A'.repeat(16_000) })) }
+  const { input: ofSearch } = await told(use, sealed)
+  expect(Math.floor(ofSearch / 100)).toBe(3000 / 100)
+})
+
+test('an answer is not cut where it found more than was held for, and the next one is refused', async () => {
+  const { svc, upstream, takeRecords } = native
+  const { token } = await svc.user()
+  const limit = { name: 'finder', for: 'user', unit: 'tokens', per: 'day', cap: 1000 } as const
+  const ask = () =>
+    svc.send('POST', '/v1/chat/completions', {
+      token,
+      body: { model: 'anthropic', messages, tools: [search], stream: true },
+    })
+  const counted = { ...anthropicUsage, input_tokens: 5000, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 }
+  const sealed = { ...result, content: found.map((one) => ({ ...one, encrypted_content: 'A'.repeat(16_000) })) }
+  upstream.behave = says([use, sealed, answer], { ...ending, usage: counted })
+
+  await svc.host.limits.set(limit)
+  const told = await (await ask()).text()
+  expect(told).toContain('"content":"It is e4."')
+  expect(told).toContain('"finish_reason":"stop"')
+  await svc.services.usageLedger.flush()
+  expect((await ask()).status).toBe(429)
+  await svc.host.limits.remove({ name: 'finder' })
+  expect(await takeRecords()).toMatchObject([{ outcome: 'completed', input: 5000, searches: 1 }])
+})
+
+test('a model of which nobody knows what its searches cost does not stand in for one that says so', async () => {
+  const { upstream, chat, takeRecords } = native
+  upstream.behave = (asked, response) =>
+    asked.path.includes('/anthropic/') ? json(response, {}, 401) : answers(asked, response)
+
+  expect((await chat('anthropic', [search])).status).toBe(200)
+
+  expect(upstream.asked.map(({ path }) => path.split('/')[2])).toEqual(['anthropic', 'google'])
+  expect(await takeRecords()).toMatchObject([{ searches: 2, cost: 970 + 35_000 }])
+
+  upstream.asked.length = 0
+  expect((await chat('anthropic', [])).status).toBe(200)
+
+  expect(upstream.asked.map(({ body }) => body.model)).toEqual(['up', 'anthropic unpriced', undefined])
+  await takeRecords()
+})
+
+test('a limit in money holds for all searches that may come and counts those that came, where their price is known', async () => {
+  const { svc, takeRecords } = native
+  const limit = { name: 'purse', for: 'user', unit: 'EUR', per: 'month' } as const
+  const ada = await svc.user()
+  const bob = await svc.user()
+  const ask = (model: string, tools: string[], who = ada) =>
+    svc.send('POST', '/v1/chat/completions', { token: who.token, body: { model, messages, tools } })
+  const summary = async (who: { token: string }) => {
+    await svc.services.usageLedger.flush()
+    const told = await svc.send('GET', '/trpc/usage.summary', { token: who.token })
+    return ((await told.json()) as { result: { data: object[] } }).result.data
+  }
+
+  // Five searches are 0.05, and a hundred tokens 0.003.
+  await svc.host.limits.set({ ...limit, cap: 0.05 })
+  expect((await ask('anthropic', [search])).status).toBe(429)
+  expect((await ask('anthropic', [])).status).toBe(200)
+  await svc.host.limits.set({ ...limit, cap: 0.08 })
+  expect((await ask('anthropic', [search])).status).toBe(200)
+  const refused = await ask('anthropic unpriced', [search])
+  expect([refused.status, await refused.text()]).toEqual([429, expect.stringContaining('web search is not known')])
+  // Five pages are 125,000 tokens, which are 1.25.
+  expect((await ask('anthropic unpriced', [fetching])).status).toBe(429)
+  await svc.host.limits.set({ ...limit, cap: 1.4 })
+  expect((await ask('anthropic unpriced', [fetching])).status).toBe(200)
+  await svc.host.limits.remove({ name: 'purse' })
+  expect((await ask('anthropic unpriced', [search])).status).toBe(200)
+
+  expect(await summary(ada)).toMatchObject([
+    { model: 'anthropic', webSearches: 2, webFetches: 0, costMicros: 2 * (970 + 10_000) },
+    { model: 'anthropic unpriced', requests: 1, costMicros: 970, webFetches: 1, unpriced: 0 },
+    { model: 'anthropic unpriced', requests: 1, costMicros: null, webSearches: 1, unpriced: 1 },
+  ])
+  expect(await summary(bob)).toEqual([])
+  expect((await svc.send('GET', '/trpc/usage.summary', {})).status).toBe(401)
+  await takeRecords()
+})
+
+test('a limit in tokens holds for all pages that may be read, in each round of an answer', async () => {
+  const { svc, upstream, takeRecords } = native
+  const limit = { name: 'reader', for: 'user', unit: 'tokens', per: 'day' } as const
+  const { token } = await svc.user()
+  const ask = async (tools: string[]) =>
+    (await svc.send('POST', '/v1/chat/completions', { token, body: { model: 'anthropic', messages, tools } })).status
+  const usage = { ...fetchUsage, input_tokens: 60_000 }
+  const call = { type: 'tool_use', id: 'call', name: 'weather', input: {} }
+  upstream.behave = ({ body }, response) => {
+    const isReading = !JSON.stringify(body.tools).includes('weather')
+    json(response, { ...anthropic.whole, content: isReading ? [fetch, page] : [call], usage })
+  }
+
+  await svc.host.limits.set({ ...limit, cap: 300 })
+  expect(await Promise.all([ask([fetching]), ask([fetching])])).toEqual([429, 429])
+  expect(upstream.asked).toEqual([])
+  // Five pages of 25,000 tokens, and as much again is not left.
+  await svc.host.limits.set({ ...limit, cap: 130_000 })
+  expect((await Promise.all([ask([fetching]), ask([fetching])])).toSorted()).toEqual([200, 429])
+  await svc.host.limits.set({ ...limit, cap: 200_000 })
+  expect(await ask([fetching, 'weather'])).toBe(429)
+  expect(upstream.asked).toHaveLength(2)
+
+  await svc.host.limits.remove({ name: 'reader' })
+  expect(await takeRecords()).toMatchObject([{ input: 60_000, fetches: 1 }, { input: 60_000 }])
+})

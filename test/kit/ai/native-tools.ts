@@ -1,0 +1,74 @@
+import { startApp } from '../app.ts'
+import { answers, dialects } from './native-dialects.ts'
+import { configFor, startProvider } from './provider.ts'
+
+export const search = 'capability:web_search:native'
+export const fetching = 'capability:web_fetch:native'
+export const messages = [{ role: 'user', content: 'Which opening is best?' }]
+
+const pricing = { currency: 'EUR', inputPerMillion: 10, outputPerMillion: 30 }
+/** What each asks beside tokens, in units of a thousand uses. */
+const useRates: Record<string, object> = {
+  openai: { webSearchPerThousand: 10 },
+  anthropic: { webSearchPerThousand: 10, webFetchPerThousand: 0.5 },
+  google: { groundedPromptPerThousand: 35 },
+}
+
+function modelsOf(adapter: string) {
+  const model = {
+    ...{ external: true, tools: ['weather'], pricing: { ...pricing, ...useRates[adapter] } },
+    nativeCapabilities: ['web_search', 'web_fetch', 'code_execution'],
+  }
+  return [
+    {
+      ...{ ...model, id: adapter, upstreamId: adapter === 'google' ? 'gemini-2.5-flash' : 'up' },
+      fallback: adapter === 'anthropic' ? ['anthropic unpriced', 'google'] : [],
+    },
+    { ...model, id: `${adapter} without`, nativeCapabilities: [] },
+    { ...model, id: `${adapter} unpriced`, pricing },
+    { ...model, id: `${adapter} off`, settings: { nativeCapabilities: false } },
+  ]
+}
+
+/** A service whose models search the web and read pages by tools of their providers, and somebody who asks them. */
+export async function startNativeTools() {
+  await using starting = new AsyncDisposableStack()
+  const upstream = starting.use(await startProvider(answers))
+  const config = starting.use(await configFor(upstream.url))
+  const providers = [...Object.keys(dialects), 'openai-compatible'].map((adapter) => ({
+    ...{ id: adapter, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: 'key', models: modelsOf(adapter) },
+  }))
+  await config.write({ providers })
+  const svc = starting.use(
+    await startApp({
+      AI_CONFIG: config.file,
+      EXTENSIONS: 'test/fixtures/extension.ts',
+      LIMITS_MAX_OUTPUT_TOKENS: '100',
+    }),
+  )
+  const { token } = await svc.user()
+  const send = (path: string, body: object) => svc.send('POST', path, { token, body })
+  const resources = starting.move()
+  return {
+    ...{ svc, upstream, send },
+
+    chat: (model: string, tools: unknown[], more: object = {}) =>
+      send('/v1/chat/completions', { model, messages, tools, ...more }),
+
+    /** The usage records, which are deleted. */
+    async takeRecords() {
+      await svc.services.usageLedger.flush()
+      return svc.rows(`delete from usage_records returning outcome, input_tokens as input, output_tokens as output,
+                         web_searches as searches, web_fetches as fetches, cost_micros::float8 as cost`)
+    },
+
+    reset() {
+      upstream.behave = answers
+      upstream.asked.length = 0
+    },
+
+    [Symbol.asyncDispose]: () => resources.disposeAsync(),
+  }
+}
+
+export type NativeTools = Awaited<ReturnType<typeof startNativeTools>>

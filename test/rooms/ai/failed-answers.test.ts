@@ -1,0 +1,103 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { answers, breaksOff, canary, neverEnds, refuses, stalls } from '../../kit/ai/provider.ts'
+import {
+  ask,
+  disclosures,
+  ended,
+  messagesIn,
+  type RoomAiApp,
+  roomWithAi,
+  startRoomAi,
+  usageOf,
+} from '../../kit/rooms/ai.ts'
+import { newPerson } from '../../kit/rooms/messages.ts'
+
+let app: RoomAiApp
+
+beforeAll(async () => {
+  app = await startRoomAi()
+})
+
+afterAll(() => app[Symbol.asyncDispose]())
+
+const room = async (...roles: ('admin' | 'editor' | 'viewer')[]) => {
+  app.provider.behave = answers('Good day.')
+  return roomWithAi(app, roles)
+}
+
+describe('an answer that fails', () => {
+  test.each([
+    ['because the provider refuses', refuses(400)],
+    ['in its middle', breaksOff('reset')],
+  ])('%s is told as ended, kept nowhere and recorded once', async (_, behave) => {
+    const { id, admin } = await room()
+    app.provider.behave = behave
+
+    expect((await ask(admin, id, 'Hello')).status).toBe(200)
+
+    expect(await ended(admin, id)).toMatchObject({ state: 'failed', error: 'provider_failed', answer: null })
+    expect(await messagesIn(admin, id)).toEqual([])
+    await app.svc.services.usageLedger.flush()
+    expect(await usageOf(app, id)).toEqual([{ context: 'group', outcome: 'failed', model: 'mock-1' }])
+    expect(app.svc.log.join('')).not.toContain(canary)
+  })
+
+  test('because its asker may not write any more is not kept', async () => {
+    const { id, admin, editor } = await room('editor')
+    app.provider.behave = async (asked, response) => {
+      await app.svc.rows("update room_members set role = 'viewer' where room_id = $1 and user_id = $2", [id, editor.id])
+      await answers('Good day.')(asked, response)
+    }
+
+    await ask(editor, id, 'Hello')
+
+    expect(await ended(admin, id)).toMatchObject({ state: 'failed', error: 'not_permitted', answer: null })
+  })
+})
+
+describe('an answer under way', () => {
+  test.each([
+    ['who asked for it', 'editor', neverEnds],
+    ['who administers the room', 'admin', stalls],
+  ] as const)('is cancelled by %s', async (_, who, behave) => {
+    const there = await room('editor')
+    app.provider.behave = behave
+    const { meta } = await ask(there.editor, there.id, 'Hello')
+    const asked = app.provider.asked.length
+    await expect.poll(() => app.provider.asked.length).toBeGreaterThanOrEqual(asked)
+
+    const body = { disclosure: meta['disclosure'] }
+    expect((await there[who].post(`${there.path}/cancel-answer`, body)).status).toBe(200)
+
+    expect(await ended(there.admin, there.id)).toMatchObject({ state: 'cancelled', error: null, answer: null })
+    await expect.poll(() => usageOf(app, there.id)).toEqual([{ context: 'group', outcome: 'aborted', model: 'mock-1' }])
+    expect((await there[who].post(`${there.path}/cancel-answer`, body)).status).toBe(200)
+  })
+
+  test('is cancelled by nobody else, and ends with its room', async () => {
+    const { id, path, admin, editor, viewer } = await room('editor', 'viewer')
+    app.provider.behave = stalls
+    const { meta } = await ask(editor, id, 'Hello')
+    const stranger = await newPerson(app.svc as never)
+    await app.svc.rows("update access_tokens set abilities = '{ai,read,write}' where user_id = $1", [stranger.id])
+
+    expect((await viewer.post(`${path}/cancel-answer`, { disclosure: meta['disclosure'] })).status).toBe(403)
+    expect((await stranger.post(`${path}/cancel-answer`, { disclosure: meta['disclosure'] })).status).toBe(404)
+    expect((await admin.post(`${path}/cancel-answer`, { disclosure: '999999' })).status).toBe(404)
+    expect((await disclosures(admin, id))[0]?.state).toBe('answering')
+
+    expect((await admin.delete(`/rooms/${id}`)).status).toBe(200)
+    expect(await app.svc.rows('select from room_disclosures where room_id = $1', [id])).toEqual([])
+  })
+
+  test('counts for a person: a fifth at the same time is refused', async () => {
+    const { id, admin, path } = await room()
+    app.provider.behave = stalls
+    const asked = []
+    for (let n = 0; n < 5; n++) asked.push(await ask(admin, id, 'Hello'))
+
+    expect(asked.map(({ status }) => status)).toEqual([200, 200, 200, 200, 429])
+    for (const { meta } of asked.slice(0, 4))
+      await admin.post(`${path}/cancel-answer`, { disclosure: meta['disclosure'] })
+  })
+})
