@@ -6,16 +6,16 @@ import { citationOf, finishReasons, type Heading, toolCallOf, usageOf } from './
 
 /** An answer as chunks of a chat completion, the last of which has its usage where that is wanted. */
 export function chunksOf(heading: Heading, withUsage: boolean): Frames<StreamPart> {
-  const head = { ...heading, object: 'chat.completion.chunk' }
-  const opening = JSON.stringify(head).slice(0, -1)
+  // Written once: anew for each chunk, it would take several times as long as all the rest.
+  const opening = JSON.stringify({ ...heading, object: 'chat.completion.chunk' }).slice(0, -1)
+  const opened = (rest: string) => `data: ${opening},${rest}}\n\n`
   let isBegun = false
   let calls = 0
   const chunk = (delta: object, finish: string | null = null) => {
     const begun = isBegun ? delta : { role: 'assistant', ...delta }
     isBegun = true
-    // Writing all of it anew for each piece would take several times as long.
     const choice = `{"index":0,"delta":${JSON.stringify(begun)},"logprobs":null,"finish_reason":${JSON.stringify(finish)}}`
-    return `data: ${opening},"choices":[${choice}]${withUsage ? ',"usage":null' : ''}}\n\n`
+    return opened(`"choices":[${choice}]${withUsage ? ',"usage":null' : ''}`)
   }
   return {
     part(part) {
@@ -36,7 +36,7 @@ export function chunksOf(heading: Heading, withUsage: boolean): Frames<StreamPar
         case 'finish':
           return chunk({}, finishReasons[part.reason])
         case 'usage':
-          return withUsage ? frame({ ...head, choices: [], usage: usageOf(part) }) : ''
+          return withUsage ? opened(`"choices":[],"usage":${JSON.stringify(usageOf(part))}`) : ''
       }
     },
     done: () => 'data: [DONE]\n\n',
