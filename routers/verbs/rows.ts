@@ -91,7 +91,7 @@ export class RowReader {
     // Others may have asked for more.
     const found = new Map(rows.map((row) => [row.record.id, row]))
     const own = ids.flatMap((id) => found.get(id) ?? [])
-    return this.#recordsOf(of, own)
+    return await this.#recordsOf(of, own)
   }
 
   async #recordsOf(of: Resource, rows: readonly RecordRow[]): Promise<ResourceRecord[]> {

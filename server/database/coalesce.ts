@@ -1,5 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
-import DataLoader from 'dataloader'
 import { LRUCache } from 'lru-cache'
 import type { Sql, Statement } from '../../entities/sql/statement.ts'
 import { atMost } from '../../routers/core/load/cache-size.ts'
@@ -19,50 +17,58 @@ const MAX_KEYS = 1000
  */
 export function coalesce(run: Sql): Sql {
   const known = new LRUCache<string, Coalesced>(atMost(MAX_KEYS))
-  return async <Row>(statement: Statement<Row>, values: Values = []) => {
+  return <Row>(statement: Statement<Row>, values: Values = []) => {
     const key = keyOf(statement, values)
-    const coalesced = known.get(key) ?? new Coalesced(run, statement)
-    known.set(key, coalesced)
-    return (await coalesced.call(values)) as Row[]
+    let coalesced = known.get(key)
+    if (!coalesced) {
+      coalesced = new Coalesced(run, statement)
+      known.set(key, coalesced)
+    }
+    return coalesced.call(values) as Promise<Row[]>
   }
 }
 
 /** The calls of one statement whose values differ in nothing but the ids. */
 class Coalesced {
-  readonly #loader: DataLoader<Values, Promise<unknown[]>>
+  readonly #run: Sql
+  readonly #statement: Statement<unknown>
   #runs = 0
-  /** Of the first of the runs under way that ends. */
-  #end = Promise.withResolvers<void>()
+  /** The calls that wait for the next run, and the rows that it will give all of them. */
+  #calls: Values[] = []
+  #rows = Promise.withResolvers<unknown[]>()
+  /** Begins the next run where none ends before. */
+  #timer: NodeJS.Timeout | undefined
 
   constructor(run: Sql, statement: Statement<unknown>) {
-    this.#loader = new DataLoader(
-      async (calls) => {
-        const rows = run(statement, together(statement, calls))
-        this.#note(rows)
-        // Returns promises, so that a slow or failing run does not affect other ones.
-        return calls.map(() => rows)
-      },
-      { cache: false, batchScheduleFn: (dispatch) => this.#schedule(() => setImmediate(dispatch)) },
-    )
+    this.#run = run
+    this.#statement = statement
   }
 
-  async call(values: Values): Promise<unknown[]> {
-    return await this.#loader.load(values)
+  call(values: Values): Promise<unknown[]> {
+    if (this.#calls.push(values) === 1) this.#schedule()
+    return this.#rows.promise
   }
 
-  #note(rows: Promise<unknown>): void {
+  #schedule(): void {
+    if (this.#runs < MAX_RUNS) setImmediate(() => this.#begin())
+    else this.#timer = setTimeout(() => this.#begin(), MAX_WAIT_MS)
+  }
+
+  #begin(): void {
+    const rows = this.#run(this.#statement, together(this.#statement, this.#calls))
+    this.#rows.resolve(rows)
+    this.#rows = Promise.withResolvers()
+    this.#calls = []
+    clearTimeout(this.#timer)
+    this.#timer = undefined
     this.#runs++
-    const noteEnd = () => {
-      this.#runs--
-      this.#end.resolve()
-      this.#end = Promise.withResolvers()
-    }
+    const noteEnd = () => this.#noteEnd()
     rows.then(noteEnd, noteEnd)
   }
 
-  #schedule(dispatch: () => void): void {
-    if (this.#runs < MAX_RUNS) dispatch()
-    else void Promise.race([this.#end.promise, delay(MAX_WAIT_MS)]).then(dispatch)
+  #noteEnd(): void {
+    this.#runs--
+    if (this.#timer) this.#begin()
   }
 }
 

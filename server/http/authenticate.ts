@@ -24,7 +24,7 @@ export function createAuthenticate(options: AuthenticateOptions, { renews = true
   return async (request, reply) => {
     const { authorization } = request.headers
     const session = storedSession(request)
-    if (!session && authorization !== undefined) return authenticator.authenticateBearer(authorization)
+    if (!session && authorization !== undefined) return await authenticator.authenticateBearer(authorization)
     assertSameOrigin(request, origin, session)
     const browser = new RequestBrowser(options, request, reply)
     if (renews) await browser.renew()

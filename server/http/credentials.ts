@@ -59,9 +59,9 @@ export function createAuthenticator(sql: Sql, settings: Settings, log: Log): Aut
       // Checked before the look-up, so that the answer reveals nothing about the token.
       if (!settings.allowExternalCommunication) throw new Problem('external_communication_off')
       const claim = claimIn(authorization)
-      if (claim.kind === 'person') return authenticatePerson(claim)
+      if (claim.kind === 'person') return await authenticatePerson(claim)
       if (!settings.allowExternalApps) throw new Problem('external_apps_off')
-      return authenticateApp(claim)
+      return await authenticateApp(claim)
     },
     async flush() {
       await Promise.all([tokens.flush(), credentials.flush()])
