@@ -4,20 +4,17 @@ import type { Context } from '../../routers/core/context.ts'
 import type { FileContent } from '../../routers/core/file-content.ts'
 import { runOnce, type StoredResponse } from '../../routers/core/idempotency.ts'
 import { hashFile } from '../../routers/core/incoming-file.ts'
-import { Problem } from '../../routers/core/problems.ts'
 import type { RecordRef } from '../../routers/resource/record.ts'
-import { entityTag, expectedVersions, isKnown } from '../http/conditional.ts'
+import { entityTag, isKnown } from '../http/conditional.ts'
 import type { WireNames } from '../http/names.ts'
-import { inputsOf } from '../http/procedures.ts'
 import { sendFile } from '../http/send-file.ts'
 import { drainBody, readUpload } from '../http/upload.ts'
-import { readAction, readLinkage, readResource } from './body.ts'
 import { type DocumentContext, selfOf } from './document.ts'
 import type { ServedRoute } from './exposed-routes.ts'
-import type { Members } from './members.ts'
+import { inputOf } from './input.ts'
 import { type ParsedQuery, parseQuery } from './query.ts'
-import { isRepeatable, type Route } from './routes.ts'
-import type { SharedAnswers } from './shared-answers.ts'
+import { isRepeatable } from './routes.ts'
+import type { SharedAnswers, SharedResponse } from './shared-answers.ts'
 import { textOf } from './text.ts'
 import { jsonapi, mediaType } from './wire.ts'
 
@@ -28,14 +25,14 @@ export interface RouteContext {
 }
 
 /**
- * Answers a request: from what was kept under its idempotency key, or by calling its procedure. Returns the text for the
+ * Answers a request: from what was kept under its idempotency key, or by calling its procedure. Returns the body for the
  * framework to send: it would keep a reply that is returned until the whole of it is sent.
  */
 export async function serve(
   routeContext: RouteContext,
   request: FastifyRequest,
   reply: FastifyReply,
-): Promise<string | Readable | undefined> {
+): Promise<string | Buffer | Readable | undefined> {
   const { method, answers, takesFile } = routeContext.route
   // The first hook made it.
   const ctx = request.context as Context
@@ -43,9 +40,7 @@ export async function serve(
     const { output } = await call(routeContext, request, ctx)
     return sendFile(request, reply, output as FileContent)
   }
-  const key = request.headers['idempotency-key']
-  const isOnce = typeof key === 'string' && isRepeatable(routeContext.route)
-  const serving = isOnce ? once(routeContext, request, ctx, key) : answer(routeContext, request, ctx)
+  const serving = respond(routeContext, request, ctx)
   const { status, headers, payload } = await (takesFile ? drainedIfRefused(serving, request, reply) : serving)
   reply.headers(headers)
   const isUnchanged = method === 'GET' && isKnown(request.headers['if-none-match'], headers['etag'])
@@ -53,6 +48,17 @@ export async function serve(
   if (isUnchanged) return undefined
   if (!reply.hasHeader('content-type')) reply.type(mediaType)
   return payload
+}
+
+function respond(
+  routeContext: RouteContext,
+  request: FastifyRequest,
+  ctx: Context,
+): Promise<StoredResponse | SharedResponse> {
+  const { route } = routeContext
+  const key = request.headers['idempotency-key']
+  if (typeof key === 'string' && isRepeatable(route)) return once(routeContext, request, ctx, key)
+  return route.answers === 'page' ? answerPage(routeContext, request, ctx) : answer(routeContext, request, ctx)
 }
 
 async function drainedIfRefused<T>(serving: Promise<T>, request: FastifyRequest, reply: FastifyReply): Promise<T> {
@@ -99,18 +105,31 @@ async function answer(
   ctx: Context,
   form?: unknown,
 ): Promise<StoredResponse> {
-  const { documentContext, route, sharedPages } = routeContext
-  const { output, query } = await call(routeContext, request, ctx, form)
+  const { documentContext, route } = routeContext
+  const called = await call(routeContext, request, ctx, form)
   const plain = documentContext.members.plainAnswer(route.resource.type, route.action)
-  if (plain !== undefined) return plainAnswer(plain, output)
-  const { positions = [] } = ctx.hints
-  const { url } = request
-  const write = async () => {
-    const payload = await textOf({ documentContext, route, query, url, output, positions })
-    const status = route.answers === 'created' ? 201 : 200
-    return { status, headers: headersOf(routeContext, output, payload), payload }
-  }
-  return route.answers === 'page' ? sharedPages.of(url, output, write) : write()
+  return plain === undefined ? await written(routeContext, request, ctx, called) : plainAnswer(plain, called.output)
+}
+
+/** The same for a page, which is written once for all who are shown it in one turn. */
+async function answerPage(routeContext: RouteContext, request: FastifyRequest, ctx: Context): Promise<SharedResponse> {
+  const called = await call(routeContext, request, ctx)
+  return await routeContext.sharedPages.of(request.url, called.output, () =>
+    written(routeContext, request, ctx, called),
+  )
+}
+
+/** What the procedure was asked for, and its output, as it is sent. */
+async function written(
+  routeContext: RouteContext,
+  { url }: FastifyRequest,
+  { hints: { positions = [] } }: Context,
+  { output, query }: Called,
+): Promise<StoredResponse> {
+  const { documentContext, route } = routeContext
+  const payload = await textOf({ documentContext, route, query, url, output, positions })
+  const status = route.answers === 'created' ? 201 : 200
+  return { status, headers: headersOf(routeContext, output, payload), payload }
 }
 
 /** A member of an action's `meta` alone. */
@@ -124,14 +143,24 @@ function plainAnswer(member: string, output: unknown): StoredResponse {
   }
 }
 
+interface Called {
+  output: unknown
+  query: ParsedQuery
+}
+
 /** The first hook let the caller in: whoever is told here what is wrong with the input may call. */
-async function call(routeContext: RouteContext, request: FastifyRequest, ctx: Context, form?: unknown) {
+async function call(
+  routeContext: RouteContext,
+  request: FastifyRequest,
+  ctx: Context,
+  form?: unknown,
+): Promise<Called> {
   const { documentContext, route } = routeContext
   const { name: path, procedure, takesFile } = route
   const query = parseQuery(searchOf(request), route, documentContext)
   ctx.asks = (type, name) => query.fields.get(type)?.has(name) ?? documentContext.members.isUnasked(type, name)
   const body = takesFile ? (form ?? (await readForm(request, ctx))) : request.body
-  const input = inputOf(routeContext, query, request, body)
+  const input = inputOf(route, documentContext.members, query, request, body)
   const { type } = procedure._def
   const getRawInput = async () => input
   const output: unknown = await procedure({ ctx, path, type, getRawInput, signal: undefined, batchIndex: 0 })
@@ -157,37 +186,4 @@ function headersOf({ documentContext, route }: RouteContext, output: unknown, pa
   const { id, rowVersion } = output as RecordRef
   const etag = entityTag(payload, rowVersion)
   return answers === 'created' ? { etag, location: selfOf(documentContext, resource.type, id) } : { etag }
-}
-
-/** The input of the procedure that a route calls. */
-function inputOf(
-  { documentContext, route }: RouteContext,
-  { input }: ParsedQuery,
-  request: FastifyRequest,
-  body: unknown,
-): object {
-  const { method, relation } = route
-  const target = request.params as { id?: string }
-  const { id } = target
-  if (method === 'GET') return { ...input, ...target, ...(relation && { relation: relation.name }) }
-  const expected = readIfMatch(route, id, request)
-  return { ...given(documentContext.members, route, body, id), ...target, ...expected }
-}
-
-function given(members: Members, route: ServedRoute, body: unknown, id: string | undefined): object {
-  const { method, answers, resource, relation, procedure } = route
-  if (answers === 'linkage' && relation) return readLinkage(relation.of, body)
-  if (answers === 'action') return readAction(resource, members.inputOf(inputsOf(procedure)), body)
-  return method === 'DELETE' ? {} : readResource(resource, members, body, id)
-}
-
-/** The versions that `If-Match` names. Throws where the address is not that of a row, and so has none. */
-function readIfMatch(
-  { answers }: Route,
-  id: string | undefined,
-  { headers }: FastifyRequest,
-): { ifVersion?: string[] } {
-  const ifVersion = expectedVersions(headers['if-match'])
-  if (ifVersion && (id === undefined || answers === 'action')) throw new Problem('precondition_failed')
-  return ifVersion ? { ifVersion } : {}
 }

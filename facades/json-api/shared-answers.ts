@@ -1,9 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { StoredResponse } from '../../routers/core/idempotency.ts'
 
+/** An answer in the bytes that are sent, which are not made of its text again for each who is sent them. */
+export type SharedResponse = Omit<StoredResponse, 'payload'> & { payload: Buffer }
+
 interface SharedAnswer {
   output: unknown
-  answer: Promise<StoredResponse>
+  answer: Promise<SharedResponse>
 }
 
 /**
@@ -15,11 +18,11 @@ export class SharedAnswers {
   #written = new Map<string, SharedAnswer>()
 
   /** The answer for what the read of an address gave, which `write` makes unless there is one. */
-  of(url: string, output: unknown, write: () => Promise<StoredResponse>): Promise<StoredResponse> {
+  of(url: string, output: unknown, write: () => Promise<StoredResponse>): Promise<SharedResponse> {
     const known = this.#written.get(url)
     if (known && isDeepStrictEqual(known.output, output)) return known.answer
     if (this.#written.size === 0) setImmediate(() => this.#forget())
-    const answer = write()
+    const answer = write().then(inBytes)
     this.#written.set(url, { output, answer })
     return answer
   }
@@ -29,3 +32,5 @@ export class SharedAnswers {
     this.#written = new Map()
   }
 }
+
+const inBytes = (written: StoredResponse): SharedResponse => ({ ...written, payload: Buffer.from(written.payload) })

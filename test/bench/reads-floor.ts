@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import fastify, { type FastifyReply } from 'fastify'
 import pg from 'pg'
 import { coalescedStatement, isoTime, type Statement } from '../../entities/sql/statement.ts'
-import { SharedAnswers } from '../../facades/json-api/shared-answers.ts'
+import { SharedAnswers, type SharedResponse } from '../../facades/json-api/shared-answers.ts'
 import type { StoredResponse } from '../../routers/core/idempotency.ts'
 import { coalesce } from '../../server/database/coalesce.ts'
 import { servePart } from './serve.ts'
@@ -118,7 +118,8 @@ function written(document: object): StoredResponse {
   return { status: 200, headers: { etag, 'content-type': 'application/vnd.api+json' }, payload }
 }
 
-const send = (reply: FastifyReply, { headers, payload }: StoredResponse) => reply.headers(headers).send(payload)
+const send = (reply: FastifyReply, { headers, payload }: StoredResponse | SharedResponse) =>
+  reply.headers(headers).send(payload)
 
 const related = (self: string, name: string) => ({ self: `${self}/relationships/${name}`, related: `${self}/${name}` })
 
