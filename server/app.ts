@@ -4,9 +4,9 @@ import { docs } from '../facades/docs/index.ts'
 import { health } from '../facades/health.ts'
 import { bodyLimitsOf } from '../facades/http/body-limits.ts'
 import { readJsonBodies } from '../facades/http/json-text.ts'
-import { wireNames } from '../facades/http/names.ts'
+import { type WireNames, wireNames } from '../facades/http/names.ts'
 import type { FacadeOptions, OlderRoute } from '../facades/http/procedures.ts'
-import { jsonApi } from '../facades/json-api/index.ts'
+import { type JsonApiOptions, jsonApi } from '../facades/json-api/index.ts'
 import { memberProfiles } from '../facades/json-api/member-profiles.ts'
 import { Members } from '../facades/json-api/members.ts'
 import { legacy } from '../facades/legacy/ai-req.ts'
@@ -66,25 +66,40 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   await serveScripts(app, { contextOf: tokenContextOf, bodyLimits, heartbeat: env.AI_HEARTBEAT })
   await app.register(assets)
   const members = new Members(memberProfiles[env.JSONAPI_MEMBER_CASE])
+  const surface = { router: appRouter, resources, names, baseUrl: env.BASE_URL ?? '', members }
+  const older = await serveBrowsers(app, options, { ...contexts, surface })
+  await signSubscriptions(app, options, contexts)
+  const endpoints = async () => (await import('./described-endpoints.ts')).describedEndpoints(names)
+  await app.register(docs, { ...surface, endpoints, older })
+  return app
+}
+
+type BrowserFaces = Pick<Contexts, 'contextOf' | 'peekContextOf'> & {
+  surface: Required<Omit<JsonApiOptions, keyof FacadeOptions>> & { names: WireNames }
+}
+
+/** What is asked with a session, or with a token. Returns the routes of front ends that exist. */
+async function serveBrowsers(
+  app: FastifyInstance,
+  options: AppOptions,
+  { contextOf, peekContextOf, surface }: BrowserFaces,
+): Promise<OlderRoute[]> {
+  const { env } = options
+  const shared = { contextOf, bodyLimits: bodyLimitsOf(env) }
   const older: OlderRoute[] = []
-  const surface = { router: appRouter, resources, names, baseUrl: env.BASE_URL ?? '' }
+  const noteRoute = (route: OlderRoute) => older.push(route)
   await app.register(async (inBrowser) => {
-    const { contextOf, peekContextOf } = contexts
     await keepSessions(inBrowser, sessionsOf(options))
-    await inBrowser.register(req, { contextOf, peekContextOf, bodyLimits })
-    const noteRoute = (route: OlderRoute) => older.push(route)
-    await inBrowser.register(olderRequests, { contextOf, bodyLimits, heartbeat: env.AI_HEARTBEAT, noteRoute })
+    await inBrowser.register(req, { ...shared, peekContextOf })
+    await inBrowser.register(olderRequests, { ...shared, heartbeat: env.AI_HEARTBEAT, noteRoute })
     await inBrowser.register(web, { contextOf })
-    await inBrowser.register(trpc, { contextOf, bodyLimits, heartbeat: env.SUBSCRIPTIONS_HEARTBEAT })
-    const api = { ...surface, contextOf, bodyLimits }
+    await inBrowser.register(trpc, { ...shared, heartbeat: env.SUBSCRIPTIONS_HEARTBEAT })
+    const { names, members, ...api } = { ...surface, ...shared }
     await inBrowser.register(legacyLinkPreview, api)
     await inBrowser.register(jsonApi, { ...api, prefix: names.basePath, members })
     if (names.pageApi !== names.basePath) await inBrowser.register(jsonApi, { ...api, prefix: names.pageApi })
   })
-  await signSubscriptions(app, options, contexts)
-  const endpoints = async () => (await import('./described-endpoints.ts')).describedEndpoints(names)
-  await app.register(docs, { ...surface, members, endpoints, older })
-  return app
+  return older
 }
 
 /** Lets clients of the Pusher protocol ask for what they may subscribe to, by token and by session. */
