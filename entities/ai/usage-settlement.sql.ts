@@ -26,7 +26,7 @@ export interface Settlement {
  * Turns holds into usage records, each once, and what was held into what was used; where the price of what a call took turns
  * out to be unknown, all that it held. Values: the columns of settlements, and how many there are.
  */
-export const settle = statement<{ id: number }>(
+export const settle = statement<never>(
   'settle',
   `with given as (
      select * from unnest($1::bigint[], $2::text[], $3::int[], $4::int[], $5::int[], $6::int[], $7::int[], $8::int[],
@@ -41,9 +41,9 @@ export const settle = statement<{ id: number }>(
      returning h.id, h.user_id, h.token_id, h.room_id, h.app_id, h.context, h.provider, h.model, h.request_id, h.price_id, h.counters, h.amounts,
                h.measures, m.*
    ), parts as (
-     select a.id, sum(a.amount) as held,
+     select a.id, sum(a.amount)::bigint as held,
             sum(case a.measure when 'tokens' then e.input::bigint + e.output when 'cost' then coalesce(e.cost, a.amount)
-                else a.amount end) as used
+                else a.amount end)::bigint as used
        from ended e cross join lateral unnest(e.counters, e.amounts, e.measures) as a(id, amount, measure)
       group by a.id ${expectFew('1000 * $15')}
    ), locked as (
@@ -56,8 +56,7 @@ export const settle = statement<{ id: number }>(
                               duration_ms, outcome, created_at)
    select e.id, u.id, t.id, e.room_id, e.app_id, e.context, e.provider, e.model, e.request_id, e.input, e.output, e.cached, e.cache_write,
           e.reasoning, e.searches, e.fetches, e.estimated, e.cost, e.currency, e.price_id, e.duration, e.outcome, now()
-     from ended e left join users u on u.id = e.user_id left join access_tokens t on t.id = e.token_id
-   returning id::float8 as id`,
+     from ended e left join users u on u.id = e.user_id left join access_tokens t on t.id = e.token_id`,
 )
 
 /** Ends a hold for a call that was never made: nothing is used, and no record is left. Values: the hold. */
