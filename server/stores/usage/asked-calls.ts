@@ -2,7 +2,7 @@ import type { CounterRow } from '../../../entities/ai/usage-counter.sql.ts'
 import type { HoldRequest } from '../../../routers/ports/ai/usage-ledger.ts'
 import type { Claim } from './limit-book.ts'
 
-interface ClaimedCounter extends Claim {
+export interface ClaimedCounter extends Claim {
   /** Of the stripe that was chosen. */
   id: number
   counters: CounterRow

@@ -3,7 +3,7 @@ import { holdAndTell } from '../../../entities/ai/usage-observed-hold.sql.ts'
 import type { Sql, Statement } from '../../../entities/sql/statement.ts'
 import { CatalogueChanged } from '../../../routers/ports/ai/callable-models.ts'
 import type { HoldRequest } from '../../../routers/ports/ai/usage-ledger.ts'
-import { type AskedCall, type AskedSum, sumsOf, valuesOf } from './asked-calls.ts'
+import { type AskedCall, type AskedSum, type ClaimedCounter, sumsOf, valuesOf } from './asked-calls.ts'
 import type { Claim, LimitBook } from './limit-book.ts'
 import type { LimitsLeft } from './limits-left.ts'
 
@@ -91,17 +91,27 @@ export class HoldAttempts {
   async #judge(requests: readonly HoldRequest[]): Promise<AskedCall[] | undefined> {
     const { book } = this.#options
     const claimed = requests.map((request) => ({ request, claims: book.claimsOf(request) }))
+    const judged = this.#judgedBy(claimed)
+    if (judged) return judged
     await book.open(claimed.flatMap(({ claims }) => claims))
-    const judged = claimed.flatMap((call) => this.#judgedBy(call) ?? [])
-    return judged.length === requests.length ? judged : undefined
+    return this.#judgedBy(claimed)
   }
 
-  #judgedBy({ request, claims }: { request: HoldRequest; claims: Claim[] }): AskedCall | undefined {
-    const claimed = claims.flatMap((claim) => {
-      const counters = this.#options.book.countersOf(claim)
-      return counters ? { ...claim, counters, id: this.#stripeOf(claim, counters.ids) } : []
-    })
-    return claimed.length === claims.length ? { request, claims: claimed } : undefined
+  /** Undefined where a counter is not known. */
+  #judgedBy(claimed: readonly { request: HoldRequest; claims: Claim[] }[]): AskedCall[] | undefined {
+    const judged: AskedCall[] = []
+    for (const { request, claims } of claimed) {
+      const found = claims.flatMap((claim) => this.#chosenFor(claim) ?? [])
+      if (found.length < claims.length) return undefined
+      judged.push({ request, claims: found })
+    }
+    return judged
+  }
+
+  #chosenFor(claim: Claim): ClaimedCounter | undefined {
+    const { limit, subjectId, amount, measure } = claim
+    const counters = this.#options.book.countersOf(claim)
+    return counters && { limit, subjectId, amount, measure, counters, id: this.#stripeOf(claim, counters.ids) }
   }
 
   /** Those of a limit that only observes wait for one row, so that each is counted after the other. */

@@ -138,8 +138,10 @@ type Judge = (requests: readonly HoldRequest[]) => Promise<Promise<Held>[]>
 
 /** Calls are judged together whose models were seen in one version of the catalogue. */
 async function byCatalogue(requests: readonly HoldRequest[], judge: Judge): Promise<Promise<Held>[]> {
+  const versions = Map.groupBy(requests, ({ catalogue }) => catalogue)
+  if (versions.size === 1) return judge(requests)
   const held = new Map<HoldRequest, Promise<Held>>()
-  for (const some of Map.groupBy(requests, ({ catalogue }) => catalogue).values()) {
+  for (const some of versions.values()) {
     const judged = judge(some)
     for (const [index, request] of some.entries())
       held.set(
