@@ -81,7 +81,7 @@ function routerWith(heartbeat: number): AppRouter {
 }
 
 /** Gives an answer that is not streamed its length, so that it can be compressed. */
-async function inOnePiece(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
+async function inOnePiece(_: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
   if (!(payload instanceof Response)) return payload
   const { status, headers } = payload
   // Its headers replace those that the service set before.
@@ -89,7 +89,6 @@ async function inOnePiece(request: FastifyRequest, reply: FastifyReply, payload:
   const isStream = headers.has('transfer-encoding') || headers.get('content-type')?.startsWith('text/event-stream')
   if (isStream) return payload
   reply.code(status).headers(Object.fromEntries(headers))
-  delete request.headers['x-no-compression']
   return payload.text()
 }
 

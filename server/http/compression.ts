@@ -1,5 +1,5 @@
 import compress from '@fastify/compress'
-import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, onSendHookHandler, RouteOptions } from 'fastify'
 import { contentCodings } from '../../facades/http/asset.ts'
 import { varyBy } from '../../facades/http/vary.ts'
 
@@ -18,11 +18,6 @@ export async function compression(app: FastifyInstance): Promise<void> {
       if (headers[name]) headers[name] = headers[name].replace(SUFFIXES, '"')
     done()
   })
-  app.addHook('onSend', ({ headers }, _, payload, done) => {
-    // A streamed body is not compressed: the compressor would hold its parts back.
-    if (typeof payload !== 'string' && !Buffer.isBuffer(payload)) headers['x-no-compression'] = 'true'
-    done()
-  })
   await app.register(compress, {
     encodings: [...contentCodings],
     threshold: MIN_BYTES,
@@ -36,12 +31,26 @@ export async function compression(app: FastifyInstance): Promise<void> {
 /** Fastify drops the body of a HEAD answer before the compressor runs, so `content-length` would differ from that of GET. */
 function orderHooks(route: RouteOptions): void {
   const hooks = [route.onSend ?? []].flat()
-  const [dropBody, compressor] = hooks.slice(-2)
-  const isHead = route.method === 'HEAD' && dropBody && compressor
-  route.onSend = isHead
-    ? [...hooks.slice(0, -2), compressor, labelRepresentation, dropBody]
-    : [...hooks, labelRepresentation]
+  const compressor = hooks.pop()
+  const dropBody = route.method === 'HEAD' ? hooks.pop() : undefined
+  if (compressor) hooks.push(whereItGains(compressor))
+  hooks.push(labelRepresentation)
+  if (dropBody) hooks.push(dropBody)
+  route.onSend = hooks
 }
+
+/** The compressor for what it makes smaller: it looks at the rest, too, by all of Node's `fetch`, which is loaded for that. */
+const whereItGains = (compressor: onSendHookHandler): onSendHookHandler =>
+  function (request, reply, payload, done) {
+    if (isCompressible(request, payload)) compressor.call(this, request, reply, payload, done)
+    else done(null, payload)
+  }
+
+/** A streamed body is not: the compressor would hold its parts back. */
+const isCompressible = ({ headers }: FastifyRequest, payload: unknown): boolean =>
+  headers['accept-encoding'] !== undefined &&
+  (typeof payload === 'string' || Buffer.isBuffer(payload)) &&
+  Buffer.byteLength(payload) >= MIN_BYTES
 
 const SUFFIXES = new RegExp(`~(?:${contentCodings.join('|')})"`, 'g')
 
