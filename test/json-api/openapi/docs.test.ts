@@ -3,6 +3,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { afterAll, expect, test } from 'vitest'
 import { startApp } from '../../kit/app.ts'
 import { signIn } from '../../kit/browser.ts'
+import { type OpenApi, openApi } from '../../kit/json-api/openapi.ts'
 import { describeWith } from '../../kit/parts/with-parts.ts'
 import { openContext as openBrowserContext } from '../../kit/web/chromium.ts'
 
@@ -129,6 +130,14 @@ describeWith('chromium')('the page in Chromium', { timeout: PATIENCE }, () => {
     await page.getByText('200 OK').first().waitFor()
     expect(response.status()).toBe(200)
   })
+})
+
+test('the OpenAPI document that is served has what each face describes of itself', async () => {
+  const { paths } = (await (await svc.send('GET', '/api/svc/v1/openapi.json')).json()) as Pick<OpenApi, 'paths'>
+
+  for (const path of ['/health', '/api/ai-req', '/v1/chat/completions', '/v1/messages', '/v1/models'])
+    expect(Object.keys(openApi.paths)).toContain(path)
+  expect(Object.keys(paths)).toEqual(expect.arrayContaining(Object.keys(openApi.paths)))
 })
 
 test('the OpenAPI document that is served has the routes of front ends that exist, with what they take', async () => {
