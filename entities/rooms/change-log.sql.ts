@@ -124,11 +124,11 @@ export const findStreamsAhead = statement<{ epoch: string; ahead: string[] }>(
 /** Says that numbers may be given a second time from now on. */
 export const beginEpoch = statement<never>('begin-epoch', 'insert into change_epochs default values')
 
-/** Forgets the streams of rooms and people that are gone, once nothing of them is in the log any more. */
+/** Forgets the streams of rooms and people that are gone, once nothing of them is in the log any more. That of all is never gone. */
 export const deleteEndedStreams = statement<never>(
   'delete-ended-streams',
   `delete from change_streams s
-    where not exists (select from rooms where s.stream = 'room:' || id)
+    where s.stream <> 'all' and not exists (select from rooms where s.stream = 'room:' || id)
       and not exists (select from users where s.stream = 'user:' || id)
       and not exists (select from change_log l where l.stream = s.stream)`,
 )

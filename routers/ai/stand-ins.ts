@@ -1,6 +1,5 @@
 import { costOf } from '../catalogue/pricing.ts'
-import type { FindModel } from '../ports/ai/callable-models.ts'
-import type { ModelCall } from '../ports/ai/models.ts'
+import type { CallableModel, ModelCall } from '../ports/ai/models.ts'
 import type { Hold } from '../ports/ai/usage-ledger.ts'
 import type { Approvals } from './approvals/approvals.ts'
 import type { Asking } from './asking.ts'
@@ -14,13 +13,11 @@ import type { AiRequest } from './request/request.ts'
 import { ownTools } from './tools.ts'
 
 /** The call of a model that may answer where the one that was asked cannot: if the caller may use it, and it takes all of the question. */
-async function standInOf(
+function standInOf(
   ctx: Asking,
   { call, asked, approvals }: Question,
-  find: FindModel,
-  name: string,
-): Promise<ModelCall | undefined> {
-  const model = await find(name, ctx.usage, 'chat')
+  model: CallableModel | undefined,
+): ModelCall | undefined {
   if (!model) return undefined
   const tools = ownTools(ctx, { model, asked, approvals })
   const inputTokens = call.inputTokens - tokensOfTools(call.tools) + tokensOfTools(tools)
@@ -78,12 +75,10 @@ async function nextOf(ctx: Asking, before: CallWithin): Promise<MeteredCall | un
   const { callableModels, usageLedger } = ctx.services
   const [name, ...names] = before.names
   if (name === undefined) return undefined
-  const next = await callableModels.prepare(async (find) => {
-    const call = await standInOf(ctx, before.question, find, name)
-    const hold = call && (await tryHold(ctx, call))
-    return hold && 'id' in hold ? callWithin(ctx, { ...before, call, hold, names }) : undefined
-  })
-  if (!next) return nextOf(ctx, { ...before, names })
+  const call = standInOf(ctx, before.question, await callableModels.find(name, ctx.usage, 'chat'))
+  const hold = call && (await tryHold(ctx, call))
+  if (!hold || !('id' in hold)) return nextOf(ctx, { ...before, names })
+  const next = callWithin(ctx, { ...before, call, hold, names })
   try {
     await usageLedger.release(before.hold)
   } catch (error) {

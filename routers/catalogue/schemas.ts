@@ -5,7 +5,16 @@ import { distinct } from '../verbs/write-inputs.ts'
 /** What somebody types: a text that is not blank. */
 export const text = (max: number) => z.string().trim().min(1).max(max)
 
-export const webAddress = z.url({ protocol: /^https?$/ }).max(2048)
+export const webAddress = z
+  .url({ protocol: /^https?$/ })
+  .max(2048)
+  .refine((address) => !isWithUser(address), 'must have no user name or password in it')
+
+/** Everybody who may see the address would see these, and no request carries them. */
+function isWithUser(address: string): boolean {
+  const url = URL.parse(address)
+  return url !== null && `${url.username}${url.password}` !== ''
+}
 
 /** Some of a few words, also where some come twice. */
 export const someOf = <const W extends readonly string[]>(few: W) => z.array(z.enum(few)).max(20).overwrite(distinct)

@@ -24,6 +24,7 @@ export function createCallableModels(sql: Sql): CallableModels {
   }
 
   return {
+    find: look,
     async prepare(work) {
       let isRemembered = false
       const remember: FindModel = async (...values) => {
@@ -36,7 +37,7 @@ export function createCallableModels(sql: Sql): CallableModels {
       } catch (error) {
         const isChanged = error instanceof CatalogueChanged
         if (isChanged) seen.clear()
-        if (isChanged || (isRemembered && isRefusal(error))) return work(look)
+        if (isChanged || (isRemembered && mayBeOutdated(error))) return work(look)
         throw error
       }
     },
@@ -45,5 +46,6 @@ export function createCallableModels(sql: Sql): CallableModels {
 
 const keyOf = (values: Parameters<FindModel>) => JSON.stringify(values)
 
-/** Of a question that the model does not take. */
-const isRefusal = (error: unknown) => error instanceof Problem && error.problem === 'invalid'
+/** A refusal that comes of the model, as far as can be told; by limits a call is refused only where the model is the same. */
+const mayBeOutdated = (error: unknown) =>
+  error instanceof Problem && error.problem !== 'limit_reached' && error.problem !== 'limit_held'

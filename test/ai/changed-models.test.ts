@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { deleteEndedStreams } from '../../entities/rooms/change-log.sql.ts'
 import { answers, configFor, question, startProvider } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { clientOf } from '../kit/json-api/client.ts'
@@ -88,6 +89,33 @@ test('a model is asked where its provider is now, by the key that it has now, an
     "select cost_micros::int as cost from usage_records where model = 'moving' order by id desc",
   )
   expect(record).toEqual({ cost: 7_000_000 })
+})
+
+test('a model that took too little a moment ago stands in for another one as soon as it takes more', async () => {
+  const { model } = await add('small', { limits: { maxInputTokens: 1 } })
+  const { provider } = await add('broken', { fallback: ['small'] })
+  expect(
+    (await admin.update('ai-providers', provider, { apiUrl: 'http://127.0.0.1:9/v1', apiKey: 'key' })).status,
+  ).toBe(200)
+  expect((await ask('small')).status).toBe(422)
+  expect((await ask('broken')).status).toBeGreaterThanOrEqual(500)
+  expect((await admin.update('ai-models', model, { limits: null })).status).toBe(200)
+
+  const answer = await ask('broken')
+
+  expect([answer.status, await answer.json()]).toMatchObject([200, { content: { text: 'Good day.' } }])
+})
+
+test('a model that was switched off is not called because its change was forgotten in the log', async () => {
+  const { model } = await add('forgotten')
+  await changing.rows("update change_streams set seq = 1 where stream = 'all'")
+  expect((await ask('forgotten')).status).toBe(200)
+  await changing.rows("delete from change_log where stream = 'all'")
+  await changing.services.sql(deleteEndedStreams)
+
+  expect((await admin.update('ai-models', model, { active: false })).status).toBe(200)
+
+  expect((await ask('forgotten')).status).toBe(422)
 })
 
 test('the catalogue changes while people ask, and nobody sees it', async () => {

@@ -123,6 +123,11 @@ describe('providers', () => {
       settings: { x: 1 },
     })
     expect(pointersOf(wrong)).toEqual(['adapter', 'apiUrl', 'settings/x'].map((name) => `/data/attributes/${name}`))
+    const known = await svc.admin.create('ai-providers', {
+      ...provided,
+      apiUrl: 'https://ada:secret@ai.example.org/v1',
+    })
+    expect([known.status, known.errors[0]?.detail]).toEqual([422, 'apiUrl must have no user name or password in it.'])
     const without = await svc.admin.create('ai-providers', { providerId: 'b', name: 'B', adapter: 'openai-compatible' })
     expect([without.status, pointersOf(without)]).toEqual([422, ['/data/attributes']])
     await pause(5)

@@ -162,10 +162,10 @@ describe('servers of a provider', () => {
     expect(await svc.stored()).toEqual(before)
   })
 
-  test('a provider has at most 20 servers beside its own, also where several are added at once', async () => {
+  test('a provider has at most 20 servers beside its own and those in the file, also where several are added at once', async () => {
     await using svc = await startWithProvider()
     await svc.rows(
-      `insert into provider_servers (provider_id, api_url) select $1, $2 || n from generate_series(1, 18) n`,
+      `insert into provider_servers (provider_id, api_url, from_file) select $1, $2 || n, n > 18 from generate_series(1, 25) n`,
       [svc.provider, apiUrl],
     )
 
@@ -173,9 +173,9 @@ describe('servers of a provider', () => {
 
     expect(answers.map(({ status }) => status).toSorted()).toEqual([201, 201, 422, 422, 422])
     expect(answers.find(({ status }) => status === 422)?.errors[0]?.detail).toBe(
-      'A provider has at most 20 servers beside its own.',
+      'A provider has at most 20 servers beside its own and those in the file.',
     )
-    expect(await svc.stored()).toHaveLength(20)
+    expect(await svc.stored()).toHaveLength(27)
   })
 })
 

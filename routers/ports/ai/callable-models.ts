@@ -10,6 +10,8 @@ export type FindModel = (
 
 /** The models that may be called, as this process saw them last. */
 export interface CallableModels {
+  /** As the database says. */
+  find: FindModel
   /**
    * Prepares a call, and holds for it. What was seen may be outdated: where the question is refused by it, or the catalogue has
    * changed when the call is held for, all of it is done once more by what the database says. Nothing may be left of a call

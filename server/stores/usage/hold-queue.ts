@@ -88,17 +88,14 @@ export class HoldQueue {
     const { blocked = [], free = [] } = Object.groupBy(judged, ({ claims }) =>
       claims.some(({ id }) => full.has(id)) ? 'blocked' : 'free',
     )
-    const exact = this.#inTurn(blocked.map(({ request }) => request))
-    const others = free.length > 0 ? await this.#holdTogether(free.map(({ request }) => request)) : []
-    const held = new Map<HoldRequest, Promise<Held>>([
-      ...blocked.map(({ request }, index) => [request, exact.then((all) => all[index] as Held)] as const),
-      ...free.map(({ request }, index) => [request, others[index] as Promise<Held>] as const),
+    return inParts(requests, [
+      [blocked.map(({ request }) => request), (some) => this.#inTurn(some)],
+      [free.map(({ request }) => request), (some) => this.#holdTogether(some)],
     ])
-    return requests.map((request) => held.get(request) as Promise<Held>)
   }
 
   /** One after the other: they lock every stripe, and would only wait for each other on connections that others need. */
-  #inTurn(requests: readonly HoldRequest[]): Promise<Held[]> {
+  #inTurn(requests: readonly HoldRequest[]): Promise<Promise<Held>[]> {
     const held = this.#lastExact.then(async () => {
       await this.#options.settleEnded()
       return this.#exactly(requests)
@@ -107,16 +104,21 @@ export class HoldQueue {
     return held
   }
 
-  async #exactly(requests: readonly HoldRequest[]): Promise<Held[]> {
+  async #exactly(requests: readonly HoldRequest[]): Promise<Promise<Held>[]> {
     const { judged, sums, ids, limits } = await this.#attempts.exactly(requests)
     if (ids) {
       const rooms = new Map(limits?.map((limit) => [limit.counter, roomOf(limit)]))
       for (const { id, claim, amount } of sums) this.#left.note(claim, rooms.get(id), amount)
-      return judged.map((call, index) => this.#holdOf(call, ids[index]))
+      return judged.map(async (call, index) => this.#holdOf(call, ids[index]))
     }
-    if (requests.length === 1) return [{ limits: limits ?? [] }]
-    const held: Held[] = []
-    for (const request of requests) held.push(...(await this.#exactly([request])))
+    if (requests.length === 1) return [Promise.resolve({ limits: limits ?? [] })]
+    const held: Promise<Held>[] = []
+    for (const request of requests) {
+      const one = this.#exactly([request]).then(([only]) => only as Promise<Held>)
+      held.push(one)
+      // One that fails takes nothing from those that are held.
+      await one.catch(() => {})
+    }
     return held
   }
 
@@ -140,15 +142,29 @@ type Judge = (requests: readonly HoldRequest[]) => Promise<Promise<Held>[]>
 async function byCatalogue(requests: readonly HoldRequest[], judge: Judge): Promise<Promise<Held>[]> {
   const versions = Map.groupBy(requests, ({ catalogue }) => catalogue)
   if (versions.size === 1) return judge(requests)
+  return inParts(
+    requests,
+    [...versions.values()].map((some) => [some, judge]),
+  )
+}
+
+/** Calls that are judged in parts: where one part fails, the others are held all the same. */
+async function inParts(
+  requests: readonly HoldRequest[],
+  parts: readonly (readonly [HoldRequest[], Judge])[],
+): Promise<Promise<Held>[]> {
   const held = new Map<HoldRequest, Promise<Held>>()
-  for (const some of versions.values()) {
-    const judged = judge(some)
-    for (const [index, request] of some.entries())
-      held.set(
-        request,
-        judged.then((all) => all[index] as Promise<Held>),
-      )
-  }
+  const judging = parts.map(async ([some, judge]) => {
+    const judged = some.length > 0 ? judge(some) : Promise.resolve([])
+    for (const [index, request] of some.entries()) {
+      const one = judged.then((all) => all[index] as Promise<Held>)
+      // Whoever asks hears of it when all parts are judged.
+      one.catch(() => {})
+      held.set(request, one)
+    }
+    await judged
+  })
+  await Promise.allSettled(judging)
   return requests.map((request) => held.get(request) as Promise<Held>)
 }
 
