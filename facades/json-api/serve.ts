@@ -5,6 +5,7 @@ import type { FileContent } from '../../routers/core/file-content.ts'
 import { runOnce, type StoredResponse } from '../../routers/core/idempotency.ts'
 import { hashFile } from '../../routers/core/incoming-file.ts'
 import type { RecordRef } from '../../routers/resource/record.ts'
+import { callProcedure } from '../http/call-procedure.ts'
 import { entityTag, isKnown } from '../http/conditional.ts'
 import type { WireNames } from '../http/names.ts'
 import { sendFile } from '../http/send-file.ts'
@@ -161,10 +162,7 @@ async function call(
   ctx.asks = (type, name) => query.fields.get(type)?.has(name) ?? documentContext.members.isUnasked(type, name)
   const body = takesFile ? (form ?? (await readForm(request, ctx))) : request.body
   const input = inputOf(route, documentContext.members, query, request, body)
-  const { type } = procedure._def
-  const getRawInput = async () => input
-  const output: unknown = await procedure({ ctx, path, type, getRawInput, signal: undefined, batchIndex: 0 })
-  return { output, query }
+  return { output: await callProcedure(procedure, { ctx, path, input }), query }
 }
 
 /** The form without its file, which comes with the call. */
