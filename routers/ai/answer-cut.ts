@@ -33,7 +33,7 @@ export class AnswerCut {
     try {
       for await (const pieces of steps) {
         // An answer that is over by itself is not cut.
-        if (this.#meter.isBeyond && pieces.at(-1)?.type !== 'finish') this.#reason = 'limit'
+        if (pieces.at(-1)?.type !== 'finish' && !(await this.#meter.fits())) this.#reason = 'limit'
         if (this.#reason) break
         yield pieces
       }

@@ -49,6 +49,11 @@ export class CallMeter implements UsageMeter {
     return this.#request !== undefined
   }
 
+  /** Tokens of the answer to the request that runs. */
+  get answered(): number {
+    return this.#request?.tokens.output ?? 0
+  }
+
   get tokens(): TokenCounts {
     return sum(this.#before.tokens, this.#request?.tokens ?? nothing)
   }

@@ -43,9 +43,15 @@ export class HeldMeter extends CallMeter {
     this.#options.hold.progress = () => this.#progress()
   }
 
-  /** Whether the call took more than is held: a provider may answer with more than it was told to. */
-  get isBeyond(): boolean {
-    return exceeds(this.#limited(this.bounded), this.#options.hold.held)
+  /**
+   * Whether the call took no more than is held. A provider may answer with more than it was told to; where it counts a longer
+   * input than was estimated, more is held, if limits have room for it.
+   */
+  async fits(): Promise<boolean> {
+    const { hold, maxOutput, extend } = this.#options
+    if (!exceeds(this.#limited(this.bounded), hold.held)) return true
+    if (this.answered > maxOutput) return false
+    return (await extend(hold, this.#limited(this.mostWith(maxOutput)))) === undefined
   }
 
   get #taken(): HeldAmounts {

@@ -13,10 +13,12 @@ export interface IdFormat {
 /** PostgreSQL numbers no row beyond it. */
 const LAST_ROW = 2 ** 31 - 1
 
+const NO_ID = 'must be the id of a record'
+
 /** The number of a row, as text. */
 export const resourceId = z
   .string()
-  .regex(/^[1-9]\d{0,9}$/, { abort: true })
-  .refine((id) => Number(id) <= LAST_ROW)
+  .regex(/^[1-9]\d{0,9}$/, { error: NO_ID, abort: true })
+  .refine((id) => Number(id) <= LAST_ROW, NO_ID)
 
 export const rowIds: IdFormat = { schema: resourceId, keyOf: Number, sql: (row) => `${row}.id::text` }

@@ -46,6 +46,6 @@ export function createCallableModels(sql: Sql): CallableModels {
 
 const keyOf = (values: Parameters<FindModel>) => JSON.stringify(values)
 
-/** A refusal that comes of the model, as far as can be told; by limits a call is refused only where the model is the same. */
+/** A refusal that comes of the model; those of limits and rates come of others, and must cost little. */
 const mayBeOutdated = (error: unknown) =>
-  error instanceof Problem && error.problem !== 'limit_reached' && error.problem !== 'limit_held'
+  error instanceof Problem && (error.problem === 'invalid' || error.problem === 'attachment_pending')

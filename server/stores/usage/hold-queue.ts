@@ -88,9 +88,14 @@ export class HoldQueue {
     const { blocked = [], free = [] } = Object.groupBy(judged, ({ claims }) =>
       claims.some(({ id }) => full.has(id)) ? 'blocked' : 'free',
     )
-    return inParts(requests, [
-      [blocked.map(({ request }) => request), (some) => this.#inTurn(some)],
-      [free.map(({ request }) => request), (some) => this.#holdTogether(some)],
+    const some = { blocked: blocked.map(({ request }) => request), free: free.map(({ request }) => request) }
+    const exact = this.#inTurn(some.blocked)
+    const others = free.length > 0 ? this.#holdTogether(some.free) : Promise.resolve([])
+    // Nobody waits for calls that are judged exactly but those who ask for them.
+    await others.catch(() => {})
+    return inOrder(requests, [
+      [some.blocked, exact],
+      [some.free, others],
     ])
   }
 
@@ -142,29 +147,23 @@ type Judge = (requests: readonly HoldRequest[]) => Promise<Promise<Held>[]>
 async function byCatalogue(requests: readonly HoldRequest[], judge: Judge): Promise<Promise<Held>[]> {
   const versions = Map.groupBy(requests, ({ catalogue }) => catalogue)
   if (versions.size === 1) return judge(requests)
-  return inParts(
-    requests,
-    [...versions.values()].map((some) => [some, judge]),
-  )
+  const parts = [...versions.values()].map((some) => [some, judge(some)] as const)
+  return inOrder(requests, parts)
 }
 
-/** Calls that are judged in parts: where one part fails, the others are held all the same. */
-async function inParts(
+/** Of calls that are judged in parts, each by itself: where one part fails or takes long, the others are held all the same. */
+function inOrder(
   requests: readonly HoldRequest[],
-  parts: readonly (readonly [HoldRequest[], Judge])[],
-): Promise<Promise<Held>[]> {
+  parts: readonly (readonly [readonly HoldRequest[], ReturnType<Judge>])[],
+): Promise<Held>[] {
   const held = new Map<HoldRequest, Promise<Held>>()
-  const judging = parts.map(async ([some, judge]) => {
-    const judged = some.length > 0 ? judge(some) : Promise.resolve([])
+  for (const [some, judged] of parts)
     for (const [index, request] of some.entries()) {
       const one = judged.then((all) => all[index] as Promise<Held>)
-      // Whoever asks hears of it when all parts are judged.
+      // Whoever asks may begin to listen only later.
       one.catch(() => {})
       held.set(request, one)
     }
-    await judged
-  })
-  await Promise.allSettled(judging)
   return requests.map((request) => held.get(request) as Promise<Held>)
 }
 

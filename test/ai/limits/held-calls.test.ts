@@ -236,3 +236,35 @@ test('a provider that counts more than there can be keeps no other call from bei
 
   expect((await Promise.all(streams.map((stream) => stream.text()))).every((text) => text.includes('done'))).toBe(true)
 })
+
+describe('an answer whose question its provider counts as longer than we did', () => {
+  /** All in one packet, as a near provider sends it. */
+  const shortly: Behaviour = (_, response) => {
+    beginStream(response)
+    const usage = { prompt_tokens: 500, completion_tokens: 1, total_tokens: 501 }
+    const events = [chunk({ delta: { content: 'Yes.' } }), chunk({ delta: {}, finish_reason: 'stop' }, { usage })]
+    response.end([...events, 'data: [DONE]\n\n'].join(''))
+  }
+  const streamed = async (app: Awaited<ReturnType<typeof startWith>>) =>
+    eventsIn(await (await app.ask()).text()).map(({ event, data }) => [event, (data as { text?: string }).text])
+
+  test('is told whole where the limit has room for it', async () => {
+    await using app = await startWith(shortly)
+    expect(await streamed(app)).toEqual([
+      ['delta', 'Yes.'],
+      ['usage', undefined],
+      ['done', undefined],
+    ])
+    expect(await app.record()).toEqual([{ outcome: 'completed', input: 500, output: 1 }])
+    expect(await app.state()).toEqual({ used: 501, held: 0 })
+  })
+
+  test('is cut where the limit has none, and says so', async () => {
+    await using app = await startWith(shortly, { cap: 400 })
+    const text = await (await app.ask()).text()
+    expect(text).not.toContain('Yes.')
+    expect(text).toContain('"cut":"limit"')
+    expect(await app.record()).toEqual([{ outcome: 'cut', input: 500, output: 1 }])
+    expect(await app.state()).toEqual({ used: 501, held: 0 })
+  })
+})

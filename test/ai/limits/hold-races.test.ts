@@ -6,7 +6,7 @@ import type { Hold, HoldRequest } from '../../../routers/ports/ai/usage-ledger.t
 import { createUsageLedger } from '../../../server/stores/usage-ledger.ts'
 import { limited } from '../../kit/ai/limited.ts'
 import { configFor, question, startProvider } from '../../kit/ai/provider.ts'
-import { startApp } from '../../kit/app.ts'
+import { startApp, type TestApp } from '../../kit/app.ts'
 import { openClient } from '../../kit/postgres-client.ts'
 import { untilWaiting } from '../../kit/while-changing.ts'
 
@@ -44,38 +44,65 @@ test('a process that does not know the counters yet does not wait in a circle wi
   expect(await asked).toBe(200)
 })
 
-test('a call that is held keeps its hold where the catalogue changes before the next one of its batch is', async () => {
-  await using kit = await limited([{ name: 'all', for: 'installation', cap: 100, unit: 'tokens', per: 'month' }])
-  const { svc } = kit
-  const { sql, log } = svc.services
+/** An account that runs its statements by `sql`, and calls to hold for in it. */
+async function accountOf(svc: TestApp, sql: Sql) {
+  const { log } = svc.services
   const { id: userId } = await svc.user()
-  let exact = 0
-  const changing: Sql = async (statement, values) => {
-    const rows = await sql(statement, values)
-    const [row] = rows as { ids?: number[] | null }[]
-    if (statement.name === holdExactly.name && row?.ids && exact++ === 0) await svc.changeCatalogue('select 1')
-    return rows
-  }
-  await using ledger = Object.assign(createUsageLedger({ sql: changing, log: log as never, onReached: () => {} }), {
-    [Symbol.asyncDispose]: () => ledger.close(),
-  })
-  const [version] = await svc.rows<{ seq: number }>(
-    "select seq::float8 as seq from change_streams where stream = 'all'",
-  )
-  const request = (requestId: string, tokens: number, catalogue: number | null): HoldRequest => ({
-    ...{ catalogue, tokens, costMicros: null, currency: null, subjects: [['installation', '']] },
+  const ledger = createUsageLedger({ sql, log: log as never, onReached: () => {} })
+  const request = (requestId: string, how: Pick<HoldRequest, 'tokens' | 'catalogue' | 'subjects'>): HoldRequest => ({
+    ...{ costMicros: null, currency: null, ...how },
     call: {
       ...{ userId, tokenId: null, roomId: null, appId: null, context: 'private', provider: 'local', model: 'mock-1' },
       ...{ requestId, inputTokens: 1, costMicros: null, currency: null, priceId: null },
     },
   })
-  await ledger.release((await ledger.hold(request('first', 1, null))) as Hold)
+  return Object.assign(ledger, { request, [Symbol.asyncDispose]: () => ledger.close() })
+}
 
-  const seen = version?.seq ?? 0
-  const [one, other] = await Promise.allSettled(['one', 'other'].map((name) => ledger.hold(request(name, 60, seen))))
+const all = [['installation', '']] as const
+
+test('a call that is held keeps its hold where the catalogue changes before the next one of its batch is', async () => {
+  await using kit = await limited([{ name: 'all', for: 'installation', cap: 100, unit: 'tokens', per: 'month' }])
+  const { svc } = kit
+  let exact = 0
+  await using ledger = await accountOf(svc, async (statement, values) => {
+    const rows = await svc.services.sql(statement, values)
+    const [row] = rows as { ids?: number[] | null }[]
+    if (statement.name === holdExactly.name && row?.ids && exact++ === 0) await svc.changeCatalogue('select 1')
+    return rows
+  })
+  const [version] = await svc.rows<{ seq: number }>(
+    "select seq::float8 as seq from change_streams where stream = 'all'",
+  )
+  const first = ledger.request('first', { tokens: 1, catalogue: null, subjects: all })
+  await ledger.release((await ledger.hold(first)) as Hold)
+
+  const how = { tokens: 60, catalogue: version?.seq ?? 0, subjects: all }
+  const [one, other] = await Promise.allSettled(['one', 'other'].map((name) => ledger.hold(ledger.request(name, how))))
 
   expect(other).toMatchObject({ status: 'rejected', reason: { name: 'CatalogueChanged' } })
   expect(one).toMatchObject({ status: 'fulfilled', value: { held: { tokens: 60 } } })
   await ledger.release((one as PromiseFulfilledResult<Hold>).value)
   expect(await svc.rows('select request_id from usage_holds')).toEqual([])
+})
+
+test('a call that fits does not wait for one that must be judged exactly', async () => {
+  await using kit = await limited([{ name: 'each', for: 'user', cap: 100, unit: 'tokens', per: 'month' }])
+  const { svc } = kit
+  const judged = Promise.withResolvers<void>()
+  await using ledger = await accountOf(svc, async (statement, values) => {
+    if (statement.name === holdExactly.name) await judged.promise
+    return svc.services.sql(statement, values)
+  })
+  const of = (user: string, tokens: number) =>
+    ledger.request(user, { tokens, catalogue: null, subjects: [['user', user]] })
+  for (const user of ['1', '2']) await ledger.release((await ledger.hold(of(user, 1))) as Hold)
+
+  const refused = ledger.hold(of('1', 101))
+  const held = (await ledger.hold(of('2', 50))) as Hold
+
+  expect(held.held).toMatchObject({ tokens: 50 })
+  judged.resolve()
+  expect(await refused).toMatchObject({ limits: [{ name: 'each', fits: false }] })
+  await ledger.release(held)
 })
