@@ -18,6 +18,7 @@ export const secret = <S extends z.ZodType>(purpose: string, input: S, about: st
     default: null,
     only: 'admin',
     sealed: purpose,
-    input: input.describe(about),
+    // What is written is never read.
+    input: input.meta({ description: about, writeOnly: true }),
     load: (column) => `case when ${column} is not null then '${STARS}' end`,
   })

@@ -1,4 +1,4 @@
-import { isObject, type Json, type JsonObject, list, object, objects, text, texts } from '../json.ts'
+import { type Json, type JsonObject, list, object, objects, text, texts } from '../json.ts'
 import { pointTo } from '../walk.ts'
 import { makeValue, nextNumber, typeOf } from './schema-values.ts'
 
@@ -96,4 +96,5 @@ function joinSchemas(left: JsonObject, right: JsonObject): JsonObject {
   }
 }
 
-export const isReadOnly = (schema: JsonObject) => isObject(schema) && schema['readOnly'] === true
+/** Whether an attribute can be both written and read. */
+export const isReadAsWritten = (schema: JsonObject) => schema['readOnly'] !== true && schema['writeOnly'] !== true

@@ -1,6 +1,6 @@
 import type { Creation, Update } from '../api.ts'
 import { type Json, type JsonObject, list, object, text } from '../json.ts'
-import { isReadOnly, type Schemas } from './schema.ts'
+import { isReadAsWritten, type Schemas } from './schema.ts'
 
 /** How resources are made, by the schema of the document that makes them. */
 export function creationFrom(schemas: Schemas, body: JsonObject): Creation {
@@ -24,7 +24,7 @@ export function updateFrom(schemas: Schemas, body: JsonObject): Update {
   return {
     change: (current) => {
       const changes = attributes.flatMap(([name, schema]) => {
-        if (isReadOnly(schema) || !(name in current)) return []
+        if (!isReadAsWritten(schema) || !(name in current)) return []
         const value = schemas.otherThan(current[name], schema)
         return value === undefined ? [] : [{ name, value }]
       })

@@ -5,6 +5,13 @@ import type { Query } from './query.ts'
 
 const keyOf = ({ type, id }: Row) => `${type}/${id}`
 
+/** Stars stand for what can only be written. */
+const shown = ({ type, attributes }: Row): [string, Json][] =>
+  Object.entries(attributes).map(([name, value]) => {
+    const isSecret = types[type]?.attributes[name]?.['writeOnly'] === true
+    return [name, isSecret && value !== null ? '********' : value]
+  })
+
 const identify = ({ type, id }: Row): JsonObject => ({ type, id })
 
 /** Writes rows as a compound document. */
@@ -49,7 +56,7 @@ export class Writer {
     return {
       type: row.type,
       id: this.#broken('numeric-ids') && row.type === 'tags' ? Number(row.id) : row.id,
-      attributes: Object.fromEntries(Object.entries(row.attributes).filter(isWanted)),
+      attributes: Object.fromEntries(shown(row).filter(isWanted)),
       relationships: Object.fromEntries(relationships.filter(isWanted)),
       links: { self: this.#broken('no-self-resource') ? `${this.#base}/people/1` : this.selfOf(row) },
     }

@@ -49,7 +49,12 @@ export const types: Record<string, Type> = {
     pageSize: 50,
   },
   people: {
-    attributes: { name: { type: 'string', minLength: 1 }, bornOn: { type: ['string', 'null'], format: 'date' } },
+    attributes: {
+      // Where there is one, stars are read.
+      pin: { type: ['string', 'null'], writeOnly: true },
+      name: { type: 'string', minLength: 1 },
+      bornOn: { type: ['string', 'null'], format: 'date' },
+    },
     relations: { articles: { to: 'articles', many: true, inverse: 'author' } },
     includes: ['articles'],
     sorts: ['name'],
