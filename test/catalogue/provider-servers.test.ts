@@ -172,9 +172,12 @@ describe('servers of a provider', () => {
     const answers = await Promise.all(Array.from({ length: 5 }, () => svc.add({})))
 
     expect(answers.map(({ status }) => status).toSorted()).toEqual([201, 201, 422, 422, 422])
-    expect(answers.find(({ status }) => status === 422)?.errors[0]?.detail).toBe(
-      'A provider has at most 20 servers beside its own and those in the file.',
-    )
+    expect(answers.find(({ status }) => status === 422)?.errors).toMatchObject([
+      {
+        detail: 'provider has at most 20 servers beside its own and those in the file.',
+        source: { pointer: '/data/relationships/provider/data' },
+      },
+    ])
     expect(await svc.stored()).toHaveLength(27)
   })
 })

@@ -59,9 +59,8 @@ async function assertNotTooMany({ em, given }: WrittenRow): Promise<void> {
   const provider = Number(given['provider'])
   await em.execute('select from ai_providers where id = ? for no key update', [provider])
   if ((await em.count(ProviderServer, { provider, fromFile: false })) <= MAX_SERVERS) return
-  throw new Problem('invalid', {
-    detail: `A provider has at most ${MAX_SERVERS} servers beside its own and those in the file.`,
-  })
+  const message = `has at most ${MAX_SERVERS} servers beside its own and those in the file`
+  throw new Problem('invalid', { detail: `A provider ${message}.`, issues: [{ path: ['provider'], message }] })
 }
 
 /** Everybody is told of the provider, whose servers nobody but administrators sees. */
