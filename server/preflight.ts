@@ -9,7 +9,7 @@ import { loadLabels } from './config/labels.ts'
 import { readLimits } from './config/limits.ts'
 import { list } from './config/settings/kinds.ts'
 import type { Env } from './config/settings.ts'
-import { readAccounts } from './login/accounts.ts'
+import { assertHashes, readAccounts } from './login/accounts.ts'
 
 /**
  * The settings of a service that is about to start, with a look into every file they name: throws one list of all that
@@ -41,6 +41,9 @@ const readers: Record<string, (value: string, values: NodeJS.ProcessEnv) => Prom
     if (!(await readFile(path, 'utf8')).includes('BEGIN CERTIFICATE')) throw new Error(`${path} holds no certificate.`)
   },
   LDAP_FILTER: async (filter) => (await import('./login/ldap.ts')).assertFilter(filter),
+  AUTHENTICATION_METHOD: async (methods) => {
+    if (list.parse(methods).includes('local')) await assertHashes()
+  },
   ACCOUNTS_FILE: readAccounts,
 }
 

@@ -78,6 +78,9 @@ const hashing = createBulkhead(2, 50)
 /** Loaded with the first password: most sources of logins have none that is known here. */
 const argon2 = () => import('@node-rs/argon2')
 
+/** Throws where the native part of the library is missing. */
+export const assertHashes = async () => void (await argon2())
+
 /** The library's choice is argon2id with 19 MiB and two passes. */
 export const hashPassword = (password: string) => hashing(async () => (await argon2()).hash(passwordText(password)))
 

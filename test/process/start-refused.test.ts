@@ -76,6 +76,17 @@ describe('a start that is refused', () => {
     expect(made).toEqual([])
   })
 
+  test('accounts of the file without the native part of what verifies their passwords', async () => {
+    const { code, err, made } = await refused({
+      AUTHENTICATION_METHOD: 'local',
+      NAPI_RS_NATIVE_LIBRARY_PATH: '/no-such-file.node',
+    })
+
+    expect(code).toBe(1)
+    expect(err).toMatch(/^AUTHENTICATION_METHOD: .*native/)
+    expect(made).toEqual([])
+  })
+
   test('an extension that throws is named', async () => {
     await using module = await temporaryFile('extension.mjs', 'throw new Error("out of order")')
 
