@@ -1,4 +1,7 @@
-/** The parts of batches, of which the first was taken already. Who ends it early ends the generator of the batches. */
+/**
+ * The parts of batches, of which the first was taken already. Who ends it early ends the generator of the batches.
+ * One reader takes them, each after the one before: of two steps at once, the later may find it done too early.
+ */
 export function oneByOne<Part>(
   first: IteratorResult<readonly Part[], void>,
   rest: AsyncGenerator<readonly Part[], void>,
