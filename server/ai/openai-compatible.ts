@@ -95,13 +95,22 @@ async function* eventData(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<read
   const decoder = new TextDecoder()
   let events: string[] = []
   let before: string | undefined = ''
-  const parser = createParser({ onEvent: ({ data }) => void events.push(data) })
-  for await (const chunk of bytes) {
-    const text = decoder.decode(chunk, { stream: true })
-    parser.feed(text)
-    if (before !== undefined) before = events.length > 0 ? undefined : before + text
-    if (events.length > 0) yield events
-    events = []
+  const parser = createParser({
+    onEvent: ({ data }) => {
+      before = undefined
+      events.push(data)
+    },
+  })
+  try {
+    for await (const chunk of bytes) {
+      const text = decoder.decode(chunk, { stream: true })
+      if (before !== undefined) before += text
+      parser.feed(text)
+      if (events.length > 0) yield events
+      events = []
+    }
+  } catch (error) {
+    throw before === undefined ? error : unread(error, before)
   }
   if (before !== undefined) throw noStream(before)
 }

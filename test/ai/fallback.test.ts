@@ -46,6 +46,9 @@ beforeAll(async () => {
       provider('small', [{ id: 'small', external: true, pricing: price(1), limits: { maxInputTokens: 1 } }]),
       provider('second', [{ id: 'second', external: true, pricing: price(6) }]),
       provider('third', [{ id: 'third', external: true, pricing: price(6) }]),
+      provider('mistral', [{ id: 'mistral', external: true, pricing: price(6), fallback: ['second'] }], {
+        adapter: 'mistral',
+      }),
       provider('capped', [{ id: 'capped', external: true, pricing: price(2) }]),
       provider('blind', [{ id: 'blind', external: true }]),
       ...['1m', '100ms'].map((openFor) =>
@@ -120,6 +123,19 @@ test.for<[string, object]>([
   expect(await (await ask('first', headers)).text()).toMatch(/"From second\."|"second\."/)
   expect(askedKeys()).toEqual(['first', 'second'])
   expect(await newest()).toMatchObject([{ provider: 'second', outcome: 'completed' }])
+})
+
+test.for(
+  ['{"error": {"message": "no", "code": 503}}', '[{"error": {"message": "no", "code": 503}}]'].flatMap((body) =>
+    ['first', 'mistral'].flatMap((model) =>
+      ['application/json', 'text/event-stream', 'text/plain'].map((type) => [body, model, type] as const),
+    ),
+  ),
+)('another model answers where %s is what %s sends in place of a stream, as %s', async ([body, model, type]) => {
+  byKey.set(model, replies(body, { type }))
+
+  expect(await (await ask(model, streaming)).text()).toContain('"second."')
+  expect(new Set(askedKeys())).toEqual(new Set([model, 'second']))
 })
 
 test('another server answers where a document in place of a stream is word that the first one cannot', async () => {

@@ -43,12 +43,15 @@ interface Answered {
 const answers = ['choices', 'content', 'output', 'candidates', 'data', 'embeddings', 'embedding']
 const bills = ['usage', 'usageMetadata']
 
-/** The refusal that a whole answer is; undefined where it says anything, or has a bill. */
+/** The refusal that a whole answer is, or a list as Google has them; undefined where it says anything, or has a bill. */
 export function refusalOfWhole(whole: unknown): ToldRefusal | undefined {
-  const told = typeof whole === 'object' && whole !== null && !Array.isArray(whole) ? errorIn(whole) : undefined
-  const isMore = [...answers, ...bills].some((name) => isFilled((whole as Record<string, unknown> | null)?.[name]))
-  return told && !isMore ? new ToldRefusal(told) : undefined
+  const members = [whole].flat().filter((member) => typeof member === 'object' && member !== null)
+  const told = members.map(errorIn).find((error) => error !== undefined)
+  return told && !members.some(isMore) ? new ToldRefusal(told) : undefined
 }
+
+const isMore = (answered: object) =>
+  [...answers, ...bills].some((name) => isFilled((answered as Record<string, unknown>)[name]))
 
 const isFilled = (value: unknown) => (Array.isArray(value) ? value.length > 0 : Boolean(value))
 

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import {
   type Ask,
   type Billing,
@@ -229,15 +230,18 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
     })
 
     test.for([
-      ['the whole answer', 'application/json'],
-      ['a document in place of a stream', 'text/event-stream'],
+      ['the whole answer', 'application/json', 'application/json; charset=utf-8'],
+      ['a document in place of a stream', 'text/event-stream', 'application/json; charset=utf-8'],
+      ['a document that is taken for a stream', 'text/event-stream', 'text/event-stream'],
+      ['a document that is taken for text', 'text/event-stream', 'text/plain'],
+      ['a document of no named type', 'text/event-stream', ''],
     ])(
       `the record of a call of ${script.name} has nothing where %s is an error, which it is told as`,
-      async ([, accept]) => {
+      async ([, accept, type]) => {
         const error = { type: 'server_error', code: 503, status: 'UNAVAILABLE', message: canary }
-        const told = [{ error }, { type: 'error', error }, { error: canary }, { object: 'error', message: canary }]
-        for (const body of told) {
-          billing.answerBy(replies(JSON.stringify(body, null, 2), { type: 'application/json; charset=utf-8' }))
+        const objects = [{ error }, { type: 'error', error }, { error: canary }, { object: 'error', message: canary }]
+        for (const body of [...objects, [{ error }]]) {
+          billing.answerBy(replies(`\n ${JSON.stringify(body, null, 2)}`, { type }))
 
           const answer = await ask(undefined, accept)
 
@@ -248,6 +252,35 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       },
     )
 
+    test.for(['ends', 'breaks off'])(
+      `the record of a call of ${script.name} has what came of a document in place of a stream that %s in the middle`,
+      async (how) => {
+        const whole = JSON.stringify(script.whole('One and two and six and ten.', nothing))
+        billing.answerBy(async (_, response) => {
+          response.writeHead(200, { 'content-type': 'application/json' }).write(whole.split('and ten')[0])
+          // What was sent arrives.
+          await pause(100)
+          if (how === 'ends') response.end()
+          else response.destroy()
+        })
+
+        expect((await ask()).status).toBe(500)
+
+        const tokens = { ...nothing, input: PROMPT_TOKENS, output: 5 }
+        expect(await billing.record()).toEqual({ outcome: 'failed', estimated: true, ...tokens })
+        expect(billing.upstream.asked).toHaveLength(1)
+      },
+    )
+
+    test(`the record of a call of ${script.name} says that its caller went away while a document came in place of a stream`, async () => {
+      billing.answerBy((_, response) => void response.writeHead(200).write('{"an": '))
+
+      await leaveAfter(billing, ask, 0)
+
+      expect(await billing.record()).toEqual({ outcome: 'aborted', estimated: true, ...nothing, input: PROMPT_TOKENS })
+      await vi.waitFor(() => expect(billing.upstream.asked[0]?.abortedAt).toBeDefined())
+    })
+
     test(`the record of a call of ${script.name} has what the provider counted where a whole answer comes in place of a stream`, async () => {
       const whole = { input: 40, output: 9, cached: 20, cacheWrite: 0, reasoning: 0 }
       billing.answerBy((_, response) => json(response, script.whole('One and two.', whole)))
@@ -257,17 +290,28 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...whole })
     })
 
-    test(`the record of a call of ${script.name} has what the provider counted where it takes its stream for a document`, async () => {
-      billing.answerBy((asked, response) => {
-        const events = script.begin(bill) + script.word('one ', bill, asked) + script.end(bill, 'stop')
-        replies(events, { type: 'application/json' })(asked, response)
-      })
-      const bill = { ...nothing, input: 40, output: 9 }
+    test.for(['application/json', 'application/stream+json', 'text/plain', ''])(
+      `a stream of ${script.name} that is taken for something else (%s) is handed on as it comes, and its record is whole`,
+      async (type) => {
+        const bill = { ...nothing, input: 40, output: 9 }
+        const isRead = Promise.withResolvers<void>()
+        billing.answerBy(async (asked, response) => {
+          response.writeHead(200, { 'content-type': type })
+          response.write(`\r\n${script.begin(bill)}${script.word('one ', bill, asked)}`)
+          await isRead.promise
+          response.end(script.end(bill, 'stop'))
+        })
 
-      expect(eventsIn(await (await ask()).text()).at(-1)?.event).toBe('done')
+        let read = ''
+        for await (const text of (await ask()).body?.pipeThrough(new TextDecoderStream()) ?? []) {
+          read += text
+          if (read.includes('one ')) isRead.resolve()
+        }
 
-      expect(await billing.record()).toEqual({ outcome: 'completed', estimated: false, ...bill })
-    })
+        expect(eventsIn(read).at(-1)?.event).toBe('done')
+        expect(await billing.record()).toEqual({ outcome: 'completed', estimated: false, ...bill })
+      },
+    )
 
     test(`the record of a call of ${script.name} has what the provider counted, which is nothing where it hangs up before a word`, async () => {
       billing.answerBy((_, response) => void response.destroy())
