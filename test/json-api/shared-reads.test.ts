@@ -4,7 +4,8 @@ import { z } from 'zod'
 import { coalescedStatement } from '../../entities/sql/statement.ts'
 import { aiModels } from '../../routers/catalogue/ai-models.ts'
 import { createContext } from '../../routers/core/context.ts'
-import { createCallerFactory, host, router } from '../../routers/core/trpc.ts'
+import { createCallerFactory } from '../../routers/core/create-caller.ts'
+import { host, router } from '../../routers/core/trpc.ts'
 import { resourceId } from '../../routers/resource/ids.ts'
 import { getRow } from '../../routers/verbs/read.ts'
 import { coalesce } from '../../server/database/coalesce.ts'
@@ -127,10 +128,12 @@ test('who asks in one turn is refused with the others where the statement fails,
 
 /** A procedure that changes the record it was given, as no procedure may. */
 const spoiling = router({
-  spoil: host.input(z.strictObject({ id: resourceId })).query(async ({ ctx, input }) => {
-    const model = await getRow(ctx, aiModels, input.id)
-    // @ts-expect-error Records are read-only by type, too.
-    model.flags.push('spoilt')
+  models: router({
+    spoil: host.input(z.strictObject({ id: resourceId })).query(async ({ ctx, input }) => {
+      const model = await getRow(ctx, aiModels, input.id)
+      // @ts-expect-error Records are read-only by type, too.
+      model.flags.push('spoilt')
+    }),
   }),
 })
 
@@ -139,7 +142,7 @@ test('a handler that changes a record which others may hold fails', async () => 
   const { model } = await addCatalogue(svc)
   const api = createCallerFactory(spoiling)(() => createContext(svc.services, { origin: 'host', requestId: 'spoil' }))
 
-  await expect(api.spoil({ id: model.external })).rejects.toThrow(/not extensible/)
+  await expect(api.models.spoil({ id: model.external })).rejects.toThrow(/not extensible/)
 })
 
 const withoutRequest = ({ status, text }: { status: number; text: string }) =>

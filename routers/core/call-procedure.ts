@@ -1,5 +1,5 @@
 import { type AnyTRPCProcedure, getTRPCErrorFromUnknown, type TRPCError } from '@trpc/server'
-import type { Context } from '../../routers/core/context.ts'
+import type { Context } from './context.ts'
 
 interface ProcedureCall {
   ctx: Context
