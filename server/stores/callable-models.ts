@@ -8,7 +8,7 @@ import type { CallableModel } from '../../routers/ports/ai/models.ts'
 /** Characters of JSON in all: with the schemas of its tools a model can be large. */
 const MAX_SIZE = 16_000_000
 
-/** For how long a model is known, in milliseconds. The catalogue has a version, but for what is written past the service. */
+/** For how long a model is remembered, in milliseconds: a change by hand, in SQL, does not move the version of the catalogue. */
 const MAX_AGE_MS = 5000
 
 export function createCallableModels(sql: Sql): CallableModels {
