@@ -9,10 +9,9 @@ import { type Adapter, usualAddresses } from '../../routers/ports/ai/adapters.ts
 import type { ChatModel, Connection, ModelConnection } from './chat-model.ts'
 import { demoModel } from './demo.ts'
 import { fetchWithMembers } from './extra-members.ts'
-import { refusing } from './failures/refusal.ts'
 import { isThrown, refusalOfWhole } from './failures/told-refusal.ts'
-import { readingAnswer } from './failures/unread.ts'
 import { citingPages } from './fetched-pages.ts'
+import { answerFetch, readingAnswer } from './library-answers.ts'
 import { CompatibleModel } from './openai-compatible.ts'
 import type { PartBatch } from './provider-stream.ts'
 import { boundThinking } from './thinking/anthropic.ts'
@@ -90,8 +89,8 @@ function thoughtful(id: string, model: ChatModel): ChatModel {
 }
 
 /** The settings of an SDK, without the members that are not set. */
-const given = ({ apiUrl, apiKey, fetch, extraMembers }: ModelConnection) => ({
-  fetch: refusing(fetchWithMembers(fetch, extraMembers)),
+const given = ({ apiUrl, apiKey, extraMembers, ...connection }: ModelConnection) => ({
+  fetch: fetchWithMembers(answerFetch(connection), extraMembers),
   ...(apiUrl && { baseURL: apiUrl }),
   ...(apiKey && { apiKey }),
 })

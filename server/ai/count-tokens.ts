@@ -49,12 +49,12 @@ async function writtenFor(
   { adapter, connection }: Pick<ProviderClient, 'adapter'> & Pick<ProviderServer, 'connection'>,
 ): Promise<Written> {
   let written: Written | undefined
-  const keep: HttpClient['fetch'] = async (url, init) => {
-    written = { url: String(url), headers: init?.headers as Written['headers'], body: String(init?.body) }
+  const keep: HttpClient['read'] = async (url, { headers, body }) => {
+    written = { url, headers, body: String(body) }
     throw new Error('it is only counted')
   }
   const { model: known, signal } = call
-  const of = { ...connection, fetch: keep, extraMembers: extraMembers(known) }
+  const of = { ...connection, read: keep, extraMembers: extraMembers(known) }
   const model = adapterDrivers[adapter].model(upstreamName(known), of)
   try {
     await model.doGenerate(new Conversation(call).options(signal, false))

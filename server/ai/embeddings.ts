@@ -4,10 +4,11 @@ import { type Adapter, usualAddresses } from '../../routers/ports/ai/adapters.ts
 import { tokensToEmbed } from '../../routers/ports/ai/embeddings.ts'
 import type { EmbeddingCall } from '../../routers/ports/ai/models.ts'
 import { parsed } from '../../routers/ports/ai/tool-calls.ts'
+import { readAnswer } from './answers.ts'
 import { type Connection, upstreamName } from './chat-model.ts'
 import { addMembers } from './extra-members.ts'
-import { refusing } from './failures/refusal.ts'
-import { readingAnswer, UnreadAnswer } from './failures/unread.ts'
+import { unread } from './failures/unread.ts'
+import { answerFetch, readingAnswer } from './library-answers.ts'
 import { extraMembers } from './parameters.ts'
 
 interface Embedded {
@@ -35,8 +36,9 @@ export function requestsOf(call: EmbeddingCall): EmbeddingCall[] {
 
 /** Asks a provider once. */
 export async function askEmbeddings(connection: Connection, call: EmbeddingCall): Promise<Embedded> {
-  const ask = call.model.adapter === 'google' ? askGoogle : askOpenAi
-  return readingAnswer(() => ask({ ...connection, fetch: refusing(connection.fetch) }, call))
+  return call.model.adapter === 'google'
+    ? readingAnswer(() => askGoogle(connection, call))
+    : askOpenAi(connection, call)
 }
 
 const numbers = z.union([z.array(z.number()), z.base64().transform(floatsIn)])
@@ -48,9 +50,10 @@ const answer = z.object({
 })
 
 async function askOpenAi(
-  { apiUrl, apiKey, fetch }: Connection,
+  connection: Connection,
   { model, input, dimensions, signal }: EmbeddingCall,
 ): Promise<Embedded> {
+  const { apiUrl, apiKey } = connection
   const adapter = model.adapter as Adapter
   const url = `${apiUrl ?? usualAddresses[adapter]}/embeddings`
   const headers = { 'content-type': 'application/json', ...(apiKey && { authorization: `Bearer ${apiKey}` }) }
@@ -58,17 +61,18 @@ async function askOpenAi(
   const encoding = adapter === 'openai' && { encoding_format: 'base64' }
   const length = dimensions !== undefined && { [adapter === 'mistral' ? 'output_dimension' : 'dimensions']: dimensions }
   const body = addMembers({ model: upstreamName(model), input, ...encoding, ...length }, extraMembers(model))
-  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body), signal })
-  const text = await response.text()
+  const request = { method: 'POST' as const, headers, body: JSON.stringify(body), signal }
+  const { body: text } = await readAnswer(connection, url, request)
   const read = answer.safeParse(parsed(text))
-  if (!read.success) throw new UnreadAnswer(read.error, text)
+  if (!read.success) throw unread(read.error, text)
   const { data, usage } = read.data
   const sorted = data.toSorted((a, b) => (a.index ?? 0) - (b.index ?? 0)).map(({ embedding }) => embedding)
   return { embeddings: sorted, tokens: usage?.prompt_tokens }
 }
 
-async function askGoogle({ apiUrl, apiKey, fetch }: Connection, call: EmbeddingCall): Promise<Embedded> {
+async function askGoogle({ apiUrl, apiKey, ...connection }: Connection, call: EmbeddingCall): Promise<Embedded> {
   const { createGoogle } = await import('@ai-sdk/google')
+  const fetch = answerFetch(connection)
   const google = createGoogle({ fetch, ...(apiUrl && { baseURL: apiUrl }), ...(apiKey && { apiKey }) })
   const model: EmbeddingModelV4 = google.embeddingModel(upstreamName(call.model))
   const length = call.dimensions !== undefined && {

@@ -1,11 +1,10 @@
 import { OpenAICompatibleChatLanguageModel } from '@ai-sdk/openai-compatible'
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { createParser } from 'eventsource-parser'
-import type { ResponseHead } from '../net/exchange.ts'
+import { openAnswer, readAnswer } from './answers.ts'
 import type { ChatModel, ModelConnection } from './chat-model.ts'
 import { type CompletionChunk, CompletionParts } from './completion-parts.ts'
 import { addMembers } from './extra-members.ts'
-import { beginningOf, Refusal } from './failures/refusal.ts'
 import { noStream, unread } from './failures/unread.ts'
 import type { Part, PartBatch } from './provider-stream.ts'
 import { completionTotal } from './usage/reported.ts'
@@ -38,10 +37,8 @@ export class CompatibleModel implements ChatModel {
 
   async doGenerate(options: LanguageModelV4CallOptions) {
     const { body } = await this.#sdk.prepareRequest(options)
-    const { text, error, ...head } = await this.#connection.read(this.#url, this.#requestOf(body, options))
-    if (!isAnswer(head)) throw refusalOf(head, text)
+    const { body: text } = await readAnswer(this.#connection, this.#url, this.#requestOf(body, options))
     try {
-      if (error) throw error
       const whole: unknown = JSON.parse(text)
       return { ...(await this.#sdk.convertResponse({ body: whole })), usage: completionTotal(whole) }
     } catch (error) {
@@ -54,9 +51,8 @@ export class CompatibleModel implements ChatModel {
     const { continuousUsage } = this.#connection
     const stream_options = { include_usage: true, ...(continuousUsage && { continuous_usage_stats: true }) }
     const request = this.#requestOf({ ...body, stream: true, stream_options }, options)
-    const answer = await this.#connection.send(this.#url, request)
-    if (isAnswer(answer)) return { stream: partsOf(this.#sdk, answer.body) }
-    throw refusalOf(answer, await beginningOf(answer.body))
+    const answer = await openAnswer(this.#connection, this.#url, request)
+    return { stream: partsOf(this.#sdk, answer.body) }
   }
 
   #requestOf(written: object, { abortSignal }: LanguageModelV4CallOptions) {
@@ -68,10 +64,6 @@ export class CompatibleModel implements ChatModel {
     }
   }
 }
-
-const isAnswer = ({ statusCode }: ResponseHead) => statusCode >= 200 && statusCode < 300
-const refusalOf = ({ statusCode, headers }: ResponseHead, body: string) =>
-  new Refusal(statusCode, headers['retry-after'], body)
 
 /** Yields text as it comes, and the rest at the end. */
 async function* partsOf(

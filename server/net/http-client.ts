@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { Agent, type Dispatcher } from 'undici'
-import type { Exchange } from './exchange.ts'
+import type { Exchange, ResponseHead } from './exchange.ts'
 import { OutboundError, PublicNetwork } from './public-network.ts'
 import { type HttpResponse, ResponseStream } from './response-stream.ts'
 import { ResponseText, type TextResponse } from './response-text.ts'
@@ -73,9 +73,14 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
 /** For bodies that are streams: one that breaks off over HTTP/2 keeps Node in an endless loop. */
 const overHttp1 = { allowH2: false }
 
+interface Received extends ResponseHead {
+  /** Text where all of it has been read. */
+  body: Readable | string
+}
+
 /** `fetch` by what sends requests. */
 export const fetchBy =
-  (send: HttpClient['send']): typeof fetch =>
+  (send: (url: string, init: OutboundRequest) => Promise<Received>): typeof fetch =>
   async (input, init = {}) => {
     const answer = await send(input instanceof Request ? input.url : String(input), {
       method: (init.method ?? 'GET') as Dispatcher.HttpMethod,
@@ -108,9 +113,10 @@ function assertSpoken({ protocol, username, password }: URL): void {
 /** Statuses whose answer has no body, not even an empty one. */
 const bodyless = new Set([204, 205, 304])
 
-function toResponse({ statusCode: status, headers, body }: HttpResponse): Response {
+function toResponse({ statusCode: status, headers, body }: Received): Response {
   const init = { status, headers: headers as Record<string, string> }
-  if (!bodyless.has(status)) return new Response(Readable.toWeb(body) as ReadableStream, init)
-  body.resume()
+  const isRead = typeof body === 'string'
+  if (!bodyless.has(status)) return new Response(isRead ? body : (Readable.toWeb(body) as ReadableStream), init)
+  if (!isRead) body.resume()
   return new Response(null, init)
 }

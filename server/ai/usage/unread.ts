@@ -4,7 +4,7 @@ import { usageOfWhole } from './reported.ts'
 
 /** What models say, in the members that the providers have for it; `reasoning_details` has thoughts as `text`. */
 const said =
-  /"(?:(reasoning_details)"|(content|text|thinking|reasoning|reasoning_content|arguments)"\s*:\s*"([^"\\]*(?:\\.[^"\\]*)*))/g
+  /"(?:(reasoning_details)"|(content|text|thinking|reasoning|reasoning_content|arguments|delta)"\s*:\s*"([^"\\]*(?:\\.[^"\\]*)*))/g
 
 /** In characters: longer than any answer of a model. */
 const MAX_READ = 1_000_000
