@@ -111,8 +111,8 @@ test.for<[string, Behaviour, number]>([
 })
 
 /** Says so in its stream, before any of an answer. */
-const refusesInStream = (code: number) =>
-  replies(`data: {"error": {"message": "no", "code": ${code}}}\n\n`, { type: 'text/event-stream' })
+const saysInStream = (data: string) => replies(`data: ${data}\n\n`, { type: 'text/event-stream' })
+const refusesInStream = (code: number) => saysInStream(`{"error": {"message": "no", "code": ${code}}}`)
 
 test.for<[string, object]>([
   ['the whole answer', {}],
@@ -147,11 +147,15 @@ test('another server answers where a document in place of a stream is word that 
   expect(new Set(askedKeys())).toEqual(new Set(['many', 'more', 'undefined']))
 })
 
-test('another model answers a stream that begins with word of its provider that it cannot', async () => {
-  byKey.set('first', refusesInStream(529))
+test.for(
+  ['{"error": {"message": "no", "code": 529}}', '[{"error": {"message": "no", "code": 529}}]'].flatMap((data) =>
+    ['first', 'mistral'].map((model) => [data, model] as const),
+  ),
+)('another model answers a stream that begins with %s, word of %s that it cannot', async ([data, model]) => {
+  byKey.set(model, saysInStream(data))
 
-  expect(await (await ask('first', streaming)).text()).toContain('"second."')
-  expect(askedKeys()).toEqual(['first', 'second'])
+  expect(await (await ask(model, streaming)).text()).toContain('"second."')
+  expect(new Set(askedKeys())).toEqual(new Set([model, 'second']))
   expect(await newest()).toMatchObject([{ provider: 'second', outcome: 'completed' }])
 })
 

@@ -28,7 +28,7 @@ interface Told {
 
 /** The refusal that an error in a stream tells; undefined where the stream cannot be read. */
 export function refusalIn(error: unknown): ToldRefusal | undefined {
-  const told = TypeValidationError.isInstance(error) ? (error.value as Answered | null)?.error : error
+  const told = TypeValidationError.isInstance(error) ? errorIn(error.value) : error
   const isTold = typeof told === 'object' && told !== null && (!(told instanceof Error) || isThrown(told))
   return isTold ? new ToldRefusal(told) : undefined
 }
@@ -43,21 +43,26 @@ interface Answered {
 const answers = ['choices', 'content', 'output', 'candidates', 'data', 'embeddings', 'embedding']
 const bills = ['usage', 'usageMetadata']
 
-/** The refusal that a whole answer is, or a list as Google has them; undefined where it says anything, or has a bill. */
+/** The refusal that a whole answer is; undefined where it says anything, or has a bill. */
 export function refusalOfWhole(whole: unknown): ToldRefusal | undefined {
-  const members = [whole].flat().filter((member) => typeof member === 'object' && member !== null)
-  const told = members.map(errorIn).find((error) => error !== undefined)
-  return told && !members.some(isMore) ? new ToldRefusal(told) : undefined
+  const told = errorIn(whole)
+  return told && ![whole].flat().some(isMore) ? new ToldRefusal(told) : undefined
 }
 
-const isMore = (answered: object) =>
-  [...answers, ...bills].some((name) => isFilled((answered as Record<string, unknown>)[name]))
+const isMore = (answered: unknown) =>
+  [...answers, ...bills].some((name) => isFilled((answered as Record<string, unknown> | null)?.[name]))
 
 const isFilled = (value: unknown) => (Array.isArray(value) ? value.length > 0 : Boolean(value))
 
+/** The error that an answer or an event is, or that a list in its place has: Google writes its errors in one. */
+export function errorIn(answered: unknown): object | undefined {
+  if (!Array.isArray(answered)) return errorOf(answered as Answered | null)
+  return answered.map(errorOf).find((error) => error !== undefined)
+}
+
 /** Servers tell an error as an object, as a text, or as the answer or the event itself. */
-export function errorIn(answered: Answered): object | undefined {
-  const { error = answered.object === 'error' ? answered : undefined } = answered
+function errorOf(answered: Answered | null | undefined): object | undefined {
+  const { error = answered?.object === 'error' ? answered : undefined } = answered ?? {}
   return typeof error === 'string' && error ? { message: error } : ((error || undefined) as object | undefined)
 }
 

@@ -37,6 +37,9 @@ function otherShape(answer: object): string {
   return JSON.stringify(Object.fromEntries(spoilt))
 }
 
+/** An event that is a list with an error in it. */
+const listed = `data: ${JSON.stringify([{ error: { type: 'server_error', code: 503, message: canary } }])}\n\n`
+
 const waits = (response: ServerResponse) => new Promise((done) => response.once('close', done))
 
 /** What is wrong with an answer, and what of its tokens is known then. */
@@ -118,13 +121,20 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       expect(await billing.record()).toEqual({ outcome: 'completed', estimated: false, ...whole })
     })
 
-    test.for(['reset', 'end', 'error'] as const)(
+    test.for<[string, (response: ServerResponse) => unknown]>([
+      ['reset', (response) => setTimeout(() => response.destroy(), 50)],
+      ['end', (response) => response.end()],
+      ['error', (response) => response.end(script.error)],
+      [
+        'error in a list',
+        (response) => {
+          response.write(listed)
+          setTimeout(() => response.end(script.end(counted, 'stop')), 50)
+        },
+      ],
+    ])(
       `the record of a call of ${script.name} has what the provider counted where the stream breaks off (%s)`,
-      async (how) => {
-        const breaks = (response: ServerResponse) =>
-          how === 'reset'
-            ? void setTimeout(() => response.destroy(), 50)
-            : response.end(how === 'error' ? script.error : '')
+      async ([, breaks]) => {
         billing.answerBy(startsWith(script, 3, breaks))
 
         expect(eventsIn(await (await ask()).text()).at(-1)?.event).toBe('error')
@@ -172,14 +182,21 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       expect(await billing.record()).toEqual({ outcome: 'failed', estimated: true, ...nothing, input: PROMPT_TOKENS })
     })
 
-    test(`the record of a call of ${script.name} has what the provider counted, which is nothing where its stream begins with an error`, async () => {
-      billing.answerBy(replies(script.error, { type: 'text/event-stream' }))
+    test.for([
+      ['an error', script.error],
+      ['a list with an error', listed],
+      ['an error as a text', 'data: {"error": "no"}\n\n'],
+    ] as const)(
+      `the record of a call of ${script.name} has what the provider counted, which is nothing where its stream begins with %s`,
+      async ([, event]) => {
+        billing.answerBy(replies(event, { type: 'text/event-stream' }))
 
-      expect((await ask()).status).toBe(500)
+        expect((await ask()).status).toBe(500)
 
-      expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...nothing })
-      expect(billing.upstream.asked).toHaveLength(1)
-    })
+        expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...nothing })
+        expect(billing.upstream.asked).toHaveLength(1)
+      },
+    )
 
     test(`the record of a call of ${script.name} has what the provider counted where a limit cuts it`, async () => {
       const limit = { name: 'all', for: 'installation' as const, cap: 1000, unit: 'tokens', per: 'month' as const }
