@@ -3,6 +3,7 @@ import { aiRules, aiShape } from './settings/ai.ts'
 import { filesRules, filesShape } from './settings/files.ts'
 import { identityShape } from './settings/identity.ts'
 import { loginRules, loginShape } from './settings/login.ts'
+import { placeholderRules } from './settings/placeholders.ts'
 import { processShape } from './settings/process.ts'
 import { realtimeShape } from './settings/realtime.ts'
 import { roomsShape } from './settings/rooms.ts'
@@ -45,6 +46,7 @@ export const settings = z
   .object(shape)
   .check(
     ...(Object.keys(required) as (keyof typeof required)[]).map(inProduction),
+    ...placeholderRules(shape),
     ...loginRules,
     ...aiRules,
     ...filesRules,

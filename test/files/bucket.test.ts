@@ -82,7 +82,9 @@ test('a service on a bucket does not start without what it needs for it', () => 
 
   expect(start({})).toThrow(/S3_DEFAULT_BUCKET: is required.*S3_ACCESS_KEY: is required.*S3_SECRET_KEY: is required/s)
   const { settings } = server
-  expect(start({ ...settings, S3_SECRET_KEY: 'changeme' })).toThrow('S3_SECRET_KEY: is a placeholder')
+  expect(start({ ...settings, NODE_ENV: 'production', S3_SECRET_KEY: 'changeme' })).toThrow(
+    'S3_SECRET_KEY: is a placeholder',
+  )
   expect(start({ ...settings, S3_ENDPOINT: 'storage.example.org' })).toThrow(
     'S3_ENDPOINT=storage.example.org: must begin',
   )

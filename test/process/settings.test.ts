@@ -15,6 +15,18 @@ const production = {
   DATABASE_URL: 'postgresql://svc:pw@db.example.org/svc',
 }
 
+const placeholders = [
+  'changeme',
+  'changeme-changeme',
+  'placeholder-placeholder',
+  'xxxxxxxxxxxxxxxxxxxx',
+  'secret-secret-secret-secret-secret-secret',
+  'your-key-here-your-key-here-your-key',
+  'the app-key: replace-me before it is used',
+  'my-secret-key123',
+  'a'.repeat(64),
+]
+
 /** A line about a setting, with its value or without. */
 const namedBy = (name: string) => new RegExp(`^  ${name}[=:]`, 'm')
 
@@ -128,17 +140,38 @@ test.for(Object.keys(required))('production insists on %s', (name) => {
   expect(complaints(without)).toMatch(namedBy(name))
 })
 
-test.for([
-  'changeme',
-  'secret-secret-secret-secret-secret-secret',
-  'your-key-here-your-key-here-your-key',
-  'a'.repeat(64),
-])('production takes no placeholder such as %s', (APP_KEY) => {
-  const list = complaints({ ...production, APP_KEY })
+test.for(describeSettings().filter(({ secret }) => secret))('production takes no placeholder for $name', ({ name }) => {
+  const given = placeholders.map((value) =>
+    name.endsWith('_URL') ? `${production.DATABASE_URL}`.replace('pw', value) : value,
+  )
 
-  expect(list).toMatch(namedBy('APP_KEY'))
-  expect(list).not.toContain(APP_KEY)
+  for (const value of given) {
+    const list = complaints({ ...production, [name]: value })
+    expect(list, value).toContain(`  ${name}: is a placeholder, not a secret`)
+    expect(list).not.toContain(value)
+    expect(complaints({ [name]: value })).not.toContain('placeholder')
+  }
 })
+
+test('production looks into lists and encoded addresses for placeholders', () => {
+  const list = complaints({
+    ...production,
+    APP_PREVIOUS_KEYS: `${key},changeme`,
+    DATABASE_URL: 'postgresql://svc@db.example.org/svc?password=changeme',
+    REDIS_URL: 'redis://:change%2Dme@kv.example.org',
+  })
+
+  for (const name of ['APP_PREVIOUS_KEYS', 'DATABASE_URL', 'REDIS_URL']) expect(list).toMatch(namedBy(name))
+})
+
+test.for(['secret_8Kq2vNw4bR7tYx1mZc9LpD3f', 'Password-of-ours-93!', '3f7c0a9be2d14c58', '482915'])(
+  'production takes keys that others issued, such as %s',
+  (LDAP_BIND_PW) => {
+    expect(
+      complaints({ ...production, LDAP_BIND_PW, REDIS_URL: `redis://:${LDAP_BIND_PW}@changeme.example.org` }),
+    ).toBe('')
+  },
+)
 
 test('production takes no demo model, wherever it stands in the file, and development does', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'svc-settings-'))

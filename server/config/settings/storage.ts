@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { httpAddress, notPlaceholder } from './kinds.ts'
+import { httpAddress } from './kinds.ts'
 
 /** Settings of where files and pictures are kept. */
 export const storageShape = {
@@ -16,8 +16,8 @@ export const storageShape = {
     .regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, 'must be the name of a bucket')
     .optional()
     .describe('The bucket, which must be there already'),
-  S3_ACCESS_KEY: notPlaceholder.optional().describe('Id of the access key of the bucket').meta({ secret: true }),
-  S3_SECRET_KEY: notPlaceholder.optional().describe('Secret of the access key of the bucket').meta({ secret: true }),
+  S3_ACCESS_KEY: z.string().min(3).optional().describe('Id of the access key of the bucket').meta({ secret: true }),
+  S3_SECRET_KEY: z.string().min(3).optional().describe('Secret of the access key of the bucket').meta({ secret: true }),
 }
 
 const needed = ['S3_DEFAULT_BUCKET', 'S3_ACCESS_KEY', 'S3_SECRET_KEY'] as const
