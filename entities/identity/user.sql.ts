@@ -1,6 +1,9 @@
 import { isoTime, statement } from '../sql/statement.ts'
 import type { Role } from './user.ts'
 
+/** Values: the user's id. Taken before the locks of rooms, in one order for all. */
+export const lockPerson = 'select from users where id = ? for no key update'
+
 export interface ListedUser {
   id: number
   username: string

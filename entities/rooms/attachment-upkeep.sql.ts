@@ -70,9 +70,6 @@ export const oldestExpired = unboundedStatement<{ id: number; room: number | nul
 /** Values: ids of rooms. Locks them in one order for all: whoever changes a message waits for its room. */
 export const lockRooms = 'select from rooms where id = any(?::int[]) order by id for no key update'
 
-/** Values: the id of a person. Whoever changes a conversation waits for its owner. */
-export const lockOwner = 'select from users where id = ? for no key update'
-
 /** Values: an id, and how many at most. Those that follow whose text is still to be read. */
 export const pendingTexts = unboundedStatement<{ id: number }>(
   `select id from attachments where id > $1 and text_state = 'pending' order by id limit $2`,

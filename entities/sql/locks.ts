@@ -10,3 +10,6 @@ export const locks = {
   syncApps: 7_240_126,
   modelStatus: 7_240_127,
 } as const
+
+/** Values: one of the numbers. Waits for whoever has the lock, and keeps it until the transaction ends. */
+export const waitForTurn = 'select pg_advisory_xact_lock(?)'

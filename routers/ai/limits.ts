@@ -13,7 +13,7 @@ import {
 import { UsageLimit } from '../../entities/ai/usage-limit.ts'
 import { recordedCalls, summedCalls } from '../../entities/ai/usage-simulation.sql.ts'
 import { User } from '../../entities/identity/user.ts'
-import { locks } from '../../entities/sql/locks.ts'
+import { locks, waitForTurn } from '../../entities/sql/locks.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { host, router } from '../core/trpc.ts'
@@ -130,7 +130,7 @@ async function assertTimeZones({ services }: Context, entries: readonly { timeZo
 /** One change of the limits after the other, each of which all processes see. */
 const change = <Result>(ctx: Context, work: (em: EntityManager) => Promise<Result>): Promise<Result> =>
   ctx.em().transactional(async (em) => {
-    await em.execute('select pg_advisory_xact_lock(?)', [locks.changeLimits])
+    await em.execute(waitForTurn, [locks.changeLimits])
     await em.execute(raiseLimitVersion)
     return work(em)
   })

@@ -2,7 +2,7 @@ import { type InferEntity, LockMode } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { ExtApp } from '../../entities/apps/ext-app.ts'
-import { locks } from '../../entities/sql/locks.ts'
+import { locks, waitForTurn } from '../../entities/sql/locks.ts'
 import type { Context } from '../core/context.ts'
 import { givenPublicKey, keptPublicKey } from './app-key.ts'
 import { endLinksOfOtherKey } from './change-app.ts'
@@ -40,7 +40,7 @@ export type AppsFile = z.output<typeof appsFile>
 export const syncApps = (ctx: Context, { apps }: AppsFile) =>
   ctx.em().transactional(async (em) => {
     // Replicas that start at once take turns.
-    await em.execute('select pg_advisory_xact_lock(?)', [locks.syncApps])
+    await em.execute(waitForTurn, [locks.syncApps])
     // Nobody switches one off between this look at it and what is made of it.
     const locked = { lockMode: LockMode.PESSIMISTIC_WRITE, orderBy: { id: 'asc' } } as const
     const rows = new Map((await em.find(ExtApp, {}, locked)).map((row) => [row.name, row]))

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { findCallableProvider, type KnownModel, listKnownModels } from '../../entities/catalogue/ai-model.sql.ts'
 import { AiModel } from '../../entities/catalogue/ai-model.ts'
 import { AiModelUsageRule } from '../../entities/catalogue/ai-model-usage-rule.ts'
-import { locks } from '../../entities/sql/locks.ts'
+import { locks, waitForTurn } from '../../entities/sql/locks.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
@@ -50,7 +50,7 @@ export async function importModels(
   const plan = async (known: readonly KnownModel[]) => stepsOf(provider, chats, known)
   if (dryRun) return (await plan(await sql(listKnownModels))).map(told)
   return changing(ctx, async (em, changes) => {
-    await em.execute('select pg_advisory_xact_lock(?)', [locks.syncModels])
+    await em.execute(waitForTurn, [locks.syncModels])
     const steps = await plan(await runNamed(em, listKnownModels, []))
     for (const step of steps) {
       const id = step.id ?? (await add(em, row.id, step))

@@ -1,6 +1,6 @@
 import { type CheckableModel, listCheckableModels, setModelStatus } from '../../entities/catalogue/ai-model.sql.ts'
 import { closeEndedOutages, listOutages } from '../../entities/catalogue/provider-outage.sql.ts'
-import { locks } from '../../entities/sql/locks.ts'
+import { locks, waitForTurn } from '../../entities/sql/locks.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { runNamed } from '../core/run-named.ts'
@@ -26,7 +26,7 @@ export async function checkModels(ctx: Context, only?: readonly string[]): Promi
   const listed = checks.flat()
   return changing(ctx, async (em, changes) => {
     // An outage comes before this, or after.
-    await em.execute('select pg_advisory_xact_lock(?)', [locks.modelStatus])
+    await em.execute(waitForTurn, [locks.modelStatus])
     await runNamed(em, closeEndedOutages, [meant])
     const outages = new Map((await runNamed(em, listOutages, [])).map(({ provider, isOver }) => [provider, isOver]))
     const seen = listed.map((one) => ({ ...one, status: afterCalls(one.status, outages.get(one.provider)) }))

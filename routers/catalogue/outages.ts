@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { beginOutage, endOutage, listOutages, setModelsOffline } from '../../entities/catalogue/provider-outage.sql.ts'
-import { locks } from '../../entities/sql/locks.ts'
+import { locks, waitForTurn } from '../../entities/sql/locks.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { runNamed } from '../core/run-named.ts'
@@ -27,7 +27,7 @@ export const outageProcedures = {
     .mutation(async ({ ctx, input: { provider, retryAfter, isAgain } }) => {
       const first = retryAfter + Math.min(retryAfter, GRACE_MS)
       const changed = await changing(ctx, async (em, changes) => {
-        await em.execute('select pg_advisory_xact_lock(?)', [locks.modelStatus])
+        await em.execute(waitForTurn, [locks.modelStatus])
         const longest = Math.max(first, LONGEST_MS)
         const [outage] = await runNamed(em, beginOutage, [provider, first, longest, isAgain])
         if (!outage) return []

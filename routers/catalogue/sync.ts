@@ -4,7 +4,7 @@ import { AiModel } from '../../entities/catalogue/ai-model.ts'
 import { AiModelDescription } from '../../entities/catalogue/ai-model-description.ts'
 import { AiProvider } from '../../entities/catalogue/ai-provider.ts'
 import { AiTool } from '../../entities/catalogue/ai-tool.ts'
-import { locks } from '../../entities/sql/locks.ts'
+import { locks, waitForTurn } from '../../entities/sql/locks.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import type { ModelEntry } from '../ports/ai/model-config.ts'
@@ -34,7 +34,7 @@ export async function syncModels(ctx: Context): Promise<SyncReport> {
   const config = await ctx.services.modelConfig()
   return changing(ctx, async (em, changes) => {
     // Replicas that start at once take turns.
-    await em.execute('select pg_advisory_xact_lock(?)', [locks.syncModels])
+    await em.execute(waitForTurn, [locks.syncModels])
     const noteModel = noteWrites({ em, changes }, ctx.services)
     const tools = await syncTools(em, [...ctx.services.extensions.tools.values()])
     await syncServers(em, ctx.services, config.mcpServers)

@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { Session } from '../../entities/identity/session.ts'
+import { lockPerson } from '../../entities/identity/user.sql.ts'
 import { Problem } from '../core/problems.ts'
 
 /** Ends all sessions of a person in a transaction that has locked or changed their row: a login meanwhile waits for its end. */
@@ -10,7 +11,7 @@ export async function endSessions(em: EntityManager, userId: number): Promise<vo
 /** Ends all sessions of a person but one; throws where that one has ended meanwhile. */
 export async function endOtherSessions(em: EntityManager, userId: number, handle: string): Promise<void> {
   // Two sessions that end each other take turns.
-  await em.execute('select 1 from users where id = ? for no key update', [userId])
+  await em.execute(lockPerson, [userId])
   await holdSession(em, handle)
   await em.nativeDelete(Session, { user: userId, hash: { $ne: handle } })
 }

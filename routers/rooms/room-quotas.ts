@@ -1,4 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
+import { lockPerson } from '../../entities/identity/user.sql.ts'
 import { countRooms, type RoomSize } from '../../entities/rooms/room-member.sql.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
@@ -6,7 +7,7 @@ import { Problem } from '../core/problems.ts'
 /** Locks the person, so that two rooms are not entered past the limit at once; throws where they are in too many already. */
 export async function assertMayEnterOneMore({ services }: Context, em: EntityManager, person: number): Promise<void> {
   const { perPerson } = services.settings.rooms
-  await em.execute('select from users where id = ? for no key update', [person])
+  await em.execute(lockPerson, [person])
   const [found] = await em.execute<[{ rooms: number }]>(countRooms, [person])
   if (found.rooms >= perPerson) throw full(`A person is in at most ${perPerson} rooms.`)
 }

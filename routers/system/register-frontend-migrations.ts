@@ -1,7 +1,7 @@
 import { FrontendMigration } from '../../entities/identity/frontend-migration.ts'
 import { FrontendMigrationUserdata } from '../../entities/identity/frontend-migration-userdata.ts'
 import { User } from '../../entities/identity/user.ts'
-import { locks } from '../../entities/sql/locks.ts'
+import { locks, waitForTurn } from '../../entities/sql/locks.ts'
 import type { Context } from '../core/context.ts'
 import type { FrontendMigrationFile } from '../ports/frontend-migrations.ts'
 import { USERDATA } from '../ports/vault.ts'
@@ -17,7 +17,7 @@ export async function registerMigrations(
   if (files.size === 0) return []
   return ctx.em().transactional(async (em) => {
     // Replicas that start at once take turns.
-    await em.execute('select pg_advisory_xact_lock(?)', [locks.registerFrontendMigrations])
+    await em.execute(waitForTurn, [locks.registerFrontendMigrations])
     const known = new Set((await em.findAll(FrontendMigration)).map(({ name }) => name))
     const fresh = [...files].filter(([name]) => !known.has(name)).sort(([a], [b]) => a.localeCompare(b))
     for (const [name, file] of fresh) {

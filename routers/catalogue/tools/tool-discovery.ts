@@ -4,7 +4,7 @@ import type { EntityManager } from '@mikro-orm/postgresql'
 import { AiTool, type ToolDefinition } from '../../../entities/catalogue/ai-tool.ts'
 import { type CallableServerRow, listToolServers } from '../../../entities/catalogue/mcp-server.sql.ts'
 import { McpServer } from '../../../entities/catalogue/mcp-server.ts'
-import { locks } from '../../../entities/sql/locks.ts'
+import { locks, waitForTurn } from '../../../entities/sql/locks.ts'
 import type { ChangeRecorder } from '../../core/change-recorder.ts'
 import { changing } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
@@ -68,7 +68,7 @@ async function askAll(ctx: Context): Promise<Asked[]> {
 const writeAll = (ctx: Context, asked: readonly Asked[], { withTools = true } = {}): Promise<ServerReport[]> =>
   changing(ctx, async (em, changes) => {
     // Replicas that do this at once take turns.
-    await em.execute('select pg_advisory_xact_lock(?)', [locks.syncTools])
+    await em.execute(waitForTurn, [locks.syncTools])
     const reports: ServerReport[] = []
     for (const one of asked) reports.push(...(await write({ em, changes }, one, withTools)))
     return reports

@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
+import { lockPerson } from '../../../entities/identity/user.sql.ts'
 import { MIN_COUNTED_BYTES, sumFilesOf } from '../../../entities/rooms/attachment.sql.ts'
 import { Attachment } from '../../../entities/rooms/attachment.ts'
 import type { Context } from '../../core/context.ts'
@@ -72,7 +73,7 @@ interface Kept {
 function keep(ctx: Context, { person, name, clientEncrypted, file, kind }: Kept): Promise<number> {
   const writing = ctx.em().transactional(async (em) => {
     // Two uploads do not go past the quota at once.
-    await em.execute('select from users where id = ? for no key update', [person])
+    await em.execute(lockPerson, [person])
     const { pending } = await assertWithinQuota(ctx, em, person, file.bytes)
     const { name: uuid, bytes, sealedKey } = file
     const mayHaveText = !clientEncrypted && ctx.services.textExtractor.mayRead(kind.mime)

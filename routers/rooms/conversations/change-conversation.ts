@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { z } from 'zod'
+import { lockPerson } from '../../../entities/identity/user.sql.ts'
 import { listFilesOfConversation } from '../../../entities/rooms/attachment.sql.ts'
 import {
   type ConversationRow,
@@ -40,7 +41,7 @@ export async function createConversation(
   const { viewer } = viewerOf(ctx)
   const created = randomSlug()
   await changing(ctx, async (em, changes) => {
-    await em.execute('select from users where id = ? for no key update', [viewer])
+    await em.execute(lockPerson, [viewer])
     await assertWithinQuota(ctx, em, { conversations: 1, bytes: sizeOf(systemPrompt) })
     await runNamed(em, insertConversation, [viewer, created, name || 'New Chat', systemPrompt])
     noteConversation(ctx, { em, changes }, 'created', created)

@@ -1,3 +1,4 @@
+import { lockPerson } from '../../../entities/identity/user.sql.ts'
 import {
   dropAllInvitations,
   findMemberships,
@@ -19,7 +20,7 @@ import { noteInvitations, noteWithdrawn } from './note-invitations.ts'
  */
 export async function letGoOfRooms({ userId, em, changes, report, files }: Erasing): Promise<void> {
   // In the order in which everybody locks: first the person, then the rooms.
-  await em.execute('select from users where id = ? for no key update', [userId])
+  await em.execute(lockPerson, [userId])
   await em.execute(lockRoomsOf, [userId, userId])
   for (const { id, room } of await em.execute<{ id: number; room: number }[]>(findMemberships, [userId])) {
     const at: InRoom = { em, changes, room }

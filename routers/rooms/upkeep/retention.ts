@@ -1,4 +1,5 @@
-import { expiredByRoom, lockOwner, lockRooms, oldestExpired } from '../../../entities/rooms/attachment-upkeep.sql.ts'
+import { lockPerson } from '../../../entities/identity/user.sql.ts'
+import { expiredByRoom, lockRooms, oldestExpired } from '../../../entities/rooms/attachment-upkeep.sql.ts'
 import { changing } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { arrayOf } from '../../verbs/run-in.ts'
@@ -26,7 +27,7 @@ export async function deleteExpired(ctx: Context, months: number): Promise<{ del
 /** Takes the locks in the order in which whoever deletes one attachment does. */
 const deleteOf = (ctx: Context, uploader: number, files: readonly { id: number; room: number | null }[]) =>
   changing(ctx, async (em, changes) => {
-    await em.execute(lockOwner, [uploader])
+    await em.execute(lockPerson, [uploader])
     await em.execute(lockRooms, [arrayOf(files.flatMap(({ room }) => room ?? []))])
     return removeEach(
       { em, changes },
