@@ -1,34 +1,6 @@
 import { coalescedStatement, epochMs, isoTime, statement } from '../sql/statement.ts'
 import type { LoginMethod, Registrant } from './session.ts'
-import type { Role } from './user.ts'
-
-export interface KnownUser {
-  id: number
-  username: string
-  name: string
-  email: string
-  role: Role
-  groups: readonly string[]
-  /** Whether the person has keys; without keys they are registering. */
-  hasKeys: boolean
-  /** RFC 3339; null where the local password was never changed. */
-  passwordChangedAt: string | null
-}
-
-const knownUser = `u.id, u.username, u.name, u.email, u.role, to_json(u.groups) as groups, u.public_key is not null as "hasKeys",
-          ${isoTime('u.password_changed_at')} as "passwordChangedAt"`
-
-/** Values: a username. */
-export const findKnownUser = statement<KnownUser>(
-  'find-known-user',
-  `select ${knownUser} from users u where u.username = $1`,
-)
-
-/** Values: the user's id, and the groups that they are in now. */
-export const setGroups = statement<never>(
-  'set-groups',
-  `update users set groups = $2::text[], updated_at = now() where id = $1 and groups <> $2::text[]`,
-)
+import { type KnownUser, knownUserColumns } from './user.sql.ts'
 
 /** The members of the user are null where there is a subject. Times are in milliseconds. */
 export interface SessionRow extends KnownUser {
@@ -47,7 +19,7 @@ export const findSessions = coalescedStatement<SessionRow>(
   'find-sessions',
   `select s.hash as handle, s.subject, s.method, ${epochMs('s.signed_in_at')} as "signedInAt",
           ${epochMs('s.renewed_at')} as "renewedAt", s.csrf_token as "csrfToken", s.user_agent as "userAgent", s.locale,
-          ${knownUser}
+          ${knownUserColumns}
      from sessions s left join users u on u.id = s.user_id
     where s.hash = any($1::text[])`,
   { idsAt: 0 },

@@ -1,6 +1,35 @@
 import { isoTime, statement } from '../sql/statement.ts'
 import type { Role } from './user.ts'
 
+export interface KnownUser {
+  id: number
+  username: string
+  name: string
+  email: string
+  role: Role
+  groups: readonly string[]
+  /** Whether the person has keys; without keys they are registering. */
+  hasKeys: boolean
+  /** RFC 3339; null where the local password was never changed. */
+  passwordChangedAt: string | null
+}
+
+/** Of a row `u` of users. */
+export const knownUserColumns = `u.id, u.username, u.name, u.email, u.role, to_json(u.groups) as groups, u.public_key is not null as "hasKeys",
+          ${isoTime('u.password_changed_at')} as "passwordChangedAt"`
+
+/** Values: a username. */
+export const findKnownUser = statement<KnownUser>(
+  'find-known-user',
+  `select ${knownUserColumns} from users u where u.username = $1`,
+)
+
+/** Values: the user's id, and the groups that they are in now. */
+export const setGroups = statement<never>(
+  'set-groups',
+  `update users set groups = $2::text[], updated_at = now() where id = $1 and groups <> $2::text[]`,
+)
+
 /** Values: the user's id. Taken before the locks of rooms, in one order for all. */
 export const lockPerson = 'select from users where id = ? for no key update'
 

@@ -1,5 +1,5 @@
 import type { Ability } from '../../entities/identity/access-token.ts'
-import type { KnownUser } from '../../entities/identity/session.sql.ts'
+import type { KnownUser } from '../../entities/identity/user.sql.ts'
 import type { UsageType } from '../../entities/sql/columns.ts'
 
 export type Person = Omit<KnownUser, 'hasKeys' | 'passwordChangedAt'>

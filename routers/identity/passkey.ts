@@ -1,5 +1,5 @@
 import { PasskeyBackup } from '../../entities/identity/passkey-backup.ts'
-import { findKnownUser } from '../../entities/identity/session.sql.ts'
+import { findKnownUser } from '../../entities/identity/user.sql.ts'
 import { User } from '../../entities/identity/user.ts'
 import { UserKeychainValue } from '../../entities/identity/user-keychain-value.ts'
 import { changing } from '../core/changes.ts'

@@ -1,4 +1,4 @@
-import type { KnownUser } from '../../entities/identity/session.sql.ts'
+import type { KnownUser } from '../../entities/identity/user.sql.ts'
 import type { Caller } from '../core/caller.ts'
 import type { SessionSubject } from '../ports/session.ts'
 

@@ -1,6 +1,6 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import { z } from 'zod'
-import { setGroups } from '../../entities/identity/session.sql.ts'
+import { setGroups } from '../../entities/identity/user.sql.ts'
 import { AI_USER_ID, roles, User } from '../../entities/identity/user.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
-import type { KnownUser } from '../../entities/identity/session.sql.ts'
 import type { LoginMethod } from '../../entities/identity/session.ts'
+import type { KnownUser } from '../../entities/identity/user.sql.ts'
 import type { Locale } from './locales.ts'
 import type { Identity } from './login.ts'
 

@@ -1,7 +1,7 @@
 import { promisify } from 'node:util'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { KnownUser } from '../../entities/identity/session.sql.ts'
 import { setSessionLocale } from '../../entities/identity/session.sql.ts'
+import type { KnownUser } from '../../entities/identity/user.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import { KNOWN_BROWSER_DAYS } from '../../routers/identity/sessions/known-browser.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { findKnownUser, type KnownUser } from '../../../entities/identity/session.sql.ts'
+import { findKnownUser, type KnownUser } from '../../../entities/identity/user.sql.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import type { LoginAttempt } from '../../ports/login.ts'

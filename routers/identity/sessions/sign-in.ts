@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { findKnownUser, type KnownUser, setGroups } from '../../../entities/identity/session.sql.ts'
 import type { LoginMethod } from '../../../entities/identity/session.ts'
+import { findKnownUser, type KnownUser, setGroups } from '../../../entities/identity/user.sql.ts'
 import { AI_USER_ID } from '../../../entities/identity/user.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
