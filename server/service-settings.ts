@@ -72,8 +72,7 @@ const attachmentQuotasOf = (env: Env): AttachmentQuotas => ({
   uploadTimeout: env.UPLOAD_TIMEOUT,
 })
 
-const aiInRoomsOf = (env: Env): Pick<Settings, 'aiHandle' | 'aiUser' | 'allowProgramsInRooms'> => ({
+const aiInRoomsOf = (env: Env): Pick<Settings, 'aiHandle' | 'allowProgramsInRooms'> => ({
   aiHandle: `@${env.AI_MENTION_HANDLE ?? env.BRAND}`,
-  aiUser: { name: env.SVC_NAME, username: env.SVC_USERNAME },
   allowProgramsInRooms: env.ALLOW_EXTERNAL_APPS_GROUPS_AI,
 })

@@ -39,7 +39,6 @@ export interface Settings {
   connectionsPerMinute: number
   profileChangesPerMinute: number
   linkPreviewsPerMinute: number
-  aiUser: { name: string; username: string }
   realtime: RealtimeKeys
   public: PublicSettings
 }

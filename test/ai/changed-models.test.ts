@@ -20,7 +20,7 @@ beforeAll(async () => {
   other = resources.use(await startProvider(answers('From elsewhere.')))
   const config = resources.use(await configFor(upstream.url))
   const settings: Record<string, string> = {
-    ...{ AI_CONFIG: config.file, APP_KEY: randomBytes(32).toString('base64'), AI_REQUESTS_PER_MINUTE: '0' },
+    ...{ AI_CONFIG: config.file, APP_KEY: randomBytes(32).toString('base64') },
   }
   changing = resources.use(await startApp(settings))
   settings['DATABASE_URL'] = String(changing.env.DATABASE_URL)

@@ -59,7 +59,7 @@ beforeAll(async () => {
       provider('many', [{ id: 'many', external: true }], { servers: [{ apiKey: 'more' }, { apiUrl: upstream.url }] }),
     ],
   })
-  svc = resources.use(await startApp({ AI_CONFIG: config.file, AI_REQUESTS_PER_MINUTE: '0' }))
+  svc = resources.use(await startApp({ AI_CONFIG: config.file }))
   token = (await svc.user()).token
 })
 afterAll(() => resources[Symbol.asyncDispose]())

@@ -40,7 +40,7 @@ beforeAll(async () => {
       provider('twofold', '1h', { servers: [{ apiKey: 'twin' }] }),
     ],
   })
-  settings = { AI_CONFIG: config.file, APP_KEY: randomBytes(32).toString('base64'), AI_REQUESTS_PER_MINUTE: '0' }
+  settings = { AI_CONFIG: config.file, APP_KEY: randomBytes(32).toString('base64') }
   asked = resources.use(await startApp(settings))
   settings['DATABASE_URL'] = String(asked.env.DATABASE_URL)
   shown = resources.use(await startApp(settings))

@@ -34,7 +34,6 @@ export async function startAsking() {
     await startApp({
       AI_CONFIG: provider.file,
       EXTENSIONS: 'test/fixtures/listening-extension.ts',
-      AI_REQUESTS_PER_MINUTE: '0',
     }),
   )
   const { token } = await svc.user()
