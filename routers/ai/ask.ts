@@ -98,10 +98,10 @@ export function begin(
   const consumeQuota = aiQuotaOnce(ctx)
   return ctx.services.callableModels.prepare(async (find) => {
     const approvals = new Approvals(ctx, { person: ctx.caller.person.id, conversation, questionPlace })
-    const question = await checked(ctx, asked, { find, told, room, questionPlace })
+    const accepted = await checked(ctx, asked, { find, told, room, questionPlace })
     await consumeQuota()
     using held = new DisposableStack()
-    const call = await callOf(ctx, question, approvals, held)
+    const call = await callOf(ctx, accepted, approvals, held)
     // A room is told which model reads its messages.
     const names = room === undefined ? call.model.fallback : []
     // Last, as nobody would give it back if something failed after it.

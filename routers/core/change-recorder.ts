@@ -1,8 +1,8 @@
 import type { LoggedChange } from '../../entities/rooms/change-log.sql.ts'
 import type { Resource } from '../resource/declare.ts'
 
-/** What can be followed: a room, what concerns one person, or what everybody sees. */
 export type StreamKind = 'room' | 'user'
+/** What can be followed: a room, what concerns one person, or what everybody sees. */
 export type Stream = `${StreamKind}:${number}` | 'all'
 
 type ChangeVerb = 'created' | 'updated' | 'deleted'
