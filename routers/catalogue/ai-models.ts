@@ -3,28 +3,18 @@ import { AiModel, demands, visibleModels } from '../../entities/catalogue/ai-mod
 import { visibleTools } from '../../entities/catalogue/ai-tool.ts'
 import { availabilities } from '../../entities/sql/columns.ts'
 import { router } from '../core/trpc.ts'
-import { modalities, modelParameters, modelSettings } from '../ports/ai/model-config.ts'
+import { modalities } from '../ports/ai/model-config.ts'
 import { attribute, cataloguePage, many, one, resource, sortedTimestamps } from '../resource/declare.ts'
 import { reads } from '../verbs/read.ts'
 import { writes } from '../verbs/write.ts'
 import { distinct } from '../verbs/write-inputs.ts'
 import { fallback, namesModels, namesNotItself } from './fallback.ts'
+import { limits, parameters, settings } from './model-settings.ts'
 import { modelUsageTypes } from './model-usage-types.ts'
 import { pricing } from './pricing.ts'
 import { someOf, text, webAddress } from './schemas.ts'
 
-const tokens = z.number().int().positive()
-const limits = z.strictObject({ maxInputTokens: tokens.nullish(), maxOutputTokens: tokens.nullish() }).nullable()
 const words = z.array(z.string().trim().toLowerCase().min(1).max(80)).max(50).overwrite(distinct)
-
-const aboutParameters =
-  'What each request to the provider says; only what is set. `maxThinkingTokens` lets models of the kinds `anthropic` and `google` think, ' +
-  'at most so much and for at most half of the answer; `anthropic` only where no tools are offered. ' +
-  "Any other member goes into the body of the request as it is, in the spelling of the provider's API: `seed`, `top_k`, `reasoning_effort`."
-
-const aboutSettings =
-  'How tools and files are used; only what is set. No tools are offered where `toolCalling` is false, and a model must answer after 5 rounds ' +
-  'of tool calls, or as many as are set here. `fileUpload` and `nativeCapabilities` tell front ends what to offer; what is false is refused.'
 
 /** Always written; a new model has the value unless another is given. */
 const written = <const D>(value: D) => ({ write: true, default: value }) as const
@@ -54,7 +44,7 @@ export const aiModels = resource({
     label: attribute(text(200).describe('The name that people see.'), { write: true, sort: true }),
     input: attribute(someOf([...modalities, 'code']).describe('What it takes.'), written(['text'])),
     output: attribute(someOf([...modalities, 'code', 'thought']).describe('What it gives.'), written(['text'])),
-    parameters: attribute(modelParameters.nullable().describe(aboutParameters), written(null)),
+    parameters,
     status: attribute(
       z
         .enum(availabilities)
@@ -65,11 +55,8 @@ export const aiModels = resource({
       words.describe('What the provider itself can do for the model, such as `web_search` or `web_fetch`.'),
       written([]),
     ),
-    settings: attribute(modelSettings.nullable().describe(aboutSettings), written(null)),
-    limits: attribute(
-      limits.describe('How much it takes and gives at most; no request asks for a longer answer.'),
-      written(null),
-    ),
+    settings,
+    limits,
     pricing: attribute(
       pricing.nullable().describe('Costs per token, by the length of the input; null where nothing is known.'),
       written(null),
