@@ -2,7 +2,6 @@ import type { FastifyInstance } from 'fastify'
 
 const YEAR_SECONDS = 365 * 24 * 60 * 60
 
-/** Sets strict security headers, with which a browser can only display an answer; pages set a policy of their own. */
 const headers = {
   'content-security-policy': "default-src 'none';frame-ancestors 'none'",
   'cross-origin-opener-policy': 'same-origin',
@@ -17,6 +16,7 @@ const headers = {
   'x-xss-protection': '0',
 }
 
+/** Sets strict security headers, with which a browser can only display an answer; pages set a policy of their own. */
 export function secureHeaders(app: FastifyInstance): void {
   app.addHook('onRequest', ({ protocol }, reply, done) => {
     reply.headers(headers)
