@@ -1,3 +1,5 @@
+import { apiPath } from '../../routers/core/settings.ts'
+
 /** What carries the word by which front ends know this service: the setting BRAND. */
 export interface WireNames {
   brand: string
@@ -15,8 +17,8 @@ export interface WireNames {
 
 export const wireNames = (brand: string, memberCase: 'camel' | 'snake' = 'camel'): WireNames => ({
   brand,
-  basePath: `/api/${brand}/v1`,
-  pageApi: memberCase === 'camel' ? `/api/${brand}/v1` : '/req/v1',
+  basePath: apiPath(brand),
+  pageApi: memberCase === 'camel' ? apiPath(brand) : '/req/v1',
   sessionCookie: `${brand}_session`,
   loginCookie: `${brand}_login`,
   knownCookie: `${brand}_known`,

@@ -1,5 +1,6 @@
 import type { AppToConnect } from '../../entities/apps/ext-app.sql.ts'
 import type { Context } from '../core/context.ts'
+import { apiPath } from '../core/settings.ts'
 
 const PURPOSE = 'logo of an external app'
 
@@ -9,7 +10,7 @@ export function logoPath({ services }: Context, { id, logoUrl }: Pick<AppToConne
   const { vault, settings } = services
   const expires = String(Math.floor(Date.now() / 1000) + settings.connectRequestSeconds)
   const search = new URLSearchParams({ expires, signature: vault.seal(`${id} ${expires}`, PURPOSE) })
-  return `/api/${settings.brand}/v1/ext-apps/actions/proxy-logo/${id}?${search}`
+  return `${apiPath(settings.brand)}/ext-apps/actions/proxy-logo/${id}?${search}`
 }
 
 /** Whether we wrote the address, and not too long ago. */

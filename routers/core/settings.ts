@@ -61,6 +61,9 @@ interface ToolSettings {
 /** Where clients of the Pusher protocol connect, behind the path of the base URL. */
 export const SOCKET_PATH = '/ws/transfer'
 
+/** Where the JSON:API begins, behind the path of the base URL. */
+export const apiPath = (brand: string) => `/api/${brand}/v1`
+
 /** By what clients of the Pusher protocol are known. */
 export interface RealtimeKeys {
   /** Public: it stands in the address. */
