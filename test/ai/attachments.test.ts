@@ -21,10 +21,11 @@ beforeAll(async () => {
     { adapter: 'openai-compatible', id: 'sees', input: ['text', 'image'] },
     { adapter: 'openai-compatible', id: 'reads', input: ['text'] },
     { adapter: 'anthropic', id: 'takes-documents', input: ['text'] },
+    { adapter: 'anthropic', id: 'takes-none', input: ['text', 'image'], settings: { fileUpload: false } },
   ]
-  const providers = kinds.map(({ adapter, id, input }) => ({
+  const providers = kinds.map(({ adapter, id, ...more }) => ({
     ...{ id, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: key },
-    models: [{ id, upstreamId: 'up-1', label: id, external: true, input }],
+    models: [{ id, upstreamId: 'up-1', label: id, external: true, ...more }],
   }))
   await config.write({ providers, systemModels: {} })
   svc = kept.use(await startJsonApi({ AI_CONFIG: config.file, AI_MAX_FILES: '3000' }))
@@ -32,8 +33,10 @@ beforeAll(async () => {
 afterAll(() => kept.disposeAsync())
 beforeEach(() => void asked.splice(0))
 
-const ask = async (token: string | undefined, model: string, ...files: string[]) => {
-  const parts = files.map((file_id) => ({ type: 'file', file: { file_id } }))
+const ask = (token: string | undefined, model: string, ...files: string[]) =>
+  askWith(token, model, ...files.map((file_id) => ({ type: 'file', file: { file_id } })))
+
+const askWith = async (token: string | undefined, model: string, ...parts: object[]) => {
   const content = [{ type: 'text', text: 'What does it say?' }, ...parts]
   const body = { model, messages: [{ role: 'user', content }] }
   const response = await svc.send('POST', '/v1/chat/completions', { token, body })
@@ -110,6 +113,26 @@ test('an image and a PDF go as they are to models that take them', async () => {
   expect(await ask(token, 'reads', image.id)).toMatchObject(notTaken)
   expect(await ask(token, 'reads', pdf.id)).toMatchObject(notTaken)
   expect(asked).toHaveLength(1)
+})
+
+test('a model for which files are switched off is given none, whatever kind and however they are sent', async () => {
+  const { token } = svc.people.ada
+  const names = [await file('The key is under the mat.'), await file(PNG, 'dot.png'), await file('%PDF-1.7', 'a.pdf')]
+  const data = (mime: string, bytes: string | Buffer) => `data:${mime};base64,${Buffer.from(bytes).toString('base64')}`
+  const inline = [
+    { type: 'image_url', image_url: { url: data('image/png', PNG) } },
+    { type: 'file', file: { file_data: data('text/plain', 'Some words.') } },
+    { type: 'file', file: { file_data: data('application/pdf', '%PDF-1.7') } },
+  ]
+  const parts = [...names.map(({ id }) => ({ type: 'file', file: { file_id: id } })), ...inline]
+
+  const message = "'messages[0].content[1]' is a file, and this model takes none."
+  for (const part of parts)
+    expect
+      .soft(await askWith(token, 'takes-none', part), JSON.stringify(part))
+      .toMatchObject({ status: 400, error: { param: 'messages[0].content[1]', message } })
+  expect(asked).toEqual([])
+  expect(await ask(token, 'takes-none')).toMatchObject({ status: 200 })
 })
 
 test('an attachment is read by its owner and by the members of its room, and by nobody else', async () => {

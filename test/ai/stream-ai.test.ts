@@ -103,6 +103,20 @@ test('files go along by their uuids, and one that the model cannot be given is n
   expect(prompt).not.toContain('CANARY')
 })
 
+test('a model for which files are switched off is told that there was one', async () => {
+  const { one } = await upload(app.svc, token, 'The key is under the mat.', { name: 'notes.txt' })
+  const attachments = [String(one.attributes['uuid'])]
+  await app.svc.changeCatalogue(`update ai_models set settings = '{"fileUpload": false}'`)
+
+  const messages = [{ role: 'user', content: { text: 'Well?', attachments } }]
+  expect((await send(asking({ messages, stream: false }))).body).toMatchObject({ success: true })
+  await app.svc.changeCatalogue('update ai_models set settings = null')
+
+  const prompt = JSON.stringify(app.upstream.asked[0]?.body.messages)
+  expect(prompt).toContain('notes.txt is a file, and this model takes none')
+  expect(prompt).not.toContain('under the mat')
+})
+
 test('a file in a message of a model, or of which the text is still being read, is refused by its field', async () => {
   const { one } = await upload(app.svc, token, 'Some words.')
   const uuid = String(one.attributes['uuid'])

@@ -106,16 +106,18 @@ const untakenFiles = ({ messages }: AiRequest, model: CallableModel): Issue[] =>
 function untakenInResult({ content }: ToolResult, model: CallableModel, path: Path): Issue[] {
   return content.flatMap((part, index) => {
     const place = [...path, 'content', index]
-    if (part.type === 'text' || isPlainText(part.mime)) return []
-    if (!untakenOf(model).includes('files in results')) return untakenFile(part, model, place)
+    if (part.type === 'text') return []
+    if (isPlainText(part.mime) || !untakenOf(model).includes('files in results')) return untakenFile(part, model, place)
     return [issue(place, 'is a file in the result of a tool, which this model does not take')]
   })
 }
 
+export const NO_FILES = 'is a file, and this model takes none'
+
 export function untakenFile({ mime }: { mime: string }, model: CallableModel, path: Path): Issue[] {
+  if (model.settings?.fileUpload === false) return [issue(path, NO_FILES)]
   if (isPlainText(mime)) return []
   if (mime.startsWith('image/'))
     return model.input.includes('image') ? [] : [issue(path, 'is an image, which this model does not take')]
-  const takes = model.settings?.fileUpload !== false && !untakenOf(model).includes('documents')
-  return takes ? [] : [issue(path, 'is a document, which this model does not take')]
+  return untakenOf(model).includes('documents') ? [issue(path, 'is a document, which this model does not take')] : []
 }

@@ -1,6 +1,6 @@
 import type { CallableModel } from '../../ports/ai/models.ts'
 import type { PromptFile } from '../../ports/ai/prompt-files.ts'
-import { untakenFile } from './checks.ts'
+import { NO_FILES, untakenFile } from './checks.ts'
 import { imageTypes } from './parts.ts'
 
 /** Whether the model is given the file as it is, and not the text in it. */
@@ -21,6 +21,7 @@ const failures = {
 /** Why this model cannot be given the file. */
 export function problemWith(file: PromptFile, model: CallableModel): string | undefined {
   if (file.clientEncrypted) return 'is encrypted by a browser, so that no model can read it'
+  if (model.settings?.fileUpload === false) return NO_FILES
   if (takesBytes(file, model)) return undefined
   if (file.mime.startsWith('image/')) return 'is an image, which this model does not take'
   if (file.textState === 'pending') return PENDING
