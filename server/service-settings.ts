@@ -28,6 +28,7 @@ export function settingsOf(env: Env, appKey: string): Settings {
     allowUserTokenCreation: env.ALLOW_USER_TOKEN_CREATION,
     usageRetentionMonths: env.RETENTION_USAGE_MONTHS,
     aiRequestsPerMinute: env.RATE_LIMIT_AI_PER_MINUTE,
+    servesDemo: env.NODE_ENV !== 'production',
     tools: toolSettingsOf(env),
     sessionLifetime: env.SESSION_LIFETIME,
     maxOutputTokens: env.LIMITS_MAX_OUTPUT_TOKENS,

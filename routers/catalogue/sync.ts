@@ -12,6 +12,7 @@ import type { FunctionTool } from '../ports/ai/tools.ts'
 import { addPrompts } from './default-prompts.ts'
 import { noteWrites } from './note-writes.ts'
 import { pricingOf } from './pricing.ts'
+import { switchOffDemo } from './providers/demo.ts'
 import { writeProvider } from './providers/sync-provider.ts'
 import { removeServers } from './providers/sync-provider-servers.ts'
 import { renewSecrets } from './renew-secrets.ts'
@@ -28,7 +29,8 @@ export interface SyncReport {
 
 /**
  * Brings the tables to what the configuration says. It asks no provider, so one that is down loses nothing; what an
- * administrator changed stays; what is no longer in the file is switched off. Everybody is told what is new, other or gone.
+ * administrator changed stays; what is no longer in the file, or not served here, is switched off. Everybody is told what is
+ * new, other or gone.
  */
 export async function syncModels(ctx: Context): Promise<SyncReport> {
   const config = await ctx.services.modelConfig()
@@ -39,10 +41,9 @@ export async function syncModels(ctx: Context): Promise<SyncReport> {
     const tools = await syncTools(em, [...ctx.services.extensions.tools.values()])
     await syncServers(em, ctx.services, config.mcpServers)
     const deactivated: string[] = []
-    const providers = new Map(
-      (await em.find(AiProvider, {}, { populate: ['servers'] })).map((row) => [row.providerId, row]),
-    )
-    const wasActive = new Map([...providers.values()].map(({ id, active }) => [id, active]))
+    const known = await em.find(AiProvider, {}, { populate: ['servers'] })
+    const providers = new Map(known.map((row) => [row.providerId, row]))
+    const wasActive = new Map(known.map(({ id, active }) => [id, active]))
     const models = new Map(
       (await em.find(AiModel, {}, { populate: ['tools', 'descriptions'] })).map((row) => [row.modelId, row]),
     )
@@ -60,6 +61,7 @@ export async function syncModels(ctx: Context): Promise<SyncReport> {
     for (const row of [...models.values()].filter((row) => fromFile(row) && !kept.has(row.modelId))) {
       deactivated.push(...switchOff(row, row.modelId))
     }
+    deactivated.push(...switchOffDemo(ctx.services.settings, known))
     await em.flush()
     otherwiseShown(models.values(), wasActive).forEach(noteModel)
     await syncUsageRules(em, config)

@@ -13,6 +13,8 @@ export interface Settings {
   /** What calls the AI user in a text, with its `@`. */
   aiHandle: string
   aiRequestsPerMinute: number
+  /** Whether the demo provider answers. */
+  servesDemo: boolean
   tools: ToolSettings
   /** For how many whole months calls are kept one by one; for ever where absent. */
   usageRetentionMonths: number | undefined

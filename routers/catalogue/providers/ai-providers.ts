@@ -4,6 +4,7 @@ import { AiProvider, visibleProviders } from '../../../entities/catalogue/ai-pro
 import { ProviderServer } from '../../../entities/catalogue/provider-server.ts'
 import { takes } from '../../core/body-size.ts'
 import type { Issue } from '../../core/problems.ts'
+import type { Settings } from '../../core/settings.ts'
 import { router } from '../../core/trpc.ts'
 import { type Adapter, adapters, usualAddresses } from '../../ports/ai/adapters.ts'
 import { timeLimitMs } from '../../ports/duration.ts'
@@ -12,11 +13,12 @@ import { attribute, cataloguePage, many, resource, sortedTimestamps } from '../.
 import { exposes } from '../../resource/exposure.ts'
 import { reads } from '../../verbs/read.ts'
 import { withoutUnchanged } from '../../verbs/unchanged.ts'
-import { administrator, type Change, updateRow, type WrittenRow, writes } from '../../verbs/write.ts'
-import { updateInput } from '../../verbs/write-inputs.ts'
+import { administrator, type Change, createRow, updateRow, type WrittenRow, writes } from '../../verbs/write.ts'
+import { createInput, updateInput } from '../../verbs/write-inputs.ts'
 import { text, webAddress } from '../schemas.ts'
 import { secret, secretText } from '../secret.ts'
 import { secretsStay } from '../secret-address.ts'
+import { demoIssues } from './demo.ts'
 
 const settings = z.strictObject({
   timeouts: z
@@ -93,7 +95,11 @@ const keyStays = secretsStay(aiProviders, (row) => ({
   apiUrl: apiAddress(row as { adapter: string; apiUrl: string | null }),
 }))
 
-const validate = (row: Record<string, unknown>, change?: Change) => [...addressMissing(row), ...keyStays(row, change)]
+const validateFor = (settings: Settings) => (row: Record<string, unknown>, change?: Change) => [
+  ...addressMissing(row),
+  ...keyStays(row, change),
+  ...demoIssues(settings, row, change),
+]
 
 /** The servers of the file stand beside its address and key, and go where others are given. Those that were added stay. */
 async function leaveServers({ em, row, given }: WrittenRow): Promise<void> {
@@ -117,11 +123,18 @@ async function follow(written: WrittenRow): Promise<void> {
 
 export const aiProvidersRouter = router({
   ...reads(aiProviders),
-  ...writes(aiProviders, { validate, beforeDelete: (row) => tellOfModels('deleted', row) }),
+  ...writes(aiProviders, { beforeDelete: (row) => tellOfModels('deleted', row) }),
+
+  create: administrator
+    .meta({ ...exposes(aiProviders, 'create'), ...takes('record') })
+    .input(createInput(aiProviders))
+    .mutation(({ ctx, input }) => createRow(ctx, aiProviders, input, { validate: validateFor(ctx.services.settings) })),
 
   update: administrator
     .meta({ ...exposes(aiProviders, 'update'), ...takes('record') })
     .use(withoutUnchanged(aiProviders))
     .input(updateInput(aiProviders))
-    .mutation(({ ctx, input }) => updateRow(ctx, aiProviders, input, { validate, afterFlush: follow })),
+    .mutation(({ ctx, input }) =>
+      updateRow(ctx, aiProviders, input, { validate: validateFor(ctx.services.settings), afterFlush: follow }),
+    ),
 })

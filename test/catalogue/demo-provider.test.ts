@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest'
+import { configFor, question } from '../kit/ai/provider.ts'
+import { startApp } from '../kit/app.ts'
+import { cloneDatabase } from '../kit/database.ts'
+import { clientOf, pointersOf, startJsonApi, to } from '../kit/json-api/client.ts'
+import { productionSettings } from '../kit/production.ts'
+
+const demo = { providerId: 'mine', name: 'Mine', adapter: 'demo' }
+
+test('production makes no demo provider, of nothing and of none that was another', async () => {
+  await using svc = await startJsonApi(productionSettings)
+
+  for (const given of [demo, { ...demo, active: false }]) {
+    const refused = await svc.admin.create('ai-providers', given)
+    expect([refused.status, pointersOf(refused)]).toEqual([422, ['/data/attributes/adapter']])
+    expect(refused.errors[0]?.detail).toContain('demo model')
+  }
+  const other = await svc.admin.create('ai-providers', { ...demo, adapter: 'mistral' })
+  const changed = await svc.admin.update('ai-providers', other.one.id, { adapter: 'demo' })
+
+  expect([changed.status, pointersOf(changed)]).toEqual([422, ['/data/attributes/adapter']])
+  expect(await svc.rows('select adapter from ai_providers')).toEqual([{ adapter: 'mistral' }])
+})
+
+test('production switches off the demo providers of development, and they can only be renamed', async () => {
+  await using database = await cloneDatabase()
+  await using config = await configFor('http://127.0.0.1:9/v1')
+  const settings = { ...productionSettings, DATABASE_URL: database.url, AI_CONFIG: config.file }
+  const ask = (svc: Awaited<ReturnType<typeof startApp>>, token: string, model: string) =>
+    svc.send('POST', '/api/ai-req', { token, body: question('Hello', model) })
+  const made = await (async () => {
+    await using svc = await startApp({ ...settings, NODE_ENV: 'development' })
+    const { token } = await svc.user({ role: 'admin', abilities: ['ai', 'read', 'write'] })
+    const admin = clientOf(svc, token)
+    const { id } = (await admin.create('ai-providers', demo)).one
+    const relation = { provider: to('ai-providers', id) }
+    const model = { modelId: 'toy', label: 'Toy', usageTypes: ['main', 'external'] }
+    expect((await admin.create('ai-models', model, relation)).status).toBe(201)
+    expect((await ask(svc, token, 'toy')).status).toBe(200)
+    return { id, token }
+  })()
+
+  await using svc = await startApp(settings)
+  const admin = clientOf(svc, made.token)
+
+  expect((await ask(svc, made.token, 'toy')).status).toBe(422)
+  expect((await admin.get(`/ai-providers/${made.id}`)).one.attributes).toMatchObject({ active: false })
+  expect(svc.log.join('')).toContain('"deactivated":["mine"]')
+  const active = await admin.update('ai-providers', made.id, { active: true })
+  expect([active.status, pointersOf(active)]).toEqual([422, ['/data/attributes/active']])
+  expect((await admin.update('ai-providers', made.id, { name: 'Old' })).status).toBe(200)
+  const real = { adapter: 'openai-compatible', apiUrl: 'http://127.0.0.1:9/v1', active: true }
+  expect((await admin.update('ai-providers', made.id, real)).status).toBe(200)
+})
