@@ -58,7 +58,7 @@ function publish({ services, hints, caller }: Context, logged: readonly LoggedCh
   services.changeBus.publish(logged)
   if (!services.settings.syncLog) return
   const own = caller.type === 'user' ? `user:${caller.person.id}` : ''
-  const readable = logged.filter(({ stream }) => stream.startsWith('room:') || stream === own)
+  const readable = logged.filter(({ stream }) => !stream.startsWith('user:') || stream === own)
   const positions = readable.map(({ stream, epoch, seq }) => ({ stream, epoch, seq }))
   hints.positions = [...(hints.positions ?? []), ...positions]
 }

@@ -28,6 +28,20 @@ test('with SYNC_LOG the answer of a mutation lists the positions that it wrote, 
   expect(again.meta['_svc_sync_log']).toEqual([])
 })
 
+test('with SYNC_LOG a change of the catalogue tells its position in the stream that everybody follows', async () => {
+  await using svc = await startJsonApi({ SYNC_LOG: 'true' })
+
+  const created = await svc.admin.create('ai-providers', { providerId: 'p', name: 'P', adapter: 'mistral' })
+  const changed = await svc.admin.update('ai-providers', created.one.id, { name: 'Q' })
+  const unchanged = await svc.admin.update('ai-providers', created.one.id, { name: 'Q' })
+
+  const logged = await svc.rows<{ seq: number }>(
+    `select seq::int from change_log where stream = 'all' and kind like 'ai-providers.%' order by seq`,
+  )
+  const [first, second] = logged.map(({ seq }) => ({ stream: 'all', epoch: expect.stringMatching(/^\w{12}$/), seq }))
+  expect([created, changed, unchanged].map(({ meta }) => meta['_svc_sync_log'])).toEqual([[first], [second], []])
+})
+
 test('with SYNC_LOG nobody is told the position of the stream of somebody else', async () => {
   await using svc = await startJsonApi({ SYNC_LOG: 'true' })
   const room = await newRoom(svc, ['editor'])
