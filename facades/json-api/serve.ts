@@ -159,11 +159,17 @@ async function call(
   const { documentContext, route } = routeContext
   const { name: path, procedure, takesFile } = route
   const query = parseQuery(searchOf(request), route, documentContext)
-  ctx.asks = (type, name) => query.fields.get(type)?.has(name) ?? documentContext.members.isUnasked(type, name)
+  ctx.asks = asksBy(query, documentContext)
   const body = takesFile ? (form ?? (await readForm(request, ctx))) : request.body
   const input = inputOf(route, documentContext.members, query, request, body)
   return { output: await callProcedure(procedure, { ctx, path, input }), query }
 }
+
+/** Which attributes the query asks for, or gets unasked. */
+const asksBy =
+  ({ fields }: ParsedQuery, { members }: DocumentContext): Context['asks'] =>
+  (type, name) =>
+    fields.get(type)?.has(name) ?? members.isUnasked(type, name)
 
 /** The form without its file, which comes with the call. */
 async function readForm(request: FastifyRequest, ctx: Context): Promise<object> {

@@ -40,7 +40,7 @@ export class HeldMeter extends CallMeter {
     await this.#holdFor(inputTokens)
     await super.begin(inputTokens)
     // Until then it stands at what was held for.
-    this.#options.hold.progress = () => this.#progress()
+    this.#options.hold.progress = this.#progress
   }
 
   /**
@@ -93,7 +93,7 @@ export class HeldMeter extends CallMeter {
     }
   }
 
-  #progress(): CallProgress {
+  readonly #progress = (): CallProgress => {
     const { maxOutput } = this.#options
     // A request that took nothing may be made again, and embeddings, which are no output, by several.
     const isKnown = this.isAsking && maxOutput > 0

@@ -1,6 +1,7 @@
 import DataLoader from 'dataloader'
 import { findEndedCredentials } from '../../entities/identity/credential.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
+import { Roster } from '../../routers/core/load/roster.ts'
 import type { CredentialWatch } from '../../routers/ports/credential-watch.ts'
 
 /** How often it is asked which sessions and tokens have ended, in milliseconds, whoever ended them. */
@@ -9,9 +10,14 @@ const INTERVAL_MS = 600
 /** Credentials that one statement asks about. */
 const MAX_BATCH = 5000
 
+interface Watcher {
+  credential: string
+  onEnded(): void
+}
+
 /** Asks the database about all that are watched, in one statement for many. `sessionLifetime` is in milliseconds. */
 export function watchCredentials(sql: Sql, sessionLifetime: number): CredentialWatch {
-  const watchers = new Map<string, Set<() => void>>()
+  const watchers = new Roster<Watcher>()
   const ended = (credentials: readonly string[]) => findEnded(sql, sessionLifetime, credentials)
   const loader = new DataLoader<string, boolean>(
     async (credentials) => {
@@ -20,23 +26,19 @@ export function watchCredentials(sql: Sql, sessionLifetime: number): CredentialW
     },
     { cache: false, maxBatchSize: MAX_BATCH, batchScheduleFn: setImmediate },
   )
-  const tell = (credential: string) => {
-    const told = watchers.get(credential) ?? []
-    watchers.delete(credential)
-    for (const onEnded of told) onEnded()
+  const tell = (over: ReadonlySet<string>) => {
+    const told = [...watchers].filter(({ credential }) => over.has(credential))
+    for (const watcher of told) watchers.delete(watcher)
+    for (const { onEnded } of told) onEnded()
   }
   const stop = everyInterval(async () => {
-    const all = [...watchers.keys()]
-    for (let from = 0; from < all.length; from += MAX_BATCH)
-      for (const credential of await ended(all.slice(from, from + MAX_BATCH))) tell(credential)
+    const all = [...new Set(Array.from(watchers, ({ credential }) => credential))]
+    for (let from = 0; from < all.length; from += MAX_BATCH) tell(await ended(all.slice(from, from + MAX_BATCH)))
   })
   const follow = (credential: string, onEnded: () => void) => {
-    const watching = watchers.get(credential) ?? new Set()
-    watchers.set(credential, watching.add(onEnded))
-    return () => {
-      watching.delete(onEnded)
-      if (watching.size === 0 && watchers.get(credential) === watching) watchers.delete(credential)
-    }
+    const watcher = { credential, onEnded }
+    watchers.add(watcher)
+    return () => watchers.delete(watcher)
   }
   return {
     watch: async (credential, onEnded) => ((await loader.load(credential)) ? follow(credential, onEnded) : undefined),

@@ -66,7 +66,8 @@ export class Guard {
         }),
       signal,
     )
-    this.#unanswered.clear()
+    // To clear an empty set would build it anew for each call.
+    if (this.#unanswered.size > 0) this.#unanswered.clear()
     this.#events.onAnswer(begun)
     return answer
   }

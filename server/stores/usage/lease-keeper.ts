@@ -1,5 +1,6 @@
 import { renewLeases } from '../../../entities/ai/usage-lease.sql.ts'
 import type { Sql } from '../../../entities/sql/statement.ts'
+import { Roster } from '../../../routers/core/load/roster.ts'
 import type { CallProgress, Hold } from '../../../routers/ports/ai/usage-ledger.ts'
 
 /** How long a hold stands for which its process says nothing, in milliseconds. */
@@ -18,6 +19,8 @@ interface Told {
 /** Tells the database of the calls that this process makes: of those that took more since, and at times of the others. */
 export class LeaseKeeper {
   readonly #sql: Sql
+  readonly #holds = new Roster<Hold>()
+  /** Only of calls that last: most are over before they are told of once. */
   readonly #told = new Map<Hold, Told>()
   readonly #extending = new Set<Hold>()
   #running: Promise<void> | undefined
@@ -27,10 +30,11 @@ export class LeaseKeeper {
   }
 
   add(hold: Hold): void {
-    this.#told.set(hold, { at: performance.now(), ...hold.progress() })
+    this.#holds.add(hold)
   }
 
   remove(hold: Hold): void {
+    this.#holds.delete(hold)
     this.#told.delete(hold)
   }
 
@@ -55,19 +59,19 @@ export class LeaseKeeper {
 
   async #tellDue(): Promise<void> {
     const at = performance.now()
-    const due = [...this.#told.keys()]
+    const due = [...this.#holds]
       .filter((hold) => !this.#extending.has(hold))
       .map((hold) => ({ hold, progress: hold.progress() }))
       .filter(({ hold, progress }) => this.#isDue(hold, progress, at))
     if (due.length === 0) return
     for (const { hold, progress } of due) hold.held = smaller(hold.held, progress.most)
     await this.#sql(renewLeases, valuesOf(due))
-    for (const { hold, progress } of due) if (this.#told.has(hold)) this.#told.set(hold, { at, ...progress })
+    for (const { hold, progress } of due) if (this.#holds.has(hold)) this.#told.set(hold, { at, ...progress })
   }
 
   #isDue(hold: Hold, progress: CallProgress, at: number): boolean {
     const told = this.#told.get(hold)
-    if (!told) return false
+    if (!told) return true
     const isMoved =
       told.outputTokens !== progress.outputTokens ||
       told.inputTokens !== progress.inputTokens ||
