@@ -39,6 +39,11 @@ const errorKinds = {
   invalid: ['UNPROCESSABLE_CONTENT', 'The input is not valid.'],
   invalid_query: ['BAD_REQUEST', 'A query parameter is not valid.'],
   precondition_failed: ['PRECONDITION_FAILED', 'The record has changed in the meantime.', { header: 'If-Match' }],
+  precondition_required: [
+    'PRECONDITION_REQUIRED',
+    'This needs the version of the record that you have read.',
+    { header: 'If-Match' },
+  ],
   read_only: ['FORBIDDEN', 'This cannot be changed here.'],
   conflict: ['CONFLICT', 'This would contradict another record.'],
   key_epoch_outdated: ['CONFLICT', 'The room has another key by now: encrypt the message with it.'],

@@ -33,6 +33,8 @@ export interface ProcedureMeta {
   access?: Access
   /** What it carries out on which type. */
   exposes?: Exposure
+  /** Whether it refuses some changes of a row without the version that the caller has read. */
+  needsVersion?: boolean
   /** How much it is sent. */
   body?: BodySize
   /** Whether a file comes with its input, or is its answer. */

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http'
-import type { Access } from '../../../routers/core/trpc.ts'
+import { type Access, metaOf } from '../../../routers/core/trpc.ts'
 import type { Relation, Resource } from '../../../routers/resource/declare.ts'
 import { type Described, text } from '../../http/openapi/schema.ts'
 import { accessSentence } from '../../http/procedures.ts'
@@ -105,6 +105,7 @@ function refusals(writing: Writing, route: ServedRoute, hasBody: boolean): Descr
     ...(method === 'GET' ? [] : [409, 413, 415, 422]),
     ...(answers === 'action' && acceptedBy(route).includes('page') ? [410] : []),
     ...(insistsOn(writing.components, route) ? [412] : []),
+    ...(metaOf(route.procedure).needsVersion ? [428] : []),
     ...(isRepeatable(route) ? [429] : []),
   ]
   return Object.fromEntries([...new Set(statuses)].toSorted().map((status) => [status, refusal(writing, status)]))

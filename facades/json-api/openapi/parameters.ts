@@ -79,7 +79,8 @@ const fieldsParameter = (components: Components, { type, attributes, relations }
 
 const headers = {
   'If-None-Match': 'An `ETag` that is known already: 304 where it is still current.',
-  'If-Match': 'The `ETag` of what was read: 412 where somebody else changed it in the meantime.',
+  'If-Match':
+    'The `ETag` of what was read: 412 where somebody else changed it in the meantime, 428 where it is needed and missing.',
   'Idempotency-Key':
     'A word of your own: who sends the same request again with it within a day gets the first answer; of a large one only status and `Location`.',
 } as const

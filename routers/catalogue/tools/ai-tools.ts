@@ -1,9 +1,11 @@
+import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import { visibleModels } from '../../../entities/catalogue/ai-model.ts'
 import { AiTool, toolTypes, visibleTools } from '../../../entities/catalogue/ai-tool.ts'
 import { availabilities } from '../../../entities/sql/columns.ts'
 import type { ParameterBinder, SqlPredicate } from '../../../entities/sql/scope.ts'
 import { takes } from '../../core/body-size.ts'
+import { Problem } from '../../core/problems.ts'
 import { router } from '../../core/trpc.ts'
 import { attribute, cataloguePage, many, one, resource, sortedTimestamps } from '../../resource/declare.ts'
 import { exposes } from '../../resource/exposure.ts'
@@ -12,13 +14,14 @@ import { reads } from '../../verbs/read.ts'
 import { relationshipWrites } from '../../verbs/relationship.ts'
 import { withoutUnchanged } from '../../verbs/unchanged.ts'
 import { administrator, updateRow, type WrittenRow } from '../../verbs/write.ts'
-import { updateInput } from '../../verbs/write-inputs.ts'
+import { type RowChange, updateInput } from '../../verbs/write-inputs.ts'
 
 const capability = z.string().trim().min(1).max(80).nullable()
 
 const aboutActive =
-  'Whether models may call it. A tool of a tool server is switched off when it is new, and when it describes itself anew: ' +
-  'switching it on approves `mcpConfig` as it is then. Send `If-Match`, so that it is what you saw.'
+  'Whether models may call it. A tool of a tool server is switched off when it is new, and when it describes itself anew. ' +
+  'Where `mcpConfig` is not `approvedConfig`, switching it on approves what you have read, and needs its `ETag` as ' +
+  '`If-Match`: 428 without, 412 where the tool describes itself otherwise by now.'
 
 const definition = z
   .object({ description: z.string(), inputSchema: z.record(z.string(), z.json()), capability: z.string().nullable() })
@@ -107,13 +110,17 @@ export const aiTools = resource({
   page: cataloguePage,
 })
 
-/** Who switches a tool on has seen how it describes itself now, and means that. */
-async function approve({ em, row, given }: WrittenRow): Promise<void> {
-  if (given['active'] !== true) return
+/** Approves how a tool describes itself now, which whoever switches it on must have read. */
+async function approve({ em, row, given }: WrittenRow, ifVersion: RowChange['ifVersion']): Promise<void> {
   const tool = row as AiTool
+  if (given['active'] !== true || isDeepStrictEqual(tool.approved, tool.mcpConfig)) return
+  if (ifVersion === undefined) throw new Problem('precondition_required', { detail: unread })
   tool.approved = tool.mcpConfig ?? null
   await em.flush()
 }
+
+const unread =
+  'The tool does not describe itself as it did when it was approved: read it, and name the version that you read.'
 
 const models = relationshipWrites(aiTools, 'models')
 
@@ -121,10 +128,12 @@ export const aiToolsRouter = router({
   ...reads(aiTools),
 
   update: administrator
-    .meta({ ...exposes(aiTools, 'update'), ...takes('record') })
+    .meta({ ...exposes(aiTools, 'update'), ...takes('record'), needsVersion: true })
     .use(withoutUnchanged(aiTools))
     .input(updateInput(aiTools))
-    .mutation(({ ctx, input }) => updateRow(ctx, aiTools, input, { afterFlush: approve })),
+    .mutation(({ ctx, input }) =>
+      updateRow(ctx, aiTools, input, { afterFlush: (written) => approve(written, input.ifVersion) }),
+    ),
 
   addModels: models.add,
   replaceModels: models.replace,
