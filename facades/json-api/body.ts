@@ -29,7 +29,7 @@ const reserved = new Set(['id', 'ifVersion'])
 /** The attributes and relations of a resource object, as a procedure's input; relations hold ids. */
 export function readResource(of: Resource, members: Members, body: unknown, id?: string): Record<string, unknown> {
   const { type, relations } = of
-  const { data } = parse(envelope, body)
+  const { data } = parseDocument(envelope, body)
   if (data.type !== type)
     throw new Problem('wrong_type', { issues: [{ path: ['data', 'type'], message: `is not ${type}` }] })
   if (id === undefined && data.id !== undefined)
@@ -42,10 +42,9 @@ export function readResource(of: Resource, members: Members, body: unknown, id?:
     const relation = name !== undefined && Object.hasOwn(relations, name) ? relations[name] : undefined
     return relation && { name, relation }
   }
-  const attributes = Object.entries(data.attributes).filter(([name]) => !name.startsWith('@'))
-  const foreign = attributes.filter(([name]) => reserved.has(name) || relationOf(name))
+  const foreign = Object.keys(data.attributes).filter((name) => reserved.has(name) || relationOf(name))
   if (foreign.length > 0)
-    throwInvalid(foreign.map(([name]) => ({ path: ['data', 'attributes', name], message: 'is not an attribute' })))
+    throwInvalid(foreign.map((name) => ({ path: ['data', 'attributes', name], message: 'is not an attribute' })))
   const linked = Object.entries(data.relationships).flatMap(([written, { data, links }]) => {
     const path = ['data', 'relationships', written]
     const { name, relation } = relationOf(written) ?? throwInvalid([{ path, message: 'is not a relation' }])
@@ -53,13 +52,13 @@ export function readResource(of: Resource, members: Members, body: unknown, id?:
     // A relationship that was read without linkage has links; sent back with a change, it changes nothing.
     return id !== undefined && links !== undefined ? [] : throwInvalid([{ path, message: 'must have data' }])
   })
-  const values = readMembers(members.attributesOf(of), Object.fromEntries(attributes), ['data', 'attributes'])
+  const values = readMembers(members.attributesOf(of), data.attributes, ['data', 'attributes'])
   return { ...values, ...Object.fromEntries(linked) }
 }
 
 /** The ids of a document that is linkage alone. */
 export function readLinkage(relation: Relation, body: unknown): { ids: string[] } {
-  const { data } = parse(z.looseObject({ data: identifiers }), body)
+  const { data } = parseDocument(z.looseObject({ data: identifiers }), body)
   const wrong = data.flatMap(({ type }, index) =>
     type === relation.to ? [] : [{ path: ['data', index, 'type'], message: `is not ${relation.to}` }],
   )
@@ -71,7 +70,7 @@ export function readLinkage(relation: Relation, body: unknown): { ids: string[] 
 export function readAction({ type }: Resource, names: Names, body: unknown): Record<string, unknown> {
   const given = parse(z.record(z.string(), z.unknown()), body ?? {})
   if (!('data' in given)) return readMembers(names, given, [])
-  const { data } = parse(envelope, body)
+  const { data } = parseDocument(envelope, body)
   if (data.type !== type)
     throw new Problem('wrong_type', { issues: [{ path: ['data', 'type'], message: `is not ${type}` }] })
   return readMembers(names, data.attributes, ['data', 'attributes'])
@@ -97,6 +96,23 @@ function idsOf(relation: Relation, path: string[], data: Linkage): string | stri
 
 function parse<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
   assertRawInput(body)
+  return read(schema, body)
+}
+
+/** The same of a document, in which members with an @ in front say nothing, wherever they stand. */
+function parseDocument<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
+  assertRawInput(body)
+  return read(schema, withoutAtMembers(body))
+}
+
+function withoutAtMembers(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutAtMembers)
+  if (typeof value !== 'object' || value === null) return value
+  const members = Object.entries(value).filter(([name]) => !name.startsWith('@'))
+  return Object.fromEntries(members.map(([name, member]) => [name, withoutAtMembers(member)]))
+}
+
+function read<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
   const parsed = schema.safeParse(body)
   if (parsed.success) return parsed.data
   return throwInvalid(parsed.error.issues.map(({ path, message }) => ({ path: path as (string | number)[], message })))

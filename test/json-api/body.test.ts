@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest'
-import { addCatalogue, mediaType, pointersOf, startJsonApi } from '../kit/json-api/client.ts'
+import { addCatalogue, mediaType, pointersOf, startJsonApi, to } from '../kit/json-api/client.ts'
 import { bearer, raw } from '../kit/json-api/raw.ts'
 
 const svc = await startJsonApi()
@@ -112,6 +112,43 @@ test('a body may have members that nobody knows, and such with an @', async () =
   expect(status).toBe(201)
   expect(one.attributes).toMatchObject(attributes)
   expect(one).not.toHaveProperty('lid')
+})
+
+test('a member with an @ says nothing wherever it stands in a document: in relationships, values and actions, and below them', async () => {
+  const { provider, tool } = catalogue
+  const of = { '@id': 1, data: { '@x': 1, ...to('ai-providers', provider.open).data } }
+  const limits = { maxInputTokens: 5, '@unit': 'tokens' }
+  const attributes = { modelId: 'at', label: 'At', usageTypes: ['main'], limits, '@note': { '@x': [] } }
+
+  const created = await svc.admin.post('/ai-models', {
+    data: { type: 'ai-models', attributes, relationships: { '@x': 7, provider: of } },
+  })
+  const { id } = created.one
+  const changed = await svc.admin.patch(`/ai-models/${id}`, {
+    data: { type: 'ai-models', id, attributes: { limits }, relationships: { '@x': { data: null } } },
+  })
+  const linked = await svc.admin.post(`/ai-tools/${tool.search}/relationships/models`, {
+    '@x': 1,
+    data: [{ type: 'ai-models', id, '@x': 1 }],
+  })
+  const searched = await svc.ada.post('/users/actions/search', {
+    data: { type: 'users', attributes: { '@a': 1, query: 'bob' } },
+  })
+
+  expect([created.status, created.errors]).toEqual([201, []])
+  expect([changed.status, changed.errors, linked.status]).toEqual([200, [], 200])
+  expect(changed.one.attributes['limits']).toEqual({ maxInputTokens: 5 })
+  expect([searched.status, searched.errors]).toEqual([200, []])
+})
+
+test('a member with an @ is bounded as any other is', async () => {
+  const { type, attributes } = create.data
+  const send = (extra: object) => svc.admin.create(type, { ...attributes, ...extra })
+  const many = Object.fromEntries(Array.from({ length: 201 }, (_, index) => [`@${index}`, index]))
+
+  const answers = await Promise.all([send({ '@note': 'a\u0000b' }), send(many), send({ ['@'.repeat(300)]: 1 })])
+
+  expect(answers.map(({ status }) => status)).toEqual([422, 422, 422])
 })
 
 test('a body of a change names the row of its address', async () => {
