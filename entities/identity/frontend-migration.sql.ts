@@ -1,16 +1,29 @@
 import { statement, unboundedStatement } from '../sql/statement.ts'
 
-/** Whether a migration is newer than the person and they have not applied it. */
-const isPending = `m.created_at > u.created_at
-      and not exists (select from applied_frontend_migrations a where a.user_id = u.id and a.migration_id = m.id)`
+/** Whether the person has applied a migration. */
+const isApplied = 'exists (select from applied_frontend_migrations a where a.user_id = u.id and a.migration_id = m.id)'
 
-/** Values: the user's id. The data is sealed. */
-export const listPendingMigrations = statement<{ name: string; data: string | null }>(
-  'list-pending-migrations',
+/** Whether it is newer than the person and they have not applied it. */
+const isPending = `m.created_at > u.created_at and not ${isApplied}`
+
+const migrationsWhere = (condition: string) =>
   `select m.name,
           (select d.data from frontend_migration_userdata d where d.user_id = u.id and d.migration_id = m.id) as data
      from frontend_migrations m join users u on u.id = $1
-    where ${isPending} order by m.name`,
+    where ${condition} order by m.name`
+
+interface MigrationOfPerson {
+  name: string
+  data: string | null
+}
+
+/** Values: the user's id. The data is sealed. */
+export const listPendingMigrations = statement<MigrationOfPerson>('list-pending-migrations', migrationsWhere(isPending))
+
+/** Values: the user's id. The same with those that they have applied. */
+export const listOwnMigrations = statement<MigrationOfPerson>(
+  'list-own-migrations',
+  migrationsWhere(`m.created_at > u.created_at or ${isApplied}`),
 )
 
 /** How many are pending for the user `u`. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { AppliedFrontendMigration } from '../../entities/identity/applied-frontend-migration.ts'
-import { listPendingMigrations } from '../../entities/identity/frontend-migration.sql.ts'
+import { listOwnMigrations, listPendingMigrations } from '../../entities/identity/frontend-migration.sql.ts'
 import { FrontendMigration } from '../../entities/identity/frontend-migration.ts'
 import { FrontendMigrationUserdata } from '../../entities/identity/frontend-migration-userdata.ts'
 import type { Context } from '../core/context.ts'
@@ -15,7 +15,8 @@ import { registerMigrations } from './register-frontend-migrations.ts'
 
 export const migrations = resource({
   type: 'migrations',
-  about: "Changes of what only the caller's browser can read, still to be carried out by it.",
+  about:
+    "Changes of what only the caller's browser can read, still to be carried out by it. One that it has carried out can be read and is listed no more.",
   attributes: {
     data: attribute(
       z.record(z.string(), z.unknown()).nullable().describe('What the change needs to know of the caller.'),
@@ -25,11 +26,13 @@ export const migrations = resource({
 
 type Migration = RecordOf<typeof migrations>
 
-async function pending(ctx: Context): Promise<Migration[]> {
-  const { current } = ctx.callerContext
-  const rows = await ctx.services.sql(listPendingMigrations, [current.type === 'user' ? current.person.id : 0])
-  return rows.map(({ name, data }) => ({ id: name, data: opened(ctx, data) }))
-}
+const ownOf =
+  (statement: typeof listPendingMigrations) =>
+  async (ctx: Context): Promise<Migration[]> => {
+    const { current } = ctx.callerContext
+    const rows = await ctx.services.sql(statement, [current.type === 'user' ? current.person.id : 0])
+    return rows.map(({ name, data }) => ({ id: name, data: opened(ctx, data) }))
+  }
 
 const opened = ({ services }: Context, sealed: string | null): Migration['data'] =>
   sealed ? JSON.parse(services.vault.open(sealed, USERDATA)) : null
@@ -42,7 +45,9 @@ const acceptLegacyKeys = (input: unknown): unknown => {
 }
 
 export const migrationsRouter = router({
-  ...virtualReads(migrations, pending),
+  list: virtualReads(migrations, ownOf(listPendingMigrations)).list,
+  // The answer to a person who has applied one links to it.
+  get: virtualReads(migrations, ownOf(listOwnMigrations)).get,
 
   /** Keeps those of the configured files that are new. */
   register: host.mutation(async ({ ctx }) => registerMigrations(ctx, await ctx.services.frontendMigrations())),

@@ -96,6 +96,28 @@ test('applying takes it off the list of that person alone, and may be said twice
   expect((await apply({})).status).toBe(422)
 })
 
+test('an applied migration is read where the answer links to, and is still that of its people alone', async () => {
+  await using world = await withMigration()
+  const { svc } = world
+  const [ada, bob] = [await browserOf(svc, 'ada'), await browserOf(svc, 'bob')]
+  const { browser: newcomer } = await signIn(svc, 'cleo')
+  const selfFor = async (browser: TestBrowser) => {
+    const { body } = await browser.send('POST', `${base}/actions/apply`, { body: { migrationName: name } })
+    const [migration] = (body as { data: { links: { self: string } }[] }).data
+    return migration?.links.self ?? ''
+  }
+
+  const self = await selfFor(ada)
+
+  expect(self).toBe(`${base}/${name}`)
+  expect(await ada.send('GET', self)).toMatchObject({ status: 200, body: { data: { id: name } } })
+  expect([await pending(ada), await counted(ada)]).toEqual([[], 0])
+  expect((await bob.send('GET', self)).body).toMatchObject({ data: { attributes: { data: null } } })
+  expect((await newcomer.send('GET', self)).status).toBe(404)
+  expect((await openBrowser(svc.url).send('GET', self)).status).toBe(401)
+  expect(await newcomer.send('GET', await selfFor(newcomer))).toMatchObject({ status: 200 })
+})
+
 test('a file that is no migration stops the start, by name', async () => {
   await using files = await folderWith({ 'upgrade.js': exampleWith('') })
 
