@@ -1,12 +1,12 @@
 import { statement } from '../sql/statement.ts'
 
-/** Values: the hash of a request, who opens it, and until when it holds. Tells nothing where it is another's, or was answered. */
-export const claimConnectRequest = statement<{ hash: string }>(
+/** Values: the hash of a request, who opens it, and until when it holds. Tells nothing where it is another's. */
+export const claimConnectRequest = statement<{ isAnswered: boolean }>(
   'claim-connect-request',
   `insert into ext_app_connect_requests as r (hash, user_id, expires_at) values ($1, $2::int, $3::timestamptz)
      on conflict (hash) do update set expires_at = excluded.expires_at
-       where r.user_id = excluded.user_id and r.used_at is null
-     returning hash`,
+       where r.user_id = excluded.user_id
+     returning used_at is not null as "isAnswered"`,
 )
 
 /** Values: as above. Tells nothing where somebody else opened it, or it was answered before. */

@@ -62,8 +62,8 @@ export function encode(
 
 export const identify = (type: string, { id }: RecordRef): Identifier => ({ type, id })
 
-export const selfOf = ({ baseUrl }: DocumentContext, type: string, id: string) =>
-  `${baseUrl}/${type}/${encodeURIComponent(id)}`
+export const selfOf = ({ baseUrl }: DocumentContext, type: string, { id, addressedAs = id }: RecordRef) =>
+  `${baseUrl}/${type}/${encodeURIComponent(addressedAs)}`
 
 /** The resources that paths lead to, and what they add to the primary ones. */
 class Compound {
@@ -105,7 +105,7 @@ class DocumentWriter {
   }
 
   write(of: Resource, record: RecordRef): ResourceObject {
-    const self = selfOf(this.#context, of.type, record.id)
+    const self = selfOf(this.#context, of.type, record)
     const fields = this.#fields.get(of.type)
     const attributes: Record<string, unknown> = {}
     const names = this.#context.members.attributesOf(of)

@@ -34,7 +34,7 @@ export function documentOf({ documentContext, route, query, url, output }: Route
   const records = isPage(output) ? output.items : (output as RecordRef | RecordRef[] | null)
   const self =
     answers === 'created'
-      ? selfOf(documentContext, resource.type, (output as RecordRef).id)
+      ? selfOf(documentContext, resource.type, output as RecordRef)
       : `${documentContext.origin}${url}`
   const around = isPage(output) && target.page ? pageOf(output, self) : { links: { self } }
   if (answers === 'linkage') return { jsonapi, ...around, data: linkage(target.type, records) }

@@ -187,7 +187,7 @@ function headersOf({ documentContext, route }: RouteContext, output: unknown, pa
   const { answers, resource } = route
   if (answers === 'nothing') return {}
   if (answers !== 'one' && answers !== 'created') return { etag: entityTag(payload) }
-  const { id, rowVersion } = output as RecordRef
-  const etag = entityTag(payload, rowVersion)
-  return answers === 'created' ? { etag, location: selfOf(documentContext, resource.type, id) } : { etag }
+  const record = output as RecordRef
+  const etag = entityTag(payload, record.rowVersion)
+  return answers === 'created' ? { etag, location: selfOf(documentContext, resource.type, record) } : { etag }
 }

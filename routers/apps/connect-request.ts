@@ -27,10 +27,16 @@ export async function openConnectRequest(ctx: Deciding, text: string): Promise<A
   return { request, app }
 }
 
+interface ClaimedRequest {
+  app: AppToConnect
+  /** Whether this person has agreed to it. */
+  isAnswered: boolean
+}
+
 /** The same, which is for this person alone from now on: nobody can hand theirs to somebody else once they have seen it. */
-export async function claim(ctx: Deciding, text: string): Promise<AppToConnect> {
+export async function claim(ctx: Deciding, text: string): Promise<ClaimedRequest> {
   const { request, app } = await openConnectRequest(ctx, text)
   const [claimed] = await ctx.services.sql(claimConnectRequest, [request.hash, ctx.caller.person.id, request.expiresAt])
   if (!claimed) throw new Problem('connect_request_invalid')
-  return app
+  return { app, ...claimed }
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { AppToConnect } from '../../entities/apps/ext-app.sql.ts'
 import { listOwnLinks, type OwnLink } from '../../entities/apps/ext-app-link.sql.ts'
+import { Problem } from '../core/problems.ts'
 import { about, router, sessionUser } from '../core/trpc.ts'
 import { claim, MAX_REQUEST } from './connect-request.ts'
 import { logoPath } from './logo-path.ts'
@@ -29,7 +30,9 @@ export const consentPageRouter = router({
     .meta(about('Ask what a connect request asks for, which is for the caller alone from then on.'))
     .input(visited)
     .query(async ({ ctx, input }): Promise<Asked> => {
-      const { redirectUrls, ...app } = await claim(ctx, input.connectRequest)
+      const { app: asking, isAnswered } = await claim(ctx, input.connectRequest)
+      if (isAnswered) throw new Problem('connect_request_invalid')
+      const { redirectUrls, ...app } = asking
       const redirectUrl = redirectTo(redirectUrls, input.redirectUrl)
       const { id, name, description, url, publicKey, abilities, needsKeys, linkDays } = app
       return {

@@ -23,12 +23,13 @@ import { logoPath } from './logo-path.ts'
 import { backUrl, redirectTo } from './redirects.ts'
 import { appsFile, syncApps } from './sync-apps.ts'
 
-/** What a person is told, who has no business with the row itself. */
-const recordOf = (ctx: Context, app: AppToConnect): ExtAppRecord => {
+/** What a person is told by a connect request, who has no business with the row itself. */
+const recordOf = (ctx: Context, app: AppToConnect, connectRequest: string): ExtAppRecord => {
   const logo = logoPath(ctx, app)
   const url = redirectTo(app.redirectUrls)
   return {
     ...app,
+    addressedAs: connectRequest,
     active: true,
     redirectOnConnectionAccepted: backUrl(ctx, url, 'success'),
     redirectOnConnectionDeclined: backUrl(ctx, url, 'declined'),
@@ -44,7 +45,10 @@ export const extAppsRouter = router({
     .meta(exposes(extApps, 'get'))
     .input(z.strictObject({ id: z.string().max(MAX_REQUEST), include: z.array(z.never()).max(1).optional() }))
     .query(async ({ ctx, input: { id } }): Promise<ExtAppRecord> => {
-      if (!resourceId.safeParse(id).success) return recordOf(ctx, await claim(inBrowser(ctx, id), id))
+      if (!resourceId.safeParse(id).success) {
+        const { app } = await claim(inBrowser(ctx, id), id)
+        return recordOf(ctx, app, id)
+      }
       return getRow(ctx, extApps, id)
     }),
 
@@ -67,7 +71,7 @@ export const extAppsRouter = router({
   establishConnection: action(extApps, 'establish-connection', sessionUser)
     .meta(about('Agree to a connect request: links the user of the app to the caller.'))
     .input(consent)
-    .mutation(async ({ ctx, input }) => ({ data: [recordOf(ctx, await establish(ctx, input))] })),
+    .mutation(async ({ ctx, input }) => ({ data: [recordOf(ctx, await establish(ctx, input), input.connectRequest)] })),
 
   links: rowAction(extApps, 'link', sessionUser)
     .meta(about("List the caller's own links with an app."))

@@ -15,6 +15,8 @@ export type RecordOf<R> = R extends Resource<infer A> ? Values<A> & RecordRef : 
 /** Read-only, as all of a record: several requests may hold the same one. */
 export interface RecordRef {
   readonly id: string
+  /** By what the caller reads it, where that is not its id. */
+  readonly addressedAs?: string
   /** Changes with every write of the row; an update can insist on it. */
   readonly rowVersion?: string
   readonly relations?: Readonly<Record<string, RecordRef | RecordRef[] | null>>

@@ -80,8 +80,27 @@ describe('an external app and a person', () => {
     expect(await agree(bob.browser, request, NARROW)).toMatchObject(invalid)
     expect(await agree(ada.browser, request, NARROW)).toMatchObject({ status: 200 })
     expect(await agree(ada.browser, request, NARROW)).toMatchObject(invalid)
-    for (const text of ['abc', request.slice(0, -4), `${request.slice(0, 40)}AAAA${request.slice(44)}`])
+    for (const text of ['abc', request.slice(0, -8), `${request.slice(0, 40)}AAAA${request.slice(44)}`])
       expect(await ada.browser.send('GET', `${EXT_APPS}/${text}`), text).toMatchObject(invalid)
+  })
+
+  test('an app links to the request that a person reads it by, where they find it before and after they agree, and nobody else', async () => {
+    const [app, ada, bob] = [await someApp(), await someone(), await someone()]
+    const request = await app.connectRequest('learner')
+    const selfOf = (data: unknown) => (data as { links: { self: string } }).links.self
+
+    const shown = await ada.browser.send('GET', `${EXT_APPS}/${request}`)
+    const before = await ada.browser.send('GET', selfOf(shown.body['data']))
+    const agreed = await agree(ada.browser, request, NARROW)
+    const [linkedApp] = agreed.body['data'] as unknown[]
+    const after = await ada.browser.send('GET', selfOf(linkedApp))
+
+    for (const { status, body } of [before, after])
+      expect([status, body]).toMatchObject([200, { data: { id: app.id } }])
+    const invalid = { status: 400, body: { errors: [{ code: 'connect_request_invalid' }] } }
+    expect(await bob.browser.send('GET', selfOf(linkedApp))).toMatchObject(invalid)
+    expect(await agree(ada.browser, request, NARROW)).toMatchObject(invalid)
+    expect((await ada.browser.send('GET', `${EXT_APPS}/${app.id}`)).status).toBe(404)
   })
 
   test('a narrow link has no keys and no more abilities than were agreed to', async () => {
