@@ -26,8 +26,10 @@ export interface FailedRequest {
   requestId: string
   route?: Route | undefined
   body?: unknown
-  /** Of a query that is wrong, where it is not 400. */
-  queryStatus?: number | undefined
+  /** Of the address, with `:id` for an id. */
+  url?: string | undefined
+  /** Of a wrong value in the query, where it is not 400 as a parameter that is not known. */
+  valueStatus?: number | undefined
   documentContext: Pick<DocumentContext, 'members' | 'resources'>
 }
 
@@ -37,12 +39,12 @@ export function errorDocument(thrown: unknown, failed: FailedRequest): ErrorDocu
   const issues = issuesOf(error)
   const isQuery = isAboutQuery(code, failed)
   // An id that cannot be one is not there.
-  if (code === 'invalid' && issues.some((issue) => isInAddress(issue, failed.route)))
+  if (code === 'invalid' && issues.some((issue) => isInAddress(issue, failed)))
     return errorDocument(new Problem('not_found'), failed)
   const closed = code === 'invalid' && !isQuery ? issues : []
   if (closed.length > 0 && closed.every((issue) => isReadOnly(issue, failed.route)))
     return errorDocument(new Problem('read_only', { issues: closed }), failed)
-  const final = isQuery ? (failed.queryStatus ?? 400) : status
+  const final = isQuery ? queryStatus(issues, failed) : status
   const found =
     issues.length > 0
       ? fewIssues(distinct(issues)).map((issue) => (isQuery ? parameter(issue, failed) : member(issue, code, failed)))
@@ -55,8 +57,11 @@ export function errorDocument(thrown: unknown, failed: FailedRequest): ErrorDocu
   return { status: final, body: { jsonapi, errors } }
 }
 
-const isAboutQuery = (code: ErrorCode, { route, queryStatus }: FailedRequest) =>
-  code === 'invalid_query' || (code === 'invalid' && (route?.method === 'GET' || queryStatus !== undefined))
+const isAboutQuery = (code: ErrorCode, { route, valueStatus }: FailedRequest) =>
+  code === 'invalid_query' || (code === 'invalid' && (route?.method === 'GET' || valueStatus !== undefined))
+
+const queryStatus = (issues: readonly DetailedIssue[], { valueStatus = 400 }: FailedRequest) =>
+  issues.some(isUnknownMember) ? 400 : valueStatus
 
 const metaOf = (error: unknown) => (error instanceof Problem ? error.meta : {})
 
@@ -66,8 +71,8 @@ const distinct = (issues: readonly DetailedIssue[]) =>
     ([first]) => first ?? [],
   )
 
-const isInAddress = ({ path }: DetailedIssue, route: Route | undefined): boolean =>
-  (route?.url.split('/') ?? []).includes(`:${String(path[0])}`)
+const isInAddress = ({ path }: DetailedIssue, { url = '' }: FailedRequest): boolean =>
+  url.split('/').includes(`:${String(path[0])}`)
 
 /** An attribute or a relation of the type that the procedure does not take. */
 function isReadOnly(issue: DetailedIssue, route: Route | undefined): boolean {

@@ -16,6 +16,7 @@ import { isServed, routeAccess, type ServedRoute } from './exposed-routes.ts'
 import { linkPreview } from './link-preview.ts'
 import { declaredMembers, type Members } from './members.ts'
 import { assertAcceptable, assertContentType } from './negotiation.ts'
+import { refuseOtherMethods } from './other-methods.ts'
 import { type Route, routesOf } from './routes.ts'
 import { serve } from './serve.ts'
 import { SharedAnswers } from './shared-answers.ts'
@@ -85,7 +86,12 @@ async function serveRoutes(
     await forms.register(multipart)
     for (const route of routes.filter(({ takesFile }) => takesFile)) forms.route(optionsOf(route))
   })
-  for (const [url, taken] of Map.groupBy(routes, (route) => route.url)) refuseOtherMethods(app, url, taken)
+  for (const [url, taken] of Map.groupBy(routes, (route) => route.url))
+    refuseOtherMethods(
+      app,
+      url,
+      taken.map(({ method }) => method),
+    )
 }
 
 function readDocuments(app: FastifyInstance): void {
@@ -129,8 +135,9 @@ function handleErrors(app: FastifyInstance, documentContext: DocumentContext): v
     const { status, body } = errorDocument(thrown, {
       requestId: request.id,
       route,
+      url: request.routeOptions.url,
       body: request.body,
-      queryStatus: isPlain ? 422 : undefined,
+      valueStatus: isPlain ? 422 : undefined,
       documentContext,
     })
     if (status >= 500)
@@ -144,16 +151,3 @@ function handleErrors(app: FastifyInstance, documentContext: DocumentContext): v
 }
 
 const nothingHere = () => new Problem('not_found', { detail: 'There is nothing at this address.' })
-
-const methods = ['GET', 'HEAD', 'POST', 'PATCH', 'PUT', 'DELETE', 'OPTIONS'] as const
-
-function refuseOtherMethods(app: FastifyInstance, url: string, taken: readonly Route[]): void {
-  const allowed: string[] = taken.map(({ method }) => method)
-  if (allowed.includes('GET')) allowed.push('HEAD')
-  const others = methods.filter((method) => !allowed.includes(method))
-  const refuse = async (_: FastifyRequest, reply: FastifyReply) => {
-    reply.header('allow', allowed.join(', '))
-    throw new Problem('method_not_allowed')
-  }
-  app.route({ method: others, url, onRequest: refuse, handler: refuse })
-}

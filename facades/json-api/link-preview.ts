@@ -3,6 +3,8 @@ import { createCaller } from '../../routers/index.ts'
 import { previewOf } from '../http/link-preview.ts'
 import type { ContextOf } from '../http/procedures.ts'
 import { sendFile } from '../http/send-file.ts'
+import { refuseOtherMethods } from './other-methods.ts'
+import { ownParameters } from './query.ts'
 
 interface LinkPreviewOptions {
   contextOf: ContextOf
@@ -14,6 +16,9 @@ interface Asked {
   Querystring: { url: string }
 }
 
+/** Judging it is the procedure's task. */
+const inputOf = ({ query }: FastifyRequest<Asked>) => ownParameters(query) as Asked['Querystring']
+
 /** What links lead to, as plain JSON and pictures; only what goes wrong is a document. */
 export async function linkPreview(app: FastifyInstance, { contextOf, baseUrl }: LinkPreviewOptions) {
   const config = { isPlain: true } as object
@@ -21,16 +26,18 @@ export async function linkPreview(app: FastifyInstance, { contextOf, baseUrl }: 
     createCaller(await contextOf(request, reply)).linkPreviews
 
   app.get<Asked>('/metadata', { config }, async (request, reply) => {
-    const preview = await (await previewsFor(request, reply)).metadata(request.query)
+    const preview = await (await previewsFor(request, reply)).metadata(inputOf(request))
     reply.header('cache-control', 'private, max-age=3600').type('application/json')
     return JSON.stringify(previewOf(preview, baseUrl))
   })
 
   for (const kind of ['image', 'favicon'] as const)
     app.get<Asked>(`/${kind}`, { config }, async (request, reply) => {
-      const file = await (await previewsFor(request, reply))[kind](request.query)
+      const file = await (await previewsFor(request, reply))[kind](inputOf(request))
       const payload = sendFile(request, reply, file)
       reply.header('cache-control', 'private, max-age=3600')
       return payload
     })
+
+  for (const url of ['/metadata', '/image', '/favicon']) refuseOtherMethods(app, url, ['GET'])
 }

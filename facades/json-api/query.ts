@@ -25,6 +25,10 @@ const family = /^(page|filter|fields)\[([^[\]]+)\]$/
 /** Read by the choice of language, in server/http. */
 const elsewhere = new Set(['locale', 'lang'])
 
+/** The parameters that are for an address itself. */
+export const ownParameters = (query: object) =>
+  Object.fromEntries(Object.entries(query).filter(([name]) => !elsewhere.has(name)))
+
 /** What a route's answer can be asked for. */
 const accepts: Record<ResponseKind, readonly string[]> = {
   page: ['include', 'sort', 'page', 'filter', 'fields'],

@@ -103,6 +103,21 @@ describe('an external app and a person', () => {
     expect((await ada.browser.send('GET', `${EXT_APPS}/${app.id}`)).status).toBe(404)
   })
 
+  test('the address of a logo takes what it was signed with, and is only read', async () => {
+    const [app, { browser }] = [await someApp({ logoUrl: 'https://127.0.0.1/logo.png' }), await someone()]
+    const shown = await browser.send('GET', `${EXT_APPS}/${await app.connectRequest('learner')}`)
+    const { logoProxyUrl } = (shown.body['data'] as { attributes: { logoProxyUrl: string } }).attributes
+    const { pathname, search } = new URL(logoProxyUrl)
+
+    const unknown = { status: 400, body: { errors: [{ source: { parameter: 'foo' }, status: '400' }] } }
+    expect(await browser.send('GET', `${pathname}${search}&foo=1`)).toMatchObject(unknown)
+    const unsigned = { status: 422, body: { errors: [{ source: { parameter: 'signature' } }] } }
+    expect(await browser.send('GET', `${pathname}?expires=1`)).toMatchObject(unsigned)
+    expect((await browser.send('GET', `${pathname}0x${search}`)).status).toBe(404)
+    const { status, headers } = await browser.send('POST', pathname)
+    expect([status, headers.get('allow')]).toEqual([405, 'GET, HEAD'])
+  })
+
   test('a narrow link has no keys and no more abilities than were agreed to', async () => {
     const [app, ada] = [await someApp({ abilities: ['ai', 'user'] }), await someone()]
     const request = await app.connectRequest('learner')

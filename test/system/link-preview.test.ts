@@ -174,6 +174,28 @@ test('a URL that is missing or none is refused by name', async () => {
   }
 })
 
+test('a parameter that is not known is refused by name as everywhere, and one for the language says nothing here', async () => {
+  for (const kind of ['metadata', 'image', 'favicon'])
+    for (const query of ['?url=http%3A%2F%2Fexample.org%2F&foo=1', '?foo=1']) {
+      const answer = await svc.send('GET', `${base}/${kind}${query}`, { token: ada.token })
+      const { errors } = (await answer.json()) as { errors: { status: string; code: string; source: unknown }[] }
+
+      expect([answer.status, new Set(errors.map(({ status }) => status))]).toEqual([400, new Set(['400'])])
+      expect(errors.find(({ code }) => code === 'unsupported_parameter')?.source).toEqual({ parameter: 'foo' })
+    }
+  const inGerman = await svc.send('GET', `${base}/image?url=fallback_a&lang=de`, { token: ada.token })
+  expect(inGerman.status).toBe(200)
+})
+
+test('a method that is not served is refused with those that are', async () => {
+  for (const path of [`${base}/metadata`, `${base}/image`, `${base}/favicon`])
+    for (const method of ['POST', 'PATCH', 'PUT', 'DELETE']) {
+      const { status, headers } = await svc.send(method, path, { token: ada.token })
+      expect([path, method, status, headers.get('allow')]).toEqual([path, method, 405, 'GET, HEAD'])
+    }
+  expect((await svc.send('HEAD', `${base}/image?url=fallback_a`, { token: ada.token })).status).toBe(200)
+})
+
 test('only people may ask, and their tokens that may read', async () => {
   const [guest, other] = [
     await svc.send('GET', `${base}/metadata?url=${site.url}`),
