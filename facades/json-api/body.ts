@@ -66,10 +66,13 @@ export function readLinkage(relation: Relation, body: unknown): { ids: string[] 
   return { ids: data.map(({ id }) => id) }
 }
 
+/** Whether an action is given a resource object, and no plain one. */
+export const hasResource = (body: unknown): boolean => typeof body === 'object' && body !== null && 'data' in body
+
 /** What an action is given: a plain object, or the attributes of a resource object. */
 export function readAction({ type }: Resource, names: Names, body: unknown): Record<string, unknown> {
   const given = parse(z.record(z.string(), z.unknown()), body ?? {})
-  if (!('data' in given)) return readMembers(names, given, [])
+  if (!hasResource(given)) return readMembers(names, given, [])
   const { data } = parseDocument(envelope, body)
   if (data.type !== type)
     throw new Problem('wrong_type', { issues: [{ path: ['data', 'type'], message: `is not ${type}` }] })

@@ -3,6 +3,7 @@ import { type ErrorCode, errorKind, type Issue, Problem } from '../../routers/co
 import { failureOf } from '../http/failure.ts'
 import { inputsOf } from '../http/procedures.ts'
 import { phraseOf } from '../http/validation-messages.ts'
+import { hasResource } from './body.ts'
 import type { DocumentContext } from './document.ts'
 import type { Route } from './routes.ts'
 import { jsonapi } from './wire.ts'
@@ -135,7 +136,7 @@ function writtenParameter(
 function member(issue: DetailedIssue, code: ErrorCode, failed: FailedRequest): Entry {
   const { route, body } = failed
   const path = writtenPath(issue.path, failed)
-  const full = path[0] === 'data' || route?.answers === 'action' ? path : inDocument(path, issue.path, route)
+  const full = path[0] === 'data' ? path : inDocument(path, issue.path, failed)
   const name = path.join('.') || 'The document'
   const isClosed = isReadOnly(issue, route)
   const named: ErrorCode = isClosed
@@ -161,7 +162,8 @@ function writtenPath(path: Issue['path'], { route, documentContext: { members } 
   return members.attributesOf(route.resource).path(path)
 }
 
-function inDocument(path: Issue['path'], [name]: Issue['path'], route: Route | undefined): Issue['path'] {
+function inDocument(path: Issue['path'], [name]: Issue['path'], { route, body }: FailedRequest): Issue['path'] {
+  if (route?.answers === 'action') return hasResource(body) ? ['data', 'attributes', ...path] : path
   const [written, ...rest] = path
   if (name === undefined || written === undefined) return ['data']
   if (name === 'ids') return rest.length > 0 ? ['data', ...rest, 'id'] : ['data']

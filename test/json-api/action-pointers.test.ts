@@ -1,0 +1,52 @@
+import { afterAll, expect, test } from 'vitest'
+import { routesOf } from '../../facades/json-api/routes.ts'
+import { appRouter } from '../../routers/index.ts'
+import { startApp } from '../kit/app.ts'
+import { addAccount, openBrowser } from '../kit/browser.ts'
+import { base } from '../kit/json-api/client.ts'
+
+const svc = await startApp({ ALLOW_EXTERNAL_APPS: 'true' })
+afterAll(() => svc[Symbol.asyncDispose]())
+const { id, username } = await addAccount(svc, 'ada')
+await svc.host.admin.setRole({ user: { id }, role: 'admin' })
+const browser = openBrowser(svc.url)
+await browser.login(username)
+
+/** The problems of an action, each with its code and the place in what was sent. */
+async function problemsOf(path: string, body: object) {
+  const answer = await browser.send('POST', base + path, { body })
+  const { errors } = answer.body as { errors: { status: string; code: string; source?: { pointer: string } }[] }
+  expect(answer.status).toBe(422)
+  return errors.map(({ code, source }) => [code, source?.pointer])
+}
+
+const actions = routesOf(appRouter).filter(
+  ({ method, answers, takesFile }) => method === 'POST' && answers === 'action' && !takesFile,
+)
+
+test.for(actions.map(({ url, resource }) => ({ url, type: resource.type })))(
+  '$url points to what is wrong in a plain body and in a document',
+  async ({ url, type }) => {
+    const path = url.replace(':id', '1')
+    const wrong = { noSuchMember: [1] }
+
+    expect(await problemsOf(path, wrong)).toContainEqual(['invalid_document', '/noSuchMember'])
+    expect(await problemsOf(path, { data: { type, attributes: wrong } })).toContainEqual([
+      'invalid_attribute',
+      '/data/attributes/noSuchMember',
+    ])
+  },
+)
+
+test('an action points deep into its document, and to the nearest that was sent where something is missing', async () => {
+  const update = (attributes: object) =>
+    problemsOf('/user-keychain-values/actions/batch-update', { data: { type: 'user-keychain-values', attributes } })
+  const entry = { key: 'k', value: 'aXY=|dGFn|dGV4dA==' }
+
+  expect(await update({ set: [{ ...entry, keyType: 'none' }] })).toEqual([
+    ['invalid_attribute', '/data/attributes/set/0/keyType'],
+  ])
+  expect(await update({ set: [entry] })).toEqual([['invalid_attribute', '/data/attributes/set/0']])
+  const migration = { data: { type: 'migrations' } }
+  expect(await problemsOf('/migrations/actions/apply', migration)).toEqual([['invalid_attribute', '/data']])
+})
