@@ -1,6 +1,5 @@
 import { knownUsers } from '../identity/user.ts'
 import { compile, type SqlPredicate } from '../sql/scope.ts'
-import { unboundedStatement } from '../sql/statement.ts'
 import { visibleRooms } from './room.ts'
 
 /** Finds whether the viewer sees a row whose picture has a storage key. */
@@ -16,44 +15,3 @@ export const seenPictures = {
   profile_avatars: { all: seen('users', knownUsers, true), scoped: seen('users', knownUsers, false) },
   room_avatars: { all: seen('rooms', visibleRooms, true), scoped: seen('rooms', visibleRooms, false) },
 }
-
-const tables = ['users', 'rooms'] as const
-
-/** A row that has a picture. */
-export interface PictureRow {
-  /** The storage key of the picture. */
-  name: string
-  table: (typeof tables)[number]
-  id: number
-}
-
-const follow = (table: string) =>
-  `(select avatar as name, '${table}' as table, id from ${table}
-     where avatar is not null and avatar collate "C" > $1 order by avatar collate "C" limit $2)`
-
-/** Values: a key, and how many at most. People and rooms whose keys follow, in the order of the keys. */
-export const picturesByKey = unboundedStatement<PictureRow>(
-  `select name, "table", id from (${tables.map(follow).join(' union all ')}) rows order by name collate "C" limit $2`,
-)
-
-const named = (table: string) =>
-  `select avatar as name, '${table}' as table, id from ${table}
-    where avatar is not null and avatar collate "C" = any($1::text[])`
-
-/** Values: keys. People and rooms who still have one of them. */
-export const picturesStillThere = unboundedStatement<PictureRow>(tables.map(named).join(' union all '))
-
-const absent = (table: string) =>
-  `not exists (select from ${table} p where p.avatar is not null and p.avatar collate "C" = file.name)`
-
-/** Values: keys. Selects those that no row names. */
-export const findOrphanedPictures = unboundedStatement<{ name: string }>(
-  `select file.name from unnest($1::text[]) file (name) where ${tables.map(absent).join(' and ')}`,
-)
-
-const counted = (table: string) => `(select count(*)::float8 from ${table} where avatar is not null)`
-
-/** How many people and rooms have a picture. */
-export const countPictures = unboundedStatement<{ people: number; rooms: number }>(
-  `select ${counted('users')} as people, ${counted('rooms')} as rooms`,
-)

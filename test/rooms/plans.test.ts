@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { findOrphanedPictures, picturesByKey, picturesStillThere } from '../../entities/identity/picture.sql.ts'
 import { expiredByRoom, oldestExpired, pendingTexts } from '../../entities/rooms/attachment-upkeep.sql.ts'
-import { findOrphanedPictures, picturesByKey, picturesStillThere } from '../../entities/rooms/picture.sql.ts'
 import {
   beginDisclosure,
   deleteOldDisclosures,

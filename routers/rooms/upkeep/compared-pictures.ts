@@ -1,4 +1,4 @@
-import { type PictureRow, picturesByKey, picturesStillThere } from '../../../entities/rooms/picture.sql.ts'
+import { type PictureRow, picturesByKey, picturesStillThere } from '../../../entities/identity/picture.sql.ts'
 import type { Services } from '../../core/services.ts'
 import { listPictures, smallOf } from '../../identity/pictures/picture-files.ts'
 import type { Compared, ListedFile } from './compare.ts'

@@ -1,5 +1,5 @@
+import { findOrphanedPictures } from '../../../entities/identity/picture.sql.ts'
 import { deleteUnlinked, findOrphans } from '../../../entities/rooms/attachment.sql.ts'
-import { findOrphanedPictures } from '../../../entities/rooms/picture.sql.ts'
 import type { Services } from '../../core/services.ts'
 import { listPictures, type PictureFiles } from '../../identity/pictures/picture-files.ts'
 import { DRAFTS } from '../../ports/files/storage.ts'
