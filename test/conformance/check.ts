@@ -1,18 +1,4 @@
-import type { Answer } from './client.ts'
-import { short } from './json.ts'
-import type { TargetServer } from './target.ts'
-
-export type Level = 'MUST' | 'SHOULD' | 'MAY'
-
-export interface Obligation {
-  id: string
-  level: Level
-  /** The section of the standard, with lines of its source text. */
-  source: string
-  says: string
-  /** Returns where the obligation holds, and throws a Failure or NotApplicable where not. */
-  check(server: TargetServer): Promise<void>
-}
+import { type Json, short } from './json.ts'
 
 /** What was seen, and on which route or member. */
 export interface Finding {
@@ -30,20 +16,6 @@ export class Failure extends Error {
 }
 
 export class NotApplicable extends Error {}
-
-/** The words in which the obligations of one chapter are written. */
-export function chapter(name: string) {
-  const at =
-    (level: Level) =>
-    (id: string, source: string, says: string, check: Obligation['check']): Obligation => ({
-      id: `${name}.${id}`,
-      level,
-      source: `jsonapi 1.1 ${source}`,
-      says,
-      check,
-    })
-  return { must: at('MUST'), should: at('SHOULD'), may: at('MAY') }
-}
 
 /** Tries each one and tells all that failed; not applicable where there was none to try. */
 export async function each<T>(items: Iterable<T>, none: string, check: (item: T) => unknown): Promise<void> {
@@ -76,12 +48,19 @@ export function applies(holds: boolean, why: string): asserts holds {
   if (!holds) throw new NotApplicable(why)
 }
 
-export function demandStatus({ at, status, body }: Answer, ...allowed: number[]): void {
+/** What of an answer says whether it is a refusal. */
+interface Status {
+  at: string
+  status: number
+  body: Json | undefined
+}
+
+export function demandStatus({ at, status, body }: Status, ...allowed: number[]): void {
   const wanted = allowed.join(' or ')
   demand(allowed.includes(status), at, `status ${status}, not ${wanted}${status < 400 ? '' : ` ${short(body)}`}`)
 }
 
-export function demandRefusal({ at, status }: Answer): void {
+export function demandRefusal({ at, status }: Status): void {
   demand(status >= 400 && status < 500, at, `status ${status}, not a refusal`)
 }
 

@@ -3,11 +3,21 @@ import { type ClientOptions, credentialsOf } from './client.ts'
 import { describedTypes } from './described-types.ts'
 import { type Json, type JsonObject, object, text } from './json.ts'
 import { OpenApiReader } from './openapi/reader.ts'
-import type { TargetOptions, TargetServer } from './target.ts'
+import type { ServerDescription } from './server-description.ts'
+import type { TargetReader } from './target-reader.ts'
 import { dataOf, relationshipsOf } from './walk.ts'
 
+export interface ApiOptions extends ClientOptions {
+  /** Where the service describes itself; `{url}/openapi.json` unless said otherwise. */
+  openapi?: string | undefined
+  /** Only these types; where there is no description, the way to know them. */
+  types?: string[] | undefined
+  /** What somebody wrote down of the server. */
+  description?: ServerDescription | undefined
+}
+
 /** What a server says of itself, and what is said of it. */
-export async function describe({ openapi, types, description, ...client }: TargetOptions): Promise<Api> {
+export async function describe({ openapi, types, description, ...client }: ApiOptions): Promise<Api> {
   const address = openapi ?? description?.openapi
   const api = address === false ? unknownApi : await readOpenApi(client, address)
   const known = description ? describedTypes(description, api) : api.types
@@ -26,7 +36,7 @@ async function readOpenApi(client: ClientOptions, openapi: string | undefined): 
 }
 
 /** Learns from samples what the description leaves open. */
-export async function learnFrom(server: TargetServer, type: TargetType): Promise<void> {
+export async function learnFrom(server: TargetReader, type: TargetType): Promise<void> {
   const samples = await server.samples(type)
   for (const resource of samples) {
     for (const { name, value } of relationshipsOf(resource)) learn(type, name, value)

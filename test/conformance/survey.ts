@@ -1,16 +1,16 @@
 import type { TargetType } from './api.ts'
 import { Failure } from './check.ts'
-import type { TargetServer } from './target.ts'
+import type { TargetReader } from './target-reader.ts'
 
-/** Reads everything once in every usual way. */
-export async function readEverything(server: TargetServer): Promise<void> {
-  for (const type of server.types) await readType(server, type)
+/** Reads everything once in every usual way, and of each type what is not there. */
+export async function readEverything(server: TargetReader, missingId: string): Promise<void> {
+  for (const type of server.types) await readType(server, type, missingId)
   for (const { self, related } of await server.linked(2)) {
     for (const link of [self, related].filter(Boolean)) await read(server, link)
   }
 }
 
-async function readType(server: TargetServer, type: TargetType): Promise<void> {
+async function readType(server: TargetReader, type: TargetType, missingId: string): Promise<void> {
   const { verbs, path, includes } = type
   if (verbs.has('list')) {
     await read(server, path, includes.length > 0 ? `include=${includes.join()}` : '')
@@ -18,12 +18,12 @@ async function readType(server: TargetServer, type: TargetType): Promise<void> {
   }
   const [first] = await server.samples(type)
   if (!verbs.has('get')) return
-  await read(server, server.pathOf(type, server.missingId))
+  await read(server, server.pathOf(type, missingId))
   if (first) await read(server, server.pathOf(type, first['id']))
 }
 
 /** Where no answer comes there is none to judge; the obligations of reading tell it. */
-async function read(server: TargetServer, path: string, query = ''): Promise<void> {
+async function read(server: TargetReader, path: string, query = ''): Promise<void> {
   await server.get(path, query).catch((cause: unknown) => {
     if (!(cause instanceof Failure)) throw cause
   })

@@ -1,23 +1,16 @@
 import type { Api, GivenRelation, TargetType } from './api.ts'
 import { applies, Failure, NotApplicable } from './check.ts'
-import type { Answer, ClientOptions } from './client.ts'
-import { describe, learnFrom } from './discovery.ts'
+import type { Answer } from './client.ts'
+import { type ApiOptions, describe, learnFrom } from './discovery.ts'
 import { isObject, type Json, type JsonObject, object } from './json.ts'
 import { MadeResources } from './made-resources.ts'
-import type { ServerDescription } from './server-description.ts'
 import { readEverything } from './survey.ts'
 import { TargetReader } from './target-reader.ts'
 import { identifierOf } from './walk.ts'
 
-export interface TargetOptions extends ClientOptions {
-  /** Where the service describes itself; `{url}/openapi.json` unless said otherwise. */
-  openapi?: string | undefined
-  /** Only these types; where there is no description, the way to know them. */
-  types?: string[] | undefined
+export interface TargetOptions extends ApiOptions {
   /** Whether resources may be made, changed and removed. */
   write?: boolean | undefined
-  /** What somebody wrote down of the server. */
-  description?: ServerDescription | undefined
   /** Told what is there in the end and was not before. */
   onLeftBehind?: (urls: string[]) => void
 }
@@ -130,7 +123,7 @@ export class TargetServer extends TargetReader {
 
   /** Reads everything once in every usual way, so that there are documents to look into. */
   survey(): Promise<void> {
-    this.#survey ??= readEverything(this)
+    this.#survey ??= readEverything(this, this.missingId)
     return this.#survey
   }
 

@@ -1,7 +1,8 @@
 import type { TargetType } from '../api.ts'
-import { applies, chapter, demand, demandStatus, each } from '../check.ts'
+import { applies, demand, demandStatus, each } from '../check.ts'
 import type { Answer } from '../client.ts'
 import type { JsonObject } from '../json.ts'
+import { chapter } from '../obligation.ts'
 import type { TargetServer } from '../target.ts'
 import { NOTHING_MADE } from '../writing.ts'
 

@@ -1,6 +1,6 @@
-import { chapter } from '../check.ts'
 import { inAll, onlyMembers, onlyObjects } from '../every-document.ts'
 import { isObject, isUri, type Json, short, text } from '../json.ts'
+import { chapter } from '../obligation.ts'
 import { linkParts, urlOf } from '../walk.ts'
 
 const { must } = chapter('document')

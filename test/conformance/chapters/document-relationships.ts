@@ -1,6 +1,7 @@
-import { applies, chapter, refuse } from '../check.ts'
+import { applies, refuse } from '../check.ts'
 import { identity, inAll, onlyMembers } from '../every-document.ts'
 import { isObject, object, short, text } from '../json.ts'
+import { chapter } from '../obligation.ts'
 import { identifierParts, relationshipParts, relationshipsOf, resourceParts } from '../walk.ts'
 
 const { must } = chapter('document')

@@ -1,6 +1,7 @@
-import { applies, chapter, demandEqual, demandStatus, each } from '../check.ts'
+import { applies, demandEqual, demandStatus, each } from '../check.ts'
 import { identity, inAll, onlyMembers } from '../every-document.ts'
 import { isObject, type JsonObject, object, short, text } from '../json.ts'
+import { chapter } from '../obligation.ts'
 import type { TargetServer } from '../target.ts'
 import { keyOf, relationshipsOf, resourceParts, urlOf } from '../walk.ts'
 import { isNameLegal } from './names.ts'

@@ -1,6 +1,7 @@
-import { chapter, demand, demandStatus, each, refuse } from '../check.ts'
+import { demand, demandStatus, each, refuse } from '../check.ts'
 import { inAll, onlyMembers, root } from '../every-document.ts'
 import { isObject, isUri, type Json, type JsonObject, short } from '../json.ts'
+import { chapter } from '../obligation.ts'
 import { dataOf, includedParts, keyOf, type Part, partsNamed, primaryParts, relationshipsOf } from '../walk.ts'
 
 const { must } = chapter('document')

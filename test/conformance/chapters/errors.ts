@@ -1,6 +1,7 @@
-import { applies, chapter, demand, demandEqual, demandStatus, each, type Finding, refuse } from '../check.ts'
+import { applies, demand, demandEqual, demandStatus, each, type Finding, refuse } from '../check.ts'
 import type { Answer } from '../client.ts'
 import { isObject, type Json, type JsonObject, object, objects, short, text } from '../json.ts'
+import { chapter } from '../obligation.ts'
 import type { TargetServer } from '../target.ts'
 import { pointTo, urlOf } from '../walk.ts'
 

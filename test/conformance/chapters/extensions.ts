@@ -1,7 +1,8 @@
-import { applies, chapter, demand, demandEqual, demandStatus, each, type Finding, refuse } from '../check.ts'
+import { applies, demand, demandEqual, demandStatus, each, type Finding, refuse } from '../check.ts'
 import type { Answer } from '../client.ts'
 import { isObject, isUri, type JsonObject, object, short, texts } from '../json.ts'
 import { MEDIA_TYPE, mediaTypeParameter } from '../media-type.ts'
+import { chapter } from '../obligation.ts'
 import type { TargetServer } from '../target.ts'
 import { resourceParts } from '../walk.ts'
 

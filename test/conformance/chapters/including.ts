@@ -1,6 +1,7 @@
-import { applies, chapter, demand, demandEqual, demandStatus, each } from '../check.ts'
+import { applies, demand, demandEqual, demandStatus, each } from '../check.ts'
 import type { Answer } from '../client.ts'
 import { type JsonObject, object } from '../json.ts'
+import { chapter } from '../obligation.ts'
 import type { TargetServer } from '../target.ts'
 import { dataOf, keyOf, primaryParts } from '../walk.ts'
 

@@ -1,5 +1,6 @@
-import { chapter, demandStatus, each, type Finding, refuse } from '../check.ts'
+import { demandStatus, each, type Finding, refuse } from '../check.ts'
 import { type JsonObject, object } from '../json.ts'
+import { chapter } from '../obligation.ts'
 import type { TargetServer } from '../target.ts'
 import { chosenNames, nestedNames, type Part } from '../walk.ts'
 

@@ -1,5 +1,6 @@
-import { chapter, demand, demandStatus, each, refuse } from '../check.ts'
+import { demand, demandStatus, each, refuse } from '../check.ts'
 import { MEDIA_TYPE } from '../media-type.ts'
+import { chapter } from '../obligation.ts'
 import type { TargetServer } from '../target.ts'
 
 const { must, should } = chapter('negotiation')

@@ -1,6 +1,7 @@
 import type { TargetType } from '../api.ts'
-import { applies, chapter, demandEqual, demandStatus, each, refuse } from '../check.ts'
+import { applies, demandEqual, demandStatus, each, refuse } from '../check.ts'
 import { object } from '../json.ts'
+import { chapter } from '../obligation.ts'
 import type { TargetServer } from '../target.ts'
 
 const { must, should } = chapter('query-parameters')

@@ -1,5 +1,6 @@
-import { applies, chapter, demand, demandEqual, demandStatus, each } from '../check.ts'
+import { applies, demand, demandEqual, demandStatus, each } from '../check.ts'
 import { object, short } from '../json.ts'
+import { chapter } from '../obligation.ts'
 import type { TargetServer } from '../target.ts'
 import type { Linked } from '../target-reader.ts'
 import { dataOf, keyOf, linkParts, sameSet, urlOf } from '../walk.ts'

@@ -1,6 +1,7 @@
 import type { TargetType } from '../api.ts'
-import { applies, chapter, demand, demandStatus, each } from '../check.ts'
+import { applies, demand, demandStatus, each } from '../check.ts'
 import { type Json, type JsonObject, object } from '../json.ts'
+import { chapter } from '../obligation.ts'
 import type { TargetServer } from '../target.ts'
 import { dataOf } from '../walk.ts'
 

@@ -1,6 +1,7 @@
 import type { TargetType } from '../api.ts'
-import { applies, chapter, demand, demandEqual, demandStatus, each } from '../check.ts'
+import { applies, demand, demandEqual, demandStatus, each } from '../check.ts'
 import { type JsonObject, object, text } from '../json.ts'
+import { chapter } from '../obligation.ts'
 import type { TargetServer } from '../target.ts'
 import { dataOf, includedParts } from '../walk.ts'
 

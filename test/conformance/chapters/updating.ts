@@ -1,6 +1,7 @@
 import type { TargetType } from '../api.ts'
-import { applies, chapter, demand, demandEqual, demandRefusal, demandStatus, each } from '../check.ts'
+import { applies, demand, demandEqual, demandRefusal, demandStatus, each } from '../check.ts'
 import { type JsonObject, object } from '../json.ts'
+import { chapter } from '../obligation.ts'
 import type { TargetServer } from '../target.ts'
 import { dataOf, identifierOf, keyOf, sameSet } from '../walk.ts'
 import { candidates, change, eachOwn, lostLinkage, read, settable, updateOf } from '../writing.ts'
