@@ -59,3 +59,8 @@ export const replaceUserdata = unboundedStatement<{ user: number }>(
     where d.user_id = renewed.user_id and d.migration_id = renewed.migration_id and d.data = renewed.before
    returning d.user_id as user`,
 )
+
+/** Values: the person's id, twice. What migrations keep for them goes, and none that there is stays pending: nothing is left to migrate. */
+export const settleMigrations = `with gone as (delete from frontend_migration_userdata where user_id = ?)
+  insert into applied_frontend_migrations (user_id, migration_id) select ?::int, id from frontend_migrations
+  on conflict do nothing`

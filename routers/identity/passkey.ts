@@ -1,3 +1,4 @@
+import { settleMigrations } from '../../entities/identity/frontend-migration.sql.ts'
 import { PasskeyBackup } from '../../entities/identity/passkey-backup.ts'
 import { findKnownUser } from '../../entities/identity/user.sql.ts'
 import { User } from '../../entities/identity/user.ts'
@@ -41,6 +42,7 @@ export const passkeyRouter = router({
       await ctx.services.hooks.settle('user-keys-changed', { userId: id, em, changes })
       await em.nativeDelete(UserKeychainValue, { user: id })
       await em.nativeDelete(PasskeyBackup, { user: id })
+      await em.execute(settleMigrations, [id, id])
     })
     const [next] = await ctx.services.sql(findKnownUser, [username])
     if (!next) throw new Problem('signed_out')

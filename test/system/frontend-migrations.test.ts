@@ -6,6 +6,7 @@ import { accountsFile, putAccount } from '../../server/login/accounts.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { firstKeys, openBrowser, PASSWORD, signIn, type TestBrowser } from '../kit/browser.ts'
 import { cloneDatabase } from '../kit/database.ts'
+import { complete } from '../kit/identity/first-keys.ts'
 
 const name = '2026_11_20_120000_after_passkey_upgrade_labels'
 const exampleWith = (blob: string) =>
@@ -164,4 +165,21 @@ test('the validator of somebody whose keychain is still one blob is the entry of
   })
   expect(back.body).toMatchObject({ data: null, meta: { validator: blob } })
   expect(applied.status).toBe(404)
+})
+
+test('a reset of all keys leaves nothing of an old keychain to its person, not even in migrations, and touches nobody else', async () => {
+  await using world = await withOldKeychains()
+  const { svc } = world
+  const [ada, bob] = [await browserOf(svc, 'ada'), await browserOf(svc, 'bob')]
+
+  expect((await ada.send('POST', '/req/profile/reset')).status).toBe(200)
+  const left = await svc.rows('select from frontend_migration_userdata')
+  expect((await complete(ada, firstKeys('new'))).status).toBe(200)
+
+  expect(left).toEqual([])
+  expect([await pending(ada), await counted(ada)]).toEqual([[], 0])
+  expect((await ada.send('GET', validator)).body).toMatchObject({
+    data: { attributes: { keyType: 'public_key' } },
+  })
+  expect([await pending(bob), await counted(bob)]).toMatchObject([[{ id: keychainMigration }], 1])
 })
