@@ -5,9 +5,14 @@ import { isPerson } from './room-member.ts'
 export const requireRekey = `update rooms set rekey_required_since = now(), updated_at = now()
   where id = any(?::int[]) and rekey_required_since is null returning id`
 
-/** Values: the person's id. In the order in which everybody locks rooms. */
-export const lockRoomsOf = `select r.id from rooms r join room_members m on m.room_id = r.id
-  where m.user_id = ? and m.state = 'member' order by r.id for no key update of r`
+/** Values: the person's id. The rooms of which they are members, or to which they are invited, in the order in which everybody locks rooms. */
+export const lockRoomsOf = `select r.id, m.state = 'member' as "isMember" from rooms r join room_members m on m.room_id = r.id
+  where m.user_id = ? and m.state <> 'removed' order by r.id for no key update of r`
+
+/** Values: the person's id. Their invitations whose key is wrapped for their public key, and for no link. */
+export const dropInvitationsForKey = `delete from room_members
+  where user_id = ? and state = 'invited' and strpos(wrapped_key, '|') = 0
+  returning id, user_id as "userId", room_id as room`
 
 /** A person who is a member; one who has made no keys can be given none. */
 export interface KeyedMember {

@@ -1,6 +1,18 @@
 import { describe, expect, test } from 'vitest'
+import { signIn } from '../kit/browser.ts'
+import { publicKeyOf } from '../kit/identity/public-key.ts'
 import type { Client } from '../kit/json-api/client.ts'
-import { accept, invite, join, KEY, makeRoom, membershipOf, newLink, startRooms } from '../kit/rooms/rooms.ts'
+import {
+  accept,
+  invite,
+  join,
+  KEY,
+  makeRoom,
+  membershipOf,
+  newLink,
+  type RoomsApp,
+  startRooms,
+} from '../kit/rooms/rooms.ts'
 
 describe('an invitation', () => {
   test('an invitation is seen by whom it is for and by administrators of the room, and makes a member of who accepts it', async () => {
@@ -120,6 +132,50 @@ describe('an invitation that is not accepted', () => {
       ])
     expect(await svc.rows(`select from room_members where state = 'invited'`)).toEqual([])
     expect(await membershipOf(svc, room, cyd.id)).toMatchObject({ role: 'editor' })
+  })
+})
+
+describe('an invitation for keys that its person has no more', () => {
+  const linkKey = 'aXY=|dGFn|a2V5'
+  const changeKeys = async (svc: RoomsApp, by: Client) => {
+    const { status } = await by.post('/user-keychain-values/actions/batch-update', { publicKey: publicKeyOf('other') })
+    expect([status, await svc.rows('select from users where public_key = $1', [publicKeyOf('other')])]).toEqual([
+      200,
+      [{}],
+    ])
+  }
+
+  test('an invitation for keys that its person has replaced is gone, and both sides are told; one that a link opens stays, and those of others', async () => {
+    await using svc = await startRooms()
+    const { cyd, dan } = svc.people
+    const [room, second] = [await makeRoom(svc.ada), await makeRoom(svc.ada)]
+    const { one } = await invite(svc.ada, room, cyd.id, 'editor')
+    const byLink = await invite(svc.ada, second, cyd.id, 'editor', { wrappedKey: linkKey })
+    const others = await invite(svc.ada, room, dan.id, 'editor')
+    await svc.rows('delete from change_log')
+
+    await changeKeys(svc, svc.cyd)
+
+    expect((await svc.cyd.get('/room-members')).list.map(({ id }) => id)).toEqual([byLink.one.id])
+    expect((await svc.dan.get('/room-members')).list.map(({ id }) => id)).toEqual([others.one.id])
+    const gone = `select stream, subject from change_log where kind = 'room-members.deleted' order by stream`
+    expect(await svc.rows(gone)).toEqual([
+      { stream: `room:${room}`, subject: one.id },
+      { stream: `user:${cyd.id}`, subject: one.id },
+    ])
+    // Nobody has the key of a room to which they are invited.
+    expect(await svc.rows('select from rooms where rekey_required_since is not null')).toEqual([])
+    expect((await accept(svc.cyd, byLink.one.id)).status).toBe(200)
+  })
+
+  test('an invitation for keys that its person has reset is gone', async () => {
+    await using svc = await startRooms()
+    const { browser, id } = await signIn(svc, 'fay')
+    await invite(svc.ada, await makeRoom(svc.ada), id, 'editor')
+
+    expect((await browser.send('POST', '/req/profile/reset')).status).toBe(200)
+
+    expect(await svc.rows(`select from room_members where state = 'invited'`)).toEqual([])
   })
 })
 
