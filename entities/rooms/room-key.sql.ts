@@ -14,6 +14,16 @@ export const dropInvitationsForKey = `delete from room_members
   where user_id = ? and state = 'invited' and strpos(wrapped_key, '|') = 0
   returning id, user_id as "userId", room_id as room`
 
+/**
+ * Values: the room's id, twice. What everybody who is or was in it, or is invited, has of its keys: the first has the slug as its
+ * name, later ones `{slug}:{keyEpoch}`. Named one by one, for an index: a keychain has entries of thousands of rooms.
+ */
+export const deleteKeychainsOfRoom = `delete from user_keychain_values v using room_members m
+  where m.room_id = ? and v.user_id = m.user_id and v.key_type in ('room_key', 'room_ai', 'room_ai_legacy')
+    and v.key = any(array(
+      select case epoch when 0 then slug else slug || ':' || epoch end
+        from rooms r, generate_series(0, r.key_epoch) epoch where r.id = ?))`
+
 /** A person who is a member; one who has made no keys can be given none. */
 export interface KeyedMember {
   id: string

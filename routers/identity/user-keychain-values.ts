@@ -10,6 +10,7 @@ import { keyTypes, ownRows, UserKeychainValue } from '../../entities/identity/us
 import { takes } from '../core/body-size.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
+import type { ChangedPerson } from '../core/hooks.ts'
 import { Problem } from '../core/problems.ts'
 import { about, router, userWith } from '../core/trpc.ts'
 import { attribute, resource } from '../resource/declare.ts'
@@ -109,19 +110,24 @@ async function update(
   { clean, publicKey, set, remove }: z.output<typeof batch>,
 ): Promise<void> {
   await changing(ctx, async (em, changes) => {
-    // Two browsers of one person take turns.
-    const [user] = await em.execute<{ publicKey: string | null }[]>(lockPublicKey, [userId])
+    // Two browsers of one person take turns; keys come after the rooms that they open, as everybody locks them.
+    if (publicKey) await changePublicKey(ctx, { userId, em, changes }, publicKey)
+    else await em.execute(lockPublicKey, [userId])
     await withinQuota(ctx.services.settings.keychain, { em, userId, member: 'set' }, async () => {
       if (clean) await em.nativeDelete(UserKeychainValue, { user: userId })
       if (set.length > 0) await em.execute(upsertKeychainValues, [userId, JSON.stringify(set)])
       if (remove.length > 0) await em.execute(deleteKeychainValues, [userId, JSON.stringify(remove)])
     })
-    if (!publicKey) return
-    await em.nativeUpdate(User, { id: userId }, { publicKey, updatedAt: new Date() })
-    if (publicKey === user?.publicKey) return
-    await consumeProfileChange(ctx, userId)
-    await ctx.services.hooks.settle('user-keys-changed', { userId, em, changes })
   })
+}
+
+async function changePublicKey(ctx: Context, person: ChangedPerson, publicKey: string): Promise<void> {
+  const { em, userId } = person
+  const [user] = await em.execute<{ publicKey: string | null }[]>(lockPublicKey, [userId])
+  await em.nativeUpdate(User, { id: userId }, { publicKey, updatedAt: new Date() })
+  if (publicKey === user?.publicKey) return
+  await consumeProfileChange(ctx, userId)
+  await ctx.services.hooks.settle('user-keys-changed', person)
 }
 
 async function allEntries(ctx: Context): Promise<Entry[]> {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { administer, cloneDatabase } from '../kit/database.ts'
+import { publicKeyOf } from '../kit/identity/public-key.ts'
 import { to } from '../kit/json-api/client.ts'
 import { openClient } from '../kit/postgres-client.ts'
 import { sendWith, storedFiles, upload } from '../kit/rooms/attachments.ts'
@@ -102,6 +103,28 @@ test('a room is deleted while one of its members marks it as read', async () => 
   }
   expect(outcomes).toEqual(Array.from({ length: 8 }, () => [200, 200]))
 }, 60_000)
+
+test('a room is deleted while one of its members makes new keys and keeps the key of the room anew', async () => {
+  await using svc = await startRooms()
+  const room = await makeRoom(svc.ada)
+  await join(svc, room, 'cyd', 'editor')
+  const key = (await svc.ada.get(`/rooms/${room}`)).one.attributes['slug']
+  const set = [{ key, keyType: 'room_key', value: 'aXY=|dA==|Yw==' }]
+  const keep = (body: object) => svc.cyd.post('/user-keychain-values/actions/batch-update', { set, ...body })
+  await keep({})
+  await using client = await openClient(svc.env.DATABASE_URL)
+  await client.query('begin')
+  await client.query('select from user_keychain_values for update')
+
+  const keeping = keep({ publicKey: publicKeyOf('new') })
+  await untilWaiting(svc.env.DATABASE_URL, 1)
+  const deleting = svc.ada.delete(`/rooms/${room}`)
+  await untilWaiting(svc.env.DATABASE_URL, 2)
+  await client.query('rollback')
+
+  expect([(await keeping).status, (await deleting).status]).toEqual([200, 200])
+  expect(await svc.rows('select from user_keychain_values')).toEqual([])
+})
 
 test('a change that the database ends because of a deadlock may be tried again', async () => {
   await using database = await cloneDatabase()

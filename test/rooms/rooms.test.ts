@@ -98,6 +98,33 @@ test('a room has a picture, which its administrators change and its members alon
   await expect(svc.services.storage.get(first)).rejects.toThrow()
 })
 
+test('a room that is deleted takes its keys along from every keychain, and no others', async () => {
+  await using svc = await startRooms()
+  const room = await makeRoom(svc.ada)
+  await join(svc, room, 'bob', 'viewer')
+  const { slug } = (await svc.ada.get(`/rooms/${room}`)).one.attributes
+  const { ada, bob } = svc.people
+  const kept = ['another', `${slug}x`, `x${slug}`]
+  await svc.rows('update rooms set key_epoch = 2')
+  await svc.rows(
+    `insert into user_keychain_values (user_id, key, key_type, value)
+     select person, key, type, 'v' from unnest($1::int[]) person, unnest($2::text[]) key,
+       unnest('{room_key,room_ai,room_ai_legacy,ai_conv}'::text[]) type`,
+    [
+      [ada.id, bob.id],
+      [slug, `${slug}:1`, `${slug}:2`, ...kept],
+    ],
+  )
+
+  expect((await svc.ada.delete(`/rooms/${room}`)).status).toBe(200)
+
+  const left = await svc.rows(
+    `select key, count(*)::int as entries from user_keychain_values where key_type <> 'ai_conv' group by key order by key`,
+  )
+  expect(left).toEqual(kept.map((key) => ({ key, entries: 6 })).sort((a, b) => (a.key < b.key ? -1 : 1)))
+  expect(await svc.rows(`select from user_keychain_values where key_type = 'ai_conv'`)).toHaveLength(12)
+})
+
 test('what members show of themselves is told to their rooms, and to no room that they have left', async () => {
   await using svc = await startRooms()
   const [room, left] = [await makeRoom(svc.ada), await makeRoom(svc.ada)]

@@ -1,4 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
+import { deleteKeychainsOfRoom } from '../../../entities/rooms/room-key.sql.ts'
 import {
   endMembership,
   listConcerned,
@@ -62,10 +63,11 @@ async function deleteEmptyRoom(at: InRoom): Promise<string[]> {
   return found?.avatar ? [found.avatar] : []
 }
 
-/** Tells everybody in whose list it stands, as a room or as an invitation, that a room is about to go. */
+/** Tells everybody in whose list it stands, as a room or as an invitation, that a room is about to go; its files and keys go first. */
 export async function noteRoomGone(at: InRoom): Promise<void> {
   const { em, changes, room } = at
   await dropFilesOfRoom(at, room)
+  await em.execute(deleteKeychainsOfRoom, [room, room])
   const concerned = await em.execute<{ id: number; invitation: number | null }[]>(listConcerned, [room])
   for (const { id, invitation } of concerned) {
     if (invitation === null) changes.add([`user:${id}`], 'deleted', 'rooms', room)
