@@ -33,6 +33,8 @@ export function periodicTasksOf({ env, database: { pool, sql }, host }: TaskPart
     { name: 'lost answers', period: 10_000, run: () => host.rooms.endLostAnswers() },
     { name: 'ended streams', period: HOUR_MS, run: () => sql(deleteEndedStreams) },
     { name: 'connect requests', period: HOUR_MS, run: () => sql(deleteExpiredConnectRequests) },
+    { name: 'expired tokens', period: HOUR_MS, run: () => host.tokens.deleteExpired() },
+    { name: 'expired invitations', period: HOUR_MS, run: () => host.roomMembers.deleteExpiredInvitations() },
     { name: 'unused files', period: HOUR_MS, run: () => host.files.sweep() },
     { name: 'availability', period: env.AI_STATUS_CHECK_EVERY, run: () => host.models.watch() },
     { name: 'provider outages', period: 10_000, run: () => host.models.checkOutages() },

@@ -30,3 +30,12 @@ export const touchTokens = statement<never>(
      from unnest($1::int[], $2::timestamptz[]) as used(id, at)
     where t.id = used.id and (t.last_used_at is null or t.last_used_at < used.at)`,
 )
+
+/** Values: how many at most. Deletes personal tokens that expired a month ago; what was asked with them stays, without them. */
+export const deleteExpiredTokens = statement<{ id: number }>(
+  'delete-expired-tokens',
+  `delete from access_tokens where id = any(array(
+     select id from access_tokens where holder = 'person' and expires_at < now() - interval '30 days'
+      order by id limit $1 for update skip locked))
+   returning id`,
+)

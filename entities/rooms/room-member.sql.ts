@@ -45,6 +45,15 @@ export const countRooms = `select count(*)::int as rooms from room_members where
 /** Values: the room's id. */
 export const deleteExpiredInvitations = `delete from room_members where room_id = ? and state = 'invited' and expires_at <= now()`
 
+/** Values: how many at most. Leaves out rooms in which somebody changes something now, and invitations that are renewed meanwhile. */
+export const deleteAllExpiredInvitations = statement<{ id: number }>(
+  'delete-all-expired-invitations',
+  `delete from room_members where state = 'invited' and expires_at <= now() and id = any(array(
+     select m.id from room_members m join rooms r on r.id = m.room_id
+      where m.state = 'invited' and m.expires_at <= now() limit $1 for no key update of r skip locked))
+   returning id`,
+)
+
 /** Values: ids of people as an array. Nobody is erased or renamed between an invitation and its commit. */
 export const lockPeople = 'select from users where id = any(?::int[]) order by id for share'
 

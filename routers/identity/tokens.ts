@@ -1,11 +1,17 @@
 import { z } from 'zod'
-import { listAllTokens, listTokens, type TokenRecord } from '../../entities/identity/access-token.sql.ts'
+import {
+  deleteExpiredTokens,
+  listAllTokens,
+  listTokens,
+  type TokenRecord,
+} from '../../entities/identity/access-token.sql.ts'
 import { type Ability, AccessToken, abilities } from '../../entities/identity/access-token.ts'
 import { hashSecret, mintSecret, writeToken } from '../../entities/identity/token-format.ts'
 import { AI_USER_ID, User } from '../../entities/identity/user.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { host, router, sessionUser } from '../core/trpc.ts'
+import { untilFewer } from '../verbs/until-fewer.ts'
 import { findUser, resourceId, userChoice } from './user-selector.ts'
 
 export const tokenName = z.string().trim().min(1, 'must not be empty').max(16, 'must have at most 16 characters')
@@ -28,6 +34,9 @@ type Grant = z.output<typeof grantSchema>
 const ownGrant = grantSchema.omit({ abilities: true })
 
 export const tokenId = resourceId
+
+/** Deleted in one statement, which lets go of all usage records of each. */
+const BATCH = 100
 
 /** Where people may not make tokens, they may not see or revoke them here either. */
 const selfService = sessionUser.use(({ ctx, next }) => {
@@ -63,6 +72,9 @@ export const tokensRouter = router({
   revokeFor: host
     .input(z.strictObject({ user: userChoice, tokenId }))
     .mutation(async ({ ctx, input }) => revoke(ctx, { id: input.tokenId, user: (await findUser(ctx, input.user)).id })),
+
+  /** Lists show a token for a month after it expired. Several replicas may do so at once. */
+  deleteExpired: host.mutation(({ ctx }) => untilFewer(BATCH, () => ctx.services.sql(deleteExpiredTokens, [BATCH]))),
 })
 
 /** The plain token leaves here once; what is kept cannot give it back. */

@@ -79,6 +79,44 @@ describe('a personal access token', () => {
     expect((await ask(svc, token)).status).toBe(401)
   })
 
+  test('a personal access token is deleted a month after it expired, and what was asked with it stays', async () => {
+    await using svc = await startApp()
+    const people = [await svc.user(), await svc.user(), await svc.user()]
+    const expired = (id: number | undefined, ago: string) =>
+      svc.rows('update access_tokens set expires_at = now() - $2::interval where user_id = $1', [id, ago])
+    const owners = () => svc.rows('select user_id as id from access_tokens order by id')
+    for (const { token } of people) expect((await ask(svc, token)).status).toBe(200)
+    const records = () => svc.rows<{ token_id: number | null }>('select token_id from usage_records order by user_id')
+    await expect.poll(async () => (await records()).length).toBe(3)
+    const [old, recent, endless] = people
+    await expired(old?.id, '31 days')
+    await expired(recent?.id, '29 days')
+    const before = await records()
+
+    expect(await svc.host.tokens.deleteExpired()).toEqual({ deleted: 1 })
+
+    expect(await owners()).toEqual([{ id: recent?.id }, { id: endless?.id }])
+    expect(await records()).toEqual([{ token_id: null }, ...before.slice(1)])
+    expect(await svc.host.tokens.deleteExpired()).toEqual({ deleted: 0 })
+  })
+
+  test('tokens that expired long ago are deleted however many there are, but not those that apps hold', async () => {
+    await using svc = await startApp()
+    const { id } = await svc.user()
+    await svc.rows(
+      `insert into access_tokens (user_id, name, hash, holder, abilities, expires_at)
+       select $1, 'old', repeat('0', 64), case when n = 1 then 'app' else 'person' end, '{ai}', now() - interval '1 year'
+         from generate_series(1, 251) n`,
+      [id],
+    )
+
+    expect(await svc.host.tokens.deleteExpired()).toEqual({ deleted: 250 })
+    expect(await svc.rows('select holder from access_tokens order by id')).toEqual([
+      { holder: 'person' },
+      { holder: 'app' },
+    ])
+  })
+
   test('a personal access token is no longer valid on any replica once it is revoked', async () => {
     const key = { APP_KEY: randomBytes(32).toString('base64') }
     await using svc = await startApp(key)

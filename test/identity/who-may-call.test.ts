@@ -156,10 +156,10 @@ const table: { open: string; by?: Ability; to: string }[] = [
     to: 'users.find users.search users.show changeLog.restored realtime.replicas deprecations.callers extApps.sync',
   },
   { open: 'the host', to: 'announcements.list announcements.publish extApps.overview extApps.show' },
-  { open: 'the host', to: 'rooms.endLostAnswers rooms.deleteOldDisclosures' },
+  { open: 'the host', to: 'rooms.endLostAnswers rooms.deleteOldDisclosures roomMembers.deleteExpiredInvitations' },
   { open: 'the host', to: 'attachments.readText attachments.giveUpText files.verify files.rotate files.stats' },
   { open: 'the host', to: 'files.expired files.deleteExpired files.planLostTexts' },
-  { open: 'the host', to: 'tokens.createFor tokens.listFor tokens.revokeFor' },
+  { open: 'the host', to: 'tokens.createFor tokens.listFor tokens.revokeFor tokens.deleteExpired' },
 ]
 
 const rows = table.flatMap(({ to, ...row }) => to.split(' ').map((name) => ({ name, ...row })))

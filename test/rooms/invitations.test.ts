@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { signIn } from '../kit/browser.ts'
 import { publicKeyOf } from '../kit/identity/public-key.ts'
 import type { Client } from '../kit/json-api/client.ts'
+import { openClient } from '../kit/postgres-client.ts'
 import {
   accept,
   invite,
@@ -176,6 +177,48 @@ describe('an invitation for keys that its person has no more', () => {
     expect((await browser.send('POST', '/req/profile/reset')).status).toBe(200)
 
     expect(await svc.rows(`select from room_members where state = 'invited'`)).toEqual([])
+  })
+})
+
+describe('invitations that have expired', () => {
+  const expire = (svc: RoomsApp, person: number) =>
+    svc.rows(`update room_members set expires_at = now() where state = 'invited' and user_id = $1`, [person])
+  const invited = (svc: RoomsApp) =>
+    svc.rows(`select user_id as person, room_id::text as room from room_members where state = 'invited'`)
+  const clean = (svc: RoomsApp) => svc.host.roomMembers.deleteExpiredInvitations()
+
+  test('invitations that have expired are deleted with their keys, and nothing else of the room is', async () => {
+    await using svc = await startRooms()
+    const { bob, dan } = svc.people
+    const room = await makeRoom(svc.ada)
+    await join(svc, room, 'cyd', 'editor')
+    for (const person of [bob, dan]) await invite(svc.ada, room, person.id, 'editor')
+    await expire(svc, bob.id)
+
+    expect([await clean(svc), await clean(svc)]).toEqual([{ deleted: 1 }, { deleted: 0 }])
+
+    expect(await invited(svc)).toEqual([{ person: dan.id, room }])
+    expect(await svc.rows(`select from room_members where state = 'member'`)).toHaveLength(3)
+  })
+
+  test('invitations that have expired wait where somebody changes something in their room, and stay where that renews them', async () => {
+    await using svc = await startRooms()
+    const { bob } = svc.people
+    const [room, other] = [await makeRoom(svc.ada), await makeRoom(svc.ada)]
+    for (const at of [room, other]) await invite(svc.ada, at, bob.id, 'editor')
+    await expire(svc, bob.id)
+    await using client = await openClient(svc.env.DATABASE_URL)
+    await client.query('begin')
+    await client.query(`select from rooms where id = ${room} for no key update`)
+    await client.query(
+      `update room_members set expires_at = now() + interval '1 day' where state = 'invited' and room_id = ${room}`,
+    )
+
+    expect(await clean(svc)).toEqual({ deleted: 1 })
+    await client.query('commit')
+
+    expect(await clean(svc)).toEqual({ deleted: 0 })
+    expect(await invited(svc)).toEqual([{ person: bob.id, room }])
   })
 })
 

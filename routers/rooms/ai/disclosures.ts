@@ -13,6 +13,7 @@ import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { runNamed } from '../../core/run-named.ts'
 import { resourceId } from '../../resource/ids.ts'
+import { untilFewer } from '../../verbs/until-fewer.ts'
 import { enterRoom, noSuchRoom } from '../room-access.ts'
 
 const PAGE = 50
@@ -74,12 +75,12 @@ const BATCH = 500
 /** Deletes what is older than the settings say. Several replicas may do so at once. */
 export async function deleteOld(ctx: Context): Promise<{ deleted: number }> {
   const months = ctx.services.settings.rooms.disclosureMonths
-  let deleted = 0
-  for (let last = BATCH; months !== undefined && last === BATCH; deleted += last)
-    last = await changing(ctx, async (em, changes) => {
+  if (months === undefined) return { deleted: 0 }
+  return untilFewer(BATCH, () =>
+    changing(ctx, async (em, changes) => {
       const gone = await runNamed(em, deleteOldDisclosures, [months, BATCH])
       for (const { id, room } of gone) changes.add([`room:${room}`], 'deleted', 'room-disclosures', id)
-      return gone.length
-    })
-  return { deleted }
+      return gone
+    }),
+  )
 }

@@ -1,12 +1,13 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { findInvitationsOf } from '../../../entities/rooms/room.sql.ts'
+import { deleteAllExpiredInvitations } from '../../../entities/rooms/room-member.sql.ts'
 import { RoomMember } from '../../../entities/rooms/room-member.ts'
 import { takes } from '../../core/body-size.ts'
 import { changing } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
-import { about, router, userWith } from '../../core/trpc.ts'
+import { about, host, router, userWith } from '../../core/trpc.ts'
 import { deletePictures } from '../../identity/pictures/picture-files.ts'
 import { exposes } from '../../resource/exposure.ts'
 import type { UpdateInput } from '../../resource/record.ts'
@@ -14,6 +15,7 @@ import { rowAction } from '../../verbs/action.ts'
 import { lockRow, notFound } from '../../verbs/lock.ts'
 import { getRow, reads } from '../../verbs/read.ts'
 import { withoutUnchanged } from '../../verbs/unchanged.ts'
+import { untilFewer } from '../../verbs/until-fewer.ts'
 import { createInput, ifVersion, updateInput } from '../../verbs/write-inputs.ts'
 import { lockRoomById } from '../room-access.ts'
 import { accept, preview } from './accept.ts'
@@ -29,6 +31,8 @@ type Removal = Pick<RoleChange, 'id' | 'ifVersion'>
 const id = roomMembers.ids.schema
 /** As many as one answer lists. */
 const MAX_INVITATIONS = 200
+/** As many as are deleted in one transaction. */
+const BATCH = 500
 const invitationAndProof = z.strictObject({ id, proof: z.string().min(1).max(200).optional() })
 
 export const roomMembersRouter = router({
@@ -50,6 +54,11 @@ export const roomMembersRouter = router({
       const found = await ctx.services.sql(findInvitationsOf, [ctx.caller.person.id, MAX_INVITATIONS])
       return Promise.all(found.map(({ id }) => getRow(ctx, roomMembers, invitationId(id))))
     }),
+
+  /** Several replicas may do so at once. */
+  deleteExpiredInvitations: host.mutation(({ ctx }) =>
+    untilFewer(BATCH, () => ctx.services.sql(deleteAllExpiredInvitations, [BATCH])),
+  ),
 
   /** By POST, so that the proof stands in no address and no log. */
   preview: rowAction(roomMembers, 'preview', userWith('read'))
