@@ -10,7 +10,6 @@ import { aiModelsRouter } from './catalogue/ai-models.ts'
 import { modelsRouter } from './catalogue/catalogue-admin.ts'
 import { pricesRouter } from './catalogue/prices.ts'
 import { aiProvidersRouter } from './catalogue/providers/ai-providers.ts'
-import { providerServersRouter } from './catalogue/providers/provider-servers.ts'
 import { systemModelsRouter } from './catalogue/system-models.ts'
 import { systemPromptsRouter } from './catalogue/system-prompts.ts'
 import { aiToolCapabilitiesRouter } from './catalogue/tools/ai-tool-capabilities.ts'
@@ -80,7 +79,6 @@ export const appRouter = router({
   migrations: migrationsRouter,
   models: modelsRouter,
   prices: pricesRouter,
-  providerServers: providerServersRouter,
   pages: pagesRouter,
   passkey: passkeyRouter,
   password: passwordRouter,

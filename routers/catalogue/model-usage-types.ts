@@ -1,7 +1,6 @@
-import type { EntityManager } from '@mikro-orm/core'
 import { AiModelUsageRule } from '../../entities/catalogue/ai-model-usage-rule.ts'
 import { usageTypes } from '../../entities/sql/columns.ts'
-import { attribute } from '../resource/declare.ts'
+import { attribute, type Saving } from '../resource/declare.ts'
 import { someOf } from './schemas.ts'
 
 /** Which usage types may use a model: each has a row of its own, in a table beside. */
@@ -13,7 +12,7 @@ export const modelUsageTypes = attribute(someOf(usageTypes).describe('The usage 
   save: allow,
 })
 
-async function allow(em: EntityManager, id: number, allowed: unknown): Promise<void> {
+async function allow({ em, id }: Saving, allowed: unknown): Promise<void> {
   const kept = usageTypes.filter((usageType) => (allowed as string[]).includes(usageType))
   const rules = kept.map((usageType) => ({ model: id, usageType }))
   await em.nativeDelete(AiModelUsageRule, { model: id })

@@ -2,7 +2,10 @@ import { z } from 'zod'
 import { attribute } from '../resource/declare.ts'
 
 /** Stand for a secret, and are taken for none. */
-const STARS = '********'
+export const STARS = '********'
+
+/** SQL for what is shown of a sealed column. */
+export const starsFor = (column: string) => `case when ${column} is not null then '${STARS}' end`
 
 export const secretText = z
   .string()
@@ -20,5 +23,5 @@ export const secret = <S extends z.ZodType>(purpose: string, input: S, about: st
     sealed: purpose,
     // What is written is never read.
     input: input.meta({ description: about, writeOnly: true }),
-    load: (column) => `case when ${column} is not null then '${STARS}' end`,
+    load: starsFor,
   })

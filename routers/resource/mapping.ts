@@ -55,7 +55,7 @@ export function mapTable(of: Resource, metadata: MetadataStorage): TableMapping 
     columns: Object.fromEntries(
       Object.entries(of.attributes).flatMap(([name, { property = name, sql, save, onDemand }]) => {
         const known = propertiesOf(meta)[property]
-        if (known) return [[name, columnOf(known)]]
+        if (known && !save) return [[name, columnOf(known)]]
         if (sql || save || onDemand) return []
         throw new Error(`${of.type}.${name}: the entity ${meta.className} has no property ${property}`)
       }),

@@ -1,6 +1,5 @@
-import type { EntityManager } from '@mikro-orm/core'
 import type { Context } from '../core/context.ts'
-import type { Attribute, Relation, Resource } from '../resource/declare.ts'
+import type { Attribute, Relation, Resource, Saving } from '../resource/declare.ts'
 import type { ColumnMapping } from '../resource/mapping.ts'
 
 type Data = Record<string, unknown>
@@ -33,6 +32,6 @@ export const listsOf = ({ relations }: Resource, given: Data): string[] =>
   Object.entries(relations).flatMap(([name, { many, property = name }]) => (many && name in given ? [property] : []))
 
 /** Writes what is kept in tables of its own. */
-export async function saveBeside(em: EntityManager, { attributes }: Resource, id: number, given: Data): Promise<void> {
-  for (const [name, value] of Object.entries(given)) await attributes[name]?.save?.(em, id, value)
+export async function saveBeside({ attributes }: Resource, saving: Saving, given: Data): Promise<void> {
+  for (const [name, value] of Object.entries(given)) await attributes[name]?.save?.(saving, value)
 }

@@ -95,7 +95,7 @@ export async function createRow<R extends Resource>(
     const row = em.create(entity, { ...columnsOf(ctx, of, given), ...complete(given) } as RequiredEntityData<Row>)
     assertSound(row, validate)
     await em.flush()
-    await saveBeside(em, of, row.id, given)
+    await saveBeside(of, { em, id: row.id, vault: ctx.services.vault }, given)
     changes.addRow(of, 'created', row)
     await afterFlush?.({ em, changes, row, given })
     return row.id
@@ -125,7 +125,7 @@ export async function updateRow<R extends Resource>(
     // What stands in other tables is a change of the row, too.
     row.updatedAt = new Date()
     await em.flush()
-    await saveBeside(em, of, row.id, given)
+    await saveBeside(of, { em, id: row.id, vault: ctx.services.vault }, given)
     changes.addRow(of, 'updated', row)
     await afterFlush?.({ em, changes, row, given })
   }).catch(translateConstraintError)

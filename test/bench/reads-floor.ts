@@ -146,7 +146,7 @@ function providerOf({ id, ...attributes }: Row) {
     id,
     attributes,
     links: { self },
-    relationships: { models: { links: related(self, 'models') }, servers: { links: related(self, 'servers') } },
+    relationships: { models: { links: related(self, 'models') } },
   }
 }
 

@@ -92,7 +92,6 @@ const table: { open: string; by?: Ability; to: string }[] = [
   { open: 'a user', by: 'read', to: 'aiProviders.list aiProviders.get aiProviders.related' },
   { open: 'a user', by: 'read', to: 'aiTools.list aiTools.get aiTools.related' },
   { open: 'a user', by: 'read', to: 'mcpServers.list mcpServers.get mcpServers.related' },
-  { open: 'a user', by: 'read', to: 'providerServers.list providerServers.get providerServers.related' },
   {
     open: 'a user',
     by: 'read',
@@ -139,7 +138,6 @@ const table: { open: string; by?: Ability; to: string }[] = [
   { open: 'an administrator', by: 'write', to: 'aiTools.update aiTools.addModels aiTools.replaceModels' },
   { open: 'an administrator', by: 'write', to: 'aiTools.removeModels' },
   { open: 'an administrator', by: 'write', to: 'mcpServers.create mcpServers.update mcpServers.delete' },
-  { open: 'an administrator', by: 'write', to: 'providerServers.create providerServers.update providerServers.delete' },
   { open: 'an administrator', by: 'write', to: 'systemModels.create systemModels.update systemModels.delete' },
   { open: 'an administrator', by: 'write', to: 'systemPrompts.create systemPrompts.update systemPrompts.delete' },
   { open: 'the host', to: 'admin.addUser admin.setRole admin.removeUser admin.updateAiAvatar migrations.register' },

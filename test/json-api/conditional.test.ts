@@ -38,7 +38,7 @@ test('a reading has a tag at every address, by which it is not sent twice', asyn
     `/ai-tools/${tool.search}/server`,
     `/ai-models/${model.main}/relationships/tools`,
     `/mcp-servers/${server.up}`,
-    '/ai-providers?include=servers',
+    '/ai-providers',
     '/ai-model-flags',
     '/ai-model-flags/open-weights',
     '/configs',

@@ -13,7 +13,22 @@ const { of } = catalogue
 const types = resources.map(({ type }) => type)
 const tables = resources.filter(({ entity }) => entity !== undefined)
 
+/** The types that the specification names; it allows no other. */
+const specified = [
+  ...['ai-model-descriptions', 'ai-model-flags', 'ai-models', 'ai-providers', 'ai-tool-capabilities', 'ai-tools'],
+  ...['attachments', 'configs', 'connections', 'ext-apps', 'mcp-servers', 'migrations', 'room-members'],
+  ...['room-messages', 'rooms', 'system-models', 'system-prompts', 'translation-labels', 'user-keychain-values'],
+  'users',
+]
+
 describe('every type', () => {
+  test('every type is one of the 20 that the specification names, and none is missing', async () => {
+    expect(specified).toHaveLength(20)
+    expect(types.toSorted()).toEqual(specified)
+    await using svc = await startApp()
+    expect(svc.services.resources.all.map(({ type }) => type).toSorted()).toEqual(specified)
+  })
+
   test('every type is registered once', () => {
     expect(new Set(types).size).toBe(types.length)
     const exposed = routesOf(appRouter).map(({ resource }) => resource)
@@ -64,9 +79,7 @@ describe('every type', () => {
       ...Object.fromEntries(
         ['ai-providers', 'ai-models', 'ai-model-descriptions', 'ai-tools'].map((type) => [type, '200/1000']),
       ),
-      ...Object.fromEntries(
-        ['mcp-servers', 'provider-servers', 'system-models', 'system-prompts'].map((type) => [type, '200/1000']),
-      ),
+      ...Object.fromEntries(['mcp-servers', 'system-models', 'system-prompts'].map((type) => [type, '200/1000'])),
       'room-members': '100/500',
       'room-messages': '50/200',
       rooms: '50/200',
@@ -199,8 +212,6 @@ test('the surface has the addresses that the declared verbs make', () => {
       "DELETE /ai-providers/:id - administrators who write",
       "GET /ai-providers/:id/models - users who read",
       "GET /ai-providers/:id/relationships/models - users who read",
-      "GET /ai-providers/:id/relationships/servers - users who read",
-      "GET /ai-providers/:id/servers - users who read",
       "GET /ai-tool-capabilities - users who read",
       "GET /ai-tool-capabilities/:id - users who read",
       "GET /ai-tools - users who read",
@@ -247,13 +258,6 @@ test('the surface has the addresses that the declared verbs make', () => {
       "GET /migrations - users who read",
       "GET /migrations/:id - users who read",
       "POST /migrations/actions/apply - users",
-      "GET /provider-servers - users who read",
-      "POST /provider-servers - administrators who write",
-      "GET /provider-servers/:id - users who read",
-      "PATCH /provider-servers/:id - administrators who write",
-      "DELETE /provider-servers/:id - administrators who write",
-      "GET /provider-servers/:id/provider - users who read",
-      "GET /provider-servers/:id/relationships/provider - users who read",
       "GET /proxy/storage/:identifier - users who read",
       "GET /room-members - users who read",
       "POST /room-members - users who write",

@@ -12,8 +12,8 @@ let svc: JsonApiApp
 beforeAll(async () => {
   svc = await startJsonApi()
   const { model, provider } = await addCatalogue(svc)
-  const server = { provider: to('ai-providers', provider.open) }
-  await svc.admin.create('provider-servers', { apiUrl: 'https://ai.example/v1', apiKey: 'KEY' }, server)
+  const servers = [{ apiUrl: 'https://ai.example/v1', apiKey: 'KEY' }]
+  await svc.admin.update('ai-providers', provider.open, { servers })
   const related = { model: to('ai-models', model.external) }
   await svc.admin.create('ai-model-descriptions', { locale: 'en_US', description: 'A model.' }, related)
   await svc.admin.create('system-models', { modelType: 'summary', usageType: 'external' }, related)

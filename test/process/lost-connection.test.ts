@@ -151,9 +151,6 @@ describe('a call that loses its connection to the database answers 503, and the 
 
   test('the addresses that are read', async () => {
     expect(reading.length).toBeGreaterThan(30)
-    await app.svc.rows(
-      `insert into provider_servers (provider_id, api_url) select min(id), 'https://more.example.org/v1' from ai_providers`,
-    )
     let cuts = 0
     for (const url of sampleOf(reading, 8)) {
       const [, type] = url.split('/')
@@ -170,7 +167,6 @@ const idsOf: Record<string, string> = {
   'ai-models': 'select min(id)::text as id from ai_models',
   'ai-providers': 'select min(id)::text as id from ai_providers',
   'ai-tools': 'select min(id)::text as id from ai_tools',
-  'provider-servers': 'select min(id)::text as id from provider_servers',
   'mcp-servers': 'select min(id)::text as id from mcp_servers',
   'system-prompts': 'select min(id)::text as id from system_prompts',
   users: 'select min(id)::text as id from users',

@@ -19,6 +19,7 @@ import { text, webAddress } from '../schemas.ts'
 import { secret, secretText } from '../secret.ts'
 import { secretsStay } from '../secret-address.ts'
 import { demoIssues } from './demo.ts'
+import { furtherServers } from './further-servers.ts'
 
 const settings = z.strictObject({
   timeouts: z
@@ -61,6 +62,7 @@ export const aiProviders = resource({
       secretText,
       'The key of its API. Nobody gets it back: where there is one, stars stand for it.',
     ),
+    servers: furtherServers,
     modelStatusUrl: attribute(
       webAddress
         .nullable()
@@ -77,8 +79,8 @@ export const aiProviders = resource({
     ),
     ...sortedTimestamps,
   },
-  relations: { models: many('ai-models'), servers: many('provider-servers') },
-  includes: ['models', 'models.provider', 'models.tools', 'models.descriptions', 'servers'],
+  relations: { models: many('ai-models') },
+  includes: ['models', 'models.provider', 'models.tools', 'models.descriptions'],
   page: cataloguePage,
 })
 

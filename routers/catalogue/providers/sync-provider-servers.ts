@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { EntityManager } from '@mikro-orm/postgresql'
 import type { AiProvider } from '../../../entities/catalogue/ai-provider.ts'
 import { ProviderServer } from '../../../entities/catalogue/provider-server.ts'
@@ -28,18 +29,33 @@ export function writeServers(
       { provider: provider.id },
       'the servers in the file do not take effect: an administrator set another adapter, address or key',
     )
-  const wanted = isFiles ? provider.servers : []
   const known = serversOfFile(row)
-  for (const [at, { apiUrl = apiAddress(provider) as string, apiKey }] of wanted.entries()) {
-    const values = { apiUrl, apiKey: sealedKey(vault, apiKey, known[at]?.apiKey) }
+  const wanted = (isFiles ? provider.servers : []).map(({ apiUrl = apiAddress(provider) as string, apiKey }, at) => ({
+    apiUrl,
+    apiKey: sealedKey(vault, apiKey, known[at]?.apiKey),
+  }))
+  const before = known.map(({ apiUrl, apiKey }) => ({ apiUrl, apiKey: apiKey ?? null }))
+  if (isDeepStrictEqual(wanted, before)) return
+  for (const [at, values] of wanted.entries()) {
     if (known[at]) em.assign(known[at], values)
     else em.create(ProviderServer, { ...values, provider: row, fromFile: true })
   }
   em.remove(known.slice(wanted.length))
+  markChanged(row)
 }
 
 /** Removes the servers of a provider that left the file. */
-export const removeServers = (em: EntityManager, row: AiProvider): void => void em.remove(serversOfFile(row))
+export function removeServers(em: EntityManager, row: AiProvider): void {
+  const known = serversOfFile(row)
+  if (known.length === 0) return
+  em.remove(known)
+  markChanged(row)
+}
+
+/** The provider shows its servers: who read it before must not take it for unchanged. */
+function markChanged(row: AiProvider): void {
+  row.updatedAt = new Date()
+}
 
 const serversOfFile = ({ servers }: AiProvider) => servers.getItems().filter(({ fromFile }) => fromFile)
 

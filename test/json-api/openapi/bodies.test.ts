@@ -19,10 +19,14 @@ test('a body that is described is a body that is taken and one without a require
   const provider = { data: { type: 'ai-providers', id: await idOf(svc, admin, 'ai-providers') } }
   const room = { data: { type: 'rooms', id: await idOf(svc, admin, 'rooms') } }
   const bodies: Record<string, { attributes: object; relationships?: object }> = {
-    'ai-providers': { attributes: { providerId: 'px', name: 'P', adapter: 'openai', apiUrl: null } },
+    'ai-providers': {
+      attributes: {
+        ...{ providerId: 'px', name: 'P', adapter: 'openai', apiUrl: null },
+        servers: [{ apiUrl: 'https://second.example', apiKey: null }],
+      },
+    },
     'ai-models': { attributes: { modelId: 'mx', label: 'M', flags: ['self-hosted'] }, relationships: { provider } },
     'ai-model-descriptions': { attributes: { locale: 'de_DE', description: 'D' }, relationships: { model: related } },
-    'provider-servers': { attributes: { apiUrl: 'https://second.example' }, relationships: { provider } },
     'ext-apps': { attributes: { ...portal, name: 'Another' } },
     'mcp-servers': { attributes: { url: 'https://other.example', serverLabel: 'S', timeouts: { read: 5 } } },
     'room-members': {

@@ -45,12 +45,9 @@ export async function filled(svc: TestApp) {
     return (body.data as { id: string }).id
   }
   const one = (type: string, id: string) => ({ data: { type, id } })
-  const provider = await create('ai-providers', { providerId: 'p1', name: 'P', adapter: 'openai', apiKey: 'secret' })
-  await create(
-    'provider-servers',
-    { apiUrl: 'https://second.example/v1', apiKey: 'secret' },
-    { provider: one('ai-providers', provider) },
-  )
+  const servers = [{ apiUrl: 'https://second.example/v1', apiKey: 'secret' }]
+  const own = { providerId: 'p1', name: 'P', adapter: 'openai', apiKey: 'secret' }
+  const provider = await create('ai-providers', { ...own, servers })
   const server = await create('mcp-servers', { url: 'https://tools.example', serverLabel: 'S', apiKey: 'secret' })
   const [tool] = await svc.rows<{ id: number }>(
     `insert into ai_tools (name, tool_type, server_id, mcp_name, mcp_config) values ('t', 'mcp', $1, 't', '{}') returning id`,

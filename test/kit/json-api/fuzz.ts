@@ -152,10 +152,6 @@ const sound: Record<string, { attributes: object; relationships?: object }> = {
     attributes: { locale: 'en_US', description: 'Good' },
     relationships: { model: { data: { type: 'ai-models', id: '1' } } },
   },
-  'provider-servers': {
-    attributes: { apiUrl: 'https://s.example.org' },
-    relationships: { provider: { data: { type: 'ai-providers', id: '1' } } },
-  },
   'mcp-servers': { attributes: { serverLabel: 'S', url: 'https://s.example.org' } },
   'system-models': {
     attributes: { modelType: 'default' },

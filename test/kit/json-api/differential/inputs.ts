@@ -8,10 +8,12 @@ const resourceOf = new Map(resources.map((resource) => [resource.type, resource]
 
 /** New rows of the types that can be made; a type that is missing here is only tried with what is refused. */
 export const examples: Partial<Record<string, Input>> = {
-  'ai-providers': { providerId: 'new', name: 'New', adapter: 'demo', apiKey: 'KEY-OF-new' },
+  'ai-providers': {
+    ...{ providerId: 'new', name: 'New', adapter: 'demo', apiKey: 'KEY-OF-new' },
+    servers: [{ apiUrl: 'https://new.example.org', apiKey: 'KEY-OF-new' }],
+  },
   'ai-models': { modelId: 'new', label: 'New', provider: '1', tools: ['1', '2'], usageTypes: ['main', 'external'] },
   'ai-model-descriptions': { locale: 'de_DE', description: 'Neu', model: '1' },
-  'provider-servers': { apiUrl: 'https://new.example.org', apiKey: 'KEY-OF-new', provider: '1' },
   'mcp-servers': { serverLabel: 'New', url: 'https://new.example.org', additionalConfig: { a: [1] } },
   'system-models': { modelType: 'summary', model: '1', usageType: 'external' },
   'room-members': { role: 'viewer', wrappedKey: 'a2V5', keyEpoch: 0, room: '1', user: '4' },

@@ -1,0 +1,307 @@
+import { randomBytes } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { FURTHER_API_KEY } from '../../routers/ports/vault.ts'
+import { configFor, question, refuses, startProvider } from '../kit/ai/provider.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { cloneDatabase } from '../kit/database.ts'
+import { type JsonApiApp, pointersOf, startJsonApi, to } from '../kit/json-api/client.ts'
+
+const apiUrl = 'https://second.example.org/v1'
+const apiKey = 'SECRET-KEY-OF-A-SERVER'
+const stars = '********'
+
+async function addProvider({ admin }: Pick<JsonApiApp, 'admin'>, own = 'https://ai.example.org/v1') {
+  const given = { providerId: 'mine', name: 'Mine', adapter: 'openai-compatible', apiUrl: own, apiKey: 'own-key' }
+  return (await admin.create('ai-providers', given)).one.id
+}
+
+const serversOf = ({ one }: { one: { attributes: Record<string, unknown> } }) => one.attributes['servers']
+
+/** A service with one provider of an administrator, and a way to set its servers. */
+async function startWithProvider() {
+  const svc = await startJsonApi()
+  const id = await addProvider(svc)
+  const set = (servers: unknown, who = svc.admin) => who.update('ai-providers', id, { servers })
+  const stored = () =>
+    svc.rows<{ url: string; key: string | null }>(
+      'select api_url as url, api_key as key from provider_servers order by id',
+    )
+  return Object.assign(svc, {
+    provider: id,
+    set,
+    stored,
+    /** The keys as they were given, by their order. */
+    keys: async () =>
+      (await stored()).map(({ key }) => (key === null ? null : svc.services.vault.open(key, FURTHER_API_KEY))),
+  })
+}
+
+describe('servers of a provider', () => {
+  test('administrators set the servers of a provider, find them with it, change and remove them', async () => {
+    await using svc = await startWithProvider()
+    expect(serversOf(await svc.admin.get(`/ai-providers/${svc.provider}`))).toEqual([])
+    const [one, two] = ['https://one.example.org/v1', 'http://127.0.0.1:9/v1']
+
+    const set = await svc.set([
+      { apiUrl: one, apiKey },
+      { apiUrl: two, apiKey: null },
+    ])
+    const shown = [
+      { apiUrl: one, apiKey: stars, fromFile: false },
+      { apiUrl: two, apiKey: null, fromFile: false },
+    ]
+    expect([set.status, serversOf(set)]).toEqual([200, shown])
+    const { list } = await svc.admin.get('/ai-providers?fields[ai-providers]=servers')
+    expect(list.map(({ attributes }) => attributes)).toEqual([{ servers: shown }])
+
+    const turned = await svc.set([shown[1], { apiUrl, apiKey: 'third' }, { apiUrl: one }])
+    expect(serversOf(turned)).toEqual([shown[1], { apiUrl, apiKey: stars, fromFile: false }, shown[0]])
+    expect(await svc.keys()).toEqual([null, 'third', apiKey])
+    expect(serversOf(await svc.admin.update('ai-providers', svc.provider, { name: 'Other' }))).toHaveLength(3)
+
+    expect(serversOf(await svc.set([]))).toEqual([])
+    const made = await svc.admin.create('ai-providers', {
+      ...{ providerId: 'other', name: 'Other', adapter: 'demo' },
+      servers: [{ apiUrl, apiKey }],
+    })
+    expect([made.status, serversOf(made), await svc.keys()]).toEqual([
+      201,
+      [{ apiUrl, apiKey: stars, fromFile: false }],
+      [apiKey],
+    ])
+    expect((await svc.admin.delete(`/ai-providers/${made.one.id}`)).status).toBe(200)
+    expect(await svc.stored()).toEqual([])
+  })
+
+  test('nobody but administrators sees the servers of a provider or writes them', async () => {
+    await using svc = await startWithProvider()
+    await svc.set([{ apiUrl, apiKey }])
+    await svc.admin.create(
+      'ai-models',
+      { modelId: 'm', label: 'M', usageTypes: ['external'] },
+      { provider: to('ai-providers', svc.provider) },
+    )
+    const before = await svc.stored()
+
+    for (const [who, status] of [
+      [svc.guest, 401],
+      [svc.ada, 403],
+      [svc.adminReading, 403],
+    ] as const)
+      for (const servers of [[], [{ apiUrl: 'https://evil.example', apiKey: 'k' }], 'nonsense'])
+        expect((await svc.set(servers, who)).status).toBe(status)
+    expect(await svc.stored()).toEqual(before)
+    for (const path of ['/ai-providers', `/ai-providers/${svc.provider}`, '/ai-models?include=provider']) {
+      const { status, text } = await svc.ada.get(path)
+      expect([path, status, text.includes('servers'), text.includes(apiUrl)]).toEqual([path, 200, false, false])
+    }
+  })
+
+  test('the key of a server is sealed in the table, and is in no answer and no line of the log', async () => {
+    await using svc = await startWithProvider()
+    const created = await svc.set([{ apiUrl, apiKey }])
+    const [sealed] = await svc.stored()
+    expect(await svc.keys()).toEqual([apiKey])
+    expect(() => svc.services.vault.open(sealed?.key ?? '', 'ai_providers.api_key')).toThrow()
+
+    const answers = [
+      created,
+      ...[await svc.set([{ apiUrl, apiKey: [apiKey] }]), await svc.set([{ apiUrl: 'no address', apiKey }])],
+      ...[await svc.set([{ apiUrl, apiKey: stars, fromFile: false }]), await svc.set([{ apiUrl }])],
+      await svc.admin.get('/ai-providers'),
+    ]
+    for (const { text } of answers) expect(text).not.toContain(apiKey)
+    expect(svc.log.join()).not.toContain(apiKey)
+    expect(await svc.stored()).toEqual([sealed])
+
+    await svc.set([{ apiUrl, apiKey: 'another' }])
+    expect(await svc.keys()).toEqual(['another'])
+    expect(serversOf(await svc.set([{ apiUrl, apiKey: null }]))).toEqual([{ apiUrl, apiKey: null, fromFile: false }])
+    expect(await svc.keys()).toEqual([null])
+  })
+
+  test.for([
+    ['another host', 'https://evil.example/v1'],
+    ['another port', 'https://second.example.org:8443/v1'],
+    ['another protocol', 'http://second.example.org/v1'],
+    ['another path', 'https://second.example.org/other'],
+  ])('the key of a server must be given again for %s', async ([, elsewhere]) => {
+    await using svc = await startWithProvider()
+    await svc.set([{ apiUrl, apiKey }])
+    const before = await svc.stored()
+
+    for (const [server, member] of [
+      [{ apiUrl: elsewhere }, ''],
+      [{ apiUrl: elsewhere, apiKey: stars }, '/apiKey'],
+    ] as const) {
+      const refused = await svc.set([{ apiUrl }, server])
+      expect([refused.status, pointersOf(refused)]).toEqual([422, [`/data/attributes/servers/1${member}`]])
+      expect(refused.errors[0]?.detail).toMatch(/must be given for another address, or null for none\.$/)
+    }
+    expect(await svc.stored()).toEqual(before)
+    expect((await svc.set([{ apiUrl: elsewhere, apiKey: 'again' }])).status).toBe(200)
+    expect(await svc.keys()).toEqual(['again'])
+  })
+
+  test('the keys of several servers at one address are kept together, or given again', async () => {
+    await using svc = await startWithProvider()
+    const [first, second] = ['first', 'second'].map((key) => ({ apiUrl, apiKey: key }))
+    const kept = { apiUrl, apiKey: stars }
+    await svc.set([first, second])
+
+    expect((await svc.set([kept, { apiUrl, apiKey: 'third' }, { apiUrl }])).status).toBe(200)
+    expect(await svc.keys()).toEqual(['first', 'third', 'second'])
+    const refused = await svc.set([kept, second])
+    expect([refused.status, pointersOf(refused)]).toEqual([422, ['/data/attributes/servers/0/apiKey']])
+    expect(refused.errors[0]?.detail).toContain('it is not clear which of the keys of this address is meant')
+    expect(await svc.keys()).toEqual(['first', 'third', 'second'])
+    expect((await svc.set([second])).status).toBe(200)
+    expect(await svc.keys()).toEqual(['second'])
+  })
+
+  test('mistakes about servers are named, and change nothing', async () => {
+    await using svc = await startWithProvider()
+    await svc.set([{ apiUrl, apiKey }])
+    const before = await svc.stored()
+
+    for (const [servers, ...members] of [
+      [[{ apiUrl: 'file:///etc', apiKey: '' }], '/0/apiUrl', '/0/apiKey'],
+      [[{ apiUrl: 'https://ada:secret@second.example.org', apiKey }], '/0/apiUrl'],
+      [[{ apiUrl }, { apiKey }], '/1'],
+      [[{ apiUrl, colour: 'red' }], '/0/colour'],
+      [[{ apiUrl: apiUrl.padEnd(2049, 'x'), apiKey }], '/0/apiUrl'],
+      [[{ apiUrl, fromFile: true }], '/0'],
+      ['nonsense', ''],
+      [null, ''],
+    ] as const) {
+      const { status, errors } = await svc.set(servers)
+      const pointers = errors.map(({ source }) => source?.['pointer'])
+      expect([servers, status, pointers]).toEqual([servers, 422, members.map((m) => `/data/attributes/servers${m}`)])
+    }
+    expect(await svc.stored()).toEqual(before)
+  })
+
+  test('a provider has at most 20 servers beside its own and those in the file, also where several write at once', async () => {
+    await using svc = await startWithProvider()
+    await svc.rows(
+      `insert into provider_servers (provider_id, api_url, from_file) select $1, $2 || n, true from generate_series(1, 20) n`,
+      [svc.provider, apiUrl],
+    )
+    const file = serversOf(await svc.admin.get(`/ai-providers/${svc.provider}`)) as object[]
+    const many = (count: number, name: string) =>
+      Array.from({ length: count }, (_, at) => ({
+        apiUrl: `https://${name}.example.org/${at}`,
+        apiKey: `${name} ${at}`,
+      }))
+
+    for (const list of [many(21, 'more'), [...file, ...many(21, 'more')]]) {
+      const refused = await svc.set(list)
+      expect([refused.status, pointersOf(refused)]).toEqual([422, ['/data/attributes/servers']])
+      expect(refused.errors[0]?.detail).toBe('servers must be at most 20 beside those in the file.')
+    }
+    expect((await svc.set([...file, ...many(20, 'all')])).status).toBe(200)
+    const answers = await Promise.all(['a', 'b', 'c', 'd'].map((name) => svc.set(many(12, name))))
+
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+    expect(await svc.stored()).toHaveLength(32)
+    expect(new Set((await svc.keys()).map((key) => key?.split(' ')[0])).size).toBe(2)
+  })
+
+  test('who changes the servers of a provider by what another has changed since is refused', async () => {
+    await using svc = await startWithProvider()
+    const path = `/ai-providers/${svc.provider}`
+    const tag = (await svc.admin.get(path)).headers.get('etag') ?? ''
+    const insist = (servers: object[]) => {
+      const data = { type: 'ai-providers', id: svc.provider, attributes: { servers } }
+      return svc.admin.send('PATCH', path, { data }, { 'if-match': tag })
+    }
+
+    const answers = await Promise.all(
+      ['a', 'b', 'c'].map((name) => insist([{ apiUrl: `https://${name}.example.org`, apiKey }])),
+    )
+
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 412, 412])
+    expect(await svc.stored()).toHaveLength(1)
+    expect((await insist([])).status).toBe(412)
+  })
+
+  test('everybody is told of the provider whose servers changed, and of nothing where they did not', async () => {
+    await using svc = await startWithProvider()
+    const told = async (servers: object[]) => {
+      await svc.rows('delete from change_log')
+      expect((await svc.set(servers)).status).toBe(200)
+      return svc.rows('select stream, kind, subject from change_log')
+    }
+
+    const update = [{ stream: 'all', kind: 'ai-providers.updated', subject: svc.provider }]
+    expect(await told([{ apiUrl, apiKey }])).toEqual(update)
+    expect(await told([{ apiUrl, apiKey: 'another' }])).toEqual(update)
+    expect(await told([{ apiUrl, apiKey: stars, fromFile: false }])).toEqual([])
+    expect(await told([])).toEqual(update)
+  })
+})
+
+describe('calls', () => {
+  const authorizations = ({ asked }: { asked: { headers: { authorization?: string | undefined } }[] }) =>
+    asked.map(({ headers }) => headers.authorization)
+
+  test('go to a server from when it was added to when it is removed, on every replica and each with its own key', async () => {
+    await using own = await startProvider(refuses(401))
+    await using added = await startProvider()
+    await using database = await cloneDatabase()
+    await using empty = await configFor('', {})
+    await empty.write({ providers: [] })
+    const settings = {
+      DATABASE_URL: database.url,
+      AI_CONFIG: empty.file,
+      APP_KEY: randomBytes(32).toString('base64'),
+    }
+    await using svc = await startJsonApi(settings)
+    await using replica = await startApp(settings)
+    const { admin, people } = svc
+    const id = await addProvider(svc, own.url)
+    const relation = { provider: to('ai-providers', id) }
+    await admin.create('ai-models', { modelId: 'new-1', label: 'New', usageTypes: ['main', 'external'] }, relation)
+    const statuses = (at: readonly Pick<TestApp, 'send'>[]) =>
+      Promise.all(
+        at.map(async (one) => {
+          const body = question('Hello', 'new-1')
+          return (await one.send('POST', '/api/ai-req', { token: people.ada.token, body })).status
+        }),
+      )
+    expect(await statuses([svc, replica])).toEqual([500, 500])
+
+    await admin.update('ai-providers', id, { servers: [{ apiUrl: added.url, apiKey }] })
+    expect(await statuses([svc, replica])).toEqual([200, 200])
+    expect(authorizations(added)).toEqual(Array(2).fill(`Bearer ${apiKey}`))
+
+    await admin.update('ai-providers', id, { servers: [{ apiUrl: added.url, apiKey: 'another-key' }] })
+    expect(await statuses([svc, replica])).toEqual([200, 200])
+    expect(authorizations(added).slice(2)).toEqual(Array(2).fill('Bearer another-key'))
+
+    await admin.update('ai-providers', id, { servers: [] })
+    expect(await statuses([svc, replica])).toEqual([500, 500])
+    expect(added.asked).toHaveLength(4)
+    expect(new Set(authorizations(own))).toEqual(new Set(['Bearer own-key']))
+  })
+
+  test('go on to a server that was added where its provider is led elsewhere, and the key of each stays with its address', async () => {
+    await using first = await startProvider(refuses(401))
+    await using second = await startProvider(refuses(401))
+    await using added = await startProvider(refuses(401))
+    await using svc = await startJsonApi()
+    const id = await addProvider(svc, first.url)
+    const relation = { provider: to('ai-providers', id) }
+    await svc.admin.create('ai-models', { modelId: 'new-1', label: 'New', usageTypes: ['external'] }, relation)
+    await svc.admin.update('ai-providers', id, { servers: [{ apiUrl: added.url, apiKey }] })
+    const ask = () => svc.send('POST', '/api/ai-req', { token: svc.people.ada.token, body: question('Hello', 'new-1') })
+
+    await ask()
+    await svc.admin.update('ai-providers', id, { apiUrl: second.url, apiKey: 'new-own-key' })
+    await ask()
+
+    expect(authorizations(first)).toEqual(['Bearer own-key'])
+    expect(authorizations(second)).toEqual(['Bearer new-own-key'])
+    expect(authorizations(added)).toEqual(Array(2).fill(`Bearer ${apiKey}`))
+  })
+})
