@@ -8,6 +8,8 @@ const toolSettingsOf = (env: Env): Settings['tools'] => ({
   approvalTimeout: env.AI_TOOL_APPROVAL_TIMEOUT,
   approvalLifetime: env.AI_TOOL_APPROVAL_LIFETIME,
   questionLifetime: env.AI_TOOL_QUESTION_LIFETIME,
+  timeout: env.AI_TOOL_TIMEOUT,
+  maxResult: env.AI_TOOL_RESULT_MAX,
   atOnce: env.AI_TOOLS_AT_ONCE,
   nativeUses: env.AI_NATIVE_TOOL_USES,
   statusCheckEvery: env.AI_STATUS_CHECK_EVERY,

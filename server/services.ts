@@ -134,7 +134,7 @@ function outboundOf({ env, log }: Pick<ServiceParts, 'env' | 'log'>, vault: Vaul
   const toolServers = new ConnectedToolServers({
     ...{ vault, configured },
     path: env.variables['PATH'],
-    maxResult: env.AI_TOOL_RESULT_MAX,
+    ...{ timeout: env.AI_TOOL_TIMEOUT, maxResult: env.AI_TOOL_RESULT_MAX },
   })
   const webReader = openWebReader(env, settings)
   const close = () => Promise.all([models.close(), toolServers.close(), webReader.close()])

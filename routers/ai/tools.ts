@@ -6,6 +6,7 @@ import type { CallableModel } from '../ports/ai/models.ts'
 import { ToolFailure, ToolServerError } from '../ports/ai/tool-servers.ts'
 import type { FunctionTool } from '../ports/ai/tools.ts'
 import type { Approvals } from './approvals/approvals.ts'
+import { boundedTool, FunctionError } from './extension-tools.ts'
 import { selectedNative, selectedTools } from './request/references.ts'
 import type { AiRequest } from './request/request.ts'
 
@@ -33,12 +34,15 @@ export function selectedOwnTools(ctx: Context, { model, asked, approvals }: Offe
 /** The tools that a model may call: functions of extensions, and tools of servers. */
 const toolsOf = (ctx: Context, { tools, settings }: CallableModel, approvals: Approvals): FunctionTool[] =>
   (settings?.toolCalling === false ? [] : tools)
-    .flatMap((tool) =>
-      isOfServer(tool) ? serverTool(ctx, tool, approvals) : (ctx.services.extensions.tools.get(tool.name) ?? []),
-    )
+    .flatMap((tool) => (isOfServer(tool) ? serverTool(ctx, tool, approvals) : extensionTool(ctx, tool)))
     .map((tool) => watched(ctx, tool))
 
 const isOfServer = (tool: CallableTool): tool is McpTool => tool.mcp !== null
+
+function extensionTool(ctx: Context, { name }: CallableTool): FunctionTool[] {
+  const tool = ctx.services.extensions.tools.get(name)
+  return tool ? [boundedTool(ctx, tool)] : []
+}
 
 function serverTool(
   { services: { toolServers } }: Context,
@@ -90,9 +94,10 @@ const watched = (ctx: Context, tool: FunctionTool): FunctionTool => ({
 
 /** A tool that fails is named in the log, without a word of what it was given; a model is told what we know of the reason. */
 function failed({ services: { log }, requestId }: Context, { name: tool }: FunctionTool, error: unknown) {
-  const isKnown = error instanceof ToolServerError
+  const isOfServer = error instanceof ToolServerError
+  const isKnown = isOfServer || error instanceof FunctionError
   const kind = error instanceof Error ? error.name : typeof error
   log.warn({ requestId, tool, reason: isKnown ? error.message : kind }, 'a tool failed')
-  if (isKnown) return new ToolFailure(`The tool server failed: ${error.message}.`)
-  throw error
+  if (!isKnown) throw error
+  return new ToolFailure(`The tool${isOfServer ? ' server' : ''} failed: ${error.message}.`)
 }

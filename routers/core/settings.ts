@@ -52,6 +52,10 @@ interface ToolSettings {
   approvalLifetime: number
   /** How long a question by which an answer ended can be answered, in milliseconds. */
   questionLifetime: number
+  /** How long one may run, in milliseconds, where its server has no time of its own. */
+  timeout: number
+  /** The largest result, in bytes. */
+  maxResult: number
   /** How many one answer calls at the same time. */
   atOnce: number
   /** How often each tool that a provider runs itself may run for one request to it. */

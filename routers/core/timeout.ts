@@ -9,6 +9,18 @@ export async function withTimeout<T>(work: T | PromiseLike<T>, ms: number): Prom
   }
 }
 
+/** Settles as the work does, or rejects when the signal aborts, even if the work ignores it. */
+export async function unlessEnded<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted()
+  return new Promise((resolve, reject) => {
+    const end = () => reject(signal.reason)
+    signal.addEventListener('abort', end, { once: true })
+    work()
+      .then(resolve, reject)
+      .finally(() => signal.removeEventListener('abort', end))
+  })
+}
+
 /** The caller's signal and a time limit in one, whose timer goes with the call. */
 export function withTimeLimit(ms: number, gone: AbortSignal): Disposable & { signal: AbortSignal } {
   const limit = new AbortController()

@@ -1,4 +1,5 @@
 import type { LanguageModelV4ToolCall, LanguageModelV4ToolResultPart } from '@ai-sdk/provider'
+import { unlessEnded } from '../../routers/core/timeout.ts'
 import type { ApprovalPart } from '../../routers/ports/ai/approvals.ts'
 import type { ModelCall } from '../../routers/ports/ai/models.ts'
 import { MAX_CALLS_A_ROUND, parsed, runTool } from '../../routers/ports/ai/tool-calls.ts'
@@ -21,7 +22,7 @@ export async function runTools(
       results[at] = resultOf(call, at < MAX_CALLS_A_ROUND ? await outputOf(call, tools, signal) : tooMany)
     }
   }
-  await unlessEnded(Promise.all(Array.from({ length: toolsAtOnce }, work)), signal)
+  await unlessEnded(() => Promise.all(Array.from({ length: toolsAtOnce }, work)), signal)
   return results
 }
 
@@ -51,10 +52,3 @@ async function outputOf({ toolName, input }: Call, tools: ModelCall['tools'], si
   const value = withoutMarks(text)
   return isError ? failure(value) : { type: 'text' as const, value }
 }
-
-/** Rejects when the signal aborts, even if the tool ignores its signal. */
-const unlessEnded = <T>(work: Promise<T>, signal: AbortSignal): Promise<T> =>
-  new Promise((resolve, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-    work.then(resolve, reject)
-  })

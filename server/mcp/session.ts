@@ -1,4 +1,5 @@
 import { createMCPClient, type MCPClient, type MCPClientConfig, MCPClientError, type MCPTransport } from '@ai-sdk/mcp'
+import { unlessEnded } from '../../routers/core/timeout.ts'
 import type { ToolServer } from '../../routers/ports/ai/tool-servers.ts'
 import { Wire } from './wire.ts'
 
@@ -72,12 +73,3 @@ const configOf = ({ server, headers, program }: SessionSource, { wire, signal, b
   // The client wraps what it cannot read in an error class of its own; any other error is one of the connection.
   onUncaughtError: (error) => MCPClientError.isInstance(error) || broken.abort(error),
 })
-
-/** Rejects when the signal ends, even where the work does not listen. */
-function unlessEnded<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted()
-  return new Promise((resolve, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-    work().then(resolve, reject)
-  })
-}

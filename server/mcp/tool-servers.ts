@@ -10,7 +10,6 @@ import { toldToModel } from './results.ts'
 
 /** In milliseconds, where a server has no times of its own. */
 const CONNECT_MS = 5000
-const READ_MS = 30_000
 const SSE_IDLE_MS = 60_000
 /** For all pages of a list of tools. */
 const LISTING_MS = 20_000
@@ -21,6 +20,8 @@ interface ToolServerOptions {
   configured(): Promise<readonly ServerConfig[]>
   /** The variable PATH for those that are programs. */
   path: string | undefined
+  /** How long a call may take, in milliseconds, where its server has no time of its own. */
+  timeout: number
   /** The largest result that a model is told, in bytes. */
   maxResult: number
 }
@@ -37,12 +38,14 @@ type Use<T> = (client: MCPClient, signal: AbortSignal) => Promise<T>
 /** Speaks to tool servers by the client of the AI SDK, which is loaded at its first use, on connections of their own. */
 export class ConnectedToolServers implements ToolServers {
   readonly #vault: Vault
+  readonly #timeout: number
   readonly #maxResult: number
   readonly #programs: Programs
   readonly #clients = new Map<number, { of: object; http: HttpClient }>()
 
-  constructor({ vault, configured, path, maxResult }: ToolServerOptions) {
+  constructor({ vault, configured, path, timeout, maxResult }: ToolServerOptions) {
     this.#vault = vault
+    this.#timeout = timeout
     this.#maxResult = maxResult
     this.#programs = new Programs(configured, { maxBytes: maxAnswer(maxResult), path })
   }
@@ -52,7 +55,7 @@ export class ConnectedToolServers implements ToolServers {
   }
 
   call(server: ToolServer, { name, input, person }: ToolCall, signal: AbortSignal): Promise<unknown> {
-    const times = { total: server.timeouts.read ?? READ_MS, signal, person }
+    const times = { total: server.timeouts.read ?? this.#timeout, signal, person }
     return this.#speak(server, times, async (client, signal) =>
       toldToModel(await client.callTool({ name, arguments: input, options: { signal } }), this.#maxResult),
     )
@@ -91,7 +94,7 @@ export class ConnectedToolServers implements ToolServers {
     if (known && isDeepStrictEqual(known.of, of)) return known.http
     const http = createHttpClient({
       connectTimeout: timeouts.connect ?? CONNECT_MS,
-      byteTimeout: transport === 'sse' ? (timeouts.sseIdle ?? SSE_IDLE_MS) : (timeouts.read ?? READ_MS),
+      byteTimeout: transport === 'sse' ? (timeouts.sseIdle ?? SSE_IDLE_MS) : (timeouts.read ?? this.#timeout),
       maxBytes: maxAnswer(this.#maxResult),
       networkPolicy: 'configured',
     })

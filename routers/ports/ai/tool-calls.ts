@@ -15,10 +15,14 @@ export function parsed(json: string): unknown {
   }
 }
 
-/** A function, and a value that says it has no JSON, is `null`, as it is within a list. */
-const jsonOf = (value: unknown): string => (JSON.stringify(value) as string | undefined) ?? 'null'
+/**
+ * What a model is told of a value: a text as it is, and all else as JSON. A function, and a value that says it has no JSON, is
+ * `null`, as it is within a list.
+ */
+export const textOf = (value: unknown): string =>
+  typeof value === 'string' ? value : ((JSON.stringify(value) as string | undefined) ?? 'null')
 
-/** Runs a tool with what a model wrote. The model is told a text as it is, and all else as JSON. Fails never. */
+/** Runs a tool with what a model wrote. Fails never. */
 export async function runTool(
   tool: FunctionTool,
   json: string,
@@ -28,10 +32,9 @@ export async function runTool(
   try {
     const given = tool.input.safeParse(parsed(json))
     if (!given.success) return { text: z.prettifyError(given.error), isError: true }
-    const told: unknown = (await tool.run(given.data, signal, begin)) ?? null
+    const told: unknown = await tool.run(given.data, signal, begin)
     const isError = told instanceof ToolFailure
-    const output = isError ? told.error : told
-    return { text: typeof output === 'string' ? output : jsonOf(output), isError }
+    return { text: textOf(isError ? told.error : told), isError }
   } catch {
     return { text: 'The tool failed.', isError: true }
   }

@@ -39,7 +39,10 @@ export const aiShape = {
   AI_NATIVE_TOOL_USES: count(5, 1, 100).describe(
     'How often each tool that a provider runs itself, such as its web search, may run for one request to it; limits hold for so many',
   ),
-  AI_TOOL_RESULT_MAX: count(256 * 1024, 1024).describe('Largest result of a tool of a tool server, in bytes'),
+  AI_TOOL_RESULT_MAX: count(256 * 1024, 1024).describe('Largest result of a tool, in bytes'),
+  AI_TOOL_TIMEOUT: timerDuration
+    .prefault('30s')
+    .describe('How long a call of a tool may take, where its tool server sets no other time'),
   RATE_LIMIT_AI_PER_MINUTE: count(0).describe('AI requests a minute, per token and per user; 0 is no limit'),
   RETENTION_USAGE_MONTHS: z.coerce
     .number()

@@ -1,0 +1,52 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { callsTool, configFor, question, startProvider } from '../kit/ai/provider.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
+
+const resources = new AsyncDisposableStack()
+let svc: TestApp
+let upstream: Awaited<ReturnType<typeof startProvider>>
+let token: string
+
+beforeAll(async () => {
+  upstream = resources.use(await startProvider())
+  const model = { tools: ['verbose', 'detailed', 'patient', 'listening'] }
+  const config = resources.use(await configFor(upstream.url, { model }))
+  svc = resources.use(
+    await startApp({
+      AI_CONFIG: config.file,
+      EXTENSIONS: 'test/fixtures/boundless-extension.ts',
+      AI_TOOL_TIMEOUT: '200ms',
+      AI_TOOL_RESULT_MAX: '2048',
+    }),
+  )
+  token = (await svc.user()).token
+})
+afterAll(() => resources.disposeAsync())
+
+/** What the model is told of its call, in an answer and in a stream. */
+async function toldOf(name: string, input: string): Promise<string[]> {
+  const told: string[] = []
+  for (const accept of ['application/json', 'text/event-stream']) {
+    upstream.behave = callsTool(name, input, 'Whatever.')
+    const response = await svc.send('POST', '/api/ai-req', { token, headers: { accept }, body: question() })
+    expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('Whatever.')])
+    told.push(String(upstream.asked.at(-1)?.body.messages.at(-1)?.content))
+  }
+  return told
+}
+
+test.for(['verbose', 'detailed'])(
+  'a result of a function that is too large is told as its failure (%s)',
+  async (name) => {
+    for (const text of await toldOf(name, '{"bytes":2048}')) expect(Buffer.byteLength(text)).toBe(2048)
+    const failure = 'The tool failed: its result is 2050 bytes, of which 2048 are taken.'
+    expect(await toldOf(name, '{"bytes":2050}')).toEqual([failure, failure])
+  },
+)
+
+test.for(['patient', 'listening'])('a function that does not answer in time fails alone (%s)', async (name) => {
+  const failure = 'The tool failed: it did not answer in time.'
+  expect(await toldOf(name, '{}')).toEqual([failure, failure])
+  const lines = svc.log.filter((line) => line.includes('a tool failed') && line.includes(name))
+  expect(lines.map((line) => JSON.parse(line).reason)).toEqual(Array(2).fill('it did not answer in time'))
+})
