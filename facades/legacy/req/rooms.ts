@@ -8,7 +8,7 @@ import { type InRoom, memberNamed, membersOf, messagesOf, ownMembership, roomOf 
 import { roomAnswers } from './room-answers.ts'
 import { roomMessages } from './room-messages.ts'
 import { roomPictures } from './room-pictures.ts'
-import { olderRoom, roomRow, userIn } from './room-shapes.ts'
+import { isMember, olderRoom, roomRow, userIn } from './room-shapes.ts'
 
 const newRoom = z.object({ room_name: z.string() })
 const person = z.object({ username: z.string() })
@@ -115,7 +115,7 @@ function memberRoutes(app: FastifyInstance, options: FacadeOptions): void {
       const { id } = await memberNamed(at, username)
       await at.api.roomMembers.update({ id, role })
       const members = await membersOf(at)
-      return members.map((member) => ({
+      return members.filter(isMember).map((member) => ({
         id: Number(member.id),
         room_id: Number(at.room.id),
         user_id: Number(userIn(member)),

@@ -170,6 +170,23 @@ test('each does by the older routes what their role allows, others find no room,
   expect(await errorOf(bob, 'GET', `/req/room/${slug}`)).toEqual([404, 'not_found'])
 })
 
+test('a change of role is answered with the members of the room, and with nobody who is only invited', async () => {
+  const { svc, ada, bob, makeRoom, join, invite } = older
+  const slug = await makeRoom()
+  await join(slug, bob, 'bob', 'editor')
+  await invite(slug, invitationOf('cyd', 'viewer'))
+
+  const rows = await done(ada, 'POST', `/req/room/addMember/${slug}`, { username: 'bob', role: 'viewer' })
+
+  const members = await svc.rows(
+    `select m.id, m.room_id, m.user_id, m.role from room_members m join rooms r on r.id = m.room_id
+      where r.slug = $1 and m.state = 'member' order by m.id`,
+    [slug],
+  )
+  expect(rows).toHaveLength(3)
+  expect(rows).toEqual(expect.arrayContaining(members))
+})
+
 test('the picture of a room is set by a form', async () => {
   const { svc, ada, makeRoom } = older
   const slug = await makeRoom()
