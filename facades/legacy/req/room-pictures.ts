@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { bodyLimitOf, type FacadeOptions, procedureAt, routeTo } from '../../http/procedures.ts'
 import { type InRoom, roomOf } from './find.ts'
 import { formIn, picture } from './form.ts'
-import { roomPicture } from './room-shapes.ts'
+import { pictureUuid, roomPicture } from './room-shapes.ts'
 
 const text = z.string().nullish()
 const settings = z.object({ name: text, description: text, system_prompt: text, image: text })
@@ -38,7 +38,7 @@ export function roomPictures(app: FastifyInstance, options: FacadeOptions): void
       const { api, room } = await roomOf(request, reply, contextOf)
       const { image } = await formIn(picture, request, maxBytes)
       const changed = await api.rooms.update({ id: room.id, avatar: image })
-      return { success: true, url: roomPicture(changed), uuid: changed.avatar }
+      return { success: true, url: roomPicture(changed), uuid: pictureUuid(changed) }
     },
   )
 }

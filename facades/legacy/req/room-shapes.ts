@@ -14,11 +14,14 @@ export const isMember = ({ state }: Member): boolean => state === 'member'
 
 export const roomPicture = ({ id, avatar }: Room): string => (avatar ? `/req/rooms/picture/${id}` : '')
 
+/** Of the picture of a room, whose identifier is `room_avatars-{uuid}`. */
+export const pictureUuid = ({ avatar }: Room): string | null => avatar?.replace('room_avatars-', '') ?? null
+
 /** A room as the table of rooms has always had it. */
 export const roomRow = (room: Room) => ({
   id: Number(room.id),
   room_name: room.name,
-  room_icon: roomPicture(room),
+  room_icon: pictureUuid(room),
   room_description: room.roomDescription,
   system_prompt: room.systemPrompt,
   slug: room.slug,

@@ -19,6 +19,7 @@ beforeAll(async () => {
 afterAll(() => older[Symbol.asyncDispose]())
 
 const base = '/api/svc/v1'
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 test('a room lives from its creation to the last who leaves by the older routes alone, and JSON:API shows the same', async () => {
   const { svc, ada, bob, cyd, invite, say } = older
@@ -187,13 +188,15 @@ test('a change of role is answered with the members of the room, and with nobody
   expect(rows).toEqual(expect.arrayContaining(members))
 })
 
-test('the picture of a room is set by a form', async () => {
-  const { svc, ada, makeRoom } = older
+test('the picture of a room is set by a form, and has a uuid, which whoever accepts an invitation sees', async () => {
+  const { svc, ada, bob, cyd, makeRoom, join } = older
   const slug = await makeRoom()
+  expect(await join(slug, bob, 'bob', 'viewer')).toMatchObject({ room: { room_icon: null } })
   const form = new FormData()
   form.append('image', new Blob([new Uint8Array(PNG)], { type: 'image/png' }), 'me.png')
   const { status, body } = await sendFile(svc, ada, `/req/room/uploadAvatar/${slug}`, form)
-  expect([status, body]).toEqual([200, { success: true, url: expect.any(String), uuid: expect.any(String) }])
+  expect([status, body]).toEqual([200, { success: true, url: expect.any(String), uuid: expect.stringMatching(UUID) }])
   expect((await ada.send('GET', String(body['url']))).headers.get('content-type')).toBe('image/webp')
   expect(await done(ada, 'GET', `/req/room/${slug}`)).toMatchObject({ room_icon: body['url'] })
+  expect(await join(slug, cyd, 'cyd', 'viewer')).toMatchObject({ room: { room_icon: body['uuid'] } })
 })
