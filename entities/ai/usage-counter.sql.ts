@@ -78,6 +78,19 @@ export const topUpCounter = statement<{ name: string; toppedUp: number; isTooMuc
 export const unshareCounters = `update usage_counters set cap = -1
   where id in (select id from usage_counters where limit_id = ? and ends_at > now() order by id for update)`
 
+/**
+ * Has limits judged as a whole, and shared anew, of which one stripe took more than its share: the others have too much then.
+ * Rows are locked in the order in which calls lock them. Values: the stripes that took too much.
+ */
+export const closeStripes = statement<never>(
+  'close-usage-stripes',
+  `update usage_counters set cap = -1
+    where id in (
+      select c.id from usage_counters o join usage_limits l on l.id = o.limit_id
+        join usage_counters c on c.limit_id = o.limit_id and c.subject_id = o.subject_id and c.starts_at = o.starts_at
+       where o.id = any($1::bigint[]) and l.stripes > 1 order by c.id for update of c)`,
+)
+
 /** Removes counters of periods that ended a day ago or more, at most 5,000 at once. */
 export const removeOldCounters = statement<never>(
   'remove-old-usage-counters',

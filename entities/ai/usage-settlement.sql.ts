@@ -24,9 +24,10 @@ export interface Settlement {
 
 /**
  * Turns holds into usage records, each once, and what was held into what was used; where the price of what a call took turns
- * out to be unknown, all that it held. Values: the columns of settlements, and how many there are.
+ * out to be unknown, all that it held. Selects the counters of which calls took more than they held, and more than the share.
+ * Values: the columns of settlements, and how many there are.
  */
-export const settle = statement<never>(
+export const settle = statement<{ overdrawn: number }>(
   'settle',
   `with given as (
      select * from unnest($1::bigint[], $2::text[], $3::int[], $4::int[], $5::int[], $6::int[], $7::int[], $8::int[],
@@ -50,13 +51,16 @@ export const settle = statement<never>(
      select c.id, p.held, p.used from parts p join usage_counters c on c.id = p.id order by c.id for update of c
    ), counted as (
      update usage_counters c set held = c.held - l.held, used = c.used + l.used from locked l where c.id = l.id
+     returning c.id, l.used > l.held and c.used + c.held > c.share as is_overdrawn
+   ), recorded as (
+     insert into usage_records (id, user_id, token_id, room_id, app_id, context, provider, model, request_id, input_tokens, output_tokens,
+                                cached_tokens, cache_write_tokens, reasoning_tokens, web_searches, web_fetches, estimated, cost_micros, currency, price_id,
+                                duration_ms, outcome, created_at)
+     select e.id, u.id, t.id, e.room_id, e.app_id, e.context, e.provider, e.model, e.request_id, e.input, e.output, e.cached, e.cache_write,
+            e.reasoning, e.searches, e.fetches, e.estimated, e.cost, e.currency, e.price_id, e.duration, e.outcome, now()
+       from ended e left join users u on u.id = e.user_id left join access_tokens t on t.id = e.token_id
    )
-   insert into usage_records (id, user_id, token_id, room_id, app_id, context, provider, model, request_id, input_tokens, output_tokens,
-                              cached_tokens, cache_write_tokens, reasoning_tokens, web_searches, web_fetches, estimated, cost_micros, currency, price_id,
-                              duration_ms, outcome, created_at)
-   select e.id, u.id, t.id, e.room_id, e.app_id, e.context, e.provider, e.model, e.request_id, e.input, e.output, e.cached, e.cache_write,
-          e.reasoning, e.searches, e.fetches, e.estimated, e.cost, e.currency, e.price_id, e.duration, e.outcome, now()
-     from ended e left join users u on u.id = e.user_id left join access_tokens t on t.id = e.token_id`,
+   select id::float8 as overdrawn from counted where is_overdrawn`,
 )
 
 /** Ends a hold for a call that was never made: nothing is used, and no record is left. Values: the hold. */

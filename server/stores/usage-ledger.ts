@@ -2,14 +2,14 @@ import { removeOldCounters } from '../../entities/ai/usage-counter.sql.ts'
 import { extendHold } from '../../entities/ai/usage-hold.sql.ts'
 import { listExpiredHolds } from '../../entities/ai/usage-lease.sql.ts'
 import type { ReachedLimit } from '../../entities/ai/usage-notice.sql.ts'
-import { releaseHold, type Settlement, settle } from '../../entities/ai/usage-settlement.sql.ts'
+import { releaseHold } from '../../entities/ai/usage-settlement.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
 import type { HeldAmounts, UsageLedger } from '../../routers/ports/ai/usage-ledger.ts'
 import type { Log } from '../../routers/ports/log.ts'
 import { HoldQueue } from './usage/hold-queue.ts'
 import { LEASE_MS, LeaseKeeper } from './usage/lease-keeper.ts'
 import { LimitWatch } from './usage/limit-watch.ts'
-import { Batch } from './write-behind.ts'
+import { Settlements } from './usage-settlements.ts'
 
 /** How often the database is told of calls that took more: as much of a call is lost where its process is killed. */
 const TELL_MS = 1000
@@ -28,21 +28,14 @@ interface UsageLedgerOptions {
   onReached(limit: ReachedLimit): void
 }
 
-type Ended = Settlement & { counters: readonly number[] }
-
 export function createUsageLedger({ sql, log, onReached }: UsageLedgerOptions): OpenUsageLedger {
   const leases = new LeaseKeeper(sql)
   const watch = new LimitWatch({ sql, log, onReached })
-  const write = async (items: readonly Ended[]) => {
-    await sql(settle, settleValues(items))
-    watch.add(items.flatMap(({ counters }) => counters))
-  }
-  const batch = new Batch<Ended>({ name: 'usage', write, log, gather: 5 })
-  const queue = new HoldQueue({ sql, leaseMs: LEASE_MS, settleEnded: () => batch.flush() })
-  const timers = [
-    repeat(TELL_MS, () => leases.tell(), log),
-    repeat(UPKEEP_MS, () => Promise.all([settleExpired(sql, batch), sql(removeOldCounters)]), log),
-  ]
+  const settlements = new Settlements({ sql, log, onGrown: (counters) => watch.add(counters) })
+  const queue = new HoldQueue({ sql, leaseMs: LEASE_MS, settleEnded: () => settlements.flush() })
+  const upkeep = () =>
+    Promise.all([settleExpired(sql, settlements), settlements.closeOverdrawn(), sql(removeOldCounters)])
+  const timers = [repeat(TELL_MS, () => leases.tell(), log), repeat(UPKEEP_MS, upkeep, log)]
 
   return {
     async hold(request) {
@@ -52,7 +45,7 @@ export function createUsageLedger({ sql, log, onReached }: UsageLedgerOptions): 
     },
     extend: (held, amounts) =>
       leases.whileUntold(held, async () => {
-        await batch.flush()
+        await settlements.flush()
         const [extended] = await sql(extendHold, [held.id, amounts.tokens, amounts.costMicros])
         if (!extended?.isHeld) return { limits: extended?.limits ?? [] }
         held.held = greater(held.held, amounts)
@@ -64,12 +57,12 @@ export function createUsageLedger({ sql, log, onReached }: UsageLedgerOptions): 
     },
     settle(held, settlement) {
       leases.remove(held)
-      batch.add({ ...settlement, id: held.id, counters: held.counters, expiredOnly: false })
+      settlements.add({ ...settlement, id: held.id, counters: held.counters, expiredOnly: false })
     },
-    flush: () => batch.flush(),
+    flush: () => settlements.flush(),
     async close() {
       timers.forEach(clearInterval)
-      await batch.flush()
+      await settlements.flush()
       await watch.look()
     },
   }
@@ -87,30 +80,7 @@ const greater = (held: HeldAmounts, { tokens, costMicros }: HeldAmounts): HeldAm
 })
 
 /** Settles the calls of processes that are gone, at what they had delivered when they last said so. */
-async function settleExpired(sql: Sql, batch: Batch<Ended>): Promise<void> {
+async function settleExpired(sql: Sql, settlements: Settlements): Promise<void> {
   for (const call of await sql(listExpiredHolds))
-    batch.add({ ...call, outcome: 'lost', estimated: true, expiredOnly: true })
+    settlements.add({ ...call, outcome: 'lost', estimated: true, expiredOnly: true })
 }
-
-/** In the order of the statement's values. */
-const columns = [
-  'id',
-  'outcome',
-  'inputTokens',
-  'outputTokens',
-  'cachedTokens',
-  'cacheWriteTokens',
-  'reasoningTokens',
-  'webSearches',
-  'webFetches',
-  'estimated',
-  'costMicros',
-  'currency',
-  'durationMs',
-  'expiredOnly',
-] as const satisfies (keyof Settlement)[]
-
-const settleValues = (items: readonly Settlement[]) => [
-  ...columns.map((column) => items.map((item) => item[column])),
-  items.length,
-]
