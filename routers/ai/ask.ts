@@ -22,6 +22,7 @@ import { inputTokensOf, tokensOfTools } from './request/input-tokens.ts'
 import { ofQuestion, question, requestOf, withAllProblems } from './request/question.ts'
 import { unaskableReferences } from './request/references.ts'
 import { type AiRequest, request } from './request/request.ts'
+import { unsentParameters } from './request/unsent-parameters.ts'
 import { callWithin } from './stand-ins.ts'
 import { ownTools, selectedOwnTools } from './tools.ts'
 
@@ -53,7 +54,8 @@ async function checked(ctx: Asking, asked: AiRequest, { find, told, room, questi
     asked.messages,
   )
   const inputTokens = inputTokensOf(asked)
-  const issues = [...problemsOf(asked, model, inputTokens), ...(model ? await attachments.find(model) : [])]
+  const issues = problemsOf(asked, model, inputTokens)
+  if (model) issues.push(...(await unsentParameters(ctx, asked, model)), ...(await attachments.find(model)))
   // For a conversation it may be allowed already.
   if (model && !questionPlace && asked.conversation === undefined)
     issues.push(...unaskableReferences(model, asked.modelTools))

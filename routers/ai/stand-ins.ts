@@ -10,19 +10,23 @@ import { problemsOf } from './request/checks.ts'
 import { tokensOfTools } from './request/input-tokens.ts'
 import { selectedNative } from './request/references.ts'
 import type { AiRequest } from './request/request.ts'
+import { unsentParameters } from './request/unsent-parameters.ts'
 import { ownTools } from './tools.ts'
 
 /** The call of a model that may answer where the one that was asked cannot: if the caller may use it, and it takes all of the question. */
-function standInOf(
+async function standInOf(
   ctx: Asking,
   { call, asked, approvals }: Question,
   model: CallableModel | undefined,
-): ModelCall | undefined {
+): Promise<ModelCall | undefined> {
   if (!model) return undefined
   const tools = ownTools(ctx, { model, asked, approvals })
   const inputTokens = call.inputTokens - tokensOfTools(call.tools) + tokensOfTools(tools)
   const other: ModelCall = { ...call, model, tools, nativeTools: selectedNative(model, asked), inputTokens }
-  const problems = problemsOf({ ...asked, messages: [...call.messages] }, model, inputTokens)
+  const problems = [
+    ...problemsOf({ ...asked, messages: [...call.messages] }, model, inputTokens),
+    ...(await unsentParameters(ctx, asked, model)),
+  ]
   return problems.length === 0 && isPaidAlike(call, other) ? other : undefined
 }
 
@@ -75,7 +79,7 @@ async function nextOf(ctx: Asking, before: CallWithin): Promise<MeteredCall | un
   const { callableModels, usageLedger } = ctx.services
   const [name, ...names] = before.names
   if (name === undefined) return undefined
-  const call = standInOf(ctx, before.question, await callableModels.find(name, ctx.usage, 'chat'))
+  const call = await standInOf(ctx, before.question, await callableModels.find(name, ctx.usage, 'chat'))
   const hold = call && (await tryHold(ctx, call))
   if (!hold || !('id' in hold)) return nextOf(ctx, { ...before, names })
   const next = callWithin(ctx, { ...before, call, hold, names })

@@ -7,7 +7,7 @@ import type {
 } from '@ai-sdk/provider'
 import { type Adapter, usualAddresses } from '../../routers/ports/ai/adapters.ts'
 import type { ChatModel, Connection, ModelConnection } from './chat-model.ts'
-import { demoModel } from './demo.ts'
+import { demoModel } from './demo/demo.ts'
 import { fetchWithMembers } from './extra-members.ts'
 import { isThrown, refusalOfWhole } from './failures/told-refusal.ts'
 import { citingPages } from './fetched-pages.ts'

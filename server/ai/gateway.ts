@@ -19,6 +19,7 @@ import type { ProviderServer } from './provider-client.ts'
 import { ProviderClients, type ProviderClientsOptions } from './provider-clients.ts'
 import { assertEnd, beginStream, forward, measureAnswer } from './provider-stream.ts'
 import { handedOut, Said } from './said.ts'
+import { UnsentParameters } from './unsent-parameters.ts'
 import { nativeUsesOfWhole, sdkUsage } from './usage/reported.ts'
 import { measureUnread } from './usage/unread.ts'
 
@@ -28,7 +29,9 @@ const MAX_TOOL_ROUNDS = 5
 /** Calls providers through the AI SDK. */
 export function createGateway(options: ProviderClientsOptions): ModelGateway & { close(): Promise<void> } {
   const clients = new ProviderClients(options)
+  const unsent = new UnsentParameters(options.log)
   return {
+    unsentParameters: (model, parameters, hasTools) => unsent.find(model, parameters, hasTools),
     generate: (call, meter) => generate(clients, call, meter),
     stream: (call, meter) => stream(clients, call, meter),
     embed: (call, meter) => embed(clients, call, meter),

@@ -1,4 +1,5 @@
 import type { LanguageModelV4CallOptions, SharedV4ProviderOptions } from '@ai-sdk/provider'
+import type { ModelParameters } from '../../entities/catalogue/ai-model.ts'
 import type { Adapter } from '../../routers/ports/ai/adapters.ts'
 import type { CallableModel, JsonFormat, ModelCall } from '../../routers/ports/ai/models.ts'
 import { thinkingBudget } from './thinking/budget.ts'
@@ -8,7 +9,7 @@ export type CallOptions = Omit<LanguageModelV4CallOptions, 'prompt' | 'abortSign
 /** What the AI SDK has an option for: as the caller sets it, else as the model has it. */
 export function callOptions(call: ModelCall): CallOptions {
   const { model, parameters, format, maxOutputTokens: most = Infinity } = call
-  const { temperature, topP, maxTokens = Infinity } = { ...model.parameters, ...given(parameters) }
+  const { temperature, topP, maxTokens = Infinity } = { ...defaultsFor(call), ...given(parameters) }
   const maxOutputTokens = Math.min(maxTokens, model.limits?.maxOutputTokens ?? Infinity, most)
   const budget = thinkingBudget(call, maxOutputTokens)
   return {
@@ -18,6 +19,13 @@ export function callOptions(call: ModelCall): CallOptions {
     ...(Number.isFinite(maxOutputTokens) && { maxOutputTokens }),
     providerOptions: ownOptions[model.adapter as Adapter](call, budget),
   }
+}
+
+/** What the model is asked with where the caller sets nothing. Models of Anthropic take `topP` only where there is no temperature. */
+function defaultsFor({ model, parameters }: ModelCall): ModelParameters {
+  const { temperature, ...others } = model.parameters ?? {}
+  const isInTheWay = model.adapter === 'anthropic' && parameters.topP !== undefined
+  return isInTheWay ? others : { temperature, ...others }
 }
 
 const asResponseFormat = ({ name, description, schema }: JsonFormat) =>

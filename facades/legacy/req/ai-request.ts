@@ -42,6 +42,8 @@ export const coreRequestOf = ({ model, messages, tools, params }: Payload): Core
   model,
   messages: messages.map(messageOf),
   ...(tools && { modelTools: tools }),
+  // They send the same parameters to every model.
+  optionalParameters: true,
   parameters: set({
     temperature: params?.temp,
     topP: params?.top_p,

@@ -55,6 +55,7 @@ const askedIn = (body: Request) => ({
   model: body.payload.model,
   messages: body.payload.messages.map(messageOf),
   parameters: parametersOf(body),
+  optionalParameters: true,
   ...(body.payload.tools && { modelTools: body.payload.tools }),
 })
 

@@ -48,7 +48,7 @@ function problemsWith(request: AiRequest, model: CallableModel): Issue[] {
   const { tools, parameters, format } = request
   const issues = [
     ...untakenFiles(request, model),
-    ...untakenParameters(request, model),
+    ...(request.optionalParameters ? [] : untakenParameters(request, model)),
     ...untakenThoughts(request, model),
   ]
   issues.push(...unknownReferences(model, request.modelTools), ...besideNative(request, model))

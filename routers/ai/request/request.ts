@@ -51,6 +51,11 @@ export const conversation = z
     'The conversation that this belongs to, in which a tool that the person allowed for it is called without a question.',
   )
 
+export const optionalParameters = z
+  .boolean()
+  .optional()
+  .describe('Whether parameters that the model does not take are left out, instead of the request being refused.')
+
 /** All that a model can be asked. Every face puts its requests into this shape. */
 export const request = z.strictObject({
   model,
@@ -71,6 +76,7 @@ export const request = z.strictObject({
     ),
   toolChoice: toolChoice.optional(),
   parameters: parameters.default({}),
+  optionalParameters,
   format: jsonFormat.optional().describe('The answer is to be JSON.'),
 })
 export type AiRequest = z.output<typeof request>

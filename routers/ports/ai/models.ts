@@ -26,6 +26,15 @@ export interface CallParameters {
   parallelTools?: boolean | undefined
 }
 
+/** A parameter that would not reach the provider as the caller sets it. */
+export interface UnsentParameter {
+  name: keyof CallParameters
+  /** The value that it would have instead, as it is too high for the model. */
+  most?: number
+  /** Whether the model takes it where the others are not set. */
+  isTakenAlone?: boolean
+}
+
 export const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
 export type Effort = (typeof efforts)[number]
 
@@ -114,6 +123,12 @@ export interface ModelGateway {
   generate(call: ModelCall, meter: UsageMeter): Promise<ModelAnswer>
   /** The answer in pieces, as they come; those that came at once together. */
   stream(call: ModelCall, meter: UsageMeter): AsyncIterable<readonly AnswerPart[]>
+  /** The parameters of a caller that are nothing which the model takes; `hasTools` where tools are offered to it. */
+  unsentParameters(
+    model: CallableModel,
+    parameters: CallParameters,
+    hasTools: boolean,
+  ): Promise<readonly UnsentParameter[]>
   /** How many tokens the provider counts as the input of the call; undefined where it counts none. Throws where it does not say. */
   countTokens(call: ModelCall): Promise<number | undefined>
   /** Whether another model may answer what failed so: the question is not at fault, and no answer has begun. */

@@ -31,6 +31,7 @@ export const roomQuestion = z
       .describe('What the model is given in clear, which ends with a message of a user.'),
     modelTools: request.shape.modelTools,
     parameters: request.shape.parameters,
+    optionalParameters: request.shape.optionalParameters,
     key: z
       .string()
       .regex(/^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/, { error: 'must be 32 bytes in base64' })
@@ -45,10 +46,11 @@ export const roomQuestion = z
   })
 export type RoomQuestion = z.output<typeof roomQuestion>
 
-export const requestOf = ({ model, messages, modelTools, parameters }: RoomQuestion): AiRequest => ({
+export const requestOf = ({ model, messages, modelTools, ...asked }: RoomQuestion): AiRequest => ({
   model,
   messages: messages.map(({ source: _, ...said }) => said),
   tools: [],
   ...(modelTools && { modelTools }),
-  parameters,
+  parameters: asked.parameters,
+  optionalParameters: asked.optionalParameters,
 })

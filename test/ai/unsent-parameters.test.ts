@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { tool } from '../kit/ai/all-kinds.ts'
+import { recordsOf } from '../kit/ai/asked-provider.ts'
+import { key, protocols } from '../kit/ai/protocols.ts'
+import { type Asked, configFor, json, refuses, startProvider } from '../kit/ai/provider.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { signIn } from '../kit/browser.ts'
+
+let svc: TestApp
+let token: string
+const asked: Asked[] = []
+const failing = new Set<string>()
+const kept = new AsyncDisposableStack()
+
+const models: Record<string, object[]> = {
+  openai: [
+    { id: 'gpt-5' },
+    { id: 'gpt-4.1', fallback: ['gpt-5', 'mistral-large-latest'] },
+    { id: 'warm', upstreamId: 'gpt-5', parameters: { temperature: 0.5, topP: 0.5 } },
+  ],
+  anthropic: [
+    { id: 'claude-sonnet-4-5' },
+    { id: 'claude-opus-4-7' },
+    { id: 'set', upstreamId: 'claude-sonnet-4-5', parameters: { temperature: 0.5 } },
+    { id: 'thinking', upstreamId: 'claude-sonnet-4-5', parameters: { maxThinkingTokens: 2000 } },
+  ],
+  google: [{ id: 'gemini-2.5-flash' }],
+  mistral: [{ id: 'mistral-large-latest' }],
+}
+
+beforeAll(async () => {
+  const upstream = kept.use(
+    await startProvider((got, response) => {
+      asked.push(got)
+      if (failing.has(got.body.model)) return refuses(500)(got, response)
+      json(response, protocols.find(({ adapter }) => got.path.startsWith(`/v1/${adapter}/`))?.answer)
+    }),
+  )
+  const config = kept.use(await configFor(upstream.url))
+  const providers = Object.entries(models).map(([adapter, models]) => ({
+    ...{ id: adapter, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: key },
+    models: models.map((model) => ({ external: true, ...model })),
+  }))
+  await config.write({ providers, systemModels: {} })
+  svc = kept.use(await startApp({ AI_CONFIG: config.file }))
+  ;({ token } = await svc.user())
+})
+afterAll(() => kept.disposeAsync())
+beforeEach(() => {
+  asked.length = 0
+  failing.clear()
+})
+
+const ask = async (model: string, more: object, path = '/v1/chat/completions') => {
+  const body = { model, messages: [{ role: 'user', content: 'Well?' }], ...more }
+  const response = await svc.send('POST', path, { token, headers: { 'anthropic-version': '2023-06-01' }, body })
+  const { error } = (await response.json()) as { error?: { param?: string; message: string } }
+  return { status: response.status, param: error?.param, message: error?.message }
+}
+
+const NOT_TAKEN = 'is nothing that this model takes'
+const NOT_BESIDE = 'is nothing that this model takes beside the other parameters'
+
+test.for<[model: string, parameters: object, param: string, problem: string]>([
+  ['gpt-5', { temperature: 0.5 }, 'temperature', NOT_TAKEN],
+  ['gpt-5', { top_p: 0.5, seed: 7 }, 'top_p', NOT_TAKEN],
+  ['gpt-5', { temperature: 0.5, tools: [tool], stream: true }, 'temperature', NOT_TAKEN],
+  ['gpt-4.1', { reasoning_effort: 'high' }, 'reasoning_effort', NOT_TAKEN],
+  ['claude-sonnet-4-5', { temperature: 1.7 }, 'temperature', 'must be at most 1 for this model'],
+  ['claude-sonnet-4-5', { temperature: 0.5, top_p: 0.5 }, 'top_p', NOT_BESIDE],
+  ['claude-sonnet-4-5', { temperature: 0.5, reasoning_effort: 'high' }, 'temperature', NOT_BESIDE],
+  ['thinking', { temperature: 0.5 }, 'temperature', NOT_BESIDE],
+  ['claude-opus-4-7', { temperature: 0.5 }, 'temperature', NOT_TAKEN],
+  ['claude-opus-4-7', { top_p: 0.5 }, 'top_p', NOT_TAKEN],
+  ['mistral-large-latest', { reasoning_effort: 'high' }, 'reasoning_effort', NOT_TAKEN],
+])('%s is not asked where it would not be told %j', async ([model, parameters, param, problem]) => {
+  const records = await recordsOf(svc)
+
+  expect(await ask(model, parameters)).toEqual({ status: 400, param, message: `'${param}' ${problem}.` })
+  expect(asked).toEqual([])
+  expect(await recordsOf(svc)).toEqual(records)
+})
+
+test('each face names a parameter that the model does not take in its own way', async () => {
+  const response = { messages: undefined, input: 'Well?', reasoning: { summary: 'concise' } }
+  const message = { max_tokens: 100, top_p: 0.5 }
+
+  expect(await ask('gpt-4.1', response, '/v1/responses')).toMatchObject({ status: 400, param: 'reasoning.summary' })
+  expect(await ask('gpt-5', message, '/v1/messages')).toMatchObject({
+    status: 400,
+    message: expect.stringMatching(/^top_p: /),
+  })
+  expect(asked).toEqual([])
+})
+
+test.for<[model: string, parameters: object, body: object]>([
+  ['gpt-5', { reasoning_effort: 'low' }, { reasoning: { effort: 'low' } }],
+  ['gpt-4.1', { temperature: 1.7, top_p: 0.5, reasoning_effort: 'none' }, { temperature: 1.7, top_p: 0.5 }],
+  ['claude-sonnet-4-5', { temperature: 1 }, { temperature: 1 }],
+  ['claude-sonnet-4-5', { top_p: 0.5, stop: ['.'] }, { top_p: 0.5, stop_sequences: ['.'] }],
+  ['claude-sonnet-4-5', { reasoning_effort: 'minimal' }, { model: 'claude-sonnet-4-5' }],
+  ['thinking', { reasoning_effort: 'high', max_tokens: 8000 }, { thinking: { budget_tokens: 2000 } }],
+  ['claude-opus-4-7', { reasoning_effort: 'high' }, { thinking: { type: 'adaptive' } }],
+  ['gemini-2.5-flash', { temperature: 1.7, top_p: 0.5 }, { generationConfig: { temperature: 1.7, topP: 0.5 } }],
+  ['mistral-large-latest', { temperature: 1.2, top_p: 0.5, seed: 7 }, { temperature: 1.2, top_p: 0.5, random_seed: 7 }],
+])('%s is told %j', async ([model, parameters, body]) => {
+  expect(await ask(model, parameters)).toMatchObject({ status: 200 })
+  expect(asked[0]?.body).toMatchObject(body)
+})
+
+test('a default that a model does not take is left out, which is logged once, and gives way to what the caller sets', async () => {
+  expect(await ask('warm', {})).toMatchObject({ status: 200 })
+  expect(asked[0]?.body).not.toHaveProperty('temperature')
+  expect(await ask('warm', {})).toMatchObject({ status: 200 })
+  expect(await ask('warm', { reasoning_effort: 'low' })).toMatchObject({ status: 200 })
+  const told = svc.log.filter((line) => line.includes('nothing that it takes')).map((line) => JSON.parse(line))
+  expect(told).toMatchObject([{ model: 'warm', parameters: ['temperature', 'topP'] }])
+
+  expect(await ask('set', { top_p: 0.5 })).toMatchObject({ status: 200 })
+  expect(asked.at(-1)?.body).toMatchObject({ top_p: 0.5 })
+  expect(asked.at(-1)?.body).not.toHaveProperty('temperature')
+  expect(await ask('set', {})).toMatchObject({ status: 200 })
+  expect(asked.at(-1)?.body).toMatchObject({ temperature: 0.5 })
+})
+
+test('a model stands in for another only where it takes the parameters of the request', async () => {
+  failing.add('gpt-4.1')
+
+  expect(await ask('gpt-4.1', { temperature: 0.5 })).toMatchObject({ status: 200 })
+  expect(new Set(asked.map(({ body }) => body.model))).toEqual(new Set(['gpt-4.1', 'mistral-large-latest']))
+})
+
+test('older front ends, which send the same parameters to every model, are answered without them', async () => {
+  const { browser: ada } = await signIn(svc, 'ada')
+  const payload = {
+    ...{ model: 'gpt-5', stream: false, params: { temp: 0.7, top_p: 0.9 } },
+    messages: [{ role: 'user', content: { text: 'Well?' } }],
+  }
+
+  const { body } = await ada.send('POST', '/req/streamAI', { body: { payload, broadcast: false } })
+  expect(body).toMatchObject({ success: true })
+  expect(asked[0]?.body).not.toHaveProperty('temperature')
+})
