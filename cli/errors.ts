@@ -23,13 +23,19 @@ export interface ExitError {
 export function exitErrorOf(error: unknown): ExitError {
   if (error instanceof UsageError) return { exitCode: 2, code: 'usage', message: error.message }
   if (error instanceof Cancelled) return { exitCode: 1, code: 'declined', message: error.message }
-  if (error instanceof Problem && error.issues.length > 0)
-    return { exitCode: 2, code: 'usage', message: error.issues.map((issue) => sentence(issue)).join('\n') }
-  if (error instanceof Problem) return { exitCode: 1, code: error.problem, message: error.message }
+  if (error instanceof Problem) return exitErrorOfProblem(error)
   if (error instanceof TRPCError && error.cause instanceof z.ZodError && error.code === 'BAD_REQUEST') {
     return { exitCode: 2, code: 'usage', message: sentences(error.cause) }
   }
   return { exitCode: 1, code: 'failed', message: messageOf(error) }
+}
+
+function exitErrorOfProblem({ problem, issues, message }: Problem): ExitError {
+  if (issues.length === 0) return { exitCode: 1, code: problem, message }
+  const named = issues.map((issue) => sentence(issue)).join('\n')
+  // The command line is right, and would work by itself.
+  if (problem === 'conflict') return { exitCode: 1, code: problem, message: named }
+  return { exitCode: 2, code: 'usage', message: named }
 }
 
 /** Every wrong value in a sentence that names its flag. */

@@ -19,6 +19,8 @@ export interface TableMapping {
   table: string
   /** By attribute; without those that are computed or kept elsewhere. */
   columns: Readonly<Record<string, ColumnMapping>>
+  /** The attributes whose values are unique, by the constraint that sees to it. */
+  uniques: Readonly<Record<string, string>>
   /** The columns to sort by, by attribute, where they are not just its own. */
   orders: Readonly<Record<string, readonly string[]>>
   relations: Readonly<Record<string, RelationMapping>>
@@ -58,6 +60,12 @@ export function mapTable(of: Resource, metadata: MetadataStorage): TableMapping 
         if (known && !save) return [[name, columnOf(known)]]
         if (sql || save || onDemand) return []
         throw new Error(`${of.type}.${name}: the entity ${meta.className} has no property ${property}`)
+      }),
+    ),
+    uniques: Object.fromEntries(
+      Object.entries(of.attributes).flatMap(([name, { property = name }]) => {
+        const known = propertiesOf(meta)[property]
+        return known?.unique ? [[`${meta.tableName}_${columnOf(known).column}_unique`, name]] : []
       }),
     ),
     orders: Object.fromEntries(

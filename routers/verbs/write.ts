@@ -1,5 +1,4 @@
 import type { RequiredEntityData } from '@mikro-orm/core'
-import { DriverException } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { type BodySize, takes } from '../core/body-size.ts'
@@ -12,6 +11,7 @@ import type { Resource } from '../resource/declare.ts'
 import { exposes } from '../resource/exposure.ts'
 import type { Row } from '../resource/mapping.ts'
 import type { RecordOf } from '../resource/record.ts'
+import { refuseDelete, translateConstraintError } from './constraint-errors.ts'
 import { assertLinksVisible, lockRow, type Version } from './lock.ts'
 import { getRow } from './read.ts'
 import { columnsOf, listsOf, saveBeside } from './to-row.ts'
@@ -88,7 +88,7 @@ export async function createRow<R extends Resource>(
   given: Data,
   { validate, beforehand, complete = () => ({}), afterFlush }: Changing = {},
 ): Promise<RecordOf<R>> {
-  const { entity } = ctx.services.resources.tableOf(of.type)
+  const { entity, uniques } = ctx.services.resources.tableOf(of.type)
   const id = await changing(ctx, async (em, changes) => {
     await beforehand?.(em)
     await assertLinksVisible(ctx, em, of, given)
@@ -99,7 +99,7 @@ export async function createRow<R extends Resource>(
     changes.addRow(of, 'created', row)
     await afterFlush?.({ em, changes, row, given })
     return row.id
-  }).catch(translateConstraintError)
+  }).catch((error) => translateConstraintError(error, uniques))
   return getRow(ctx, of, String(id))
 }
 
@@ -110,7 +110,7 @@ export async function updateRow<R extends Resource>(
   { id, ifVersion, ...given }: RowChange,
   { validate, beforehand, complete = () => ({}), afterFlush }: Changing = {},
 ): Promise<RecordOf<R>> {
-  const { entity } = ctx.services.resources.tableOf(of.type)
+  const { entity, uniques } = ctx.services.resources.tableOf(of.type)
   const lists = listsOf(of, given)
   await changing(ctx, async (em, changes) => {
     await beforehand?.(em)
@@ -128,7 +128,7 @@ export async function updateRow<R extends Resource>(
     await saveBeside(of, { em, id: row.id, vault: ctx.services.vault }, given)
     changes.addRow(of, 'updated', row)
     await afterFlush?.({ em, changes, row, given })
-  }).catch(translateConstraintError)
+  }).catch((error) => translateConstraintError(error, uniques))
   return getRow(ctx, of, id)
 }
 
@@ -161,22 +161,4 @@ export async function deleteRow(
     await em.nativeDelete(entity, { id: key })
   }).catch(refuseDelete)
   return { id }
-}
-
-/** What the database refuses because of other rows, by the code of the standard. */
-const constraintProblems: Record<string, () => Problem> = {
-  '23505': () => new Problem('conflict', { detail: 'Another record has the same value where it must be unique.' }),
-  '23503': () => new Problem('not_found', { detail: 'A related record does not exist.' }),
-}
-
-/** The database's refusal in our words. */
-export function translateConstraintError(error: unknown): never {
-  if (!(error instanceof DriverException)) throw error
-  throw constraintProblems[error.code ?? '']?.() ?? error
-}
-
-/** Nothing that is deleted refers to what is not there: others refer to it. Which of the codes says so depends on the version. */
-function refuseDelete(error: unknown): never {
-  const isReferenced = error instanceof DriverException && ['23001', '23503'].includes(error.code ?? '')
-  throw isReferenced ? new Problem('conflict', { detail: 'Another record still refers to this one.' }) : error
 }

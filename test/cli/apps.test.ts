@@ -29,6 +29,16 @@ test('a command makes an external app, and tells its credential and its private 
   }
 })
 
+test('a command names the flag whose value another external app has', async () => {
+  await using machine = await host()
+  await machine.json('app', 'create', ...portal, '--public-key', key())
+
+  const again = await machine.run(['app', 'create', ...portal, '--public-key', key()])
+
+  expect(again).toMatchObject({ exitCode: 1, stdout: '' })
+  expect(again.stderr).toContain('--name must be unique: another record has this value.')
+})
+
 const key = () => {
   const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   return publicKey.export({ type: 'spki', format: 'der' }).toString('base64')

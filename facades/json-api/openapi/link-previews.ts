@@ -5,7 +5,7 @@ import { answered, type Endpoint, json } from '../../http/openapi/endpoint.ts'
 const shared = {
   method: 'get',
   tag: 'links',
-  refusals: { statuses: [401, 403, 422, 429] },
+  refusals: { statuses: [400, 401, 403, 422, 429] },
   more: { parameters: [{ name: 'url', in: 'query', required: true, schema: { type: 'string', maxLength: 2048 } }] },
 } as const
 
