@@ -21,6 +21,8 @@ export interface Route {
   /** The relation that the address names. */
   relation?: { name: string; of: Relation }
   action?: string
+  /** Whether a new resource is there after it. */
+  creates?: true
   /** Whether a file comes in the body, as one part of a form. */
   takesFile?: boolean
 }
@@ -28,12 +30,12 @@ export interface Route {
 /** Whether an idempotency key makes it happen once. */
 export const isRepeatable = ({ method, answers }: Route) => method === 'POST' && answers !== 'linkage'
 
-type Wire = Pick<Route, 'method' | 'answers' | 'relation' | 'action'> & { suffix: string }
+type Wire = Pick<Route, 'method' | 'answers' | 'relation' | 'action' | 'creates'> & { suffix: string }
 
 const standard: Partial<Record<string, Wire>> = {
   list: { method: 'GET', suffix: '', answers: 'page' },
   get: { method: 'GET', suffix: '/:id', answers: 'one' },
-  create: { method: 'POST', suffix: '', answers: 'created' },
+  create: { method: 'POST', suffix: '', answers: 'created', creates: true },
   update: { method: 'PATCH', suffix: '/:id', answers: 'one' },
   delete: { method: 'DELETE', suffix: '/:id', answers: 'nothing' },
 }
@@ -54,13 +56,17 @@ function wireOf({ resource, verb }: Exposure, isQuery: boolean, members: Members
   ]
 }
 
-function actionWire({ action, ofOne, member, ends }: Extract<Verb, { action: string }>, isQuery: boolean): Wire {
+function actionWire(
+  { action, ofOne, member, ends, creates }: Extract<Verb, { action: string }>,
+  isQuery: boolean,
+): Wire {
   const of = ofOne ? '/:id' : member ? `/${member}` : ''
   return {
     method: isQuery ? 'GET' : ends ? 'DELETE' : 'POST',
     suffix: `${of}/actions/${action}`,
     answers: 'action',
     action,
+    ...(creates && { creates }),
   }
 }
 

@@ -14,7 +14,7 @@ import { type DocumentContext, selfOf } from './document.ts'
 import type { ServedRoute } from './exposed-routes.ts'
 import { inputOf } from './input.ts'
 import { type ParsedQuery, parseQuery } from './query.ts'
-import { isRepeatable } from './routes.ts'
+import { isRepeatable, type Route } from './routes.ts'
 import type { SharedAnswers, SharedResponse } from './shared-answers.ts'
 import { textOf } from './text.ts'
 import { jsonapi, mediaType } from './wire.ts'
@@ -129,7 +129,7 @@ async function written(
 ): Promise<StoredResponse> {
   const { documentContext, route } = routeContext
   const payload = await textOf({ documentContext, route, query, url, output, positions })
-  const status = route.answers === 'created' ? 201 : 200
+  const status = route.creates ? 201 : 200
   return { status, headers: headersOf(routeContext, output, payload), payload }
 }
 
@@ -184,10 +184,15 @@ function searchOf({ url }: FastifyRequest): string {
 }
 
 function headersOf({ documentContext, route }: RouteContext, output: unknown, payload: string): Record<string, string> {
-  const { answers, resource } = route
+  const { answers, creates, resource } = route
   if (answers === 'nothing') return {}
-  if (answers !== 'one' && answers !== 'created') return { etag: entityTag(payload) }
-  const record = output as RecordRef
-  const etag = entityTag(payload, record.rowVersion)
-  return answers === 'created' ? { etag, location: selfOf(documentContext, resource.type, record) } : { etag }
+  const record = recordOf(route, output)
+  const etag = entityTag(payload, record?.rowVersion)
+  return creates && record ? { etag, location: selfOf(documentContext, resource.type, record) } : { etag }
+}
+
+/** The one record that is answered with: of an action, that which it created. */
+function recordOf({ answers, creates }: Route, output: unknown): RecordRef | undefined {
+  if (answers === 'one' || answers === 'created') return output as RecordRef
+  return creates && (output as { data: RecordRef }).data
 }

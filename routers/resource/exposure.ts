@@ -15,8 +15,8 @@ export type Verb =
   | { relationship: string; change: 'add' | 'replace' | 'remove' }
   /** Bytes below `/proxy/{name}/`, found by an `identifier`. */
   | { proxy: string }
-  /** A custom action, of one row where `ofOne`, or of the single resource with a name; `ends` what it names. */
-  | { action: string; ofOne?: boolean; member?: string; ends?: true }
+  /** A custom action, of one row where `ofOne`, or of the single resource with a name; `ends` what it names, or `creates` the row it returns. */
+  | { action: string; ofOne?: boolean; member?: string; ends?: true; creates?: true }
 
 export interface Exposure {
   resource: Resource

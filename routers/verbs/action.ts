@@ -11,6 +11,10 @@ interface Tagged<B> {
 export const action = <B extends Tagged<B>>(of: Resource, name: string, base: B): B =>
   base.meta(exposes(of, { action: name }))
 
+/** The same for one that returns a row which it created. */
+export const creation = <B extends Tagged<B>>(of: Resource, name: string, base: B): B =>
+  base.meta(exposes(of, { action: name, creates: true }))
+
 /** Begins a custom action of one row, whose input has its `id`. */
 export const rowAction = <B extends Tagged<B>>(of: Resource, name: string, base: B): B =>
   base.meta(exposes(of, { action: name, ofOne: true }))

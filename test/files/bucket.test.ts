@@ -53,7 +53,7 @@ test('while the bucket is away uploads and downloads are told so, nothing is lef
   expect(await svc.rows('select from attachments')).toHaveLength(1)
   expect(await readdir(join(svc.folder, 'cache'))).toEqual([])
   expect((await download(svc, svc.people.ada.token, one.id)).bytes.toString()).toBe('kept')
-  expect((await upload(svc, svc.people.ada.token, 'again')).status).toBe(200)
+  expect((await upload(svc, svc.people.ada.token, 'again')).status).toBe(201)
   expect(checkOf(await health(svc), 'storage')).toMatchObject({ status: 'ok' })
 })
 

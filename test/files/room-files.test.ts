@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => svc[Symbol.asyncDispose]())
 
 const played = {
-  statuses: [200, 201, 200],
+  statuses: [201, 201, 200],
   stored: ['application/octet-stream', true],
   opened: true,
   failures: {

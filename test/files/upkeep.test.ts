@@ -146,11 +146,11 @@ test('a person keeps no more files than allowed, however many uploads they begin
   for (let count = 1; count < MAX_FILES; count++) await uploadFor(person, 'x')
   const last = await Promise.all([1, 2, 3].map(() => upload(svc, person.token, 'x')))
 
-  expect(last.map(({ status }) => status).toSorted()).toEqual([200, 422, 422])
+  expect(last.map(({ status }) => status).toSorted()).toEqual([201, 422, 422])
   const refused = await upload(svc, person.token, 'x')
   expect([refused.status, refused.text.includes(`A person keeps at most ${MAX_FILES} files.`)]).toEqual([422, true])
   expect((await svc.rows('select from attachments where uploader_id = $1', [person.id])).length).toBe(MAX_FILES)
-  expect((await upload(svc, (await newPerson(svc)).token, 'x')).status).toBe(200)
+  expect((await upload(svc, (await newPerson(svc)).token, 'x')).status).toBe(201)
 })
 
 test('many tiny files count for the blocks that they take', async () => {
@@ -159,7 +159,7 @@ test('many tiny files count for the blocks that they take', async () => {
   const statuses: number[] = []
   for (let count = 0; count < 3; count++) statuses.push((await upload(small, token, 'x')).status)
 
-  expect(statuses).toEqual([200, 200, 422])
+  expect(statuses).toEqual([201, 201, 422])
 })
 
 test('a text whose job was lost is read after all, and one that waits for its job is not planned twice', async () => {

@@ -60,14 +60,14 @@ function idOf({ name, answers, relation, method }: ServedRoute): string {
 }
 
 function success({ answers: schemas }: Writing, route: ServedRoute, target: Resource): Described {
-  const { answers, method } = route
+  const { answers, creates, method } = route
   if (answers === 'file') return fileAnswer
   const read = method === 'GET'
   const schema = answers === 'nothing' ? undefined : schemaOf(schemas, route, target)
-  const status = answers === 'created' ? 201 : 200
+  const status = creates ? 201 : 200
   const headers = {
     ...(answers !== 'nothing' && { ETag: header('Stands for exactly this answer.') }),
-    ...(answers === 'created' && { Location: header('Where the new resource is.') }),
+    ...(creates && { Location: header('Where the new resource is.') }),
   }
   const content = { [mediaType]: { schema: read ? schema : schemas.changed(schema) } }
   return {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { fileById } from '../../../entities/rooms/attachment.sql.ts'
 import { about, host, router, userWith } from '../../core/trpc.ts'
 import { exposes } from '../../resource/exposure.ts'
-import { action, rowAction } from '../../verbs/action.ts'
+import { creation, rowAction } from '../../verbs/action.ts'
 import { reads } from '../../verbs/read.ts'
 import { ifVersion } from '../../verbs/write-inputs.ts'
 import { attachments } from './attachments.ts'
@@ -20,7 +20,7 @@ const waiting = z.strictObject({ attachmentId: z.int().positive().max(2_147_483_
 export const attachmentsRouter = router({
   ...reads(attachments),
 
-  upload: action(attachments, 'upload', userWith('write'))
+  upload: creation(attachments, 'upload', userWith('write'))
     .meta({
       ...about('Upload a file; an attachment that no message is sent with is deleted after an hour.'),
       file: 'in',

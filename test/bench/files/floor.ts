@@ -31,7 +31,7 @@ servePart(async ({ databaseUrl, folder }: Input) => {
     return rows[0].user_id
   }
 
-  app.post('/api/svc/v1/attachments/actions/upload', async (request) => {
+  app.post('/api/svc/v1/attachments/actions/upload', async (request, reply) => {
     const owner = await callerOf(request.headers.authorization)
     const [uuid, key, iv] = [randomUUID(), randomBytes(32), randomBytes(12)]
     const cipher = createCipheriv('aes-256-gcm', key, iv)
@@ -39,7 +39,7 @@ servePart(async ({ databaseUrl, folder }: Input) => {
     if (!part) throw new Error('there is no file')
     await pipeline(part.file, cipher, createWriteStream(join(folder, uuid), { flush: true }))
     const { rows } = await database.query({ ...insertFile, values: [owner, uuid, key, iv, cipher.getAuthTag()] })
-    return { data: { id: rows[0].id } }
+    return reply.code(201).send({ data: { id: rows[0].id } })
   })
 
   app.get<{ Params: { id: string } }>('/api/svc/v1/attachments/:id/actions/download', async (request, reply) => {

@@ -111,7 +111,7 @@ async function send(side: Side, which: number): Promise<string> {
     body: form,
   })
   const text = await body.text()
-  if (statusCode !== 200) throw new Error(`An upload was answered by ${statusCode}: ${text}`)
+  if (statusCode !== 201) throw new Error(`An upload was answered by ${statusCode}: ${text}`)
   return (JSON.parse(text) as { data: { id: string } }).data.id
 }
 

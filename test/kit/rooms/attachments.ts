@@ -40,7 +40,8 @@ export async function sendForm(
   } as RequestInit)
   const text = await response.text()
   const { data, errors = [] } = JSON.parse(text || '{}') as { data: Resource; errors?: { code: string }[] }
-  return { status: response.status, text, one: data, errors }
+  const location = response.headers.get('location')
+  return { status: response.status, text, location, one: data, errors }
 }
 
 /** The bytes of an attachment, as somebody gets them. */

@@ -229,7 +229,7 @@ describeWith(
     const { status, text, one } = await upload(site, site.ada, bytes)
     const given = await download({ send: (...to) => send(site.url, ...to) }, site.ada, one?.id ?? '')
 
-    expect([status, given.status], text).toEqual([200, 200])
+    expect([status, given.status], text).toEqual([201, 200])
     expect(given.bytes.equals(bytes)).toBe(true)
   })
 

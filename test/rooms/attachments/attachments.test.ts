@@ -35,14 +35,16 @@ async function roomWithFile(bytes: Uint8Array | string = PNG) {
 
 test('a file that is sent with a message is there for the other members, and for nobody else', async () => {
   const room = await newRoom(svc, ['editor', 'viewer'])
-  const { status, one } = await upload(svc, room.editor.token, PNG, { name: 'Bild ä.png', type: 'text/html' })
+  const { status, one, location } = await upload(svc, room.editor.token, PNG, { name: 'Bild ä.png', type: 'text/html' })
   expect([status, one]).toMatchObject([
-    200,
+    201,
     {
       type: 'attachments',
       attributes: { name: 'Bild ä.png', mime: 'image/png', fileType: 'image', bytes: PNG.length, category: 'group' },
     },
   ])
+  expect(location).toBe(`${base}/attachments/${one.id}`)
+  expect(one.links['self']).toBe(location)
   const { identifier } = one.attributes
   expect(await waysTo(one.id, identifier, room.viewer)).toEqual([404, 404, 404, 404])
 

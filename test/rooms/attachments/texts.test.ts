@@ -155,7 +155,7 @@ test('a report of 200 pages is uploaded with curl, sent, read by the other perso
   await writeFile(file, report)
   const uploaded = await curl(room.admin.token, '-F', `file=@${file}`, `${svc.url}${base}/attachments/actions/upload`)
   const { data } = JSON.parse(uploaded.bytes.toString()) as { data: Resource }
-  expect([uploaded.status, data.attributes]).toMatchObject([200, { name: 'report.pdf', textState: 'pending' }])
+  expect([uploaded.status, data.attributes]).toMatchObject([201, { name: 'report.pdf', textState: 'pending' }])
   expect((await sendWith(room.admin, room.id, [data.id])).status).toBe(201)
 
   const answers = new Set<string>()

@@ -36,7 +36,7 @@ const refused = async ({ status, errors }: { status: number; errors: { code: str
 }
 
 test('a file as large as allowed is taken, and one byte more is refused, announced or not', async () => {
-  expect((await upload(svc, token, 'x'.repeat(MAX))).status).toBe(200)
+  expect((await upload(svc, token, 'x'.repeat(MAX))).status).toBe(201)
   await svc.rows('delete from attachments')
   await svc.services.files.remove(await storedFiles(svc))
 
@@ -109,7 +109,7 @@ test.for(['../../etc/passwd', 'a\u202Egnp.exe', 'a\u0007b', 'x'.repeat(300)])(
   async (name) => {
     const { status, one } = await upload(svc, token, 'x', { name })
 
-    if (status === 200) expect(one.attributes['name']).toBe('passwd')
+    if (status === 201) expect(one.attributes['name']).toBe('passwd')
     else expect(status).toBe(422)
   },
 )
@@ -120,9 +120,9 @@ test('a person keeps no more bytes than allowed, however many uploads they begin
   const second = await upload(svc, token, 'x'.repeat(size))
   const both = await Promise.all([1, 2].map(() => upload(svc, token, 'x'.repeat(size))))
 
-  expect([first.status, second.status, ...both.map(({ status }) => status).sort()]).toEqual([200, 200, 200, 422])
+  expect([first.status, second.status, ...both.map(({ status }) => status).sort()]).toEqual([201, 201, 201, 422])
   expect(await storedFiles(svc)).toHaveLength(3)
-  expect((await upload(svc, svc.people.bob.token, 'x')).status).toBe(200)
+  expect((await upload(svc, svc.people.bob.token, 'x')).status).toBe(201)
 })
 
 test('a person uploads so many files at a time, and the process takes so many of all people', async () => {
@@ -135,8 +135,8 @@ test('a person uploads so many files at a time, and the process takes so many of
   for (const { end } of own) end()
 
   expect([third.status, other.status]).toEqual([429, 503])
-  expect(await Promise.all(own.map(({ status }) => status))).toEqual([200, 200, 200])
-  expect((await upload(svc, token, 'x')).status).toBe(200)
+  expect(await Promise.all(own.map(({ status }) => status))).toEqual([201, 201, 201])
+  expect((await upload(svc, token, 'x')).status).toBe(201)
 })
 
 test('an upload that takes too long is told so and leaves nothing, and one that breaks off neither', async () => {
@@ -201,7 +201,7 @@ test('a page uploads and downloads with the session of its person, and a page of
   const foreign = await sendForm(svc, undefined, form(), { cookie, 'sec-fetch-site': 'cross-site' })
   const picture = await svc.send('GET', `/proxy/storage/${own.one.attributes['identifier']}`, { headers: { cookie } })
 
-  expect([own.status, foreign.status, picture.status]).toEqual([200, 403, 200])
+  expect([own.status, foreign.status, picture.status]).toEqual([201, 403, 200])
   expect(Buffer.from(await picture.arrayBuffer()).equals(PNG)).toBe(true)
   expect((await browser.send('GET', '/proxy/storage/nonsense')).status).toBe(422)
 })
@@ -216,10 +216,10 @@ test('an upload that is sent again with its Idempotency-Key is one attachment, a
   const marking = vi.spyOn(answers, 'setIfAbsent')
   const [text, { bob }] = ['x'.repeat(100_000), svc.people]
   const both = await Promise.all([send(text), send(text)])
-  const first = both.find(({ status }) => status === 200)
-  expect(both.map(({ status }) => status).filter((status) => status !== 409)).toContain(200)
+  const first = both.find(({ status }) => status === 201)
+  expect(both.map(({ status }) => status).filter((status) => status !== 409)).toContain(201)
 
-  expect(await send(text)).toMatchObject({ status: 200, text: first?.text })
+  expect(await send(text)).toMatchObject({ status: 201, text: first?.text, location: first?.location })
   // The mark of an upload under way lasts longer than the upload may.
   expect(marking.mock.calls[0]?.[2]).toBe(5 * 60_000 + TIMEOUT_MS)
   marking.mockRestore()
@@ -230,9 +230,9 @@ test('an upload that is sent again with its Idempotency-Key is one attachment, a
   expect((await send('x'.repeat(MAX * 20))).status).toBe(413)
   expect([(await storedFiles(svc)).length, (await svc.rows('select from attachments')).length]).toEqual([1, 1])
 
-  expect((await send('another file', { by: bob.token })).status).toBe(200)
-  expect((await send('another key', { key: 'k-2' })).status).toBe(200)
+  expect((await send('another file', { by: bob.token })).status).toBe(201)
+  expect((await send('another key', { key: 'k-2' })).status).toBe(201)
   expect(await storedFiles(svc)).toHaveLength(3)
   expect((await send('\0\0', { key: 'k-3' })).status).toBe(415)
-  expect((await send('text', { key: 'k-3' })).status).toBe(200)
+  expect((await send('text', { key: 'k-3' })).status).toBe(201)
 })
