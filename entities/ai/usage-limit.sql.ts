@@ -15,22 +15,28 @@ export interface LimitState {
   cap: number
   used: number
   held: number
+  remaining: number
   refused: number
-  /** In RFC 3339; null where nobody was counted in this period. */
-  resetsAt: string | null
+  /** In RFC 3339. */
+  resetsAt: string
 }
 
-const state = `l.name, l.subject, coalesce(c.subject_id, l.subject_id, '') as "subjectId", l.unit, l.currency, l.period, l.mode,
+const stateOf = (
+  subjectId: string,
+) => `l.name, l.subject, ${subjectId} as "subjectId", l.unit, l.currency, l.period, l.mode,
        l.active, (l.cap + coalesce(sum(c.topped_up), 0))::float8 as cap, coalesce(sum(c.used), 0)::float8 as used,
-       coalesce(sum(c.held), 0)::float8 as held, coalesce(sum(c.refused), 0)::float8 as refused,
-       ${isoTime('max(c.ends_at)')} as "resetsAt"`
+       coalesce(sum(c.held), 0)::float8 as held,
+       greatest(0, l.cap + coalesce(sum(c.topped_up - c.used - c.held), 0))::float8 as remaining,
+       coalesce(sum(c.refused), 0)::float8 as refused, ${isoTime('s.ends_at')} as "resetsAt"`
+
+const state = stateOf(`coalesce(c.subject_id, l.subject_id, '')`)
 
 /** Every limit with all who were counted in the running period. */
 export const listLimits = statement<LimitState>(
   'list-limits',
   `select ${state} from usage_limits l ${runningPeriod}
      left join usage_counters c on c.limit_id = l.id and c.starts_at = s.starts_at
-    group by l.id, c.subject_id order by l.name, 3 limit 10000`,
+    group by l.id, s.ends_at, c.subject_id order by l.name, 3 limit 10000`,
 )
 
 /** One limit with all who were counted in the running period. Values: its name. */
@@ -38,7 +44,7 @@ export const showLimit = statement<LimitState>(
   'show-limit',
   `select ${state} from usage_limits l ${runningPeriod}
      left join usage_counters c on c.limit_id = l.id and c.starts_at = s.starts_at
-    where l.name = $1 group by l.id, c.subject_id order by 3 limit 10000`,
+    where l.name = $1 group by l.id, s.ends_at, c.subject_id order by 3 limit 10000`,
 )
 
 /** Those of some names that are no time zone of the database: one that it does not know breaks each statement. Values: names. */
@@ -48,16 +54,20 @@ export const unknownTimeZones = statement<{ name: string }>(
     where lower(name) not in (select lower(name) from pg_timezone_names)`,
 )
 
-/** What applies to one caller. Values: the kinds and ids of their subjects. */
+/**
+ * What applies to one caller; limits that each model or provider has of its own only where they were used. Values: the kinds
+ * and ids of the subjects.
+ */
 export const listLimitsFor = statement<LimitState>(
   'list-limits-for',
-  `select ${state}
+  `select ${stateOf('a.id')}
      from usage_limits l
      join unnest($1::text[], $2::text[]) as a(subject, id)
        on a.subject = l.subject and (l.subject_id is null or l.subject_id = a.id)
      ${runningPeriod}
      left join usage_counters c on c.limit_id = l.id and c.subject_id = a.id and c.starts_at = s.starts_at
-    where l.active group by l.id, c.subject_id order by l.name`,
+    where l.active and (l.subject not in ('provider', 'model') or l.subject_id is not null or c.id is not null)
+    group by l.id, s.ends_at, a.id order by l.name, a.id limit 10000`,
 )
 
 /** A limit as calls are judged by it. */

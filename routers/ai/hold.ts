@@ -78,27 +78,34 @@ export function maxOutputOf({ model, parameters }: Pick<ModelCall, 'model' | 'pa
   return Math.min(asked, model.limits?.maxOutputTokens ?? Infinity, policy)
 }
 
-/** Of several limits that refuse, the one that frees last is told: nothing succeeds before. */
+/** Of several limits that refuse, a spent one is told, and of those the one that frees last: nothing succeeds before. */
 export function refusal(ctx: Pick<Context, 'hints'>, { limits }: HoldRefusal): Problem {
-  ctx.hints.limits = limits.filter(({ mode }) => mode === 'enforce').map(leftOf)
-  const [last] = limits.filter(({ fits }) => !fits).toSorted((a, b) => (a.resetsAt < b.resetsAt ? 1 : -1))
+  const enforced = limits.filter(({ mode }) => mode === 'enforce')
+  ctx.hints.limits = enforced.map(leftOf)
+  const [last] = enforced.filter(({ fits }) => !fits).toSorted(byEnd)
   if (!last) return new Problem('unavailable')
   const { name, cap, used, held, amount, resetsAt } = last
-  const isSpent = amount === null || used + amount > cap
-  const resetSeconds = isSpent ? Math.max(1, Math.ceil((Date.parse(resetsAt) - Date.now()) / 1000)) : RETRY_SOON_SECONDS
+  ctx.hints.isFinal = isSpent(last)
+  const untilReset = Math.max(1, Math.ceil((Date.parse(resetsAt) - Date.now()) / 1000))
+  const resetSeconds = isSpent(last) ? untilReset : RETRY_SOON_SECONDS
   ctx.hints.rateLimit = { limit: cap, remaining: Math.min(-1, cap - used - held), resetSeconds }
   if (amount === null)
     return new Problem('limit_reached', {
       detail: `The limit '${name}' is in money, and the price of this model or of its web search is not known.`,
     })
-  ctx.hints.isFinal = isSpent
   const state = `${used} used and ${held} held by calls under way, of ${cap} ${measured(last)}`
-  return isSpent
+  return isSpent(last)
     ? new Problem('limit_reached', {
         detail: `The limit '${name}' has no room for this: ${state}. It frees at ${resetsAt}.`,
       })
     : new Problem('limit_held', { detail: `The limit '${name}' has no room until calls under way end: ${state}.` })
 }
+
+/** Whether a call has no room even when those under way are over. */
+const isSpent = ({ amount, used, cap }: AskedLimit) => amount === null || used + amount > cap
+
+const byEnd = (one: AskedLimit, other: AskedLimit) =>
+  Number(isSpent(other)) - Number(isSpent(one)) || (one.resetsAt < other.resetsAt ? 1 : -1)
 
 const leftOf = ({ name, unit, currency, cap, used, held, windowSeconds, resetsAt }: AskedLimit): LimitLeft => ({
   ...{ name, unit, currency, cap, windowSeconds },

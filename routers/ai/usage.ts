@@ -8,7 +8,9 @@ import {
   usageBy,
   usageGroupings,
 } from '../../entities/ai/usage-report.sql.ts'
+import { listOfferedModels } from '../../entities/catalogue/ai-model.sql.ts'
 import { about, adminWith, host, router, userWith } from '../core/trpc.ts'
+import type { SubjectId } from '../ports/ai/usage-ledger.ts'
 import { callerSubjects } from './hold.ts'
 
 const notADay = 'must be a day such as 2026-01-31'
@@ -30,9 +32,19 @@ export const usageRouter = router({
     .query(({ ctx, input }) => ctx.services.sql(summariseUsage, [ctx.caller.person.id, input.from, input.to])),
 
   limits: userWith('read')
-    .meta(about('List the limits that apply to the caller, with what is used and held of each.'))
-    .query(({ ctx: { caller, services } }) => {
-      const subjects = callerSubjects(caller)
+    .meta(
+      about(
+        'List the limits that apply to the caller and to the models they may ask, with what is used, held and left of each.',
+      ),
+    )
+    .query(async ({ ctx: { caller, usage, services } }) => {
+      const models = await services.sql(listOfferedModels, [usage])
+      const providers = [...new Set(models.map(({ provider }) => provider))]
+      const subjects: SubjectId[] = [
+        ...callerSubjects(caller),
+        ...providers.map((provider) => ['provider', provider] as const),
+        ...models.map(({ modelId }) => ['model', modelId] as const),
+      ]
       return services.sql(listLimitsFor, [subjects.map(([subject]) => subject), subjects.map(([, id]) => id)])
     }),
 

@@ -96,7 +96,7 @@ export function costOf(pricing: DeepReadonly<Pricing> | null, tokens: CountedTok
   if (pricing && 'free' in pricing) return { costMicros: 0, currency: null }
   const price = priceFor(pricing, tokens.input)
   const uses = price && costOfUses(price, tokens)
-  if (uses === undefined || !price) return { costMicros: null, currency: null }
+  if (uses === undefined || !price || isUnpriced(price, tokens)) return { costMicros: null, currency: null }
   const { input, output, cached, cacheWrite = 0, reasoning } = tokens
   const rates = ratesOf(price)
   const spent =
@@ -114,6 +114,12 @@ function priceFor(pricing: DeepReadonly<Pricing> | null, input: number): DeepRea
   if (!pricing || 'free' in pricing) return undefined
   return pricing.ranges?.find(({ range: [from, to] }) => input >= from && (to === null || input < to))
 }
+
+/** Where only one of the two prices is known, what the other is for has none. */
+const isUnpriced = (
+  { inputCostPerToken, outputCostPerToken }: DeepReadonly<PriceRange>,
+  { input, output }: CountedTokens,
+): boolean => (inputCostPerToken === null && input > 0) || (outputCostPerToken === null && output > 0)
 
 /** What a token of each kind costs, in units of the currency. */
 function ratesOf(price: DeepReadonly<PriceRange>) {

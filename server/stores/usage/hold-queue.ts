@@ -128,12 +128,14 @@ export class HoldQueue {
   }
 
   #holdOf({ request, claims }: AskedCall, id: number | undefined): Hold {
+    // What only observes ends no answer.
+    const enforced = claims.filter(({ limit: { mode } }) => mode === 'enforce')
     return {
       id: id as number,
       counters: claims.map(({ id: counter }) => counter),
       held: {
-        tokens: claims.some(({ limit: { unit } }) => unit !== 'requests') ? request.tokens : null,
-        costMicros: claims.some(({ measure }) => measure === 'cost') ? request.costMicros : null,
+        tokens: enforced.some(({ limit: { unit } }) => unit !== 'requests') ? request.tokens : null,
+        costMicros: enforced.some(({ measure }) => measure === 'cost') ? request.costMicros : null,
       },
       limits: claims.flatMap((claim) => this.#left.of(claim) ?? []),
       progress: () => atBeginning(request),

@@ -107,6 +107,48 @@ describe('a limit', () => {
     await expect(client(world.svc).usage.limits.query()).rejects.toMatchObject({ data: { code: 'UNAUTHORIZED' } })
   })
 
+  test('a limit of a provider or a model is shown to those who may ask it, and every limit before the first call, too', async () => {
+    await using world = await limited([
+      { ...requests, name: 'provider', for: 'provider', cap: 4 },
+      { ...requests, name: 'model', for: 'model:mock-1', cap: 3 },
+      { ...requests, name: 'another model', for: 'model:mock-2', cap: 3 },
+      { ...requests, name: 'role', for: 'role:user', cap: 2 },
+    ])
+    const { token } = await world.svc.user()
+    const limits = async () =>
+      (await client(world.svc, token).usage.limits.query()).map(({ name, remaining, resetsAt }) => [
+        name,
+        remaining,
+        resetsAt > new Date().toISOString(),
+      ])
+
+    const before = await limits()
+    await ask(world.svc, token)
+    await world.svc.services.usageLedger.flush()
+
+    expect(before).toEqual([
+      ['model', 3, true],
+      ['role', 2, true],
+    ])
+    expect(await limits()).toEqual([
+      ['model', 2, true],
+      ['provider', 3, true],
+      ['role', 1, true],
+    ])
+  })
+
+  test.for([['provider'], ['provider:local'], ['role'], ['role:user'], ['model']])(
+    'a limit of %s refuses what goes beyond it',
+    async ([subject]) => {
+      await using world = await limited([{ ...requests, for: subject, cap: 1 }])
+      const { token } = await world.svc.user()
+
+      const statuses = [(await ask(world.svc, token)).status, (await ask(world.svc, token)).status]
+
+      expect(statuses).toEqual([200, 429])
+    },
+  )
+
   test('a limit of a group counts all who are in it together, each call once, and nobody else', async () => {
     await using world = await limited([{ ...requests, name: 'class', for: 'group:class 7', cap: 1 }])
     const [one, two, other] = [await world.svc.user(), await world.svc.user(), await world.svc.user()]

@@ -11,7 +11,8 @@ interface Limit {
   cap: number
   used: number
   held: number
-  resetsAt: string | null
+  remaining: number
+  resetsAt: string
 }
 
 /** From this part of a limit on, its meter warns. */
@@ -49,15 +50,15 @@ function lineOf(translate: Translate, limit: Limit): HTMLLIElement {
   return line
 }
 
-function sentence(translate: Translate, { unit, currency, mode, cap, used, held, resetsAt }: Limit): string {
+function sentence(translate: Translate, { unit, currency, mode, cap, used, held, remaining, resetsAt }: Limit): string {
   const amount = (count: number) => (unit === 'money' ? writtenMoney(count, currency ?? '') : writtenNumber(count))
   const whole = unit === 'money' ? amount(cap) : translate(unitLabels[unit]).replace(':count', amount(cap))
   const say = (key: string, word: string, value: string) => translate(key).replace(word, value)
   return [
     say('page.profile.limitUsed', ':used', amount(used)).replace(':cap', whole),
     held > 0 && say('page.profile.limitHeld', ':held', amount(held)),
-    say('page.profile.limitLeft', ':left', amount(Math.max(0, cap - used - held))),
-    resetsAt && say('page.profile.limitResets', ':at', minuteOf(resetsAt)),
+    say('page.profile.limitLeft', ':left', amount(remaining)),
+    say('page.profile.limitResets', ':at', minuteOf(resetsAt)),
     mode === 'observe' && translate('page.profile.limitObserved'),
   ]
     .filter(Boolean)

@@ -1,0 +1,89 @@
+import { expect, test, vi } from 'vitest'
+import { ask, limited, requests, stateOf } from '../../kit/ai/limited.ts'
+import { answers, question } from '../../kit/ai/provider.ts'
+
+const spent = { ...requests, name: 'minute', per: 'minute', cap: 1 }
+
+test('of limits that refuse, one that only observes is never named', async () => {
+  await using world = await limited([spent, { ...requests, name: 'watched', cap: 1, mode: 'observe' }])
+  const { token } = await world.svc.user()
+  await ask(world.svc, token)
+  await world.svc.services.usageLedger.flush()
+
+  const refused = await ask(world.svc, token)
+
+  expect(refused.status).toBe(429)
+  expect(((await refused.json()) as { message: string }).message).toMatch(/^The limit 'minute' has no room/)
+  expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(60)
+})
+
+test('of limits that refuse, one that is spent is named before one that calls under way hold', async () => {
+  await using world = await limited([
+    { ...requests, name: 'mine', for: 'user', per: 'day', cap: 1 },
+    { ...requests, name: 'all', cap: 2 },
+  ])
+  const [one, other] = [await world.svc.user(), await world.svc.user()]
+  await ask(world.svc, one.token)
+  await world.svc.services.usageLedger.flush()
+  const { promise: go, resolve } = Promise.withResolvers<void>()
+  world.provider.behave = async (asked, response) => {
+    await go
+    await answers('Good day.')(asked, response)
+  }
+  const underWay = ask(world.svc, other.token)
+  await vi.waitUntil(() => world.provider.asked.length === 2)
+
+  const refused = await ask(world.svc, one.token)
+  resolve()
+
+  expect(await refused.json()).toMatchObject({
+    code: 'limit_reached',
+    message: expect.stringMatching(/^The limit 'mine' has no room/),
+  })
+  expect(refused.headers.get('x-should-retry')).toBe('false')
+  expect((await underWay).status).toBe(200)
+})
+
+test('a refusal for a price that nobody knows says that repeating is of no use', async () => {
+  await using world = await limited([{ ...requests, unit: 'EUR', cap: 1 }])
+  const { token } = await world.svc.user()
+
+  const refused = await ask(world.svc, token)
+
+  expect([refused.status, refused.headers.get('x-should-retry')]).toEqual([429, 'false'])
+})
+
+test('a price of the input alone is no price of an answer, and a limit in money refuses the call', async () => {
+  await using world = await limited([{ ...requests, unit: 'EUR', cap: 1 }], {
+    model: { pricing: { currency: 'EUR', inputPerMillion: 1, outputPerMillion: 1 } },
+  })
+  await world.svc.changeCatalogue(
+    `update ai_models set pricing = jsonb_set(pricing, '{ranges,0,outputCostPerToken}', 'null')`,
+  )
+  const { token } = await world.svc.user()
+
+  const refused = await ask(world.svc, token)
+
+  expect([refused.status, world.provider.asked.length]).toEqual([429, 0])
+  await world.svc.host.limits.remove({ name: 'all' })
+  expect((await ask(world.svc, token)).status).toBe(200)
+  await world.svc.services.usageLedger.flush()
+  expect(await world.svc.rows('select cost_micros from usage_records')).toEqual([{ cost_micros: null }])
+})
+
+test('a limit that only observes shortens no answer', async () => {
+  await using world = await limited([{ ...requests, unit: 'tokens', cap: 3, mode: 'observe' }], {
+    env: { LIMITS_MAX_OUTPUT_TOKENS: '5' },
+  })
+  const { token } = await world.svc.user()
+
+  const answer = await world.svc.send('POST', '/api/ai-req', {
+    token,
+    headers: { accept: 'text/event-stream' },
+    body: question(),
+  })
+
+  expect(await answer.text()).not.toContain('"cut"')
+  expect(world.provider.asked.map(({ body }) => body['max_tokens'])).toEqual([undefined])
+  expect(await stateOf(world.svc, 'all')).toMatchObject({ used: 10, held: 0, refused: 1 })
+})
