@@ -53,7 +53,12 @@ const furtherServers = `to_json(array(
     select json_build_object('apiUrl', f.api_url, 'apiKey', f.api_key)
       from provider_servers f where f.provider_id = p.id order by f.id)) as servers`
 
-const columns = `${catalogueVersion}::float8 as catalogue, m.id, m.model_id as "modelId", m.upstream_id as "upstreamId", to_json(m.input) as input, m.parameters, m.settings, m.limits,
+/** Answers are asked for with what the provider sets for all its models, where a model sets nothing else. */
+const parameters = `case when m.model_type = 'chat'
+           then nullif(coalesce(p.settings->'parameters', '{}') || coalesce(m.parameters, '{}'), '{}')
+           else m.parameters end as parameters`
+
+const columns = `${catalogueVersion}::float8 as catalogue, m.id, m.model_id as "modelId", m.upstream_id as "upstreamId", to_json(m.input) as input, ${parameters}, m.settings, m.limits,
           m.pricing, (select max(id) from model_prices where model = m.model_id) as "priceId",
           p.provider_id as "providerId", p.adapter, p.api_url as "apiUrl", p.api_key as "apiKey",
           to_json(m.native_capabilities) as "nativeCapabilities", ${furtherServers}, to_json(m.fallback) as fallback, p.settings as "providerSettings"`

@@ -1,7 +1,7 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { id, timestamps } from '../sql/columns.ts'
 import { everyRowForAdmins } from '../sql/scope.ts'
-import { AiModel, allowedToUsage } from './ai-model.ts'
+import { AiModel, allowedToUsage, type ModelParameters } from './ai-model.ts'
 import { ProviderServer } from './provider-server.ts'
 
 export interface ProviderSettings {
@@ -11,6 +11,8 @@ export interface ProviderSettings {
   circuit?: { failures?: number; openFor?: number }
   /** Whether it knows `continuous_usage_stats`. */
   continuousUsage?: boolean
+  /** Of all its models that answer questions, where they set nothing else. */
+  parameters?: ModelParameters
 }
 
 /** A service that runs AI models. */

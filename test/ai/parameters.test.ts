@@ -82,6 +82,36 @@ test.for(told)('a provider of the kind %s receives the parameters %j', async ([a
   expect(asked.map(({ thinking }) => thinking)).toEqual(Array(2).fill((body as { thinking?: object }).thinking))
 })
 
+test('a parameter is that of the request, else of the model, else of the provider, from the file and over the API', async () => {
+  await using upstream = await startProvider(speaks(protocolOf('openai-compatible')))
+  const parameters = { temperature: 0.1, topP: 0.1, maxTokens: 10, top_k: 1, nested: { one: 1 } }
+  const provider = { adapter: 'openai-compatible', apiUrl: upstream.url, parameters }
+  const model = { parameters: { topP: 0.2, maxTokens: 20, nested: { two: 2 } } }
+  await using config = await configFor(upstream.url, { provider, model })
+  await using svc = await startApp({ AI_CONFIG: config.file })
+  const { token } = await svc.user({ role: 'admin', abilities: ['ai', 'read', 'write'] })
+  const ask = async () => {
+    const body = { model: 'mock-1', messages: [{ role: 'user', content: 'Well?' }], max_tokens: 30 }
+    expect((await svc.send('POST', '/v1/chat/completions', { token, body })).status).toBe(200)
+    return upstream.asked.at(-1)?.body
+  }
+  const given = { top_p: 0.2, max_tokens: 30, nested: { two: 2 } }
+
+  expect(await ask()).toMatchObject({ ...given, temperature: 0.1, top_k: 1 })
+  const [row] = await svc.rows<{ id: number }>('select id from ai_providers')
+  const set = (settings: object) => clientOf(svc, token).update('ai-providers', String(row?.id), { settings })
+  expect((await set({ parameters: { temperature: 0.3 } })).status).toBe(200)
+  const body = await ask()
+  expect(body).toMatchObject({ ...given, temperature: 0.3 })
+  expect(body).not.toHaveProperty('top_k')
+  const refused = await set({ parameters: { top_p: 1, temperature: 3 } })
+  expect(refused.status).toBe(422)
+  expect(refused.errors.map(({ source }) => source?.pointer)).toEqual([
+    '/data/attributes/settings/parameters/temperature',
+    '/data/attributes/settings/parameters/top_p',
+  ])
+})
+
 test('a bound of the answer that is below the limit of the model is kept', async () => {
   const model = { parameters: { maxTokens: 100 }, limits: { maxOutputTokens: 5000 } }
 

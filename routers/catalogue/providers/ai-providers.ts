@@ -7,6 +7,7 @@ import type { Issue } from '../../core/problems.ts'
 import type { Settings } from '../../core/settings.ts'
 import { router } from '../../core/trpc.ts'
 import { type Adapter, adapters, usualAddresses } from '../../ports/ai/adapters.ts'
+import { modelParameters } from '../../ports/ai/model-config.ts'
 import { timeLimitMs } from '../../ports/duration.ts'
 import { API_KEY } from '../../ports/vault.ts'
 import { attribute, cataloguePage, many, resource, sortedTimestamps } from '../../resource/declare.ts'
@@ -33,6 +34,7 @@ const settings = z.strictObject({
     .strictObject({ failures: z.number().int().positive().optional(), openFor: timeLimitMs.optional() })
     .optional(),
   continuousUsage: z.boolean().optional(),
+  parameters: modelParameters.optional(),
 })
 
 export const aiProviders = resource({
@@ -73,7 +75,7 @@ export const aiProviders = resource({
     ),
     settings: attribute(
       settings.describe(
-        'Time limits in milliseconds, of a day at most; after how many failures the provider is skipped for how long; whether it tells in each piece of a stream what that has taken so far.',
+        'Time limits in milliseconds, of a day at most; after how many failures the provider is skipped for how long; whether it tells in each piece of a stream what that has taken so far; `parameters` of all its models that answer questions, where a model sets nothing else.',
       ),
       { write: true, default: {}, only: 'admin' },
     ),

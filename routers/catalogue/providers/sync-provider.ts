@@ -43,13 +43,19 @@ const wantedOf = ({
   timeouts,
   circuit,
   continuousUsage,
+  parameters,
 }: ProviderConfig) => ({
   adapter,
   name,
   active,
   apiUrl: apiUrl ?? null,
   modelStatusUrl: modelStatusUrl ?? null,
-  settings: { timeouts, ...(circuit && { circuit }), ...(continuousUsage !== undefined && { continuousUsage }) },
+  settings: {
+    timeouts,
+    ...(circuit && { circuit }),
+    ...(continuousUsage !== undefined && { continuousUsage }),
+    ...(parameters && { parameters }),
+  },
   apiKey: digest(apiKey),
 })
 

@@ -101,6 +101,7 @@ const provider = z
       .strictObject({ failures: z.number().int().positive().optional(), openFor: timeLimit.optional() })
       .optional(),
     continuousUsage: z.boolean().optional(),
+    parameters: modelParameters.optional(),
     models: z.array(model).default([]),
   })
   .refine(({ adapter, apiUrl }) => adapter !== 'openai-compatible' || apiUrl, {

@@ -68,6 +68,8 @@ test('free JSON, bounded as every input is, is taken where it is needed and nowh
     'ai.countTokens.tools[].inputSchema[]',
     'aiModels.create.parameters[]',
     'aiModels.update.parameters[]',
+    'aiProviders.create.settings.parameters[]',
+    'aiProviders.update.settings.parameters[]',
     'conversations.sendMessage.metadata.citations',
     'conversations.sendMessage.metadata.params',
     'conversations.sendMessage.metadata.tools',
