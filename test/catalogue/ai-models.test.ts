@@ -143,7 +143,7 @@ describe('models', () => {
     )
     await refused(fine, { provider: to('ai-providers', 99999) }, 404, '/data/relationships/provider/data')
     await refused(fine, { ...provided, tools: toMany('ai-tools', [99999]) }, 404, '/data/relationships/tools/data/0')
-    await refused({ ...fine, modelId: 'external' }, provided, 409, undefined as unknown as string)
+    await refused({ ...fine, modelId: 'external' }, provided, 409, '/data/attributes/modelId')
     expect((await svc.admin.update('ai-models', model.main, { modelId: 'external' })).status).toBe(409)
     expect((await svc.admin.get('/ai-models')).total).toBe(5)
   })
