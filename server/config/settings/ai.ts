@@ -10,10 +10,10 @@ export const aiShape = {
     'Largest body of an AI request that may hold images and documents, in bytes',
   ),
   AI_MAX_FILES: count(20 * 1024 * 1024, 1024).describe(
-    'How many bytes the files of an AI request may have together, with attachments or their texts, each as often as it is named',
+    'How many bytes the files of an AI request may have together, with attachments or their texts; one that is named twice counts twice',
   ),
   AI_BYTES_PER_PERSON: count(64 * 1024 * 1024, 1024).describe(
-    'How many bytes the AI requests of a person that are under way may hold in memory together, with the texts of attachments; what says no length counts as the largest, and attached images and documents as 256 KiB a request at most',
+    'How many bytes the AI requests of a person that are under way may hold in memory together, with the texts of attachments; a request without a length counts as the largest one, and attached images and documents count as 256 KiB a request at most',
   ),
   AI_BYTES_AT_ONCE: count(512 * 1024 * 1024, 1024).describe(
     'How many bytes the AI requests that one process answers may hold in memory together',
@@ -33,11 +33,11 @@ export const aiShape = {
   AI_TOOL_QUESTION_LIFETIME: timerDuration
     .prefault('1h')
     .describe(
-      'How long a person can allow a call of a tool about which an answer of `/v1/responses` asked, and is told again what came of it',
+      'How long a person can allow a call of a tool about which an answer of `/v1/responses` asked, and can ask for its result again',
     ),
   AI_TOOLS_AT_ONCE: count(4, 1, 64).describe('How many tools one answer calls at the same time; further calls wait'),
   AI_NATIVE_TOOL_USES: count(5, 1, 100).describe(
-    'How often each tool that a provider runs itself, such as its web search, may run for one request to it; limits hold for so many',
+    'How often each tool that a provider runs itself, such as its web search, may run for one request to it; limits reserve for that many',
   ),
   AI_TOOL_RESULT_MAX: count(256 * 1024, 1024).describe('Largest result of a tool, in bytes'),
   AI_TOOL_TIMEOUT: timerDuration
@@ -55,7 +55,7 @@ export const aiShape = {
     ),
   LIMITS: z.string().optional().describe('YAML or JSON file of usage limits; those of `svc limits` hold beside them'),
   LIMITS_MAX_OUTPUT_TOKENS: count(4096, 1).describe(
-    'Longest answer in tokens under a usage limit in tokens or money, where the model says nothing less',
+    'Longest answer in tokens under a usage limit in tokens or money, unless the model allows less',
   ),
 }
 

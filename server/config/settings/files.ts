@@ -22,7 +22,7 @@ export const filesShape = {
     .enum(['svc_converter', 'gwdg_docling', 'kreuzberg'])
     .optional()
     .describe(
-      'Service that turns files into text; `svc_converter` when absent and its address is set, else the built-in parsers alone, which also stand in for it',
+      'Service that turns files into text; when absent, `svc_converter` if its address is set, else the built-in parsers, which also take over where such a service fails',
     ),
   SVC_FILE_CONVERTER_API_URL: httpAddress.optional().describe('Address to which `svc_converter` takes files'),
   SVC_FILE_CONVERTER_API_KEY: key.describe('Key of `svc_converter`').meta({ secret: true }),

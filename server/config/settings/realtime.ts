@@ -15,7 +15,9 @@ export const realtimeShape = {
     .meta({ secret: true }),
   REVERB_APP_PING_INTERVAL: timerDuration
     .prefault('25s')
-    .describe('How long a real-time connection is silent before it is pinged; another as long, and it is closed'),
+    .describe(
+      'How long a real-time connection is silent before it is pinged; without an answer it is closed after as long again',
+    ),
   REVERB_APP_MAX_CONNECTIONS: count(10_000, 1).describe('Largest number of real-time connections of a process'),
   REALTIME_CONNECTIONS_PER_PERSON: count(50, 1).describe(
     'Largest number of real-time connections of a person at a time, at all replicas together',
@@ -34,5 +36,5 @@ export const realtimeShape = {
   ),
   SUBSCRIPTIONS_HEARTBEAT: timerDuration
     .prefault('20s')
-    .describe('How often something is sent to whoever follows a stream of changes, so that no proxy takes it for idle'),
+    .describe('Interval of the pings in a stream of changes, so that no proxy takes it for idle'),
 }

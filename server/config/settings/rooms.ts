@@ -18,7 +18,7 @@ export const roomsShape = {
   ROOM_REKEY: z
     .enum(['advise', 'enforce'])
     .default('advise')
-    .describe('Whether messages with an earlier key of their room are refused, a minute after it got another one'),
+    .describe('`enforce` refuses messages with an earlier key of their room, from a minute after it got another one'),
   CONVERSATIONS_PER_PERSON: count(1000, 1, 100_000).describe('How many private conversations a person may have'),
   CONVERSATION_MAX_MESSAGES: count(10_000, 1, 1_000_000).describe('Largest number of messages of a conversation'),
   CONVERSATION_MESSAGE_MAX_SIZE: count(262_144, 1024, 262_144).describe(

@@ -53,7 +53,7 @@ export const systemShape = {
     .date('must be a day such as 2027-06-30')
     .transform((day) => new Date(day))
     .optional()
-    .describe('Day on which deprecated routes go, which their answers then announce'),
+    .describe('Day on which deprecated routes are removed, which their answers announce'),
   ANNOUNCEMENTS: z
     .string()
     .optional()
