@@ -106,10 +106,10 @@ async function serveBrowsers(
 async function signSubscriptions(
   app: FastifyInstance,
   options: AppOptions,
-  { recentTokenContextOf, peekContextOf }: Contexts,
+  { tokenContextOf, peekContextOf }: Contexts,
 ): Promise<void> {
   const bodyLimits = bodyLimitsOf(options.env)
-  const signing = { path: '/api/broadcasting/auth', contextOf: recentTokenContextOf, bodyLimits }
+  const signing = { path: '/api/broadcasting/auth', contextOf: tokenContextOf, bodyLimits }
   await app.register(broadcastingAuth, signing)
   await app.register(async (inBrowser) => {
     const sessions = sessionsOf(options)

@@ -5,7 +5,6 @@ import { Problem } from '../../routers/core/problems.ts'
 import type { Services } from '../../routers/core/services.ts'
 import { type Authenticate, createAuthenticate } from './authenticate.ts'
 import type { Authenticator } from './credentials.ts'
-import { rememberBearers } from './recent-bearers.ts'
 import { localeOf } from './request-locale.ts'
 
 /** The contexts of requests, by how the caller is authenticated. */
@@ -16,8 +15,6 @@ export interface Contexts {
   peekContextOf: ContextOf
   /** By token only. */
   tokenContextOf: ContextOf
-  /** By token only, as it was known a moment ago: for what grants nothing by itself. */
-  recentTokenContextOf: ContextOf
   /** The context of a guest, even if the request has credentials. */
   guestContextOf: ContextOf
 }
@@ -34,7 +31,7 @@ export async function createContexts(
   services: Services,
   authenticator: Authenticator,
 ): Promise<Contexts> {
-  const { bySession, peeking, byToken, byRecentToken } = await waysToAuthenticate(services, authenticator)
+  const { bySession, peeking, byToken } = await waysToAuthenticate(services, authenticator)
   app.decorateRequest('callContext', null)
   app.decorateRequest('context', null)
 
@@ -47,7 +44,6 @@ export async function createContexts(
     contextOf: once(bySession),
     peekContextOf: once(peeking),
     tokenContextOf: once(byToken),
-    recentTokenContextOf: once(byRecentToken),
     guestContextOf: async ({ id: requestId }, reply) =>
       createContext(services, { requestId, signal: goneSignal(reply) }),
   }
@@ -66,7 +62,6 @@ async function waysToAuthenticate({ settings, sql, loginSources }: Services, aut
     bySession: createAuthenticate(options),
     peeking: createAuthenticate(options, { renews: false }),
     byToken,
-    byRecentToken: rememberBearers(authenticator),
   }
 }
 

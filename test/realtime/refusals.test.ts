@@ -103,6 +103,17 @@ describe('a signature is refused', () => {
 
     expect([guest.status, noToken.status]).toEqual([403, 401])
   })
+
+  test('to a token at once when it is revoked, also where it was signed a moment before', async () => {
+    const person = await svc.user({ abilities: ['read'] })
+    const sign = () => authorize(svc.url, person.token, '1.1', `private-User.${person.id}`)
+    const before = await sign()
+    const [token] = await svc.host.tokens.listFor({ user: { id: person.id } })
+
+    await svc.host.tokens.revokeFor({ user: { id: person.id }, tokenId: token?.id ?? 0 })
+
+    expect([before.status, (await sign()).status]).toEqual([200, 401])
+  })
 })
 
 describe('a subscription is refused', () => {
