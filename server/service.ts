@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs'
-import { mkdir, readFile } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import { createContext } from '../routers/core/context.ts'
 import type { Services } from '../routers/core/services.ts'
 import { withTimeout } from '../routers/core/timeout.ts'
 import { type Api, createCaller } from '../routers/index.ts'
+import { aiUserOf } from './ai-user.ts'
 import { buildApp } from './app.ts'
 import { readExtApps } from './config/ext-apps.ts'
 import type { Env } from './config/settings.ts'
@@ -52,7 +53,7 @@ export async function openCore(options: ServiceOptions, use: ClusterUse): Promis
   try {
     const connection = { url, poolSize: env.DATABASE_POOL, beforeSharing }
     database = await connect(connection).catch((error) => explainDatabase(error, env))
-    const migrated = await migrate(database, url, { name: env.SVC_NAME, username: env.SVC_USERNAME })
+    const migrated = await migrate(database, url, aiUserOf(env, log))
     const composition = await compose({ env, database, log, temporaryDir })
     const host = hostCaller(composition.services)
     const close = async () => {
@@ -120,7 +121,6 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
     await syncExtApps(core.host, options)
     await syncLimits(core.host, log)
     await core.host.migrations.register()
-    await addAiAvatar(core.host, env)
     await core.jobQueue.prepare()
     await warnAtStart(core.services)
     core.outageReports.listen(core.host.models)
@@ -161,10 +161,4 @@ async function syncLimits(host: Api, log: FastifyBaseLogger): Promise<void> {
       { limits: limits.ofNobody },
       'limits are for people or apps that are not there, and hold from the next start at which they are',
     )
-}
-
-/** A picture that could not be read at the first start gets its chance at the next. */
-async function addAiAvatar(host: Api, { SVC_AVATAR }: Env): Promise<void> {
-  if (!SVC_AVATAR || (await host.admin.state()).aiUserHasAvatar) return
-  await host.admin.updateAiAvatar({ image: await readFile(SVC_AVATAR, 'base64') })
 }

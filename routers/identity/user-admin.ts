@@ -65,12 +65,8 @@ export const adminRouter = router({
 
   /** What a start goes by. */
   state: host.query(async ({ ctx }) => {
-    const em = ctx.em()
-    const [people, aiUser] = await Promise.all([
-      em.count(User, { id: { $ne: AI_USER_ID } }),
-      em.findOneOrFail(User, { id: AI_USER_ID }),
-    ])
-    return { hasPeople: people > 0, aiUserHasAvatar: aiUser.avatar !== null }
+    const people = await ctx.em().count(User, { id: { $ne: AI_USER_ID } })
+    return { hasPeople: people > 0 }
   }),
 
   /** The image as bytes in base64. */

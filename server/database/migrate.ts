@@ -7,6 +7,8 @@ import type { Database } from './database.ts'
 export interface AiUser {
   name: string
   username: string
+  /** Stores its picture and tells by which key; absent where it has the built-in one. */
+  storeAvatar?: () => Promise<string>
 }
 
 /** Brings the schema up to date and creates the AI user; replicas that start at once take turns. Returns what was missing. */
@@ -26,9 +28,10 @@ export async function migrate(database: Database, url: string, aiUser: AiUser): 
 }
 
 /** Fixed from then on: later settings do not change it. */
-async function createAiUser({ em }: Database, { name, username }: AiUser): Promise<void> {
+async function createAiUser({ em }: Database, { name, username, storeAvatar }: AiUser): Promise<void> {
   const fork = em.fork()
   if (await fork.count(User, { id: AI_USER_ID })) return
-  await fork.insert(User, { id: AI_USER_ID, username, email: `${username}@ai.invalid`, name, role: 'user' })
+  const avatar = (await storeAvatar?.()) ?? null
+  await fork.insert(User, { id: AI_USER_ID, username, email: `${username}@ai.invalid`, name, role: 'user', avatar })
   await fork.execute(`select setval('users_id_seq', greatest((select max(id) from users), ?))`, [AI_USER_ID])
 }

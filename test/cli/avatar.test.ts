@@ -6,7 +6,10 @@ import { svcConsole } from '../../cli/programs.ts'
 import { localBlobs } from '../../server/stores/blobs/local-blobs.ts'
 import { sealedStorage } from '../../server/stores/sealed-storage.ts'
 import { createVault } from '../../server/stores/vault.ts'
-import { host } from '../kit/command-line.ts'
+import { startApp } from '../kit/app.ts'
+import { host, run } from '../kit/command-line.ts'
+import { emptyDatabase } from '../kit/database.ts'
+import { rowsOf } from '../kit/postgres-client.ts'
 
 type Machine = Awaited<ReturnType<typeof host>>
 
@@ -85,4 +88,49 @@ test('hawki:update-avatar takes the place of the one before, by the short name t
   expect(record).toEqual({ avatar: await avatar(machine) })
   expect(record.avatar).not.toBe(before)
   expect(await stored(machine)).toHaveLength(1)
+})
+
+test('the picture in SVC_AVATAR is that of the AI user once migrate has made the database, and another one later is not', async () => {
+  await using machine = await host()
+  await using database = await emptyDatabase()
+  const [first, second] = [
+    await put(machine, 'one.png', await picture(200).png().toBuffer()),
+    await put(machine, 'two.png', await picture(50).png().toBuffer()),
+  ]
+  const env = { ...machine.env, DATABASE_URL: database.url }
+  const made = () => rowsOf(database.url, 'select avatar from users')
+
+  expect(await run(['migrate'], { env: { ...env, SVC_AVATAR: first } })).toMatchObject({ exitCode: 0 })
+  const before = await made()
+  expect(await stored(machine)).toEqual([expect.stringMatching(/\.webp$/)])
+  expect(before).toEqual([{ avatar: `avatars/${(await stored(machine))[0]}` }])
+  await run(['migrate'], { env: { ...env, SVC_AVATAR: second } })
+
+  expect(await made()).toEqual(before)
+  expect(await stored(machine)).toHaveLength(1)
+})
+
+test('the picture in SVC_AVATAR is not taken by a service whose database was made without one', async () => {
+  await using machine = await host()
+  const file = await put(machine, 'late.png', await picture(200).png().toBuffer())
+
+  await using svc = await startApp({ SVC_AVATAR: file })
+
+  expect(await svc.rows('select avatar from users where id = 1')).toEqual([{ avatar: null }])
+})
+
+test('no AI user is made where the picture in SVC_AVATAR is none, and the next migrate makes it', async () => {
+  await using machine = await host()
+  await using database = await emptyDatabase()
+  const file = await put(machine, 'wrong.png', 'not an image')
+  const env = { ...machine.env, DATABASE_URL: database.url, SVC_AVATAR: file }
+
+  const refused = await run(['migrate'], { env })
+  const left = await rowsOf(database.url, 'select from users')
+  await writeFile(file, await picture(200).png().toBuffer())
+
+  expect([refused.exitCode, left]).toEqual([1, []])
+  expect(refused.stderr).toContain('SVC_AVATAR: ')
+  expect(await run(['migrate'], { env })).toMatchObject({ exitCode: 0 })
+  expect(await rowsOf(database.url, 'select 1 as one from users where avatar is not null')).toHaveLength(1)
 })

@@ -142,7 +142,7 @@ describe('the first start', () => {
   })
 
   test('the first start takes SVC_AVATAR at the next start where the first could not read it', async () => {
-    await using database = await cloneDatabase()
+    await using database = await emptyDatabase()
     await using folder = await dataFolder()
     const picture = join(folder.path, 'svc.png')
     await writeFile(picture, 'no picture')

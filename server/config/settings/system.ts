@@ -32,7 +32,7 @@ export const systemShape = {
     .string()
     .optional()
     .describe(
-      'Image file of the AI user, taken when the database is made; later `update-avatar` replaces it; a built-in one when absent',
+      'Image file of the AI user, fixed when the database is made; only `update-avatar` replaces it; a built-in one when absent',
     ),
   APP_LOCALE: z
     .enum(availableLocales)
