@@ -5,14 +5,20 @@ import { ExtApp } from '../../entities/apps/ext-app.ts'
 import { ExtAppCredential } from '../../entities/apps/ext-app-credential.ts'
 import { hashSecret, mintSecret, writeToken } from '../../entities/identity/token-format.ts'
 import { changing } from '../core/changes.ts'
-import type { Context } from '../core/context.ts'
+import { actorOf, type Context } from '../core/context.ts'
 import { runNamed } from '../core/run-named.ts'
 import { resourceId } from '../resource/ids.ts'
 import { lockRow } from '../verbs/lock.ts'
 import { credentialEnd, extApps } from './ext-app.ts'
 
-/** Gives an app a further credential. Its text leaves here once; what is kept cannot give it back. */
-export async function addCredential(em: EntityManager, appId: number, end: string | null): Promise<string> {
+/** The credential of an app. Its text leaves here once; what is kept cannot give it back. */
+export interface NewCredential {
+  id: number
+  text: string
+}
+
+/** Gives an app a further credential. */
+export async function addCredential(em: EntityManager, appId: number, end: string | null): Promise<NewCredential> {
   const secret = mintSecret()
   const app = em.getReference(ExtApp, appId)
   const credential = em.create(ExtAppCredential, {
@@ -21,7 +27,7 @@ export async function addCredential(em: EntityManager, appId: number, end: strin
     expiresAt: end === null ? null : new Date(end),
   })
   await em.flush()
-  return writeToken({ id: credential.id, secret, kind: 'app' })
+  return { id: credential.id, text: writeToken({ id: credential.id, secret, kind: 'app' }) }
 }
 
 const MINUTE_MS = 60_000
@@ -37,9 +43,15 @@ const overlapMinutes = z
 export const rotation = z.strictObject({ id: resourceId, overlapMinutes, expiresAt: credentialEnd.default(null) })
 
 /** Gives an app another credential, and those that it has an end. */
-export const rotateCredential = (ctx: Context, { id, overlapMinutes, expiresAt }: z.output<typeof rotation>) =>
-  changing(ctx, async (em) => {
+export async function rotateCredential(ctx: Context, given: z.output<typeof rotation>): Promise<string> {
+  const { id, overlapMinutes, expiresAt } = given
+  const appId = Number(id)
+  const made = await changing(ctx, async (em) => {
     await lockRow(ctx, em, extApps, { id, verb: 'update' })
-    await runNamed(em, limitCredentials, [Number(id), new Date(Date.now() + overlapMinutes * MINUTE_MS)])
-    return addCredential(em, Number(id), expiresAt)
+    await runNamed(em, limitCredentials, [appId, new Date(Date.now() + overlapMinutes * MINUTE_MS)])
+    return addCredential(em, appId, expiresAt)
   })
+  const details = { ...actorOf(ctx), appId, credentialId: made.id, overlapMinutes, expiresAt }
+  ctx.services.log.info(details, 'the credential of an external app was rotated')
+  return made.text
+}

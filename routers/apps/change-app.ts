@@ -1,13 +1,13 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { endLinks } from '../../entities/apps/ext-app-link.sql.ts'
-import type { Context } from '../core/context.ts'
+import { actorOf, type Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { runNamed } from '../core/run-named.ts'
 import type { RecordOf } from '../resource/record.ts'
 import type { Version } from '../verbs/lock.ts'
 import { createRow, deleteRow, updateRow } from '../verbs/write.ts'
 import type { RowChange } from '../verbs/write-inputs.ts'
-import { addCredential } from './app-credential.ts'
+import { addCredential, type NewCredential } from './app-credential.ts'
 import { type KeyPair, keptPublicKey, makeKeyPair } from './app-key.ts'
 import { extApps } from './ext-app.ts'
 
@@ -18,7 +18,7 @@ type GivenApp = Record<string, unknown>
 /** Makes an app with its first credential, and with a pair of keys where it brings none. */
 export async function createApp(ctx: Context, { credentialExpiresAt, ...given }: GivenApp): Promise<ExtAppRecord> {
   const { publicKey, ...made } = await keysFor(given['publicKey'])
-  let credential = ''
+  let credential: NewCredential | undefined
   const record = await createRow(
     ctx,
     extApps,
@@ -29,7 +29,9 @@ export async function createApp(ctx: Context, { credentialExpiresAt, ...given }:
       },
     },
   )
-  return { ...record, credential, ...made }
+  const appId = Number(record.id)
+  ctx.services.log.info({ ...actorOf(ctx), appId, credentialId: credential?.id }, 'an external app was made')
+  return { ...record, credential: credential?.text ?? '', ...made }
 }
 
 /** Changes an app. With another key its links end: it can open nothing that was sealed for the one before. */
@@ -43,17 +45,23 @@ export async function updateApp(ctx: Context, change: RowChange): Promise<ExtApp
     // From now on this decides, and not the return to the file.
     complete: ({ active }) => (active === undefined ? {} : { leftFile: false }),
   })
+  const { id, ifVersion, ...changed } = change
+  const details = { ...actorOf(ctx), appId: Number(id), changed: Object.keys(changed) }
+  ctx.services.log.info(details, 'an external app was changed')
   return { ...record, ...made }
 }
 
 /** Removes an app with its links. One of the file would be back at the next start: it leaves the file first. */
-export const deleteApp = (ctx: Context, given: Version) =>
-  deleteRow(ctx, extApps, given, {
+export async function deleteApp(ctx: Context, given: Version): Promise<{ id: string }> {
+  const deleted = await deleteRow(ctx, extApps, given, {
     async beforeDelete({ em, row }) {
       await assertNotInFile(em, row.id)
       await runNamed(em, endLinks, [row.id, null, null])
     },
   })
+  ctx.services.log.info({ ...actorOf(ctx), appId: Number(deleted.id) }, 'an external app was removed')
+  return deleted
+}
 
 /** Every app can be switched off here, at once; what else an app of the file is, the file says. */
 async function assertChangedHere(em: EntityManager, { id, ifVersion, active, ...others }: RowChange): Promise<void> {

@@ -9,6 +9,7 @@ import { AccessToken } from '../../entities/identity/access-token.ts'
 import { hashSecret, mintSecret, writeToken } from '../../entities/identity/token-format.ts'
 import { User } from '../../entities/identity/user.ts'
 import { changing } from '../core/changes.ts'
+import { actorOf } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { runNamed } from '../core/run-named.ts'
 import type { OpenedRequest } from '../ports/connect-requests.ts'
@@ -51,7 +52,7 @@ export async function establish(ctx: Deciding, given: Consent): Promise<AppToCon
       privateKey: pair ? sealForApp(app.publicKey, pair.privateKey) : null,
     })
   }).catch(translateConstraintError)
-  ctx.services.log.info({ requestId: ctx.requestId, appId: app.id }, 'an external app was linked')
+  ctx.services.log.info({ ...actorOf(ctx), appId: Number(app.id) }, 'an external app was linked')
   return app
 }
 

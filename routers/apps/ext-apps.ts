@@ -17,6 +17,7 @@ import { createInput, ifVersion, updateInput } from '../verbs/write-inputs.ts'
 import { rotateCredential, rotation } from './app-credential.ts'
 import { createApp, deleteApp, type ExtAppRecord, updateApp } from './change-app.ts'
 import { claim, type Deciding, MAX_REQUEST } from './connect-request.ts'
+import { noteEnded } from './end-links.ts'
 import { consent, establish } from './establish.ts'
 import { extApps } from './ext-app.ts'
 import { logoPath } from './logo-path.ts'
@@ -86,6 +87,7 @@ export const extAppsRouter = router({
     .mutation(async ({ ctx, input: { id } }) => {
       const ended = await ctx.services.sql(endLinks, [Number(id), null, ctx.caller.person.id])
       if (ended.length === 0) throw new Problem('not_found', { detail: 'You have no link with this app.' })
+      noteEnded(ctx, Number(id), ended)
       return { meta: { ended: ended.length } }
     }),
 

@@ -112,3 +112,10 @@ export function credentialOf(ctx: Context): string {
   if (credential === undefined) throw new Problem('signed_out')
   return credential
 }
+
+/** Who does something, as the log tells it: `host`, `user:{id}` or `app:{id}`, and by which token if by one. */
+export function actorOf({ origin, requestId, callerContext: { current } }: Context) {
+  if (origin === 'host') return { requestId, by: 'host' }
+  if (current.type === 'user') return { requestId, by: `user:${current.person.id}`, byToken: current.token?.id }
+  return { requestId, by: current.type === 'external-app' ? `app:${current.appId}` : current.type }
+}

@@ -362,6 +362,53 @@ describe('a link that ends', () => {
       expect(refused).toMatchObject({ status: 422, errors: [{ detail: expect.stringContaining('in the future') }] })
   })
 
+  test('what is done to an app and its credentials leaves a line in the log each, with ids and no word of anybody', async () => {
+    await using svc = await startApp(APPS_ON)
+    const { id: admin, token } = await svc.user({ role: 'admin', abilities: ['read', 'write'] })
+    const headers = { 'content-type': 'application/vnd.api+json' }
+    const send = async (method: string, path: string, body?: object) =>
+      (await svc.send(method, path, { token, headers, ...(body && { body }) })).status
+    const app = await addApp(svc, { name: 'Hunters', needsKeys: false })
+    const [path, appId] = [`${EXT_APPS}/${app.id}`, Number(app.id)]
+    const { browser, id: person } = await signIn(svc, 'learner')
+    const attributes = { description: 'Hunting', url: 'https://hunter.example' }
+
+    await agree(browser, await app.connectRequest('learner'), NARROW)
+    await svc.send('DELETE', '/api/svc/v1/connections/learner', { token: app.credential })
+    await agree(browser, await app.connectRequest('learner'), NARROW)
+    await browser.send('DELETE', `${path}/actions/link`)
+    expect(await send('PATCH', path, { data: { type: 'ext-apps', id: app.id, attributes } })).toBe(200)
+    expect(await send('POST', `${path}/actions/rotate-credential`, { overlapMinutes: 5 })).toBe(200)
+    const { meta } = await svc.host.extApps.rotateCredential({ id: app.id })
+    expect(await send('DELETE', path)).toBe(200)
+
+    const lines = svc.log.map((line) => JSON.parse(line)).filter((line) => line.appId && line.by)
+    const [host, byAdmin, byPerson] = [{ by: 'host' }, { by: `user:${admin}` }, { by: `user:${person}` }]
+    const rotated = { msg: 'the credential of an external app was rotated', credentialId: expect.any(Number) }
+    const linked = { ...byPerson, msg: 'an external app was linked' }
+    const ended = { msg: 'links with an external app were ended', linkIds: [expect.any(Number)] }
+    expect(lines).toMatchObject(
+      [
+        { ...host, msg: 'an external app was made', credentialId: expect.any(Number) },
+        linked,
+        { ...ended, by: `app:${appId}` },
+        linked,
+        { ...ended, ...byPerson },
+        {
+          ...byAdmin,
+          byToken: expect.any(Number),
+          msg: 'an external app was changed',
+          changed: ['description', 'url'],
+        },
+        { ...byAdmin, ...rotated, overlapMinutes: 5 },
+        { ...host, ...rotated, overlapMinutes: 60 },
+        { ...byAdmin, msg: 'an external app was removed' },
+      ].map((line) => ({ ...line, appId, level: 30 })),
+    )
+    for (const secret of [app.credential, meta.credential, 'hunter', 'Hunt', 'learner'])
+      expect(lines.map((line) => JSON.stringify(line)).join('')).not.toContain(secret)
+  })
+
   test('a new credential leaves the one before a while, or no time at all', async () => {
     const app: TestExtApp = await someApp()
     const { meta: first } = await svc.host.extApps.rotateCredential({ id: app.id })

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hashSecret, mintSecret, writeToken } from '../../entities/identity/token-format.ts'
 import { question } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
+import { signIn } from '../kit/browser.ts'
 import { administer } from '../kit/database.ts'
 import { publicKeyOf } from '../kit/identity/public-key.ts'
 
@@ -77,6 +78,27 @@ describe('a personal access token', () => {
     await svc.rows("update access_tokens set expires_at = now() - interval '1 second' where user_id = $1", [id])
 
     expect((await ask(svc, token)).status).toBe(401)
+  })
+
+  test('a personal access token leaves a line in the log when it is made and when it is revoked, with ids and no word of anybody', async () => {
+    await using svc = await startApp()
+    const { browser, id } = await signIn(svc, 'ada')
+    const told = () =>
+      svc.log.map((line) => JSON.parse(line)).filter(({ tokenId, msg }) => tokenId && msg.startsWith('a token was'))
+    const send = (path: string, body: object) => browser.send('POST', `/req/profile/${path}`, { body })
+    const [before] = told()
+    expect(before).toMatchObject({ msg: 'a token was made', by: 'host', userId: id, abilities: ['ai', 'user', 'read'] })
+
+    const { id: tokenId, token } = (await send('create-token', { name: 'hunter' })).body
+    await send('revoke-token', { tokenId })
+    await send('revoke-token', { tokenId })
+
+    const mine = { by: `user:${id}`, userId: id, tokenId, requestId: expect.any(String), level: 30 }
+    expect(told().slice(1)).toMatchObject([
+      { ...mine, msg: 'a token was made' },
+      { ...mine, msg: 'a token was revoked' },
+    ])
+    for (const secret of ['hunter', secretOf(String(token))]) expect(svc.log.join('')).not.toContain(secret)
   })
 
   test('a personal access token is deleted a month after it expired, and what was asked with it stays', async () => {
