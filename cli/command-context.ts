@@ -71,7 +71,8 @@ async function withCore<T>({ terminal, env: source, use }: Opening, task: (core:
   const notify = (sentence: string) => void terminal.stderr.write(`${sentence}\n`)
   const interruption = catchInterruption()
   try {
-    const log = createLog('error', terminal.stderr)
+    // What a service tells its operator would stand between questions and answers, unless somebody asks for it.
+    const log = createLog(env.variables['LOG_LEVEL'] ? env.LOG_LEVEL : 'error', terminal.stderr)
     const core = await openCore({ env, log, notify, signal: interruption.signal }, use)
     try {
       return await interruption.orEnd(() => task(core))

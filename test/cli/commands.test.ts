@@ -117,6 +117,20 @@ test('a command says the same in words, and the token once', async () => {
   expect(stderr).toBe('')
 })
 
+test('a command logs to standard error what it does to tokens where LOG_LEVEL says so, and no token', async () => {
+  await using machine = await host({ LOG_LEVEL: 'info' })
+  await machine.run(['add-user', ...ada])
+
+  const made = await machine.run(['token', '--username', 'ada', '--name', 'laptop', '--json'])
+  const revoked = await machine.run(['token', '--revoke', '--username', 'ada', '--token-id', '1', '--yes'])
+
+  expect(JSON.parse(made.stdout)).toMatchObject({ id: 1 })
+  const line = { level: 30, by: 'host', tokenId: 1, userId: 2 }
+  expect(JSON.parse(made.stderr)).toMatchObject({ ...line, msg: 'a token was made' })
+  expect(JSON.parse(revoked.stderr)).toMatchObject({ ...line, msg: 'a token was revoked' })
+  expect(made.stderr).not.toMatch(/svc_|laptop/)
+})
+
 test('a command lists, synchronises and checks models', async () => {
   await using machine = await host()
 

@@ -49,5 +49,5 @@ export const processShape = {
   LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
     .default('info')
-    .describe('Lowest level that is logged'),
+    .describe('Lowest level that is logged; of commands, which log to standard error, only errors are when absent'),
 }
