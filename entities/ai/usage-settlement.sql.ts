@@ -22,19 +22,22 @@ export interface Settlement {
   expiredOnly: boolean
 }
 
-/**
- * Turns holds into usage records, each once, and what was held into what was used; where the price of what a call took turns
- * out to be unknown, all that it held. Selects the counters of which calls took more than they held, and more than the share.
- * Values: the columns of settlements, and how many there are.
- */
-export const settle = statement<{ overdrawn: number }>(
-  'settle',
-  `with given as (
+/** The columns of settlements, and how many there are. */
+export const givenSettlements = `given as (
      select * from unnest($1::bigint[], $2::text[], $3::int[], $4::int[], $5::int[], $6::int[], $7::int[], $8::int[],
                           $9::int[], $10::boolean[], $11::bigint[], $12::text[], $13::int[], $14::boolean[])
               as g(hold_id, outcome, input, output, cached, cache_write, reasoning, searches, fetches, estimated, cost, currency, duration, expired_only)
       ${expectFew('$15')}
-   ), mine as (
+   )`
+
+/**
+ * Turns holds into usage records, each once, and what was held into what was used; where the price of what a call took turns
+ * out to be unknown, all that it held. Selects the counters of which calls took more than they held, and more than the share,
+ * and the calls whose holds are gone. Values: the columns of settlements, and how many there are.
+ */
+export const settle = statement<{ overdrawn: number[] | null; unheld: number[] | null }>(
+  'settle',
+  `with ${givenSettlements}, mine as (
      select g.* from given g join usage_holds h on h.id = g.hold_id
       where not g.expired_only or h.lease_until < now() order by h.id for update of h
    ), ended as (
@@ -60,7 +63,8 @@ export const settle = statement<{ overdrawn: number }>(
             e.reasoning, e.searches, e.fetches, e.estimated, e.cost, e.currency, e.price_id, e.duration, e.outcome, now()
        from ended e left join users u on u.id = e.user_id left join access_tokens t on t.id = e.token_id
    )
-   select id::float8 as overdrawn from counted where is_overdrawn`,
+   select (select json_agg(id) from counted where is_overdrawn) as overdrawn,
+          (select json_agg(hold_id) from given where not expired_only and hold_id not in (select id from ended)) as unheld`,
 )
 
 /** Ends a hold for a call that was never made: nothing is used, and no record is left. Values: the hold. */

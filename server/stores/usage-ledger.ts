@@ -1,6 +1,5 @@
 import { removeOldCounters } from '../../entities/ai/usage-counter.sql.ts'
 import { extendHold } from '../../entities/ai/usage-hold.sql.ts'
-import { listExpiredHolds } from '../../entities/ai/usage-lease.sql.ts'
 import type { ReachedLimit } from '../../entities/ai/usage-notice.sql.ts'
 import { releaseHold } from '../../entities/ai/usage-settlement.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
@@ -34,7 +33,7 @@ export function createUsageLedger({ sql, log, onReached }: UsageLedgerOptions): 
   const settlements = new Settlements({ sql, log, onGrown: (counters) => watch.add(counters) })
   const queue = new HoldQueue({ sql, leaseMs: LEASE_MS, settleEnded: () => settlements.flush() })
   const upkeep = () =>
-    Promise.all([settleExpired(sql, settlements), settlements.closeOverdrawn(), sql(removeOldCounters)])
+    Promise.all([settlements.settleExpired(() => leases.ids), settlements.closeOverdrawn(), sql(removeOldCounters)])
   const timers = [repeat(TELL_MS, () => leases.tell(), log), repeat(UPKEEP_MS, upkeep, log)]
 
   return {
@@ -57,7 +56,8 @@ export function createUsageLedger({ sql, log, onReached }: UsageLedgerOptions): 
     },
     settle(held, settlement) {
       leases.remove(held)
-      settlements.add({ ...settlement, id: held.id, counters: held.counters, expiredOnly: false })
+      const { id, counters } = held
+      settlements.add({ ...settlement, id, counters, heldMicros: held.held.costMicros, expiredOnly: false })
     },
     flush: () => settlements.flush(),
     async close() {
@@ -78,9 +78,3 @@ const greater = (held: HeldAmounts, { tokens, costMicros }: HeldAmounts): HeldAm
   tokens: held.tokens === null ? null : Math.max(held.tokens, tokens ?? 0),
   costMicros: held.costMicros === null ? null : Math.max(held.costMicros, costMicros ?? 0),
 })
-
-/** Settles the calls of processes that are gone, at what they had delivered when they last said so. */
-async function settleExpired(sql: Sql, settlements: Settlements): Promise<void> {
-  for (const call of await sql(listExpiredHolds))
-    settlements.add({ ...call, outcome: 'lost', estimated: true, expiredOnly: true })
-}

@@ -1,11 +1,13 @@
+import { correctLost } from '../../entities/ai/usage-correction.sql.ts'
 import { closeStripes } from '../../entities/ai/usage-counter.sql.ts'
+import { listExpiredHolds } from '../../entities/ai/usage-lease.sql.ts'
 import { type Settlement, settle } from '../../entities/ai/usage-settlement.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
 import type { Log } from '../../routers/ports/log.ts'
 import { Batch } from './write-behind.ts'
 
-/** A call that has ended, with the counters that it held a part of. */
-export type Ended = Settlement & { counters: readonly number[] }
+/** A call that has ended, with the counters that it held a part of, and how much of those in money. */
+type Ended = Settlement & { counters: readonly number[]; heldMicros: number | null }
 
 interface SettlementsOptions {
   sql: Sql
@@ -35,6 +37,15 @@ export class Settlements {
     return this.#batch.flush()
   }
 
+  /** Settles the calls of processes that are gone, at what they had delivered when they last said so; not those of this one. */
+  async settleExpired(running: () => readonly number[]): Promise<void> {
+    const expired = await this.#options.sql(listExpiredHolds)
+    const own = new Set([...running(), ...this.#batch.unwritten.map(({ id }) => id)])
+    for (const call of expired)
+      if (!own.has(call.id))
+        this.add({ ...call, outcome: 'lost', estimated: true, heldMicros: call.costMicros, expiredOnly: true })
+  }
+
   /** Has limits judged exactly of which a call took more than it held; what fails is tried again with the next calls. */
   async closeOverdrawn(): Promise<void> {
     const { sql, log } = this.#options
@@ -50,10 +61,31 @@ export class Settlements {
 
   async #write(items: readonly Ended[]): Promise<void> {
     const { sql, onGrown } = this.#options
-    const rows = await sql(settle, valuesOf(items))
+    const [settled] = await sql(settle, valuesOf(items))
+    this.#noteOverdrawn(settled?.overdrawn)
+    const unheld = new Set(settled?.unheld)
+    if (unheld.size > 0) await this.#correct(items.filter(({ id }) => unheld.has(id)))
     onGrown(items.flatMap(({ counters }) => counters))
-    for (const { overdrawn } of rows) this.#overdrawn.add(overdrawn)
     await this.closeOverdrawn()
+  }
+
+  /** Puts right what another process settled while this one was silent; harmless where a call is settled twice. */
+  async #correct(items: readonly Ended[]): Promise<void> {
+    const { sql, log } = this.#options
+    const parts = items.flatMap(({ id, counters }) => counters.map((counter) => ({ id, counter })))
+    const [corrected] = await sql(correctLost, [
+      ...valuesOf(items),
+      items.map(({ heldMicros }) => heldMicros),
+      parts.map(({ id }) => id),
+      parts.map(({ counter }) => counter),
+    ])
+    this.#noteOverdrawn(corrected?.overdrawn)
+    const unknown = corrected?.unknown
+    if (unknown) log.error({ calls: unknown }, 'calls that were made have neither holds nor records')
+  }
+
+  #noteOverdrawn(counters: readonly number[] | null | undefined): void {
+    for (const counter of counters ?? []) this.#overdrawn.add(counter)
   }
 }
 

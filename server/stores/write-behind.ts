@@ -52,6 +52,7 @@ function countTries<Item extends number | object>(): (item: Item) => boolean {
 /** Collects items and writes them behind the answers: one write at a time takes all that came during the last. */
 export class Batch<Item extends number | object> {
   #waiting: Item[] = []
+  #writing: Item[] = []
   #running: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
   readonly #isLastTry = countTries<Item>()
@@ -59,6 +60,11 @@ export class Batch<Item extends number | object> {
 
   constructor(options: BatchOptions<Item>) {
     this.#options = options
+  }
+
+  /** Those that wait, and those that are being written. */
+  get unwritten(): readonly Item[] {
+    return [...this.#writing, ...this.#waiting]
   }
 
   add(item: Item): void {
@@ -92,11 +98,13 @@ export class Batch<Item extends number | object> {
     const items = this.#waiting
     this.#waiting = []
     if (items.length === 0) return
+    this.#writing = items
     for (const { items: failed, error } of await writeApart(items, write)) {
       if (isRefused(error) && failed.every(this.#isLastTry))
         log.error({ name, error }, 'an item cannot be written, and is dropped')
       else this.#putBack(failed, error)
     }
+    this.#writing = []
   }
 
   #putBack(items: Item[], error: unknown): void {

@@ -38,6 +38,11 @@ export class LeaseKeeper {
     this.#told.delete(hold)
   }
 
+  /** Of all holds of this process whose calls have not ended. */
+  get ids(): number[] {
+    return Array.from(this.#holds, ({ id }) => id)
+  }
+
   /** One statement for all, and one at a time. */
   tell(): Promise<void> {
     this.#running ??= this.#tellDue().finally(() => {

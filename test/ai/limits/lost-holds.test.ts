@@ -1,0 +1,92 @@
+import { randomBytes } from 'node:crypto'
+import { expect, test, vi } from 'vitest'
+import { ask, limited, stateOf } from '../../kit/ai/limited.ts'
+import { answers } from '../../kit/ai/provider.ts'
+import { startApp, type TestApp } from '../../kit/app.ts'
+
+const SLOW = { timeout: 30_000, interval: 100 }
+const pricing = { currency: 'EUR', inputPerMillion: 1, outputPerMillion: 2 }
+const env = { APP_KEY: randomBytes(32).toString('base64') }
+const month = { for: 'installation', cap: 1_000_000, per: 'month' }
+const limits = ['requests', 'tokens', 'EUR'].map((unit) => ({ ...month, name: unit, unit }))
+
+/** Lets leases end at once, as if their process had been silent for so long. */
+const endLeases = ({ rows }: TestApp) =>
+  rows(`create function end_lease() returns trigger language plpgsql as $$
+      begin new.lease_until = now() - interval '1 s'; return new; end $$;
+    create trigger ends before insert or update on usage_holds for each row execute function end_lease()`)
+
+/** Calls of a process that is gone. */
+const leaveHolds = ({ rows }: TestApp, count: number) =>
+  rows(
+    `insert into usage_holds (id, lease_until, context, provider, model, request_id, input_tokens, counters, amounts, measures)
+     select nextval('usage_records_id_seq'), now() - interval '1 s', 'api', 'gone', 'gone', 'gone', 1, '{}', '{}', '{}'
+       from generate_series(1, $1::int)`,
+    [count],
+  )
+
+const recordsOf = async ({ rows, services }: TestApp) => {
+  await services.usageLedger.flush()
+  return rows(
+    `select outcome, estimated, input_tokens as input, output_tokens as output, cost_micros::int as cost
+       from usage_records where provider <> 'gone'`,
+  )
+}
+
+/** A service under limits in each unit whose provider answers when it is told to. */
+async function startWaiting() {
+  const world = await limited(limits, { env, model: { pricing } })
+  const go = Promise.withResolvers<void>()
+  world.provider.behave = async (asked, response) => {
+    await go.promise
+    await answers('Good day.')(asked, response)
+  }
+  await endLeases(world.svc)
+  const { token } = await world.svc.user()
+  const asking = ask(world.svc, token)
+  await vi.waitFor(() => expect(world.provider.asked).toHaveLength(1), SLOW)
+  return Object.assign(world, {
+    answered: async () => {
+      go.resolve()
+      return (await asking).status
+    },
+    async used() {
+      const states = await Promise.all(limits.map(({ name }) => stateOf(world.svc, name)))
+      return states.map((state) => [state?.used, state?.held])
+    },
+  })
+}
+
+const billed = [{ outcome: 'completed', estimated: false, input: 7, output: 3, cost: 7 + 2 * 3 }]
+
+test.concurrent('a process that was silent for long does not settle its own calls as lost', async ({ expect }) => {
+  await using world = await startWaiting()
+
+  await leaveHolds(world.svc, 1)
+  await vi.waitFor(
+    async () => expect(await world.svc.rows('select provider from usage_holds')).toEqual([{ provider: 'local' }]),
+    SLOW,
+  )
+
+  expect(await recordsOf(world.svc)).toEqual([])
+  expect(await world.answered()).toBe(200)
+  expect(await recordsOf(world.svc)).toEqual(billed)
+})
+
+test.concurrent('a call that another process took for lost is billed once, at what its provider counted', async ({
+  expect,
+}) => {
+  await using world = await startWaiting()
+  await using other = await startApp({ ...env, DATABASE_URL: world.svc.env.DATABASE_URL as string })
+
+  const lost = { outcome: 'lost', estimated: true, input: 2, output: 0, cost: 2 }
+  await vi.waitFor(async () => expect(await recordsOf(other)).toEqual([lost]), SLOW)
+
+  expect(await world.answered()).toBe(200)
+  expect(await recordsOf(world.svc)).toEqual(billed)
+  expect(await world.used()).toEqual([
+    [1, 0],
+    [10, 0],
+    [13, 0],
+  ])
+})
