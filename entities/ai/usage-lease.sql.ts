@@ -33,7 +33,10 @@ export const renewLeases = statement<never>(
      from renewed r where r.id = h.id`,
 )
 
-/** Calls whose process is gone, at most 500, with what they took when it last said so. */
+/** How many calls `listExpiredHolds` lists at most. */
+export const EXPIRED_PAGE = 500
+
+/** Calls whose process is gone or silent, with what they took when it last said so. Values: the id after which they begin. */
 export const listExpiredHolds = statement<
   Omit<Settlement, 'outcome' | 'estimated' | 'expiredOnly'> & { counters: number[] }
 >(
@@ -41,5 +44,5 @@ export const listExpiredHolds = statement<
   `select id::float8 as id, input_tokens as "inputTokens", output_tokens as "outputTokens", cached_tokens as "cachedTokens",
           cache_write_tokens as "cacheWriteTokens", reasoning_tokens as "reasoningTokens", web_searches as "webSearches", web_fetches as "webFetches", cost_micros::float8 as "costMicros",
           currency, to_json(counters) as counters, (extract(epoch from lease_until - created_at) * 1000)::int as "durationMs"
-     from usage_holds where lease_until < now() order by id limit 500`,
+     from usage_holds where lease_until < now() and id > $1::bigint order by id limit ${EXPIRED_PAGE}`,
 )

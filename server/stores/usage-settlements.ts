@@ -1,6 +1,6 @@
 import { correctLost } from '../../entities/ai/usage-correction.sql.ts'
 import { closeStripes } from '../../entities/ai/usage-counter.sql.ts'
-import { listExpiredHolds } from '../../entities/ai/usage-lease.sql.ts'
+import { EXPIRED_PAGE, listExpiredHolds } from '../../entities/ai/usage-lease.sql.ts'
 import { type Settlement, settle } from '../../entities/ai/usage-settlement.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
 import type { Log } from '../../routers/ports/log.ts'
@@ -39,11 +39,16 @@ export class Settlements {
 
   /** Settles the calls of processes that are gone, at what they had delivered when they last said so; not those of this one. */
   async settleExpired(running: () => readonly number[]): Promise<void> {
-    const expired = await this.#options.sql(listExpiredHolds)
-    const own = new Set([...running(), ...this.#batch.unwritten.map(({ id }) => id)])
-    for (const call of expired)
-      if (!own.has(call.id))
-        this.add({ ...call, outcome: 'lost', estimated: true, heldMicros: call.costMicros, expiredOnly: true })
+    for (let last = 0; ; ) {
+      const expired = await this.#options.sql(listExpiredHolds, [last])
+      const own = new Set([...running(), ...this.#batch.unwritten.map(({ id }) => id)])
+      for (const call of expired)
+        if (!own.has(call.id))
+          this.add({ ...call, outcome: 'lost', estimated: true, heldMicros: call.costMicros, expiredOnly: true })
+      await this.flush()
+      if (expired.length < EXPIRED_PAGE) return
+      last = expired.at(-1)?.id ?? Infinity
+    }
   }
 
   /** Has limits judged exactly of which a call took more than it held; what fails is tried again with the next calls. */

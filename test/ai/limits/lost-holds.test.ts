@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test, vi } from 'vitest'
-import { ask, limited, stateOf } from '../../kit/ai/limited.ts'
+import { ask, limited, requests, stateOf } from '../../kit/ai/limited.ts'
 import { answers } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
 
@@ -88,5 +88,18 @@ test.concurrent('a call that another process took for lost is billed once, at wh
     [1, 0],
     [10, 0],
     [13, 0],
+  ])
+})
+
+test.concurrent('all calls of processes that are gone are settled at once, however many they are', async ({
+  expect,
+}) => {
+  await using world = await limited([requests])
+  await leaveHolds(world.svc, 2600)
+
+  await vi.waitFor(async () => expect(await world.svc.rows('select id from usage_holds limit 1')).toEqual([]), SLOW)
+
+  expect(await world.svc.rows('select outcome, count(*)::int as count from usage_records group by 1')).toEqual([
+    { outcome: 'lost', count: 2600 },
   ])
 })
