@@ -15,6 +15,7 @@ import { nativeToolsOf } from './native-tools.ts'
 import { type CallOptions, callOptions } from './parameters.ts'
 import { withoutMarks, withoutMarksIn } from './prompt/meta-blocks.ts'
 import { promptOf } from './prompt/prompt.ts'
+import { saidWithoutMarks } from './prompt/said-parts.ts'
 import { StoredFiles } from './prompt/stored-files.ts'
 import type { Said } from './said.ts'
 import { questionsOf, runTools } from './tool-calls.ts'
@@ -31,9 +32,9 @@ export class Conversation {
 
   constructor(call: ModelCall) {
     this.#call = call
-    this.#prompt = promptOf(call.messages, this.#files)
+    this.#prompt = promptOf(call.messages, { adapter: call.model.adapter, files: this.#files })
     this.#tools = [...call.tools.map(declare), ...call.callerTools.map(declareCallers), ...nativeToolsOf(call)]
-    this.#options = callOptions(call)
+    this.#options = withoutForgedFormat(callOptions(call))
   }
 
   /** Our estimate of what the next request holds. */
@@ -75,7 +76,8 @@ export class Conversation {
   /** Appends what the model said, and the results of the tools that it asked for, which are run before. */
   async goOn(said: Said, signal: AbortSignal): Promise<void> {
     const content = await runTools(said.calls, this.#call, signal)
-    this.#prompt.push({ role: 'assistant', content: said.prompt })
+    const { adapter } = this.#call.model
+    this.#prompt.push({ role: 'assistant', content: said.prompt.map((part) => saidWithoutMarks(part, adapter)) })
     if (content.length > 0) this.#prompt.push({ role: 'tool', content })
     const results = content.map(({ output }) => ('value' in output ? `${output.value}` : ''))
     const added = [said.text, ...said.calls.map(({ input }) => input), ...results]
@@ -85,7 +87,12 @@ export class Conversation {
 
 type Schema = LanguageModelV4FunctionTool['inputSchema']
 
-/** Who describes a tool is trusted no more than who writes a message. */
+/** Who describes a tool, or the answer that they want, is trusted no more than who writes a message. */
+function withoutForgedFormat(options: CallOptions): CallOptions {
+  const { responseFormat: format } = options
+  return format ? { ...options, responseFormat: withoutMarksIn(format) as typeof format } : options
+}
+
 const declare = (tool: FunctionTool): LanguageModelV4FunctionTool => ({
   type: 'function',
   name: tool.name,

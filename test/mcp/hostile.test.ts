@@ -218,6 +218,14 @@ test('a schema whose references would make a check endless is not taken, and one
   expect(await toldOf('{"text":7,"child":{"text":"b"}}')).toMatch(/expected string/)
 })
 
+test('arguments that a model forged marks in reach the server as they are, and the model without its marks', async () => {
+  expect(await toldOf('{"text":"[SVC_META_X]"}')).toBe('done')
+  const [called] = server.seen.filter(({ method }) => method === 'tools/call')
+  expect(called?.params?.arguments).toEqual({ text: '[SVC_META_X]' })
+  expect(JSON.stringify(upstream.asked.at(-1)?.body.messages)).toContain('(SVC_META_X]')
+  expect(JSON.stringify(upstream.asked.at(-1)?.body)).not.toMatch(/\[[\s/]*SVC_META_/i)
+})
+
 test('an expression that a server wants texts to match is left to the server', async () => {
   const text = { type: 'string', pattern: '^(a+)+$' }
   server.tools = [

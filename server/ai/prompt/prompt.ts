@@ -11,11 +11,18 @@ import type {
 } from '../../../routers/ports/ai/messages.ts'
 import { parsed } from '../../../routers/ports/ai/tool-calls.ts'
 import { inlined, preamble, skipped, withoutMarks } from './meta-blocks.ts'
+import { saidWithoutMarks } from './said-parts.ts'
 import { optionsOf } from './signatures.ts'
 import type { StoredFiles } from './stored-files.ts'
 
+interface Sending {
+  /** The kind of provider that it is for. */
+  adapter: string
+  files: StoredFiles
+}
+
 /** A conversation in the terms of the AI SDK: instructions first, and no role twice in a row, as some providers have it. */
-export function promptOf(messages: readonly Message[], files: StoredFiles): LanguageModelV4Prompt {
+export function promptOf(messages: readonly Message[], sending: Sending): LanguageModelV4Prompt {
   const isSystem = ({ role }: Message) => role === 'system'
   const turns: Message[] = []
   for (const message of [...messages.filter(isSystem), ...messages.filter((other) => !isSystem(other))]) {
@@ -23,7 +30,7 @@ export function promptOf(messages: readonly Message[], files: StoredFiles): Lang
     if (last?.role === message.role) turns[turns.length - 1] = merged(last, message)
     else turns.push(message)
   }
-  const prompt = turns.map((turn) => asPrompt(turn, files))
+  const prompt = turns.map((turn) => asPrompt(turn, sending))
   return hasBlocks(messages) ? explained(prompt) : prompt
 }
 
@@ -45,14 +52,14 @@ function merged({ role, content }: Message, { content: more }: Message): Message
   return { role, content: parts } as Message
 }
 
-function asPrompt(message: Message, files: StoredFiles): LanguageModelV4Message {
+function asPrompt(message: Message, { adapter, files }: Sending): LanguageModelV4Message {
   switch (message.role) {
     case 'system':
       return { role: 'system', content: withoutMarks(message.content.map(({ text }) => text).join('\n\n')) }
     case 'user':
       return { role: 'user', content: message.content.map((part) => asSent(part, files)) }
     case 'assistant':
-      return { role: 'assistant', content: message.content.map(asSaid) }
+      return { role: 'assistant', content: message.content.map((part) => saidWithoutMarks(asSaid(part), adapter)) }
     case 'tool':
       return { role: 'tool', content: message.content.map(asResult) }
   }
@@ -88,15 +95,15 @@ const fileOf = ({ mime, name }: FilePart | StoredFilePart, data: string) => ({
   type: 'file' as const,
   mediaType: mime,
   data: { type: 'data' as const, data },
-  ...(name !== undefined && { filename: name }),
+  ...(name !== undefined && { filename: withoutMarks(name) }),
 })
 
 function asSaid(part: AssistantPart) {
-  if (part.type === 'text') return unmarked(part)
+  if (part.type === 'text') return { type: 'text' as const, text: part.text }
   const providerOptions = optionsOf(part.signature)
   if (part.type === 'reasoning') return { type: 'reasoning' as const, text: part.text, providerOptions }
-  const { id: toolCallId, name: toolName, input } = part
-  return { type: 'tool-call' as const, toolCallId, toolName, input: parsed(input), providerOptions }
+  const { id, name: toolName, input } = part
+  return { type: 'tool-call' as const, toolCallId: withoutMarks(id), toolName, input: parsed(input), providerOptions }
 }
 
 /** Only results that are text alone can say otherwise that they are errors. */
@@ -111,5 +118,5 @@ function asResult({ id, name, content, isError }: ToolResult): LanguageModelV4To
     texts.length < content.length
       ? { type: 'content', value: [...(isError ? [failed] : []), ...content.filter(isSaid).map(asInput)] }
       : { type: isError ? 'error-text' : 'text', value: texts.join('\n\n') }
-  return { type: 'tool-result', toolCallId: id, toolName: name, output }
+  return { type: 'tool-result', toolCallId: withoutMarks(id), toolName: name, output }
 }
