@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { fewIssues, issuesOf } from '../../routers/core/issues.ts'
 import { Problem } from '../../routers/core/problems.ts'
-import { type Failure, failureOf } from '../http/failure.ts'
+import { type Failure, failureOf, isFinal } from '../http/failure.ts'
 import { phraseOf } from '../http/validation-messages.ts'
 import { parameterAt } from './parameter-names.ts'
 
@@ -17,9 +17,10 @@ const types: Partial<Record<number, string>> = {
 
 const usualType = (status: number) => (status >= 500 ? 'api_error' : 'invalid_request_error')
 
-/** Clients expect 400 for what other faces answer with 422, and 404 for a model. */
+/** Clients expect 400 for what other faces answer with 422, and 404 for a model. Some repeat a request by any status of 500 and above. */
 function statusOf(failure: Failure): number {
   const { status, error } = failure
+  if (isFinal(failure)) return 400
   if (status !== 422) return status
   return error instanceof Problem && error.issues[0]?.path[0] === 'model' ? 404 : 400
 }

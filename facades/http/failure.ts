@@ -29,6 +29,9 @@ function statusOf(code: ErrorCode): number {
   return http ?? getHTTPStatusCodeFromError(new TRPCError({ code: status }))
 }
 
+/** Whether the same request would fail again. */
+export const isFinal = ({ error }: Failure): boolean => error instanceof Problem && error.isFinal
+
 /** Turns any thrown value into a failure. An unexpected error becomes a server failure that reveals no details. */
 export function failureOf(thrown: unknown): Failure {
   const error = getTRPCErrorFromUnknown(unavailableOr(thrown))

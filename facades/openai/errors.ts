@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { fewIssues, issuesOf } from '../../routers/core/issues.ts'
 import { type ErrorCode, type Issue, Problem } from '../../routers/core/problems.ts'
-import { type Failure, failureOf } from '../http/failure.ts'
+import { type Failure, failureOf, isFinal } from '../http/failure.ts'
 import { phraseOf } from '../http/validation-messages.ts'
 import { type ParameterNames, parameterAt } from './parameter-names.ts'
 
@@ -27,7 +27,8 @@ const known: Partial<Record<ErrorCode, [type: string, code: string]>> = {
 export function errorOf(failure: Failure, names: ParameterNames = 'chat'): OpenAiError {
   const { status, code, message } = failure
   if (code === 'invalid') return invalid(failure, names)
-  const type = status === 403 ? 'permission_error' : status >= 500 ? 'server_error' : 'invalid_request_error'
+  const usualType = status >= 500 && !isFinal(failure) ? 'server_error' : 'invalid_request_error'
+  const type = status === 403 ? 'permission_error' : usualType
   const [knownType, knownCode] = known[code] ?? [type, code]
   return { message, type: knownType, param: null, code: knownCode }
 }
@@ -50,9 +51,9 @@ function codeOf({ path, reason }: Issue, error: unknown): string {
   return error instanceof Problem && path[0] === 'model' ? 'model_not_found' : 'invalid_value'
 }
 
-/** Clients expect 400 for what the other faces answer with 422, and 404 for a model. */
-const statusOf = ({ status }: Failure, { code }: OpenAiError) =>
-  code === 'model_not_found' ? 404 : status === 422 ? 400 : status
+/** Clients expect 400 for what the other faces answer with 422, and 404 for a model. Most repeat a request by any status of 500 and above. */
+const statusOf = (failure: Failure, { code }: OpenAiError) =>
+  code === 'model_not_found' ? 404 : failure.status === 422 || isFinal(failure) ? 400 : failure.status
 
 export function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply) {
   const failure = failureOf(thrown)

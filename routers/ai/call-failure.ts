@@ -5,12 +5,15 @@ import { UnreadFile } from '../ports/ai/stored-bytes.ts'
 
 type Logging = Pick<Context, 'services' | 'requestId'>
 
+const REFUSED = 'The AI provider did not take the request.'
+
 /** A failed call as its caller is told of it. */
 export function callFailure(ctx: Logging, model: CallableModel, error: unknown): Problem {
   const unread = unreadFileIn(error)
   if (unread) return fileFailure(ctx, unread)
   logFailure(ctx, model, { error, what: 'the AI provider failed' })
-  return new Problem('provider_failed', { cause: error })
+  const isFinal = ctx.services.models.wouldFailAgain(error)
+  return new Problem('provider_failed', { cause: error, isFinal, ...(isFinal && { detail: REFUSED }) })
 }
 
 /** Searches the whole chain of causes: a provider may answer before it has read all. */

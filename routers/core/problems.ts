@@ -117,6 +117,8 @@ interface ProblemOptions {
   detail?: string
   issues?: readonly Issue[]
   cause?: unknown
+  /** Whether the same request would fail again. */
+  isFinal?: boolean
   /** What a program needs to go on. */
   meta?: Readonly<Record<string, string>>
 }
@@ -125,15 +127,17 @@ export class Problem extends TRPCError {
   readonly problem: ErrorCode
   readonly issues: readonly Issue[]
   readonly meta: Readonly<Record<string, string>>
+  readonly isFinal: boolean
   /** Set where there is no context to take it from. */
   requestId?: string
 
-  constructor(problem: ErrorCode, { detail, issues = [], cause, meta = {} }: ProblemOptions = {}) {
+  constructor(problem: ErrorCode, { detail, issues = [], cause, isFinal = false, meta = {} }: ProblemOptions = {}) {
     const { status, title } = errorKind(problem)
     super({ code: status, message: detail ?? title, cause })
     this.name = 'Problem'
     this.problem = problem
     this.issues = issues
     this.meta = meta
+    this.isFinal = isFinal
   }
 }

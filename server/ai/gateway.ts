@@ -12,7 +12,7 @@ import { upstreamName } from './chat-model.ts'
 import { Conversation } from './conversation.ts'
 import { countTokens } from './count-tokens.ts'
 import { askEmbeddings, assertAll, requestsOf } from './embeddings.ts'
-import { isBrokenOff, isProvidersFault, isTimeout } from './failures/circuit.ts'
+import { isBrokenOff, isProvidersFault, isTimeout, wouldFailAgain } from './failures/circuit.ts'
 import { listModels } from './model-listing.ts'
 import { extraMembers } from './parameters.ts'
 import type { ProviderServer } from './provider-client.ts'
@@ -44,6 +44,7 @@ export function createGateway(options: ProviderClientsOptions): ModelGateway & {
       return await listModels(taken.client, statusUrl)
     },
     isProvidersFault,
+    wouldFailAgain,
     noteOutages: (providers) => options.outages.note(providers),
     close: () => clients.close(),
   }

@@ -63,9 +63,10 @@ test.for(named)('%s: a provider of the kind %s that fails by %s is told of once'
   const isBegun = fault?.afterText === true
   const told = face.read(answer)
 
-  const error = face.error(answer, isBegun)
+  const isFinal = fault?.isFinal === true
+  const error = face.error(answer, isBegun, isFinal)
   expect(told).toEqual({
-    status: isBegun ? 200 : (face.status ?? 500),
+    status: isBegun ? 200 : (face.status ?? (isFinal ? face.finalStatus : undefined) ?? 500),
     said: isBegun ? 'Hello there.' : '',
     errors: [error],
   })

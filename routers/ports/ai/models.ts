@@ -133,6 +133,8 @@ export interface ModelGateway {
   countTokens(call: ModelCall): Promise<number | undefined>
   /** Whether another model may answer what failed so: the question is not at fault, and no answer has begun. */
   isProvidersFault(error: unknown): boolean
+  /** Whether the provider refused in a way that it would refuse the same request again. */
+  wouldFailAgain(error: unknown): boolean
   /** Says whose models are offline because of their calls, on any replica: of these, the next answer is told. */
   noteOutages(providers: readonly string[]): void
   /** An embedding for each of the input, in its order. */

@@ -110,6 +110,12 @@ export function isProvidersFault(error: unknown): boolean {
 /** A refusal of the key or of the name of a model is the fault of who wrote the configuration. */
 const callersFault = new Set([400, 413, 415, 422])
 
+/** A refusal of the request, of the key or of the name of the model, and not for now alone. */
+export function wouldFailAgain(error: unknown): boolean {
+  const status = error instanceof Refusal || error instanceof ToldRefusal ? error.status : undefined
+  return status !== undefined && status < 500 && !passingStatus.has(status)
+}
+
 /** The connection failed, or the provider says that it cannot work. */
 const isOutage = (error: unknown) => (statusOf(error) ?? 0) >= 500 || phaseOf(error) === 'connecting'
 

@@ -157,7 +157,7 @@ describe('a provider that fails', () => {
   test('a provider that refuses is asked once', async () => {
     app.upstream.behave = refuses(400)
 
-    expect(await refusedBy(createStream())).toMatchObject({ status: 500, code: 'provider_failed' })
+    expect(await refusedBy(createStream())).toMatchObject({ status: 400, code: 'provider_failed' })
     expect(app.upstream.asked).toHaveLength(1)
   })
 

@@ -29,15 +29,18 @@ export interface Face {
   headers?: Record<string, string>
   body(question: Question): object
   read(answer: FaceAnswer): Told
-  /** The error that a provider's failure is; `isBegun` where it comes within a stream. */
-  error(answer: FaceAnswer, isBegun: boolean): unknown
+  /** The error that a provider's failure is; `isBegun` where it comes within a stream, `isFinal` where it would come again. */
+  error(answer: FaceAnswer, isBegun: boolean, isFinal: boolean): unknown
   /** The status of a failure before a stream begins, where it is not 500. */
   status?: 200
+  /** The status of one that would come again, where it is another. */
+  finalStatus?: 400
 }
 
 type Json = Record<string, unknown>
 
-const message = 'The AI provider did not answer. Try again later.'
+const messageOf = (isFinal: boolean) =>
+  isFinal ? 'The AI provider did not take the request.' : 'The AI provider did not answer. Try again later.'
 const code = 'provider_failed'
 const sse = { accept: 'text/event-stream' }
 const messages = (content: unknown) => [{ role: 'user', content }]
@@ -62,15 +65,21 @@ const frames =
     return { status, said: saidIn(text), errors: all.filter(isError) }
   }
 
-const ours = ({ requestId }: FaceAnswer) => ({ code, message, requestId })
-const openAi = { message, type: 'server_error', param: null, code }
+const ours = ({ requestId }: FaceAnswer, isFinal: boolean) => ({ code, message: messageOf(isFinal), requestId })
+const openAi = (isFinal: boolean) => ({
+  ...{ message: messageOf(isFinal), param: null, code },
+  type: isFinal ? 'invalid_request_error' : 'server_error',
+})
 const hasError = (body: Json) => 'error' in body
 const unsuccessful = (body: Json) => body['success'] === false
 
 const aiReq = {
   path: '/api/ai-req',
   body: ({ model, text }: Question) => ({ payload: { model, messages: messages({ text }) } }),
-  error: (answer: FaceAnswer, isBegun: boolean) => ({ ...(!isBegun && { success: false }), ...ours(answer) }),
+  error: (answer: FaceAnswer, isBegun: boolean, isFinal: boolean) => ({
+    ...(!isBegun && { success: false }),
+    ...ours(answer, isFinal),
+  }),
 }
 
 const chat = (stream: boolean): Face => ({
@@ -79,7 +88,8 @@ const chat = (stream: boolean): Face => ({
   path: '/v1/chat/completions',
   body: ({ model, text }) => ({ model, messages: messages(text), stream }),
   read: stream ? frames('data: ', hasError) : document(hasError),
-  error: () => ({ error: openAi }),
+  finalStatus: 400,
+  error: (_answer, _isBegun, isFinal) => ({ error: openAi(isFinal) }),
 })
 
 const responses = (stream: boolean): Face => ({
@@ -89,8 +99,11 @@ const responses = (stream: boolean): Face => ({
   body: ({ model, text: input }) => ({ model, input, stream }),
   // A response has a member of this name that is null.
   read: stream ? frames('data: ', ({ error }) => Boolean(error)) : document(({ error }) => Boolean(error)),
-  error: (_, isBegun) =>
-    isBegun ? { type: 'error', sequence_number: expect.any(Number), error: openAi } : { error: openAi },
+  finalStatus: 400,
+  error: (_, isBegun, isFinal) => ({
+    ...(isBegun && { type: 'error', sequence_number: expect.any(Number) }),
+    error: openAi(isFinal),
+  }),
 })
 
 const anthropic = (stream: boolean): Face => ({
@@ -99,7 +112,11 @@ const anthropic = (stream: boolean): Face => ({
   path: '/v1/messages',
   body: ({ model, text }) => ({ model, max_tokens: 100, messages: messages(text), stream }),
   read: stream ? frames('data: ', ({ type }) => type === 'error') : document(({ type }) => type === 'error'),
-  error: ({ requestId }) => ({ type: 'error', error: { type: 'api_error', message, code }, request_id: requestId }),
+  finalStatus: 400,
+  error: ({ requestId }, _, isFinal) => ({
+    ...{ type: 'error', request_id: requestId },
+    error: { type: isFinal ? 'invalid_request_error' : 'api_error', message: messageOf(isFinal), code },
+  }),
 })
 
 const lines = (stream: boolean): Face => ({
@@ -110,10 +127,10 @@ const lines = (stream: boolean): Face => ({
   status: 200,
   body: ({ model, text }) => ({ payload: { model, stream, messages: messages({ text }) }, broadcast: false }),
   read: stream ? frames('', ({ type }) => type === 'error') : document(unsuccessful),
-  error: (answer) =>
+  error: ({ requestId }, _, isFinal) =>
     stream
-      ? { type: 'error', content: message, isDone: true, code, requestId: answer.requestId }
-      : { success: false, error: message, code, requestId: answer.requestId },
+      ? { type: 'error', content: messageOf(isFinal), isDone: true, code, requestId }
+      : { success: false, error: messageOf(isFinal), code, requestId },
 })
 
 /** How tRPC writes an error, wherever it stands in its frames. */
@@ -152,8 +169,8 @@ export const faces: Face[] = [
     read: shapes,
     // A batch has no status of its own.
     status: 200,
-    error: ({ requestId }) => ({
-      ...{ message, problem: code, requestId, path: 'ai.stream', issues: [] },
+    error: ({ requestId }, _, isFinal) => ({
+      ...{ message: messageOf(isFinal), problem: code, requestId, path: 'ai.stream', issues: [] },
       ...{ code: 'INTERNAL_SERVER_ERROR', httpStatus: 500 },
     }),
   },

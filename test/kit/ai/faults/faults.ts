@@ -10,6 +10,8 @@ export interface Fault {
   /** Where it is only seen in a stream that has begun to speak. */
   afterText?: true
   /** Which of the addresses of a dialect; the usual one else. */
+  /** Whether the provider would refuse the same request again. */
+  isFinal?: true
   address?: 'closed' | 'nameless' | 'not TLS' | 'impatient'
   behave?: Committed
 }
@@ -33,6 +35,8 @@ const status = (code: number, calls = 1, headers?: Record<string, string>): Faul
   calls,
   behave: refuses(code, headers),
 })
+
+const final = (fault: Fault): Fault => ({ ...fault, isFinal: true })
 
 const page =
   (code: number): Committed =>
@@ -68,11 +72,11 @@ export const faults: Fault[] = [
   { name: 'refused connection', address: 'closed' },
   { name: 'unknown host', address: 'nameless' },
   { name: 'no TLS', address: 'not TLS' },
-  ...[400, 401, 403, 404, 413, 422].map((code) => status(code)),
+  ...[400, 401, 403, 404, 413, 422].map((code) => final(status(code))),
   ...[408, 429, 500, 503, 504, 529].map((code) => status(code, 3)),
   status(429, 1, { 'retry-after': '120' }),
   status(529, 1, { 'retry-after': '120' }),
-  status(302, 1, { location: 'http://127.0.0.1:1/' }),
+  final(status(302, 1, { location: 'http://127.0.0.1:1/' })),
   { name: '502 with a page', calls: 3, behave: page(502) },
   { name: '200 with a page', calls: 1, behave: page(200) },
   { name: 'reset before headers', calls: 3, behave: (response) => void response.destroy() },
