@@ -110,7 +110,7 @@ export interface Issue {
   path: readonly (string | number)[]
   message: string
   /** What is wrong in a word, where programs act on it. */
-  reason?: 'too_long'
+  reason?: 'too_long' | 'pending'
 }
 
 interface ProblemOptions {

@@ -4,7 +4,7 @@ import type { FilePart, SkippedPart, StoredFilePart } from '../../ports/ai/messa
 import type { CallableModel } from '../../ports/ai/models.ts'
 import type { PromptFile, PromptFiles } from '../../ports/ai/prompt-files.ts'
 import type { StoredBytes } from '../../ports/ai/stored-bytes.ts'
-import { PENDING, problemWith, takesBytes } from './file-fit.ts'
+import { problemWith, takesBytes } from './file-fit.ts'
 import type { AskedMessage, ReadMessage } from './request.ts'
 
 /** Attachments of one request, by their names. */
@@ -52,7 +52,7 @@ export class Attachments {
     if (names.length > MAX_ATTACHMENTS) return [tooMany]
     const known = names.length > 0 ? await this.#known(names) : undefined
     const issues = places.flatMap((place) => this.#choose(place, known?.get(place.name), model))
-    if (issues.length > 0 && issues.every(({ message }) => message === PENDING))
+    if (issues.length > 0 && issues.every(({ reason }) => reason === 'pending'))
       throw new Problem('attachment_pending', { issues })
     return [...issues, ...this.#excess(this.#knownBytes)]
   }
@@ -63,11 +63,11 @@ export class Attachments {
 
   /** Keeps in mind how the model is given a file, or why it is not; an issue where that refuses the request. */
   #choose({ name, path, isOptional }: Place, file: PromptFile | undefined, model: CallableModel): Issue[] {
-    const wrong = file ? problemWith(file, model) : 'is not an attachment that you may use'
+    const wrong = file ? problemWith(file, model) : { message: 'is not an attachment that you may use' }
     if (file && !wrong) this.#want(name, file, model)
     if (!wrong) return []
-    if (!isOptional || wrong === PENDING) return [{ path, message: wrong }]
-    const [called, reason] = file ? [file.name, wrong] : ['A file', 'is not there']
+    if (!isOptional || wrong.reason === 'pending') return [{ path, ...wrong }]
+    const [called, reason] = file ? [file.name, wrong.message] : ['A file', 'is not there']
     this.#skipped.set(name, { type: 'skipped', name: called, reason })
     return []
   }

@@ -1,3 +1,4 @@
+import type { Issue } from '../../core/problems.ts'
 import type { CallableModel } from '../../ports/ai/models.ts'
 import type { PromptFile } from '../../ports/ai/prompt-files.ts'
 import { NO_FILES, untakenFile } from './checks.ts'
@@ -7,7 +8,7 @@ import { imageTypes } from './parts.ts'
 export const takesBytes = ({ mime }: PromptFile, model: CallableModel): boolean =>
   (imageTypes.includes(mime) || mime === 'application/pdf') && untakenFile({ mime }, model, []).length === 0
 
-export const PENDING = 'is still being read'
+type Misfit = Pick<Issue, 'message' | 'reason'>
 
 const failures = {
   encrypted: 'needs a password',
@@ -18,13 +19,13 @@ const failures = {
   'not-read': 'could not be read',
 } satisfies Record<NonNullable<PromptFile['textFailure']>, string>
 
-/** Why this model cannot be given the file. */
-export function problemWith(file: PromptFile, model: CallableModel): string | undefined {
-  if (file.clientEncrypted) return 'is encrypted by a browser, so that no model can read it'
-  if (model.settings?.fileUpload === false) return NO_FILES
+/** Why this model cannot be given the file; `pending` where it may be given it later. */
+export function problemWith(file: PromptFile, model: CallableModel): Misfit | undefined {
+  if (file.clientEncrypted) return { message: 'is encrypted by a browser, so that no model can read it' }
+  if (model.settings?.fileUpload === false) return { message: NO_FILES }
   if (takesBytes(file, model)) return undefined
-  if (file.mime.startsWith('image/')) return 'is an image, which this model does not take'
-  if (file.textState === 'pending') return PENDING
-  if (file.textState === 'none') return 'has no text that a model could read'
-  return file.textState === 'failed' ? failures[file.textFailure ?? 'not-read'] : undefined
+  if (file.mime.startsWith('image/')) return { message: 'is an image, which this model does not take' }
+  if (file.textState === 'pending') return { message: 'is still being read', reason: 'pending' }
+  if (file.textState === 'none') return { message: 'has no text that a model could read' }
+  return file.textState === 'failed' ? { message: failures[file.textFailure ?? 'not-read'] } : undefined
 }
