@@ -33,8 +33,11 @@ export const Room = defineEntity({
   },
 })
 
-/** Those of which the caller is a member; administrators of the installation see that a room exists. */
-export const visibleRooms = everyRowForAdmins((room, sql) => `${room}.id = any(${roomsOfViewer(sql)})`)
+/** Those of which the caller is a member. */
+export const joinedRooms: SqlPredicate = (room, sql) => `${room}.id = any(${roomsOfViewer(sql)})`
+
+/** The same, and for administrators of the installation, who see that a room exists, every room. */
+export const visibleRooms = everyRowForAdmins(joinedRooms)
 
 /** Those that the caller administers as a member. */
 export const administeredRooms: SqlPredicate = (room, sql) => `${room}.id = any(${roomsToAdminister(sql)})`

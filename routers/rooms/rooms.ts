@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { pictureIdentifier } from '../../entities/identity/picture.ts'
-import { administeredRooms, Room, removableRooms, visibleRooms } from '../../entities/rooms/room.ts'
-import { memberRoles, roomsOfViewer, unreadCount, viewerRole } from '../../entities/rooms/room-member.ts'
+import { administeredRooms, joinedRooms, Room, removableRooms, visibleRooms } from '../../entities/rooms/room.ts'
+import { memberRoles, unreadCount, viewerRole } from '../../entities/rooms/room-member.ts'
 import { messagesInRoom } from '../../entities/rooms/room-message.ts'
 import type { SqlPredicate } from '../../entities/sql/scope.ts'
 import { imageBytes } from '../identity/pictures/pictures.ts'
@@ -12,11 +12,9 @@ const ciphertext = roomText.nullable()
 
 /** Nothing for an administrator of the installation who is no member. */
 const forMembers =
-  (column: string): SqlPredicate =>
+  (value: (room: string) => string): SqlPredicate =>
   (room, sql) =>
-    sql.unrestricted
-      ? `case when ${room}.id = any(${roomsOfViewer(sql)}) then ${room}.${column} end`
-      : `${room}.${column}`
+    sql.unrestricted ? `case when ${joinedRooms(room, sql)} then ${value(room)} end` : value(room)
 
 export const rooms = resource({
   type: 'rooms',
@@ -32,20 +30,20 @@ export const rooms = resource({
     avatar: attribute(z.string().nullable().describe('What the picture is called below `/proxy/storage/`.'), {
       write: 'update',
       input: imageBytes.min(1).nullable().describe('A new picture as base64, or null for none.'),
-      sql: (room) => pictureIdentifier('room_avatars', `${room}.avatar`),
+      sql: forMembers((room) => pictureIdentifier('room_avatars', `${room}.avatar`)),
     }),
     roomDescription: attribute(
       ciphertext.describe('Ciphertext, which names the number of its key itself: only the members can read it.'),
       {
         write: true,
         default: null,
-        sql: forMembers('room_description'),
+        sql: forMembers((room) => `${room}.room_description`),
       },
     ),
     systemPrompt: attribute(ciphertext.describe('Ciphertext of what a model is told about the room.'), {
       write: true,
       default: null,
-      sql: forMembers('system_prompt'),
+      sql: forMembers((room) => `${room}.system_prompt`),
     }),
     keyEpoch: attribute(z.int().describe('The number of the key in use; the first key has 0.')),
     rekeyRequired: attribute(

@@ -77,9 +77,12 @@ test('a room has a picture, which its administrators change and its members alon
     const answers = await Promise.all(
       [ada, bob, cyd, admin, undefined].map((by) => svc.send('GET', path, { token: by?.token })),
     )
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 404, 200, 401])
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 404, 404, 401])
     expect(answers.map(({ headers }) => headers.get('content-type'))).toContain('image/webp')
   }
+  const byAdministrator = await svc.admin.get(`/rooms/${room}`)
+  expect([byAdministrator.status, byAdministrator.one.attributes]).toMatchObject([200, { avatar: null }])
+  expect((await look(svc.people.admin.token)).status).toBe(404)
   expect((await svc.ada.update('rooms', room, { avatar: 'bm8=' })).status).toBe(422)
 
   // Whoever changes the picture is no member any more by the time that the change is committed.
