@@ -8,6 +8,7 @@ import type { Log } from '../../routers/ports/log.ts'
 import { HoldQueue } from './usage/hold-queue.ts'
 import { LEASE_MS, LeaseKeeper } from './usage/lease-keeper.ts'
 import { LimitWatch } from './usage/limit-watch.ts'
+import { UnmadeCalls } from './usage/unmade-calls.ts'
 import { Settlements } from './usage-settlements.ts'
 
 /** How often the database is told of calls that took more: as much of a call is lost where its process is killed. */
@@ -31,10 +32,20 @@ export function createUsageLedger({ sql, log, onReached }: UsageLedgerOptions): 
   const leases = new LeaseKeeper(sql)
   const watch = new LimitWatch({ sql, log, onReached })
   const settlements = new Settlements({ sql, log, onGrown: (counters) => watch.add(counters) })
-  const queue = new HoldQueue({ sql, leaseMs: LEASE_MS, settleEnded: () => settlements.flush() })
-  const upkeep = () =>
-    Promise.all([settlements.settleExpired(() => leases.ids), settlements.closeOverdrawn(), sql(removeOldCounters)])
-  const timers = [repeat(TELL_MS, () => leases.tell(), log), repeat(UPKEEP_MS, upkeep, log)]
+  const unmade = new UnmadeCalls(sql)
+  const queue = new HoldQueue({
+    ...{ sql, leaseMs: LEASE_MS },
+    settleEnded: () => settlements.flush(),
+    onUnmade: (requests) => unmade.add(requests),
+  })
+  const own = () => [...leases.ids, ...settlements.unwritten]
+  const tell = () => Promise.all([leases.tell(), unmade.release(own)])
+  const upkeep = async () => {
+    // Before they are taken for calls of a process that is gone.
+    await unmade.release(own)
+    await Promise.all([settlements.settleExpired(own), settlements.closeOverdrawn(), sql(removeOldCounters)])
+  }
+  const timers = [repeat(TELL_MS, tell, log), repeat(UPKEEP_MS, upkeep, log)]
 
   return {
     async hold(request) {

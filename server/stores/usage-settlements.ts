@@ -37,11 +37,16 @@ export class Settlements {
     return this.#batch.flush()
   }
 
+  /** The holds of calls that ended, and of which the database does not know it yet. */
+  get unwritten(): number[] {
+    return this.#batch.unwritten.map(({ id }) => id)
+  }
+
   /** Settles the calls of processes that are gone, at what they had delivered when they last said so; not those of this one. */
-  async settleExpired(running: () => readonly number[]): Promise<void> {
+  async settleExpired(ownHolds: () => readonly number[]): Promise<void> {
     for (let last = 0; ; ) {
       const expired = await this.#options.sql(listExpiredHolds, [last])
-      const own = new Set([...running(), ...this.#batch.unwritten.map(({ id }) => id)])
+      const own = new Set(ownHolds())
       for (const call of expired)
         if (!own.has(call.id))
           this.add({ ...call, outcome: 'lost', estimated: true, heldMicros: call.costMicros, expiredOnly: true })

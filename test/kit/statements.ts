@@ -36,6 +36,7 @@ const periodic = [
   'touch-tokens',
   'list-outages',
   'list-expired-holds',
+  'release-unmade',
   'remove-old-usage-counters',
 ]
 

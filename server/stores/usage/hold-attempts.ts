@@ -15,6 +15,8 @@ interface HoldAttemptsOptions {
   leaseMs: number
   book: LimitBook
   left: LimitsLeft
+  /** Told of calls of which nobody knows whether they are held, and which are not made. */
+  onUnmade(requests: readonly HoldRequest[]): void
 }
 
 /** A statement that holds, and its values beside those of all of them. */
@@ -73,16 +75,23 @@ export class HoldAttempts {
       const sums = sumsOf(judged)
       const { statement, more } = attemptFor(sums)
       const values = [version, ...valuesOf(judged, sums), requests[0]?.catalogue, ...more]
-      const result = await this.run(statement, values)
+      const result = await this.run(statement, requests, values)
       if (result && !result.stale) return { ...result, judged, sums }
     }
     throw new Error('the counters of the limits could not be opened')
   }
 
   /** Throws `CatalogueChanged` where the models may be other ones. Values: those after the lease. */
-  async run<Result extends HoldResult>(statement: Statement<Result>, values: unknown[]): Promise<Result | undefined> {
-    const { sql, leaseMs } = this.#options
-    const [result] = await sql(statement, [leaseMs, ...values])
+  async run<Result extends HoldResult>(
+    statement: Statement<Result>,
+    requests: readonly HoldRequest[],
+    values: readonly unknown[],
+  ): Promise<Result | undefined> {
+    const { sql, leaseMs, onUnmade } = this.#options
+    const [result] = await sql(statement, [leaseMs, ...values]).catch((error: unknown) => {
+      onUnmade(requests)
+      throw error
+    })
     if (result?.changed) throw new CatalogueChanged()
     return result
   }

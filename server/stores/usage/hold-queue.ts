@@ -18,6 +18,8 @@ interface HoldQueueOptions {
   leaseMs: number
   /** Settles calls that have ended, before others are refused for what they held. */
   settleEnded(): Promise<void>
+  /** Told of calls of which nobody knows whether they are held, and which are not made. */
+  onUnmade(requests: readonly HoldRequest[]): void
 }
 
 /**
@@ -60,7 +62,9 @@ export class HoldQueue {
   async #holdUnlimited(requests: readonly HoldRequest[]): Promise<Promise<Held>[]> {
     const calls = requests.map((request) => ({ request, claims: [] }))
     const values = [this.#book.version, JSON.stringify(calls.map(callOf)), requests[0]?.catalogue]
-    const result = requests.some(this.#isLimited) ? undefined : await this.#attempts.run(holdUnlimited, values)
+    const result = requests.some(this.#isLimited)
+      ? undefined
+      : await this.#attempts.run(holdUnlimited, requests, values)
     const ids = result?.ids
     if (!ids) return requests.map(async (request) => this.#limited.load(request))
     return calls.map(async (call, index) => this.#holdOf(call, ids[index]))

@@ -1,0 +1,42 @@
+import { expect, test, vi } from 'vitest'
+import { ask, limited, requests, stateOf } from '../../kit/ai/limited.ts'
+import { cloneDatabase } from '../../kit/database.ts'
+import { startRelay } from '../../kit/parts/relay.ts'
+import { rowsOf } from '../../kit/postgres-client.ts'
+
+const SLOW = { timeout: 20_000, interval: 100 }
+const holding = /hold-(unlimited|together|and-tell)/
+
+test.for<[string, object[]]>([
+  ['no limit applies', []],
+  ['limits apply', [requests]],
+])('a call to which %s is not billed where the connection breaks once it is held', async ([, limits]) => {
+  await using database = await cloneDatabase()
+  const url = new URL(database.url)
+  let isArmed = false
+  await using relay = await startRelay(Number(url.port), {
+    onSent(piece) {
+      if (!isArmed || !holding.test(piece.toString('latin1'))) return undefined
+      isArmed = false
+      relay.cut()
+      return undefined
+    },
+  })
+  url.host = `127.0.0.1:${relay.port}`
+  await using world = await limited(limits, { env: { DATABASE_URL: url.href } })
+  const { token } = await world.svc.user()
+  expect((await ask(world.svc, token)).status).toBe(200)
+  const holds = () => rowsOf(database.url, 'select provider from usage_holds')
+  await vi.waitFor(async () => expect(await holds()).toEqual([]), SLOW)
+
+  isArmed = true
+  expect((await ask(world.svc, token)).status).toBe(503)
+  await vi.waitFor(async () => expect(await holds()).toEqual([{ provider: 'local' }]), SLOW)
+  relay.mend()
+  await vi.waitFor(async () => expect(await holds()).toEqual([]), SLOW)
+
+  expect(world.provider.asked).toHaveLength(1)
+  expect(await rowsOf(database.url, 'select outcome from usage_records')).toEqual([{ outcome: 'completed' }])
+  for (const { name } of limits as (typeof requests)[])
+    expect(await stateOf(world.svc, name)).toMatchObject({ used: 1, held: 0 })
+})
