@@ -122,7 +122,7 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
     await syncLimits(core.host, log)
     await core.host.migrations.register()
     await core.jobQueue.prepare()
-    await warnAtStart(core.services)
+    await warnAtStart(core.services, env)
     core.outageReports.listen(core.host.models)
     const drain = createDrain()
     const app = await buildApp({ ...core, env, log, drain })

@@ -1,0 +1,36 @@
+import { afterAll, expect, test } from 'vitest'
+import { configFor } from '../kit/ai/provider.ts'
+import { startApp } from '../kit/app.ts'
+import { productionSettings } from '../kit/production.ts'
+
+const config = await configFor('http://127.0.0.1:9/v1')
+afterAll(() => config[Symbol.asyncDispose]())
+
+const says = (settings: Record<string, string>) =>
+  startSaying({ ...productionSettings, AI_CONFIG: config.file, ...settings })
+
+async function startSaying(settings: Record<string, string>): Promise<boolean> {
+  await using svc = await startApp(settings)
+  expect((await svc.send('GET', '/health/live')).status).toBe(200)
+  return svc.log.some((line) => line.includes('BASE_URL begins with http://'))
+}
+
+test.for([
+  ['http://svc.example.org', true],
+  ['http://localhost.example.org:3000', true],
+  ['https://svc.example.org', false],
+  ['http://localhost:3000', false],
+  ['http://svc.localhost', false],
+  ['http://127.0.0.1:3000', false],
+  ['http://[::1]:3000', false],
+] as const)(
+  'production starts under the address %s, and warns that it is not encrypted: %s',
+  async ([address, warns]) => {
+    expect(await says({ BASE_URL: address })).toBe(warns)
+  },
+)
+
+test('a service says nothing of an address that is not encrypted where it has none, or is tried out', async () => {
+  expect(await says({})).toBe(false)
+  expect(await startSaying({ BASE_URL: 'http://svc.example.org' })).toBe(false)
+})
