@@ -23,4 +23,9 @@ export const exceptions: NamedException[] = [
     at: /\/translation-labels\b/,
     reason: 'The labels of a locale are one flat map, whose keys have dots in them.',
   },
+  {
+    obligation: 'query-parameters.language',
+    at: /\?(lang|locale)=en$/,
+    reason: 'Existing front ends ask for the language of an answer by these names.',
+  },
 ]

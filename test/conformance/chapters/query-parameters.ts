@@ -25,6 +25,17 @@ export const queryParameters = [
   ),
 
   must(
+    'language',
+    'Query Parameters [2109, 2126]',
+    'Where unknown parameters give 400, one of letters only does so, too, that would name a language.',
+    (server) =>
+      eachCollection(server, async ({ path }) => {
+        applies((await server.get(path, 'nonesuch=1')).status === 400, 'unknown parameters are not refused')
+        await each(['lang=en', 'locale=en'], '', async (query) => demandStatus(await server.get(path, query), 400))
+      }),
+  ),
+
+  must(
     'illegal',
     'Query Parameters [2126]',
     'A parameter whose name is no legal name gives 400.',

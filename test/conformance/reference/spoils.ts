@@ -245,6 +245,7 @@ export const spoils: Record<string, Spoil> = {
   'deleting.no-data': root({ data: null }, removal),
   'deleting.missing': status(404, 200, removal),
 
+  'query-parameters.language': instead(query('lang='), 200),
   'query-parameters.family': instead(query(']x='), 200),
   'query-parameters.unknown-filter': instead(query('filter['), 200),
   'query-parameters.declared-names': document(
