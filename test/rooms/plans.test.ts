@@ -7,6 +7,8 @@ import {
   endLostDisclosures,
   listDisclosures,
 } from '../../entities/rooms/room-disclosure.sql.ts'
+import { deleteKeychainsOfRoom } from '../../entities/rooms/room-key.sql.ts'
+import { deleteAllExpiredInvitations } from '../../entities/rooms/room-member.sql.ts'
 import type { Statement } from '../../entities/sql/statement.ts'
 import { catalogue } from '../kit/catalogue.ts'
 import { makeRoom, type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
@@ -138,6 +140,30 @@ test('what was disclosed in a room is written, read, ended and deleted without g
   expect(await looked(listDisclosures.text, room?.id, id, 2_147_483_647, 51)).toBeLessThan(60)
   expect(await looked(endLostDisclosures)).toBeLessThan(10)
   expect(await looked(deleteOldDisclosures.text, 12, 500)).toBeLessThan(2000)
+})
+
+test('the keys of a room are deleted from its keychains, and expired invitations from all rooms, without going over other rows', async () => {
+  await svc.rows(
+    `insert into user_keychain_values (user_id, key, key_type, value)
+     select m.user_id, r.slug, 'room_key', 'v' from room_members m join rooms r on r.id = m.room_id where r.slug like 's%'`,
+  )
+  await svc.rows(
+    `insert into room_members (room_id, user_id, role, state, wrapped_key, key_epoch, expires_at)
+     select m.room_id, m.user_id, 'viewer', 'invited', 'k', 0, now() - interval '1 day'
+       from room_members m join rooms r on r.id = m.room_id where r.slug = 's1'`,
+  )
+  await svc.rows('analyze user_keychain_values, room_members')
+  const [room] = await svc.rows<{ id: number; members: number }>(
+    `select r.id, count(*)::int as members from rooms r join room_members m on m.room_id = r.id
+      where r.slug = 's2' group by r.id`,
+  )
+
+  const keys = await explained(deleteKeychainsOfRoom.replace('?', '$1').replace('?', '$2'), [room?.id, room?.id])
+  const invitations = await explained(deleteAllExpiredInvitations.text, [500])
+
+  expect(goneOver(keys, 'user_keychain_values')).toBe(room?.members)
+  expect(goneOver(invitations, 'room_members')).toBeLessThan(100)
+  expect(await svc.rows(`select from room_members where state = 'invited'`)).toEqual([])
 })
 
 test('the upkeep of files and pictures looks them up by indexes, and goes over no whole table', async () => {
