@@ -69,7 +69,7 @@ export const isRefusal = (part: StreamPart | undefined): boolean => part?.type =
 
 export type StreamPart = AnswerPart | UsagePart
 
-/** All of them. Questions whether a tool may be called come where the request says that they may. */
+/** All but `tool-use`, which only some protocols have a word for. Questions whether a tool may be called come where the request says that they may. */
 export const streamParts = [
   'delta',
   'reasoning',

@@ -159,7 +159,9 @@ export const aiRouter = router({
       ...about('Ask a model with files, tools and parameters for its answer as it comes, in parts of several types.'),
       streams: true,
     })
-    .mutation(async ({ ctx, input }) => (await beginRequest(ctx, input)).stream(streamParts)),
+    .mutation(async ({ ctx, input }) =>
+      (await beginRequest(ctx, input)).stream(input.toolUses ? [...streamParts, 'tool-use'] : streamParts),
+    ),
 
   countTokens,
   embed,

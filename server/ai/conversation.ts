@@ -68,6 +68,11 @@ export class Conversation {
     return calls.filter(({ toolName }) => this.#call.tools.every(({ name }) => name !== toolName))
   }
 
+  /** The calls that the service runs. */
+  ownOf(calls: readonly LanguageModelV4ToolCall[]): LanguageModelV4ToolCall[] {
+    return calls.filter(({ toolName }) => this.#call.tools.some(({ name }) => name === toolName))
+  }
+
   /** What the person is to be asked of the calls that the service would run: where there are any questions, none of them runs. */
   questionsOf(calls: readonly LanguageModelV4ToolCall[]): Promise<ApprovalPart[]> {
     return questionsOf(calls, this.#call.tools)

@@ -18,7 +18,7 @@ import { extraMembers } from './parameters.ts'
 import type { ProviderServer } from './provider-client.ts'
 import { ProviderClients, type ProviderClientsOptions } from './provider-clients.ts'
 import { assertEnd, beginStream, forward, measureAnswer } from './provider-stream.ts'
-import { handedOut, Said } from './said.ts'
+import { handedOut, Said, usedBy } from './said.ts'
 import { UnsentParameters } from './unsent-parameters.ts'
 import { nativeUsesOfWhole, sdkUsage } from './usage/reported.ts'
 import { measureUnread } from './usage/unread.ts'
@@ -109,6 +109,7 @@ async function* stream(
     const unsettled = [...callers.map(handedOut), ...(await conversation.questionsOf(said.calls))]
     if (unsettled.length > 0 || !goesOn(said, finish, lastRound - round))
       return yield [...unsettled, { type: 'finish', reason: finishOf(finish, unsettled) }]
+    yield conversation.ownOf(said.calls).map(usedBy('service'))
     await conversation.goOn(said, signal)
   }
   throw new EndlessTools()

@@ -8,7 +8,7 @@ import type {
   SharedV4ProviderMetadata,
 } from '@ai-sdk/provider'
 import type { AssistantPart, Source, TextPart, ToolCall } from '../../routers/ports/ai/messages.ts'
-import type { AnswerPart } from '../../routers/ports/ai/models.ts'
+import type { AnswerPart, ToolUse } from '../../routers/ports/ai/models.ts'
 import { parsed } from '../../routers/ports/ai/tool-calls.ts'
 import { signatureOf } from './prompt/signatures.ts'
 import { tokensOfFound } from './usage/found-tokens.ts'
@@ -63,6 +63,8 @@ export class Said {
         return signature ? { type: 'reasoning', text: '', signature } : undefined
       }
       case 'tool-call':
+        this.#parts.push(part)
+        return part.providerExecuted ? usedBy('provider')(part) : undefined
       case 'tool-result':
         this.#parts.push(part)
         return undefined
@@ -147,6 +149,10 @@ export function handedOut({ toolCallId, toolName, input, providerMetadata }: Lan
   const signature = signatureOf(providerMetadata)
   return { type: 'tool-call', id: toolCallId, name: toolName, input, ...(signature && { signature }) }
 }
+
+export const usedBy =
+  (by: ToolUse['by']) =>
+  ({ toolCallId: id, toolName: name }: LanguageModelV4ToolCall): ToolUse => ({ type: 'tool-use', id, name, by })
 
 /** What a tool of the provider returned, which it wants back as it was. */
 function providersResult({ toolCallId, toolName, result, isError, providerMetadata }: LanguageModelV4ToolResult) {

@@ -55,7 +55,8 @@ export class MessageEvents implements Frames<StreamPart> {
       case 'approval':
       case 'tool-start':
       case 'tool-run':
-        // Nobody is asked here.
+      case 'tool-use':
+        // Nobody is asked here, and told of no tools that others run.
         return ''
       case 'finish':
         this.#finish = part.reason

@@ -58,6 +58,8 @@ export class AiLines implements Frames<StreamPart> {
         return line('message', part.text)
       case 'reasoning':
         return this.#thought(part.text)
+      case 'tool-use':
+        return statusLine(part.by === 'provider' ? 'provider_tool_call' : 'tool_call', part.name)
       case 'source':
         this.#sources.push(part)
         return ''
@@ -71,14 +73,16 @@ export class AiLines implements Frames<StreamPart> {
 
   #thought(text: string): string {
     if (!text) return ''
-    const begun = this.#isThinking ? '' : line('status', '', { status: { key: 'reasoning', value: '' } })
+    const begun = this.#isThinking ? '' : statusLine('reasoning', '')
     this.#isThinking = true
-    return begun + line('status', '', { status: { key: 'reasoning_delta', value: text } })
+    return begun + statusLine('reasoning_delta', text)
   }
 }
 
 const line = (type: string, content: unknown, more: object = {}) =>
   `${JSON.stringify({ type, content, isDone: false, status: null, ...more })}\n`
+
+const statusLine = (key: string, value: string) => line('status', '', { status: { key, value } })
 
 /** Where in the text a page is cited, not every provider says. */
 const citationOf = ({ url, title = '' }: Source) => ({

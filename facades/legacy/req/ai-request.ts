@@ -42,6 +42,7 @@ export const coreRequestOf = ({ model, messages, tools, params }: Payload): Core
   model,
   messages: messages.map(messageOf),
   ...(tools && { modelTools: tools }),
+  toolUses: true,
   // They send the same parameters to every model.
   optionalParameters: true,
   parameters: set({

@@ -31,7 +31,8 @@ export function chunksOf(heading: Heading, withUsage: boolean): Frames<StreamPar
         case 'approval':
         case 'tool-start':
         case 'tool-run':
-          // Nobody is asked here.
+        case 'tool-use':
+          // Nobody is asked here, and told of no tools that others run.
           return ''
         case 'finish':
           return chunk({}, finishReasons[part.reason])

@@ -69,6 +69,8 @@ export class ResponseEvents implements Frames<StreamPart> {
         return this.#close() + this.#runs(part, 'begun')
       case 'tool-run':
         return this.#close() + this.#ran(part)
+      case 'tool-use':
+        return ''
       case 'source':
         return this.#cited(part)
       case 'finish':

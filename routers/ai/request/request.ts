@@ -74,6 +74,12 @@ export const request = z.strictObject({
     .describe(
       'Whether the answer may end with questions whether tools may be called, which a further request answers by `tool-approval`.',
     ),
+  toolUses: z
+    .boolean()
+    .optional()
+    .describe(
+      'Whether a stream tells by `tool-use` of each tool that the service or the provider runs for the answer.',
+    ),
   toolChoice: toolChoice.optional(),
   parameters: parameters.default({}),
   optionalParameters,

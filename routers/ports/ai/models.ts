@@ -107,6 +107,15 @@ export interface ModelAnswer {
   finish: FinishReason
 }
 
+/** A tool is about to be run for the answer, by the service or by the provider. */
+export interface ToolUse {
+  type: 'tool-use'
+  /** Of the call. */
+  id: string
+  name: string
+  by: 'service' | 'provider'
+}
+
 /** A piece of an answer as it comes; a call of a tool comes as a whole. */
 export type AnswerPart =
   | { type: 'delta'; text: string }
@@ -116,6 +125,7 @@ export type AnswerPart =
   | ApprovalPart
   | ToolStart
   | ToolRun
+  | ToolUse
   | { type: 'finish'; reason: FinishReason }
 
 /** The AI providers behind one small interface. Failures are thrown as they came; nobody outside may see them. */

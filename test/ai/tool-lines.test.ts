@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { fetching, messages, type NativeTools, search, startNativeTools } from '../kit/ai/native-tools.ts'
+import { callsTools } from '../kit/ai/provider.ts'
+import { signIn, type TestBrowser } from '../kit/browser.ts'
+
+let native: NativeTools
+let browser: TestBrowser
+beforeAll(async () => {
+  native = await startNativeTools()
+  ;({ browser } = await signIn(native.svc, 'ada'))
+})
+afterAll(() => native[Symbol.asyncDispose]())
+beforeEach(() => native.reset())
+
+const weather = (city: string) => ({ name: 'weather', input: JSON.stringify({ city }) })
+const callsWeather = callsTools([weather('Jena'), { name: 'storm', input: '{}' }, weather('Gera')], 'It rains.')
+
+async function linesOf(model: string, tools: string[]) {
+  const messages = [{ role: 'user', content: { text: 'Which opening is best?' } }]
+  const payload = { model, stream: true, messages, tools }
+  const { text } = await browser.send('POST', '/req/streamAI', { body: { payload, broadcast: false } })
+  const lines = text.split('\n').filter(Boolean)
+  return lines.map((line) => JSON.parse(line) as { type: string; status: object | null })
+}
+
+test('a line tells of each tool that the service runs for a model, before the answer goes on', async () => {
+  native.upstream.behave = callsWeather
+
+  const lines = await linesOf('openai-compatible', ['weather'])
+
+  const called = { type: 'status', content: '', isDone: false, status: { key: 'tool_call', value: 'weather' } }
+  expect(lines.slice(0, -4)).toEqual([expect.objectContaining({ type: 'header' }), called, called])
+  expect(lines.slice(-4).map(({ type }) => type)).toEqual(['message', 'message', 'message', 'completion'])
+  expect(native.upstream.asked).toHaveLength(2)
+})
+
+test.for([
+  ['openai', search, ['web_search', 'web_search']],
+  ['anthropic', search, ['web_search']],
+  ['anthropic', fetching, ['web_fetch']],
+] as const)('a model of the kind %s that uses %s is told of while it does', async ([model, tool, names]) => {
+  const lines = await linesOf(model, [tool])
+
+  const uses = lines.flatMap(({ type, status }) => (type === 'status' ? [status] : []))
+  expect(uses).toEqual(names.map((value) => ({ key: 'provider_tool_call', value })))
+  expect(lines.findIndex(({ type }) => type === 'status')).toBe(1)
+})
+
+test('a program is told of tools in a stream where it asks for that, and nowhere else', async () => {
+  const { token } = await native.svc.user()
+  const said = messages.map(({ role, content }) => ({ role, content: [{ type: 'text', text: content }] }))
+  const ask = async (model: string, tool: string, more: object) => {
+    const body = { 0: { model, messages: said, modelTools: [tool], ...more } }
+    const headers = { 'trpc-accept': 'application/jsonl' }
+    return (await native.svc.send('POST', '/trpc/ai.completeStream?batch=1', { token, headers, body })).text()
+  }
+  const asked = await ask('anthropic', search, { toolUses: true })
+  const unasked = await ask('anthropic', search, {})
+  const chat = await (await native.chat('anthropic', [search], { stream: true })).text()
+  native.upstream.behave = callsWeather
+  const own = await ask('openai-compatible', 'weather', { toolUses: true })
+
+  expect(asked.match(/tool-use/g)).toHaveLength(1)
+  expect(own.match(/tool-use/g)).toHaveLength(2)
+  expect(unasked + chat).toContain('It is e4.')
+  expect(unasked + chat).not.toMatch(/tool[-_]use|provider_tool_call/)
+})
