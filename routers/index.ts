@@ -1,6 +1,6 @@
 import type { AnyTRPCProcedure } from '@trpc/server'
 import { aiRouter } from './ai/ask.ts'
-import { limitsRouter } from './ai/limits.ts'
+import { limitsRouter } from './ai/limits/limits.ts'
 import { usageRouter } from './ai/usage.ts'
 import { consentPageRouter } from './apps/consent-page.ts'
 import { extAppsRouter } from './apps/ext-apps.ts'

@@ -159,6 +159,6 @@ async function syncLimits(host: Api, log: FastifyBaseLogger): Promise<void> {
   if (limits.ofNobody.length > 0)
     log.warn(
       { limits: limits.ofNobody },
-      'limits are for people or apps that are not there, and hold from the next start at which they are',
+      'limits are for people or apps that are not there yet, and hold from the moment that they are',
     )
 }

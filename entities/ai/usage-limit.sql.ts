@@ -96,6 +96,16 @@ export const listActiveLimits = statement<{ version: number; limits: ActiveLimit
                       from usage_limits where active), '[]') as limits`,
 )
 
+/** In place of the id of a person or an app of a name that nobody has yet. */
+export const unclaimed = (name: string) => `name:${name}`
+
+/** Gives limits to whom they were named for, and makes every process read them anew where there are any. Values: id, kind, `unclaimed` name. */
+export const claimLimitsOf = `with claimed as (
+    update usage_limits set subject_id = ? where subject = ? and subject_id = ? returning id
+  )
+  insert into usage_limit_versions (id, version) select 1, 1 where exists (select from claimed)
+  on conflict (id) do update set version = usage_limit_versions.version + 1`
+
 /** Makes every process read the limits anew; in the transaction that changes them. */
 export const raiseLimitVersion = `insert into usage_limit_versions (id, version) values (1, 1)
   on conflict (id) do update set version = usage_limit_versions.version + 1`

@@ -11,17 +11,8 @@ import {
 import { listOfferedModels } from '../../entities/catalogue/ai-model.sql.ts'
 import { about, adminWith, host, router, userWith } from '../core/trpc.ts'
 import type { SubjectId } from '../ports/ai/usage-ledger.ts'
+import { days, inOrder, notInOrder } from '../ports/days.ts'
 import { callerSubjects } from './hold.ts'
-
-const notADay = 'must be a day such as 2026-01-31'
-/** The calendar of the database has no year 0. */
-const day = z.iso.date(notADay).refine((text) => !text.startsWith('0000'), notADay)
-const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10)
-
-/** Days in UTC, both included. */
-export const days = { from: day.default(() => daysAgo(30)), to: day.default(() => daysAgo(0)) }
-export const inOrder = ({ from, to }: { from: string; to: string }) => from <= to
-export const notInOrder = { path: ['to'], message: 'must not be before from' }
 
 const period = z.strictObject(days).refine(inOrder, notInOrder).prefault({})
 

@@ -26,6 +26,8 @@ export async function createApp(ctx: Context, { credentialExpiresAt, ...given }:
     {
       afterFlush: async ({ em, row }) => {
         credential = await addCredential(em, row.id, credentialExpiresAt as string | null)
+        const name = String(given['name'])
+        await ctx.services.hooks.settle('caller-added', { subject: 'app', id: row.id, name, em })
       },
     },
   )

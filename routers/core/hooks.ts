@@ -73,6 +73,8 @@ export interface Hooks {
     userId?: number | undefined
     hints: ResponseHints
   }
+  /** A person or an app is added, in a transaction. */
+  'caller-added': { subject: 'user' | 'app'; id: number; name: string; em: EntityManager }
   /** Somebody gets their first keys, in a transaction, and has accepted the policy that was shown to them, if one was. */
   'user-registered': { userId: number; em: EntityManager; policy: AcceptedPolicy | undefined }
   /** Somebody is about to be erased, in a transaction: what refers to them in other ways than by a column is let go of first. */

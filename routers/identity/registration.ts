@@ -53,7 +53,9 @@ export const registrationRouter = router({
       if (!session) throw new Problem('signed_out')
       const quota = ctx.services.settings.keychain
       await changing(ctx, async (em, changes) => {
-        const user = await keep(em, caller, session, { ...input, quota })
+        const { user, isNew } = await keep(em, caller, session, { ...input, quota })
+        const { id, username: name } = user
+        if (isNew) await ctx.services.hooks.settle('caller-added', { subject: 'user', id, name, em })
         await ctx.services.hooks.settle('user-registered', { userId: user.id, em, policy: input.policy })
         // Whoever made keys before may be in rooms, and can open none of them now.
         await ctx.services.hooks.settle('user-keys-changed', { userId: user.id, em, changes })
@@ -87,7 +89,7 @@ async function keep(
   })
   em.create(PasskeyBackup, { user, ...passkeyBackup })
   await em.flush()
-  return user
+  return { user, isNew: !found }
 }
 
 function translateConstraintError(error: unknown): never {

@@ -164,25 +164,30 @@ describe('the file that LIMITS names', () => {
     expect(await machine.json('limits', 'list')).toEqual([])
   })
 
-  test('a limit of the file for somebody who is not there holds for nobody, and keeps no service from its start', async () => {
+  test('a limit of the file for a person or an app that is not there yet holds from the moment that they are', async () => {
     await using machine = await host()
-    const hers = '{ name: hers, for: "user:ada", cap: 3, unit: tokens, per: week }'
     const LIMITS = await file(
       machine.folder,
-      `limits:\n  - ${hers}\n  - { name: all, for: user, cap: 9, unit: requests, per: day }\n`,
+      `limits:
+  - { name: hers, for: "user:Ada", cap: 3, unit: tokens, per: week }
+  - { name: its, for: "app:Portal", cap: 3, unit: tokens, per: week }
+`,
     )
     const start = () => startApp({ DATABASE_URL: machine.env.DATABASE_URL, LIMITS })
-    const active = async () =>
-      (await machine.json('limits', 'list')).flatMap(({ name, active }: { name: string; active: boolean }) =>
-        active ? [name] : [],
-      )
+    const subjects = async () =>
+      (await machine.json('limits', 'list')).map(({ subjectId }: { subjectId: string }) => subjectId)
 
     await (await start())[Symbol.asyncDispose]()
-    expect(await active()).toEqual(['all'])
+    expect(await subjects()).toEqual(['name:ada', 'name:Portal'])
     const ada = ['--username', 'ada', '--email', 'ada@example.org', '--name', 'Ada']
     expect((await machine.run(['add-user', ...ada])).exitCode).toBe(0)
+    const portal = ['--name', 'Portal', '--url', 'https://portal.example']
+    expect((await machine.run(['app', 'create', ...portal])).exitCode).toBe(0)
+    const [person] = await machine.rows(`select id from users where username = 'ada'`)
+    const [app] = await machine.rows('select id from ext_apps')
+    expect(await subjects()).toEqual([`${person?.id}`, `${app?.id}`])
     await (await start())[Symbol.asyncDispose]()
-    expect(await active()).toEqual(expect.arrayContaining(['all', 'hers']))
+    expect(await subjects()).toEqual([`${person?.id}`, `${app?.id}`])
   })
 
   test('the file that LIMITS names is refused at start with a time zone that the database does not know', async () => {

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { type CounterRow, findCounters, openCounters } from '../../../entities/ai/usage-counter.sql.ts'
 import { type ActiveLimit, listActiveLimits } from '../../../entities/ai/usage-limit.sql.ts'
 import type { Sql } from '../../../entities/sql/statement.ts'
-import { type Claim as LimitClaim, LimitIndex } from '../../../routers/ai/limit-claims.ts'
+import { type Claim as LimitClaim, LimitIndex } from '../../../routers/ai/limits/limit-claims.ts'
 import { atMost } from '../../../routers/core/load/cache-size.ts'
 import type { HoldRequest } from '../../../routers/ports/ai/usage-ledger.ts'
 

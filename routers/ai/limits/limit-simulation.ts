@@ -1,5 +1,5 @@
-import type { RecordedCall } from '../../entities/ai/usage-simulation.sql.ts'
-import type { SubjectId } from '../ports/ai/usage-ledger.ts'
+import type { RecordedCall } from '../../../entities/ai/usage-simulation.sql.ts'
+import type { SubjectId } from '../../ports/ai/usage-ledger.ts'
 import { type Claim, LimitIndex } from './limit-claims.ts'
 import { type Refusals, SimulatedCounters, type SimulatedLimit } from './simulated-limit.ts'
 

@@ -1,6 +1,6 @@
-import type { Measure } from '../../entities/ai/usage-hold.ts'
-import type { ActiveLimit } from '../../entities/ai/usage-limit.sql.ts'
-import type { HoldRequest } from '../ports/ai/usage-ledger.ts'
+import type { Measure } from '../../../entities/ai/usage-hold.ts'
+import type { ActiveLimit } from '../../../entities/ai/usage-limit.sql.ts'
+import type { HoldRequest } from '../../ports/ai/usage-ledger.ts'
 
 type Matched = Pick<ActiveLimit, 'subject' | 'subjectId' | 'unit' | 'currency' | 'unpricedCost'>
 

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
-import { topUpCounter, unshareCounters } from '../../entities/ai/usage-counter.sql.ts'
-import { UsageCounter } from '../../entities/ai/usage-counter.ts'
+import { topUpCounter, unshareCounters } from '../../../entities/ai/usage-counter.sql.ts'
+import { UsageCounter } from '../../../entities/ai/usage-counter.ts'
 import {
   type ActiveLimit,
   listActiveLimits,
@@ -9,23 +9,17 @@ import {
   raiseLimitVersion,
   showLimit,
   unknownTimeZones,
-} from '../../entities/ai/usage-limit.sql.ts'
-import { UsageLimit } from '../../entities/ai/usage-limit.ts'
-import { recordedCalls, summedCalls } from '../../entities/ai/usage-simulation.sql.ts'
-import { User } from '../../entities/identity/user.ts'
-import { locks, waitForTurn } from '../../entities/sql/locks.ts'
-import type { Context } from '../core/context.ts'
-import { Problem } from '../core/problems.ts'
-import { host, router } from '../core/trpc.ts'
-import {
-  type LimitEntry,
-  type LimitsConfig,
-  limitColumns,
-  limitEntry,
-  limitsConfig,
-} from '../ports/ai/limits-config.ts'
+} from '../../../entities/ai/usage-limit.sql.ts'
+import { UsageLimit } from '../../../entities/ai/usage-limit.ts'
+import { recordedCalls, summedCalls } from '../../../entities/ai/usage-simulation.sql.ts'
+import { locks, waitForTurn } from '../../../entities/sql/locks.ts'
+import type { Context } from '../../core/context.ts'
+import { Problem } from '../../core/problems.ts'
+import { host, router } from '../../core/trpc.ts'
+import { type LimitsConfig, limitEntry, limitsConfig } from '../../ports/ai/limits-config.ts'
+import { days, inOrder, notInOrder } from '../../ports/days.ts'
+import { columnsOf, findColumns, type LimitColumns, unclaimedColumns } from './limit-columns.ts'
 import { LimitSimulation, periodsOf } from './limit-simulation.ts'
-import { days, inOrder, notInOrder } from './usage.ts'
 
 const limitName = z.string().trim().min(1).max(80)
 
@@ -97,8 +91,8 @@ export const limitsRouter = router({
     }),
 
   /**
-   * Brings the limits to what the file says; those of administrators stay. One for a person or an app that is not there holds
-   * for nobody, and keeps no service from its start.
+   * Brings the limits to what the file says; those of administrators stay. One for a person or an app that is not there yet
+   * waits for them, and keeps no service from its start.
    */
   sync: host.mutation(async ({ ctx }) => {
     const { timeZone, limits } = await ctx.services.limitsConfig()
@@ -107,11 +101,13 @@ export const limitsRouter = router({
       const rows = new Map((await em.find(UsageLimit, {})).map((row) => [row.name, row]))
       const ofNobody: string[] = []
       for (const entry of limits) {
-        const columns = await findColumns(em, entry, entry.timeZone ?? timeZone)
-        if (columns) await write(em, rows.get(entry.name) ?? null, { ...columns, fromFile: true })
-        else ofNobody.push(entry.name)
+        const zone = entry.timeZone ?? timeZone
+        const found = await findColumns(em, entry, zone)
+        if (!found) ofNobody.push(entry.name)
+        const columns = found ?? unclaimedColumns(entry, zone)
+        await write(em, rows.get(entry.name) ?? null, { ...columns, fromFile: true })
       }
-      const names = new Set(limits.map(({ name }) => name).filter((name) => !ofNobody.includes(name)))
+      const names = new Set(limits.map(({ name }) => name))
       const gone = [...rows.values()].filter((row) => isInFile(row) && !names.has(row.name))
       for (const row of gone) row.active = false
       return { limits: names.size, deactivated: gone.map(({ name }) => name), ofNobody }
@@ -145,8 +141,6 @@ async function inForce(ctx: Context): Promise<readonly ActiveLimit[]> {
   return found?.limits ?? []
 }
 
-type LimitColumns = ReturnType<typeof limitColumns>
-
 /** A limit that counts something else than before begins at nothing. */
 async function write(em: EntityManager, row: UsageLimit | null, columns: LimitColumns & { fromFile?: boolean }) {
   if (!row) return em.create(UsageLimit, columns)
@@ -154,26 +148,6 @@ async function write(em: EntityManager, row: UsageLimit | null, columns: LimitCo
   if (!isSame) await em.nativeDelete(UsageCounter, { limit: row.id })
   else if (row.mode === 'observe' && columns.mode === 'enforce') await em.execute(unshareCounters, [row.id])
   return em.assign(row, columns)
-}
-
-async function columnsOf(em: EntityManager, entry: LimitEntry, zone: string): Promise<LimitColumns> {
-  const columns = await findColumns(em, entry, zone)
-  if (columns) return columns
-  const { subject, subjectId } = limitColumns(entry, zone)
-  const called = subject === 'user' ? 'user with the username' : 'app with the name'
-  throw new Problem('not_found', { detail: `There is no ${called} ${subjectId}.` })
-}
-
-/** People and apps are named by their names, which can change, and counted by id; nothing where there is none of the name. */
-async function findColumns(em: EntityManager, entry: LimitEntry, zone: string): Promise<LimitColumns | undefined> {
-  const columns = limitColumns(entry, zone)
-  const { subject, subjectId } = columns
-  if (subjectId === null || (subject !== 'user' && subject !== 'app')) return columns
-  const [found] =
-    subject === 'user'
-      ? await em.find(User, { username: subjectId.toLowerCase() }, { fields: ['id'] })
-      : await em.execute<{ id: number }[]>('select id from ext_apps where name = ?', [subjectId])
-  return found && { ...columns, subjectId: `${found.id}` }
 }
 
 /** One that the file names no more is switched off, and the administrators'. */

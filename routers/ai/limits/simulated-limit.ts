@@ -1,5 +1,5 @@
-import type { ActiveLimit } from '../../entities/ai/usage-limit.sql.ts'
-import type { RecordedCall } from '../../entities/ai/usage-simulation.sql.ts'
+import type { ActiveLimit } from '../../../entities/ai/usage-limit.sql.ts'
+import type { RecordedCall } from '../../../entities/ai/usage-simulation.sql.ts'
 
 export type SimulatedLimit = Omit<ActiveLimit, 'id' | 'stripes'>
 
