@@ -146,7 +146,9 @@ function withoutTracking(url: string): string {
 
 /** A call as the caller gets it. */
 export function handedOut({ toolCallId, toolName, input, providerMetadata }: LanguageModelV4ToolCall): ToolCall {
-  const signature = signatureOf(providerMetadata)
+  // OpenAI wants nothing back with a call.
+  const { openai: _, ...proofs } = providerMetadata ?? {}
+  const signature = signatureOf(proofs)
   return { type: 'tool-call', id: toolCallId, name: toolName, input, ...(signature && { signature }) }
 }
 

@@ -4,8 +4,9 @@ import { only } from '../../ai/parameters.ts'
 import type { AskedMessage, AskedPart } from '../chat/messages.ts'
 import { fileOrAttachment, imageOrAttachment, sentFile } from '../files.ts'
 import { approvalItems, messagesOfApproval } from './approvals.ts'
+import { proofIn } from './call-ids.ts'
 
-/** What a client sends back of an item that it was answered with, and which says nothing to the model. */
+/** What a client sends back of an item that it was answered with; but for the id of a call it says nothing to the model. */
 const known = { id: z.string().nullish(), status: z.string().nullish() }
 
 /** What OpenAI's own client puts beside a text that it reads as JSON; it says nothing to the model. */
@@ -92,10 +93,7 @@ function messageOf(one: Item, at: number, names: ReadonlyMap<string, string>): A
     case 'reasoning':
       return { role: 'assistant', content: [thoughtIn(one)] }
     case 'function_call':
-      return {
-        role: 'assistant',
-        content: [{ type: 'tool-call', id: one.call_id, name: one.name, input: one.arguments }],
-      }
+      return { role: 'assistant', content: [callIn(one)] }
     case 'function_call_output': {
       const content = inputOf(one.output, ['input', at, 'output'])
       // An attachment in a result is refused further in.
@@ -112,6 +110,11 @@ function saidIn({ role, content }: Extract<Item, { type: 'message' }>, at: numbe
   // A file of anybody but the user is refused further in.
   if (role === 'user') return { role, content: input }
   return { role: role === 'assistant' ? role : 'system', content: input as never }
+}
+
+function callIn({ id, call_id, name, arguments: input }: Extract<Item, { type: 'function_call' }>): AssistantPart {
+  const signature = proofIn(id)
+  return { type: 'tool-call', id: call_id, name, input, ...(signature && { signature }) }
 }
 
 const thoughtIn = ({ summary, encrypted_content: signature }: Extract<Item, { type: 'reasoning' }>): AssistantPart => ({

@@ -7,7 +7,7 @@ type Path = readonly (string | number)[]
 /** What items call the members of the parts that they become. Messages call all as we do. */
 const members: Partial<Record<Item['type'], Record<string, string>>> = {
   reasoning: { text: 'summary', signature: 'encrypted_content' },
-  function_call: { id: 'call_id', input: 'arguments' },
+  function_call: { id: 'call_id', input: 'arguments', signature: 'id' },
   function_call_output: { id: 'call_id', content: 'output' },
   mcp_approval_request: { input: 'arguments' },
   mcp_approval_response: { id: 'approval_request_id', allow: 'approve' },

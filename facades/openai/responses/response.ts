@@ -3,6 +3,7 @@ import type { FinishReason } from '../../../routers/ports/ai/models.ts'
 import { set } from '../../ai/parameters.ts'
 import type { Usage, WholeAnswer } from '../../ai/types.ts'
 import { approvalRequestItem, mcpCallItem } from './approvals.ts'
+import { withProof } from './call-ids.ts'
 import type { ResponseRequest } from './request.ts'
 
 /** What a response says of what was not asked for, or is never so. */
@@ -110,8 +111,8 @@ export const reasoningItem = (id: string, { text, signature }: Pick<Reasoning, '
   ...(signature && { encrypted_content: signature }),
 })
 
-export const callItem = (id: string, { id: callId, name, input }: ToolCall) => ({
-  id,
+export const callItem = (id: string, { id: callId, name, input, signature }: ToolCall) => ({
+  id: withProof(id, signature),
   type: 'function_call',
   call_id: callId,
   name,

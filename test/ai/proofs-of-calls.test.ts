@@ -1,0 +1,100 @@
+import Anthropic from '@anthropic-ai/sdk'
+import OpenAI from 'openai'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type Behaviour, configFor, json, startProvider } from '../kit/ai/provider.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
+
+const resources = new AsyncDisposableStack()
+let svc: TestApp
+let upstream: Awaited<ReturnType<typeof startProvider>>
+let openai: OpenAI
+let anthropic: Anthropic
+
+const proof = `${Buffer.alloc(3000, 'proof').toString('base64')}+/==`
+const call = { functionCall: { name: 'weather', args: { place: 'Ulm' } } }
+
+/** As Gemini does: of several calls in one answer only the first has a proof. */
+const calls: Behaviour = ({ path }, response) => {
+  const content = { role: 'model', parts: [{ ...call, thoughtSignature: proof }, call] }
+  const usageMetadata = { promptTokenCount: 7, candidatesTokenCount: 3, totalTokenCount: 10 }
+  const answer = { candidates: [{ index: 0, content, finishReason: 'STOP' }], usageMetadata }
+  if (!path.includes('stream')) return json(response, answer)
+  response.writeHead(200, { 'content-type': 'text/event-stream' }).end(`data: ${JSON.stringify(answer)}\n\n`)
+}
+
+beforeAll(async () => {
+  upstream = resources.use(await startProvider(calls))
+  const provider = { adapter: 'google', apiUrl: upstream.url }
+  const config = resources.use(await configFor(upstream.url, { provider }))
+  svc = resources.use(await startApp({ AI_CONFIG: config.file }))
+  const { token: apiKey } = await svc.user()
+  openai = new OpenAI({ apiKey, baseURL: `${svc.url}/v1` })
+  anthropic = new Anthropic({ apiKey, baseURL: svc.url })
+})
+afterAll(() => resources.disposeAsync())
+beforeEach(() => void upstream.asked.splice(0))
+
+const parameters = { type: 'object' as const, properties: { place: { type: 'string' } } }
+const model = 'mock-1'
+const tools = [{ type: 'function' as const, name: 'weather', parameters, strict: null }]
+
+const isCall = (item: { type: string }): item is OpenAI.Responses.ResponseFunctionToolCall =>
+  item.type === 'function_call'
+
+/** The proofs of the calls that the provider gets back. */
+function proofsSent() {
+  const contents = (upstream.asked.at(-1)?.body['contents'] ?? []) as { parts: Record<string, unknown>[] }[]
+  const sent = contents.flatMap(({ parts }) => parts).filter((part) => part['functionCall'])
+  return sent.map((part) => part['thoughtSignature'])
+}
+
+test.each(['whole', 'streamed'])('a response that is sent back (%s) has the proofs of its calls', async (how) => {
+  const input: OpenAI.Responses.ResponseInput = [{ role: 'user', content: 'Well?' }]
+  const ask = { model, input, tools, store: false }
+  const { output } =
+    how === 'whole' ? await openai.responses.create(ask) : await openai.responses.stream(ask).finalResponse()
+  const called = (output as { type: string }[]).filter(isCall)
+  expect(called.map(({ name }) => name)).toEqual(['weather', 'weather'])
+  input.push(...(output as OpenAI.Responses.ResponseInput))
+  for (const { call_id } of called) input.push({ type: 'function_call_output', call_id, output: 'Rain.' })
+
+  await openai.responses.create({ ...ask, input })
+
+  expect(proofsSent()).toEqual([proof, undefined])
+})
+
+test('an id of a call that is of somebody else or none says nothing to the provider', async () => {
+  for (const id of [undefined, null, 'fc_67ccd2bf', 'fc_a~', 'call~cHJvb2Y', 'fc_a~b c']) {
+    const called = { type: 'function_call', call_id: 'c', name: 'weather', arguments: '{}', id } as never
+    const output = { type: 'function_call_output' as const, call_id: 'c', output: 'Rain.' }
+    await openai.responses.create({ model, tools, input: [{ role: 'user', content: 'Well?' }, called, output] })
+    expect([id, proofsSent()]).toEqual([id, [undefined]])
+  }
+})
+
+test('a completion and a message that are sent back have the proofs of their calls', async () => {
+  const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: 'user', content: 'Well?' }]
+  const question = {
+    model,
+    messages,
+    tools: [{ type: 'function' as const, function: { name: 'weather', parameters } }],
+  }
+  const { choices } = await openai.chat.completions.create(question)
+  const said = choices[0]?.message
+  if (said) messages.push(said)
+  for (const { id } of said?.tool_calls ?? []) messages.push({ role: 'tool', tool_call_id: id, content: 'Rain.' })
+  await openai.chat.completions.create(question)
+  expect(proofsSent()).toEqual([proof, undefined])
+
+  const asked: Anthropic.MessageParam[] = [{ role: 'user', content: 'Well?' }]
+  const ask = { model, max_tokens: 100, tools: [{ name: 'weather', input_schema: parameters }] }
+  const { content } = await anthropic.messages.create({ ...ask, messages: asked })
+  const results = content.flatMap((block) =>
+    block.type === 'tool_use' ? { type: 'tool_result' as const, tool_use_id: block.id, content: 'Rain.' } : [],
+  )
+  await anthropic.messages.create({
+    ...ask,
+    messages: [...asked, { role: 'assistant', content }, { role: 'user', content: results }],
+  })
+  expect(proofsSent()).toEqual([proof, undefined])
+})
