@@ -25,7 +25,7 @@ export const exceptions: NamedException[] = [
   },
   {
     obligation: 'query-parameters.language',
-    at: /\?(lang|locale)=en$/,
+    at: /^GET \/api\/svc\/v1\/[\w-]+\?(lang|locale)=en$/,
     reason: 'Existing front ends ask for the language of an answer by these names.',
   },
 ]
