@@ -5,7 +5,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 const soak = [
   'test/process/lost-connection.test.ts',
   'test/rooms/attachments/kills.test.ts',
-  'test/ai/faults.test.ts',
+  'test/ai/{client-libraries,faults}.test.ts',
   'test/json-api/fuzz.test.ts',
   'test/json-api/conformance/conformance.test.ts',
   'test/json-api/openapi/answers.test.ts',

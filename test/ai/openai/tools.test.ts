@@ -78,6 +78,25 @@ test('LangChain reads calls of functions whole and as they come', async () => {
   expect(streamed).toMatchObject({ name: 'weather', args: { place: 'Jena' } })
 })
 
+test('LangChain sends back what the function was answered that the model calls, and the model reads both', async () => {
+  const configuration = { baseURL: `${app.svc.url}/v1` }
+  const model = new ChatOpenAI({ apiKey: app.token, model: 'mock-1', configuration }).bindTools([weather])
+  const question = { role: 'user', content: 'How is the weather in Jena?' }
+  const first = await model.invoke([question])
+  const [call] = first.tool_calls ?? []
+  const told = [question, first, { role: 'tool', content: 'Rain', tool_call_id: call?.id ?? '' }]
+  let streamed = ''
+  for await (const { text } of await model.stream(told)) streamed += text
+
+  expect((await model.invoke(told)).text).toBe('It rains.')
+  expect(streamed).toBe('It rains.')
+  expect(app.upstream.asked.map(({ body }) => body)).toMatchObject([
+    { tools: [weather] },
+    { messages: reads },
+    { messages: reads },
+  ])
+})
+
 test('the demo model calls a function by its name, answers in JSON and stops where it is told to', async () => {
   await using svc = await startApp()
   const demo = new OpenAI({ apiKey: (await svc.user()).token, baseURL: `${svc.url}/v1` })

@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, beforeEach, expect, inject, test, vi } from 'vitest'
+import { startWith } from '../kit/ai/asked-provider.ts'
+import { type ClientName, clientLibraries, clientNames, langChain } from '../kit/ai/client-libraries.ts'
+import { answers, canary, neverEnds, refuses, stalls } from '../kit/ai/provider.ts'
+
+type App = Awaited<ReturnType<typeof startWith>>
+let app: App
+
+beforeAll(async () => {
+  app = await startWith(answers('Good day to you.'))
+})
+afterAll(() => app[Symbol.asyncDispose]())
+beforeEach(() => app.answerBy(answers('Good day to you.')))
+
+const clientOf = (name: ClientName) => clientLibraries[name]({ apiKey: app.token, url: app.svc.url })
+
+async function read(pieces: AsyncIterable<string>): Promise<string> {
+  const texts: string[] = []
+  for await (const piece of pieces) texts.push(piece)
+  return texts.join('')
+}
+
+const failureOf = (work: PromiseLike<unknown>) =>
+  work.then(
+    () => undefined,
+    (error: { status?: number; statusCode?: number }) => error,
+  )
+
+test.for(clientNames)('%s reads an answer whole and as it comes', async (name) => {
+  const client = clientOf(name)
+
+  expect(await client.ask()).toBe('Good day to you.')
+  expect(await read(client.stream())).toBe('Good day to you.')
+  expect(await app.takeRecords()).toMatchObject([{ outcome: 'completed' }, { outcome: 'completed' }])
+})
+
+test.for(clientNames)('%s ends the call of the provider where its program aborts, and asks no more', async (name) => {
+  const client = clientOf(name)
+  for (const [behave, ask] of [
+    [stalls, client.ask],
+    [neverEnds, (signal: AbortSignal) => read(client.stream(signal))],
+  ] as const) {
+    await app.answerBy(behave)
+    const gone = new AbortController()
+    const answer = failureOf(ask(gone.signal))
+    await vi.waitFor(() => expect(app.upstream.asked).toHaveLength(1), SLOW)
+    gone.abort()
+    await answer
+    await vi.waitFor(() => expect(app.upstream.asked[0]?.abortedAt).toBeDefined(), SLOW)
+    await vi.waitFor(async () => expect(await app.takeRecords()).toMatchObject([{ outcome: 'aborted' }]), SLOW)
+    expect(app.upstream.asked).toHaveLength(1)
+  }
+})
+/** On a busy machine all of it takes its time. */
+const SLOW = { timeout: 30_000, interval: 20 }
+
+test.for(clientNames)('%s repeats no question that its provider refuses for good', async (name) => {
+  const client = clientOf(name)
+  for (const status of [400, 401, 404, 422]) {
+    for (const ask of [client.ask, () => read(client.stream())]) {
+      await app.answerBy(refuses(status))
+      const error = await failureOf(ask())
+
+      expect.soft(error?.status ?? error?.statusCode, `${status}`).toBe(400)
+      expect.soft(String(error)).not.toContain(canary)
+      expect.soft(app.upstream.asked, `${status}`).toHaveLength(1)
+      expect.soft(await app.takeRecords(), `${status}`).toMatchObject([{ outcome: 'failed' }])
+    }
+  }
+})
+
+/** How often each client asks the service where what fails may pass, of which each time the provider is asked three times. */
+const times: Record<ClientName, number> = {
+  'the client of OpenAI': 1,
+  'the client of Anthropic': 1,
+  LangChain: inject('soak') ? 7 : 2,
+  'the AI SDK for OpenAI': 3,
+  'the AI SDK for responses': 3,
+  'the AI SDK for compatible servers': 3,
+  'the AI SDK for Anthropic': 3,
+}
+const failing = clientNames.map((name, at): [ClientName, number] => [name, at % 2 ? 503 : 500])
+
+test.concurrent.for(failing)(
+  '%s asks for an answer that fails by %i so often, and the provider is left alone after five failures in a row',
+  { timeout: 240_000 },
+  async ([name, status], { expect }) => {
+    await using failing = await startWith(refuses(status), { circuit: { failures: 5, openFor: '1h' } })
+    const make = name === 'LangChain' && !inject('soak') ? langChain({ maxRetries: 1 }) : clientLibraries[name]
+    const client = make({ apiKey: failing.token, url: failing.svc.url })
+
+    const error = await failureOf(client.ask())
+
+    expect(String(error)).not.toContain(canary)
+    expect(failing.upstream.asked).toHaveLength(Math.min(5, 3 * times[name]))
+    const records = await failing.takeRecords()
+    expect(records.map(({ outcome }) => outcome)).toEqual(Array(times[name]).fill('failed'))
+  },
+)
