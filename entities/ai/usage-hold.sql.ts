@@ -5,10 +5,12 @@ import type { LimitPeriod, LimitSubject, LimitUnit } from './usage-limit.ts'
 export const currentVersion = `coalesce((select version from usage_limit_versions), 0)`
 
 /** The calls as JSON, each with its counters. */
+export const rowsOfCalls = (calls: string) => `jsonb_to_recordset(${calls}::jsonb) as c(
+         n int, "userId" int, "tokenId" int, "roomId" int, "appId" int, context text, provider text, model text,
+         "requestId" text, "inputTokens" int, "costMicros" bigint, currency text, "priceId" int, counters bigint[], amounts bigint[], measures text[])`
+
 export const insertHolds = (calls: string, isGranted: string) => `numbered as (
-     select nextval('usage_records_id_seq') as id, c.*
-       from jsonb_to_recordset(${calls}::jsonb) as c(n int, "userId" int, "tokenId" int, "roomId" int, "appId" int, context text, provider text, model text,
-              "requestId" text, "inputTokens" int, "costMicros" bigint, currency text, "priceId" int, counters bigint[], amounts bigint[], measures text[])
+     select nextval('usage_records_id_seq') as id, c.* from ${rowsOfCalls(calls)}
       where (select ${isGranted} from verdict)
    ), held as (
      insert into usage_holds (id, lease_until, user_id, token_id, room_id, app_id, context, provider, model, request_id, input_tokens, cost_micros,
@@ -20,7 +22,7 @@ export const insertHolds = (calls: string, isGranted: string) => `numbered as (
 export const ids = `(select json_agg(id order by n) from numbered) as ids`
 
 /** Counters with the sum that is asked of each, and the cap of its limit. */
-const asked = `asked as (
+export const asked = `asked as (
      select * from unnest($3::bigint[], $4::bigint[], $5::bigint[]) as a(id, amount, cap) ${expectFew('$7')}
    )`
 
@@ -102,7 +104,7 @@ export interface AskedLimit {
 }
 
 /** All stripes of the limits of counters 'own', locked in one order, and each limit judged as a whole. */
-const judgedExactly = `locked as (
+export const judgedExactly = `locked as (
      select c.*, o.id as own_id, o.amount, o.own_held
        from own o join usage_counters c
          on c.limit_id = o.limit_id and c.subject_id = o.subject_id and c.starts_at = o.starts_at
@@ -119,7 +121,7 @@ const judgedExactly = `locked as (
    )`
 
 /** Takes what fits, shares what is free anew and counts what is refused to a single call. */
-const countedExactly = (isSingle: string) => `counted as (
+export const countedExactly = (isSingle: string) => `counted as (
      update usage_counters c
         set held = c.held + n.taken, refused = c.refused + n.refused, cap = case when n.shares then j.cap else c.cap end,
             share = case when n.shares then c.used + c.held + n.taken + f.free / j.stripes + (c.stripe < f.free % j.stripes)::int
@@ -131,20 +133,22 @@ const countedExactly = (isSingle: string) => `counted as (
                v.granted and j.must_share as shares) n
       cross join lateral (
         select greatest(0, j.full_cap - j.used - j.held - coalesce(j.amount, 0))::bigint as free) f
-      where c.id = l.id and l.own_id = j.own_id and not (v.stale or v.changed) and (n.taken > 0 or n.refused > 0 or n.shares)
+      where c.id = l.id and l.own_id = j.own_id and not (v.stale or v.changed) and (n.taken <> 0 or n.refused > 0 or n.shares)
    )`
 
-const judgedLimits = `(select json_agg(json_build_object('counter', own_id, 'name', name, 'subject', subject, 'unit', unit, 'period', period,
+export const judgedLimits = `(select json_agg(json_build_object('counter', own_id, 'name', name, 'subject', subject, 'unit', unit, 'period', period,
                     'currency', currency, 'cap', full_cap, 'used', used, 'held', held - own_held, 'amount', amount + own_held, 'fits', fits, 'mode', mode,
                     'resetsAt', ${isoTime('ends_at')}, 'windowSeconds', extract(epoch from ends_at - starts_at)::int) order by limit_id) from judged)`
 
 const isSingle = 'jsonb_array_length($6::jsonb) = 1'
 
+export type ExactResult = HoldResult & { limits: AskedLimit[] | null }
+
 /**
  * Judges by all stripes together, and shares what is free anew: exact where a cap is near or was changed. A limit that only
  * observes lets a single call through. Values: as of `holdTogether`.
  */
-export const holdExactly = statement<HoldResult & { limits: AskedLimit[] | null }>(
+export const holdExactly = statement<ExactResult>(
   'hold-exactly',
   `with ${asked}, own as (
      select a.id, a.amount, 0 as own_held, c.limit_id, c.subject_id, c.starts_at from asked a join usage_counters c on c.id = a.id

@@ -67,25 +67,9 @@ export const settle = statement<{ overdrawn: number[] | null; unheld: number[] |
           (select json_agg(hold_id) from given where not expired_only and hold_id not in (select id from ended)) as unheld`,
 )
 
-/** What holds gave back that were ended. */
-const givenBack = `parts as (
-     select a.id, sum(a.amount) as held from ended e cross join lateral unnest(e.counters, e.amounts) as a(id, amount) group by a.id
-   ), locked as (
-     select c.id, p.held from parts p join usage_counters c on c.id = p.id order by c.id for update of c
-   )
-   update usage_counters c set held = c.held - l.held from locked l where c.id = l.id`
-
-/** Ends a hold for a call that was never made: nothing is used, and no record is left. Values: the hold. */
-export const releaseHold = statement<never>(
-  'release-hold',
-  `with ended as (
-     delete from usage_holds where id = $1 returning counters, amounts
-   ), ${givenBack}`,
-)
-
 /**
- * The same for requests of which nobody knows whether they have holds. Values: the ids of requests, how many milliseconds
- * ago each failed, and holds that stay.
+ * Ends holds for calls that were never made: nothing is used, and no record is left. Values: the ids of requests, how many
+ * milliseconds ago each failed, and holds that stay.
  */
 export const releaseUnmade = statement<never>(
   'release-unmade',
@@ -94,5 +78,10 @@ export const releaseUnmade = statement<never>(
       where h.created_at <= now() - u.age * interval '1 ms' and h.id <> all($3::bigint[]) order by h.id for update of h
    ), ended as (
      delete from usage_holds where id in (select id from unmade) returning counters, amounts
-   ), ${givenBack}`,
+   ), parts as (
+     select a.id, sum(a.amount) as held from ended e cross join lateral unnest(e.counters, e.amounts) as a(id, amount) group by a.id
+   ), locked as (
+     select c.id, p.held from parts p join usage_counters c on c.id = p.id order by c.id for update of c
+   )
+   update usage_counters c set held = c.held - l.held from locked l where c.id = l.id`,
 )

@@ -13,15 +13,21 @@ const RETRY_SOON_SECONDS = 2
 
 /** Holds the most that a call can take of every limit that applies; refuses what does not fit. */
 export async function holdFor(ctx: Asking, asked: ModelCall | EmbeddingCall, room?: number): Promise<Hold> {
-  const held = await tryHold(ctx, asked, room)
+  const held = await tryHold(ctx, asked, { room })
   if (!('id' in held)) throw refusal(ctx, held)
   return held
+}
+
+interface HoldOptions {
+  room?: number | undefined
+  /** That of the call that this one takes the place of. */
+  instead?: Hold
 }
 
 export async function tryHold(
   ctx: Asking,
   asked: ModelCall | EmbeddingCall,
-  room?: number,
+  { room, instead }: HoldOptions = {},
 ): Promise<Hold | HoldRefusal> {
   const { person, token } = ctx.caller
   const { model } = asked
@@ -50,6 +56,7 @@ export async function tryHold(
     subjects: [...callerSubjects(ctx.caller, room), ['provider', model.providerId], ['model', model.modelId]],
     tokens: mostInput + output,
     ...mostCostOf(model.pricing, { input: mostInput, output: 0, reasoning: 0, ...uses }, output),
+    instead,
   })
   if ('id' in held) ctx.hints.limits = held.limits
   return held

@@ -30,7 +30,7 @@ interface MeteredCallOptions {
   approvals: Approvals
   /** Let go of when the call is over. */
   held: Disposable
-  /** Gives back what this call held and makes that of another model, if there is one; fails never. */
+  /** Makes the call of another model with what this one held, if there is one; fails never. */
   standIn?: () => Promise<MeteredCall | undefined>
 }
 

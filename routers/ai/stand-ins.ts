@@ -74,21 +74,13 @@ export function callWithin(ctx: Asking, within: CallWithin): MeteredCall {
   return new MeteredCall(ctx, { hold, call: { ...call, ...bound }, standIn, approvals: question.approvals, held })
 }
 
-/** The first that limits have room for, once what was held before is given back. */
+/** The first that limits have room for, with what was held before: that becomes its hold, or stays where there is none. */
 async function nextOf(ctx: Asking, before: CallWithin): Promise<MeteredCall | undefined> {
-  const { callableModels, usageLedger } = ctx.services
   const [name, ...names] = before.names
   if (name === undefined) return undefined
-  const call = await standInOf(ctx, before.question, await callableModels.find(name, ctx.usage, 'chat'))
-  const hold = call && (await tryHold(ctx, call))
+  const call = await standInOf(ctx, before.question, await ctx.services.callableModels.find(name, ctx.usage, 'chat'))
+  const hold = call && (await tryHold(ctx, call, { instead: before.hold }))
   if (!hold || !('id' in hold)) return nextOf(ctx, { ...before, names })
-  const next = callWithin(ctx, { ...before, call, hold, names })
-  try {
-    await usageLedger.release(before.hold)
-  } catch (error) {
-    next.abandon()
-    throw error
-  }
   ctx.hints.answeredBy = name
-  return next
+  return callWithin(ctx, { ...before, call, hold, names })
 }

@@ -1,9 +1,8 @@
 import { removeOldCounters } from '../../entities/ai/usage-counter.sql.ts'
 import { extendHold } from '../../entities/ai/usage-hold.sql.ts'
 import type { ReachedLimit } from '../../entities/ai/usage-notice.sql.ts'
-import { releaseHold } from '../../entities/ai/usage-settlement.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
-import type { HeldAmounts, UsageLedger } from '../../routers/ports/ai/usage-ledger.ts'
+import type { HeldAmounts, HoldRequest, UsageLedger } from '../../routers/ports/ai/usage-ledger.ts'
 import type { Log } from '../../routers/ports/log.ts'
 import { HoldQueue } from './usage/hold-queue.ts'
 import { LEASE_MS, LeaseKeeper } from './usage/lease-keeper.ts'
@@ -47,12 +46,16 @@ export function createUsageLedger({ sql, log, onReached }: UsageLedgerOptions): 
   }
   const timers = [repeat(TELL_MS, tell, log), repeat(UPKEEP_MS, upkeep, log)]
 
+  const hold = async (request: HoldRequest) => {
+    const held = await queue.hold(request)
+    if (!('id' in held)) return held
+    if (request.instead) leases.remove(request.instead)
+    leases.add(held)
+    return held
+  }
+
   return {
-    async hold(request) {
-      const held = await queue.hold(request)
-      if ('id' in held) leases.add(held)
-      return held
-    },
+    hold: (request) => (request.instead ? leases.whileUntold(request.instead, () => hold(request)) : hold(request)),
     extend: (held, amounts) =>
       leases.whileUntold(held, async () => {
         await settlements.flush()
@@ -61,10 +64,6 @@ export function createUsageLedger({ sql, log, onReached }: UsageLedgerOptions): 
         held.held = greater(held.held, amounts)
         return undefined
       }),
-    async release(held) {
-      await sql(releaseHold, [held.id])
-      leases.remove(held)
-    },
     settle(held, settlement) {
       leases.remove(held)
       const { id, counters } = held

@@ -36,6 +36,8 @@ export interface HoldRequest {
   /** Millionths of the currency; null where no price is known. */
   costMicros: number | null
   currency: string | null
+  /** The hold of a call that took nothing, which becomes that of this one; where this one is refused or fails, it stays. */
+  instead?: Hold | undefined
 }
 
 /** A call under way, of which the database knows. */
@@ -99,8 +101,6 @@ export interface UsageLedger {
   hold(request: HoldRequest): Promise<Hold | HoldRefusal>
   /** Holds as much in all as a further round can take; null where it does not fit, or an error where the hold is gone. */
   extend(hold: Hold, amounts: HeldAmounts): Promise<HoldRefusal | undefined>
-  /** Gives back what was held for a call that was never made, and leaves no record of it. */
-  release(hold: Hold): Promise<void>
   /** Settles behind the answer, many calls in one statement. */
   settle(hold: Hold, settlement: Omit<Settlement, 'id' | 'expiredOnly'>): void
   /** Waits until all that ended is in the database. */

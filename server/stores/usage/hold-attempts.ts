@@ -1,3 +1,4 @@
+import { exchangeHold } from '../../../entities/ai/usage-exchange.sql.ts'
 import { type HoldResult, holdExactly, holdTogether, type TogetherResult } from '../../../entities/ai/usage-hold.sql.ts'
 import { holdAndTell } from '../../../entities/ai/usage-observed-hold.sql.ts'
 import type { Sql, Statement } from '../../../entities/sql/statement.ts'
@@ -46,9 +47,11 @@ export class HoldAttempts {
     return this.#tryWith(requests, this.#tellDue)
   }
 
-  /** Holds for all calls by all stripes of each limit, or for none. */
+  /** Holds for all calls by all stripes of each limit, or for none; for one alone, by the hold of another call. */
   exactly(requests: readonly HoldRequest[]) {
-    return this.#tryWith(requests, () => ({ statement: holdExactly, more: [] }))
+    const instead = requests[0]?.instead
+    const attempt = instead ? { statement: exchangeHold, more: [instead.id] } : { statement: holdExactly, more: [] }
+    return this.#tryWith(requests, () => attempt)
   }
 
   /** Tells what is left only where that is due: it takes longer. */
@@ -110,17 +113,19 @@ export class HoldAttempts {
   #judgedBy(claimed: readonly { request: HoldRequest; claims: Claim[] }[]): AskedCall[] | undefined {
     const judged: AskedCall[] = []
     for (const { request, claims } of claimed) {
-      const found = claims.flatMap((claim) => this.#chosenFor(claim) ?? [])
+      const found = claims.flatMap((claim) => this.#chosenFor(claim, request) ?? [])
       if (found.length < claims.length) return undefined
       judged.push({ request, claims: found })
     }
     return judged
   }
 
-  #chosenFor(claim: Claim): ClaimedCounter | undefined {
+  #chosenFor(claim: Claim, { instead }: HoldRequest): ClaimedCounter | undefined {
     const { limit, subjectId, amount, measure } = claim
     const counters = this.#options.book.countersOf(claim)
-    return counters && { limit, subjectId, amount, measure, counters, id: this.#stripeOf(claim, counters.ids) }
+    if (!counters) return undefined
+    const own = instead && counters.ids.find((id) => instead.counters.includes(id))
+    return { limit, subjectId, amount, measure, counters, id: own ?? this.#stripeOf(claim, counters.ids) }
   }
 
   /** Those of a limit that only observes wait for one row, so that each is counted after the other. */

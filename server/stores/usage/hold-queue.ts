@@ -53,6 +53,7 @@ export class HoldQueue {
   }
 
   async hold(request: HoldRequest): Promise<Held> {
+    if (request.instead) return (await this.#inTurn([request]))[0] as Promise<Held>
     return (this.#isLimited(request) ? this.#limited : this.#unlimited).load(request)
   }
 

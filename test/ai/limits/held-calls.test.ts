@@ -184,7 +184,7 @@ test('what is held for a model in place of another stays until it is asked', asy
   const lock = Promise.withResolvers<Client>()
   const behave: Behaviour = async (asked, response) => {
     if (asked.body.model === 'mock-1') {
-      // So that its hold cannot be given back before calls are told of.
+      // So that its hold cannot become the other's before calls are told of.
       await (await lock.promise).query('begin; select from usage_holds for update')
       return refuses(401)(asked, response)
     }
@@ -202,8 +202,7 @@ test('what is held for a model in place of another stays until it is asked', asy
   lock.resolve(client)
 
   const asking = world.ask('text/event-stream', 'x'.repeat(1000))
-  // One gives the hold back, the other tells of the calls.
-  await untilWaiting(url, 2)
+  await untilWaiting(url)
   await client.query('commit')
 
   const text = await (await asking).text()

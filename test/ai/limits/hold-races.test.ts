@@ -44,6 +44,12 @@ test('a process that does not know the counters yet does not wait in a circle wi
   expect(await asked).toBe(200)
 })
 
+/** As a call ends that took nothing. */
+const nothing = {
+  ...{ inputTokens: 0, outputTokens: 0, cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 },
+  ...{ webSearches: 0, webFetches: 0, estimated: false, costMicros: null, currency: null, durationMs: 0 },
+}
+
 /** An account that runs its statements by `sql`, and calls to hold for in it. */
 async function accountOf(svc: TestApp, sql: Sql) {
   const { log } = svc.services
@@ -56,7 +62,11 @@ async function accountOf(svc: TestApp, sql: Sql) {
       ...{ requestId, inputTokens: 1, costMicros: null, currency: null, priceId: null },
     },
   })
-  return Object.assign(ledger, { request, [Symbol.asyncDispose]: () => ledger.close() })
+  const release = (held: Hold) => {
+    ledger.settle(held, { ...nothing, outcome: 'aborted' })
+    return ledger.flush()
+  }
+  return Object.assign(ledger, { request, release, [Symbol.asyncDispose]: () => ledger.close() })
 }
 
 const all = [['installation', '']] as const

@@ -1,0 +1,79 @@
+import { expect, test } from 'vitest'
+import { requests } from '../../kit/ai/limited.ts'
+import { answers, configFor, question, refuses, startProvider } from '../../kit/ai/provider.ts'
+import { startApp } from '../../kit/app.ts'
+
+const price = (outputPerMillion: number) => ({ currency: 'EUR', inputPerMillion: 1, outputPerMillion })
+
+/** A service whose first model cannot answer, so that the second one does. */
+async function startWith(limits: object[]) {
+  await using resources = new AsyncDisposableStack()
+  const provider = resources.use(
+    await startProvider((asked, response) =>
+      (asked.body.model === 'first' ? refuses(401) : answers('From second.'))(asked, response),
+    ),
+  )
+  const models = [
+    { id: 'first', external: true, pricing: price(2), fallback: ['second'] },
+    { id: 'second', external: true, pricing: price(6) },
+  ]
+  const more = { systemModels: { default: 'first' } }
+  const config = resources.use(await configFor(provider.url, { provider: { models }, more }))
+  const svc = resources.use(await startApp({ AI_CONFIG: config.file, LIMITS_MAX_OUTPUT_TOKENS: '100' }))
+  for (const limit of limits) await svc.host.limits.set({ ...requests, ...limit } as never)
+  const { token } = await svc.user()
+  const kept = resources.move()
+  return {
+    provider,
+    ask: () => svc.send('POST', '/api/ai-req', { token, body: question('Hello', 'first') }),
+    async states() {
+      await svc.services.usageLedger.flush()
+      return (await svc.host.limits.list()).map(({ used, held }) => [used, held])
+    },
+    records: () => svc.rows('select model, outcome, cost_micros::int as cost from usage_records order by id'),
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  }
+}
+
+const answered = [{ model: 'second', outcome: 'completed', cost: 7 + 3 * 6 }]
+
+test.for<[string, object[], number[][]]>([
+  ['a single request', [{ cap: 1 }], [[1, 0]]],
+  ['a single request of each user', [{ cap: 1, for: 'user' }], [[1, 0]]],
+  ['the tokens of a single call', [{ cap: 110, unit: 'tokens' }], [[10, 0]]],
+  ['the cost of a single call', [{ cap: 0.00061, unit: 'EUR' }], [[25, 0]]],
+  [
+    'a request of each of both models',
+    [
+      { name: 'one', for: 'model:first', cap: 1 },
+      { name: 'other', for: 'model:second', cap: 1 },
+    ],
+    [
+      [0, 0],
+      [1, 0],
+    ],
+  ],
+])('another model answers where limits have room for %s', async ([, limits, states]) => {
+  await using world = await startWith(limits)
+
+  const answer = await world.ask()
+
+  expect([answer.status, answer.headers.get('x-answered-by')]).toEqual([200, 'second'])
+  expect(await world.states()).toEqual(states)
+  expect(await world.records()).toEqual(answered)
+})
+
+test('a call whose stand-in a limit has no room for is recorded as failed, and counts no more than once', async () => {
+  await using world = await startWith([
+    { name: 'all', cap: 5 },
+    { name: 'second', for: 'model:second', unit: 'tokens', cap: 50 },
+  ])
+
+  expect((await world.ask()).status).toBe(500)
+
+  expect(await world.states()).toEqual([
+    [1, 0],
+    [0, 0],
+  ])
+  expect(await world.records()).toEqual([{ model: 'first', outcome: 'failed', cost: 0 }])
+})
