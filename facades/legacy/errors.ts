@@ -8,19 +8,21 @@ export function answerErrors(app: FastifyInstance, member?: string): void {
   app.setErrorHandler((thrown, request, reply) => {
     const failure = failureOf(thrown)
     const { status, code, message, error } = failure
-    const errors = status === 422 ? { errors: errorsOf(failure, member) } : undefined
     if (status === 401) reply.header('www-authenticate', 'Bearer')
     if (status >= 500) request.log.error({ error: error.cause ?? error }, code)
-    const body = {
-      success: false,
-      message: errors ? 'Validation Error' : message,
-      code,
-      requestId: request.id,
-      ...errors,
-    }
+    const body =
+      status === 422
+        ? validationError(failure, request.id, member)
+        : { success: false, message, code, requestId: request.id }
     return reply.code(status).send(body)
   })
 }
+
+/** What is wrong with a request, by the names of its fields. */
+export const validationError = (failure: Failure, requestId: string, member?: string) => ({
+  ...{ success: false, message: 'Validation Error', code: failure.code, requestId },
+  errors: errorsOf(failure, member),
+})
 
 function errorsOf({ error, message }: Failure, member: string | undefined): FieldErrors {
   const issues = issuesOf(error)

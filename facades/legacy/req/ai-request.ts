@@ -12,7 +12,7 @@ const text = z.string().nullish()
 const noFiles = z.array(z.never(NO_FILES)).nullish()
 
 /** What older front ends say to a model: the uuids of attachments go with the text of a user. */
-export const olderMessage = z.discriminatedUnion('role', [
+const olderMessage = z.discriminatedUnion('role', [
   z.object({ role: z.literal('user'), content: z.object({ text, attachments }) }),
   z.object({ role: z.enum(['system', 'assistant']), content: z.object({ text, attachments: noFiles }) }),
 ])
@@ -25,24 +25,28 @@ const params = z.object({
   max_thinking_tokens: z.int().nullish(),
 })
 
-/** What front ends that exist ask a model with; what they send beside is for rooms. */
+/** What front ends that exist ask a model with. */
+export const olderPayload = z.object({
+  model: z.string().min(1),
+  messages: z.array(olderMessage),
+  tools: z.array(z.string()).nullish(),
+  params: params.nullish(),
+})
+
+/** The same with what they send beside, which is for rooms. */
 export const aiRequest = z.object({
-  payload: z.object({
-    model: z.string(),
-    stream: flag,
-    messages: z.array(olderMessage),
-    tools: z.array(z.string()).nullish(),
-    params: params.nullish(),
-  }),
+  payload: olderPayload.extend({ stream: flag }),
   broadcast: flag.refine((isForRoom) => !isForRoom, NO_ROOM),
 })
-type Payload = z.output<typeof aiRequest>['payload']
+type Payload = z.output<typeof olderPayload>
 
-export const coreRequestOf = ({ model, messages, tools, params }: Payload): CoreRequest => ({
+export const coreRequestOf = (payload: Payload): CoreRequest => ({ ...questionOf(payload), toolUses: true })
+
+/** What a model is asked, alone or in a room. */
+export const questionOf = ({ model, messages, tools, params }: Payload) => ({
   model,
   messages: messages.map(messageOf),
   ...(tools && { modelTools: tools }),
-  toolUses: true,
   // They send the same parameters to every model.
   optionalParameters: true,
   parameters: set({
@@ -53,7 +57,7 @@ export const coreRequestOf = ({ model, messages, tools, params }: Payload): Core
   }),
 })
 
-export function messageOf(message: OlderMessage) {
+function messageOf(message: OlderMessage) {
   const { role, content } = message
   if (role !== 'user') return { role, content: [textOf(content.text)] }
   // These front ends send all of a conversation again: a file that was deleted since, or that another model takes, is no reason to refuse it.

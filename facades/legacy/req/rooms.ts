@@ -32,9 +32,9 @@ export async function rooms(app: FastifyInstance, options: FacadeOptions) {
   app.setErrorHandler(errorHandler(words, forbidden))
   attachmentRoutes(app, options, '/req/room/attachment', '/upload/:slug')
   roomMessages(app, options)
-  roomAnswers(app, options)
   roomPictures(app, options)
   await app.register(async (creating) => createRoom(creating, options))
+  await app.register(async (answering) => roomAnswers(answering, options))
   memberRoutes(app, options)
 
   app.get<InRoom>('/req/room/:slug', routeTo('rooms.find', options), async (request, reply) => {

@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { answers } from '../../kit/ai/provider.ts'
+import { openBrowser, signIn, type TestBrowser } from '../../kit/browser.ts'
+import { KEY, type RoomAiApp, startRoomAi } from '../../kit/rooms/ai.ts'
+
+let app: RoomAiApp
+let ada: TestBrowser
+let slug: string
+
+beforeAll(async () => {
+  app = await startRoomAi()
+  app.provider.behave = answers('Good day.')
+  ;({ browser: ada } = await signIn(app.svc, 'ada'))
+  const { body } = await ada.send('POST', '/req/room/createRoom', { body: { room_name: 'Chess' } })
+  ;({ slug } = body['roomData'] as { slug: string })
+})
+afterAll(() => app[Symbol.asyncDispose]())
+beforeEach(() => {
+  app.provider.asked.length = 0
+})
+
+const saying = (text: string | null) => ({ role: 'user', content: { text } })
+const asking = (payload: object = {}, more: object = {}) => ({
+  payload: { model: 'mock-1', stream: false, messages: [saying('Well?')], ...payload },
+  ...{ broadcast: true, key: KEY, threadIndex: 0, ...more },
+})
+const send = (body: object, by = ada) => by.send('POST', `/req/room/streamAI/${slug}`, { body })
+const refusal = { success: false, code: 'invalid', requestId: expect.any(String) }
+
+test.for<[string, object, string]>([
+  ['too warm a temperature', asking({ params: { temp: 3 } }), 'payload.params.temp'],
+  ['half a token', asking({ params: { max_tokens: 0.5 } }), 'payload.params.max_tokens'],
+  ['an unknown tool', asking({ tools: ['none'] }), 'payload.tools.0'],
+  ['a message without text', asking({ messages: [saying(null)] }), 'payload.messages.0.content.text'],
+  ['no messages', asking({ messages: [] }), 'payload.messages'],
+  ['no model', asking({ model: '' }), 'payload.model'],
+  ['a key that is none', asking({}, { key: 'key' }), 'key'],
+  ['a thread that is no number', asking({}, { threadIndex: 'x' }), 'threadIndex'],
+])('%s is refused by the field of the older front end, and asks nobody', async ([, asked, field]) => {
+  const { status, body } = await send(asked)
+
+  expect([status, body]).toMatchObject([422, { ...refusal, message: 'Validation Error' }])
+  const errors = body['errors'] as Record<string, string[]>
+  expect(Object.keys(errors)).toEqual([field])
+  expect(errors[field]?.[0]).toContain(`The ${field} field `)
+  expect(app.provider.asked).toEqual([])
+})
+
+test('a model that is not there is told of in the one word that older front ends read', async () => {
+  const { status, body } = await send(asking({ model: 'none' }))
+
+  expect([status, body]).toEqual([400, { ...refusal, error: 'The requested model is not available.' }])
+  expect(app.provider.asked).toEqual([])
+})
+
+test('parameters that are null are as good as none', async () => {
+  const params = { temp: null, top_p: null, max_tokens: null, max_thinking_tokens: null }
+  expect((await send(asking({ params }))).body).toEqual({ success: true })
+  await expect.poll(() => app.provider.asked.length).toBe(1)
+})
+
+test('strangers to a room learn of it no more than of one that is not there', async () => {
+  const { browser } = await signIn(app.svc, 'bob')
+  const guest = openBrowser(app.svc.url)
+
+  expect((await send(asking({ model: 'none' }), browser)).status).toBe(404)
+  expect((await send(asking({ model: 'none' }), guest)).status).toBe(401)
+  expect((await send(asking({}, { slug: 'another' }))).status).toBe(404)
+  expect(app.provider.asked).toEqual([])
+})
