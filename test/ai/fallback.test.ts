@@ -288,7 +288,7 @@ test('a model that does not take an image of the question is not asked in place 
 
   const answer = await svc.send('POST', '/v1/chat/completions', { token, body: { model: 'seeing', messages } })
 
-  expect(answer.status).toBe(500)
+  expect(answer.status).toBe(400)
   expect(askedKeys()).toEqual(['first'])
 })
 

@@ -42,9 +42,12 @@ test.for(failures)('a provider that %s is a 500 that says nothing of it', async 
 
   expect(response.status).toBe(500)
   const text = await response.text()
+  const wouldAgain = /refuses with 40|redirects/.test(name)
   expect(JSON.parse(text)).toEqual({
     success: false,
-    message: 'The AI provider did not answer. Try again later.',
+    message: wouldAgain
+      ? 'The AI provider did not take the request.'
+      : 'The AI provider did not answer. Try again later.',
     code: 'provider_failed',
     requestId: response.headers.get('x-request-id'),
   })

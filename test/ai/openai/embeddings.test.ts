@@ -161,7 +161,7 @@ test('nobody embeds without the ability to ask models, or as a guest', async () 
 test('a provider that fails, or leaves an embedding out, is told of without its words', async () => {
   upstream.behave = refuses(400)
   const failed = await refusedBy(client.embeddings.create({ model: 'embeds', input: 'a' }))
-  expect(failed).toMatchObject({ status: 500, type: 'server_error' })
+  expect(failed).toMatchObject({ status: 400, code: 'provider_failed' })
   expect(String(failed)).not.toContain(canary)
   expect(await lastRecord()).toEqual({ outcome: 'failed', input: 0, output: 0 })
 
@@ -207,7 +207,7 @@ test('of texts that take several requests, only the one that failed is made agai
 
   upstream.asked.length = 0
   upstream.behave = inTurn(likeGoogle, refuses(400))
-  expect(await refusedBy(client.embeddings.create({ model: 'google-embeds', input }))).toMatchObject({ status: 500 })
+  expect(await refusedBy(client.embeddings.create({ model: 'google-embeds', input }))).toMatchObject({ status: 400 })
   expect(sizes()).toEqual([100, 100])
   expect(await lastRecord()).toEqual({ outcome: 'failed', input: 100, output: 0 })
 })
