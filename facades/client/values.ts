@@ -5,5 +5,7 @@ export type Json = string | number | boolean | null | Json[] | { [name: string]:
 export interface RecordRef {
   id: string
   rowVersion?: string
+  /** By what it is read, where that is not its id. */
+  addressedAs?: string
   relations?: Record<string, RecordRef | RecordRef[] | null>
 }
