@@ -1,0 +1,69 @@
+import { randomBytes } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import { test, vi } from 'vitest'
+import { ask, limited, requests } from '../../kit/ai/limited.ts'
+import { answers, question } from '../../kit/ai/provider.ts'
+import { startApp, type TestApp } from '../../kit/app.ts'
+import { dataFolder, startProcess } from '../../kit/service-process.ts'
+
+vi.setConfig({ testTimeout: 3 * 60_000 })
+
+const env = { APP_KEY: randomBytes(32).toString('base64') }
+
+/** A service under a limit whose provider answers when it is told to. */
+async function startWaiting() {
+  const world = await limited([requests], { env })
+  const go = Promise.withResolvers<void>()
+  world.provider.behave = async (asked, response) => {
+    await go.promise
+    await answers('Good day.')(asked, response)
+  }
+  // One without the configuration would take the models away.
+  const settings = { ...env, DATABASE_URL: world.svc.env.DATABASE_URL as string, AI_CONFIG: world.config.file }
+  return Object.assign(world, { go: go.resolve, settings })
+}
+
+const recordsOf = async ({ rows, services }: TestApp) => {
+  await services.usageLedger.flush()
+  return rows('select outcome, input_tokens as input, output_tokens as output from usage_records')
+}
+
+test.concurrent('a call that is silent for longer than its lease is not taken for lost by another replica', async ({
+  expect,
+}) => {
+  await using world = await startWaiting()
+  await using other = await startApp(world.settings)
+  const { token } = await world.svc.user()
+  const asking = ask(world.svc, token)
+  await vi.waitFor(() => expect(world.provider.asked).toHaveLength(1), { timeout: 20_000 })
+
+  // A lease of half a minute would be over, and the other replica would have looked twice since.
+  await pause(52_000)
+  const holds = await other.rows('select provider from usage_holds')
+  const before = await recordsOf(other)
+  world.go()
+
+  expect([holds, before]).toEqual([[{ provider: 'local' }], []])
+  expect((await asking).status).toBe(200)
+  expect(await recordsOf(world.svc)).toEqual([{ outcome: 'completed', input: 7, output: 3 }])
+})
+
+test.concurrent('a call of a replica that is killed is settled by another one within a minute', async ({ expect }) => {
+  await using world = await startWaiting()
+  const { token } = await world.svc.user()
+  await using folder = await dataFolder()
+  await using dying = startProcess({ ...world.settings, DATA_DIR: folder.path, PORT: '0', NODE_ENV: 'development' })
+  const url = await dying.ready()
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+  const asking = fetch(`${url}/api/ai-req`, { method: 'POST', headers, body: JSON.stringify(question()) })
+  const ended = asking.catch(() => 'broken')
+  await vi.waitFor(() => expect(world.provider.asked).toHaveLength(1), { timeout: 20_000 })
+
+  dying.kill('SIGKILL')
+  await dying.ended
+
+  expect(await ended).toBe('broken')
+  const lost = [{ outcome: 'lost', input: 2, output: 0 }]
+  await vi.waitFor(async () => expect(await recordsOf(world.svc)).toEqual(lost), { timeout: 60_000, interval: 500 })
+  expect(await world.svc.rows('select id from usage_holds')).toEqual([])
+})
