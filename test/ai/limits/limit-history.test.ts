@@ -14,6 +14,19 @@ vi.setConfig({ testTimeout: 15 * 60_000 })
 const SLOW = { timeout: 60_000, interval: 200 }
 const limit = { name: 'budget', for: 'installation', cap: 100, unit: 'requests', per: 'month' } as const
 
+/** Of each unit, what a call holds and a usual answer takes of it; `one` is one of those in which its caps are set. */
+const units = [
+  { unit: 'requests', one: 1, most: 1, least: 1, rounds: 20 },
+  { unit: 'tokens', one: 1, most: 2 + 100, least: 10, rounds: 6 },
+  { unit: 'EUR', one: 1_000_000, most: 2 * 1000 + 100 * 2000, least: 7 * 1000 + 3 * 2000, rounds: 6 },
+] as const
+
+type RecordedSums = RecordedCall & { cost: number; tokens: number }
+
+/** What calls took of a limit in this unit. */
+const takenOf = (unit: (typeof units)[number]['unit'], records: readonly RecordedSums[]) =>
+  records.reduce((sum, { cost, tokens }) => sum + { requests: 1, tokens, EUR: cost }[unit], 0)
+
 /** Several calls at once, by all replicas in turn. */
 const askTogether = ({ replicas }: Replicas, tokens: readonly string[], count: number) =>
   Promise.all(
@@ -23,7 +36,7 @@ const askTogether = ({ replicas }: Replicas, tokens: readonly string[], count: n
   )
 
 const recordsOf = ({ svc }: Replicas) =>
-  svc.rows<RecordedCall & { cost: number; tokens: number }>(
+  svc.rows<RecordedSums>(
     `select request_id as "requestId", outcome, cost_micros::int as cost, input_tokens + output_tokens as tokens
        from usage_records`,
   )
@@ -86,35 +99,69 @@ describe('a budget for 100 answers', () => {
     expect(problemsIn({ operations, samples: await stop(), records, caps: [{ at: 0, cap: 100 }] })).toEqual([])
   })
 
-  test('a budget for 100 answers holds at every moment while replicas are killed and PostgreSQL and Redis stop', async () => {
-    await using world = await startReplicas(3)
-    await world.svc.host.limits.set({ ...limit, cap: 40 })
-    const { token } = await world.svc.user()
-    const operations: Operation[] = []
-    const caps: CapChange[] = [{ at: 0, cap: 40 }]
-    const stop = watch(world)
+  test.for(units)(
+    'a budget of $unit holds at every moment while replicas are killed and PostgreSQL and Redis stop',
+    async ({ unit, one, most, least, rounds }) => {
+      await using world = await startReplicas(3)
+      await world.svc.host.limits.set({ ...limit, unit, cap: (40 * most) / one })
+      const { token } = await world.svc.user()
+      const operations: Operation[] = []
+      const caps: CapChange[] = [{ at: 0, cap: 40 * most }]
+      const stop = watch(world)
 
-    for (let round = 0; round < 20; round++) {
-      const asking = askTogether(world, [token], 50)
-      await pause(Math.random() * 300)
-      const mend = await faults[round % faults.length]?.(world, round % 3)
-      operations.push(...(await asking))
-      await mend?.()
-      await vi.waitFor(() => world.svc.host.limits.topUp({ name: limit.name, amount: 30 }), SLOW)
-      caps.push({ at: performance.now(), cap: 40 + 30 * caps.length })
-    }
-    operations.push(...(await askTogether(world, [token], 50)))
-    await pause(6000)
-    await settleLost(world)
+      for (let round = 0; round < rounds; round++) {
+        const asking = askTogether(world, [token], 50)
+        await pause(Math.random() * 300)
+        const mend = await faults[round % faults.length]?.(world, round % 3)
+        operations.push(...(await asking))
+        await mend?.()
+        const more = unit === 'requests' ? 30 : 4
+        await vi.waitFor(() => world.svc.host.limits.topUp({ name: limit.name, amount: (more * most) / one }), SLOW)
+        caps.push({ at: performance.now(), cap: (caps.at(-1)?.cap ?? 0) + more * most })
+      }
+      operations.push(...(await askTogether(world, [token], 50)))
+      await pause(6000)
+      await settleLost(world)
 
-    const records = await recordsOf(world)
-    const last = await sampleOf(world, limit.name)
-    expect(problemsIn({ operations, samples: await stop(), records, caps })).toEqual([])
-    expect(last).toMatchObject({ used: records.length, held: 0 })
-    // What the provider says it took, 7 and 3 tokens an answer, is what the records of answers say.
-    for (const { tokens } of records.filter(({ outcome }) => outcome === 'completed')) expect(tokens).toBe(10)
-    expect(records.length).toBeGreaterThanOrEqual(world.provider.asked.length)
-  })
+      const records = await recordsOf(world)
+      const last = await sampleOf(world, limit.name)
+      expect(problemsIn({ operations, samples: await stop(), records, caps, most, least })).toEqual([])
+      expect(last).toMatchObject({ used: takenOf(unit, records), held: 0 })
+      // What the provider says it took, 7 and 3 tokens an answer, is what the records of answers say.
+      for (const { tokens } of records.filter(({ outcome }) => outcome === 'completed')) expect(tokens).toBe(10)
+      expect(records.length).toBeGreaterThanOrEqual(world.provider.asked.length)
+    },
+  )
+
+  test.for(units)(
+    'a budget of $unit is used by exactly what the provider counted of all calls of three replicas',
+    async ({ unit, one, most }) => {
+      const counted = { requests: 0, tokens: 0, EUR: 0 }
+      await using world = await startReplicas(3, () => {
+        const [prompt_tokens, completion_tokens] = [1 + (counted.requests % 13), 1 + (counted.requests % 17)]
+        counted.requests += 1
+        counted.tokens += prompt_tokens + completion_tokens
+        counted.EUR += prompt_tokens * 1000 + completion_tokens * 2000
+        return { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens }
+      })
+      await world.svc.host.limits.set({ ...limit, unit, cap: (40 * most) / one })
+      const { token } = await world.svc.user()
+      const caps = [{ at: 0, cap: 40 * most }]
+      const stop = watch(world)
+      const operations: Operation[] = []
+
+      for (let round = 0; round < 6; round++) operations.push(...(await askTogether(world, [token], 60)))
+
+      await vi.waitFor(async () => expect(await world.svc.rows('select id from usage_holds')).toEqual([]), SLOW)
+      const records = await recordsOf(world)
+      const answered = operations.filter(({ outcome }) => outcome === 'answered')
+      expect(problemsIn({ operations, samples: await stop(), records, caps, most })).toEqual([])
+      expect([answered.length, world.provider.asked.length]).toEqual([counted.requests, counted.requests])
+      const sums = units.map(({ unit: each }) => [each, takenOf(each, records)])
+      expect(Object.fromEntries(sums)).toEqual(counted)
+      expect(await sampleOf(world, limit.name)).toMatchObject({ used: counted[unit], held: 0 })
+    },
+  )
 })
 
 test('a lecture of 200 people on two replicas, of which one is killed, leaves 100 paid answers and every cent of them', async () => {

@@ -25,7 +25,7 @@ export interface RecordedCall {
   outcome: string
 }
 
-/** Cap in requests, from a moment on. */
+/** Cap in the unit of the limit, from a moment on. */
 export interface CapChange {
   at: number
   cap: number
@@ -36,10 +36,13 @@ interface History {
   samples: readonly Sample[]
   records: readonly RecordedCall[]
   caps: readonly CapChange[]
+  /** What each call holds at most and each answer takes at least, in the unit of the limit; one where it is in requests. */
+  most?: number
+  least?: number
 }
 
-/** Everything in a history of calls under one limit in requests that no exact limit would have let happen. */
-export function problemsIn({ operations, samples, records, caps }: History): string[] {
+/** Everything in a history of calls under one limit that no exact limit would have let happen. */
+export function problemsIn({ operations, samples, records, caps, most = 1, least = 1 }: History): string[] {
   const count = (outcome: Operation['outcome']) => operations.filter((call) => call.outcome === outcome).length
   const byId = Map.groupBy(records, ({ requestId }) => requestId)
   const known = new Set(operations.map(({ requestId }) => requestId))
@@ -47,11 +50,13 @@ export function problemsIn({ operations, samples, records, caps }: History): str
   return [
     ...samples.flatMap(overrunIn),
     ...operations.flatMap((call) => unrecorded(call, byId.get(call.requestId ?? '') ?? [])),
-    ...operations.flatMap((call) => refusedWithRoom(call, operations, caps)),
+    ...operations.flatMap((call) => refusedWithRoom(call, operations, { caps, most })),
     ...(strangers > count('unknown')
       ? [`${strangers} records of no call, and only ${count('unknown')} unknown ends`]
       : []),
-    ...(count('answered') > lastCap(caps) ? [`${count('answered')} calls were answered, of ${lastCap(caps)}`] : []),
+    ...(count('answered') * least > lastCap(caps)
+      ? [`${count('answered')} calls were answered, of ${lastCap(caps)}`]
+      : []),
   ]
 }
 
@@ -74,10 +79,15 @@ function unrecorded({ outcome, requestId }: Operation, records: readonly Recorde
   return []
 }
 
-/** A call is refused rightly only if as many as the cap then was could have been let through before it ended. */
-function refusedWithRoom(call: Operation, all: readonly Operation[], caps: readonly CapChange[]): string[] {
+/** A call is refused rightly only if those that could have been let through before it ended can have left too little of the cap. */
+function refusedWithRoom(
+  call: Operation,
+  all: readonly Operation[],
+  { caps, most }: { caps: readonly CapChange[]; most: number },
+): string[] {
   if (call.outcome !== 'refused') return []
   const [cap = 0] = caps.flatMap(({ at, cap }) => (at <= call.startedAt ? [cap] : [])).slice(-1)
   const others = all.filter(({ outcome, startedAt }) => outcome !== 'refused' && startedAt < call.endedAt)
-  return others.length < cap ? [`a call was refused when at most ${others.length} of ${cap} were used`] : []
+  const used = others.length * most
+  return used + most <= cap ? [`a call was refused when at most ${used} of ${cap} were used`] : []
 }

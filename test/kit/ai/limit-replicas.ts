@@ -10,10 +10,14 @@ import { dataFolder, startProcess } from '../service-process.ts'
 import type { Operation, Sample } from './limit-history.ts'
 import { answers, configFor, question, startProvider } from './provider.ts'
 
+/** Of a thousandth of a euro for a token of the input, and twice as much for one of the answer. */
 const price = { currency: 'EUR', inputPerMillion: 1000, outputPerMillion: 2000 }
 
+/** What the provider says that an answer took. */
+const always = () => ({ prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 })
+
 /** Replicas as processes over a PostgreSQL of their own and one Redis, and a provider that takes its time. */
-export async function startReplicas(count: number) {
+export async function startReplicas(count: number, tokens: typeof always = always) {
   await using resources = new AsyncDisposableStack()
   const folder = resources.use(await dataFolder())
   const cluster = await startCluster(join(folder.path, 'postgres'))
@@ -21,7 +25,7 @@ export async function startReplicas(count: number) {
   const provider = resources.use(
     await startProvider(async (asked, response) => {
       await pause(20 + Math.random() * 300)
-      await answers('Good day.')(asked, response)
+      await answers('Good day.', undefined, tokens())(asked, response)
     }),
   )
   const config = resources.use(await configFor(provider.url, { model: { pricing: price } }))
@@ -32,6 +36,7 @@ export async function startReplicas(count: number) {
     DATABASE_URL: cluster.url,
     APP_KEY: randomBytes(32).toString('base64'),
     AI_CONFIG: config.file,
+    LIMITS_MAX_OUTPUT_TOKENS: '100',
     ...(redis && { REDIS_URL: redis.href }),
   }
   const svc = resources.use(await startApp(settings))
