@@ -169,7 +169,7 @@ export class MeteredCall {
 
   #steps(call: ModelCall): AsyncIterable<readonly AnswerPart[]> {
     const steps = this.#approvals.allowed.stream(this.#ctx.services.models, call, this.#meter)
-    return this.#hold.held.tokens === null ? steps : this.#cut.withinHold(steps)
+    return this.#hold.isEnforced ? this.#cut.withinHold(steps) : steps
   }
 
   #timeLimit() {

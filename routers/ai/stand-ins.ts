@@ -41,7 +41,8 @@ function currencyOf(call: ModelCall): string | undefined {
   const { pricing } = call.model
   if (pricing && 'free' in pricing) return 'any'
   const [input = 0] = pricing?.ranges?.[0]?.range ?? []
-  return costOf(pricing, { input, output: 0, cached: 0, reasoning: 0, ...mostUsesOf(call) }).currency ?? undefined
+  const least = { input: Math.max(1, input), output: 1, cached: 0, reasoning: 0 }
+  return costOf(pricing, { ...least, ...mostUsesOf(call) }).currency ?? undefined
 }
 
 /** What was asked, and the call of the model that was asked first. */
@@ -63,7 +64,7 @@ interface CallWithin {
 /** The call, told to answer within what is held; each of its stand-ins is chosen and held for when its turn comes. */
 export function callWithin(ctx: Asking, within: CallWithin): MeteredCall {
   const { question, hold, call, held } = within
-  const bound = hold.held.tokens !== null && {
+  const bound = hold.isEnforced && {
     maxOutputTokens: maxOutputOf(call, ctx.services.settings.maxOutputTokens),
   }
   const standIn = () =>

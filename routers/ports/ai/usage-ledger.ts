@@ -45,7 +45,9 @@ export interface Hold {
   readonly id: number
   /** The counters that it holds a part of. */
   readonly counters: readonly number[]
-  /** How much is held of limits in tokens and in money: where it ends, the answer must. */
+  /** Whether a limit in tokens or money is enforced, and does not only observe: where what is held ends, the answer must. */
+  readonly isEnforced: boolean
+  /** How much is held of limits in tokens and in money. */
   held: HeldAmounts
   /** What is left of the limits that only this caller's calls count for, where that was looked up. */
   readonly limits: readonly LimitLeft[]

@@ -133,14 +133,13 @@ export class HoldQueue {
   }
 
   #holdOf({ request, claims }: AskedCall, id: number | undefined): Hold {
-    // What only observes ends no answer.
-    const enforced = claims.filter(({ limit: { mode } }) => mode === 'enforce')
     return {
       id: id as number,
       counters: claims.map(({ id: counter }) => counter),
+      isEnforced: claims.some(({ limit: { mode, unit } }) => mode === 'enforce' && unit !== 'requests'),
       held: {
-        tokens: enforced.some(({ limit: { unit } }) => unit !== 'requests') ? request.tokens : null,
-        costMicros: enforced.some(({ measure }) => measure === 'cost') ? request.costMicros : null,
+        tokens: claims.some(({ limit: { unit } }) => unit !== 'requests') ? request.tokens : null,
+        costMicros: claims.some(({ measure }) => measure === 'cost') ? request.costMicros : null,
       },
       limits: claims.flatMap((claim) => this.#left.of(claim) ?? []),
       progress: () => atBeginning(request),

@@ -3,12 +3,14 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, test, vi } from 'vitest'
 import { eventsIn } from '../../kit/ai/event-stream.ts'
 import {
+  answers,
   type Behaviour,
   beginStream,
   callsTool,
   chunk,
   configFor,
   endStream,
+  inTurn,
   question,
   refuses,
   startProvider,
@@ -98,6 +100,15 @@ describe('a further round of a call', () => {
     expect(world.upstream.asked).toHaveLength(1)
     expect(await world.record()).toEqual([{ outcome: 'cut', input: 7, output: 3 }])
     expect(await world.state()).toEqual({ used: 10, held: 0 })
+  })
+
+  test('a further round for which a limit that only observes has no room is made, and counted as one it would have refused', async () => {
+    await using world = await startWith(inTurn(weather, answers('Rain.')), { cap: 120 + TOOL, mode: 'observe' })
+
+    expect((await world.ask('application/json')).status).toBe(200)
+
+    expect(await world.record()).toEqual([{ outcome: 'completed', input: 14, output: 6 }])
+    expect(await world.svc.host.limits.list()).toMatchObject([{ used: 20, held: 0, refused: 1 }])
   })
 
   test('a further round of a call that another process has settled is not made', async () => {

@@ -24,6 +24,7 @@ async function startWith(limits: object[]) {
   const { token } = await svc.user()
   const kept = resources.move()
   return {
+    svc,
     provider,
     ask: () => svc.send('POST', '/api/ai-req', { token, body: question('Hello', 'first') }),
     async states() {
@@ -76,4 +77,14 @@ test('a call whose stand-in a limit has no room for is recorded as failed, and c
     [0, 0],
   ])
   expect(await world.records()).toEqual([{ model: 'first', outcome: 'failed', cost: 0 }])
+})
+
+test('a model of which half the price is known answers in place of none whose price is known', async () => {
+  await using world = await startWith([])
+  await world.svc.changeCatalogue(
+    `update ai_models set pricing = jsonb_set(pricing, '{ranges,0,outputCostPerToken}', 'null') where model_id = 'second'`,
+  )
+
+  expect((await world.ask()).status).toBe(500)
+  expect(world.provider.asked.map(({ body }) => body.model)).not.toContain('second')
 })
