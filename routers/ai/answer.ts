@@ -17,6 +17,13 @@ export type Usage = z.output<typeof usage>
 
 const signature = z.string().optional().describe('What the provider wants back with the results of tools.')
 
+const character = z.int().min(0)
+const places = z
+  .array(z.object({ start: character, end: character }))
+  .readonly()
+  .optional()
+  .describe('Where in all of the text it is cited, in characters; not every provider says.')
+
 const askedCall = {
   id: z.string().describe('To answer with.'),
   tool: z.string(),
@@ -34,7 +41,7 @@ const part = z.discriminatedUnion('type', [
     input: z.string().describe('The arguments as JSON, as the model wrote them.'),
     signature,
   }),
-  z.object({ type: z.literal('source'), url: z.string(), title: z.string().optional() }),
+  z.object({ type: z.literal('source'), url: z.string(), title: z.string().optional(), places }),
   z.object({ type: z.literal('approval'), ...askedCall }),
   z.object({ type: z.literal('tool-run'), ...askedCall, output: z.string(), isError: z.boolean() }),
 ])

@@ -10,7 +10,7 @@ import type { ChatModel, Connection, ModelConnection } from './chat-model.ts'
 import { demoModel } from './demo/demo.ts'
 import { fetchWithMembers } from './extra-members.ts'
 import { isThrown, refusalOfWhole } from './failures/told-refusal.ts'
-import { citingPages } from './fetched-pages.ts'
+import { citingPages, groundedPages } from './fetched-pages.ts'
 import { answerFetch, readingAnswer } from './library-answers.ts'
 import { CompatibleModel } from './openai-compatible.ts'
 import type { PartBatch } from './provider-stream.ts'
@@ -137,7 +137,9 @@ export const adapterDrivers: Record<Adapter, AdapterDriver> = {
   google: {
     model: (id, connection) =>
       citingPages(
-        stepwise(async () => (await import('@ai-sdk/google')).createGoogle(given(connection))(id), googleUsage),
+        groundedPages(
+          stepwise(async () => (await import('@ai-sdk/google')).createGoogle(given(connection))(id), googleUsage),
+        ),
       ),
     listing: listAt('google', (key = '') => ({ 'x-goog-api-key': key }), '?pageSize=1000'),
   },

@@ -1,5 +1,6 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4Source, SharedV4ProviderMetadata } from '@ai-sdk/provider'
 import type { ChatModel } from './chat-model.ts'
+import { segmentsByPage, withSegments } from './cited/segments.ts'
 import type { Part, PartBatch } from './provider-stream.ts'
 
 /** A model whose answers cite the pages that its provider fetched: the AI SDK tells of these beside the answer only. */
@@ -51,3 +52,35 @@ const source = (url: string, title?: string): LanguageModelV4Source => ({
   ...{ type: 'source', sourceType: 'url', id: url, url },
   ...(title && { title }),
 })
+
+/** A model of Google, whose sources say which pieces of the answer they are of: the AI SDK tells this beside the answer only. */
+export function groundedPages(model: ChatModel): ChatModel {
+  return {
+    async doGenerate(options) {
+      const answer = await model.doGenerate(options)
+      if (!maySearch(options)) return answer
+      const segments = segmentsByPage(answer.providerMetadata)
+      const content = answer.content.map((part) => (part.type === 'source' ? withSegments(part, segments) : part))
+      return { ...answer, content }
+    },
+    async doStream(options) {
+      const { stream } = await model.doStream(options)
+      return { stream: maySearch(options) ? grounded(stream) : stream }
+    },
+  }
+}
+
+/** Sources wait for the end, which says where they belong. */
+async function* grounded(stream: AsyncIterable<PartBatch>): AsyncGenerator<PartBatch, void> {
+  const sources: LanguageModelV4Source[] = []
+  for await (const batch of stream) {
+    const end = batch.find((part) => part.type === 'finish')
+    sources.push(...batch.filter((part) => part.type === 'source'))
+    const segments = end && segmentsByPage(end.providerMetadata)
+    const told = segments ? sources.map((source) => withSegments(source, segments)) : []
+    yield [...told, ...batch.filter((part) => part.type !== 'source')]
+  }
+}
+
+const maySearch = ({ tools }: LanguageModelV4CallOptions): boolean =>
+  tools?.some(({ type, name }) => type === 'provider' && name === 'google_search') ?? false

@@ -9,6 +9,7 @@ import type {
 } from '../../routers/ports/ai/models.ts'
 import type { UsageMeter } from '../../routers/ports/ai/usage-meter.ts'
 import { upstreamName } from './chat-model.ts'
+import { CitedPages } from './cited/cited-pages.ts'
 import { Conversation } from './conversation.ts'
 import { countTokens } from './count-tokens.ts'
 import { askEmbeddings, assertAll, requestsOf } from './embeddings.ts'
@@ -58,7 +59,7 @@ async function generate(clients: ProviderClients, call: ModelCall, meter: UsageM
   const { signal } = call
   const lastRound = call.model.settings?.maxToolCallingRounds ?? MAX_TOOL_ROUNDS
   const answer: ModelAnswer['content'][number][] = []
-  const cited = new Set<string>()
+  const cited = new CitedPages()
   for (let round = 0; round <= lastRound; round++) {
     const options = conversation.options(signal, round === lastRound)
     const { content, usage, finishReason, response } = await client.attempt(
@@ -79,6 +80,7 @@ async function generate(clients: ProviderClients, call: ModelCall, meter: UsageM
     if (unsettled.length > 0 || !goesOn(said, finishReason, lastRound - round))
       return { content: [...answer, ...unsettled], finish: finishOf(finishReason, unsettled) }
     await conversation.goOn(said, signal)
+    cited.after(said.spoken)
   }
   throw new EndlessTools()
 }
@@ -94,7 +96,7 @@ async function* stream(
   const conversation = new Conversation(call)
   const { signal } = call
   const lastRound = call.model.settings?.maxToolCallingRoundsStreaming ?? MAX_TOOL_ROUNDS
-  const cited = new Set<string>()
+  const cited = new CitedPages()
   for (let round = 0; round <= lastRound; round++) {
     const options = conversation.options(signal, round === lastRound)
     const open = (server: ProviderServer) =>
@@ -111,6 +113,7 @@ async function* stream(
       return yield [...unsettled, { type: 'finish', reason: finishOf(finish, unsettled) }]
     yield conversation.ownOf(said.calls).map(usedBy('service'))
     await conversation.goOn(said, signal)
+    cited.after(said.spoken)
   }
   throw new EndlessTools()
 }

@@ -1,4 +1,5 @@
 import type {
+  LanguageModelV4Citation,
   LanguageModelV4Content,
   LanguageModelV4Message,
   LanguageModelV4Source,
@@ -10,6 +11,7 @@ import type {
 import type { AssistantPart, Source, TextPart, ToolCall } from '../../routers/ports/ai/messages.ts'
 import type { AnswerPart, ToolUse } from '../../routers/ports/ai/models.ts'
 import { parsed } from '../../routers/ports/ai/tool-calls.ts'
+import type { CitedPages } from './cited/cited-pages.ts'
 import { signatureOf } from './prompt/signatures.ts'
 import { tokensOfFound } from './usage/found-tokens.ts'
 
@@ -23,23 +25,26 @@ interface Block {
   metadata: SharedV4ProviderMetadata | undefined
 }
 
+type SaidPart = Block | LanguageModelV4ToolCall | LanguageModelV4ToolResult | Source
+
 /** What a model says in one round. */
 export class Said {
-  readonly #parts: (Block | LanguageModelV4ToolCall | LanguageModelV4ToolResult | Source)[] = []
-  readonly #cited: Set<string>
+  readonly #parts: SaidPart[] = []
+  readonly #cited: CitedPages
 
-  /** The addresses of the pages that the answer cites so far, each of which is told of once. */
-  constructor(cited: Set<string>) {
+  constructor(cited: CitedPages) {
     this.#cited = cited
   }
 
   /** Of an answer that comes in one piece. */
-  static whole(content: readonly LanguageModelV4Content[], cited: Set<string>): Said {
+  static whole(content: readonly LanguageModelV4Content[], cited: CitedPages): Said {
     const said = new Said(cited)
     for (const part of content) {
-      if (part.type === 'text' || part.type === 'reasoning')
-        said.#parts.push({ type: part.type, id: '', text: part.text, metadata: part.providerMetadata })
-      else if (part.type === 'tool-call' || part.type === 'tool-result' || part.type === 'source') said.hear(part)
+      if (part.type === 'text' || part.type === 'reasoning') {
+        const block = { type: part.type, id: '', text: part.text, metadata: part.providerMetadata }
+        said.#parts.push(block)
+        if (part.type === 'text') said.#note(block, part.citations)
+      } else if (part.type === 'tool-call' || part.type === 'tool-result' || part.type === 'source') said.hear(part)
     }
     return said
   }
@@ -51,8 +56,9 @@ export class Said {
         this.#block('text', part).text += part.delta
         return { type: 'delta', text: part.delta }
       case 'text-start':
-      case 'text-end':
         return void this.#block('text', part)
+      case 'text-end':
+        return void this.#note(this.#block('text', part), part.citations)
       case 'reasoning-delta':
         this.#block('reasoning', part).text += part.delta
         return part.delta ? { type: 'reasoning', text: part.delta } : undefined
@@ -82,6 +88,11 @@ export class Said {
 
   get text(): string {
     return this.#parts.map((part) => (part.type === 'text' || part.type === 'reasoning' ? part.text : '')).join('')
+  }
+
+  /** Without what it thought. */
+  get spoken(): string {
+    return textOf(this.#parts)
   }
 
   /** Of what tools of its provider found, which is read again in the next round. */
@@ -125,24 +136,17 @@ export class Said {
   }
 
   #cite(source: LanguageModelV4Source): Source | undefined {
-    if (source.sourceType !== 'url') return undefined
-    const url = withoutTracking(source.url)
-    if (this.#cited.has(url)) return undefined
-    this.#cited.add(url)
-    const cited: Source = { type: 'source', url, ...(source.title && { title: source.title }) }
-    this.#parts.push(cited)
+    const cited = this.#cited.tell(source, () => this.spoken)
+    if (cited) this.#parts.push(cited)
     return cited
+  }
+
+  #note(block: Block, citations: readonly LanguageModelV4Citation[] | undefined): void {
+    if (citations) this.#cited.note(citations, block.text, textOf(this.#parts.slice(0, this.#parts.indexOf(block))))
   }
 }
 
-/** What tells a site by which advertisement or program its readers come. */
-const tracking = /(?<=[?&])(?:utm_(?:source|medium|campaign|term|content)|gclid|fbclid)=[^&#]*&?/g
-
-/** The address is changed as text alone: it is never asked for. */
-function withoutTracking(url: string): string {
-  const plain = url.replace(tracking, '')
-  return plain === url ? url : plain.replace(/[?&](?=#|$)/, '')
-}
+const textOf = (parts: readonly SaidPart[]) => parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
 
 /** A call as the caller gets it. */
 export function handedOut({ toolCallId, toolName, input, providerMetadata }: LanguageModelV4ToolCall): ToolCall {

@@ -39,7 +39,7 @@ test('older front ends are told in a line of its own which page a model has read
   expect(lines.filter(({ type }) => type === 'citation')).toEqual([
     {
       ...{ type: 'citation', isDone: false, status: null },
-      content: { url, title: 'Chess', start_index: 0, end_index: 0, ranges: [[0, 0]], byteOffset: false },
+      content: { url, title: 'Chess', ranges: [], byteOffset: false },
     },
   ])
   expect(lines.at(-1)).toMatchObject({ type: 'completion', content: 'It is e4.', isDone: true })

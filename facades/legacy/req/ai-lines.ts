@@ -85,7 +85,8 @@ const line = (type: string, content: unknown, more: object = {}) =>
 const statusLine = (key: string, value: string) => line('status', '', { status: { key, value } })
 
 /** Where in the text a page is cited, not every provider says. */
-const citationOf = ({ url, title = '' }: Source) => ({
-  ...{ url, title, start_index: 0, end_index: 0 },
-  ...{ ranges: [[0, 0]], byteOffset: false },
-})
+function citationOf({ url, title = '', places = [] }: Source) {
+  const [first] = places
+  const at = first && { start_index: first.start, end_index: first.end }
+  return { url, title, ...at, ranges: places.map(({ start, end }) => [start, end]), byteOffset: false }
+}

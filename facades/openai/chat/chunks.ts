@@ -2,7 +2,7 @@ import type { StreamPart } from '../../ai/types.ts'
 import type { Frames } from '../../http/event-stream.ts'
 import { failureOf } from '../../http/failure.ts'
 import { errorOf } from '../errors.ts'
-import { citationOf, finishReasons, type Heading, toolCallOf, usageOf } from './completion.ts'
+import { citationsOf, finishReasons, type Heading, toolCallOf, usageOf } from './completion.ts'
 
 /** An answer as chunks of a chat completion, the last of which has its usage where that is wanted. */
 export function chunksOf(heading: Heading, withUsage: boolean): Frames<StreamPart> {
@@ -27,7 +27,7 @@ export function chunksOf(heading: Heading, withUsage: boolean): Frames<StreamPar
         case 'tool-call':
           return chunk({ tool_calls: [{ index: calls++, ...toolCallOf(part) }] })
         case 'source':
-          return chunk({ annotations: [citationOf(part)] })
+          return chunk({ annotations: citationsOf(part) })
         case 'approval':
         case 'tool-start':
         case 'tool-run':

@@ -20,7 +20,7 @@ export function completionOf(heading: Heading, { content, finish, usage }: Whole
     role: 'assistant',
     content: texts.length > 0 || calls.length === 0 ? texts.join('') : null,
     refusal: null,
-    annotations: sources.map(citationOf),
+    annotations: sources.flatMap(citationsOf),
     ...(thoughts.length > 0 && { reasoning_content: thoughts.join('') }),
     ...(calls.length > 0 && { tool_calls: calls.map(toolCallOf) }),
   }
@@ -42,11 +42,14 @@ export const toolCallOf = ({ id, name, input, signature }: ToolCall) => ({
   ...(signature && { extra_content: { google: { thought_signature: signature } } }),
 })
 
-/** Where in the text a page is cited, providers of other kinds do not say. */
-export const citationOf = ({ url, title = '' }: Source) => ({
-  type: 'url_citation',
-  url_citation: { url, title, start_index: 0, end_index: 0 },
-})
+/** One for each place; clients expect one also where the provider says none. */
+export const citationsOf = ({ url, title = '', places = [noPlace] }: Source) =>
+  places.map(({ start, end }) => ({
+    type: 'url_citation',
+    url_citation: { url, title, start_index: start, end_index: end },
+  }))
+
+const noPlace = { start: 0, end: 0 }
 
 export const usageOf = ({ inputTokens, outputTokens, cachedTokens, reasoningTokens }: Usage) => ({
   prompt_tokens: inputTokens,

@@ -29,6 +29,8 @@ export class ResponseEvents implements Frames<StreamPart> {
   #isBegun = false
   /** What is being said. */
   #item: SpokenItem | undefined
+  /** Characters of the messages before it. */
+  #from = 0
   #finish: FinishReason = 'stop'
 
   constructor(response: Response) {
@@ -95,7 +97,7 @@ export class ResponseEvents implements Frames<StreamPart> {
 
   #cited(source: PartOf<'source'>): string {
     const [opened, message] = this.#open(SpokenMessage)
-    return opened + this.#event(...message.cite(source))
+    return opened + this.#events(message.cite(source, this.#from))
   }
 
   #call(call: PartOf<'tool-call'>): string {
@@ -158,6 +160,7 @@ export class ResponseEvents implements Frames<StreamPart> {
     const item = this.#item
     if (!item) return ''
     this.#item = undefined
+    if (item instanceof SpokenMessage) this.#from += item.length
     return this.#events(item.ended()) + this.#finished(item.whole)
   }
 

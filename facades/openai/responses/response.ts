@@ -64,13 +64,19 @@ export function ended(response: Response, output: object[], finish: FinishReason
 
 export function wholeResponse(response: Response, { content, finish, usage, failure }: WholeAnswer): Response {
   const ids = new Ids(response.id)
-  const sources = content.filter((part) => part.type === 'source').map(annotationOf)
+  const sources = content.filter((part) => part.type === 'source')
+  let from = 0
+  const messageOf = ({ text }: { text: string }) => {
+    const annotations = sources.flatMap((source) => annotationsOf(source, text, from))
+    if (sources.length > 0) from += lengthOf(text)
+    return messageItem(ids.next('msg'), text, annotations)
+  }
   const output = content.flatMap((part) => {
     if (part.type === 'source') return []
     if (part.type === 'reasoning') return reasoningItem(ids.next('rs'), part)
     if (part.type === 'approval') return approvalRequestItem(part)
     if (part.type === 'tool-run') return mcpCallItem(ids.next('mcp'), part)
-    return part.type === 'text' ? messageItem(ids.next('msg'), part.text, sources) : callItem(ids.next('fc'), part)
+    return part.type === 'text' ? messageOf(part) : callItem(ids.next('fc'), part)
   })
   const whole = ended(response, output, finish, usage)
   return failure ? { ...whole, status: 'failed', error: errorOf(failure) } : whole
@@ -120,13 +126,23 @@ export const callItem = (id: string, { id: callId, name, input, signature }: Too
   status: 'completed',
 })
 
-export const annotationOf = ({ url, title = '' }: Source) => ({
-  type: 'url_citation',
-  url,
-  title,
-  start_index: 0,
-  end_index: 0,
-})
+/** The citations of a page in a text that begins at this character of the answer. */
+export function annotationsOf({ url, title = '', places }: Source, text: string, from: number): object[] {
+  const cited = (start_index: number, end_index: number) => ({
+    type: 'url_citation',
+    url,
+    title,
+    start_index,
+    end_index,
+  })
+  // Clients expect a place also where the provider says none.
+  if (!places) return [cited(0, 0)]
+  const most = from + lengthOf(text)
+  const here = places.filter(({ start, end }) => start >= from && end <= most)
+  return here.map(({ start, end }) => cited(start - from, end - from))
+}
+
+export const lengthOf = (text: string): number => [...text].length
 
 const usageOf = ({ inputTokens, outputTokens, cachedTokens, reasoningTokens }: Usage) => ({
   input_tokens: inputTokens,

@@ -1,5 +1,5 @@
 import type { Reasoning, Source } from '../../../routers/ports/ai/messages.ts'
-import { annotationOf, messageItem, reasoningItem } from './response.ts'
+import { annotationsOf, lengthOf, messageItem, reasoningItem } from './response.ts'
 
 /** An event without its number. */
 export type ItemEvent = [type: string, data: object]
@@ -46,10 +46,17 @@ export class SpokenMessage implements SpokenItem {
     return ['response.output_text.delta', { ...this.#place, delta: text, logprobs: [] }]
   }
 
-  cite(source: Source): ItemEvent {
-    const annotation = annotationOf(source)
-    const annotation_index = this.#annotations.push(annotation) - 1
-    return ['response.output_text.annotation.added', { ...this.#place, annotation_index, annotation }]
+  /** The item begins at this character of the answer. A page that only an earlier one cites has no place in it. */
+  cite({ places, ...page }: Source, from: number): ItemEvent[] {
+    const here = annotationsOf({ ...page, places }, this.#text, from)
+    return (here.length > 0 ? here : annotationsOf(page, this.#text, from)).map((annotation) => {
+      const annotation_index = this.#annotations.push(annotation) - 1
+      return ['response.output_text.annotation.added', { ...this.#place, annotation_index, annotation }]
+    })
+  }
+
+  get length(): number {
+    return lengthOf(this.#text)
   }
 
   ended(): ItemEvent[] {

@@ -71,9 +71,17 @@ export interface ToolResult {
   isError?: boolean | undefined
 }
 
+/** A piece of the text of an answer, which begins at one character and ends before another. */
+export interface Place {
+  start: number
+  end: number
+}
+
 /** A web page that an answer refers to. */
 export interface Source {
   type: 'source'
   url: string
   title?: string | undefined
+  /** Where all of the text of the answer refers to it; not every provider says. */
+  places?: readonly Place[] | undefined
 }

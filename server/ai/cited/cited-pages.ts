@@ -1,0 +1,58 @@
+import type { LanguageModelV4Citation, LanguageModelV4Source } from '@ai-sdk/provider'
+import type { Place, Source } from '../../../routers/ports/ai/messages.ts'
+import { segmentsOf, spanOf } from './segments.ts'
+
+/** The pages that an answer cites, each of which is told of once, and where in its text it cites them. */
+export class CitedPages {
+  readonly #told = new Set<string>()
+  readonly #places = new Map<string, Place[]>()
+  /** Characters of the rounds before. */
+  #from = 0
+
+  /** Goes on after a round in which this was said. */
+  after(text: string): void {
+    this.#from += lengthOf(text)
+  }
+
+  /** Keeps where a text cites pages before which this was said in the round; a place that is not in it is none. */
+  note(citations: readonly LanguageModelV4Citation[], text: string, before: string): void {
+    const most = lengthOf(text)
+    for (const { source, startIndex: start, endIndex: end } of citations) {
+      if (source.sourceType !== 'url' || start === undefined || end === undefined) continue
+      if (start < 0 || end <= start || end > most) continue
+      this.#keep(withoutTracking(source.url), [start, end], this.#from + lengthOf(before))
+    }
+  }
+
+  /** What the caller is told of a page, which is cited in what was said in the round; nothing of one that was told of. */
+  tell(source: LanguageModelV4Source, said: () => string): Source | undefined {
+    if (source.sourceType !== 'url') return undefined
+    const url = withoutTracking(source.url)
+    if (this.#told.has(url)) return undefined
+    this.#told.add(url)
+    for (const segment of segmentsOf(source)) {
+      const span = spanOf(segment, said())
+      if (span) this.#keep(url, [lengthOf(span.before), lengthOf(span.before + span.text)], this.#from)
+    }
+    const places = this.#places.get(url)
+    return { type: 'source', url, ...(source.title && { title: source.title }), ...(places && { places }) }
+  }
+
+  #keep(url: string, [start, end]: readonly [number, number], from: number): void {
+    const places = this.#places.get(url) ?? []
+    this.#places.set(url, places)
+    places.push({ start: from + start, end: from + end })
+  }
+}
+
+/** As providers count characters. */
+const lengthOf = (text: string): number => [...text].length
+
+/** What tells a site by which advertisement or program its readers come. */
+const tracking = /(?<=[?&])(?:utm_(?:source|medium|campaign|term|content)|gclid|fbclid)=[^&#]*&?/g
+
+/** The address is changed as text alone: it is never asked for. */
+function withoutTracking(url: string): string {
+  const plain = url.replace(tracking, '')
+  return plain === url ? url : plain.replace(/[?&](?=#|$)/, '')
+}

@@ -1,0 +1,125 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type NativeTools, search, startNativeTools } from '../kit/ai/native-tools.ts'
+import { type Behaviour, beginStream, json } from '../kit/ai/provider.ts'
+import { signIn, type TestBrowser } from '../kit/browser.ts'
+
+let native: NativeTools
+let browser: TestBrowser
+beforeAll(async () => {
+  native = await startNativeTools()
+  ;({ browser } = await signIn(native.svc, 'ada'))
+})
+afterAll(() => native[Symbol.asyncDispose]())
+beforeEach(() => native.reset())
+
+const text = '♟️ é: e4 is best, 😀 and so is d4.'
+const pages = { e4: 'https://example.org/e4', d4: 'https://example.org/d4', none: 'https://example.org/none' }
+const at = (piece: string) => {
+  const start = [...text.slice(0, text.indexOf(piece))].length
+  return { start, end: start + [...piece].length }
+}
+const [e4, best, d4] = [at('e4'), at('is best'), at('😀 and so is d4.')]
+
+const usage = { input_tokens: 70, output_tokens: 9 }
+const annotationOf = (url: string, { start, end }: { start: number; end: number }) => ({
+  ...{ type: 'url_citation', start_index: start, end_index: end, url, title: 'Chess' },
+})
+const annotations = [
+  annotationOf(pages.e4, e4),
+  annotationOf(pages.d4, d4),
+  annotationOf(`${pages.e4}?utm_source=openai`, best),
+  annotationOf(pages.none, { start: 5, end: 5000 }),
+]
+const message = { type: 'message', id: 'msg', role: 'assistant', status: 'completed' }
+const spoken = { ...message, content: [{ type: 'output_text', text, annotations }] }
+const response = { id: 'resp', object: 'response', created_at: 1, model: 'up' }
+const openai: Behaviour = ({ body }, reply) => {
+  if (!body.stream) return json(reply, { ...response, status: 'completed', output: [spoken], usage })
+  const events: { type: string; [member: string]: unknown }[] = [
+    { type: 'response.created', response },
+    { type: 'response.output_item.added', output_index: 0, item: message },
+    { type: 'response.output_text.delta', item_id: 'msg', output_index: 0, delta: text },
+    ...annotations.map((annotation, annotation_index) => ({
+      ...{ type: 'response.output_text.annotation.added', item_id: 'msg', output_index: 0, content_index: 0 },
+      ...{ annotation_index, annotation },
+    })),
+    { type: 'response.output_item.done', output_index: 0, item: spoken },
+    { type: 'response.completed', response: { ...response, usage } },
+  ]
+  beginStream(reply)
+  reply.end(events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join(''))
+}
+
+const supportOf = (piece: string, index: number, more: object = {}) => {
+  const startIndex = Buffer.byteLength(text.slice(0, text.indexOf(piece)))
+  const segment = { startIndex, endIndex: startIndex + Buffer.byteLength(piece), text: piece, ...more }
+  return { segment, groundingChunkIndices: [index] }
+}
+const google: Behaviour = ({ path }, reply) => {
+  const groundingMetadata = {
+    groundingChunks: [pages.e4, pages.d4, pages.none].map((uri) => ({ web: { uri, title: 'Chess' } })),
+    groundingSupports: [
+      ...[supportOf('e4', 0), supportOf('😀 and so is d4.', 1), supportOf('is best', 0)],
+      supportOf('e4', 2, { text: 'What the answer does not say.' }),
+    ],
+    webSearchQueries: ['chess'],
+  }
+  const candidate = { index: 0, content: { role: 'model', parts: [{ text }] }, finishReason: 'STOP', groundingMetadata }
+  const whole = { candidates: [candidate], usageMetadata: { promptTokenCount: 70, candidatesTokenCount: 9 } }
+  if (!path.includes('stream')) return json(reply, whole)
+  beginStream(reply)
+  reply.end(`data: ${JSON.stringify(whole)}\n\n`)
+}
+
+const dialects = [
+  ['openai', openai],
+  ['google', google],
+] as const
+const none = { start: 0, end: 0 }
+/** By page, in the order in which the pages are told of. */
+const cited = [
+  ...[e4, best].map((place) => annotationOf(pages.e4, place)),
+  ...[annotationOf(pages.d4, d4), annotationOf(pages.none, none)],
+]
+
+test.for(dialects)('older front ends are told where an answer of the kind %s cites a page', async ([model, behave]) => {
+  native.upstream.behave = behave
+  const payload = { model, stream: true, messages: [{ role: 'user', content: { text: 'Well?' } }], tools: [search] }
+  const { text: told } = await browser.send('POST', '/req/streamAI', { body: { payload, broadcast: false } })
+
+  const lines = told.split('\n').flatMap((line) => (line ? [JSON.parse(line)] : []))
+  const ranges = (...places: (typeof e4)[]) => places.map(({ start, end }) => [start, end])
+  const placed = ({ start, end }: typeof e4) => ({ start_index: start, end_index: end })
+  expect(lines.flatMap(({ type, content }) => (type === 'citation' ? [content] : []))).toEqual([
+    { url: pages.e4, title: 'Chess', ...placed(e4), ranges: ranges(e4, best), byteOffset: false },
+    { url: pages.d4, title: 'Chess', ...placed(d4), ranges: ranges(d4), byteOffset: false },
+    { url: pages.none, title: 'Chess', ranges: [], byteOffset: false },
+  ])
+})
+
+test.for(dialects)("OpenAI's clients are told where an answer of the kind %s cites a page", async ([model, behave]) => {
+  native.upstream.behave = behave
+  const whole = await (await native.chat(model, [search])).json()
+  const streamed = await (await native.chat(model, [search], { stream: true })).text()
+  const response = { model, input: 'Well?', tools: [search] }
+  const item = await (await native.send('/v1/responses', response)).json()
+  const events = await (await native.send('/v1/responses', { ...response, stream: true })).text()
+
+  const inChat = cited.map(({ type, ...citation }) => ({ type, url_citation: expect.objectContaining(citation) }))
+  expect(whole).toMatchObject({ choices: [{ message: { content: text, annotations: inChat } }] })
+  expect(dataIn(streamed).flatMap(({ choices }) => choices?.[0]?.delta.annotations ?? [])).toEqual(inChat)
+  const inItem = { content: [{ text, annotations: cited }] }
+  expect(item).toMatchObject({ output: [inItem] })
+  const told = dataIn(events)
+  expect(told.flatMap(({ annotation }) => annotation ?? [])).toEqual(cited)
+  expect(told.at(-1)?.response).toMatchObject({ output: [inItem] })
+})
+
+interface Data {
+  choices?: { delta: { annotations?: object[] } }[]
+  annotation?: object
+  response?: object
+}
+
+const dataIn = (events: string): Data[] =>
+  [...events.matchAll(/^data: (\{.*)$/gm)].map(([, data = '']) => JSON.parse(data))
