@@ -1,6 +1,7 @@
 import { AiModelUsageRule } from '../../entities/catalogue/ai-model-usage-rule.ts'
 import { usageTypes } from '../../entities/sql/columns.ts'
-import { attribute, type Saving } from '../resource/declare.ts'
+import { attribute } from '../resource/declare.ts'
+import type { Saving } from '../resource/saving.ts'
 import { someOf } from './schemas.ts'
 
 /** Which usage types may use a model: each has a row of its own, in a table beside. */

@@ -1,10 +1,9 @@
-import type { EntityManager } from '@mikro-orm/core'
 import { z } from 'zod'
 import { everyRow, everyRowForAdminsAlone, type ParameterBinder, type SqlPredicate } from '../../entities/sql/scope.ts'
-import type { Vault } from '../ports/vault.ts'
 import type { Filter } from './filter.ts'
 import { type IdFormat, rowIds } from './ids.ts'
 import type { FindValues } from './on-demand.ts'
+import type { Saving } from './saving.ts'
 
 interface MemberOptions {
   /** The property of the entity, where it has another name. */
@@ -34,13 +33,6 @@ interface AttributeOptions extends MemberOptions {
   sealed?: string
   /** Writes it where it is no column of the row, in the transaction that writes the row. */
   save?: (saving: Saving, value: unknown) => Promise<void>
-}
-
-/** The row whose attribute is written, in the transaction that locked it. */
-export interface Saving {
-  em: EntityManager
-  id: number
-  vault: Vault
 }
 
 export interface Attribute<S extends z.ZodType = z.ZodType> extends AttributeOptions {

@@ -1,6 +1,7 @@
 import type { Context } from '../core/context.ts'
-import type { Attribute, Relation, Resource, Saving } from '../resource/declare.ts'
+import type { Attribute, Relation, Resource } from '../resource/declare.ts'
 import type { ColumnMapping } from '../resource/mapping.ts'
+import type { Saving } from '../resource/saving.ts'
 
 type Data = Record<string, unknown>
 

@@ -1,8 +1,8 @@
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type Behaviour, configFor, json, startProvider } from '../kit/ai/provider.ts'
-import { startApp, type TestApp } from '../kit/app.ts'
+import { type Behaviour, configFor, json, startProvider } from '../../kit/ai/provider.ts'
+import { startApp, type TestApp } from '../../kit/app.ts'
 
 const resources = new AsyncDisposableStack()
 let svc: TestApp

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import { beginsToSay, pageOf, says } from '../kit/ai/anthropic.ts'
+import { beginsToSay, pageOf, says } from '../../kit/ai/anthropic.ts'
 import {
   answer,
   answers,
@@ -13,9 +13,9 @@ import {
   result,
   url,
   use,
-} from '../kit/ai/native-dialects.ts'
-import { fetching, messages, type NativeTools, search, startNativeTools } from '../kit/ai/native-tools.ts'
-import { json } from '../kit/ai/provider.ts'
+} from '../../kit/ai/native-dialects.ts'
+import { fetching, messages, type NativeTools, search, startNativeTools } from '../../kit/ai/native-tools.ts'
+import { json } from '../../kit/ai/provider.ts'
 
 let native: NativeTools
 beforeAll(async () => {

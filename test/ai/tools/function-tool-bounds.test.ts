@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { callsTool, configFor, question, startProvider } from '../kit/ai/provider.ts'
-import { startApp, type TestApp } from '../kit/app.ts'
+import { callsTool, configFor, question, startProvider } from '../../kit/ai/provider.ts'
+import { startApp, type TestApp } from '../../kit/app.ts'
 
 const resources = new AsyncDisposableStack()
 let svc: TestApp

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { anthropic, dialects, fetch, fetchers, page, result, title, url, use } from '../kit/ai/native-dialects.ts'
-import { fetching, messages, type NativeTools, search, startNativeTools } from '../kit/ai/native-tools.ts'
-import { type Asked, json } from '../kit/ai/provider.ts'
+import { anthropic, dialects, fetch, fetchers, page, result, title, url, use } from '../../kit/ai/native-dialects.ts'
+import { fetching, messages, type NativeTools, search, startNativeTools } from '../../kit/ai/native-tools.ts'
+import { type Asked, json } from '../../kit/ai/provider.ts'
 
 let native: NativeTools
 beforeAll(async () => {
