@@ -50,6 +50,15 @@ const openai: Behaviour = ({ body }, reply) => {
   reply.end(events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join(''))
 }
 
+/** Says this and calls a tool before it answers as ever. */
+const before = 'I look: '
+const afterTool: Behaviour = (asked, reply) => {
+  if (JSON.stringify(asked.body).includes('function_call_output')) return openai(asked, reply)
+  const call = { type: 'function_call', id: 'fc', call_id: 'call', name: 'weather', arguments: '{"city":"Jena"}' }
+  const first = { ...message, content: [{ type: 'output_text', text: before, annotations: [] }] }
+  json(reply, { ...response, status: 'completed', output: [first, { ...call, status: 'completed' }], usage })
+}
+
 const supportOf = (piece: string, index: number, more: object = {}) => {
   const startIndex = Buffer.byteLength(text.slice(0, text.indexOf(piece)))
   const segment = { startIndex, endIndex: startIndex + Buffer.byteLength(piece), text: piece, ...more }
@@ -113,6 +122,21 @@ test.for(dialects)("OpenAI's clients are told where an answer of the kind %s cit
   const told = dataIn(events)
   expect(told.flatMap(({ annotation }) => annotation ?? [])).toEqual(cited)
   expect(told.at(-1)?.response).toMatchObject({ output: [inItem] })
+})
+
+test('a page that is cited after a tool has run is cited where it is in all of the text', async () => {
+  native.upstream.behave = afterTool
+  const tools = ['weather', search]
+  const chat = await (await native.chat('openai', tools)).json()
+  const item = await (await native.send('/v1/responses', { model: 'openai', input: 'Well?', tools })).json()
+
+  const { length } = before
+  const [first] = cited
+  const shifted = { url: pages.e4, start_index: e4.start + length, end_index: e4.end + length }
+  expect(chat).toMatchObject({ choices: [{ message: { content: before + text } }] })
+  expect(chat).toHaveProperty('choices.0.message.annotations.0.url_citation', expect.objectContaining(shifted))
+  expect(item).toMatchObject({ output: [{ content: [{ text: before }] }, { content: [{ text }] }] })
+  expect(item).toHaveProperty('output.1.content.0.annotations.0', first)
 })
 
 interface Data {
