@@ -1,14 +1,43 @@
-import { statement } from '../sql/statement.ts'
+import { expectFew, statement } from '../sql/statement.ts'
 import {
   asked,
   countedExactly,
   currentVersion,
   type ExactResult,
+  type HoldResult,
   isChanged,
   judgedExactly,
   judgedLimits,
   rowsOfCalls,
 } from './usage-hold.sql.ts'
+
+const becomesThatOfC = `lease_until = now() + $1::int * interval '1 ms', context = c.context, provider = c.provider, model = c.model,
+            input_tokens = c."inputTokens", cost_micros = c."costMicros", currency = c.currency, price_id = c."priceId",
+            counters = c.counters, amounts = c.amounts, measures = c.measures`
+
+/** Of each call its hold, or null where that is gone. */
+type ExchangeResult = Omit<HoldResult, 'ids'> & { ids: (number | null)[] | null }
+
+/**
+ * Makes holds that hold no part of a limit those of calls to which none applies, as long as that is so. Values: lease in
+ * milliseconds, version of the limits, calls, version of the catalogue, the holds in the order of the calls, how many.
+ */
+export const exchangeUnlimited = statement<ExchangeResult>(
+  'exchange-unlimited',
+  `with verdict as (
+     select ${currentVersion} <> $2::int as stale, ${isChanged('$4')} as changed
+   ), mine as (
+     select * from ${rowsOfCalls('$3')} ${expectFew('$6')}
+   ), exchanged as (
+     update usage_holds h set ${becomesThatOfC}
+       from mine c
+      where h.id = ($5::bigint[])[c.n + 1] and h.counters = '{}' and (select not (stale or changed) from verdict) returning h.id
+   )
+   select case when not (stale or changed) then (
+            select json_agg(e.id order by a.n) from unnest($5::bigint[]) with ordinality as a(id, n) left join exchanged e using (id)) end as ids,
+          stale, changed
+     from verdict`,
+)
 
 const isAsked = 'own_id in (select id from asked)'
 
@@ -35,9 +64,7 @@ export const exchangeHold = statement<ExactResult>(
        from judged
    ), ${countedExactly(`j.${isAsked}`)}, exchanged as (
      update usage_holds h
-        set lease_until = now() + $1::int * interval '1 ms', context = c.context, provider = c.provider, model = c.model,
-            input_tokens = c."inputTokens", cost_micros = c."costMicros", currency = c.currency, price_id = c."priceId",
-            counters = c.counters, amounts = c.amounts, measures = c.measures
+        set ${becomesThatOfC}
        from ${rowsOfCalls('$6')}
       where h.id = $9::bigint and (select granted and not (stale or changed) from verdict) returning h.id
    )

@@ -85,7 +85,7 @@ export class HoldAttempts {
   }
 
   /** Throws `CatalogueChanged` where the models may be other ones. Values: those after the lease. */
-  async run<Result extends HoldResult>(
+  async run<Result extends Pick<HoldResult, 'changed'>>(
     statement: Statement<Result>,
     requests: readonly HoldRequest[],
     values: readonly unknown[],

@@ -1,17 +1,17 @@
 import DataLoader from 'dataloader'
+import { exchangeUnlimited } from '../../../entities/ai/usage-exchange.sql.ts'
 import { holdUnlimited } from '../../../entities/ai/usage-hold.sql.ts'
 import type { Sql } from '../../../entities/sql/statement.ts'
-import type { CallProgress, Hold, HoldRefusal, HoldRequest } from '../../../routers/ports/ai/usage-ledger.ts'
+import type { CallProgress, Hold, HoldRequest } from '../../../routers/ports/ai/usage-ledger.ts'
 import { type AskedCall, callOf } from './asked-calls.ts'
 import { HoldAttempts } from './hold-attempts.ts'
+import { byCatalogue, type Held, inOrder } from './hold-parts.ts'
 import { LimitBook } from './limit-book.ts'
 import { LimitsLeft, roomOf } from './limits-left.ts'
 
 const MAX_CALLS = 200
 /** How many statements hold together at once: each by other stripes, while the next gathers the calls of the meantime. */
 const MAX_STATEMENTS = 2
-
-type Held = Hold | HoldRefusal
 
 interface HoldQueueOptions {
   sql: Sql
@@ -34,6 +34,7 @@ export class HoldQueue {
   readonly #attempts: HoldAttempts
   readonly #unlimited: DataLoader<HoldRequest, Promise<Held>>
   readonly #limited: DataLoader<HoldRequest, Promise<Held>>
+  readonly #exchanged: DataLoader<HoldRequest, Promise<Held>>
   readonly #together = new Set<Promise<unknown>>()
   #lastExact: Promise<unknown> = Promise.resolve()
 
@@ -42,10 +43,15 @@ export class HoldQueue {
     this.#book = new LimitBook(options.sql)
     this.#attempts = new HoldAttempts({ ...options, book: this.#book, left: this.#left })
     const batching = { cache: false, maxBatchSize: MAX_CALLS }
-    this.#unlimited = new DataLoader((requests) => byCatalogue(requests, (some) => this.#holdUnlimited(some)), {
-      ...batching,
-      batchScheduleFn: setImmediate,
-    })
+    const inOneTurn = { ...batching, batchScheduleFn: setImmediate }
+    this.#unlimited = new DataLoader(
+      (requests) => byCatalogue(requests, (some) => this.#holdUnlimited(some)),
+      inOneTurn,
+    )
+    this.#exchanged = new DataLoader(
+      (requests) => byCatalogue(requests, (some) => this.#exchangeUnlimited(some)),
+      inOneTurn,
+    )
     this.#limited = new DataLoader((requests) => byCatalogue(requests, (some) => this.#next(some)), {
       ...batching,
       batchScheduleFn: (dispatch) => void this.#free().then(() => setImmediate(dispatch)),
@@ -53,11 +59,30 @@ export class HoldQueue {
   }
 
   async hold(request: HoldRequest): Promise<Held> {
-    if (request.instead) return (await this.#inTurn([request]))[0] as Promise<Held>
+    if (request.instead) return this.#mustTurn(request) ? this.#holdInTurn(request) : this.#exchanged.load(request)
     return (this.#isLimited(request) ? this.#limited : this.#unlimited).load(request)
   }
 
   #isLimited = (request: HoldRequest) => this.#book.version === undefined || this.#book.appliesTo(request)
+
+  #mustTurn = (request: HoldRequest) => this.#isLimited(request) || Boolean(request.instead?.counters.length)
+
+  async #holdInTurn(request: HoldRequest): Promise<Held> {
+    return (await this.#inTurn([request]))[0] as Promise<Held>
+  }
+
+  /** As long as the limits are those that were known; a hold that is gone becomes none. */
+  async #exchangeUnlimited(requests: readonly HoldRequest[]): Promise<Promise<Held>[]> {
+    const calls = requests.map((request) => ({ request, claims: [] }))
+    const holds = requests.map(({ instead }) => instead?.id)
+    const values = [this.#book.version, JSON.stringify(calls.map(callOf)), requests[0]?.catalogue, holds, holds.length]
+    const result = requests.some(this.#mustTurn)
+      ? undefined
+      : await this.#attempts.run(exchangeUnlimited, requests, values)
+    const ids = result?.ids
+    if (!ids) return requests.map((request) => this.#holdInTurn(request))
+    return calls.map(async (call, index) => (ids[index] ? this.#holdOf(call, ids[index]) : { limits: [] }))
+  }
 
   /** As long as the limits are those that were known. */
   async #holdUnlimited(requests: readonly HoldRequest[]): Promise<Promise<Held>[]> {
@@ -145,32 +170,6 @@ export class HoldQueue {
       progress: () => atBeginning(request),
     }
   }
-}
-
-type Judge = (requests: readonly HoldRequest[]) => Promise<Promise<Held>[]>
-
-/** Calls are judged together whose models were seen in one version of the catalogue. */
-async function byCatalogue(requests: readonly HoldRequest[], judge: Judge): Promise<Promise<Held>[]> {
-  const versions = Map.groupBy(requests, ({ catalogue }) => catalogue)
-  if (versions.size === 1) return judge(requests)
-  const parts = [...versions.values()].map((some) => [some, judge(some)] as const)
-  return inOrder(requests, parts)
-}
-
-/** Of calls that are judged in parts, each by itself: where one part fails or takes long, the others are held all the same. */
-function inOrder(
-  requests: readonly HoldRequest[],
-  parts: readonly (readonly [readonly HoldRequest[], ReturnType<Judge>])[],
-): Promise<Held>[] {
-  const held = new Map<HoldRequest, Promise<Held>>()
-  for (const [some, judged] of parts)
-    for (const [index, request] of some.entries()) {
-      const one = judged.then((all) => all[index] as Promise<Held>)
-      // Whoever asks may begin to listen only later.
-      one.catch(() => {})
-      held.set(request, one)
-    }
-  return requests.map((request) => held.get(request) as Promise<Held>)
 }
 
 const atBeginning = ({ call: { inputTokens, costMicros, currency } }: HoldRequest): CallProgress => ({

@@ -116,3 +116,51 @@ test('a call that fits does not wait for one that must be judged exactly', async
   expect(await refused).toMatchObject({ limits: [{ name: 'each', fits: false }] })
   await ledger.release(held)
 })
+
+test('calls to which no limit applies take over the holds of others together, and wait for none that is judged exactly', async () => {
+  await using kit = await limited([{ name: 'each', for: 'user', cap: 100, unit: 'tokens', per: 'month' }])
+  const { svc } = kit
+  const judged = Promise.withResolvers<void>()
+  const seen: string[] = []
+  await using ledger = await accountOf(svc, async (statement, values) => {
+    seen.push(statement.name)
+    if (statement.name === holdExactly.name) await judged.promise
+    return svc.services.sql(statement, values)
+  })
+  const bounded = (tokens: number) => ledger.request('bounded', { tokens, catalogue: null, subjects: [['user', '1']] })
+  const free = (name: string) => ledger.request(name, { tokens: 5, catalogue: null, subjects: [] })
+  const names = Array.from({ length: 50 }, (_, at) => `call ${at}`)
+  await ledger.release((await ledger.hold(bounded(1))) as Hold)
+  const before = (await Promise.all(names.map((name) => ledger.hold(free(name))))) as Hold[]
+  const gone = before.pop() as Hold
+  await ledger.release(gone)
+  const refused = ledger.hold(bounded(101))
+  seen.length = 0
+
+  const standIns = [...before, gone].map((instead, at) => {
+    const { call, ...request } = free(`stand-in ${at}`)
+    return { ...request, instead, call: { ...call, model: `model ${at}` } }
+  })
+  const after = await Promise.all(standIns.map((request) => ledger.hold(request)))
+
+  expect(seen.filter((name) => name.startsWith('exchange'))).toEqual(['exchange-unlimited'])
+  expect(after).toEqual([...before.map(({ id }) => expect.objectContaining({ id })), { limits: [] }])
+  const rows = await svc.rows<{ id: string; model: string }>('select id, model from usage_holds order by id')
+  expect(rows.map(({ id, model }) => [Number(id), model])).toEqual(before.map(({ id }, at) => [id, `model ${at}`]))
+  judged.resolve()
+  expect(await refused).toMatchObject({ limits: [{ name: 'each', fits: false }] })
+  await Promise.all(after.map((held) => 'id' in held && ledger.release(held)))
+})
+
+test('a stand-in is judged by a limit that was set since the last call', async () => {
+  await using kit = await limited([])
+  const { svc } = kit
+  await using ledger = await accountOf(svc, svc.services.sql)
+  const of = (name: string) => ledger.request(name, { tokens: 5, catalogue: null, subjects: all })
+  const before = (await ledger.hold(of('before'))) as Hold
+  const limit = { name: 'all', for: 'installation', cap: 1, unit: 'tokens', per: 'month' }
+  await svc.host.limits.set(limit as never)
+
+  expect(await ledger.hold({ ...of('stand-in'), instead: before })).toMatchObject({ limits: [{ fits: false }] })
+  await ledger.release(before)
+})
